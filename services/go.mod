@@ -1,0 +1,27 @@
+module alicloud-controllers.dev/services
+
+go 1.26.0
+
+require (
+	alicloud-controllers.dev/proto v0.0.0
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+	k8s.io/api v0.36.3
+	k8s.io/apimachinery v0.36.3
+	k8s.io/client-go v0.36.3
+	github.com/google/go-cmp v0.7.0
+	go.uber.org/goleak v1.3.0
+	pgregory.net/rapid v1.3.0
+	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.1
+	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.4
+	github.com/prometheus/client_golang v1.25.0
+	golang.org/x/sync v0.24.0
+	golang.org/x/time v0.16.0
+	sigs.k8s.io/yaml v1.6.0
+	k8s.io/klog/v2 v2.140.0
+	github.com/go-logr/logr v1.4.3
+)
+
+replace (
+	alicloud-controllers.dev/proto => ../proto
+)
