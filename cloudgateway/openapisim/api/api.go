@@ -1,0 +1,82 @@
+// Package api is the contract between the simulator's server, which speaks the wire protocol, and the products, which give
+// the actions their meaning. A product knows nothing of HTTP, signatures, throttling or faults.
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Kind is the form of a parameter's value.
+type Kind int
+
+// The kinds of parameters. The server checks the form before it calls the handler.
+const (
+	String  Kind = iota // any text
+	Int                 // a decimal integer
+	Bool                // true or false
+	JSON                // JSON text, also in the single-quoted form that terraform sends
+	Strings             // Name.1, Name.2, …
+	Structs             // Name.1.Key, Name.1.Value, …
+)
+
+// Param describes one parameter of an action.
+type Param struct {
+	Name     string
+	Kind     Kind
+	Required bool
+	Enum     []string // allowed values, matched as written; empty: any
+	Min, Max int64    // range of an Int, and number of items of Strings and Structs; both zero: any
+}
+
+// Action is one operation of a product.
+type Action struct {
+	Name     string
+	Mutating bool
+	Params   []Param
+	Codes    []string // error codes the handler can answer, for the generated reference
+	// Handle runs with the state locked. It validates everything before it changes anything. The result is encoded as JSON
+	// or XML by its json tags; nil stands for an answer with nothing but the RequestId.
+	Handle func(c *Context) (any, *Error)
+}
+
+// Product is an OpenAPI product such as Slb 2014-05-15.
+type Product struct {
+	Name    string // lower case, as in the journal: "slb"
+	Code    string // as in metadata: "Slb"
+	Version string
+	Actions []Action
+}
+
+// Context is what a handler gets: the request, the state and the time.
+type Context struct {
+	Params
+	State     *state.Cloud
+	Now       time.Time // of the virtual clock
+	Account   string    // account id of the caller, e.g. "1000000000000001"
+	Region    string
+	RequestID string
+}
+
+// Error is an answer other than success.
+type Error struct {
+	Status  int
+	Code    string
+	Message string
+}
+
+// Error makes it an error.
+func (e *Error) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message) }
+
+// BadRequest is the most frequent error, HTTP 400.
+func BadRequest(code, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFound is an error with HTTP 404.
+func NotFound(code, format string, args ...any) *Error {
+	return &Error{Status: http.StatusNotFound, Code: code, Message: fmt.Sprintf(format, args...)}
+}

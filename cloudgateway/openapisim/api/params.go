@@ -1,0 +1,103 @@
+package api
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Params are the parameters of a request, query and form merged. Names match exactly first and then without regard to case,
+// as the cloud does for healthCheckInterval and HealthCheckInterval.
+type Params struct {
+	values map[string]string
+	folded map[string]string
+}
+
+// NewParams takes over the values.
+func NewParams(values map[string]string) Params {
+	folded := make(map[string]string, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		folded[strings.ToLower(name)] = values[name]
+	}
+	return Params{values: values, folded: folded}
+}
+
+// Lookup returns a value and whether it was sent.
+func (p Params) Lookup(name string) (string, bool) {
+	if v, ok := p.values[name]; ok {
+		return v, true
+	}
+	v, ok := p.folded[strings.ToLower(name)]
+	return v, ok
+}
+
+// Get returns a value, or "" if it was not sent.
+func (p Params) Get(name string) string {
+	v, _ := p.Lookup(name)
+	return v
+}
+
+// Has tells whether a value was sent and is not empty.
+func (p Params) Has(name string) bool { return p.Get(name) != "" }
+
+// Int returns a number, or def if it was not sent. The server has checked its form.
+func (p Params) Int(name string, def int) int {
+	n, err := strconv.Atoi(p.Get(name))
+	if err != nil {
+		return def
+	}
+	return n
+}
+
+// List returns Name.1, Name.2, … in the order of their numbers; gaps are allowed. A plain Name counts as the only item.
+func (p Params) List(name string) []string {
+	var out []string
+	for _, n := range p.indexes(name) {
+		if v, ok := p.Lookup(name + "." + strconv.Itoa(n)); ok {
+			out = append(out, v)
+		}
+	}
+	if len(out) == 0 && p.Has(name) {
+		out = append(out, p.Get(name))
+	}
+	return out
+}
+
+// Items returns the members of Name.1.Member, Name.2.Member, … in the order of their numbers; gaps are allowed. Member names
+// are in lower case.
+func (p Params) Items(name string) []map[string]string {
+	var out []map[string]string
+	for _, n := range p.indexes(name) {
+		prefix := strings.ToLower(name) + "." + strconv.Itoa(n) + "."
+		item := map[string]string{}
+		for k, v := range p.folded {
+			if rest, ok := strings.CutPrefix(k, prefix); ok {
+				item[rest] = v
+			}
+		}
+		if len(item) > 0 {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// All returns every parameter as it was sent. The caller must not change it.
+func (p Params) All() map[string]string { return p.values }
+
+func (p Params) indexes(name string) []int {
+	prefix := strings.ToLower(name) + "."
+	seen := map[int]bool{}
+	for k := range p.folded {
+		rest, ok := strings.CutPrefix(k, prefix)
+		if !ok {
+			continue
+		}
+		num, _, _ := strings.Cut(rest, ".")
+		if n, err := strconv.Atoi(num); err == nil && n >= 0 {
+			seen[n] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}

@@ -1,0 +1,259 @@
+// Package state holds everything the simulated cloud knows, as plain values: a snapshot is its JSON, a restore is reading it
+// back. It has no behaviour but lookups that several products need; transitions that take time are stored with the moment at
+// which they end and are settled by the product that owns them.
+package state
+
+import "time"
+
+// Cloud is the state of one account in one region. The server guards it with one lock.
+type Cloud struct {
+	Region  string `json:"region"`
+	Account string `json:"account"`
+	// Sequence numbers every id that was ever handed out, so that ids are never reused.
+	Sequence int64 `json:"sequence"`
+
+	Vpcs          map[string]*Vpc              `json:"vpcs"`
+	VSwitches     map[string]*VSwitch          `json:"vswitches"`
+	RouteTables   map[string]*RouteTable       `json:"routeTables"`
+	Eips          map[string]*Eip              `json:"eips"`
+	Instances     map[string]*Instance         `json:"instances"`
+	Interfaces    map[string]*NetworkInterface `json:"networkInterfaces"`
+	LoadBalancers map[string]*LoadBalancer     `json:"loadBalancers"`
+	ServerGroups  map[string]*ServerGroup      `json:"serverGroups"`
+	Certificates  map[string]*Certificate      `json:"certificates"`
+	Acls          map[string]*Acl              `json:"acls"`
+	// Tokens remembers the result of calls with a ClientToken, by product, action and token.
+	Tokens map[string]*Token `json:"tokens"`
+}
+
+// New returns an empty cloud.
+func New(region, account string) *Cloud {
+	return &Cloud{
+		Region: region, Account: account,
+		Vpcs: map[string]*Vpc{}, VSwitches: map[string]*VSwitch{}, RouteTables: map[string]*RouteTable{},
+		Eips: map[string]*Eip{}, Instances: map[string]*Instance{}, Interfaces: map[string]*NetworkInterface{},
+		LoadBalancers: map[string]*LoadBalancer{}, ServerGroups: map[string]*ServerGroup{},
+		Certificates: map[string]*Certificate{}, Acls: map[string]*Acl{}, Tokens: map[string]*Token{},
+	}
+}
+
+// Tag is a key and a value.
+type Tag struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Token is the remembered result of a call with a ClientToken.
+type Token struct {
+	Fingerprint string    `json:"fingerprint"` // of the parameters
+	ResourceID  string    `json:"resourceId"`
+	Created     time.Time `json:"created"`
+}
+
+// Vpc is a virtual private cloud.
+type Vpc struct {
+	ID             string   `json:"id"`
+	Name           string   `json:"name"`
+	CidrBlock      string   `json:"cidrBlock"`
+	SecondaryCidrs []string `json:"secondaryCidrs,omitempty"`
+	Ipv6Cidrs      []string `json:"ipv6Cidrs,omitempty"`
+	Tags           []Tag    `json:"tags,omitempty"`
+}
+
+// VSwitch is a subnet of a VPC in one zone.
+type VSwitch struct {
+	ID           string `json:"id"`
+	VpcID        string `json:"vpcId"`
+	ZoneID       string `json:"zoneId"`
+	Name         string `json:"name"`
+	CidrBlock    string `json:"cidrBlock"`
+	RouteTableID string `json:"routeTableId"`
+	Tags         []Tag  `json:"tags,omitempty"`
+	// UsedIPs are the addresses that load balancers took, by address.
+	UsedIPs map[string]string `json:"usedIps,omitempty"`
+}
+
+// RouteTable is a route table.
+type RouteTable struct {
+	ID      string        `json:"id"`
+	VpcID   string        `json:"vpcId"`
+	Name    string        `json:"name"`
+	Type    string        `json:"type"` // System or Custom
+	Tags    []Tag         `json:"tags,omitempty"`
+	Entries []*RouteEntry `json:"entries,omitempty"`
+}
+
+// RouteEntry is an entry of a route table.
+type RouteEntry struct {
+	ID          string    `json:"id"`
+	Cidr        string    `json:"cidr"`
+	NextHopID   string    `json:"nextHopId"`
+	NextHopType string    `json:"nextHopType"`
+	Type        string    `json:"type"`   // System or Custom
+	Status      string    `json:"status"` // Pending, Available, Deleting
+	BusyUntil   time.Time `json:"busyUntil,omitzero"`
+	Name        string    `json:"name,omitempty"`
+	Description string    `json:"description,omitempty"`
+}
+
+// Eip is an elastic IP address.
+type Eip struct {
+	ID           string `json:"id"`
+	Address      string `json:"address"`
+	Bandwidth    string `json:"bandwidth"`
+	Status       string `json:"status"`
+	InstanceID   string `json:"instanceId,omitempty"`
+	InstanceType string `json:"instanceType,omitempty"`
+	Name         string `json:"name,omitempty"`
+	Tags         []Tag  `json:"tags,omitempty"`
+}
+
+// Instance is an ECS instance.
+type Instance struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	HostName     string   `json:"hostName"`
+	ZoneID       string   `json:"zoneId"`
+	InstanceType string   `json:"instanceType"`
+	Status       string   `json:"status"` // Pending, Running, Starting, Stopping, Stopped
+	ChargeType   string   `json:"chargeType"`
+	SpotStrategy string   `json:"spotStrategy"`
+	VpcID        string   `json:"vpcId"`
+	VSwitchID    string   `json:"vswitchId"`
+	PrivateIPs   []string `json:"privateIps"`
+	InnerIPs     []string `json:"innerIps,omitempty"`
+	PublicIPs    []string `json:"publicIps,omitempty"`
+	EipID        string   `json:"eipId,omitempty"`
+	Tags         []Tag    `json:"tags,omitempty"`
+	// Healthy tells whether health checks of load balancers succeed; nil counts as true.
+	Healthy *bool `json:"healthy,omitempty"`
+}
+
+// NetworkInterface is an elastic network interface.
+type NetworkInterface struct {
+	ID              string   `json:"id"`
+	Type            string   `json:"type"`   // Primary or Secondary
+	Status          string   `json:"status"` // Available, InUse, …
+	InstanceID      string   `json:"instanceId,omitempty"`
+	VpcID           string   `json:"vpcId"`
+	VSwitchID       string   `json:"vswitchId"`
+	ZoneID          string   `json:"zoneId"`
+	MacAddress      string   `json:"macAddress"`
+	PrimaryIP       string   `json:"primaryIp"`
+	PrivateIPs      []string `json:"privateIps"` // the primary one included
+	Ipv6Addresses   []string `json:"ipv6Addresses,omitempty"`
+	SourceDestCheck bool     `json:"sourceDestCheck"`
+	Tags            []Tag    `json:"tags,omitempty"`
+}
+
+// LoadBalancer is a CLB instance.
+type LoadBalancer struct {
+	ID                 string      `json:"id"`
+	Name               string      `json:"name"`
+	Address            string      `json:"address"`
+	AddressType        string      `json:"addressType"` // internet, intranet
+	AddressIPVersion   string      `json:"addressIpVersion"`
+	NetworkType        string      `json:"networkType"` // vpc, classic
+	VpcID              string      `json:"vpcId"`
+	VSwitchID          string      `json:"vswitchId"`
+	MasterZoneID       string      `json:"masterZoneId"`
+	SlaveZoneID        string      `json:"slaveZoneId"`
+	Spec               string      `json:"spec"`
+	InstanceChargeType string      `json:"instanceChargeType"`
+	InternetChargeType string      `json:"internetChargeType"`
+	Bandwidth          int         `json:"bandwidth"`
+	PayType            string      `json:"payType"`
+	DeleteProtection   string      `json:"deleteProtection"`
+	ModificationStatus string      `json:"modificationProtectionStatus"`
+	ModificationReason string      `json:"modificationProtectionReason"`
+	ResourceGroupID    string      `json:"resourceGroupId"`
+	Status             string      `json:"status"` // active, inactive, locked
+	Created            time.Time   `json:"created"`
+	ActiveAt           time.Time   `json:"activeAt,omitzero"`
+	BusyUntil          time.Time   `json:"busyUntil,omitzero"`
+	Tags               []Tag       `json:"tags,omitempty"`
+	Listeners          []*Listener `json:"listeners,omitempty"`
+	DefaultServers     []*Server   `json:"defaultServers,omitempty"`
+}
+
+// Listener is a listener of a CLB instance. Attributes holds every parameter that was set, by its canonical wire name
+// (HealthCheckInterval, not healthCheckInterval), defaults included.
+type Listener struct {
+	Port       int               `json:"port"`
+	Protocol   string            `json:"protocol"` // tcp, udp, http, https
+	Status     string            `json:"status"`   // starting, running, configuring, stopping, stopped
+	SettleAt   time.Time         `json:"settleAt,omitzero"`
+	SettleTo   string            `json:"settleTo,omitempty"`
+	Attributes map[string]string `json:"attributes"`
+	AclIDs     []string          `json:"aclIds,omitempty"`
+	Tags       []Tag             `json:"tags,omitempty"`
+	Domains    []*Domain         `json:"domains,omitempty"`
+	Rules      []*Rule           `json:"rules,omitempty"`
+}
+
+// Domain is a domain extension of an HTTPS listener.
+type Domain struct {
+	ID            string `json:"id"`
+	Domain        string `json:"domain"`
+	CertificateID string `json:"certificateId"`
+}
+
+// Rule is a forwarding rule of an HTTP or HTTPS listener.
+type Rule struct {
+	ID            string            `json:"id"`
+	Name          string            `json:"name"`
+	Domain        string            `json:"domain,omitempty"`
+	URL           string            `json:"url,omitempty"`
+	ServerGroupID string            `json:"serverGroupId"`
+	Attributes    map[string]string `json:"attributes,omitempty"`
+}
+
+// ServerGroup is a vServer group.
+type ServerGroup struct {
+	ID             string    `json:"id"`
+	LoadBalancerID string    `json:"loadBalancerId"`
+	Name           string    `json:"name"`
+	Servers        []*Server `json:"servers"`
+	Tags           []Tag     `json:"tags,omitempty"`
+	Created        time.Time `json:"created"`
+	// InUseUntil keeps the group undeletable for a while after its last listener went.
+	InUseUntil time.Time `json:"inUseUntil,omitzero"`
+}
+
+// Server is a backend server.
+type Server struct {
+	Type        string    `json:"type"` // ecs, eni, eci
+	ServerID    string    `json:"serverId"`
+	ServerIP    string    `json:"serverIp,omitempty"`
+	Port        int       `json:"port"`
+	Weight      int       `json:"weight"`
+	Description string    `json:"description,omitempty"`
+	Added       time.Time `json:"added"`
+}
+
+// Certificate is a server or CA certificate.
+type Certificate struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	CA         bool      `json:"ca,omitempty"`
+	CommonName string    `json:"commonName"`
+	Expires    time.Time `json:"expires"`
+	Created    time.Time `json:"created"`
+	PEM        string    `json:"pem,omitempty"`
+	Tags       []Tag     `json:"tags,omitempty"`
+}
+
+// Acl is an access control list.
+type Acl struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	IPVersion string     `json:"ipVersion"`
+	Entries   []AclEntry `json:"entries,omitempty"`
+	Tags      []Tag      `json:"tags,omitempty"`
+}
+
+// AclEntry is an entry of an access control list.
+type AclEntry struct {
+	Entry   string `json:"entry"`
+	Comment string `json:"comment,omitempty"`
+}
