@@ -1,0 +1,227 @@
+// Package rpcerr is the one place that makes and reads the details of gRPC statuses, so that everybody else branches on a
+// Reason and never on text.
+package rpcerr
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+)
+
+// Keys of ErrorInfo.metadata.
+const (
+	metadataAPI            = "api"
+	metadataCloudCode      = "cloud_code"
+	metadataCloudRequestID = "cloud_request_id"
+)
+
+// Error is a failed call with all that a caller may decide by. A gRPC handler returns it as it is; the client gets it back
+// with From.
+type Error struct {
+	Code    codes.Code
+	Reason  Reason
+	Message string
+	// RetryAfter is how long to wait before another attempt makes sense; 0 if waiting does not help or nobody knows.
+	RetryAfter time.Duration
+	// API is the cloud's action, e.g. "slb/CreateLoadBalancer"; empty if the cloud was not asked.
+	API string
+	// CloudCode is the cloud's own error code, e.g. "Throttling.User".
+	CloudCode string
+	// CloudRequestID is what Alibaba's support asks for.
+	CloudRequestID string
+	// Fields are the arguments that are wrong, with InvalidField.
+	Fields []FieldViolation
+}
+
+// FieldViolation names a wrong argument, e.g. "listener.port", and says what is wrong with it.
+type FieldViolation struct{ Field, Description string }
+
+// Invalid makes an INVALID_ARGUMENT error from the wrong arguments.
+func Invalid(fields ...FieldViolation) *Error {
+	texts := make([]string, len(fields))
+	for i, f := range fields {
+		texts[i] = f.Field + ": " + f.Description
+	}
+	return &Error{Code: codes.InvalidArgument, Reason: InvalidField, Message: strings.Join(texts, "; "), Fields: fields}
+}
+
+// Error gives the message with everything that helps to look the failure up.
+func (e *Error) Error() string {
+	var facts []string
+	for _, fact := range []string{string(e.Reason), e.API, e.CloudCode} {
+		if fact != "" {
+			facts = append(facts, fact)
+		}
+	}
+	if e.CloudRequestID != "" {
+		facts = append(facts, "request "+e.CloudRequestID)
+	}
+	message := e.Message
+	if message == "" {
+		message = e.code().String()
+	}
+	if len(facts) == 0 {
+		return message
+	}
+	return message + " (" + strings.Join(facts, ", ") + ")"
+}
+
+// code keeps a forgotten Code from turning a failure into a success on the wire.
+func (e *Error) code() codes.Code {
+	if e.Code == codes.OK {
+		return codes.Unknown
+	}
+	return e.Code
+}
+
+// GRPCStatus lets the gRPC server send the error with its details.
+func (e *Error) GRPCStatus() *status.Status {
+	info := &errdetails.ErrorInfo{Reason: string(e.Reason), Domain: Domain, Metadata: map[string]string{}}
+	for key, value := range map[string]string{
+		metadataAPI: e.API, metadataCloudCode: e.CloudCode, metadataCloudRequestID: e.CloudRequestID,
+	} {
+		if value != "" {
+			info.Metadata[key] = value
+		}
+	}
+	details := []protoadapt.MessageV1{protoadapt.MessageV1Of(info)}
+	if e.RetryAfter > 0 {
+		details = append(details, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)}))
+	}
+	if len(e.Fields) > 0 {
+		bad := &errdetails.BadRequest{}
+		for _, f := range e.Fields {
+			bad.FieldViolations = append(bad.FieldViolations,
+				&errdetails.BadRequest_FieldViolation{Field: f.Field, Description: f.Description})
+		}
+		details = append(details, protoadapt.MessageV1Of(bad))
+	}
+	bare := status.New(e.code(), e.Message)
+	full, err := bare.WithDetails(details...)
+	if err != nil {
+		// Only invalid UTF-8 of the cloud gets here; the code is worth more than the details.
+		return bare
+	}
+	return full
+}
+
+// From finds the failed call in err: an *Error, or the status of a gRPC call, wrapped or not. The result has no Reason if
+// the status was not made by the gateway, e.g. UNAVAILABLE of a broken connection.
+func From(err error) (*Error, bool) {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e, true
+	}
+	s, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err)
+	if !ok || s.GRPCStatus().Code() == codes.OK {
+		return nil, false
+	}
+	return fromStatus(s.GRPCStatus()), true
+}
+
+func fromStatus(s *status.Status) *Error {
+	e := &Error{Code: s.Code(), Message: s.Message()}
+	for _, detail := range s.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			if d.GetDomain() != Domain {
+				continue
+			}
+			e.Reason = Reason(d.GetReason())
+			e.API = d.GetMetadata()[metadataAPI]
+			e.CloudCode = d.GetMetadata()[metadataCloudCode]
+			e.CloudRequestID = d.GetMetadata()[metadataCloudRequestID]
+		case *errdetails.RetryInfo:
+			e.RetryAfter = max(0, d.GetRetryDelay().AsDuration())
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				e.Fields = append(e.Fields, FieldViolation{Field: v.GetField(), Description: v.GetDescription()})
+			}
+		}
+	}
+	return e
+}
+
+// ReasonOf gives the reason of the failed call in err, "" if there is none.
+func ReasonOf(err error) Reason {
+	e, ok := From(err)
+	if !ok {
+		return ""
+	}
+	return e.Reason
+}
+
+// IsNotFound tells whether the gateway said that the resource does not exist. A NOT_FOUND of anything between, which carries
+// no Reason, is no such evidence.
+func IsNotFound(err error) bool {
+	e, ok := From(err)
+	return ok && e.Code == codes.NotFound && e.Reason != ""
+}
+
+// RetryAfter tells how long the gateway asks to wait before another attempt.
+func RetryAfter(err error) (time.Duration, bool) {
+	e, ok := From(err)
+	if !ok || e.RetryAfter <= 0 {
+		return 0, false
+	}
+	return e.RetryAfter, true
+}
+
+// FromItem makes an error of one item's failure in a batch answer; nil for nil.
+func FromItem(item *commonv1.ItemError) error {
+	if item == nil {
+		return nil
+	}
+	return &Error{
+		Code:           itemCode(item.GetCode()),
+		Reason:         Reason(item.GetReason()),
+		Message:        item.GetMessage(),
+		RetryAfter:     max(0, item.GetRetryAfter().AsDuration()),
+		CloudCode:      item.GetCloudCode(),
+		CloudRequestID: item.GetCloudRequestId(),
+	}
+}
+
+// itemCode guards against codes this version does not know.
+func itemCode(code int32) codes.Code {
+	if code <= int32(codes.OK) || code > int32(codes.Unauthenticated) {
+		return codes.Unknown
+	}
+	return codes.Code(code) //nolint:gosec // The range was checked.
+}
+
+// ToItem makes one item's failure of a batch answer; nil for nil.
+func ToItem(err error) *commonv1.ItemError {
+	if err == nil {
+		return nil
+	}
+	e, ok := From(err)
+	if !ok {
+		e = &Error{Code: codes.Internal, Reason: Internal, Message: err.Error()}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			e.Code, e.Reason = status.FromContextError(err).Code(), ""
+		}
+	}
+	item := &commonv1.ItemError{
+		Code:           int32(e.code()), //nolint:gosec // Codes are small.
+		Reason:         string(e.Reason),
+		Message:        e.Message,
+		CloudCode:      e.CloudCode,
+		CloudRequestId: e.CloudRequestID,
+	}
+	if e.RetryAfter > 0 {
+		item.RetryAfter = durationpb.New(e.RetryAfter)
+	}
+	return item
+}
