@@ -59,6 +59,7 @@ type Context struct {
 	Account   string    // account id of the caller, e.g. "1000000000000001"
 	Region    string
 	RequestID string
+	Settings  *Settings // never changed while the handler runs
 }
 
 // Error is an answer other than success.

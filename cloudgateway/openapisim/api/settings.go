@@ -1,0 +1,73 @@
+package api
+
+import "time"
+
+// Settings are the windows and the limits of one call that the simulated cloud keeps. A duration of zero means that the
+// change is complete when the call answers. What no published number exists for is our choice and says so.
+type Settings struct {
+	LoadBalancerActive time.Duration `json:"loadBalancerActive"` // CreateLoadBalancer until the status is active
+	ListenerStart      time.Duration `json:"listenerStart"`      // starting until running
+	ListenerSet        time.Duration `json:"listenerSet"`        // configuring until the former status
+	BusyAfterWrite     time.Duration `json:"busyAfterWrite"`     // other writes to the load balancer are refused
+	GroupReleased      time.Duration `json:"groupReleased"`      // deleting a listener until its group can be deleted
+	BackendHealthy     time.Duration `json:"backendHealthy"`     // adding a server until its health is known
+	BackendVanished    time.Duration `json:"backendVanished"`    // deleting an instance until groups drop it
+	TagIndexLag        time.Duration `json:"tagIndexLag"`        // TagResources until filters by tag see it
+	RoutePending       time.Duration `json:"routePending"`       // CreateRouteEntry until Available
+	RouteDeleting      time.Duration `json:"routeDeleting"`      // DeleteRouteEntry until gone
+	EipAssociating     time.Duration `json:"eipAssociating"`     // Associating until InUse, Unassociating until Available
+
+	ServersPerCall int `json:"serversPerCall"` // items of BackendServers in one call
+	RoutesPerCall  int `json:"routesPerCall"`  // items of RouteEntries in one call
+
+	Quotas Quotas `json:"quotas"`
+}
+
+// Quotas are the numbers of things an account can have.
+type Quotas struct {
+	LoadBalancers     int `json:"loadBalancers"`     // per account
+	Listeners         int `json:"listeners"`         // per load balancer
+	Servers           int `json:"servers"`           // backends per load balancer
+	ServerAttachments int `json:"serverAttachments"` // times one server may be a backend
+	Rules             int `json:"rules"`             // per listener
+	DomainExtensions  int `json:"domainExtensions"`  // per listener
+	Certificates      int `json:"certificates"`      // per region
+	Acls              int `json:"acls"`              // per account
+	AclEntries        int `json:"aclEntries"`        // per ACL
+	AclEntriesPerCall int `json:"aclEntriesPerCall"` // per call
+	ListenersPerAcl   int `json:"listenersPerAcl"`   // listeners that use one ACL
+	Tags              int `json:"tags"`              // per resource
+	RouteEntries      int `json:"routeEntries"`      // custom entries per route table
+	Eips              int `json:"eips"`              // per account
+	VServerGroups     int `json:"vserverGroups"`     // per load balancer; 0: no limit, none is documented
+	ServersPerGroup   int `json:"serversPerGroup"`   // 0: no limit but Servers, none is documented
+}
+
+// DefaultSettings are the documented numbers, with the windows of a cloud under light load.
+func DefaultSettings() Settings {
+	return Settings{
+		LoadBalancerActive: time.Second,
+		ListenerStart:      2 * time.Second,
+		ListenerSet:        500 * time.Millisecond,
+		BusyAfterWrite:     300 * time.Millisecond,
+		GroupReleased:      time.Second,
+		BackendHealthy:     6 * time.Second,
+		BackendVanished:    2 * time.Second,
+		RoutePending:       3 * time.Second,
+		RouteDeleting:      3 * time.Second,
+		EipAssociating:     2 * time.Second,
+		ServersPerCall:     20,
+		RoutesPerCall:      50,
+		Quotas: Quotas{
+			LoadBalancers: 60, Listeners: 50, Servers: 200, ServerAttachments: 50, Rules: 40, DomainExtensions: 3,
+			Certificates: 100, Acls: 200, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,
+			RouteEntries: 200, Eips: 20,
+		},
+	}
+}
+
+// FastSettings are the default ones without any window: every change is complete when the call answers.
+func FastSettings() Settings {
+	s := DefaultSettings()
+	return Settings{ServersPerCall: s.ServersPerCall, RoutesPerCall: s.RoutesPerCall, Quotas: s.Quotas}
+}
