@@ -1,0 +1,88 @@
+// Package nodes holds the facts about nodes on which all controllers have to agree: which instance a node is, and which nodes
+// are left out of what.
+package nodes
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Labels that take a node out; their values do not matter.
+const (
+	// LabelExclude takes a node out of load balancing, of routes and of the periodic node sync.
+	LabelExclude = "service.alibabacloud.com/exclude-node"
+	// LabelExcludeOld is the older name of LabelExclude.
+	LabelExcludeOld = "service.beta.kubernetes.io/exclude-node"
+	// LabelExcludeFromLoadBalancers takes a node out of load balancing only (source: k8s.io/api, well-known labels).
+	LabelExcludeFromLoadBalancers = corev1.LabelNodeExcludeBalancers
+	// LabelExcludeFromLoadBalancersOld is the deprecated name of LabelExcludeFromLoadBalancers.
+	LabelExcludeFromLoadBalancersOld = "alpha.service-controller.kubernetes.io/exclude-balancer"
+)
+
+// Other labels, taints and annotations of nodes.
+const (
+	// LabelMaster marks a control plane node, old name.
+	LabelMaster = "node-role.kubernetes.io/master"
+	// LabelControlPlane marks a control plane node.
+	LabelControlPlane = "node-role.kubernetes.io/control-plane"
+	// LabelType with ValueVirtual marks a virtual node.
+	LabelType = "type"
+	// ValueVirtual is the value of LabelType of a virtual node.
+	ValueVirtual = "virtual-kubelet"
+	// TaintUninitialized is taken off by the node controller (source: k8s.io/cloud-provider/api).
+	TaintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	// TaintToBeDeleted is set by the cluster autoscaler before it removes a node.
+	TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
+	// AnnotationProvidedIP holds kubelet's --node-ip (source: k8s.io/cloud-provider/api).
+	AnnotationProvidedIP = "alpha.kubernetes.io/provided-node-ip"
+)
+
+// Excluded tells whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.
+func Excluded(node *corev1.Node) bool {
+	return hasLabel(node, LabelExclude) || hasLabel(node, LabelExcludeOld) || strings.HasPrefix(node.Spec.ProviderID, hybridPrefix)
+}
+
+// ExcludedFromLoadBalancer tells whether the node must not be a backend: it is Excluded, carries a label that says so, belongs
+// to the control plane, is virtual, or is about to be removed by the cluster autoscaler.
+func ExcludedFromLoadBalancer(node *corev1.Node) bool {
+	return Excluded(node) ||
+		hasLabel(node, LabelExcludeFromLoadBalancers) || hasLabel(node, LabelExcludeFromLoadBalancersOld) ||
+		IsControlPlane(node) || IsVirtual(node) || HasTaint(node, TaintToBeDeleted)
+}
+
+// IsControlPlane tells whether the node belongs to the control plane, by either label.
+func IsControlPlane(node *corev1.Node) bool {
+	return hasLabel(node, LabelMaster) || hasLabel(node, LabelControlPlane)
+}
+
+// IsVirtual tells whether the node stands for elastic container instances; it has no address of its own, but its pods do.
+func IsVirtual(node *corev1.Node) bool { return node.Labels[LabelType] == ValueVirtual }
+
+// IsUninitialized tells whether the node waits for its initialisation by the node controller.
+func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, TaintUninitialized) }
+
+// HasTaint tells whether the node has a taint of that key, with whatever effect.
+func HasTaint(node *corev1.Node, key string) bool {
+	for i := range node.Spec.Taints {
+		if node.Spec.Taints[i].Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Ready gives the status of the node's Ready condition, Unknown if it has none.
+func Ready(node *corev1.Node) corev1.ConditionStatus {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return node.Status.Conditions[i].Status
+		}
+	}
+	return corev1.ConditionUnknown
+}
+
+func hasLabel(node *corev1.Node, key string) bool {
+	_, ok := node.Labels[key]
+	return ok
+}

@@ -1,0 +1,42 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+)
+
+// terminalError wraps an error that no repetition can mend.
+type terminalError struct{ err error }
+
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+// Terminal marks err as one that no repetition can mend, e.g. a wrong annotation: the key is not tried again until somebody
+// adds it. Terminal(nil) is nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminalError{err: err}
+}
+
+// afterError asks for another attempt at a chosen time.
+type afterError struct {
+	err   error
+	delay time.Duration
+}
+
+func (e *afterError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("to be continued in %s", e.delay)
+	}
+	return e.err.Error()
+}
+
+func (e *afterError) Unwrap() error { return e.err }
+
+// After asks for another attempt after delay and does not count as a failure: the reconciler waits for something that is on
+// its way. err says what, and may be nil.
+func After(err error, delay time.Duration) error {
+	return &afterError{err: err, delay: delay}
+}

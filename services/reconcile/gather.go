@@ -1,0 +1,62 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+)
+
+// Gather turns a burst of triggers into one call: it fires when no trigger has come for a quiet time, but not later than a
+// maximum after the first.
+type Gather struct {
+	quiet, max time.Duration
+	fire       func()
+	triggers   chan struct{}
+}
+
+// NewGather makes a Gather that calls fire from Run's goroutine.
+func NewGather(quiet, max time.Duration, fire func()) *Gather { //nolint:predeclared // The pair reads best as quiet and max.
+	return &Gather{quiet: quiet, max: max, fire: fire, triggers: make(chan struct{}, 1)}
+}
+
+// Trigger asks for a call of fire. It never blocks.
+func (g *Gather) Trigger() {
+	select {
+	case g.triggers <- struct{}{}:
+	default: // One that is not taken yet says the same.
+	}
+}
+
+// Run gathers until ctx ends; what is gathered then is dropped.
+func (g *Gather) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.triggers:
+		}
+		if !g.settle(ctx) {
+			return nil
+		}
+		g.fire()
+	}
+}
+
+// settle waits for the end of a burst; false if ctx ended first.
+func (g *Gather) settle(ctx context.Context) bool {
+	limit := time.NewTimer(g.max)
+	defer limit.Stop()
+	quiet := time.NewTimer(g.quiet)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-limit.C:
+			return true
+		case <-quiet.C:
+			return true
+		case <-g.triggers:
+			quiet.Reset(g.quiet)
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package reconcile
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+)
+
+// Priority orders the keys that wait; the higher one is taken first. Within a priority, keys are taken in the order they came.
+type Priority int
+
+// The priorities, from the least to the most urgent.
+const (
+	// Periodic is for the initial list and for verification.
+	Periodic Priority = iota
+	// Node is for changes that touch many keys at once.
+	Node
+	// Endpoint is for changes of backends.
+	Endpoint
+	// User is for what a person has changed and waits for.
+	User
+
+	priorities = int(User) + 1
+)
+
+// String gives the value of the metric label.
+func (p Priority) String() string {
+	switch p {
+	case Periodic:
+		return "periodic"
+	case Node:
+		return "node"
+	case Endpoint:
+		return "endpoint"
+	case User:
+		return "user"
+	default:
+		return "unknown"
+	}
+}
+
+// item is a key that waits in one of the heaps.
+type item struct {
+	key      string
+	priority Priority
+	seq      uint64    // order of arrival
+	since    time.Time // when the key became ready, for the age
+	due      time.Time // when a delayed key becomes ready
+	index    int       // position in its heap, kept by the heap
+}
+
+// queue holds keys, each at most once among the ready ones and once among the delayed ones. A key that is being worked on is
+// not given out again until done, however often it is added meanwhile.
+type queue struct {
+	mu      sync.Mutex
+	wake    *sync.Cond
+	ready   itemHeap // by priority, then arrival
+	delayed itemHeap // by time
+	// waiting and later find the items of the two heaps; again holds keys added while they were active.
+	waiting, later, again map[string]*item
+	active                map[string]bool
+	timer                 *time.Timer // fires for the head of delayed
+	seq                   uint64
+	closed                bool
+}
+
+func newQueue() *queue {
+	q := &queue{
+		ready:   itemHeap{less: func(a, b *item) bool { return a.priority > b.priority || a.priority == b.priority && a.seq < b.seq }},
+		delayed: itemHeap{less: func(a, b *item) bool { return a.due.Before(b.due) }},
+		waiting: map[string]*item{},
+		later:   map[string]*item{},
+		again:   map[string]*item{},
+		active:  map[string]bool{},
+	}
+	q.wake = sync.NewCond(&q.mu)
+	return q
+}
+
+// add makes key ready; a key that is ready already keeps its place and the higher priority.
+func (q *queue) add(key string, p Priority) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.addLocked(key, p)
+}
+
+func (q *queue) addLocked(key string, p Priority) {
+	if q.closed {
+		return
+	}
+	home := q.waiting
+	if q.active[key] {
+		home = q.again
+	}
+	if it, ok := home[key]; ok {
+		if p > it.priority {
+			it.priority = p
+			if !q.active[key] {
+				heap.Fix(&q.ready, it.index)
+			}
+		}
+		return
+	}
+	q.seq++
+	it := &item{key: key, priority: p, seq: q.seq, since: time.Now()}
+	home[key] = it
+	if !q.active[key] {
+		heap.Push(&q.ready, it)
+		q.wake.Signal()
+	}
+}
+
+// addAfter makes key ready after d. A key waits for one moment only: of two, the earlier counts, with the higher priority.
+func (q *queue) addAfter(key string, p Priority, d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	if d <= 0 {
+		q.addLocked(key, p)
+		return
+	}
+	due := time.Now().Add(d)
+	if it, ok := q.later[key]; ok {
+		it.priority = max(it.priority, p)
+		if due.Before(it.due) {
+			it.due = due
+			heap.Fix(&q.delayed, it.index)
+		}
+	} else {
+		it := &item{key: key, priority: p, due: due}
+		q.later[key] = it
+		heap.Push(&q.delayed, it)
+	}
+	q.armLocked()
+}
+
+// armLocked sets the timer to the head of delayed.
+func (q *queue) armLocked() {
+	if q.timer != nil {
+		q.timer.Stop()
+		q.timer = nil
+	}
+	if len(q.delayed.items) > 0 {
+		q.timer = time.AfterFunc(time.Until(q.delayed.items[0].due), q.release)
+	}
+}
+
+// release moves the delayed keys whose time has come to the ready ones.
+func (q *queue) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	now := time.Now()
+	for len(q.delayed.items) > 0 && !q.delayed.items[0].due.After(now) {
+		it := heap.Pop(&q.delayed).(*item) //nolint:forcetypeassert // The heap holds nothing else.
+		delete(q.later, it.key)
+		q.addLocked(it.key, it.priority)
+	}
+	q.armLocked()
+}
+
+// get waits for the most urgent key and marks it active; false once the queue is closed.
+func (q *queue) get() (string, Priority, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.ready.items) == 0 && !q.closed {
+		q.wake.Wait()
+	}
+	if q.closed {
+		return "", 0, false
+	}
+	it := heap.Pop(&q.ready).(*item) //nolint:forcetypeassert // The heap holds nothing else.
+	delete(q.waiting, it.key)
+	q.active[it.key] = true
+	return it.key, it.priority, true
+}
+
+// done ends the work on key; if it was added meanwhile, it is ready again.
+func (q *queue) done(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.active, key)
+	it, ok := q.again[key]
+	if !ok {
+		return
+	}
+	delete(q.again, key)
+	if q.closed {
+		return
+	}
+	q.waiting[key] = it
+	heap.Push(&q.ready, it)
+	q.wake.Signal()
+}
+
+// close lets every get return. What waits is dropped: the next start lists everything again.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.wake.Broadcast()
+}
+
+// depth counts the ready keys of a priority.
+func (q *queue) depth(p Priority) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for _, it := range q.ready.items {
+		if it.priority == p {
+			n++
+		}
+	}
+	return n
+}
+
+// oldest is how long the longest-waiting ready key has waited.
+func (q *queue) oldest() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var age time.Duration
+	for _, it := range q.ready.items {
+		age = max(age, time.Since(it.since))
+	}
+	return age
+}
+
+// itemHeap implements heap.Interface.
+type itemHeap struct {
+	items []*item
+	less  func(a, b *item) bool
+}
+
+func (h *itemHeap) Len() int           { return len(h.items) }
+func (h *itemHeap) Less(i, j int) bool { return h.less(h.items[i], h.items[j]) }
+
+func (h *itemHeap) Swap(i, j int) {
+	h.items[i], h.items[j] = h.items[j], h.items[i]
+	h.items[i].index, h.items[j].index = i, j
+}
+
+func (h *itemHeap) Push(x any) {
+	it := x.(*item) //nolint:forcetypeassert // Only this package pushes.
+	it.index = len(h.items)
+	h.items = append(h.items, it)
+}
+
+func (h *itemHeap) Pop() any {
+	last := len(h.items) - 1
+	it := h.items[last]
+	h.items[last] = nil
+	h.items = h.items[:last]
+	return it
+}

@@ -1,0 +1,227 @@
+// Package reconcile runs a Reconciler over a queue of keys: the urgent ones first, never the same key twice at once, with
+// retries chosen by the error. Objects are never queued, only their keys.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Reconciler brings what key names to its desired state. The error it returns chooses the next attempt: nil, none; Terminal,
+// none until somebody adds the key; After, at that time; an error with a RetryInfo of the gateway, at that time; any other,
+// after a growing delay.
+type Reconciler interface {
+	Reconcile(ctx context.Context, key string) error
+}
+
+// Func makes a Reconciler of a function.
+type Func func(ctx context.Context, key string) error
+
+// Reconcile calls f.
+func (f Func) Reconcile(ctx context.Context, key string) error { return f(ctx, key) }
+
+// Defaults of Config.
+const (
+	defaultWorkers   = 1
+	defaultTimeout   = 2 * time.Minute
+	defaultBaseDelay = time.Second
+	defaultMaxDelay  = 5 * time.Minute
+	defaultDrain     = 4 * time.Second
+)
+
+// Config describes a Runner.
+type Config struct {
+	// Name is the controller's name in logs and metrics.
+	Name       string
+	Reconciler Reconciler
+	// Workers is the number of keys worked on at once, 1 by default.
+	Workers int
+	// Timeout bounds one attempt, 2 minutes by default.
+	Timeout time.Duration
+	// BaseDelay and MaxDelay bound the delay after a failure, 1 second and 5 minutes by default. It doubles each time.
+	BaseDelay, MaxDelay time.Duration
+	// Drain is how long attempts under way may go on after the end of Run's context, 4 seconds by default. It has to stay
+	// below the lease's slack (LeaseDuration - RenewDeadline), for after a lost lease another replica starts then.
+	Drain time.Duration
+	// Registerer gets the metrics; nil for none.
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Runner works off a queue of keys.
+type Runner struct {
+	cfg     Config
+	log     *slog.Logger
+	queue   *queue
+	metrics *metrics
+
+	mu       sync.Mutex
+	failures map[string]int // consecutive ones, by key
+}
+
+// New makes a Runner. Keys may be added before Run.
+func New(cfg Config) (*Runner, error) {
+	if cfg.Name == "" || cfg.Reconciler == nil || cfg.Logger == nil {
+		return nil, errors.New("reconcile: Name, Reconciler and Logger are required")
+	}
+	setDefault(&cfg.Workers, defaultWorkers)
+	setDefault(&cfg.Timeout, defaultTimeout)
+	setDefault(&cfg.BaseDelay, defaultBaseDelay)
+	setDefault(&cfg.MaxDelay, defaultMaxDelay)
+	setDefault(&cfg.Drain, defaultDrain)
+	r := &Runner{
+		cfg:      cfg,
+		log:      cfg.Logger.With("controller", cfg.Name),
+		queue:    newQueue(),
+		failures: map[string]int{},
+	}
+	m, err := newMetrics(cfg.Registerer, cfg.Name, r.queue)
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics of %s: %w", cfg.Name, err)
+	}
+	r.metrics = m
+	return r, nil
+}
+
+func setDefault[T int | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}
+
+// Add queues key. If it waits already, the higher priority counts; if it is being worked on, it is worked on once more.
+func (r *Runner) Add(key string, p Priority) { r.queue.add(key, p) }
+
+// AddAfter queues key after d. A key waits for one moment only: of two, the earlier counts, with the higher priority.
+func (r *Runner) AddAfter(key string, p Priority, d time.Duration) { r.queue.addAfter(key, p, d) }
+
+// Run works until ctx ends, then lets attempts under way finish within Config.Drain, cancels those that have not, and returns
+// when none is left. A Runner runs once.
+func (r *Runner) Run(ctx context.Context) error {
+	// Attempts outlive ctx, so that a write under way is not torn off by an orderly stop.
+	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	var workers sync.WaitGroup
+	for range r.cfg.Workers {
+		workers.Go(func() { r.work(attempts) })
+	}
+	<-ctx.Done()
+	r.queue.close()
+	drain := time.AfterFunc(r.cfg.Drain, cancel)
+	defer drain.Stop()
+	workers.Wait()
+	return nil
+}
+
+func (r *Runner) work(ctx context.Context) {
+	for {
+		key, priority, ok := r.queue.get()
+		if !ok {
+			return
+		}
+		r.attempt(ctx, key, priority)
+		r.queue.done(key)
+	}
+}
+
+// attempt reconciles key once and settles what follows.
+func (r *Runner) attempt(ctx context.Context, key string, p Priority) {
+	bounded, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	start := time.Now()
+	err := r.guarded(bounded, key)
+	outcome := r.settle(ctx, key, p, err)
+	r.metrics.observe(outcome, time.Since(start))
+}
+
+// panicError is a panic of the Reconciler with the stack it came from.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+func (r *Runner) guarded(ctx context.Context, key string) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{value: value, stack: debug.Stack()}
+		}
+	}()
+	return r.cfg.Reconciler.Reconcile(ctx, key)
+}
+
+// settle plans the next attempt and names the outcome.
+func (r *Runner) settle(ctx context.Context, key string, p Priority, err error) string {
+	if err == nil {
+		r.forget(key)
+		return outcomeSuccess
+	}
+	if ctx.Err() != nil {
+		r.log.Info("attempt was cut off by the stop", "key", key, "error", err)
+		return outcomeStopped
+	}
+	if _, ok := errors.AsType[*terminalError](err); ok {
+		r.forget(key)
+		r.log.Info("not tried again until it changes", "key", key, "error", err)
+		return outcomeTerminal
+	}
+	if after, ok := errors.AsType[*afterError](err); ok {
+		r.forget(key)
+		r.log.Debug("to be continued", "key", key, "error", err, "retryIn", after.delay)
+		r.queue.addAfter(key, p, after.delay)
+		return outcomeAfter
+	}
+	if told, ok := rpcerr.RetryAfter(err); ok {
+		delay := jitter(min(told, r.cfg.MaxDelay))
+		r.log.Info("deferred by the gateway", "key", key, "error", err, "retryIn", delay)
+		r.queue.addAfter(key, p, delay)
+		return outcomeDeferred
+	}
+	failures, delay := r.fail(key)
+	if crash, ok := errors.AsType[*panicError](err); ok {
+		r.log.Error("attempt panicked", "key", key, "error", err, "stack", string(crash.stack), "failures", failures, "retryIn", delay)
+		r.queue.addAfter(key, p, delay)
+		return outcomePanic
+	}
+	r.log.Warn("attempt failed", "key", key, "error", err, "failures", failures, "retryIn", delay)
+	r.queue.addAfter(key, p, delay)
+	return outcomeError
+}
+
+func (r *Runner) forget(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failures, key)
+}
+
+// fail counts a failure of key and gives the delay: BaseDelay doubled with every failure in a row, up to MaxDelay.
+func (r *Runner) fail(key string) (int, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures[key]++
+	delay := r.cfg.BaseDelay
+	for range r.failures[key] - 1 {
+		if delay >= r.cfg.MaxDelay/2 {
+			delay = r.cfg.MaxDelay
+			break
+		}
+		delay *= 2
+	}
+	return r.failures[key], jitter(min(delay, r.cfg.MaxDelay))
+}
+
+// jitter lengthens d by up to a fifth, so that keys deferred together do not come back together.
+func jitter(d time.Duration) time.Duration {
+	return d + rand.N(d/5+1) //nolint:gosec // Spreading load needs no secrecy.
+}
