@@ -1,0 +1,141 @@
+// Package catalogue says what an error answer of the cloud means: one table from the cloud's codes to the gRPC code, the stable
+// reason and the retry hint that callers of the gateway see. Everything that branches on a cloud error branches on this table;
+// docs/reference/errors.md is rendered from it.
+package catalogue
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Class is the family of an error: what it tells about the request and what may be done next.
+type Class string
+
+// The classes. Only Server leaves the outcome of a write open; every other class is a definite refusal.
+const (
+	Throttle       Class = "throttled"      // refused by a rate limit, nothing was done
+	Conflict       Class = "busy"           // the resource works on another change, try again
+	NotFound       Class = "not_found"      // the resource, or one it refers to, does not exist
+	Exists         Class = "exists"         // the thing to be created is there already
+	Quota          Class = "quota"          // an account quota, a per-resource limit, or capacity
+	Dependency     Class = "dependency"     // in use, protected, or in the wrong state
+	Permission     Class = "permission"     // RAM refuses the gateway
+	Authentication Class = "authentication" // the gateway's credentials or signature are refused
+	Invalid        Class = "invalid"        // the request itself is wrong
+	Server         Class = "server"         // the cloud failed; a write may have been executed
+	Money          Class = "billing"        // balance, order or charge type
+)
+
+// Meaning is what the catalogue knows about an answer.
+type Meaning struct {
+	Class  Class
+	Code   codes.Code
+	Reason rpcerr.Reason
+	// RetryAfter is how long to wait before another attempt makes sense when the cloud does not tell; zero: waiting does not help.
+	RetryAfter time.Duration
+	// Renew tells that newer credentials may be accepted. The refusal came before anything was done.
+	Renew bool
+}
+
+// Unclear tells whether a write that was answered like this may nevertheless have been executed.
+func (m Meaning) Unclear() bool { return m.Class == Server }
+
+// Answer is an error answer of the cloud, or of one item of a batch, as it came.
+type Answer struct {
+	Product   string // "slb", "vpc", "ecs"
+	Action    string
+	Status    int // HTTP status; zero for an item of a batch
+	Code      string
+	Message   string
+	RequestID string
+	// RetryAfter is what the cloud told in a header; zero if it told nothing.
+	RetryAfter time.Duration
+	// Mutating makes answers of class Server an unknown outcome.
+	Mutating bool
+}
+
+// Lookup finds the meaning of an answer. It is total: codes that the table does not have are judged by their form and status.
+func Lookup(a Answer) Meaning {
+	best, found := rule{}, false
+	for _, r := range rules() {
+		if r.matches(a) && (!found || r.moreExact(best, a.Code)) {
+			best, found = r, true
+		}
+	}
+	if found {
+		return best.meaning()
+	}
+	return rule{class: guess(a)}.meaning()
+}
+
+// Error turns an answer into the error that the gateway's callers get.
+func Error(a Answer) *rpcerr.Error {
+	m := Lookup(a)
+	e := &rpcerr.Error{
+		Code:           m.Code,
+		Reason:         m.Reason,
+		Message:        message(a),
+		RetryAfter:     m.RetryAfter,
+		API:            a.Product + "/" + a.Action,
+		CloudCode:      a.Code,
+		CloudRequestID: a.RequestID,
+	}
+	if a.RetryAfter > 0 {
+		e.RetryAfter = a.RetryAfter
+	}
+	if a.Mutating && m.Unclear() {
+		e.Code, e.Reason, e.RetryAfter = codes.Unknown, rpcerr.OutcomeUnknown, 0
+	}
+	return e
+}
+
+// message is the cloud's own text. Proxies answer with pages of HTML, of which the beginning is enough.
+func message(a Answer) string {
+	const limit = 300
+	text := strings.Join(strings.Fields(a.Message), " ")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	switch {
+	case a.Code == "" && text == "":
+		return fmt.Sprintf("%s answered HTTP status %d", a.Action, a.Status)
+	case a.Code == "":
+		return fmt.Sprintf("%s answered HTTP status %d: %s", a.Action, a.Status, text)
+	default:
+		return fmt.Sprintf("%s answered %s: %s", a.Action, a.Code, text)
+	}
+}
+
+// guess classifies a code that the table does not have.
+func guess(a Answer) Class {
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(a.Code, p) })
+	}
+	switch {
+	case a.Status >= http.StatusInternalServerError, a.Status == 0 && a.Code == "":
+		return Server
+	case a.Status == http.StatusTooManyRequests, has("Throttling"):
+		return Throttle
+	case has("NotFound", "NotExist", "NOT_EXIST"), a.Status == http.StatusNotFound:
+		return NotFound
+	case has("Forbidden", "NoPermission", "Unauthorized"):
+		return Permission
+	case has("Quota", "OverLimit", "ExceedLimit", "LimitExceed"):
+		return Quota
+	case has("Duplicate", "AlreadyExist", "Conflict.Port"):
+		return Exists
+	case has("Processing", "Configuring", "Busy", "IncorrectStatus", "Conflict"), a.Status == http.StatusConflict:
+		return Conflict
+	case strings.HasPrefix(a.Code, "Invalid"), strings.HasPrefix(a.Code, "Missing"), has("Malformed", "IllegalParam", "Unsupported"):
+		return Invalid
+	default:
+		return Dependency
+	}
+}

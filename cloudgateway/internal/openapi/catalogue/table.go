@@ -1,0 +1,230 @@
+package catalogue
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// The products of the table, as in Answer.Product.
+const (
+	slb = "slb"
+	vpc = "vpc"
+	ecs = "ecs"
+	nlb = "nlb"
+)
+
+// rule is one row: some codes that mean the same.
+type rule struct {
+	products string        // separated by spaces; empty: all
+	codes    string        // separated by spaces; a trailing * stands for any ending
+	message  string        // text the message must contain; empty: any message
+	class    Class         //
+	reason   rpcerr.Reason // empty: the reason of the class
+	retry    time.Duration // zero: the hint of the class
+	renew    bool
+	note     string // for the reference page
+}
+
+// rules is the table. The order is for readers: the most exact row wins, wherever it stands.
+func rules() []rule {
+	const (
+		soon   = 2 * time.Second
+		slowly = 30 * time.Second
+	)
+	return []rule{
+		// Rate limits. The cloud answers most of them with HTTP 400.
+		{class: Throttle, codes: "Throttling Throttling.User Throttling.Api Throttling.*"},
+		{class: Throttle, codes: "Rejected.Throttling InnerRateLimiting FlowControlError EipOperation.TooFrequently FrequentPurchase.EIP TooManyRequests"},
+
+		// Failures of the cloud itself.
+		{class: Server, codes: "ServiceUnavailable InternalError UnknownError InternalInvokeError"},
+		{class: Server, codes: "ServiceUnavailable.RegionMaintaining", retry: slowly},
+		{class: Server, products: slb, codes: "LocationServiceTimeout"},
+		{class: Server, codes: "SignatureNonceUsed", note: "an earlier copy of the request reached the cloud"},
+
+		// Busy resources.
+		{class: Conflict, codes: "SystemBusy System.ServiceBusy OperationFailed.SystemBusy"},
+		{class: Conflict, products: slb, codes: "OperationBusy ServiceIsConfiguring ServiceIsStopping BackendServer.configuring BackendServerProcessing VServerGroupProcessing " +
+			"OperationFailed.ServiceGroupProcessing ListenerProcessing AclEntryProcessing ResourceInConfiguring.Acl DomainExtensionProcessing " +
+			"IncorrectStatus.DomainExtension TLSPolicyConfiguring ProcessingSameRequest VpcSystemBusy InvalidOperation.ConcurrentModification"},
+		{class: Conflict, products: slb, codes: "OperationFailed.ListenerStatusNotSupport Operation.Deny", note: "the listener is not settled"},
+		{class: Conflict, products: slb, codes: "IncorrectListenerAccessControlStatusStatus"},
+		{class: Conflict, products: slb, codes: "LbStatusNotSupport", retry: slowly, note: "the load balancer is locked or not active yet"},
+		{class: Conflict, products: slb, codes: "OperationFailed.TokenIsProcessing LX_REQUEST_TOKEN_CONFLICT", retry: soon, note: "repeat with the same request_id"},
+		{class: Conflict, products: vpc, codes: "TaskConflict VPC_TASK_CONFLICT", retry: soon},
+		{class: Conflict, codes: "OperationConflict"},
+		{class: Conflict, products: vpc, codes: "IncorrectRouteEntryStatus IncorrcetRouteEntryStatus", retry: soon},
+		{class: Conflict, codes: "IncorrectVpcStatus IncorrectVSwitchStatus IncorrectHaVipStatus IncorrectInstanceStatus IncorrectStatus IncorrectStatus.* InvalidVBRStatus " +
+			"IncorrectRouteTableStatus IncorrectEipStatus InvalidBindingStatus"},
+		{class: Conflict, products: vpc, codes: "OperationFailed.DistibuteLock OperationFailed.ConcurrentOperation OperationFailed.ConcurrentRequest OperationDenied.OtherSubnetProcessing"},
+		{class: Conflict, codes: "LastTokenProcessing OperationFailed.LastTokenProcessing OperationFailed.IdempotentTokenProcessing IdempotentProcessing", retry: soon, note: "repeat with the same request_id"},
+		{class: Conflict, products: ecs, codes: "LastRequestProcessing LastOrderProcessing InvalidOperation.Conflict InvalidOperation.InvalidEniState InvalidOperation.InvalidEcsState " +
+			"DependencyViolation.SLBConfiguring"},
+		{class: Conflict, products: nlb, codes: "Conflict.Lock ResourceInConfiguring.* ResourceInCreating.loadbalancer OperationFailed.ResourceIsConfiguring"},
+
+		// Things that do not exist.
+		{class: NotFound, products: slb, codes: "InvalidLoadBalancerId.NotFound", reason: rpcerr.LoadBalancerNotFound},
+		{class: NotFound, products: slb, codes: "ResourceNotFound.Listener ListenerNotFound", reason: rpcerr.ListenerNotFound},
+		{class: NotFound, products: slb, codes: "InvalidParameter", message: "The specified resource does not exist", reason: rpcerr.ListenerNotFound},
+		{class: NotFound, products: slb, codes: "InvalidParameter", message: "VServerGroupId does not exist", reason: rpcerr.ServerGroupNotFound},
+		{class: NotFound, products: slb, codes: "ResourceNotFound.VServerGroup", reason: rpcerr.ServerGroupNotFound},
+		{class: NotFound, products: slb, codes: "ResourceNotFound.vServers InvalidServerId.NotFound InvalidServerId.NotExist ObtainIpFail", reason: rpcerr.ServerNotFound, note: "the backend is gone or not running"},
+		{class: NotFound, products: slb, codes: "AclNotExist", reason: rpcerr.AclNotFound},
+		{class: NotFound, products: slb, codes: "CertificateNotExist ResourceNotFound.Certificate CACertificateId.NotFound ServerCertificateId.NotFound", reason: rpcerr.CertificateNotFound},
+		{class: NotFound, products: slb, codes: "InvalidRuleId.NotFound InvalidParameter.DomainExtensionId ResourceNotExist InvalidTLSPolicyId.NotExist"},
+		{class: NotFound, codes: "InvalidVpcId.NotFound", reason: rpcerr.VpcNotFound},
+		{class: NotFound, codes: "InvalidVSwitchId.NotFound InvalidVswitchId.NotFound InvalidVswitchID.NotFound", reason: rpcerr.VSwitchNotFound},
+		{class: NotFound, products: vpc, codes: "InvalidRouteTableId.NotFound InvalidRouteTable.NotFound", reason: rpcerr.RouteTableNotFound},
+		{class: NotFound, products: vpc, codes: "InvalidRouteEntry.NotFound InvalidRouteEntryId.NotFound VPC_ROUTER_ENTRY_NOT_EXIST", reason: rpcerr.RouteNotFound},
+		{class: NotFound, products: vpc, codes: "InvalidNextHopId.NotFound InvalidNextHop.NotFound", reason: rpcerr.InstanceNotFound, note: "the route's next hop"},
+		{class: NotFound, products: vpc, codes: "InvalidAllocationId.NotFound"},
+		{class: NotFound, products: ecs, codes: "InvalidInstanceId.NotFound InvalidEcsId.NotFound Forbidden.InstanceNotFound", reason: rpcerr.InstanceNotFound},
+		{class: NotFound, products: ecs, codes: "InvalidEniId.NotFound", reason: rpcerr.NetworkInterfaceNotFound},
+		{class: NotFound, products: ecs, codes: "InvalidSecurityGroupId.NotFound"},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.loadBalancer", reason: rpcerr.LoadBalancerNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.listener", reason: rpcerr.ListenerNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.serverGroup", reason: rpcerr.ServerGroupNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.BackendServer", reason: rpcerr.ServerNotFound},
+		{class: NotFound, products: nlb, codes: "ResourceNotFound.JobId"},
+
+		// Things that exist already.
+		{class: Exists, products: slb, codes: "ListenerAlreadyExists InvalidParameter.ListenerPortConflict ListenerPortConflict", reason: rpcerr.ListenerExists},
+		{class: Exists, products: slb, codes: "InvalidBackendServers.ServerIpConflict InvalidBackendServers.Inconsistent DomainExist"},
+		{class: Exists, products: slb, codes: "InvalidParameter", message: "duplicated value of ServerID"},
+		{class: Exists, products: vpc, codes: "InvalidCIDRBlock.Duplicate InvalidRouteEntry.Duplicate Duplicated.VpcNextHop RouterEntryConflict.Duplicated RouteConflict.AlreadyExist " +
+			"VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE", note: "the gateway reads back: the same next hop is success, another is ROUTE_CONFLICT"},
+		{class: Exists, products: nlb, codes: "ResourceAlreadyAssociated.* Conflict.Port DuplicatedParam.Server"},
+
+		// Quotas and limits.
+		{class: Quota, products: slb, codes: "OverQuota OperationForbidden.QuotaLimit ListenerNumberOverLimit VipTooManyListeners TooManyRules AclNumberOverLimit AclEntryExceedLimit " +
+			"AclListenerOverLimit QuotaLimitExceeds.* DomainExtensionNumberOverLimit TagCountLimit QuotaExceed.Tag* QuotaExceeded.Tag* SizeLimitExceeded.*"},
+		{class: Quota, products: slb, codes: "TooManyBackendServers InstanceBackendServerNumberOverLimit", reason: rpcerr.ServerLimit},
+		{class: Quota, products: slb, codes: "SubnetIpExhaust VSwitchAvailableIpNotExist", reason: rpcerr.NoFreeAddress},
+		{class: Quota, products: slb, codes: "OperationFailed.ZoneResourceLimit OperationFailed.RegionResourceLimit"},
+		{class: Quota, products: vpc, codes: "QuotaExceeded InvalidEntryRuleQuota QuotaExceeded.*"},
+		{class: Quota, products: ecs, codes: "AuthorizationLimitExceed QuotaExceed.SecurityGroup SecurityGroupInstanceLimitExceed"},
+		{class: Quota, products: nlb, codes: "QuotaExceeded.*"},
+
+		// In use, protected, or final refusals.
+		{class: Dependency, codes: "OperationDenied.DeleteProtectionIsOn OperationDenied.DeletionProtectionEnabled", reason: rpcerr.DeleteProtected},
+		{class: Dependency, products: slb, codes: "RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse", reason: rpcerr.ServerGroupInUse},
+		{class: Dependency, products: nlb, codes: "ResourceInUse.ServerGroup", reason: rpcerr.ServerGroupInUse},
+		{class: Dependency, products: slb, codes: "ListenerForwardExist", reason: rpcerr.ListenerInUse, note: "delete the HTTP redirect first"},
+		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed"},
+		{class: Dependency, codes: "DependencyViolation DependencyViolation.*"},
+		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service"},
+		{class: Dependency, products: ecs, codes: "InvalidOperation.ResourceManagedByCloudProduct"},
+		{class: Dependency, codes: "DryRunOperation", note: "the call would succeed"},
+
+		// RAM refuses the gateway.
+		{class: Permission, codes: "Forbidden.RAM Forbidden.Unauthorized Forbidden.SubUser Forbidden.NotSupportRAM Forbbiden Forbbiden.SubUser NoPermission Forbidden.NoPermission UnauthorizedRegion"},
+		{class: Permission, codes: "Forbidden.AccessKeyDisabled Forbidden.RiskControl InvalidAccessKeyId.Inactive"},
+
+		// The gateway's credentials or signature are refused.
+		{class: Authentication, codes: "InvalidAccessKeyId.NotFound InvalidSecurityToken.Expired InvalidSecurityToken.Malformed InvalidSecurityToken.MismatchWithAccessKey", renew: true},
+		{class: Authentication, codes: "SignatureDoesNotMatch IncompleteSignature"},
+		{class: Authentication, codes: "InvalidTimeStamp.Expired InvalidTimeStamp.Format IllegalTimestamp", note: "the gateway's clock is wrong"},
+
+		// The request is wrong.
+		{class: Invalid, codes: "IdempotentParameterMismatch IdempotenceParamNotMatch Idempotence.SignatureMismatch IdempotenceSignatureMismatch InvalidParamter.Conflict",
+			reason: rpcerr.IdempotencyMismatch, note: "the request_id was used with other parameters"},
+		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
+		{class: Invalid, codes: "MissingParameter MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
+
+		// Billing.
+		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE*"},
+	}
+}
+
+// meaning completes a row by what its class has in common.
+func (r rule) meaning() Meaning {
+	m := r.class.meaning()
+	if r.reason != "" {
+		m.Reason = r.reason
+	}
+	if r.retry > 0 {
+		m.RetryAfter = r.retry
+	}
+	if r.class == Dependency && r.reason == rpcerr.ServerGroupInUse {
+		m.RetryAfter = time.Second // the cloud releases a group some time after its listener is gone
+	}
+	m.Renew = r.renew
+	return m
+}
+
+func (c Class) meaning() Meaning {
+	switch c {
+	case Throttle:
+		return Meaning{Class: c, Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 10 * time.Second}
+	case Conflict:
+		return Meaning{Class: c, Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second}
+	case NotFound:
+		return Meaning{Class: c, Code: codes.NotFound, Reason: rpcerr.NotFoundReason}
+	case Exists:
+		return Meaning{Class: c, Code: codes.AlreadyExists, Reason: rpcerr.AlreadyExists}
+	case Quota:
+		return Meaning{Class: c, Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded}
+	case Permission:
+		return Meaning{Class: c, Code: codes.FailedPrecondition, Reason: rpcerr.CloudForbidden}
+	case Authentication:
+		return Meaning{Class: c, Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials}
+	case Invalid:
+		return Meaning{Class: c, Code: codes.InvalidArgument, Reason: rpcerr.InvalidField}
+	case Server:
+		return Meaning{Class: c, Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: 2 * time.Second}
+	case Money:
+		return Meaning{Class: c, Code: codes.FailedPrecondition, Reason: rpcerr.CloudBilling}
+	case Dependency:
+	}
+	return Meaning{Class: Dependency, Code: codes.FailedPrecondition, Reason: rpcerr.InvalidState}
+}
+
+func (r rule) matches(a Answer) bool {
+	if r.products != "" && !contains(r.products, a.Product) {
+		return false
+	}
+	return r.pattern(a.Code) != "" && strings.Contains(a.Message, r.message)
+}
+
+// pattern returns the row's pattern that the code matches best, or "".
+func (r rule) pattern(code string) string {
+	best := ""
+	for pattern := range strings.FieldsSeq(r.codes) {
+		if pattern == code {
+			return pattern
+		}
+		if prefix, open := strings.CutSuffix(pattern, "*"); open && strings.HasPrefix(code, prefix) && len(pattern) > len(best) {
+			best = pattern
+		}
+	}
+	return best
+}
+
+// moreExact tells whether r is a better match for the code than other: a whole code before a prefix, a message before none, a
+// product before all.
+func (r rule) moreExact(other rule, code string) bool {
+	a, b := r.pattern(code), other.pattern(code)
+	switch {
+	case (a == code) != (b == code):
+		return a == code
+	case len(a) != len(b):
+		return len(a) > len(b)
+	case len(r.message) != len(other.message):
+		return len(r.message) > len(other.message)
+	default:
+		return other.products == "" && r.products != ""
+	}
+}
+
+func contains(list, item string) bool {
+	for s := range strings.FieldsSeq(list) {
+		if s == item {
+			return true
+		}
+	}
+	return false
+}
