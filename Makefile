@@ -1,0 +1,146 @@
+# Everything a developer runs. Prerequisites: Go, git, make. What else is needed (linters, generators, a control plane) is built
+# from Go modules once, kept by version under $(CACHE) and never in the tree.
+
+SHELL       := /bin/sh
+MODULES     := proto services cloudgateway lbcontroller nodecontroller routecontroller deploy
+PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/cmd/openapisim lbcontroller/cmd/lbcontroller \
+               nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
+TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/go.mod deploy/tools/go.sum | cksum | cut -d' ' -f1)
+GENERATED   := proto docs/reference
+# The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
+RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+LDFLAGS     := -X alicloud-controllers.dev/services/version.version=$(VERSION)
+WORLD_DIR   ?= $(CURDIR)/.dev
+NODES       ?= 3
+CONTROLLERS ?= lb,node,route
+# Passed to go test, for example TESTFLAGS='-run TestDiff -v'.
+TESTFLAGS   ?=
+
+export PATH := $(TOOLS):$(PATH)
+
+# each runs a command in every module and says where it is, so that no module is skipped without notice.
+define each
+@set -e; for module in $(MODULES); do echo "== $$module: $(strip $(1))"; (cd $$module && $(2)); done
+endef
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Build and test
+
+.PHONY: build
+build: ## Build the processes into bin/
+	@mkdir -p bin
+	@set -e; for process in $(PROCESSES); do echo "building $${process##*/}"; \
+		(cd $${process%%/*} && go build -trimpath -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/ ./$${process#*/}); done
+
+.PHONY: test
+test: ## Run the tests of all modules with the race detector, end to end included
+	$(call each,go test,go test $(RACE) -timeout 20m $(TESTFLAGS) ./...)
+
+.PHONY: race
+race: ## Run the tests of all modules but the end-to-end ones ten times with the race detector
+	$(call each,go test -race -count=10,go test -race -count=10 -short -timeout 30m $(TESTFLAGS) ./...)
+
+.PHONY: e2e
+e2e: ## Run the end-to-end tests only: real API server, real processes, simulated cloud
+	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./e2e/...
+
+.PHONY: bench
+bench: ## Run the benchmarks of all modules
+	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...)
+
+## Check and generate
+
+.PHONY: verify
+verify: verify-format verify-vet verify-rules verify-modules verify-generated verify-proto lint ## Check everything that is not a test
+
+.PHONY: verify-format
+verify-format:
+	@echo "== gofmt"
+	@files=$$(gofmt -l $(MODULES)); test -z "$$files" || { echo "not formatted, run gofmt -w:"; echo "$$files"; exit 1; }
+
+.PHONY: verify-vet
+verify-vet:
+	$(call each,go vet,go vet ./...)
+
+# Who may import whom, and the same versions of Go, gRPC and Kubernetes everywhere.
+.PHONY: verify-rules
+verify-rules:
+	@echo "== imports and versions"
+	@cd deploy && go run ./verify $(addprefix ../,$(MODULES))
+
+# The workspace hides what a module forgot to require, so each is tidied and built by itself.
+.PHONY: verify-modules
+verify-modules:
+	$(call each,go mod tidy -diff,GOWORK=off go mod tidy -diff)
+	$(call each,GOWORK=off go build,GOWORK=off go build ./...)
+
+.PHONY: verify-generated
+verify-generated: tools
+	@echo "== generated files"
+	@sum() { find $(GENERATED) -type f 2>/dev/null | sort | xargs cksum; }; \
+	before=$$(sum); $(MAKE) --no-print-directory generate >/dev/null; after=$$(sum); \
+	test "$$before" = "$$after" || { echo "$(GENERATED): were stale and are now generated anew; commit them"; exit 1; }
+
+.PHONY: verify-proto
+verify-proto: tools
+	@echo "== buf lint"
+	@cd proto && buf lint
+
+.PHONY: lint
+lint: tools ## Run golangci-lint on all modules
+	$(call each,golangci-lint,golangci-lint run --config $(CURDIR)/.golangci.yaml ./...)
+
+.PHONY: generate
+generate: tools ## Write generated code and reference pages
+	cd proto && buf generate
+	$(call each,go generate,go generate ./...)
+
+.PHONY: tidy
+tidy: ## Tidy all modules and align their versions
+	go work sync
+	$(call each,go mod tidy,GOWORK=off go mod tidy)
+
+.PHONY: tools
+tools: $(TOOLS)/.complete
+
+$(TOOLS)/.complete:
+	@mkdir -p $(TOOLS)
+	@echo "building tools into $(TOOLS), once (about 6 minutes on 2 cores)"
+	@set -e; cd deploy/tools; for tool in $$(GOWORK=off go list tool); do \
+		echo "  $${tool##*/}"; GOWORK=off GOBIN=$(TOOLS) go install $$tool; done
+	@touch $@
+
+## Run
+
+.PHONY: dev
+dev: build ## Bring up the local world and stay; NODES=n, CONTROLLERS=none or a list of lb,node,route
+	@cd deploy && go run ./local/cmd/world up -dir $(WORLD_DIR) -nodes $(NODES) -controllers $(CONTROLLERS)
+
+.PHONY: dev-down
+dev-down: ## Stop the local world that make dev started
+	@cd deploy && go run ./local/cmd/world down -dir $(WORLD_DIR)
+
+.PHONY: demo
+demo: build ## Show a Service become a load balancer, change and go, in a world of its own
+	@cd deploy && go run ./local/cmd/world demo
+
+## Ship
+
+.PHONY: chart
+chart: ## Check and render the Helm chart
+	cd deploy && go test $(RACE) -count=1 ./chart/...
+
+.PHONY: images
+images: ## Build the container images (needs docker or another builder: BUILDER=podman)
+	@set -e; for process in $(filter-out %/openapisim,$(PROCESSES)); do \
+		$(or $(BUILDER),docker) build -f deploy/images/Dockerfile --build-arg SERVICE=$${process##*/} --build-arg VERSION=$(VERSION) \
+			-t alicloud-controllers/$${process##*/}:$(VERSION) .; done
+
+.PHONY: clean
+clean: ## Remove what was built in the tree; the cache outside stays
+	rm -rf bin dist cover.out
