@@ -1,0 +1,159 @@
+// Package admin serves a process's HTTP side for its operators: liveness, readiness with reasons, metrics, version, profiles.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/version"
+)
+
+const (
+	// checkTimeout keeps a readiness probe below kubelet's usual patience.
+	checkTimeout = 3 * time.Second
+	// stopTimeout lets a scrape under way finish.
+	stopTimeout = 2 * time.Second
+	// headerTimeout keeps idle connections from piling up.
+	headerTimeout = 5 * time.Second
+)
+
+// Config describes the server.
+type Config struct {
+	// Listen is "host:port"; port 0 takes a free one.
+	Listen string `json:"listen"`
+}
+
+// Validate notes what is wrong, under key.
+func (c Config) Validate(p *config.Problems, key string) { p.HostPort(key+".listen", c.Listen) }
+
+// Check is one condition of readiness.
+type Check struct {
+	Name string
+	// Check gives nil when the condition holds, and otherwise the reason that /readyz shows.
+	Check func(ctx context.Context) error
+}
+
+// Server answers on the admin address.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// New opens the address and makes the server; it is live from Run on, and ready when all checks hold.
+func New(cfg Config, registry *prometheus.Registry, checks ...Check) (*Server, error) {
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("admin.listen: %w", err)
+	}
+	return &Server{listener: listener, http: &http.Server{
+		Handler:           Handler(registry, checks...),
+		ReadHeaderTimeout: headerTimeout,
+		ErrorLog:          log.New(discard{}, "", 0),
+	}}, nil
+}
+
+// discard drops net/http's own log: it tells of clients that go away, which is no news.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// Addr is the address that is listened on.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) error {
+	stopped := make(chan error, 1)
+	unhook := context.AfterFunc(ctx, func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		if err := s.http.Shutdown(bounded); err != nil {
+			err = s.http.Close() // A profile may run for longer than anybody waits.
+			stopped <- err
+			return
+		}
+		stopped <- nil
+	})
+	err := s.http.Serve(s.listener)
+	if !unhook() {
+		return <-stopped
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve the admin address: %w", err)
+}
+
+// Handler is what Server serves.
+func Handler(registry *prometheus.Registry, checks ...Check) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", readiness(checks))
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, version.String()+"\n") })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	for path, handler := range map[string]http.HandlerFunc{
+		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol,
+		"/debug/pprof/trace": pprof.Trace, "/debug/pprof/cmdline": pprof.Cmdline,
+	} {
+		mux.HandleFunc("GET "+path, localOnly(handler))
+	}
+	return mux
+}
+
+func answer(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text)) // The client has gone away; there is nobody to tell.
+}
+
+// readiness runs all checks at once and answers one line for each.
+func readiness(checks []Check) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+		defer cancel()
+		errs := make([]error, len(checks))
+		var running sync.WaitGroup
+		for i, c := range checks {
+			running.Go(func() { errs[i] = c.Check(ctx) })
+		}
+		running.Wait()
+		code, text := http.StatusOK, &strings.Builder{}
+		for i, c := range checks {
+			if errs[i] == nil {
+				fmt.Fprintf(text, "%s: ok\n", c.Name)
+				continue
+			}
+			code = http.StatusServiceUnavailable
+			fmt.Fprintf(text, "%s: %s\n", c.Name, strings.ReplaceAll(errs[i].Error(), "\n", "; "))
+		}
+		verdict := "ready\n"
+		if code != http.StatusOK {
+			verdict = "not ready\n"
+		}
+		answer(w, code, verdict+text.String())
+	}
+}
+
+// localOnly answers only clients of the own machine, e.g. through kubectl port-forward: profiles tell too much and cost too
+// much for everybody who reaches the port that Prometheus scrapes.
+func localOnly(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+			answer(w, http.StatusForbidden, "profiles are served to the own machine only; use kubectl port-forward\n")
+			return
+		}
+		next(w, r)
+	}
+}

@@ -1,0 +1,46 @@
+package gateway
+
+import (
+	"google.golang.org/grpc"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+)
+
+// Client calls every service of the gateway. Its fields are interfaces, so that a test can replace one.
+type Client struct {
+	LoadBalancers     slbv1.LoadBalancerServiceClient
+	Listeners         slbv1.ListenerServiceClient
+	ServerGroups      slbv1.ServerGroupServiceClient
+	Routes            vpcv1.RouteServiceClient
+	Networks          vpcv1.NetworkServiceClient
+	Instances         ecsv1.InstanceServiceClient
+	NetworkInterfaces ecsv1.NetworkInterfaceServiceClient
+	Capabilities      commonv1.CapabilitiesServiceClient
+}
+
+// NewClient makes a Client on a connection.
+func NewClient(cc grpc.ClientConnInterface) *Client {
+	return &Client{
+		LoadBalancers:     slbv1.NewLoadBalancerServiceClient(cc),
+		Listeners:         slbv1.NewListenerServiceClient(cc),
+		ServerGroups:      slbv1.NewServerGroupServiceClient(cc),
+		Routes:            vpcv1.NewRouteServiceClient(cc),
+		Networks:          vpcv1.NewNetworkServiceClient(cc),
+		Instances:         ecsv1.NewInstanceServiceClient(cc),
+		NetworkInterfaces: ecsv1.NewNetworkInterfaceServiceClient(cc),
+		Capabilities:      commonv1.NewCapabilitiesServiceClient(cc),
+	}
+}
+
+// serviceDescs lists what the gateway offers.
+func serviceDescs() []grpc.ServiceDesc {
+	return []grpc.ServiceDesc{
+		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
+		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc,
+		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
+		commonv1.CapabilitiesService_ServiceDesc,
+	}
+}

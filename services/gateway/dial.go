@@ -1,0 +1,111 @@
+// Package gateway is the controllers' side of the cloud gateway: a connection that finds the active replica and proves who is
+// calling, and the typed clients on it.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/health" // Lets the client watch which replica is SERVING.
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"alicloud-controllers.dev/services/config"
+)
+
+const (
+	// keepaliveTime finds a dead connection, e.g. of a vanished node, before a call has to wait for it.
+	keepaliveTime    = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+)
+
+// Config says where the gateway is and who is calling.
+type Config struct {
+	// Address is "host:port", "dns:///name:port" or "passthrough:///…".
+	Address string `json:"address"`
+	// CAFile holds the certificates that sign the gateway's.
+	CAFile string `json:"caFile"`
+	// ServerName is the name in the gateway's certificate; the host of Address if empty.
+	ServerName string `json:"serverName"`
+	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
+	TokenFile string       `json:"tokenFile"`
+	UserAgent string       `json:"-"`
+	Logger    *slog.Logger `json:"-"`
+}
+
+// Validate notes what is wrong, under key.
+func (c Config) Validate(p *config.Problems, key string) {
+	p.Required(key+".address", c.Address)
+	p.Required(key+".caFile", c.CAFile)
+	p.Required(key+".tokenFile", c.TokenFile)
+}
+
+// Conn is a connection to the gateway. It connects by itself, whenever it has to.
+type Conn struct {
+	cc     *grpc.ClientConn
+	client *Client
+}
+
+// Dial makes a connection. It does not wait for the gateway; Ready tells whether it answers.
+func Dial(cfg Config) (*Conn, error) {
+	var p config.Problems
+	if cfg.Validate(&p, "gateway"); p.Err() != nil {
+		return nil, p.Err()
+	}
+	all, err := methods()
+	if err != nil {
+		return nil, err
+	}
+	sc, err := serviceConfig(all)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := newTransport(cfg.CAFile, cfg.ServerName)
+	if err != nil {
+		return nil, err
+	}
+	cc, err := grpc.NewClient(cfg.Address,
+		grpc.WithTransportCredentials(transport),
+		grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)),
+		grpc.WithDefaultServiceConfig(sc),
+		grpc.WithDisableServiceConfig(), // One from DNS could switch the retries.
+		grpc.WithUnaryInterceptor(withDeadline(all)),
+		grpc.WithUserAgent(cfg.UserAgent),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.address %q: %w", cfg.Address, err)
+	}
+	return &Conn{cc: cc, client: NewClient(cc)}, nil
+}
+
+// Client gives the typed clients.
+func (c *Conn) Client() *Client { return c.client }
+
+// Close ends the connection and all calls on it.
+func (c *Conn) Close() error { return c.cc.Close() }
+
+// Ready gives nil if an active gateway answers, and otherwise why not.
+func (c *Conn) Ready(ctx context.Context) error {
+	answer, err := healthv1.NewHealthClient(c.cc).Check(ctx, &healthv1.HealthCheckRequest{})
+	if err != nil {
+		return fmt.Errorf("ask the gateway for its health: %w", err)
+	}
+	if answer.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		return errors.New("the gateway is " + answer.GetStatus().String())
+	}
+	return nil
+}
+
+// split takes "/package.Service/Method" apart.
+func split(full string) (service, method string) {
+	service, method, _ = strings.Cut(strings.TrimPrefix(full, "/"), "/")
+	return service, method
+}
