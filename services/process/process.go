@@ -71,7 +71,7 @@ func (g *group) start(ctx context.Context, components []Component) {
 		go func() {
 			defer close(r.done)
 			if err := guarded(own, c.Run); err != nil && own.Err() == nil {
-				g.fail(fmt.Errorf("%s: %w", c.Name, err))
+				g.fail(&componentError{name: c.Name, err: err})
 			} else if err != nil && !errors.Is(err, context.Canceled) {
 				g.log.Warn("stopped with an error", "component", c.Name, "error", err)
 			}
@@ -131,11 +131,19 @@ func (g *group) stop(ctx context.Context) error {
 	return errors.Join(failure(ctx), stuck)
 }
 
-// failure gives the error that ended ctx; a signal and the caller's cancel are none.
+// componentError is a failure that ended the process. Its type tells it from a signal and from the caller's cancel.
+type componentError struct {
+	name string
+	err  error
+}
+
+func (e *componentError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *componentError) Unwrap() error { return e.err }
+
+// failure gives the component's error that ended ctx, if one did.
 func failure(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	if ctx.Err() == nil || errors.Is(cause, ctx.Err()) {
-		return nil
+	if failed, ok := errors.AsType[*componentError](context.Cause(ctx)); ok {
+		return failed
 	}
-	return cause
+	return nil
 }

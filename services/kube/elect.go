@@ -1,0 +1,160 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"alicloud-controllers.dev/services/config"
+)
+
+// Durations of the election if the configuration has none; those of Kubernetes' own components.
+const (
+	defaultLease = 15 * time.Second
+	defaultRenew = 10 * time.Second
+	defaultRetry = 2 * time.Second
+	// releaseTimeout bounds the giving back of the lease, which only saves the next leader a wait.
+	releaseTimeout = 5 * time.Second
+)
+
+// ElectionConfig describes the election of the one active replica.
+type ElectionConfig struct {
+	Enabled bool `json:"enabled"`
+	// Namespace and Name are the Lease's.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// LeaseDuration is how long others wait for a silent leader, RenewDeadline when a leader that cannot renew gives up, and
+	// RetryPeriod how often either tries; 15s, 10s and 2s if zero.
+	LeaseDuration config.Duration `json:"leaseDuration"`
+	RenewDeadline config.Duration `json:"renewDeadline"`
+	RetryPeriod   config.Duration `json:"retryPeriod"`
+}
+
+// Validate notes what is wrong, under key.
+func (c ElectionConfig) Validate(p *config.Problems, key string) {
+	if !c.Enabled {
+		return
+	}
+	p.Required(key+".namespace", c.Namespace)
+	p.Required(key+".name", c.Name)
+	lease, renew, retry := c.durations()
+	if lease <= renew {
+		p.Addf(key+".leaseDuration", "%s is not longer than renewDeadline, %s", lease, renew)
+	}
+	if float64(renew) <= leaderelection.JitterFactor*float64(retry) {
+		p.Addf(key+".renewDeadline", "%s is not longer than %g times retryPeriod, %s", renew, leaderelection.JitterFactor, retry)
+	}
+}
+
+func (c ElectionConfig) durations() (lease, renew, retry time.Duration) {
+	return c.LeaseDuration.Or(defaultLease), c.RenewDeadline.Or(defaultRenew), c.RetryPeriod.Or(defaultRetry)
+}
+
+// Identity names this replica in the Lease.
+func Identity() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name this replica: %w", err)
+	}
+	return host + "_" + string(uuid.NewUUID()), nil
+}
+
+// ErrLeaseLost ends a leader that could not renew its lease.
+var ErrLeaseLost = errors.New("lost the lease")
+
+// RunElected waits for the lease and then runs run, whose context ends with ctx or with the lease. The lease is renewed for as
+// long as run takes to return and given back only then, so that two leaders never work at once. The result is run's, or
+// ErrLeaseLost; nil if ctx ends before the lease was won.
+func RunElected(ctx context.Context, client kubernetes.Interface, cfg ElectionConfig, identity string, log *slog.Logger,
+	run func(ctx context.Context) error,
+) error {
+	if !cfg.Enabled {
+		return run(ctx)
+	}
+	leading, endLeading := context.WithCancelCause(ctx)
+	defer endLeading(nil)
+	// The election outlives ctx, until run has returned.
+	electing, endElecting := context.WithCancel(context.WithoutCancel(ctx))
+	defer endElecting()
+	won, ended := make(chan struct{}), make(chan struct{})
+	lock := newLock(client, cfg, identity)
+	elector, err := newElector(cfg, lock, leaderelection.LeaderCallbacks{
+		OnStartedLeading: func(context.Context) { close(won) },
+		OnStoppedLeading: func() { endLeading(ErrLeaseLost) },
+		OnNewLeader: func(leader string) {
+			log.Info("leader elected", "lease", lock.Describe(), "leader", leader, "own", leader == identity)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer close(ended)
+		elector.Run(electing)
+	}()
+	select {
+	case <-won:
+		err = run(leading)
+		if errors.Is(context.Cause(leading), ErrLeaseLost) {
+			err = errors.Join(fmt.Errorf("%w %s", ErrLeaseLost, lock.Describe()), err)
+		}
+	case <-ctx.Done():
+	case <-ended:
+		err = fmt.Errorf("%w %s", ErrLeaseLost, lock.Describe())
+	}
+	endElecting()
+	<-ended
+	if releaseErr := release(ctx, lock); releaseErr != nil {
+		log.Info("the lease was not given back; the next leader has to wait for its end", "lease", lock.Describe(), "error", releaseErr)
+	}
+	return err
+}
+
+func newLock(client kubernetes.Interface, cfg ElectionConfig, identity string) *resourcelock.LeaseLock {
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: cfg.Namespace, Name: cfg.Name},
+		Client:     client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}
+}
+
+func newElector(cfg ElectionConfig, lock resourcelock.Interface, callbacks leaderelection.LeaderCallbacks,
+) (*leaderelection.LeaderElector, error) {
+	lease, renew, retry := cfg.durations()
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: lease, RenewDeadline: renew, RetryPeriod: retry, Callbacks: callbacks, Name: cfg.Name,
+		// Not by client-go, which would do it on a failed renewal, too, with the work still going on.
+		ReleaseOnCancel: false,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("leader election: %w", err)
+	}
+	return elector, nil
+}
+
+// release gives the lease back if it is still ours.
+func release(ctx context.Context, lock resourcelock.Interface) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	held, _, err := lock.Get(ctx)
+	if apierrors.IsNotFound(err) || err == nil && held.HolderIdentity != lock.Identity() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now := metav1.Now()
+	return lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+	})
+}

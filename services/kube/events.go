@@ -1,0 +1,162 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// eventBacklog bounds the events that wait for the API server; more are dropped, for events are a courtesy.
+	eventBacklog = 1000
+	// eventTimeout bounds the sending of one event.
+	eventTimeout = 10 * time.Second
+	// flushTimeout bounds the sending of the backlog at the end.
+	flushTimeout = 5 * time.Second
+)
+
+// recorder is a record.EventRecorder that can be flushed, which client-go's cannot: the last event of a process is often the
+// one that explains its end.
+type recorder struct {
+	client    kubernetes.Interface
+	component string
+	correlate *record.EventCorrelator
+	backlog   chan *corev1.Event
+	ctx       context.Context //nolint:containedctx // The life of the sender, not of a call.
+	cancel    context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	sent   chan struct{} // closed when the sender has ended
+}
+
+// NewRecorder makes a recorder of events of component, equal ones counted into one. The second result flushes and stops it; ctx
+// gives values only, so that events of the shutdown are sent, too.
+func NewRecorder(ctx context.Context, client kubernetes.Interface, component string) (record.EventRecorder, func()) {
+	r := &recorder{
+		client:    client,
+		component: component,
+		correlate: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
+		backlog:   make(chan *corev1.Event, eventBacklog),
+		sent:      make(chan struct{}),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go r.send()
+	return r, r.stop
+}
+
+// Event implements record.EventRecorder.
+func (r *recorder) Event(object runtime.Object, eventtype, reason, message string) {
+	r.record(object, nil, eventtype, reason, message)
+}
+
+// Eventf implements record.EventRecorder.
+func (r *recorder) Eventf(object runtime.Object, eventtype, reason, format string, args ...any) {
+	r.record(object, nil, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+// AnnotatedEventf implements record.EventRecorder.
+func (r *recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, format string,
+	args ...any,
+) {
+	r.record(object, annotations, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) record(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
+	about, err := reference.GetReference(scheme.Scheme, object)
+	if err != nil {
+		r.complain(err, "event about an unknown kind of object", "reason", reason)
+		return
+	}
+	now := metav1.Now()
+	namespace := about.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      fmt.Sprintf("%s.%x", about.Name, now.UnixNano()),
+			Namespace: namespace, Annotations: annotations,
+		},
+		InvolvedObject: *about, Reason: reason, Message: message, Type: eventtype,
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: r.component}, ReportingController: r.component,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	select {
+	case r.backlog <- event:
+	default: // See eventBacklog.
+	}
+}
+
+// send delivers the backlog until it is closed.
+func (r *recorder) send() {
+	defer close(r.sent)
+	for event := range r.backlog {
+		if err := r.deliver(event); err != nil {
+			r.complain(err, "event was not recorded", "reason", event.Reason, "about", event.InvolvedObject.Name)
+		}
+	}
+}
+
+// deliver creates the event, or counts it up if an equal one was recorded lately.
+func (r *recorder) deliver(event *corev1.Event) error {
+	result, err := r.correlate.EventCorrelate(event)
+	if err != nil || result.Skip {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, eventTimeout)
+	defer cancel()
+	event = result.Event
+	events := r.client.CoreV1().Events(event.Namespace)
+	var recorded *corev1.Event
+	if event.Count > 1 {
+		recorded, err = events.Patch(ctx, event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
+	}
+	// The event counted up may have expired meanwhile.
+	if event.Count <= 1 || apierrors.IsNotFound(err) {
+		event.ResourceVersion = ""
+		recorded, err = events.Create(ctx, event, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	r.correlate.UpdateState(recorded)
+	return nil
+}
+
+// complain goes to client-go's logger, which main has bridged to the process's own: record.EventRecorder has no way to return
+// an error.
+func (r *recorder) complain(err error, text string, keysAndValues ...any) {
+	klog.FromContext(r.ctx).Error(err, text, keysAndValues...)
+}
+
+// stop sends what waits, within flushTimeout, and ends the sender.
+func (r *recorder) stop() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.backlog)
+	}
+	r.mu.Unlock()
+	limit := time.AfterFunc(flushTimeout, r.cancel)
+	defer limit.Stop()
+	<-r.sent
+	r.cancel()
+}

@@ -1,0 +1,53 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/nodes"
+)
+
+// The transforms below are for informers (SetTransform). They drop what no controller reads, which is most of a Node, and may
+// be applied any number of times, as the watch-list start of client-go does. A trimmed object must never be sent back with
+// Update, which would delete what was dropped: use patches.
+
+// TrimNode keeps of a node's annotations only the provided address, and drops its images, volumes and field managers.
+func TrimNode(obj any) (any, error) {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil // A tombstone holds an object that was trimmed already.
+	}
+	trimMeta(&node.ObjectMeta)
+	provided, has := node.Annotations[nodes.AnnotationProvidedIP]
+	node.Annotations = nil
+	if has {
+		node.Annotations = map[string]string{nodes.AnnotationProvidedIP: provided}
+	}
+	node.Status.Images = nil
+	node.Status.VolumesInUse = nil
+	node.Status.VolumesAttached = nil
+	node.Status.Config = nil
+	return node, nil
+}
+
+// TrimService drops the field managers and the copy that kubectl apply leaves.
+func TrimService(obj any) (any, error) {
+	if service, ok := obj.(*corev1.Service); ok {
+		trimMeta(&service.ObjectMeta)
+	}
+	return obj, nil
+}
+
+// TrimEndpointSlice drops the field managers and the copy that kubectl apply leaves.
+func TrimEndpointSlice(obj any) (any, error) {
+	if slice, ok := obj.(*discoveryv1.EndpointSlice); ok {
+		trimMeta(&slice.ObjectMeta)
+	}
+	return obj, nil
+}
+
+func trimMeta(meta *metav1.ObjectMeta) {
+	meta.ManagedFields = nil
+	delete(meta.Annotations, corev1.LastAppliedConfigAnnotation)
+}
