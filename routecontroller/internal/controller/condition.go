@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+// Reasons and messages of the condition, the same as those of the existing CCM.
+const (
+	reasonRoute    = "RouteCreated"
+	messageRoute   = "RouteController created a route"
+	reasonNoRoute  = "NoRouteCreated"
+	messageNoRoute = "RouteController failed to create a route"
+)
+
+// reconcileCondition writes the condition of one node if the tables say something else than it does.
+func (c *Controller) reconcileCondition(ctx context.Context, name string) error {
+	node, err := c.nodes.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get node %s: %w", name, err)
+	}
+	condition, ok := c.wantedCondition(node)
+	if !ok {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{condition}}})
+	if err != nil {
+		return fmt.Errorf("encode the condition of node %s: %w", name, err)
+	}
+	// Conditions merge by type, so this patch can't undo what the kubelet writes meanwhile.
+	_, err = c.cfg.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("patch condition NetworkUnavailable of node %s: %w", name, err)
+	}
+	c.log.Info("condition NetworkUnavailable written", "node", name, "status", condition.Status)
+	return nil
+}
+
+// wantedCondition gives the condition to write, and false if there is nothing to write.
+func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, bool) {
+	v, ok := c.board.of(node.Name, table.KeyOf(node))
+	if !ok {
+		return corev1.NodeCondition{}, false
+	}
+	now := metav1.Now()
+	condition := corev1.NodeCondition{
+		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonRoute, Message: messageRoute,
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	if !v.ready {
+		condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, reasonNoRoute, messageNoRoute
+	}
+	return condition, networkUnavailable(node) != condition.Status
+}
+
+// networkUnavailable is the status of the condition, empty if there is none.
+func networkUnavailable(node *corev1.Node) corev1.ConditionStatus {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeNetworkUnavailable {
+			return node.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+// Package controller keeps the route tables of a VPC and the NetworkUnavailable condition of nodes in step with the nodes of a
+// cluster. The unit of work is a route table: whatever happens to nodes within a moment becomes one look at each table.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+const (
+	// tableTimeout bounds one pass over a table; the gateway waits until the cloud has made the entries.
+	tableTimeout = 5 * time.Minute
+	// tableMaxDelay bounds the delay after failures, since whole nodes wait.
+	tableMaxDelay = time.Minute
+	// conditionWorkers write conditions; they only ever talk to the API server.
+	conditionWorkers = 10
+)
+
+// Config is what a Controller needs. All fields are required but RouteTableIDs and VPCID, which are found out.
+type Config struct {
+	Client   kubernetes.Interface
+	Gateway  *gateway.Client
+	Recorder record.EventRecorder
+
+	ClusterID     string
+	Region        string
+	VPCID         string
+	RouteTableIDs []string
+	ClusterCIDRs  []netip.Prefix
+	// SyncInterval is how long the remembered state of a table is believed.
+	SyncInterval time.Duration
+	// OrphanGrace is how long an entry of ours stays whose node was never seen by this process.
+	OrphanGrace time.Duration
+	// GatherQuiet and GatherMax bound how long node events are gathered.
+	GatherQuiet, GatherMax time.Duration
+	// RouteQuota is how many custom entries a table may hold.
+	RouteQuota int
+
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Controller is the route controller.
+type Controller struct {
+	cfg        Config
+	log        *slog.Logger
+	factory    informers.SharedInformerFactory
+	nodes      corelisters.NodeLister
+	synced     cache.InformerSynced
+	tables     *reconcile.Runner
+	conditions *reconcile.Runner
+	gather     *reconcile.Gather
+	metrics    *metrics
+	// target is nil until the VPC and its tables are known.
+	target atomic.Pointer[target]
+	board  *board
+}
+
+// New makes a Controller. Nothing happens before Run.
+func New(cfg Config) (*Controller, error) {
+	c := &Controller{
+		cfg:   cfg,
+		log:   cfg.Logger,
+		board: newBoard(),
+		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
+			informers.WithTransform(kube.TrimNode)),
+	}
+	var err error
+	if c.metrics, err = newMetrics(cfg.Registerer); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	c.tables, err = reconcile.New(reconcile.Config{
+		Name: "routetable", Reconciler: reconcile.Func(c.reconcileTable), Timeout: tableTimeout, MaxDelay: tableMaxDelay,
+		Registerer: cfg.Registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.conditions, err = reconcile.New(reconcile.Config{
+		Name: "nodecondition", Reconciler: reconcile.Func(c.reconcileCondition), Workers: conditionWorkers,
+		Registerer: cfg.Registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.gather = reconcile.NewGather(cfg.GatherQuiet, cfg.GatherMax, func() { c.addTables(reconcile.Node) })
+
+	informer := c.factory.Core().V1().Nodes()
+	c.nodes = informer.Lister()
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { c.gather.Trigger() },
+		UpdateFunc: c.nodeUpdated,
+		DeleteFunc: func(any) { c.gather.Trigger() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	c.synced = registration.HasSynced
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	c.factory.Start(ctx.Done())
+	defer c.factory.Shutdown()
+	// No table may be looked at before all nodes are known: a missing node would make its route an orphan.
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
+		return nil
+	}
+	c.tables.Add(discoverKey, reconcile.Node)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.gather.Run(ctx) })
+	group.Go(func() error { return c.tables.Run(ctx) })
+	group.Go(func() error { return c.conditions.Run(ctx) })
+	return group.Wait()
+}
+
+// Ready tells why the controller does not serve yet, for the readiness probe.
+func (c *Controller) Ready(context.Context) error {
+	if !c.synced() {
+		return errors.New("nodes are not listed yet")
+	}
+	return nil
+}
+
+func (c *Controller) nodeUpdated(before, after any) {
+	old, isOld := before.(*corev1.Node)
+	node, isNode := after.(*corev1.Node)
+	if !isOld || !isNode {
+		return
+	}
+	if !table.SameClaim(old, node) {
+		c.gather.Trigger()
+	}
+	if networkUnavailable(old) != networkUnavailable(node) {
+		c.conditions.Add(node.Name, reconcile.Node)
+	}
+}
+
+// addTables queues all tables, or their discovery.
+func (c *Controller) addTables(priority reconcile.Priority) {
+	t := c.target.Load()
+	if t == nil {
+		c.tables.Add(discoverKey, priority)
+		return
+	}
+	for _, id := range t.tableIDs {
+		c.tables.Add(id, priority)
+	}
+}

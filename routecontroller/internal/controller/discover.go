@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/routecontroller/internal/apply"
+)
+
+// discoverKey is the key under which the tables themselves are found; table ids are never empty.
+const discoverKey = ""
+
+// target is what the controller works on. It does not change once it is known.
+type target struct {
+	tableIDs []string
+	applier  *apply.Applier
+	// memories hold one memory per table. Each is used only by the pass over its table, of which there is one at a time.
+	memories map[string]*memory
+}
+
+// discover finds the VPC and its tables as far as the configuration does not tell.
+func (c *Controller) discover(ctx context.Context) error {
+	if c.target.Load() != nil {
+		return nil
+	}
+	vpcID, err := c.vpcID(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := c.tableIDs(ctx, vpcID)
+	if err != nil {
+		return err
+	}
+	t := &target{
+		tableIDs: ids,
+		applier:  apply.New(apply.Config{Routes: c.cfg.Gateway.Routes, VPCID: vpcID, ClusterID: c.cfg.ClusterID}),
+		memories: map[string]*memory{},
+	}
+	for _, id := range ids {
+		t.memories[id] = newMemory()
+	}
+	c.board.expect(ids)
+	c.target.Store(t)
+	c.log.Info("route tables found", "vpc", vpcID, "routeTables", ids)
+	c.addTables(reconcile.Node)
+	return nil
+}
+
+func (c *Controller) vpcID(ctx context.Context) (string, error) {
+	if c.cfg.VPCID != "" {
+		return c.cfg.VPCID, nil
+	}
+	resp, err := c.cfg.Gateway.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
+	if err != nil {
+		return "", fmt.Errorf("ask the gateway for its VPC: %w", err)
+	}
+	if resp.GetVpcId() == "" {
+		return "", errors.New("the gateway does not know its VPC; set vpcID in the configuration")
+	}
+	return resp.GetVpcId(), nil
+}
+
+func (c *Controller) tableIDs(ctx context.Context, vpcID string) ([]string, error) {
+	if len(c.cfg.RouteTableIDs) > 0 {
+		return c.cfg.RouteTableIDs, nil
+	}
+	resp, err := c.cfg.Gateway.Routes.ListRouteTables(ctx, &vpcv1.ListRouteTablesRequest{VpcId: vpcID})
+	if err != nil {
+		return nil, fmt.Errorf("list the route tables of %s: %w", vpcID, err)
+	}
+	ids := make([]string, 0, len(resp.GetRouteTables()))
+	for _, t := range resp.GetRouteTables() {
+		ids = append(ids, t.GetRouteTableId())
+	}
+	switch len(ids) {
+	case 1:
+		return ids, nil
+	case 0:
+		return nil, fmt.Errorf("%s has no route table", vpcID)
+	default:
+		return nil, fmt.Errorf("%s has %d route tables (%s); name those to use in routeTableIDs", vpcID, len(ids), strings.Join(ids, ", "))
+	}
+}

@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/plan"
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+// Reasons of events; the first three are those of the existing CCM.
+const (
+	eventCreated      = "CreatedRoute"
+	eventCreateFailed = "CreateRouteFailed"
+	eventSyncFailed   = "SyncRouteFailed"
+	eventForeign      = "ForeignRoute"
+	eventQuota        = "RouteTableNearlyFull"
+)
+
+// quotaWarning is the share of the quota, in percent, from which on is warned.
+const quotaWarning = 80
+
+// report tells the nodes what became of their routes: events for what is new, conditions through the board.
+func (c *Controller) report(tableID string, claims table.Claims, p plan.Plan, result apply.Result) {
+	verdicts := verdictsOf(tableID, claims, p, result)
+	previous := c.board.post(tableID, verdicts)
+	for node, v := range verdicts {
+		if v.message != "" && previous[node].message != v.message {
+			c.nodeEvent(node, corev1.EventTypeWarning, eventCreateFailed, v.message)
+		}
+	}
+	for _, entry := range result.Created {
+		c.log.Info("route created", "routeTable", tableID, "cidr", entry.CIDR, "instance", entry.InstanceID)
+	}
+	for _, entry := range result.Deleted {
+		c.log.Info("route deleted", "routeTable", tableID, "cidr", entry.CIDR, "nextHop", entry.NextHop)
+	}
+	created := createdNodes(p, result)
+	for _, route := range created {
+		c.nodeEvent(route.Node, corev1.EventTypeNormal, eventCreated,
+			fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
+	}
+	for _, refusal := range p.Foreign {
+		if previous == nil {
+			c.nodeEvent(refusal.Route.Node, corev1.EventTypeWarning, eventForeign, "route table "+tableID+": "+refusal.Reason)
+		}
+	}
+	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
+	for name := range verdicts {
+		node, err := c.nodes.Get(name)
+		if err != nil {
+			continue // The node has gone meanwhile.
+		}
+		if _, differs := c.wantedCondition(node); differs {
+			c.conditions.Add(name, reconcile.Node)
+		}
+	}
+}
+
+// verdictsOf says for every node that asks for a route whether the table has it.
+func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.Result) map[string]verdict {
+	verdicts := make(map[string]verdict, len(claims.Wanted)+len(claims.Unroutable))
+	for _, node := range claims.Unroutable {
+		verdicts[node.Node] = verdict{Key: node.Key, message: node.Reason}
+	}
+	for _, route := range p.Ready {
+		verdicts[route.Node] = verdict{Key: route.Key, ready: true}
+	}
+	for _, route := range p.Pending {
+		// The same route may be ready and wait for a smaller one to vanish.
+		if _, known := verdicts[route.Node]; !known {
+			verdicts[route.Node] = verdict{Key: route.Key}
+		}
+	}
+	for _, refusal := range p.Refused {
+		verdicts[refusal.Route.Node] = verdict{Key: refusal.Route.Key, message: "route table " + tableID + ": " + refusal.Reason}
+	}
+	available := make(map[table.Key]bool, len(result.Created))
+	for _, entry := range result.Created {
+		available[entry.Key] = entry.Available
+	}
+	for _, route := range p.Create {
+		verdicts[route.Node] = verdict{Key: route.Key, ready: available[route.Key]}
+	}
+	for _, failure := range result.CreateFailed {
+		verdicts[failure.Route.Node] = verdict{Key: failure.Route.Key, message: fmt.Sprintf("route table %s: create route %s: %v",
+			tableID, failure.Route.CIDR, failure.Err)}
+	}
+	return verdicts
+}
+
+// createdNodes gives the planned routes that were created.
+func createdNodes(p plan.Plan, result apply.Result) []table.Route {
+	done := make(map[table.Key]bool, len(result.Created))
+	for _, entry := range result.Created {
+		done[entry.Key] = true
+	}
+	var routes []table.Route
+	for _, route := range p.Create {
+		if done[route.Key] {
+			routes = append(routes, route)
+		}
+	}
+	return routes
+}
+
+// watchQuota warns once when a table gets nearly full, and again only after it had room.
+func (c *Controller) watchQuota(tableID string, m *memory) {
+	c.metrics.entries.WithLabelValues(tableID).Set(float64(m.custom))
+	full := c.cfg.RouteQuota > 0 && m.custom*100 >= c.cfg.RouteQuota*quotaWarning
+	if full && !m.full {
+		c.tableEvent(tableID, eventQuota, fmt.Sprintf("%d of %d custom entries are used; ask for a higher quota vpc_quota_route_entrys_num",
+			m.custom, c.cfg.RouteQuota))
+	}
+	m.full = full
+}
+
+// nodeEvent refers to a node as the kubelet does, with its name for its UID, so that both kinds are shown together.
+func (c *Controller) nodeEvent(node, kind, reason, message string) {
+	c.cfg.Recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node)}, kind, reason, message)
+}
+
+// tableEvent warns about a route table, for which there is no object in the API.
+func (c *Controller) tableEvent(tableID, reason, message string) {
+	c.cfg.Recorder.Event(&corev1.ObjectReference{Kind: "RouteTable", Name: tableID}, corev1.EventTypeWarning, reason, message)
+}

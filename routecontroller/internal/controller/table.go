@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/plan"
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+const (
+	// pendingDelay is when to look again at entries that the cloud is working on.
+	pendingDelay = 5 * time.Second
+	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
+	clusterTag = "ack.aliyun.com"
+)
+
+// reconcileTable brings one table in step with the nodes.
+func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
+	if tableID == discoverKey {
+		return c.discover(ctx)
+	}
+	start := time.Now()
+	defer func() { c.metrics.observe(verbReconcile, start) }()
+	t := c.target.Load()
+	m := t.memories[tableID]
+	if err := c.read(ctx, tableID, m); err != nil {
+		c.tableEvent(tableID, eventSyncFailed, err.Error())
+		return err
+	}
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	claims := table.ClaimsOf(nodes, c.cfg.Region)
+	m.note(claims)
+	p := c.plan(ctx, m, claims)
+	orphans, wait := m.due(p.Orphans, time.Now(), c.cfg.OrphanGrace)
+	result := c.apply(ctx, t.applier, tableID, slices.Concat(p.Delete, orphans), p.Create)
+	m.applied(result)
+	c.report(tableID, claims, p, result)
+	c.watchQuota(tableID, m)
+	return c.next(tableID, m, p, result, wait)
+}
+
+// next chooses when the table is looked at again.
+func (c *Controller) next(tableID string, m *memory, p plan.Plan, result apply.Result, wait time.Duration) error {
+	if err := result.Err(); err != nil {
+		return fmt.Errorf("route table %s: %w", tableID, err)
+	}
+	if len(p.Pending) > 0 || slices.ContainsFunc(result.Created, func(e table.Entry) bool { return !e.Available }) {
+		m.forget()
+		return reconcile.After(errors.New("routes are not available yet"), pendingDelay)
+	}
+	check := time.Until(m.readAt.Add(c.cfg.SyncInterval))
+	c.tables.AddAfter(tableID, reconcile.Periodic, check+rand.N(c.cfg.SyncInterval/10+1)) //nolint:gosec // Spreading load needs no secrecy.
+	if wait > 0 {
+		c.tables.AddAfter(tableID, reconcile.Periodic, wait)
+	}
+	return nil
+}
+
+// read refreshes the memory of a table if it is old or doubtful. A reading is complete or an error.
+func (c *Controller) read(ctx context.Context, tableID string, m *memory) error {
+	if m.fresh(time.Now(), c.cfg.SyncInterval) {
+		return nil
+	}
+	now := time.Now()
+	// All custom entries are asked for, not only those to instances: any of them may be in the way, and all count for the quota.
+	resp, err := c.cfg.Gateway.Routes.ListRouteEntries(ctx, &vpcv1.ListRouteEntriesRequest{RouteTableId: tableID, Type: table.TypeCustom})
+	if err != nil {
+		return fmt.Errorf("list the entries of route table %s: %w", tableID, err)
+	}
+	m.remember(table.EntriesOf(resp.GetRouteEntries()), len(resp.GetRouteEntries()), now)
+	return nil
+}
+
+// plan diffs, and once more if an unmarked entry in the way turns out to lead to an instance of the cluster.
+func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) plan.Plan {
+	policy := plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs}
+	in := plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Members: m.members}
+	p := plan.Diff(in, policy)
+	var unknown []string
+	for _, refusal := range p.Refused {
+		id := refusal.Entry.InstanceID
+		if _, asked := m.members[id]; id != "" && !asked && !table.Marked(refusal.Entry.Description) {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) == 0 {
+		return p
+	}
+	c.askMembers(ctx, m, unknown)
+	return plan.Diff(in, policy)
+}
+
+// askMembers asks the cloud whose instances these are. Not knowing is no failure: the entries are left alone then.
+func (c *Controller) askMembers(ctx context.Context, m *memory, ids []string) {
+	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+	if err != nil {
+		c.log.Warn("can't tell whose instances are in the way of routes", "instances", ids, "error", err)
+		return
+	}
+	for _, id := range ids {
+		m.members[id] = false
+	}
+	for _, result := range resp.GetResults() {
+		for _, tag := range result.GetInstance().GetTags() {
+			if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
+				m.members[result.GetInstance().GetInstanceId()] = true
+			}
+		}
+	}
+}
+
+func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry, create []table.Route) apply.Result {
+	start := time.Now()
+	result := applier.Apply(ctx, tableID, remove, create)
+	if len(create) > 0 {
+		c.metrics.observe(verbCreate, start)
+	}
+	if len(remove) > 0 {
+		c.metrics.observe(verbDelete, start)
+	}
+	return result
+}

@@ -1,0 +1,205 @@
+// Package plan decides what has to change in a route table. It is pure: claims and entries in, a plan out.
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+// Policy bounds what may be changed at all.
+type Policy struct {
+	// ClusterID is the cluster whose mark makes an entry ours.
+	ClusterID string
+	// ClusterCIDRs are the ranges of pods. Nothing outside of them is ever created or deleted.
+	ClusterCIDRs []netip.Prefix
+}
+
+// Input is a complete view of both sides. A view with something missing must never be planned on.
+type Input struct {
+	Claims  table.Claims
+	Entries []table.Entry
+	// Seen are routes that were claimed by a node earlier on, with the name of that node: the proof of ownership for entries
+	// that were made by the existing CCM, which leaves no mark.
+	Seen map[table.Key]string
+	// Members are further instances that are proven to be of the cluster.
+	Members map[string]bool
+}
+
+// Plan is what has to happen to a table, and what is the case without anything happening.
+type Plan struct {
+	// Delete comes first: entries of ours in the way of wanted routes.
+	Delete []table.Entry
+	// Create are the wanted routes that are missing.
+	Create []table.Route
+	// Orphans are entries of ours that no node claims. When they go is a matter of time, and thus of the caller.
+	Orphans []table.Entry
+	// Ready are the wanted routes that exist and work.
+	Ready []table.Route
+	// Pending are the wanted routes that the cloud is still working on; look again later.
+	Pending []table.Route
+	// Refused are the wanted routes that can't be had without touching what is not ours.
+	Refused []Refusal
+	// Foreign are entries not ours that take a part of a wanted route's traffic.
+	Foreign []Refusal
+}
+
+// Refusal says why something is not done.
+type Refusal struct {
+	Route  table.Route
+	Reason string
+	// Entry is what is in the way, if anything is.
+	Entry table.Entry
+}
+
+// Empty tells whether nothing has to be changed or waited for.
+func (p Plan) Empty() bool {
+	return len(p.Delete)+len(p.Create)+len(p.Orphans)+len(p.Pending) == 0
+}
+
+// String tells the size of the plan for logs.
+func (p Plan) String() string {
+	return fmt.Sprintf("create %d, delete %d, orphans %d, ready %d, pending %d, refused %d",
+		len(p.Create), len(p.Delete), len(p.Orphans), len(p.Ready), len(p.Pending), len(p.Refused))
+}
+
+// Diff plans the way from the entries of a table to the claims of the nodes.
+func Diff(in Input, policy Policy) Plan {
+	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
+		held: map[table.Key]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
+	d.index()
+	var p Plan
+	for _, route := range in.Claims.Wanted {
+		d.planRoute(&p, route)
+	}
+	for _, entry := range in.Entries {
+		d.planUnclaimed(&p, entry)
+	}
+	return p
+}
+
+// differ holds the indexes that keep Diff linear.
+type differ struct {
+	Input
+	Policy
+	byCIDR  map[netip.Prefix]table.Entry
+	wanted  map[netip.Prefix]table.Route
+	held    map[table.Key]bool
+	members map[string]bool
+	// unclear are nodes whose route is not known, and their marks; what was made for them is kept.
+	unclear      map[string]bool
+	unclearMarks map[string]bool
+}
+
+func (d *differ) index() {
+	for _, entry := range d.Entries {
+		d.byCIDR[entry.CIDR] = entry
+	}
+	for _, route := range d.Claims.Wanted {
+		d.wanted[route.CIDR] = route
+		d.members[route.InstanceID] = true
+	}
+	for _, route := range d.Claims.Held {
+		d.held[route.Key] = true
+		d.members[route.InstanceID] = true
+	}
+	for key := range d.Seen {
+		d.members[key.InstanceID] = true
+	}
+	for id := range d.Members {
+		d.members[id] = true
+	}
+	for _, node := range d.Claims.Unclear {
+		d.unclear[node] = true
+		d.unclearMarks[table.Mark(d.ClusterID, node)] = true
+	}
+}
+
+func (d *differ) planRoute(p *Plan, route table.Route) {
+	entry, exists := d.byCIDR[route.CIDR]
+	switch {
+	case exists && entry.Key == route.Key && entry.Available:
+		p.Ready = append(p.Ready, route)
+	case exists && entry.Key == route.Key:
+		p.Pending = append(p.Pending, route)
+	case !d.inCluster(route.CIDR):
+		p.Refused = append(p.Refused, Refusal{Route: route, Reason: fmt.Sprintf(
+			"pod CIDR %s lies outside of clusterCIDRs %v", route.CIDR, d.ClusterCIDRs)})
+	case !exists:
+		p.Create = append(p.Create, route)
+	case !d.ours(entry):
+		p.Refused = append(p.Refused, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
+			"destination %s is taken by an entry to %s that is not of this cluster; delete it to let the route be created",
+			entry.CIDR, entry.NextHop)})
+	case !entry.Available:
+		p.Pending = append(p.Pending, route)
+	default:
+		p.Delete = append(p.Delete, entry)
+		p.Create = append(p.Create, route)
+	}
+}
+
+// planUnclaimed looks at an entry that is no node's route: it may take a part of a node's traffic, or be left over.
+func (d *differ) planUnclaimed(p *Plan, entry table.Entry) {
+	if _, claimed := d.wanted[entry.CIDR]; claimed || d.held[entry.Key] || !d.inCluster(entry.CIDR) {
+		return
+	}
+	route, inside := d.wantedAround(entry.CIDR)
+	switch {
+	case inside && !d.ours(entry):
+		p.Foreign = append(p.Foreign, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
+			"entry %s to %s is not of this cluster and takes a part of pod CIDR %s", entry.CIDR, entry.NextHop, route.CIDR)})
+	case inside && entry.Available:
+		p.Delete = append(p.Delete, entry)
+	case inside:
+		p.Pending = append(p.Pending, route)
+	case entry.Available && d.leftOver(entry):
+		p.Orphans = append(p.Orphans, entry)
+	}
+}
+
+// wantedAround finds the wanted route that strictly contains a range.
+func (d *differ) wantedAround(cidr netip.Prefix) (table.Route, bool) {
+	for bits := cidr.Bits() - 1; bits >= 0; bits-- {
+		around, err := cidr.Addr().Prefix(bits)
+		if err != nil {
+			return table.Route{}, false
+		}
+		if route, ok := d.wanted[around]; ok {
+			return route, true
+		}
+	}
+	return table.Route{}, false
+}
+
+// ours tells whether an entry in the way of a node may be deleted: it carries our mark, or no mark at all and leads to an
+// instance of the cluster, which is what the existing CCM makes.
+func (d *differ) ours(entry table.Entry) bool {
+	if table.Marked(entry.Description) {
+		return table.MarkedBy(entry.Description, d.ClusterID)
+	}
+	return entry.InstanceID != "" && d.members[entry.InstanceID]
+}
+
+// leftOver tells whether an entry was made for a node that does not claim it any more. More proof is asked for than in ours,
+// since nothing is in need of its place.
+func (d *differ) leftOver(entry table.Entry) bool {
+	if entry.InstanceID == "" {
+		return false
+	}
+	if table.Marked(entry.Description) {
+		return table.MarkedBy(entry.Description, d.ClusterID) && !d.unclearMarks[entry.Description]
+	}
+	node, seen := d.Seen[entry.Key]
+	return seen && !d.unclear[node]
+}
+
+func (d *differ) inCluster(cidr netip.Prefix) bool {
+	for _, cluster := range d.ClusterCIDRs {
+		if cluster.Bits() <= cidr.Bits() && cluster.Contains(cidr.Addr()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+// Package table describes the two sides of a route table without touching either: the routes that the nodes of a cluster
+// claim, and the entries that a table of the VPC holds.
+package table
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+)
+
+// TypeCustom is the type of the entries that people and controllers make.
+const TypeCustom = "Custom"
+
+// NextHopInstance is the next hop type of an ECS instance.
+const NextHopInstance = "Instance"
+
+const (
+	markPrefix = "k8s/"
+	// maxDescription is the cloud's limit (source: VPC API, CreateRouteEntries).
+	maxDescription = 256
+)
+
+// Key is what makes two routes of one table the same route.
+type Key struct {
+	CIDR netip.Prefix
+	// InstanceID is the ECS instance the route leads to; empty if it leads to something else.
+	InstanceID string
+}
+
+// Route is a route that a node claims.
+type Route struct {
+	Key
+	// Node is the name of the node.
+	Node string
+}
+
+// Entry is a custom entry of a route table.
+type Entry struct {
+	Key
+	// NextHop is what the entry leads to, for people.
+	NextHop string
+	// Description carries the mark of ownership, if there is one.
+	Description string
+	// Available tells that the entry works and may be changed.
+	Available bool
+}
+
+// EntryOf turns what the cloud holds into an Entry. It tells false for entries that can neither be a node's route nor stand in
+// the way of one: system entries, IPv6 entries, and the default route.
+func EntryOf(e *vpcv1.RouteEntry) (Entry, bool) {
+	if e.GetType() != "" && e.GetType() != TypeCustom {
+		return Entry{}, false
+	}
+	cidr, err := netip.ParsePrefix(e.GetDestinationCidr())
+	if err != nil || !cidr.Addr().Is4() || cidr.Bits() == 0 {
+		return Entry{}, false
+	}
+	entry := Entry{
+		Key:         Key{CIDR: cidr.Masked()},
+		NextHop:     e.GetNextHopId(),
+		Description: e.GetDescription(),
+		Available:   IsAvailable(e.GetStatus()),
+	}
+	switch {
+	case e.GetMultipleNextHops():
+		entry.NextHop = "several next hops"
+	case e.GetNextHopType() == "" || e.GetNextHopType() == NextHopInstance:
+		entry.InstanceID = e.GetNextHopId()
+	}
+	return entry, true
+}
+
+// IsAvailable tells whether an entry in a status works.
+func IsAvailable(status string) bool { return status == "Available" }
+
+// EntriesOf turns a complete listing into entries, ordered by destination.
+func EntriesOf(list []*vpcv1.RouteEntry) []Entry {
+	entries := make([]Entry, 0, len(list))
+	for _, e := range list {
+		if entry, ok := EntryOf(e); ok {
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return compareKeys(a.Key, b.Key) })
+	return entries
+}
+
+// Mark is the description of an entry made for a node of a cluster. It survives restarts, so that an entry whose node is long
+// gone can still be told from those of other people.
+func Mark(clusterID, node string) string {
+	mark := markPrefix + clusterID + "/" + node
+	return mark[:min(len(mark), maxDescription)]
+}
+
+// MarkedBy tells whether a description is the mark of this cluster.
+func MarkedBy(description, clusterID string) bool {
+	return clusterID != "" && strings.HasPrefix(description, markPrefix+clusterID+"/")
+}
+
+// Marked tells whether a description is the mark of any cluster.
+func Marked(description string) bool {
+	cluster, _, ok := strings.Cut(strings.TrimPrefix(description, markPrefix), "/")
+	return strings.HasPrefix(description, markPrefix) && ok && cluster != ""
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(a.CIDR.Addr().Compare(b.CIDR.Addr()), cmp.Compare(a.CIDR.Bits(), b.CIDR.Bits()),
+		strings.Compare(a.InstanceID, b.InstanceID))
+}
