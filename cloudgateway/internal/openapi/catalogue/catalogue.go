@@ -96,20 +96,23 @@ func Error(a Answer) *rpcerr.Error {
 	return e
 }
 
-// message is the cloud's own text. Proxies answer with pages of HTML, of which the beginning is enough.
+// message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
+// which the beginning is enough.
 func message(a Answer) string {
 	const limit = 300
-	text := strings.Join(strings.Fields(a.Message), " ")
+	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	switch {
-	case a.Code == "" && text == "":
-		return fmt.Sprintf("%s answered HTTP status %d", a.Action, a.Status)
-	case a.Code == "":
-		return fmt.Sprintf("%s answered HTTP status %d: %s", a.Action, a.Status, text)
+	case a.Code != "" && text != "":
+		return text
+	case a.Code != "":
+		return "the cloud answered " + a.Code
+	case text != "":
+		return fmt.Sprintf("the cloud answered HTTP status %d: %s", a.Status, text)
 	default:
-		return fmt.Sprintf("%s answered %s: %s", a.Action, a.Code, text)
+		return fmt.Sprintf("the cloud answered HTTP status %d", a.Status)
 	}
 }
 
@@ -119,7 +122,8 @@ func guess(a Answer) Class {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(a.Code, p) })
 	}
 	switch {
-	case a.Status >= http.StatusInternalServerError, a.Status == 0 && a.Code == "":
+	case a.Status >= http.StatusInternalServerError, a.Code == "":
+		// Without a code it is not the cloud that answered, but something on the way.
 		return Server
 	case a.Status == http.StatusTooManyRequests, has("Throttling"):
 		return Throttle

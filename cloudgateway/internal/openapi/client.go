@@ -1,0 +1,168 @@
+// Package openapi sends calls to Alibaba Cloud's OpenAPI. It is the only package that knows the SDK: the SDK builds and signs
+// a request, go-retryablehttp repeats it where that is safe, and the catalogue turns an error answer into the gateway's own.
+//
+// Every attempt is signed anew, since the cloud refuses a signature it has seen, and asks the budget first. Nothing is ever
+// repeated because of throttling: the budget decides when there is room again. A write whose answer was lost ends as
+// OUTCOME_UNKNOWN unless repeating it is harmless.
+package openapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+)
+
+// Defaults of Config.
+const (
+	defaultTimeout        = 30 * time.Second
+	defaultAttemptTimeout = 20 * time.Second
+	defaultMaxRetries     = 3
+	defaultRetryMin       = 200 * time.Millisecond
+	defaultRetryMax       = 2 * time.Second
+)
+
+// Budget decides when a call may be sent.
+type Budget interface {
+	// Acquire waits for room for one call. It refuses at once what can't be sent before the deadline of ctx.
+	Acquire(ctx context.Context, product, action string) error
+	// Throttled tells that the cloud refused a call for its rate and what it told about the next; zero: nothing. It returns how
+	// long no call of the action will be sent.
+	Throttled(product, action string, retryAfter time.Duration) time.Duration
+}
+
+// Credentials are what a Provider of package credentials gives.
+type Credentials interface {
+	Current() (credentials.Credentials, error)
+	Renew(ctx context.Context, refused credentials.Credentials) bool
+}
+
+// Config of a Client.
+type Config struct {
+	// Region of all calls, e.g. "cn-hangzhou".
+	Region string
+	// Network chooses the default host names: "vpc" for those inside a VPC, "public" or empty for the others.
+	Network string
+	// Endpoints override the host of a product, "host" or "host:port".
+	Endpoints map[Product]string
+	// Scheme is HTTPS, the default, or HTTP.
+	Scheme      string
+	Credentials Credentials
+	Budget      Budget
+	// UserAgent is what the cloud's audit log shows, e.g. "alicloud-controllers/1.0.0".
+	UserAgent string
+	// Timeout bounds calls whose context has no deadline. Default 30 s.
+	Timeout time.Duration
+	// AttemptTimeout is how long one attempt may wait for the answer's beginning. Default 20 s.
+	AttemptTimeout time.Duration
+	// MaxRetries, RetryMin and RetryMax shape the repetition of attempts inside a call. Defaults 3, 200 ms, 2 s.
+	MaxRetries         int
+	RetryMin, RetryMax time.Duration
+	Registerer         prometheus.Registerer
+	Logger             *slog.Logger
+}
+
+// Client sends calls. It is safe for concurrent use.
+type Client struct {
+	cfg     Config
+	hosts   map[Product]string
+	scheme  string
+	http    *http.Client
+	metrics metrics
+}
+
+// New makes a client. It does not connect.
+func New(cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	scheme, err := parseScheme(cfg.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := cfg.hosts()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Credentials == nil || cfg.Budget == nil {
+		return nil, errors.New("openapi: Credentials and Budget are required")
+	}
+	return &Client{cfg: cfg, hosts: hosts, scheme: scheme, http: newHTTP(cfg.AttemptTimeout), metrics: newMetrics(cfg.Registerer)}, nil
+}
+
+// Close lets go of the idle connections. Calls under way are not affected.
+func (c *Client) Close() {
+	if p, ok := c.http.Transport.(pool); ok {
+		p.transport.CloseIdleConnections()
+	}
+}
+
+// Host is where the calls of a product go, for readiness checks and for people.
+func (c *Client) Host(p Product) string { return c.hosts[p] }
+
+func (cfg Config) withDefaults() Config {
+	setDuration := func(d *time.Duration, def time.Duration) {
+		if *d <= 0 {
+			*d = def
+		}
+	}
+	setDuration(&cfg.Timeout, defaultTimeout)
+	setDuration(&cfg.AttemptTimeout, defaultAttemptTimeout)
+	setDuration(&cfg.RetryMin, defaultRetryMin)
+	setDuration(&cfg.RetryMax, max(defaultRetryMax, cfg.RetryMin))
+	if cfg.MaxRetries <= 0 {
+		cfg.MaxRetries = defaultMaxRetries
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = "alicloud-controllers"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return cfg
+}
+
+func parseScheme(s string) (string, error) {
+	switch s {
+	case "", "HTTPS", "https":
+		return "https", nil
+	case "HTTP", "http":
+		return "http", nil
+	default:
+		return "", fmt.Errorf("scheme %q: want HTTPS or HTTP", s)
+	}
+}
+
+func (cfg Config) hosts() (map[Product]string, error) {
+	if !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(cfg.Region) {
+		return nil, fmt.Errorf("region %q: want a region id such as cn-hangzhou", cfg.Region)
+	}
+	infix := ""
+	switch cfg.Network {
+	case "", "public":
+	case "vpc":
+		infix = "-vpc"
+	default:
+		return nil, fmt.Errorf("network %q: want vpc or public", cfg.Network)
+	}
+	hosts := make(map[Product]string)
+	for _, p := range []Product{SLB, VPC, ECS, STS} {
+		s, err := p.service()
+		if err != nil {
+			return nil, err
+		}
+		hosts[p] = s.prefix + infix + "." + cfg.Region + ".aliyuncs.com"
+		if host := cfg.Endpoints[p]; host != "" {
+			hosts[p] = host
+		}
+		if !regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$|^\[[0-9a-fA-F:]+\](:[0-9]+)?$`).MatchString(hosts[p]) {
+			return nil, fmt.Errorf("endpoint of %s %q: want HOST or HOST:PORT", p, hosts[p])
+		}
+	}
+	return hosts, nil
+}

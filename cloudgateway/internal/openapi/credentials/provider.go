@@ -1,0 +1,210 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Defaults of Config.
+const (
+	defaultPoll       = 30 * time.Second
+	defaultRetryMin   = time.Second
+	defaultRetryMax   = time.Minute
+	fetchTimeout      = 20 * time.Second
+	shortestRefresh   = 10 * time.Second // however soon the source says its credentials end
+	renewLeastSpacing = 5 * time.Second  // a burst of refused calls asks the source once
+)
+
+// Config of a Provider.
+type Config struct {
+	Source Source
+	// Poll is how often a source of long-lived keys is asked again, so that a changed file is noticed. Default 30 s.
+	Poll       time.Duration
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Provider hands out the current credentials without ever waiting for their source. Run refreshes them when a third of their
+// life is left; until newer ones have arrived the old ones are used to their end.
+type Provider struct {
+	source  Source
+	poll    time.Duration
+	log     *slog.Logger
+	current atomic.Pointer[snapshot]
+	renew   chan chan struct{}
+	metrics metrics
+}
+
+// snapshot is what the last fetches brought: credentials that may still be good, and the error of the last attempt.
+type snapshot struct {
+	credentials Credentials
+	fetched     time.Time
+	err         error
+}
+
+type metrics struct {
+	expiry    prometheus.Gauge
+	refreshes *prometheus.CounterVec
+}
+
+// New makes a provider that has no credentials until Run has fetched them.
+func New(cfg Config) (*Provider, error) {
+	if cfg.Source == nil {
+		return nil, errors.New("credentials: no source")
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = defaultPoll
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	factory := promauto.With(cfg.Registerer)
+	labels := prometheus.Labels{"source": cfg.Source.Name()}
+	p := &Provider{
+		source: cfg.Source,
+		poll:   cfg.Poll,
+		log:    cfg.Logger.With("source", cfg.Source.Name()),
+		renew:  make(chan chan struct{}),
+		metrics: metrics{
+			expiry: factory.NewGauge(prometheus.GaugeOpts{
+				Name:        "cloudgateway_credentials_expiry_timestamp_seconds",
+				Help:        "When the cloud credentials in use end, as Unix time; 0 if they never do or there are none.",
+				ConstLabels: labels,
+			}),
+			refreshes: factory.NewCounterVec(prometheus.CounterOpts{
+				Name:        "cloudgateway_credentials_refreshes_total",
+				Help:        "Fetches of cloud credentials from their source, by outcome (changed, unchanged, error).",
+				ConstLabels: labels,
+			}, []string{"outcome"}),
+		},
+	}
+	p.current.Store(&snapshot{err: errors.New("they have not been fetched yet")})
+	return p, nil
+}
+
+// Current returns the credentials to sign with. Its error is for people: why there are none.
+func (p *Provider) Current() (Credentials, error) {
+	s := p.current.Load()
+	err := s.credentials.check(time.Now())
+	if err == nil {
+		return s.credentials, nil
+	}
+	if s.err != nil {
+		err = s.err // why there are no newer ones
+	}
+	return Credentials{}, fmt.Errorf("no valid cloud credentials from %s: %w", p.source.Name(), err)
+}
+
+// Ready is nil when there are credentials; for readiness checks.
+func (p *Provider) Ready() error {
+	_, err := p.Current()
+	return err
+}
+
+// Renew asks the source for newer credentials, because the cloud refused those with this AccessKeyId and SecurityToken, and
+// waits for the attempt. It tells whether there are others now.
+func (p *Provider) Renew(ctx context.Context, refused Credentials) bool {
+	if p.differs(refused) {
+		return true
+	}
+	done := make(chan struct{})
+	select {
+	case p.renew <- done:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return p.differs(refused)
+}
+
+func (p *Provider) differs(refused Credentials) bool {
+	c, err := p.Current()
+	return err == nil && c != refused
+}
+
+// Run fetches credentials and keeps them fresh until ctx ends. It never fails: the state is told by Ready, logs and metrics.
+func (p *Provider) Run(ctx context.Context) error {
+	wait := p.refresh(ctx)
+	for ctx.Err() == nil {
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+			wait = p.refresh(ctx)
+		case done := <-p.renew:
+			if since := time.Since(p.current.Load().fetched); since >= renewLeastSpacing {
+				wait = p.refresh(ctx)
+			}
+			close(done)
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// refresh fetches once and returns when to fetch next.
+func (p *Provider) refresh(ctx context.Context) time.Duration {
+	fetchCtx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	got, err := p.source.Fetch(fetchCtx)
+	now := time.Now()
+	old := p.current.Load()
+	if err == nil {
+		err = got.check(now)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0
+		}
+		p.metrics.refreshes.WithLabelValues("error").Inc()
+		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires", old.credentials.Expires)
+		p.current.Store(&snapshot{credentials: old.credentials, fetched: now, err: err})
+		return p.retryIn(old.credentials, now)
+	}
+	outcome := "unchanged"
+	if got != old.credentials {
+		outcome = "changed"
+		p.log.Info("cloud credentials refreshed", "accessKeyID", got.AccessKeyID, "expires", got.Expires)
+	}
+	p.metrics.refreshes.WithLabelValues(outcome).Inc()
+	p.metrics.expiry.Set(unixOrZero(got.Expires))
+	p.current.Store(&snapshot{credentials: got, fetched: now})
+	return p.refreshIn(got, now)
+}
+
+// refreshIn leaves a third of the remaining life for failures of the source.
+func (p *Provider) refreshIn(c Credentials, now time.Time) time.Duration {
+	if c.Expires.IsZero() {
+		return p.poll
+	}
+	return max(shortestRefresh, c.Expires.Sub(now)*2/3)
+}
+
+// retryIn is short while there is nothing to sign with. The jitter keeps replicas from asking together.
+func (p *Provider) retryIn(c Credentials, now time.Time) time.Duration {
+	wait := defaultRetryMax
+	if c.check(now) != nil {
+		wait = defaultRetryMin
+	} else if !c.Expires.IsZero() {
+		wait = max(defaultRetryMin, min(wait, c.Expires.Sub(now)/4))
+	}
+	return wait + rand.N(wait/4+1)
+}
+
+func unixOrZero(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.Unix())
+}

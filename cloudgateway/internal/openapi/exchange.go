@@ -1,0 +1,263 @@
+package openapi
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Do sends a call and decodes the answer into out, unless that is nil. Every error of the cloud or of the way there is an
+// *rpcerr.Error.
+func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
+	if _, has := ctx.Deadline(); !has {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
+	x := &exchange{client: c, call: call}
+	got, err := x.run(ctx)
+	if err != nil {
+		return Result{RequestID: requestIDOf(err)}, err
+	}
+	if out != nil {
+		if err := json.Unmarshal(got.body, out); err != nil {
+			return Result{}, x.undecodable(err)
+		}
+	}
+	return Result{RequestID: got.requestID()}, nil
+}
+
+// exchange is one call on its way: what the last attempt brought and what is known from all of them. One goroutine runs it;
+// only sent is also written by the transport's.
+type exchange struct {
+	client *Client
+	call   Call
+
+	// The last attempt.
+	with    credentials.Credentials
+	started time.Time
+	sent    atomic.Bool       // a connection was there, so the request may have reached the cloud
+	answer  *answer           // nil if none came
+	failure error             // why none came
+	refusal catalogue.Answer  // the answer, if it is an error
+	meaning catalogue.Meaning // of the refusal
+
+	attempts int
+	renewed  bool
+	unclear  bool // an attempt may have been executed without our knowing
+}
+
+// run makes attempts until one settles the call.
+func (x *exchange) run(ctx context.Context) (*answer, error) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// The transport repeats an attempt by itself only if nothing was written, and asks for a connection again then.
+		GetConn: func(string) { x.sent.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { x.sent.Store(true) },
+	})
+	first, err := http.NewRequestWithContext(ctx, http.MethodPost, "", nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
+	}
+	if err := x.prepare(first); err != nil {
+		return nil, err
+	}
+	req, err := retryablehttp.FromRequest(first)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
+	}
+	retrying := &retryablehttp.Client{
+		HTTPClient:   x.client.http,
+		Logger:       nil, // it would print URLs with signatures
+		RetryMax:     x.client.cfg.MaxRetries,
+		CheckRetry:   x.check,
+		PrepareRetry: x.prepare,
+		Backoff:      x.backoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	_, err = retrying.Do(req) //nolint:bodyclose // check has read and closed it
+	if x.succeeded() {
+		return x.answer, nil
+	}
+	return nil, x.conclude(ctx, err)
+}
+
+// prepare makes the next attempt ready: newer credentials if the last ones were refused, room in the budget, a fresh signature.
+// It is retryablehttp's PrepareRetry.
+func (x *exchange) prepare(r *http.Request) error {
+	ctx := r.Context()
+	if x.meaning.Renew {
+		x.renewed = true
+		x.client.cfg.Credentials.Renew(ctx, x.with)
+	}
+	if err := x.client.cfg.Budget.Acquire(ctx, string(x.call.Product), x.call.Action); err != nil {
+		return err
+	}
+	with, err := x.client.cfg.Credentials.Current()
+	if err != nil {
+		return &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: err.Error(), API: x.call.api()}
+	}
+	s, err := x.client.sign(x.call, with)
+	if err != nil {
+		return &rpcerr.Error{Code: codes.Internal, Reason: rpcerr.Internal, Message: err.Error(), API: x.call.api()}
+	}
+	// A new URL and header, never the old ones changed: the transport may still read those.
+	r.URL, r.Host, r.Header = s.url, s.url.Host, s.header
+	x.with, x.started = with, time.Now()
+	x.answer, x.failure, x.refusal, x.meaning = nil, nil, catalogue.Answer{}, catalogue.Meaning{}
+	x.sent.Store(false)
+	x.attempts++
+	return nil
+}
+
+// check looks at the outcome of an attempt and decides whether there is to be another. It is retryablehttp's CheckRetry.
+func (x *exchange) check(ctx context.Context, res *http.Response, err error) (bool, error) {
+	if err == nil {
+		x.answer, err = readAnswer(res)
+	}
+	x.failure = cause(err)
+	if x.answer != nil && !x.succeeded() {
+		x.refusal = x.answer.failure(x.call)
+		x.meaning = catalogue.Lookup(x.refusal)
+	}
+	x.record()
+	if x.succeeded() {
+		return false, nil
+	}
+	mayHaveRun := x.meaning.Unclear() || (x.answer == nil && x.sent.Load())
+	x.unclear = x.unclear || (x.call.Mutating && mayHaveRun)
+	return x.worthRepeating() && (x.call.repeatable() || !mayHaveRun) && x.timeLeft(ctx), nil
+}
+
+func (x *exchange) succeeded() bool { return x.answer != nil && x.answer.ok() }
+
+// worthRepeating tells whether another attempt may end otherwise. Throttling is not repeated: the budget knows when.
+func (x *exchange) worthRepeating() bool {
+	if x.answer != nil {
+		return x.meaning.Class == catalogue.Server || (x.meaning.Renew && !x.renewed)
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](x.failure)
+	return !untrusted
+}
+
+// timeLeft tells whether the deadline leaves room for the wait before another attempt.
+func (x *exchange) timeLeft(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	deadline, has := ctx.Deadline()
+	return !has || time.Until(deadline) > x.longestWait(x.attempts-1)
+}
+
+// backoff is retryablehttp's Backoff: exponential, with the upper half random.
+func (x *exchange) backoff(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
+	half := x.longestWait(attempt) / 2
+	return half + rand.N(half+1)
+}
+
+func (x *exchange) longestWait(attempt int) time.Duration {
+	const doublings = 16 // keeps the shift from overflowing
+	return min(x.client.cfg.RetryMax, x.client.cfg.RetryMin<<min(attempt, doublings))
+}
+
+// conclude makes the error of a call that did not succeed. err is retryablehttp's: it matters if it is prepare's, which kept
+// the next attempt from being made; otherwise it repeats what the last attempt brought.
+func (x *exchange) conclude(ctx context.Context, err error) error {
+	var e *rpcerr.Error
+	if x.answer != nil {
+		e = x.refused()
+	} else {
+		e = x.unanswered(ctx)
+	}
+	if prepareErr, ok := errors.AsType[*rpcerr.Error](err); ok {
+		e = prepareErr
+	}
+	if x.unclear && !x.settled() {
+		e = x.outcomeUnknown(e)
+	}
+	return e
+}
+
+// undecodable is the error of a successful answer that can't be read, e.g. because a proxy made it. A write is done or not.
+func (x *exchange) undecodable(err error) error {
+	e := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the answer can't be read: " + err.Error(), API: x.call.api()}
+	if x.call.Mutating {
+		return x.outcomeUnknown(e)
+	}
+	return e
+}
+
+// refused is the error of an answer. Throttling tells the budget, which knows best when the next call goes through.
+func (x *exchange) refused() *rpcerr.Error {
+	e := catalogue.Error(x.refusal)
+	if x.meaning.Class == catalogue.Throttle {
+		e.RetryAfter = max(x.refusal.RetryAfter, x.client.cfg.Budget.Throttled(string(x.call.Product), x.call.Action, x.refusal.RetryAfter))
+	}
+	return e
+}
+
+// unanswered is the error of a call without an answer.
+func (x *exchange) unanswered(ctx context.Context) *rpcerr.Error {
+	host := x.client.hosts[x.call.Product]
+	e := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: 2 * time.Second, API: x.call.api()}
+	e.Message = fmt.Sprintf("no answer from %s: %v", host, x.failure)
+	switch ctx.Err() {
+	case nil:
+	case context.Canceled:
+		e.Code, e.RetryAfter, e.Message = codes.Canceled, 0, "the caller gave up waiting for "+host
+	default:
+		e.Code, e.RetryAfter, e.Message = codes.DeadlineExceeded, 0, fmt.Sprintf("no answer from %s before the deadline", host)
+	}
+	return e
+}
+
+// settled tells whether the refusal of a repeated call says that the earlier attempts were not executed either, because the
+// same ClientToken or the same deletion would have succeeded otherwise.
+func (x *exchange) settled() bool {
+	switch x.meaning.Class {
+	case catalogue.NotFound, catalogue.Exists, catalogue.Quota, catalogue.Dependency, catalogue.Invalid, catalogue.Money:
+		return true
+	case catalogue.Throttle, catalogue.Conflict, catalogue.Permission, catalogue.Authentication, catalogue.Server:
+		return false
+	}
+	return false // no answer
+}
+
+// outcomeUnknown says that nobody knows whether the write was executed, and why.
+func (x *exchange) outcomeUnknown(last *rpcerr.Error) *rpcerr.Error {
+	e := *last
+	e.Code, e.Reason, e.RetryAfter = codes.Unknown, rpcerr.OutcomeUnknown, 0
+	if last.Reason != rpcerr.OutcomeUnknown {
+		e.Message = "the change may have been made or not: " + last.Message
+	}
+	return &e
+}
+
+// cause takes away what net/http puts around a failure: the URL, and with it the signature.
+func cause(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+func requestIDOf(err error) string {
+	if e, ok := rpcerr.From(err); ok {
+		return e.CloudRequestID
+	}
+	return ""
+}

@@ -1,0 +1,56 @@
+package openapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics of attempts. The labels are bounded by the actions that the gateway knows.
+type metrics struct {
+	calls   *prometheus.CounterVec
+	latency *prometheus.HistogramVec
+}
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	factory := promauto.With(reg)
+	return metrics{
+		calls: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_openapi_calls_total",
+			Help: "Attempts to call the cloud, by outcome: ok, the class of the error, no_answer or canceled.",
+		}, []string{"product", "action", "outcome"}),
+		latency: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "cloudgateway_openapi_call_duration_seconds",
+			Help:    "Time from sending a call to the cloud to the end of its answer.",
+			Buckets: []float64{.01, .025, .05, .1, .2, .4, .8, 1.6, 3.2, 6.4, 12.8, 25.6},
+		}, []string{"product", "action"}),
+	}
+}
+
+// record counts and logs an attempt that has ended. Nothing of the request gets into either but its action.
+func (x *exchange) record() {
+	took := time.Since(x.started)
+	outcome, requestID := x.outcome()
+	product, action := string(x.call.Product), x.call.Action
+	x.client.metrics.calls.WithLabelValues(product, action, outcome).Inc()
+	x.client.metrics.latency.WithLabelValues(product, action).Observe(took.Seconds())
+	x.client.cfg.Logger.Debug("cloud call", slog.String("api", x.call.api()), slog.String("outcome", outcome),
+		slog.Int("attempt", x.attempts), slog.Duration("took", took), slog.String("cloudRequestID", requestID))
+}
+
+func (x *exchange) outcome() (outcome, requestID string) {
+	switch {
+	case x.succeeded():
+		return "ok", ""
+	case x.answer != nil:
+		return string(x.meaning.Class), x.refusal.RequestID
+	case errors.Is(x.failure, context.Canceled):
+		return "canceled", ""
+	default:
+		return "no_answer", ""
+	}
+}
