@@ -74,6 +74,8 @@ type Controller struct {
 	// target is nil until the VPC and its tables are known.
 	target atomic.Pointer[target]
 	board  *board
+	// leading tells that Run has begun; a standby has nothing to be unready about.
+	leading atomic.Bool
 }
 
 // New makes a Controller. Nothing happens before Run.
@@ -121,6 +123,7 @@ func New(cfg Config) (*Controller, error) {
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
+	c.leading.Store(true)
 	c.factory.Start(ctx.Done())
 	defer c.factory.Shutdown()
 	// No table may be looked at before all nodes are known: a missing node would make its route an orphan.
@@ -137,10 +140,16 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // Ready tells why the controller does not serve yet, for the readiness probe.
 func (c *Controller) Ready(context.Context) error {
-	if !c.synced() {
+	switch {
+	case !c.leading.Load():
+		return nil
+	case !c.synced():
 		return errors.New("nodes are not listed yet")
+	case c.target.Load() == nil:
+		return errors.New("route tables are not found yet")
+	default:
+		return nil
 	}
-	return nil
 }
 
 func (c *Controller) nodeUpdated(before, after any) {

@@ -1,0 +1,164 @@
+// Package config is the configuration of the routecontroller: one YAML file, and for a cluster that is taken over the
+// cloud-config file of the existing CCM besides.
+package config
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/config/cloudconfig"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/logging"
+)
+
+const (
+	defaultSyncInterval = 5 * time.Minute
+	defaultOrphanGrace  = 2 * time.Minute
+	defaultGatherQuiet  = time.Second
+	defaultGatherMax    = 5 * time.Second
+	// defaultRouteQuota is the cloud's default number of custom entries per table (source: VPC quota vpc_quota_route_entrys_num).
+	defaultRouteQuota = 200
+	// minSyncInterval keeps the drift check from being the cloud's main load, as in the existing CCM.
+	minSyncInterval = time.Minute
+	// maxClusterID leaves room for a node's name in the mark of an entry.
+	maxClusterID = 64
+)
+
+// Config is the configuration file.
+type Config struct {
+	Kubernetes kube.Config    `json:"kubernetes"`
+	Gateway    gateway.Config `json:"gateway"`
+	// ClusterID goes into the mark of created routes.
+	ClusterID string `json:"clusterID"`
+	// Region of the VPC.
+	Region string `json:"region"`
+	// VPCID is asked from the gateway if empty.
+	VPCID string `json:"vpcID"`
+	// RouteTableIDs are the tables that get the routes; if empty, the VPC's only one.
+	RouteTableIDs []string `json:"routeTableIDs"`
+	// ClusterCIDRs are the ranges of pods; routes outside of them are never created or deleted.
+	ClusterCIDRs []string `json:"clusterCIDRs"`
+	// SyncInterval is how often a table is compared with the nodes though nothing seems to have changed.
+	SyncInterval config.Duration `json:"syncInterval"`
+	// OrphanGrace is how long a route stays whose node had gone before this process began to look.
+	OrphanGrace config.Duration `json:"orphanGrace"`
+	// Gather says how long node changes are gathered.
+	Gather Gather `json:"gather"`
+	// RouteQuota is the number of custom entries a table may hold; 80 % of it is warned about.
+	RouteQuota     int                 `json:"routeQuota"`
+	Admin          admin.Config        `json:"admin"`
+	LeaderElection kube.ElectionConfig `json:"leaderElection"`
+	Logging        logging.Config      `json:"logging"`
+}
+
+// Gather says how long node changes are gathered: until none has come for Quiet, Max at most.
+type Gather struct {
+	Quiet config.Duration `json:"quiet"`
+	Max   config.Duration `json:"max"`
+}
+
+// Default gives the values of keys that a file leaves out.
+func Default() Config {
+	return Config{
+		Gateway:        gateway.Config{ServerName: "cloudgateway"},
+		SyncInterval:   config.Duration(defaultSyncInterval),
+		OrphanGrace:    config.Duration(defaultOrphanGrace),
+		Gather:         Gather{Quiet: config.Duration(defaultGatherQuiet), Max: config.Duration(defaultGatherMax)},
+		RouteQuota:     defaultRouteQuota,
+		Admin:          admin.Config{Listen: "127.0.0.1:7083"},
+		LeaderElection: kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "routecontroller"},
+	}
+}
+
+// Load reads the file and, if its path is not empty, the cloud-config, whose values stand in for keys that the file leaves
+// empty. It gives warnings about settings without effect.
+func Load(path, cloudConfigPath string) (Config, []string, error) {
+	cfg := Default()
+	if err := config.Load(path, &cfg); err != nil {
+		return Config{}, nil, err
+	}
+	var warnings []string
+	if cloudConfigPath != "" {
+		old, notes, err := cloudconfig.Load(cloudConfigPath)
+		if err != nil {
+			return Config{}, nil, err
+		}
+		warnings = notes
+		cfg.fill(old)
+	}
+	return cfg, warnings, cfg.Validate()
+}
+
+func (c *Config) fill(old *cloudconfig.CloudConfig) {
+	for _, value := range []struct {
+		key *string
+		old string
+	}{{&c.ClusterID, old.ClusterID}, {&c.Region, old.Region}, {&c.VPCID, old.VpcID}} {
+		if *value.key == "" {
+			*value.key = value.old
+		}
+	}
+	if len(c.RouteTableIDs) == 0 {
+		c.RouteTableIDs = old.RouteTableIDs
+	}
+}
+
+// Validate tells all that is wrong at once.
+func (c Config) Validate() error {
+	var p config.Problems
+	c.Kubernetes.Validate(&p, "kubernetes")
+	c.Gateway.Validate(&p, "gateway")
+	c.Admin.Validate(&p, "admin")
+	c.LeaderElection.Validate(&p, "leaderElection")
+	c.Logging.Validate(&p, "logging")
+	p.Required("clusterID", c.ClusterID)
+	if len(c.ClusterID) > maxClusterID || strings.Contains(c.ClusterID, "/") {
+		p.Addf("clusterID", "%q is longer than %d characters or has a slash", c.ClusterID, maxClusterID)
+	}
+	p.Required("region", c.Region)
+	for i, id := range c.RouteTableIDs {
+		if !strings.HasPrefix(id, "vtb-") {
+			p.Addf("routeTableIDs", `item %d: %q is not a route table id, "vtb-…"`, i, id)
+		}
+	}
+	if len(c.ClusterCIDRs) == 0 {
+		p.Addf("clusterCIDRs", "at least one range of pods is required, e.g. 10.0.0.0/8")
+	}
+	if _, problem := c.Prefixes(); problem != "" {
+		p.Addf("clusterCIDRs", "%s", problem)
+	}
+	if time.Duration(c.SyncInterval) < minSyncInterval {
+		p.Addf("syncInterval", "%s is shorter than %s", c.SyncInterval, minSyncInterval)
+	}
+	if c.OrphanGrace < 0 {
+		p.Addf("orphanGrace", "%s is below zero", c.OrphanGrace)
+	}
+	p.Positive("gather.quiet", c.Gather.Quiet)
+	if c.Gather.Max < c.Gather.Quiet {
+		p.Addf("gather.max", "%s is shorter than gather.quiet, %s", c.Gather.Max, c.Gather.Quiet)
+	}
+	if c.RouteQuota < 0 {
+		p.Addf("routeQuota", "%d is below zero", c.RouteQuota)
+	}
+	return p.Err()
+}
+
+// Prefixes are the parsed ClusterCIDRs. The text tells which is wrong, if one is.
+func (c Config) Prefixes() ([]netip.Prefix, string) {
+	prefixes := make([]netip.Prefix, 0, len(c.ClusterCIDRs))
+	for _, text := range c.ClusterCIDRs {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, `"` + text + `" is not a CIDR such as 10.0.0.0/8`
+		}
+		if prefix.Bits() == 0 {
+			return nil, `"` + text + `" is everything; name the range of the pods`
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	return prefixes, ""
+}
