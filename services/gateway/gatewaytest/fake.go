@@ -1,0 +1,292 @@
+// Package gatewaytest is an in-memory gateway for the tests of its callers: it keeps state, enforces the rules of the cloud that
+// matter to them, counts calls, and fails on demand.
+package gatewaytest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/services/gateway"
+)
+
+// Limits of the cloud by default.
+const (
+	defaultServersPerGroup = 200
+	defaultRoutesPerTable  = 200
+)
+
+// pipeSize is that of the in-memory connection.
+const pipeSize = 1 << 20
+
+// Fake is a gateway and the cloud behind it. Its exported fields are the cloud's state; read and change them between Lock and
+// Unlock. What is put in belongs to the Fake from then on. Only what exists can be used: the instances, network interfaces,
+// vSwitches and route tables a test needs have to be put in first.
+type Fake struct {
+	LoadBalancers map[string]*slbv1.LoadBalancer // without listeners and groups, which are below
+	Listeners     map[ListenerKey]*slbv1.Listener
+	ServerGroups  map[string]*ServerGroup
+
+	Vpcs        map[string]*vpcv1.Vpc
+	VSwitches   map[string]*vpcv1.VSwitch
+	Eips        map[string]*vpcv1.Eip
+	RouteTables map[string]*vpcv1.RouteTable
+	Routes      map[RouteKey]*vpcv1.RouteEntry
+
+	Instances         map[string]*ecsv1.Instance
+	NetworkInterfaces map[string]*ecsv1.NetworkInterface
+
+	Capabilities *commonv1.GetCapabilitiesResponse
+
+	// ServersPerGroup and RoutesPerTable are the cloud's quotas, 200 by default.
+	ServersPerGroup, RoutesPerTable int
+
+	t      testing.TB
+	client *gateway.Client
+
+	mu        sync.Mutex
+	calls     []Call
+	started   int
+	faults    []*fault
+	interpose func(seq int, method string, req proto.Message) Fault
+	answered  map[string]answer // creations by request_id
+	ids       map[string]int    // last number given out, by prefix
+}
+
+// ListenerKey names a listener.
+type ListenerKey struct {
+	LoadBalancerID string
+	Port           int32
+	Protocol       slbv1.Protocol
+}
+
+// RouteKey names a route entry.
+type RouteKey struct{ RouteTableID, DestinationCIDR string }
+
+// ServerGroup is a vServer group.
+type ServerGroup struct {
+	ID, LoadBalancerID, Name string
+	Servers                  []*slbv1.Server
+}
+
+// Call is a call that was answered.
+type Call struct {
+	Method  string // e.g. "CreateLoadBalancer"
+	Request proto.Message
+	Err     error
+}
+
+// Fault is how a call fails: with Before it has no effect, with After it has and only the answer is lost.
+type Fault struct{ Before, After error }
+
+// fault is a Fault for the next calls of one method.
+type fault struct {
+	method string
+	left   int
+	fault  Fault
+}
+
+// answer is what a creation was asked and has answered.
+type answer struct{ request, response proto.Message }
+
+// New starts a Fake with an empty cloud. It ends with the test.
+func New(t testing.TB) *Fake {
+	t.Helper()
+	f := &Fake{
+		LoadBalancers: map[string]*slbv1.LoadBalancer{}, Listeners: map[ListenerKey]*slbv1.Listener{},
+		ServerGroups: map[string]*ServerGroup{},
+		Vpcs:         map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
+		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
+		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
+		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
+		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
+		t: t, answered: map[string]answer{}, ids: map[string]int{},
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(f.intercept))
+	slbv1.RegisterLoadBalancerServiceServer(server, &loadBalancers{f: f})
+	slbv1.RegisterListenerServiceServer(server, &listeners{f: f})
+	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
+	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})
+	vpcv1.RegisterNetworkServiceServer(server, &networks{f: f})
+	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})
+	ecsv1.RegisterNetworkInterfaceServiceServer(server, &networkInterfaces{f: f})
+	commonv1.RegisterCapabilitiesServiceServer(server, &capabilities{f: f})
+
+	pipe := bufconn.Listen(pipeSize)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(pipe); err != nil {
+			t.Errorf("serve the fake gateway: %v", err)
+		}
+	}()
+	conn, err := grpc.NewClient("passthrough:///fake",
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // It never leaves the process.
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
+	)
+	if err != nil {
+		t.Fatalf("dial the fake gateway: %v", err)
+	}
+	f.client = gateway.NewClient(conn)
+	t.Cleanup(func() {
+		_ = conn.Close() // Nothing depends on it any more.
+		server.Stop()
+		<-served
+	})
+	return f
+}
+
+// Client gives the clients of the Fake.
+func (f *Fake) Client() *gateway.Client { return f.client }
+
+// Lock keeps calls away while a test looks at the state or changes it.
+func (f *Fake) Lock() { f.mu.Lock() }
+
+// Unlock lets calls in again.
+func (f *Fake) Unlock() { f.mu.Unlock() }
+
+// Calls lists the calls since New or ResetCalls, in the order they were answered.
+func (f *Fake) Calls() []Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
+}
+
+// CallsOf lists the calls of the given methods.
+func (f *Fake) CallsOf(methods ...string) []Call {
+	return slices.DeleteFunc(f.Calls(), func(c Call) bool { return !slices.Contains(methods, c.Method) })
+}
+
+// Writes lists the calls that are not reads.
+func (f *Fake) Writes() []Call {
+	return slices.DeleteFunc(f.Calls(), func(c Call) bool {
+		return strings.HasPrefix(c.Method, "Get") || strings.HasPrefix(c.Method, "List") || strings.HasPrefix(c.Method, "BatchGet")
+	})
+}
+
+// ResetCalls forgets the calls so far; the state stays.
+func (f *Fake) ResetCalls() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
+}
+
+// Fail lets the next n calls of method fail without an effect.
+func (f *Fake) Fail(method string, n int, err error) { f.addFault(method, n, Fault{Before: err}) }
+
+// FailAfter lets the next n calls of method take effect and then fail, as if the answer was lost.
+func (f *Fake) FailAfter(method string, n int, err error) { f.addFault(method, n, Fault{After: err}) }
+
+func (f *Fake) addFault(method string, n int, what Fault) {
+	f.t.Helper()
+	if !slices.Contains(methodNames(), method) {
+		f.t.Fatalf("gatewaytest: the gateway has no method %q", method)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, &fault{method: method, left: n, fault: what})
+}
+
+// Interpose asks decide about every call from now on; seq counts the calls from 0. It may block, to hold a call back. nil ends it.
+func (f *Fake) Interpose(decide func(seq int, method string, req proto.Message) Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started = 0
+	f.interpose = decide
+}
+
+// intercept applies faults and keeps the record.
+func (f *Fake) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	method := info.FullMethod[strings.LastIndexByte(info.FullMethod, '/')+1:]
+	message, ok := req.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("gatewaytest: %T is not a message", req)
+	}
+	what := f.faultOf(method, message)
+	if what.Before != nil {
+		f.record(method, message, what.Before)
+		return nil, what.Before
+	}
+	response, err := handle(ctx, req)
+	if err == nil && what.After != nil {
+		err = what.After
+	}
+	f.record(method, message, err)
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+func (f *Fake) faultOf(method string, req proto.Message) Fault {
+	f.mu.Lock()
+	seq, decide := f.started, f.interpose
+	f.started++
+	for _, next := range f.faults {
+		if next.method == method && next.left > 0 {
+			next.left--
+			f.mu.Unlock()
+			return next.fault
+		}
+	}
+	f.mu.Unlock()
+	if decide == nil {
+		return Fault{}
+	}
+	return decide(seq, method, req)
+}
+
+func (f *Fake) record(method string, req proto.Message, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, Call{Method: method, Request: proto.Clone(req), Err: err})
+}
+
+// methodNames lists the gateway's methods.
+func methodNames() []string {
+	var names []string
+	for _, service := range []grpc.ServiceDesc{
+		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
+		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc,
+		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc, commonv1.CapabilitiesService_ServiceDesc,
+	} {
+		for _, m := range service.Methods {
+			names = append(names, m.MethodName)
+		}
+	}
+	return names
+}
+
+// nextID gives out "lb-1", "lb-2" and so on; f is locked.
+func (f *Fake) nextID(prefix string) string {
+	f.ids[prefix]++
+	return fmt.Sprintf("%s-%d", prefix, f.ids[prefix])
+}
+
+// capabilities serves the state's Capabilities.
+type capabilities struct {
+	commonv1.UnimplementedCapabilitiesServiceServer
+
+	f *Fake
+}
+
+func (s *capabilities) GetCapabilities(context.Context, *commonv1.GetCapabilitiesRequest,
+) (*commonv1.GetCapabilitiesResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	return proto.CloneOf(s.f.Capabilities), nil
+}
