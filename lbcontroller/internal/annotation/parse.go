@@ -1,0 +1,273 @@
+package annotation
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is an annotation that can't be honoured.
+type Problem struct {
+	// Name is the full name the user wrote.
+	Name string
+	// Value is the value the user wrote.
+	Value string
+	// Want tells what is allowed.
+	Want string
+}
+
+// String names the annotation, the bad value and what to write instead.
+func (p Problem) String() string {
+	return fmt.Sprintf("annotation %s: value %q is not allowed, use %s", p.Name, p.Value, p.Want)
+}
+
+// Pair is an item of a Pairs value.
+type Pair struct{ Key, Value string }
+
+// Values are the valid annotations of one Service in canonical spelling. The zero value holds none.
+type Values struct {
+	text  map[string]string
+	names map[string]string
+}
+
+// Parse reads the annotations of the table and reports every problem at once. Annotations it doesn't know are not its business.
+func Parse(annotations map[string]string) (Values, []Problem) {
+	v := Values{text: map[string]string{}, names: map[string]string{}}
+	var problems []Problem
+	for _, spec := range Table() {
+		name, raw, ok := lookup(annotations, spec.Key)
+		if !ok {
+			continue
+		}
+		canonical, want := spec.parse(raw)
+		if spec.Refused {
+			want = "none: this version does not support the annotation; remove it"
+		}
+		if want != "" {
+			problems = append(problems, Problem{Name: name, Value: raw, Want: want})
+			continue
+		}
+		v.text[spec.Key], v.names[spec.Key] = canonical, name
+	}
+	return v, problems
+}
+
+// lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as not set.
+func lookup(annotations map[string]string, key string) (name, value string, ok bool) {
+	for _, prefix := range []string{Prefix, LegacyPrefix} {
+		if value, ok := annotations[prefix+key]; ok {
+			return prefix + key, value, value != ""
+		}
+	}
+	return Prefix + key, "", false
+}
+
+// Preserved tells whether the CLB shall outlive the Service. It is read at deletion, when a bad value must neither block the
+// deletion nor cost the user a CLB that was meant to stay: only a clear no is a no.
+func Preserved(annotations map[string]string) bool {
+	_, value, ok := lookup(annotations, PreserveOnDelete)
+	if !ok {
+		return false
+	}
+	on, known := parseSwitch(value)
+	return on || !known
+}
+
+// Name returns the name under which the key is set, or its current name.
+func (v Values) Name(key string) string {
+	if name, ok := v.names[key]; ok {
+		return name
+	}
+	return Prefix + key
+}
+
+// Problem reports that the value of key doesn't fit for a reason that only shows in context.
+func (v Values) Problem(key, want string) Problem {
+	return Problem{Name: v.Name(key), Value: v.text[key], Want: want}
+}
+
+// Has tells whether the key is set.
+func (v Values) Has(key string) bool { _, ok := v.text[key]; return ok }
+
+// Text returns the value of a Text, Choice or Choices, or "".
+func (v Values) Text(key string) string { return v.text[key] }
+
+// On returns the value of a Switch, or false.
+func (v Values) On(key string) bool { return v.text[key] == "on" }
+
+// Number returns the value of a Number.
+func (v Values) Number(key string) (int32, bool) {
+	n, err := strconv.ParseInt(v.text[key], 10, 32)
+	return int32(n), err == nil
+}
+
+// List returns the items of a List.
+func (v Values) List(key string) []string { return splitList(v.text[key]) }
+
+// Pairs returns the items of a Pairs in the order of the value.
+func (v Values) Pairs(key string) []Pair {
+	var pairs []Pair
+	for _, item := range splitList(v.text[key]) {
+		k, value, _ := strings.Cut(item, "\x00")
+		pairs = append(pairs, Pair{k, value})
+	}
+	return pairs
+}
+
+// parse returns the canonical spelling of a value, or what is allowed instead.
+func (s Spec) parse(raw string) (canonical, want string) {
+	value := strings.TrimSpace(raw)
+	switch s.Kind {
+	case Choice:
+		if c, ok := choose(s.Values, value); ok {
+			return c, ""
+		}
+		return "", s.Allowed()
+	case Choices:
+		return s.parseChoices(value)
+	case Switch:
+		on, known := parseSwitch(value)
+		if !known {
+			return "", s.Allowed()
+		}
+		if on {
+			return "on", ""
+		}
+		return "off", ""
+	case Number:
+		n, err := strconv.Atoi(value)
+		if err != nil || (n < s.Min || n > s.Max) && !slices.Contains(s.Also, n) {
+			return "", s.Allowed()
+		}
+		return strconv.Itoa(n), ""
+	case List:
+		if items := splitList(value); len(items) > 0 {
+			return strings.Join(items, ","), ""
+		}
+		return "", s.Allowed()
+	case Pairs:
+		return s.parsePairs(value)
+	case Text:
+	}
+	if value == "" || s.Max > 0 && len(value) > s.Max || !s.Pattern.matches(value) {
+		return "", s.Allowed()
+	}
+	return value, ""
+}
+
+func (s Spec) parseChoices(value string) (canonical, want string) {
+	var items []string
+	for _, item := range splitList(value) {
+		c, ok := choose(s.Values, item)
+		if !ok {
+			return "", s.Allowed()
+		}
+		items = append(items, c)
+	}
+	if len(items) == 0 {
+		return "", s.Allowed()
+	}
+	slices.Sort(items)
+	return strings.Join(slices.Compact(items), ","), ""
+}
+
+// parsePairs joins key and value by NUL, which no annotation value can usefully contain, so that a value may hold the separator.
+func (s Spec) parsePairs(value string) (canonical, want string) {
+	var items []string
+	for _, item := range splitList(value) {
+		k, v, found := strings.Cut(item, s.Separator)
+		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
+		// A tag may lack its value; a port or a label may not.
+		if k == "" || strings.Contains(item, "\x00") || s.Key != AdditionalTags && (!found || s.Separator == ":" && v == "") {
+			return "", s.Allowed()
+		}
+		items = append(items, k+"\x00"+v)
+	}
+	if len(items) == 0 {
+		return "", s.Allowed()
+	}
+	return strings.Join(items, ","), ""
+}
+
+// Allowed says for people what the value may be.
+func (s Spec) Allowed() string {
+	switch s.Kind {
+	case Choice:
+		return "one of " + strings.Join(s.Values, ", ")
+	case Choices:
+		return "a comma list of " + strings.Join(s.Values, ", ")
+	case Switch:
+		return "on or off"
+	case Number:
+		text := fmt.Sprintf("a whole number from %d to %d", s.Min, s.Max)
+		for _, n := range s.Also {
+			text += fmt.Sprintf(", or %d", n)
+		}
+		return text
+	case List:
+		return "a comma list"
+	case Pairs:
+		return fmt.Sprintf("a comma list of key%svalue", s.Separator)
+	case Text:
+	}
+	text := "a text"
+	if s.Pattern != AnyText {
+		text = string(s.Pattern)
+	}
+	if s.Max > 0 {
+		text += fmt.Sprintf(", at most %d characters", s.Max)
+	}
+	return text
+}
+
+func (p Pattern) matches(value string) bool {
+	switch p {
+	case CookieText:
+		return !strings.ContainsFunc(value, func(r rune) bool { return !isAlnum(r) && r != '_' && r != '-' })
+	case PathText:
+		return strings.HasPrefix(value, "/")
+	case IPv4Text:
+		a, err := netip.ParseAddr(value)
+		return err == nil && a.Is4()
+	case HostText:
+		return !strings.ContainsFunc(value, func(r rune) bool { return !isAlnum(r) && r != '.' && r != '-' })
+	case AnyText:
+	}
+	return true
+}
+
+func isAlnum(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+func choose(values []string, value string) (string, bool) {
+	for _, v := range values {
+		if strings.EqualFold(v, value) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func parseSwitch(value string) (on, known bool) {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "on", "true":
+		return true, true
+	case "off", "false":
+		return false, true
+	}
+	return false, false
+}
+
+// splitList trims the items and drops empty ones.
+func splitList(value string) []string {
+	var items []string
+	for item := range strings.SplitSeq(value, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}

@@ -1,0 +1,99 @@
+// Package annotation knows the annotations of a Service: one table describes each of them, and the parser, the validation
+// errors and the reference page all come from that table.
+//
+// The package is pure: it reads a map of strings and answers typed values or a list of problems.
+package annotation
+
+// Prefixes of the keys. A key under Prefix wins over the same key under LegacyPrefix, even when its value is empty.
+const (
+	Prefix       = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"
+	LegacyPrefix = "service.beta.kubernetes.io/alicloud-loadbalancer-"
+)
+
+// Literal keys, which have no legacy spelling. They decide whether and how the controller acts, not how a CLB is configured.
+const (
+	Class            = "service.beta.kubernetes.io/class"
+	BackendType      = "service.beta.kubernetes.io/backend-type"
+	LoadBalancerType = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-type"
+	TunnelType       = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-tunnel-type"
+)
+
+// Kind is the syntax of a value.
+type Kind string
+
+// The kinds of values.
+const (
+	Text    Kind = "text"    // any text, within Max characters
+	Choice  Kind = "choice"  // one of Values, in any case
+	Choices Kind = "choices" // comma list of Values, in any case
+	Switch  Kind = "switch"  // on or off; true and false are understood
+	Number  Kind = "number"  // an integer from Min to Max, or one of Also
+	List    Kind = "list"    // comma list of text
+	Pairs   Kind = "pairs"   // comma list of key and value, joined by Separator
+)
+
+// Scope names what an annotation configures.
+type Scope string
+
+// The scopes.
+const (
+	Instance Scope = "instance"
+	Listener Scope = "listener"
+	Health   Scope = "health check"
+	Backends Scope = "backends"
+	Status   Scope = "status"
+)
+
+// Removal tells what deleting the annotation does to an existing CLB.
+type Removal string
+
+// The effects of removal.
+const (
+	Keeps   Removal = "keeps the last value"
+	Reverts Removal = "goes back to the default"
+	Fails   Removal = "is refused while the cloud holds another value"
+)
+
+// Spec is a row of the table.
+type Spec struct {
+	// Key is the part of the annotation's name behind the prefix.
+	Key string
+	// Kind is the syntax of the value.
+	Kind Kind
+	// Values are the allowed values of Choice and Choices, in the spelling that is sent to the cloud.
+	Values []string
+	// Min and Max bound a Number; Max bounds the length of a Text. Also lists Numbers allowed outside the range.
+	Min, Max int
+	Also     []int
+	// Pattern names the characters allowed in a Text.
+	Pattern Pattern
+	// Separator stands between the key and the value of a pair: ':' or '='.
+	Separator string
+	// Default is what an absent annotation means, for people.
+	Default string
+	// Scope is what the annotation configures.
+	Scope Scope
+	// Protocols are the listener protocols it applies to; empty means all.
+	Protocols []string
+	// Removal is the effect of deleting it.
+	Removal Removal
+	// Since is the version of the existing CCM that introduced it.
+	Since string
+	// Doc is one sentence for the reference page.
+	Doc string
+	// Refused marks an annotation of the existing CCM that this version can't honour: a Service that carries it is left alone,
+	// because acting on the rest would do half of what was asked.
+	Refused bool
+}
+
+// Pattern is a character class of a Text.
+type Pattern string
+
+// The patterns.
+const (
+	AnyText    Pattern = ""
+	CookieText Pattern = "letters, digits, _ and -"
+	PathText   Pattern = "a path that starts with /"
+	IPv4Text   Pattern = "an IPv4 address"
+	HostText   Pattern = "a DNS name"
+)

@@ -1,0 +1,233 @@
+package annotation
+
+import "slices"
+
+// Keys of the table, in its order.
+const (
+	ID                     = "id"
+	ForceOverride          = "force-override-listeners"
+	AddressType            = "address-type"
+	Name                   = "name"
+	ResourceGroupID        = "resource-group-id"
+	AdditionalTags         = "additional-resource-tags"
+	DeleteProtection       = "delete-protection"
+	ModificationProtection = "modification-protection"
+	PreserveOnDelete       = "preserve-lb-on-delete"
+	VSwitchID              = "vswitch-id"
+	NetworkType            = "network-type"
+	ChargeType             = "charge-type"
+	Bandwidth              = "bandwidth"
+	InstanceChargeType     = "instance-charge-type"
+	InstanceSpec           = "spec"
+	MasterZone             = "master-zoneid"
+	SlaveZone              = "slave-zoneid"
+	IPVersion              = "ip-version"
+	Address                = "ip"
+	ExternalIPType         = "external-ip-type"
+	Hostname               = "hostname"
+
+	ProtocolPort           = "protocol-port"
+	CertID                 = "cert-id"
+	DomainExtensions       = "domain-extensions"
+	TLSCipherPolicy        = "tls-cipher-policy"
+	HTTP2                  = "http2-enabled"
+	ForwardPort            = "forward-port"
+	Scheduler              = "scheduler"
+	PersistenceTimeout     = "persistence-timeout"
+	EstablishedTimeout     = "established-timeout"
+	IdleTimeout            = "idle-timeout"
+	RequestTimeout         = "request-timeout"
+	ConnectionDrain        = "connection-drain"
+	ConnectionDrainTimeout = "connection-drain-timeout"
+	ProxyProtocol          = "proxy-protocol"
+	ACLStatus              = "acl-status"
+	ACLID                  = "acl-id"
+	ACLType                = "acl-type"
+	StickySession          = "sticky-session"
+	StickySessionType      = "sticky-session-type"
+	Cookie                 = "cookie"
+	CookieTimeout          = "cookie-timeout"
+	XForwardedForProto     = "xforwardedfor-proto"
+	XForwardedForSLBPort   = "xforwardedfor-slbport"
+	XForwardedForSrcPort   = "xforwardedfor-clientsrcport"
+
+	HealthCheckSwitch         = "health-check-switch"
+	HealthCheckFlag           = "health-check-flag"
+	HealthCheckType           = "health-check-type"
+	HealthCheckURI            = "health-check-uri"
+	HealthCheckDomain         = "health-check-domain"
+	HealthCheckHTTPCode       = "health-check-httpcode"
+	HealthCheckMethod         = "health-check-method"
+	HealthCheckConnectPort    = "health-check-connect-port"
+	HealthCheckInterval       = "health-check-interval"
+	HealthyThreshold          = "healthy-threshold"
+	UnhealthyThreshold        = "unhealthy-threshold"
+	HealthCheckConnectTimeout = "health-check-connect-timeout"
+	HealthCheckTimeout        = "health-check-timeout"
+
+	BackendLabel       = "backend-label"
+	RemoveUnscheduled  = "remove-unscheduled-backend"
+	VGroupPort         = "vgroup-port"
+	Weight             = "weight"
+	DefaultWeight      = "default-weight"
+	IgnoreWeightUpdate = "ignore-weight-update"
+	BackendIPVersion   = "backend-ip-version"
+)
+
+// Table returns every annotation the controller knows, in the order of the reference page. The ranges are the cloud's.
+func Table() []Spec {
+	return slices.Concat(instanceTable(), listenerTable(), healthTable(), backendTable())
+}
+
+func instanceTable() []Spec {
+	return []Spec{
+		{Key: ID, Kind: Text, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59", Refused: true,
+			Doc: "Uses an existing CLB instead of creating one."},
+		{Key: ForceOverride, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v1.9.3.10",
+			Doc: "Manages the listeners of an existing CLB too; without effect unless id is set."},
+		{Key: AddressType, Kind: Choice, Values: []string{"internet", "intranet"}, Scope: Instance, Default: "internet", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Where the address can be reached from; fixed once the CLB exists."},
+		{Key: Name, Kind: Text, Max: 80, Scope: Instance, Default: "\"a\" and the UID of the Service without dashes, 32 characters", Removal: Keeps, Since: "v1.9.3.313",
+			Doc: "Name of the CLB."},
+		{Key: ResourceGroupID, Kind: Text, Max: 64, Scope: Instance, Default: "resourceGroupID of the configuration, else the account's default", Removal: Keeps, Since: "v1.9.3.313",
+			Doc: "Resource group of the CLB; fixed once the CLB exists."},
+		{Key: AdditionalTags, Kind: Pairs, Separator: "=", Scope: Instance, Default: "none", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Tags to add to the CLB, key=value,…; tags of others are never touched."},
+		{Key: DeleteProtection, Kind: Switch, Scope: Instance, Default: "on", Removal: Keeps, Since: "v1.9.3.313",
+			Doc: "Refuses to release the CLB in the console; the controller lifts it before it deletes the CLB itself."},
+		{Key: ModificationProtection, Kind: Choice, Values: []string{"ConsoleProtection", "NonProtection"}, Scope: Instance, Default: "ConsoleProtection", Removal: Keeps, Since: "v1.9.3.313",
+			Doc: "Refuses changes made in the console."},
+		{Key: PreserveOnDelete, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v2.10.0",
+			Doc: "Keeps the CLB with its listeners and backends when the Service goes."},
+		{Key: VSwitchID, Kind: Text, Max: 64, Scope: Instance, Default: "one of vswitchIDs of the configuration", Removal: Keeps, Since: "v1.9.3",
+			Doc: "vSwitch of an intranet CLB; looked at only at creation."},
+		{Key: NetworkType, Kind: Choice, Values: []string{"classic", "vpc"}, Scope: Instance, Default: "vpc for intranet", Removal: Keeps, Since: "v2.12.0", Refused: true,
+			Doc: "Network of the address."},
+		{Key: ChargeType, Kind: Choice, Values: []string{"paybytraffic", "paybybandwidth"}, Scope: Instance, Default: "the cloud's, by traffic", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Billing of public traffic."},
+		{Key: Bandwidth, Kind: Number, Min: 1, Max: 5120, Scope: Instance, Default: "the cloud's", Removal: Keeps, Since: "v1.9.3.10",
+			Doc: "Peak bandwidth in Mbit/s; changed only while charge-type is paybybandwidth."},
+		{Key: InstanceChargeType, Kind: Choice, Values: []string{"PayBySpec", "PayByCLCU"}, Scope: Instance, Default: "PayByCLCU", Removal: Keeps, Since: "v2.4.0",
+			Doc: "Billing of the CLB itself."},
+		{Key: InstanceSpec, Kind: Text, Max: 64, Scope: Instance, Default: "slb.s1.small for PayBySpec", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Specification, for instance slb.s2.small; changed only while the CLB is billed PayBySpec."},
+		{Key: MasterZone, Kind: Text, Max: 64, Scope: Instance, Default: "the cloud chooses", Removal: Keeps, Since: "v1.9.3.10",
+			Doc: "Primary zone; fixed once the CLB exists."},
+		{Key: SlaveZone, Kind: Text, Max: 64, Scope: Instance, Default: "the cloud chooses", Removal: Keeps, Since: "v1.9.3.10",
+			Doc: "Standby zone; fixed once the CLB exists."},
+		{Key: IPVersion, Kind: Choice, Values: []string{"ipv4", "ipv6"}, Scope: Instance, Default: "ipv4", Removal: Keeps, Since: "v1.9.3.220",
+			Doc: "Family of the address; fixed once the CLB exists."},
+		{Key: Address, Kind: Text, Pattern: IPv4Text, Scope: Instance, Default: "the cloud chooses", Removal: Keeps, Since: "v2.7.0",
+			Doc: "A free private address of the vSwitch; fixed once the CLB exists."},
+		{Key: ExternalIPType, Kind: Choice, Values: []string{"eip"}, Scope: Status, Default: "the address of the CLB", Removal: Reverts, Since: "v1.9.3.316",
+			Doc: "Publishes the EIPs bound to the CLB instead of its own address."},
+		{Key: Hostname, Kind: Text, Max: 253, Pattern: HostText, Scope: Status, Default: "none", Removal: Reverts, Since: "v2.3.0",
+			Doc: "Publishes this host name instead of an address."},
+	}
+}
+
+func listenerTable() []Spec {
+	l4, l7, tcp, http, https := []string{"tcp", "udp"}, []string{"http", "https"}, []string{"tcp"}, []string{"http"}, []string{"https"}
+	return []Spec{
+		{Key: ProtocolPort, Kind: Pairs, Separator: ":", Scope: Listener, Default: "the protocol of the port", Removal: Reverts, Since: "v1.9.3",
+			Doc: "Protocol by port, for instance https:443,http:80; a change recreates the listener."},
+		{Key: CertID, Kind: Text, Max: 128, Scope: Listener, Protocols: https, Default: "none; required for https", Removal: Fails, Since: "v1.9.3.164",
+			Doc: "Server certificate of the https listeners."},
+		{Key: DomainExtensions, Kind: Pairs, Separator: ":", Scope: Listener, Protocols: https, Default: "none", Removal: Keeps, Since: "v2.13.0", Refused: true,
+			Doc: "Further certificates by domain."},
+		{Key: TLSCipherPolicy, Kind: Choice, Scope: Listener, Protocols: https, Default: "the cloud's, tls_cipher_policy_1_0", Removal: Keeps, Since: "v2.4.0",
+			Values: []string{"tls_cipher_policy_1_0", "tls_cipher_policy_1_1", "tls_cipher_policy_1_2", "tls_cipher_policy_1_2_strict", "tls_cipher_policy_1_2_strict_with_1_3"},
+			Doc:    "TLS versions and ciphers."},
+		{Key: HTTP2, Kind: Switch, Scope: Listener, Protocols: https, Default: "the cloud's, on", Removal: Keeps, Since: "v2.1.0",
+			Doc: "HTTP/2 between client and CLB."},
+		{Key: ForwardPort, Kind: Pairs, Separator: ":", Scope: Listener, Protocols: http, Default: "none", Removal: Reverts, Since: "v1.9.3.164",
+			Doc: "Redirects an http port to an https port, for instance 80:443; a change recreates the http listener."},
+		{Key: Scheduler, Kind: Choice, Values: []string{"rr", "wrr", "wlc", "sch", "tch", "qch"}, Scope: Listener, Default: "rr", Removal: Keeps, Since: "v1.9.3",
+			Doc: "How a backend is chosen. Weights matter only with wrr and wlc; sch is for tcp and udp, tch and qch for udp."},
+		{Key: PersistenceTimeout, Kind: Number, Min: 0, Max: 3600, Scope: Listener, Protocols: tcp, Default: "the cloud's, 0 (off)", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Source address stickiness in seconds."},
+		{Key: EstablishedTimeout, Kind: Number, Min: 10, Max: 900, Scope: Listener, Protocols: tcp, Default: "the cloud's, 900", Removal: Keeps, Since: "v2.3.0",
+			Doc: "Idle time of an established connection in seconds."},
+		{Key: IdleTimeout, Kind: Number, Min: 1, Max: 60, Scope: Listener, Protocols: l7, Default: "the cloud's, 15", Removal: Keeps, Since: "v2.1.0",
+			Doc: "Idle time of a client connection in seconds."},
+		{Key: RequestTimeout, Kind: Number, Min: 1, Max: 180, Scope: Listener, Protocols: l7, Default: "the cloud's, 60", Removal: Keeps, Since: "v2.3.0",
+			Doc: "Time for the backend's answer in seconds."},
+		{Key: ConnectionDrain, Kind: Switch, Scope: Listener, Protocols: l4, Default: "the cloud's, off", Removal: Keeps, Since: "v2.0.1",
+			Doc: "Lets connections live on when their backend is removed."},
+		{Key: ConnectionDrainTimeout, Kind: Number, Min: 10, Max: 900, Scope: Listener, Protocols: l4, Default: "the cloud's", Removal: Keeps, Since: "v2.0.1",
+			Doc: "How long they may, in seconds; needs connection-drain."},
+		{Key: ProxyProtocol, Kind: Switch, Scope: Listener, Protocols: l4, Default: "the cloud's, off", Removal: Keeps, Since: "v2.6.0",
+			Doc: "Sends the client address by PROXY protocol version 2."},
+		{Key: ACLStatus, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Keeps, Since: "v1.9.3.164",
+			Doc: "Puts access control in force."},
+		{Key: ACLID, Kind: List, Scope: Listener, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
+			Doc: "Access control lists; needs acl-status."},
+		{Key: ACLType, Kind: Choice, Values: []string{"white", "black"}, Scope: Listener, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
+			Doc: "Whether the lists allow or forbid; needs acl-status."},
+		{Key: StickySession, Kind: Switch, Scope: Listener, Protocols: l7, Default: "off", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Session stickiness by cookie; needs sticky-session-type."},
+		{Key: StickySessionType, Kind: Choice, Values: []string{"insert", "server"}, Scope: Listener, Protocols: l7, Default: "none", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Who sets the cookie: insert, the CLB (needs cookie-timeout); server, the backend (needs cookie)."},
+		{Key: Cookie, Kind: Text, Max: 200, Pattern: CookieText, Scope: Listener, Protocols: l7, Default: "none", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Name of the backend's cookie."},
+		{Key: CookieTimeout, Kind: Number, Min: 1, Max: 86400, Scope: Listener, Protocols: l7, Default: "none", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Life of the CLB's cookie in seconds."},
+		{Key: XForwardedForProto, Kind: Switch, Scope: Listener, Protocols: l7, Default: "the cloud's, off", Removal: Keeps, Since: "v2.1.0",
+			Doc: "Adds X-Forwarded-Proto."},
+		{Key: XForwardedForSLBPort, Kind: Switch, Scope: Listener, Protocols: l7, Default: "the cloud's, off", Removal: Keeps, Since: "v2.9.1",
+			Doc: "Adds X-Forwarded-Port."},
+		{Key: XForwardedForSrcPort, Kind: Switch, Scope: Listener, Protocols: l7, Default: "the cloud's, off", Removal: Keeps, Since: "v2.9.1",
+			Doc: "Adds X-Forwarded-Client-srcport."},
+	}
+}
+
+func healthTable() []Spec {
+	l4, l7, tcp, web := []string{"tcp", "udp"}, []string{"http", "https"}, []string{"tcp"}, []string{"tcp", "http", "https"}
+	return []Spec{
+		{Key: HealthCheckSwitch, Kind: Switch, Scope: Health, Protocols: l4, Default: "the cloud's, on", Removal: Keeps, Since: "v2.6.0",
+			Doc: "Probes the backends of tcp and udp listeners."},
+		{Key: HealthCheckFlag, Kind: Switch, Scope: Health, Protocols: l7, Default: "off", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Probes the backends of http and https listeners."},
+		{Key: HealthCheckType, Kind: Choice, Values: []string{"tcp", "http"}, Scope: Health, Protocols: tcp, Default: "the cloud's, tcp", Removal: Keeps, Since: "v1.9.3",
+			Doc: "How tcp backends are probed."},
+		{Key: HealthCheckURI, Kind: Text, Max: 80, Pattern: PathText, Scope: Health, Protocols: web, Default: "the cloud's, /", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Path to probe."},
+		{Key: HealthCheckDomain, Kind: Text, Max: 80, Scope: Health, Protocols: web, Default: "the cloud's, the address of the backend", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Host header of the probe, or $_ip for the address of the backend."},
+		{Key: HealthCheckHTTPCode, Kind: Choices, Values: []string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"}, Scope: Health, Protocols: web, Default: "the cloud's, http_2xx", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Answers that count as healthy."},
+		{Key: HealthCheckMethod, Kind: Choice, Values: []string{"head", "get"}, Scope: Health, Protocols: l7, Default: "the cloud's, head", Removal: Keeps, Since: "v2.3.0",
+			Doc: "Method of the probe."},
+		{Key: HealthCheckConnectPort, Kind: Number, Min: 1, Max: 65535, Also: []int{-520}, Scope: Health, Default: "the cloud's, the port of the backend", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Port to probe; -520 means the port of the backend."},
+		{Key: HealthCheckInterval, Kind: Number, Min: 1, Max: 50, Scope: Health, Default: "the cloud's, 2", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Seconds between probes."},
+		{Key: HealthyThreshold, Kind: Number, Min: 2, Max: 10, Scope: Health, Default: "the cloud's, 3", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Successes until a backend is healthy."},
+		{Key: UnhealthyThreshold, Kind: Number, Min: 2, Max: 10, Scope: Health, Default: "the cloud's, 3", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Failures until a backend is unhealthy."},
+		{Key: HealthCheckConnectTimeout, Kind: Number, Min: 1, Max: 300, Scope: Health, Protocols: l4, Default: "the cloud's, 5", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Seconds until a probe of a tcp or udp backend fails."},
+		{Key: HealthCheckTimeout, Kind: Number, Min: 1, Max: 300, Scope: Health, Protocols: l7, Default: "the cloud's, 5", Removal: Keeps, Since: "v1.9.3",
+			Doc: "Seconds until a probe of an http or https backend fails."},
+	}
+}
+
+func backendTable() []Spec {
+	return []Spec{
+		{Key: BackendLabel, Kind: Pairs, Separator: "=", Scope: Backends, Default: "all nodes", Removal: Reverts, Since: "v1.9.3",
+			Doc: "Takes only nodes that carry all these labels, key=value,…; not for backend-type eni."},
+		{Key: RemoveUnscheduled, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v1.9.3.164",
+			Doc: "Removes cordoned nodes from the backends; not for backend-type eni."},
+		{Key: VGroupPort, Kind: Pairs, Separator: ":", Scope: Backends, Default: "vServer groups of its own", Removal: Reverts, Since: "v2.0.1",
+			Doc: "Uses existing vServer groups of an existing CLB; without effect unless id is set."},
+		{Key: Weight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "by mode", Removal: Reverts, Since: "v2.0.1",
+			Doc: "Total weight of this Service in shared vServer groups; without effect unless id and vgroup-port are set."},
+		{Key: DefaultWeight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "100", Removal: Reverts, Since: "v2.14.0",
+			Doc: "Weight of each backend; without effect for externalTrafficPolicy Local."},
+		{Key: IgnoreWeightUpdate, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v2.11.2",
+			Doc: "Leaves the weights of present backends alone."},
+		{Key: BackendIPVersion, Kind: Choice, Values: []string{"ipv4"}, Scope: Backends, Default: "ipv4", Removal: Reverts, Since: "v2.1.0",
+			Doc: "Family of the backends' addresses."},
+	}
+}

@@ -1,0 +1,153 @@
+// Package apply carries out a plan: phase after phase, the actions of a phase side by side. It decides nothing; what it has done
+// is folded into what is known to be there.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+	"alicloud-controllers.dev/lbcontroller/internal/plan"
+)
+
+// parallel bounds the calls of one Service under way. The gateway writes to an instance one call at a time anyway.
+const parallel = 4
+
+// Applier makes the calls.
+type Applier struct{ Client *gateway.Client }
+
+// Work is a plan with what it takes to carry it out.
+type Work struct {
+	Plan plan.Plan
+	// Observed is what was there when the plan was made.
+	Observed model.Observed
+	// Life tells one instance of a Service from the next: the same life never buys twice.
+	Life Life
+	// OtherVSwitches may be tried if the vSwitch of a new instance has no free address.
+	OtherVSwitches []string
+	// Created is told about a new instance before anything else is done.
+	Created func(ctx context.Context, id string) error
+}
+
+// run is one execution of a Work.
+type run struct {
+	Applier
+	Work
+	mu  sync.Mutex
+	now model.Observed
+}
+
+// Apply carries out the plan and returns what is there afterwards. After an error what is there isn't known.
+func (a Applier) Apply(ctx context.Context, w Work) (model.Observed, error) {
+	r := &run{Applier: a, Work: w, now: w.Observed.Clone()}
+	for _, phase := range w.Plan.Phases {
+		if err := r.phase(ctx, phase); err != nil {
+			return model.Observed{}, err
+		}
+	}
+	return r.now, nil
+}
+
+// phase tries every action, for one broken listener must not hold back the others.
+func (r *run) phase(ctx context.Context, phase plan.Phase) error {
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	errs := make([]error, len(phase))
+	for i, action := range phase {
+		group.Go(func() error {
+			result, err := r.call(ctx, action)
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", action, err)
+				return nil
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			action.Effect(&r.now, result)
+			return nil
+		})
+	}
+	_ = group.Wait() // The errors are kept in order above.
+	return errors.Join(errs...)
+}
+
+// call makes the one call of an action.
+func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error) {
+	var err error
+	id := r.instanceID()
+	switch a := action.(type) {
+	case plan.CreateInstance:
+		return r.createInstance(ctx, a)
+	case plan.CreateGroup:
+		return r.createGroup(ctx, id, a)
+	case plan.UpdateInstance:
+		a.Request.LoadBalancerId = id
+		_, err = r.Client.LoadBalancers.UpdateLoadBalancer(ctx, a.Request)
+	case plan.DeleteInstance:
+		_, err = r.Client.LoadBalancers.DeleteLoadBalancer(ctx, &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id})
+	case plan.ChangeServers:
+		_, err = r.Client.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
+			ServerGroupId: a.GroupID, LoadBalancerId: id, RemoveFirst: a.RemoveFirst,
+			Add: servers(a.Add), Remove: servers(a.Remove), Update: servers(a.Update),
+		})
+	case plan.DeleteGroup:
+		_, err = r.Client.ServerGroups.DeleteServerGroup(ctx, &slbv1.DeleteServerGroupRequest{ServerGroupId: a.GroupID, LoadBalancerId: id})
+	case plan.CreateListener:
+		config := r.withGroup(a.Listener.Config, a.Listener.Group)
+		_, err = r.Client.Listeners.CreateListener(ctx, &slbv1.CreateListenerRequest{Key: key(id, a.Listener.Key), Config: config})
+	case plan.UpdateListener:
+		config := r.withGroup(a.Changed, a.Group)
+		_, err = r.Client.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{Key: key(id, a.Key), Config: config})
+	case plan.StartListener:
+		_, err = r.Client.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: key(id, a.Key)})
+	case plan.DeleteListener:
+		_, err = r.Client.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: key(id, a.Key)})
+	default:
+		err = fmt.Errorf("no call is known for %T", action)
+	}
+	return plan.Result{}, err
+}
+
+func (r *run) instanceID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now.InstanceID
+}
+
+// withGroup sets the id of the named group, which may have been created only now.
+func (r *run) withGroup(config *slbv1.ListenerConfig, name string) *slbv1.ListenerConfig {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return plan.WithGroup(config, plan.GroupID(r.now, name))
+}
+
+func (r *run) createGroup(ctx context.Context, instance string, a plan.CreateGroup) (plan.Result, error) {
+	answer, err := r.Client.ServerGroups.CreateServerGroup(ctx, &slbv1.CreateServerGroupRequest{
+		RequestId: groupRequestID(), LoadBalancerId: instance, Name: a.Group.Name, Servers: servers(a.Group.Servers),
+	})
+	if err != nil {
+		return plan.Result{}, err
+	}
+	return plan.Result{GroupID: answer.GetServerGroupId()}, nil
+}
+
+func key(id string, k model.ListenerKey) *slbv1.ListenerKey {
+	return &slbv1.ListenerKey{LoadBalancerId: id, Port: k.Port, Protocol: k.Protocol}
+}
+
+func servers(list []model.Server) []*slbv1.Server {
+	result := make([]*slbv1.Server, 0, len(list))
+	for _, s := range slices.SortedFunc(slices.Values(list), model.Server.Compare) {
+		result = append(result, &slbv1.Server{
+			Type: s.Type, ServerId: s.ID, ServerIp: s.IP, Port: s.Port, Weight: s.Weight, Description: s.Description,
+		})
+	}
+	return result
+}

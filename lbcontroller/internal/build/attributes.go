@@ -1,0 +1,112 @@
+package build
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// unlimited is the bandwidth of a listener that may use all of the instance's.
+const unlimited = -1
+
+// listenerConfig returns the attributes of a listener of the protocol: the annotated ones and the existing CCM's defaults. What
+// is left absent keeps the value it has in the cloud.
+func (b *builder) listenerConfig(protocol slbv1.Protocol) *slbv1.ListenerConfig {
+	c := &slbv1.ListenerConfig{Scheduler: proto.String(defaultScheduler), AclEnabled: b.onOff(annotation.ACLStatus)}
+	if s := b.text(annotation.Scheduler); s != nil {
+		c.Scheduler = s
+	}
+	if c.GetAclEnabled() {
+		c.AclType, c.AclIds = b.text(annotation.ACLType), b.values.List(annotation.ACLID)
+	}
+	if protocol != slbv1.Protocol_PROTOCOL_HTTP {
+		c.BandwidthMbps = proto.Int32(unlimited)
+	}
+	c.HealthCheck = &slbv1.HealthCheck{
+		ConnectPort:        b.number(annotation.HealthCheckConnectPort),
+		Interval:           b.number(annotation.HealthCheckInterval),
+		HealthyThreshold:   b.number(annotation.HealthyThreshold),
+		UnhealthyThreshold: b.number(annotation.UnhealthyThreshold),
+	}
+	switch protocol {
+	case slbv1.Protocol_PROTOCOL_TCP:
+		b.transport(c)
+		b.tcp(c)
+	case slbv1.Protocol_PROTOCOL_UDP:
+		b.transport(c)
+	case slbv1.Protocol_PROTOCOL_HTTP:
+		b.web(c)
+	case slbv1.Protocol_PROTOCOL_HTTPS:
+		b.web(c)
+		c.ServerCertificateId = b.text(annotation.CertID)
+		c.TlsCipherPolicy = b.text(annotation.TLSCipherPolicy)
+		c.Http2 = b.onOff(annotation.HTTP2)
+	case slbv1.Protocol_PROTOCOL_UNSPECIFIED:
+	}
+	if proto.Size(c.GetHealthCheck()) == 0 {
+		c.HealthCheck = nil
+	}
+	return c
+}
+
+// transport sets what TCP and UDP listeners share.
+func (b *builder) transport(c *slbv1.ListenerConfig) {
+	c.ConnectionDrain = b.onOff(annotation.ConnectionDrain)
+	if c.GetConnectionDrain() {
+		c.ConnectionDrainTimeout = b.number(annotation.ConnectionDrainTimeout)
+	}
+	c.ProxyProtocolV2 = b.onOff(annotation.ProxyProtocol)
+	c.HealthCheck.Enabled = b.onOff(annotation.HealthCheckSwitch)
+	c.HealthCheck.Timeout = b.number(annotation.HealthCheckConnectTimeout)
+}
+
+func (b *builder) tcp(c *slbv1.ListenerConfig) {
+	c.PersistenceTimeout = b.number(annotation.PersistenceTimeout)
+	c.EstablishedTimeout = b.number(annotation.EstablishedTimeout)
+	c.HealthCheck.Type = b.text(annotation.HealthCheckType)
+	c.HealthCheck.Uri = b.text(annotation.HealthCheckURI)
+	c.HealthCheck.Domain = b.text(annotation.HealthCheckDomain)
+	c.HealthCheck.HttpCode = b.text(annotation.HealthCheckHTTPCode)
+}
+
+// web sets what HTTP and HTTPS listeners share.
+func (b *builder) web(c *slbv1.ListenerConfig) {
+	c.IdleTimeout = b.number(annotation.IdleTimeout)
+	c.RequestTimeout = b.number(annotation.RequestTimeout)
+	c.StickySession = proto.Bool(b.values.On(annotation.StickySession))
+	c.StickySessionType = b.text(annotation.StickySessionType)
+	c.Cookie = b.text(annotation.Cookie)
+	c.CookieTimeout = b.number(annotation.CookieTimeout)
+	c.XForwardedForProto = b.onOff(annotation.XForwardedForProto)
+	c.XForwardedForSlbPort = b.onOff(annotation.XForwardedForSLBPort)
+	c.XForwardedForClientSrcPort = b.onOff(annotation.XForwardedForSrcPort)
+	c.HealthCheck.Enabled = proto.Bool(b.values.On(annotation.HealthCheckFlag))
+	c.HealthCheck.Uri = b.text(annotation.HealthCheckURI)
+	c.HealthCheck.Domain = b.text(annotation.HealthCheckDomain)
+	c.HealthCheck.HttpCode = b.text(annotation.HealthCheckHTTPCode)
+	c.HealthCheck.Method = b.text(annotation.HealthCheckMethod)
+	c.HealthCheck.Timeout = b.number(annotation.HealthCheckTimeout)
+}
+
+func (b *builder) text(key string) *string {
+	if !b.values.Has(key) {
+		return nil
+	}
+	return proto.String(b.values.Text(key))
+}
+
+func (b *builder) number(key string) *int32 {
+	if n, ok := b.values.Number(key); ok {
+		return &n
+	}
+	return nil
+}
+
+func (b *builder) onOff(key string) *bool {
+	if !b.values.Has(key) {
+		return nil
+	}
+	return proto.Bool(b.values.On(key))
+}

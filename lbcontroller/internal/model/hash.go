@@ -1,0 +1,53 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// hashVersion makes every hash differ when the meaning of the hashed parts changes. A differing hash costs one full read.
+const hashVersion = "v1."
+
+// ConfigHash is a digest of everything wanted but the servers, short enough for a label. It binds the Service's identity, so
+// that a copied label never matches.
+func (d *Desired) ConfigHash() (string, error) {
+	h := sha256.New224()
+	names := make([]string, len(d.Groups))
+	for i, g := range d.Groups {
+		names[i] = g.Name
+	}
+	if err := json.NewEncoder(h).Encode([]any{d.Owner, d.UID, d.Instance.Asked, names}); err != nil {
+		return "", fmt.Errorf("hash the configuration: %w", err)
+	}
+	// A vSwitch of the controller's choosing isn't configuration.
+	spec := proto.CloneOf(d.Instance.Spec)
+	if d.Instance.AnyVSwitch {
+		spec.VswitchId = ""
+	}
+	if err := hashMessage(h, spec); err != nil {
+		return "", err
+	}
+	for _, l := range d.Listeners {
+		if err := json.NewEncoder(h).Encode([]any{l.Key, l.Group}); err != nil {
+			return "", fmt.Errorf("hash listener %d: %w", l.Key.Port, err)
+		}
+		if err := hashMessage(h, l.Config); err != nil {
+			return "", err
+		}
+	}
+	return hashVersion + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func hashMessage(h hash.Hash, m proto.Message) error {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("hash the configuration: %w", err)
+	}
+	h.Write(data) // A hash never fails to write.
+	return nil
+}

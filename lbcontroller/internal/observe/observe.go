@@ -1,0 +1,153 @@
+// Package observe reads what the cloud holds for a Service. Every answer is complete or an error.
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+)
+
+// ours is what the names of all vServer groups made for a Service begin with.
+const ours = "k8s/"
+
+// Observer reads through the gateway.
+type Observer struct{ Client *gateway.Client }
+
+// Hint is what is known about the instance of a Service.
+type Hint struct {
+	// RecordedID is the id written on the Service. Labels can be copied, so the instance must prove to be ours.
+	RecordedID string
+	// Addresses are the published ones, which only the API server's status can hold.
+	Addresses []string
+	// DefaultName is the name and tag that a creation gives.
+	DefaultName string
+}
+
+// Full reads an instance with its listeners and those of its vServer groups that may be ours.
+func (o Observer) Full(ctx context.Context, id string) (model.Observed, error) {
+	return o.get(ctx, id, slbv1.View_VIEW_FULL)
+}
+
+func (o Observer) get(ctx context.Context, id string, view slbv1.View) (model.Observed, error) {
+	answer, err := o.Client.LoadBalancers.GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{
+		LoadBalancerId: id, View: view, ServerGroupNamePrefixes: []string{ours},
+	})
+	if err != nil {
+		return model.Observed{}, fmt.Errorf("read CLB %s: %w", id, err)
+	}
+	lb := answer.GetLoadBalancer()
+	result := model.Observed{InstanceID: lb.GetLoadBalancerId(), ConfigKnown: view == slbv1.View_VIEW_FULL, Instance: lb}
+	for _, l := range lb.GetListeners() {
+		result.Listeners = append(result.Listeners, listener(l))
+	}
+	for _, g := range lb.GetServerGroups() {
+		result.Groups = append(result.Groups, group(g))
+	}
+	// The parts live on their own; one copy of them is enough.
+	lb.Listeners, lb.ServerGroups = nil, nil
+	return result, nil
+}
+
+// Groups reads only the vServer groups of the owner on an instance.
+func (o Observer) Groups(ctx context.Context, id string, owner mark.Owner) (model.Observed, error) {
+	list, err := o.Client.ServerGroups.ListServerGroups(ctx, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})
+	if err != nil {
+		return model.Observed{}, fmt.Errorf("list the vServer groups of CLB %s: %w", id, err)
+	}
+	result := model.Observed{InstanceID: id}
+	for _, g := range list.GetServerGroups() {
+		if !owner.Owns(g.GetName()) {
+			continue
+		}
+		answer, err := o.Client.ServerGroups.GetServerGroup(ctx, &slbv1.GetServerGroupRequest{ServerGroupId: g.GetServerGroupId()})
+		if err != nil {
+			return model.Observed{}, fmt.Errorf("read vServer group %s: %w", g.GetServerGroupId(), err)
+		}
+		result.Groups = append(result.Groups, group(answer.GetServerGroup()))
+	}
+	return result, nil
+}
+
+// Find looks for the instance of a Service: by the recorded id, by tag, by name. The result has no instance if there is none.
+func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.Observed, error) {
+	if hint.RecordedID != "" {
+		found, err := o.get(ctx, hint.RecordedID, view)
+		switch {
+		case err == nil && hint.proves(found):
+			return found, nil
+		case err != nil && !rpcerr.IsNotFound(err):
+			return model.Observed{}, err
+		}
+	}
+	id, err := o.search(ctx, &slbv1.ListLoadBalancersRequest{Tags: []*commonv1.Tag{{Key: mark.TagService, Value: hint.DefaultName}}})
+	if err == nil && id == "" {
+		id, err = o.search(ctx, &slbv1.ListLoadBalancersRequest{Name: hint.DefaultName})
+	}
+	if err != nil {
+		return model.Observed{}, err
+	}
+	if id == "" {
+		return model.Nothing(), nil
+	}
+	return o.get(ctx, id, view)
+}
+
+// proves tells whether an instance is the Service's: by its tag, or, if somebody removed that, by the published address.
+func (h Hint) proves(found model.Observed) bool {
+	if tag, ok := found.Tags()[mark.TagService]; ok {
+		return tag == h.DefaultName
+	}
+	return slices.Contains(h.Addresses, found.Instance.GetAddress())
+}
+
+func (o Observer) search(ctx context.Context, r *slbv1.ListLoadBalancersRequest) (string, error) {
+	answer, err := o.Client.LoadBalancers.ListLoadBalancers(ctx, r)
+	if err != nil {
+		return "", fmt.Errorf("look for the CLB: %w", err)
+	}
+	var ids []string
+	for _, lb := range answer.GetLoadBalancers() {
+		ids = append(ids, lb.GetLoadBalancerId())
+	}
+	switch len(ids) {
+	case 0:
+		return "", nil
+	case 1:
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("more than one CLB carries the mark of this Service: %v; remove tag %s from all but one", ids, mark.TagService)
+}
+
+func listener(l *slbv1.Listener) model.Listener {
+	config := l.GetConfig()
+	if config == nil {
+		config = &slbv1.ListenerConfig{}
+	}
+	return model.Listener{
+		Key:     model.ListenerKey{Port: l.GetKey().GetPort(), Protocol: l.GetKey().GetProtocol()},
+		Config:  config,
+		Stopped: l.GetStatus() == "stopped",
+	}
+}
+
+func group(g *slbv1.ServerGroup) model.Group {
+	result := model.Group{ID: g.GetServerGroupId(), Name: g.GetName()}
+	for _, s := range g.GetServers() {
+		key := model.ServerKey{Type: s.GetType(), ID: s.GetServerId(), Port: s.GetPort()}
+		if s.GetType() != slbv1.ServerType_SERVER_TYPE_ECS {
+			key.IP = s.GetServerIp()
+		}
+		result.Servers = append(result.Servers, model.Server{ServerKey: key, Weight: s.GetWeight(), Description: s.GetDescription()})
+	}
+	slices.SortFunc(result.Servers, func(a, b model.Server) int { return cmp.Or(a.Compare(b), cmp.Compare(a.Description, b.Description)) })
+	return result
+}

@@ -1,0 +1,151 @@
+// Package plan compares what is wanted with what is there and answers an ordered list of actions. It is pure and total: it
+// makes no call, keeps no time and never fails.
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+)
+
+// Action is one call to the gateway. It is one of the types below.
+type Action interface {
+	fmt.Stringer
+	// Effect changes what is there as the successful call does.
+	Effect(o *model.Observed, r Result)
+}
+
+// Result is what a call answers that can't be known before.
+type Result struct {
+	// Instance is the answer of CreateInstance.
+	Instance *slbv1.LoadBalancer
+	// GroupID is the answer of CreateGroup.
+	GroupID string
+}
+
+// CreateInstance buys an instance.
+type CreateInstance struct {
+	Spec *slbv1.CreateLoadBalancerRequest
+}
+
+// UpdateInstance changes attributes of the instance; its id is left to the caller.
+type UpdateInstance struct {
+	Request *slbv1.UpdateLoadBalancerRequest
+	// What names the attributes, for people.
+	What []string
+}
+
+// DeleteInstance releases the instance with all that belongs to it.
+type DeleteInstance struct{}
+
+// CreateGroup creates a vServer group with its servers.
+type CreateGroup struct{ Group model.Group }
+
+// ChangeServers changes the servers of a group.
+type ChangeServers struct {
+	GroupID, Name       string
+	Add, Remove, Update []model.Server
+	// RemoveFirst makes room before adding, for a group that is full.
+	RemoveFirst bool
+}
+
+// DeleteGroup deletes a group of ours.
+type DeleteGroup struct{ GroupID, Name string }
+
+// CreateListener creates and starts a listener. Its group is named: the id may become known only on the way.
+type CreateListener struct{ Listener model.Listener }
+
+// UpdateListener changes the attributes that are present in Changed, and the group if Group is set.
+type UpdateListener struct {
+	Key     model.ListenerKey
+	Changed *slbv1.ListenerConfig
+	Group   string
+}
+
+// StartListener lets a stopped listener accept connections.
+type StartListener struct{ Key model.ListenerKey }
+
+// DeleteListener deletes a listener.
+type DeleteListener struct{ Key model.ListenerKey }
+
+func (a CreateInstance) String() string { return "create CLB " + a.Spec.GetName() }
+func (a UpdateInstance) String() string { return "change CLB: " + strings.Join(a.What, ", ") }
+func (DeleteInstance) String() string   { return "delete CLB" }
+
+func (a CreateGroup) String() string {
+	return fmt.Sprintf("create vServer group %s with %d servers", a.Group.Name, len(a.Group.Servers))
+}
+
+func (a ChangeServers) String() string {
+	return fmt.Sprintf("change servers of %s: add %d, remove %d, update %d", a.Name, len(a.Add), len(a.Remove), len(a.Update))
+}
+
+func (a DeleteGroup) String() string    { return "delete vServer group " + a.Name }
+func (a CreateListener) String() string { return "create listener " + keyText(a.Listener.Key) }
+func (a StartListener) String() string  { return "start listener " + keyText(a.Key) }
+func (a DeleteListener) String() string { return "delete listener " + keyText(a.Key) }
+
+func (a UpdateListener) String() string {
+	names := fieldNames(a.Changed)
+	if a.Group != "" {
+		names = append(names, "vServer group")
+	}
+	return fmt.Sprintf("change listener %s: %s", keyText(a.Key), strings.Join(names, ", "))
+}
+
+func keyText(k model.ListenerKey) string {
+	return fmt.Sprintf("%d/%s", k.Port, model.ProtocolName(k.Protocol))
+}
+
+// Phase is a set of actions that don't depend on each other.
+type Phase []Action
+
+// Plan is what to do, phase after phase, and what is refused.
+type Plan struct {
+	Phases []Phase
+	// Refused tells, for people, what is asked for but will not be done.
+	Refused []string
+}
+
+// Empty tells whether there is nothing to do.
+func (p Plan) Empty() bool { return len(p.Phases) == 0 }
+
+// ChangesConfig tells whether anything but the servers of a group changes.
+func (p Plan) ChangesConfig() bool {
+	for _, phase := range p.Phases {
+		for _, a := range phase {
+			if _, ok := a.(ChangeServers); !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// String lists the actions, one per line.
+func (p Plan) String() string {
+	var s strings.Builder
+	for i, phase := range p.Phases {
+		for _, a := range phase {
+			fmt.Fprintf(&s, "%d. %s\n", i+1, a)
+		}
+	}
+	for _, r := range p.Refused {
+		fmt.Fprintf(&s, "refused: %s\n", r)
+	}
+	return s.String()
+}
+
+// add appends a phase unless it is empty.
+func (p *Plan) add(phase Phase) {
+	if len(phase) > 0 {
+		p.Phases = append(p.Phases, phase)
+	}
+}
+
+func (p *Plan) refuse(format string, args ...any) {
+	p.Refused = append(p.Refused, fmt.Sprintf(format, args...))
+}

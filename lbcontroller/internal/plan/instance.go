@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+)
+
+// instance adds the change of the instance's attributes. Only what the user asked for is compared; what can't be changed is
+// refused, and the rest goes on.
+func (p *Plan) instance(d *model.Desired, o model.Observed) {
+	want, asked, have := d.Instance.Spec, d.Instance.Asked, o.Instance
+	p.fixed(want, asked, have)
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	set := func(what string) { up.What = append(up.What, what) }
+	if asked.Name && want.GetName() != have.GetName() {
+		up.Request.Name = proto.String(want.GetName())
+		set("name")
+	}
+	p.billing(want, asked, have, up.Request, set)
+	if asked.DeleteProtection && want.GetDeleteProtection() != have.GetDeleteProtection() {
+		up.Request.DeleteProtection = proto.Bool(want.GetDeleteProtection())
+		set("delete protection")
+	}
+	if asked.ModificationProtection && want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled() {
+		up.Request.ModificationProtection = &slbv1.ModificationProtection{
+			Enabled: want.GetModificationProtection().GetEnabled(), Reason: want.GetModificationProtection().GetReason(),
+		}
+		set("modification protection")
+	}
+	if up.Request.SetTags = missingTags(want.GetTags(), o.Tags()); len(up.Request.GetSetTags()) > 0 {
+		set("tags")
+	}
+	if len(up.What) > 0 {
+		p.add(Phase{up})
+	}
+}
+
+// fixed refuses what the cloud decides at creation for good.
+func (p *Plan) fixed(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, have *slbv1.LoadBalancer) {
+	check := func(asked bool, annotation, want, have string) {
+		if asked && want != have {
+			p.refuse("annotation %s asks for %q but the CLB has %q, which can't be changed; restore the annotation or recreate the Service",
+				annotation, want, have)
+		}
+	}
+	check(asked.AddressType, "address-type", addressType(want.GetAddressType()), addressType(have.GetAddressType()))
+	check(asked.IPVersion, "ip-version", ipVersion(want.GetIpVersion()), ipVersion(have.GetIpVersion()))
+	check(asked.Address, "ip", want.GetAddress(), have.GetAddress())
+	check(asked.ResourceGroup, "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
+	check(asked.Zones && want.GetMasterZoneId() != "", "master-zoneid", want.GetMasterZoneId(), have.GetMasterZoneId())
+	check(asked.Zones && want.GetSlaveZoneId() != "", "slave-zoneid", want.GetSlaveZoneId(), have.GetSlaveZoneId())
+}
+
+// billing compares how the instance and its traffic are paid for.
+func (p *Plan) billing(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, have *slbv1.LoadBalancer, r *slbv1.UpdateLoadBalancerRequest, set func(string)) {
+	charge := have.GetInstanceChargeType()
+	if asked.InstanceChargeType && want.GetInstanceChargeType() != charge {
+		if want.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC {
+			p.refuse("annotation instance-charge-type asks for PayBySpec, but there is no way back from PayByCLCU; set it to PayByCLCU or recreate the Service")
+		} else {
+			charge = want.GetInstanceChargeType()
+			r.InstanceChargeType = charge.Enum()
+			set("instance charge type")
+		}
+	}
+	if asked.Spec && charge == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC && want.GetSpec() != have.GetSpec() {
+		r.Spec = proto.String(want.GetSpec())
+		set("spec")
+	}
+	// Traffic is billed for public instances only, and a bandwidth can be set only where it is what is billed.
+	if have.GetAddressType() != slbv1.AddressType_ADDRESS_TYPE_INTERNET || !asked.InternetChargeType {
+		return
+	}
+	byBandwidth := want.GetInternetChargeType() == slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	newBandwidth := byBandwidth && asked.Bandwidth && want.GetBandwidthMbps() != have.GetBandwidthMbps()
+	if want.GetInternetChargeType() != have.GetInternetChargeType() || newBandwidth {
+		r.InternetSpec = &slbv1.InternetSpec{ChargeType: want.GetInternetChargeType()}
+		if byBandwidth {
+			r.InternetSpec.BandwidthMbps = want.GetBandwidthMbps()
+		}
+		set("internet charge type and bandwidth")
+	}
+}
+
+// missingTags returns the tags that are wanted and missing or different. Tags of others are not looked at. A missing cluster tag
+// isn't repaired, since instances made by old versions never had it.
+func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
+	var missing []*commonv1.Tag
+	for _, t := range want {
+		value, ok := have[t.GetKey()]
+		if t.GetKey() == mark.TagCluster || ok && (value == t.GetValue() || t.GetKey() == mark.TagService) {
+			continue
+		}
+		missing = append(missing, t)
+	}
+	return missing
+}
+
+// unprotect lifts what keeps the instance from being deleted. A preserved instance also loses the marks of ownership.
+func unprotect(o model.Observed, preserve bool) Phase {
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	if o.Instance == nil || o.Instance.GetDeleteProtection() {
+		up.Request.DeleteProtection = proto.Bool(false)
+		up.What = append(up.What, "delete protection")
+	}
+	if preserve {
+		if o.Instance.GetModificationProtection().GetEnabled() {
+			up.Request.ModificationProtection = &slbv1.ModificationProtection{}
+			up.What = append(up.What, "modification protection")
+		}
+		tags := o.Tags()
+		for _, key := range []string{mark.TagService, mark.TagCluster} {
+			if _, ok := tags[key]; ok {
+				up.Request.RemoveTagKeys = append(up.Request.RemoveTagKeys, key)
+			}
+		}
+		if len(up.Request.GetRemoveTagKeys()) > 0 {
+			up.What = append(up.What, "tags")
+		}
+	}
+	if len(up.What) == 0 {
+		return nil
+	}
+	return Phase{up}
+}
+
+func addressType(t slbv1.AddressType) string {
+	if t == slbv1.AddressType_ADDRESS_TYPE_INTRANET {
+		return "intranet"
+	}
+	return "internet"
+}
+
+func ipVersion(v slbv1.IpVersion) string {
+	if v == slbv1.IpVersion_IP_VERSION_IPV6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}

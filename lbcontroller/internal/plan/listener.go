@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+)
+
+// listenerWork sorts what to do with listeners by what must come first.
+type listenerWork struct {
+	ready   Phase // updates, starts, and creations on free ports: nothing stands in their way
+	unlink  Phase // deletions of redirects, whose targets can't be deleted before
+	remove  Phase // other deletions
+	replace Phase // creations on ports that a deletion frees
+	forward Phase // creations of redirects, whose targets must exist
+}
+
+// listeners adds the phases for listeners and returns the ids of the groups that listeners will still use afterwards.
+func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group) (used map[string]bool) {
+	var w listenerWork
+	used = map[string]bool{}
+	have := make(map[model.ListenerKey]model.Listener, len(o.Listeners))
+	wanted := make(map[model.ListenerKey]bool, len(d.Listeners))
+	for _, l := range d.Listeners {
+		wanted[l.Key] = true
+	}
+	leaving := map[int32]bool{} // ports over TCP that a deletion frees
+	for _, l := range o.Listeners {
+		have[l.Key] = l
+		switch ours := owns(d.Owner, l, o); {
+		case !wanted[l.Key] && ours:
+			w.delete(l)
+			leaving[l.Key.Port] = leaving[l.Key.Port] || overTCP(l.Key)
+		case !wanted[l.Key] || !ours:
+			used[l.Config.GetServerGroupId()] = true
+		}
+	}
+	for _, want := range d.Listeners {
+		old, exists := have[want.Key]
+		switch {
+		case !exists && overTCP(want.Key) && leaving[want.Key.Port]:
+			w.create(want, &w.replace)
+		case !exists:
+			w.create(want, &w.ready)
+		case !owns(d.Owner, old, o):
+			p.refuse("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q", keyText(want.Key), want.Config.GetDescription())
+		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
+			// A redirect can't be changed, only recreated.
+			w.delete(old)
+			w.create(want, &w.replace)
+		default:
+			w.update(want, old, groups)
+		}
+	}
+	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward} {
+		p.add(phase)
+	}
+	return used
+}
+
+func (w *listenerWork) create(l model.Listener, phase *Phase) {
+	if l.Config.GetForwardPort() != 0 {
+		phase = &w.forward
+	}
+	*phase = append(*phase, CreateListener{Listener: l})
+}
+
+func (w *listenerWork) delete(l model.Listener) {
+	if l.Config.GetForwardPort() != 0 {
+		w.unlink = append(w.unlink, DeleteListener{Key: l.Key})
+		return
+	}
+	w.remove = append(w.remove, DeleteListener{Key: l.Key})
+}
+
+func (w *listenerWork) update(want, old model.Listener, groups map[string]model.Group) {
+	if want.Config.GetForwardPort() == 0 {
+		change := UpdateListener{Key: want.Key, Changed: changed(want.Config, old.Config)}
+		if g, ok := groups[want.Group]; !ok || g.ID != old.Config.GetServerGroupId() {
+			change.Group = want.Group
+		}
+		if change.Changed != nil || change.Group != "" {
+			w.ready = append(w.ready, change)
+		}
+	}
+	if old.Stopped {
+		w.ready = append(w.ready, StartListener{Key: want.Key})
+	}
+}
+
+// owns tells whether a listener is ours: by its description, or because it serves one of our groups.
+func owns(owner mark.Owner, l model.Listener, o model.Observed) bool {
+	if owner.Owns(l.Config.GetDescription()) {
+		return true
+	}
+	for _, g := range o.Groups {
+		if g.ID == l.Config.GetServerGroupId() {
+			return owner.Owns(g.Name)
+		}
+	}
+	return false
+}
+
+func overTCP(k model.ListenerKey) bool { return k.Protocol != slbv1.Protocol_PROTOCOL_UDP }
+
+// changed returns the attributes that are wanted and differ, or nil. What is not wanted keeps its value.
+func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
+	effective := proto.CloneOf(want)
+	dropInert(effective, have)
+	result := &slbv1.ListenerConfig{}
+	if !copyDiff(result.ProtoReflect(), effective.ProtoReflect(), have.ProtoReflect()) {
+		return nil
+	}
+	// Access control is one setting in three parts: the cloud wants them together.
+	if result.AclEnabled != nil || result.AclType != nil || len(result.GetAclIds()) > 0 {
+		result.AclEnabled, result.AclType, result.AclIds = effective.AclEnabled, effective.AclType, effective.GetAclIds()
+	}
+	return result
+}
+
+// dropInert leaves out what has no effect because it is switched off on both sides: the cloud doesn't report it reliably, and a
+// comparison would find a difference for ever.
+func dropInert(want, have *slbv1.ListenerConfig) {
+	if isOff(want.GetHealthCheck()) && isOff(have.GetHealthCheck()) {
+		want.HealthCheck = nil
+	}
+	if want.StickySession != nil && !want.GetStickySession() && !have.GetStickySession() {
+		want.StickySession, want.StickySessionType, want.Cookie, want.CookieTimeout = nil, nil, nil, nil
+	}
+	if want.AclEnabled != nil && !want.GetAclEnabled() && !have.GetAclEnabled() {
+		want.AclEnabled = nil
+	}
+}
+
+func isOff(h *slbv1.HealthCheck) bool { return h != nil && h.Enabled != nil && !h.GetEnabled() }
+
+// copyDiff copies the fields of want that differ from have to result, and tells whether there are any.
+func copyDiff(result, want, have protoreflect.Message) (differ bool) {
+	want.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.Message() != nil:
+			if copyDiff(result.Mutable(field).Message(), value.Message(), have.Get(field).Message()) {
+				differ = true
+			} else {
+				result.Clear(field)
+			}
+		case !sameField(field, value, have):
+			result.Set(field, value)
+			differ = true
+		}
+		return true
+	})
+	return differ
+}
+
+func sameField(field protoreflect.FieldDescriptor, value protoreflect.Value, have protoreflect.Message) bool {
+	switch {
+	case field.IsList():
+		return sameSet(texts(value.List()), texts(have.Get(field).List()))
+	case !have.Has(field):
+		return false
+	case field.Name() == "http_code":
+		return sameList(value.String(), have.Get(field).String())
+	default:
+		return value.Equal(have.Get(field))
+	}
+}
+
+func texts(list protoreflect.List) []string {
+	items := make([]string, list.Len())
+	for i := range items {
+		items[i] = list.Get(i).String()
+	}
+	return items
+}
+
+// fieldNames lists the fields that are set, for people.
+func fieldNames(c *slbv1.ListenerConfig) []string {
+	var names []string
+	var walk func(prefix string, m protoreflect.Message)
+	walk = func(prefix string, m protoreflect.Message) {
+		fields := m.Descriptor().Fields()
+		for i := range fields.Len() {
+			f := fields.Get(i)
+			switch {
+			case !m.Has(f):
+			case f.Message() != nil:
+				walk(string(f.Name())+".", m.Get(f).Message())
+			default:
+				names = append(names, prefix+string(f.Name()))
+			}
+		}
+	}
+	walk("", c.ProtoReflect())
+	return names
+}
