@@ -1,12 +1,16 @@
 package gateway
 
 import (
+	"context"
+
 	"google.golang.org/grpc"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Client calls every service of the gateway. Its fields are interfaces, so that a test can replace one.
@@ -21,8 +25,9 @@ type Client struct {
 	Capabilities      commonv1.CapabilitiesServiceClient
 }
 
-// NewClient makes a Client on a connection.
+// NewClient makes a Client on a connection. The errors of its calls are *rpcerr.Error.
 func NewClient(cc grpc.ClientConnInterface) *Client {
+	cc = typedErrors{cc}
 	return &Client{
 		LoadBalancers:     slbv1.NewLoadBalancerServiceClient(cc),
 		Listeners:         slbv1.NewListenerServiceClient(cc),
@@ -33,6 +38,18 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		NetworkInterfaces: ecsv1.NewNetworkInterfaceServiceClient(cc),
 		Capabilities:      commonv1.NewCapabilitiesServiceClient(cc),
 	}
+}
+
+// typedErrors makes every failed call an *rpcerr.Error, which tells in logs and events what the bare status hides.
+type typedErrors struct{ grpc.ClientConnInterface }
+
+// Invoke implements grpc.ClientConnInterface.
+func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	if e, ok := rpcerr.From(err); ok {
+		return e
+	}
+	return err
 }
 
 // serviceDescs lists what the gateway offers.

@@ -22,6 +22,8 @@ const (
 	// keepaliveTime finds a dead connection, e.g. of a vanished node, before a call has to wait for it.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
+	// maxAnswer fits the answer that lists 20 000 instances.
+	maxAnswer = 64 << 20
 )
 
 // Config says where the gateway is and who is calling.
@@ -75,6 +77,7 @@ func Dial(cfg Config) (*Conn, error) {
 		grpc.WithDefaultServiceConfig(sc),
 		grpc.WithDisableServiceConfig(), // One from DNS could switch the retries.
 		grpc.WithUnaryInterceptor(withDeadline(all)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithUserAgent(cfg.UserAgent),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,

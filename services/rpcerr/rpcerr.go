@@ -56,8 +56,12 @@ func Invalid(fields ...FieldViolation) *Error {
 
 // Error gives the message with everything that helps to look the failure up.
 func (e *Error) Error() string {
-	var facts []string
-	for _, fact := range []string{string(e.Reason), e.API, e.CloudCode} {
+	kind := string(e.Reason)
+	if kind == "" {
+		kind = e.code().String()
+	}
+	facts := []string{kind}
+	for _, fact := range []string{e.API, e.CloudCode} {
 		if fact != "" {
 			facts = append(facts, fact)
 		}
@@ -65,14 +69,11 @@ func (e *Error) Error() string {
 	if e.CloudRequestID != "" {
 		facts = append(facts, "request "+e.CloudRequestID)
 	}
-	message := e.Message
-	if message == "" {
-		message = e.code().String()
+	text := "(" + strings.Join(facts, ", ") + ")"
+	if e.Message == "" {
+		return text
 	}
-	if len(facts) == 0 {
-		return message
-	}
-	return message + " (" + strings.Join(facts, ", ") + ")"
+	return e.Message + " " + text
 }
 
 // code keeps a forgotten Code from turning a failure into a success on the wire.
@@ -115,10 +116,10 @@ func (e *Error) GRPCStatus() *status.Status {
 }
 
 // From finds the failed call in err: an *Error, or the status of a gRPC call, wrapped or not. The result has no Reason if
-// the status was not made by the gateway, e.g. UNAVAILABLE of a broken connection.
+// the status was not made by the gateway, e.g. UNAVAILABLE of a broken connection. The text of the wrapping is kept in Message.
 func From(err error) (*Error, bool) {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e, true
+		return e.within(err, e.Error()), true
 	}
 	s, ok := errors.AsType[interface {
 		error
@@ -127,7 +128,18 @@ func From(err error) (*Error, bool) {
 	if !ok || s.GRPCStatus().Code() == codes.OK {
 		return nil, false
 	}
-	return fromStatus(s.GRPCStatus()), true
+	return fromStatus(s.GRPCStatus()).within(err, s.Error()), true
+}
+
+// within puts what outer says before the text of the inner error before the message.
+func (e *Error) within(outer error, inner string) *Error {
+	said, ok := strings.CutSuffix(outer.Error(), inner)
+	if !ok || said == "" {
+		return e
+	}
+	wrapped := *e
+	wrapped.Message = said + e.Message
+	return &wrapped
 }
 
 func fromStatus(s *status.Status) *Error {

@@ -1,0 +1,96 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Caller is who calls, e.g. "system:serviceaccount:kube-system:lbcontroller".
+type Caller struct {
+	Name   string
+	Groups []string
+}
+
+// Authenticator tells who holds a token. Its error is the caller's answer: an *rpcerr.Error with CallerUnauthenticated if the
+// token is not accepted, and another one if nobody could tell.
+type Authenticator interface {
+	Authenticate(ctx context.Context, token string) (Caller, error)
+}
+
+// Authorizer tells whether a caller may use a verb on a resource: nil, an *rpcerr.Error with CallerForbidden, or another error if
+// nobody could tell.
+type Authorizer interface {
+	Authorize(ctx context.Context, caller Caller, resource, verb string) error
+}
+
+type callerKey struct{}
+
+// CallerFrom gives the caller of the method being handled.
+func CallerFrom(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
+// WithCaller is for tests of handlers and for interceptors of other kinds of identity.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// identify puts the method's policy and the caller into the context. It fails closed: no row, no token, no call.
+func identify(policies Policies, authenticator Authenticator, log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if exempt(info.FullMethod) {
+			return next(ctx, req)
+		}
+		policy, ok := policies[info.FullMethod]
+		if !ok {
+			return nil, &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " has no policy"}
+		}
+		token, err := bearer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		caller, err := authenticator.Authenticate(ctx, token)
+		if err != nil {
+			return nil, typed(err, log, info.FullMethod)
+		}
+		return next(WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), req)
+	}
+}
+
+// bearer takes the token from the call's metadata.
+func bearer(ctx context.Context) (string, error) {
+	values := metadata.ValueFromIncomingContext(ctx, "authorization")
+	if len(values) == 1 {
+		scheme, token, _ := strings.Cut(values[0], " ")
+		if strings.EqualFold(scheme, "Bearer") && token != "" {
+			return token, nil
+		}
+	}
+	return "", &rpcerr.Error{
+		Code: codes.Unauthenticated, Reason: rpcerr.CallerUnauthenticated,
+		Message: `the call carries no token; send "authorization: Bearer <ServiceAccount token>"`,
+	}
+}
+
+// permit refuses what the caller may not do.
+func permit(authorizer Authorizer, log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		policy, ok := PolicyFrom(ctx)
+		if !ok {
+			return next(ctx, req) // Exempt: identify lets nothing else through without a policy.
+		}
+		caller, _ := CallerFrom(ctx)
+		if err := authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
+			return nil, typed(err, log, info.FullMethod)
+		}
+		return next(ctx, req)
+	}
+}

@@ -1,0 +1,149 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+const (
+	// shave is taken off the caller's deadline, so that the one who knows what took so long reports it.
+	shave = 50 * time.Millisecond
+	// minimum is the time a handler needs to do anything at all.
+	minimum = 50 * time.Millisecond
+)
+
+// recovering turns a panic into INTERNAL.
+func recovering(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return recovery.UnaryServerInterceptor(recovery.WithRecoveryHandlerContext(func(ctx context.Context, value any) error {
+		method, _ := grpc.Method(ctx)
+		log.Error("handler panicked", "method", method, "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+		return &rpcerr.Error{Code: codes.Internal, Reason: rpcerr.Internal, Message: "the gateway has a defect; its log says more"}
+	}))
+}
+
+// audit logs every change that was tried, once it is decided.
+func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		policy, ok := PolicyFrom(ctx)
+		if !ok || !policy.Mutating {
+			return next(ctx, req)
+		}
+		caller, _ := CallerFrom(ctx)
+		start := time.Now()
+		response, err := next(ctx, req)
+		attrs := []any{"caller", caller.Name, "method", info.FullMethod, "duration", time.Since(start), "code", status.Code(err).String()}
+		if message, ok := req.(proto.Message); ok {
+			attrs = append(attrs, slog.GroupAttrs("resource", identifiers(message.ProtoReflect())...))
+		}
+		if e, ok := rpcerr.From(err); ok {
+			attrs = append(attrs, "reason", string(e.Reason), "error", e.Message, "api", e.API, "cloudCode", e.CloudCode,
+				"cloudRequestID", e.CloudRequestID)
+		}
+		log.Info("audit", attrs...)
+		return response, err
+	}
+}
+
+// identifiers lists the request's fields that name something: single strings called …_id, and a listener's port, also of a
+// message named key inside of it.
+func identifiers(m protoreflect.Message) []slog.Attr {
+	var found []slog.Attr
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		name := string(field.Name())
+		switch {
+		case field.Cardinality() == protoreflect.Repeated:
+		case field.Kind() == protoreflect.StringKind && strings.HasSuffix(name, "_id"):
+			found = append(found, slog.String(name, value.String()))
+		case name == "port":
+			found = append(found, slog.Int64(name, value.Int()))
+		case name == "key" && field.Kind() == protoreflect.MessageKind:
+			found = append(found, identifiers(value.Message())...)
+		}
+		return true
+	})
+	return found
+}
+
+// limit gives the handler its time, refuses what cannot be done in the time left, and makes every error one that the caller can
+// decide by.
+func limit(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		policy, ok := PolicyFrom(ctx)
+		if !ok {
+			return next(ctx, req)
+		}
+		allowed := policy.Timeout
+		if deadline, ok := ctx.Deadline(); ok {
+			usable := time.Until(deadline) - shave
+			if usable < minimum {
+				return nil, &rpcerr.Error{Code: codes.DeadlineExceeded, Message: "too little time left to start"}
+			}
+			allowed = min(allowed, usable)
+		}
+		bounded, cancel := context.WithTimeout(ctx, allowed)
+		defer cancel()
+		response, err := next(bounded, req)
+		if err != nil {
+			return nil, typed(err, log, info.FullMethod)
+		}
+		return response, nil
+	}
+}
+
+// typed gives an error with a code. One that has none is a defect, whose text is for our log and not for the caller.
+func typed(err error, log *slog.Logger, method string) error {
+	if e, ok := rpcerr.From(err); ok {
+		return e
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &rpcerr.Error{Code: status.FromContextError(err).Code(), Message: err.Error()}
+	}
+	log.Error("call failed without a reason", "method", method, "error", err)
+	return &rpcerr.Error{Code: codes.Internal, Reason: rpcerr.Internal, Message: "the gateway has a defect; its log says more"}
+}
+
+// stream refuses every stream but those of the exempt services, and ends them when the server stops: a client that watches our
+// health would otherwise keep a graceful stop waiting.
+func stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if !exempt(info.FullMethod) {
+			return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
+		}
+		ctx, cancel := context.WithCancel(ss.Context())
+		defer cancel()
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			select {
+			case <-stopping:
+				cancel()
+			case <-ended:
+			}
+		}()
+		return next(srv, boundedStream{ServerStream: ss, ctx: ctx})
+	}
+}
+
+// boundedStream is a stream with a context of ours.
+type boundedStream struct {
+	grpc.ServerStream
+
+	ctx context.Context //nolint:containedctx // The stream's own, as gRPC has it.
+}
+
+// Context implements grpc.ServerStream.
+func (s boundedStream) Context() context.Context { return s.ctx }

@@ -1,0 +1,73 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Policy says what a method needs and does. There is one row per method, and a method without one is refused.
+type Policy struct {
+	// Resource and Verb are what the caller has to be allowed, e.g. "loadbalancers" and "update".
+	Resource, Verb string
+	// Priority is for the handler's flow control, which finds it with PolicyFrom; it means nothing here.
+	Priority int
+	// Timeout bounds the handler, also if the caller's own deadline is later or missing.
+	Timeout time.Duration
+	// Mutating methods leave a line in the audit log.
+	Mutating bool
+}
+
+// Policies are the rows by full method name, "/package.Service/Method".
+type Policies map[string]Policy
+
+// Prefixes of the services that need no row: they tell nothing that has to be protected.
+const (
+	healthPrefix     = "/grpc.health.v1.Health/"
+	reflectionPrefix = "/grpc.reflection."
+)
+
+// exempt tells whether a method needs neither row nor token.
+func exempt(method string) bool {
+	return strings.HasPrefix(method, healthPrefix) || strings.HasPrefix(method, reflectionPrefix)
+}
+
+// check compares the rows with what is registered and tells all differences.
+func (p Policies) check(services map[string]grpc.ServiceInfo) error {
+	var errs []error
+	registered := map[string]bool{}
+	for name, info := range services {
+		for _, m := range info.Methods {
+			full := "/" + name + "/" + m.Name
+			registered[full] = true
+			row, ok := p[full]
+			switch {
+			case exempt(full):
+			case m.IsClientStream || m.IsServerStream:
+				errs = append(errs, fmt.Errorf("%s: streams are not supported", full))
+			case !ok:
+				errs = append(errs, fmt.Errorf("%s: has no policy", full))
+			case row.Resource == "" || row.Verb == "" || row.Timeout <= 0:
+				errs = append(errs, fmt.Errorf("%s: its policy needs Resource, Verb and Timeout", full))
+			}
+		}
+	}
+	for full := range p {
+		if !registered[full] {
+			errs = append(errs, fmt.Errorf("%s: has a policy and no handler", full))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type policyKey struct{}
+
+// PolicyFrom gives the policy of the method being handled.
+func PolicyFrom(ctx context.Context) (Policy, bool) {
+	p, ok := ctx.Value(policyKey{}).(Policy)
+	return p, ok
+}

@@ -1,0 +1,149 @@
+// Package rpc makes a gRPC server that knows every caller and asks for every call whether it is allowed. What a method needs is
+// data, a row of Policies; forgetting one is an error at the start.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+)
+
+const (
+	// maxRequest fits the largest batch of any controller.
+	maxRequest = 16 << 20
+	// connectionAge makes clients look the address up again from time to time; the grace is longer than any call.
+	connectionAge   = 10 * time.Minute
+	connectionGrace = 3 * time.Minute
+	// pingInterval is the least time between a client's keepalive pings that is tolerated.
+	pingInterval = 10 * time.Second
+	// stopTimeout is how long calls under way may go on after the stop.
+	stopTimeout = 20 * time.Second
+)
+
+// Config describes a Server.
+type Config struct {
+	TLS           TLSConfig
+	Policies      Policies
+	Authenticator Authenticator
+	Authorizer    Authorizer
+	// Reflection lets tools ask for the protocol, without a token.
+	Reflection bool
+	// Registerer gets the metrics; nil for none.
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Server is a gRPC server. It says NOT_SERVING until SetServing.
+type Server struct {
+	cfg      Config
+	grpc     *grpc.Server
+	health   *health.Server
+	metrics  *grpcprometheus.ServerMetrics
+	stopping chan struct{}
+}
+
+// New makes a Server. Register the handlers, then Serve.
+func New(cfg Config) (*Server, error) {
+	if cfg.Authenticator == nil || cfg.Authorizer == nil || cfg.Logger == nil {
+		return nil, errors.New("rpc: Authenticator, Authorizer and Logger are required")
+	}
+	tlsConfig, err := cfg.TLS.reloading(cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg:      cfg,
+		health:   health.NewServer(),
+		metrics:  grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram()),
+		stopping: make(chan struct{}),
+	}
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(s.metrics); err != nil {
+			return nil, fmt.Errorf("register the metrics of the server: %w", err)
+		}
+	}
+	s.grpc = grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(tlsConfig)),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
+		grpc.ChainUnaryInterceptor(
+			s.metrics.UnaryServerInterceptor(),
+			recovering(cfg.Logger), // Of what follows here, …
+			identify(cfg.Policies, cfg.Authenticator, cfg.Logger),
+			permit(cfg.Authorizer, cfg.Logger),
+			audit(cfg.Logger),
+			limit(cfg.Logger),
+			recovering(cfg.Logger), // … and of the handler, so that the audit log tells of its panics.
+		),
+		grpc.ChainStreamInterceptor(s.metrics.StreamServerInterceptor(), stream(s.stopping)),
+	)
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	if cfg.Reflection {
+		reflection.Register(s.grpc)
+	}
+	return s, nil
+}
+
+// RegisterService implements grpc.ServiceRegistrar, for the generated Register functions.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
+	s.grpc.RegisterService(desc, handler)
+}
+
+// SetServing tells clients whether this is the active replica.
+func (s *Server) SetServing(serving bool) {
+	state := healthv1.HealthCheckResponse_NOT_SERVING
+	if serving {
+		state = healthv1.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus("", state)
+}
+
+// Check tells what is wrong with the policies: a handler without a row, or a row without a handler.
+func (s *Server) Check() error {
+	if err := s.cfg.Policies.check(s.grpc.GetServiceInfo()); err != nil {
+		return fmt.Errorf("policies: %w", err)
+	}
+	return nil
+}
+
+// Serve checks the policies and answers on listener until ctx ends. Calls under way may then finish within 20 seconds.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	if err := s.Check(); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.metrics.InitializeMetrics(s.grpc)
+	stopped := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.stop()
+	})
+	err := s.grpc.Serve(listener)
+	if !unhook() {
+		<-stopped
+		return nil
+	}
+	return fmt.Errorf("serve gRPC on %s: %w", listener.Addr(), err)
+}
+
+// stop tells the clients to go elsewhere, lets calls finish, and ends those that do not.
+func (s *Server) stop() {
+	s.health.Shutdown()
+	close(s.stopping)
+	limit := time.AfterFunc(stopTimeout, s.grpc.Stop)
+	defer limit.Stop()
+	s.grpc.GracefulStop()
+}
