@@ -1,0 +1,317 @@
+// Package batch saves reads. A Coalescer turns many reads of single items into few reads of many; a Cache answers from what
+// was read a moment ago and lets identical reads share one.
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// ErrClosed is what callers get who come after Close or whose batch has not started by then.
+var ErrClosed = errors.New("shutting down")
+
+// Config of a Coalescer.
+type Config[K comparable, V any] struct {
+	// Name is the metrics' label, e.g. "instances".
+	Name string
+	// Load reads the items of a batch. Items that do not exist are absent from the result.
+	Load func(ctx context.Context, keys []K) (map[K]V, error)
+	// MaxItems is how many items one Load may read.
+	MaxItems int
+	// Idle is how long to wait for more after the last arrival while nothing is being read. Default 20 ms.
+	Idle time.Duration
+	// Max is how long the first of a batch waits at most. Default 200 ms.
+	Max time.Duration
+	// Parallel is how many batches may be read at the same time. Default 4.
+	Parallel int
+	// Timeout bounds one Load, besides the latest deadline of its callers. Default 30 s.
+	Timeout time.Duration
+	// Blames tells whether an error is about one item of a batch. The halves of the batch are then read by themselves, until
+	// only those who asked for that item get the error. Nil: every error is everybody's.
+	Blames     func(error) bool
+	Registerer prometheus.Registerer
+}
+
+// Coalescer gathers the keys of callers and reads them together. While a batch is being read, later arrivals gather.
+type Coalescer[K comparable, V any] struct {
+	cfg  Config[K, V]
+	size prometheus.Observer
+
+	mu        sync.Mutex
+	gathering *batch[K, V]   // not full; nil if nobody has come since the last batch
+	full      []*batch[K, V] // waiting for one of the running to end
+	running   int
+	timer     *time.Timer // runs tick when gathering is due
+	closed    bool
+	work      sync.WaitGroup
+}
+
+// batch is some keys on their way. Its owner is the Coalescer until done is closed; from then on it does not change.
+type batch[K comparable, V any] struct {
+	callers   map[K]int       // how many still want the key; counted until the batch starts
+	values    context.Context //nolint:containedctx // of the first caller, for its values only
+	deadline  time.Time       // the latest of its callers
+	unlimited bool            // a caller has no deadline
+	opened    time.Time
+	touched   time.Time
+	started   bool
+
+	done   chan struct{}
+	found  map[K]V
+	failed map[K]error
+}
+
+// New makes a coalescer. Close it when its callers are gone.
+func New[K comparable, V any](cfg Config[K, V]) (*Coalescer[K, V], error) {
+	if cfg.Load == nil || cfg.MaxItems < 1 {
+		return nil, fmt.Errorf("batch %s: Load and MaxItems are required", cfg.Name)
+	}
+	setDefault(&cfg.Idle, 20*time.Millisecond)
+	setDefault(&cfg.Max, 200*time.Millisecond)
+	setDefault(&cfg.Timeout, 30*time.Second)
+	if cfg.Parallel < 1 {
+		cfg.Parallel = 4
+	}
+	size := promauto.With(cfg.Registerer).NewHistogram(prometheus.HistogramOpts{
+		Name:        "cloudgateway_batch_size",
+		Help:        "Items that were read together.",
+		ConstLabels: prometheus.Labels{"batch": cfg.Name},
+		Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
+	})
+	return &Coalescer[K, V]{cfg: cfg, size: size}, nil
+}
+
+func setDefault(d *time.Duration, def time.Duration) {
+	if *d <= 0 {
+		*d = def
+	}
+}
+
+// Get reads one item together with what others want. It tells whether the item exists.
+func (c *Coalescer[K, V]) Get(ctx context.Context, key K) (value V, exists bool, err error) {
+	found, err := c.GetMany(ctx, []K{key})
+	value, exists = found[key]
+	return value, exists, err
+}
+
+// GetMany reads some items together with what others want. Items that do not exist are absent from the result. The first
+// error fails the whole.
+func (c *Coalescer[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	batches, err := c.join(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[K]V, len(batches))
+	for key, b := range batches {
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			c.leave(batches)
+			return nil, ctx.Err()
+		}
+		if err := b.failed[key]; err != nil {
+			c.leave(batches)
+			return nil, err
+		}
+		if v, exists := b.found[key]; exists {
+			found[key] = v
+		}
+	}
+	return found, nil
+}
+
+// Close refuses new callers, fails those whose batch has not started and waits for the batches under way.
+func (c *Coalescer[K, V]) Close() {
+	c.mu.Lock()
+	c.closed = true
+	waiting := c.full
+	if c.gathering != nil {
+		waiting = append(waiting, c.gathering)
+	}
+	c.full, c.gathering = nil, nil
+	c.stopTimer()
+	c.mu.Unlock()
+	for _, b := range waiting {
+		b.fail(b.keys(), ErrClosed)
+		close(b.done)
+	}
+	c.work.Wait()
+}
+
+// join puts the keys into batches and returns the batch of each.
+func (c *Coalescer[K, V]) join(ctx context.Context, keys []K) (map[K]*batch[K, V], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	now := time.Now()
+	joined := make(map[K]*batch[K, V], len(keys))
+	for _, key := range keys {
+		if joined[key] == nil {
+			joined[key] = c.add(ctx, key, now)
+		}
+	}
+	c.schedule(now)
+	return joined, nil
+}
+
+func (c *Coalescer[K, V]) add(ctx context.Context, key K, now time.Time) *batch[K, V] {
+	b := c.gathering
+	if b == nil {
+		b = &batch[K, V]{callers: make(map[K]int), values: ctx, opened: now, done: make(chan struct{})}
+		c.gathering = b
+	}
+	b.callers[key]++
+	b.touched = now
+	if deadline, has := ctx.Deadline(); !has {
+		b.unlimited = true
+	} else if deadline.After(b.deadline) {
+		b.deadline = deadline
+	}
+	if len(b.callers) >= c.cfg.MaxItems {
+		c.full = append(c.full, b)
+		c.gathering = nil
+	}
+	return b
+}
+
+// leave takes a caller's keys out of the batches that have not started, so that nothing is read for nobody.
+func (c *Coalescer[K, V]) leave(joined map[K]*batch[K, V]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, b := range joined {
+		if b.started {
+			continue
+		}
+		if b.callers[key]--; b.callers[key] <= 0 {
+			delete(b.callers, key)
+		}
+	}
+}
+
+// schedule starts what is due and sets the timer for what is not.
+func (c *Coalescer[K, V]) schedule(now time.Time) {
+	c.stopTimer()
+	for len(c.full) > 0 && c.running < c.cfg.Parallel {
+		b := c.full[0]
+		c.full = c.full[1:]
+		c.start(b)
+	}
+	if c.gathering == nil || c.running >= c.cfg.Parallel {
+		return // the end of a running batch calls schedule again
+	}
+	due := c.gathering.opened.Add(c.cfg.Max)
+	if idle := c.gathering.touched.Add(c.cfg.Idle); c.running == 0 && idle.Before(due) {
+		due = idle
+	}
+	if wait := due.Sub(now); wait > 0 {
+		c.timer = time.AfterFunc(wait, c.tick)
+		return
+	}
+	b := c.gathering
+	c.gathering = nil
+	c.start(b)
+}
+
+func (c *Coalescer[K, V]) stopTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
+}
+
+func (c *Coalescer[K, V]) tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.schedule(time.Now())
+}
+
+func (c *Coalescer[K, V]) start(b *batch[K, V]) {
+	b.started = true
+	if len(b.callers) == 0 { // all have left
+		close(b.done)
+		return
+	}
+	c.running++
+	c.work.Go(func() {
+		c.run(b)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.running--
+		c.schedule(time.Now())
+	})
+}
+
+// run reads a batch. It does not end with any one of its callers, but with the last.
+func (c *Coalescer[K, V]) run(b *batch[K, V]) {
+	deadline := time.Now().Add(c.cfg.Timeout)
+	if !b.unlimited && b.deadline.Before(deadline) {
+		deadline = b.deadline
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(b.values), deadline)
+	defer cancel()
+	defer close(b.done)
+	c.read(ctx, b, b.keys())
+}
+
+// read reads some keys of a batch, in halves if the error is about one of them.
+func (c *Coalescer[K, V]) read(ctx context.Context, b *batch[K, V], keys []K) {
+	c.size.Observe(float64(len(keys)))
+	found, err := c.load(ctx, keys)
+	switch {
+	case err == nil:
+		b.add(found)
+	case len(keys) > 1 && c.cfg.Blames != nil && c.cfg.Blames(err):
+		c.read(ctx, b, keys[:len(keys)/2])
+		c.read(ctx, b, keys[len(keys)/2:])
+	default:
+		b.fail(keys, err)
+	}
+}
+
+// load turns a panic into an error: it would end the process, since no caller's recovery sees this goroutine.
+func (c *Coalescer[K, V]) load(ctx context.Context, keys []K) (found map[K]V, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("read %s: panic: %v\n%s", c.cfg.Name, p, debug.Stack())
+		}
+	}()
+	return c.cfg.Load(ctx, keys)
+}
+
+func (b *batch[K, V]) keys() []K {
+	keys := make([]K, 0, len(b.callers))
+	for key := range b.callers {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (b *batch[K, V]) add(found map[K]V) {
+	if b.found == nil {
+		b.found = make(map[K]V, len(found))
+	}
+	for key, v := range found {
+		b.found[key] = v
+	}
+}
+
+func (b *batch[K, V]) fail(keys []K, err error) {
+	if b.failed == nil {
+		b.failed = make(map[K]error, len(keys))
+	}
+	for _, key := range keys {
+		b.failed[key] = err
+	}
+}

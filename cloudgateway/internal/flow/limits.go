@@ -1,0 +1,69 @@
+package flow
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limit is a rate limit as the cloud states it: so many calls in a window.
+type Limit struct {
+	Calls  int
+	Window time.Duration
+}
+
+// String has the form of the cloud's documentation.
+func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Calls, l.Window) }
+
+func (l Limit) check() error {
+	if l.Calls < 1 {
+		return fmt.Errorf("calls %d: want at least 1", l.Calls)
+	}
+	if l.Window < time.Second || l.Window > time.Hour {
+		return fmt.Errorf("window %s: want 1s to 1h", l.Window)
+	}
+	return nil
+}
+
+// share is the part of the limit that the gateway may use, at least one call.
+func (l Limit) share(share float64) Limit {
+	return Limit{Calls: max(1, int(float64(l.Calls)*share)), Window: l.Window}
+}
+
+//go:embed limits.csv
+var limitsCSV string
+
+// Limits returns the cloud's limits by "product/Action".
+func Limits() (map[string]Limit, error) {
+	r := csv.NewReader(strings.NewReader(limitsCSV))
+	r.Comment = '#'
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("read limits.csv: %w", err)
+	}
+	limits := make(map[string]Limit, len(rows))
+	for _, row := range rows[1:] {
+		calls, callsErr := strconv.Atoi(row[2])
+		seconds, secondsErr := strconv.Atoi(row[3])
+		limit := Limit{Calls: calls, Window: time.Duration(seconds) * time.Second}
+		name := row[0] + "/" + row[1]
+		if callsErr != nil || secondsErr != nil || limit.check() != nil {
+			return nil, fmt.Errorf("read limits.csv: %s: bad limit %s/%ss", name, row[2], row[3])
+		}
+		limits[name] = limit
+	}
+	return limits, nil
+}
+
+// unlisted is what an action gets that the table does not have: as little as the least of its kind.
+func unlisted(action string) Limit {
+	for _, read := range []string{"Describe", "List", "Get"} {
+		if strings.HasPrefix(action, read) {
+			return Limit{Calls: 300, Window: time.Minute}
+		}
+	}
+	return Limit{Calls: 60, Window: time.Minute}
+}
