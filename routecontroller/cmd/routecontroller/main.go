@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -33,6 +34,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *showVersion {
 		_, err := fmt.Fprintln(stdout, version.String())
 		return err
+	}
+	if *path == "" {
+		return errors.New("--config FILE is required")
 	}
 	cfg, warnings, err := config.Load(*path, *cloudConfig)
 	if err != nil {

@@ -124,8 +124,10 @@ func New(cfg Config) (*Controller, error) {
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	c.leading.Store(true)
-	c.factory.Start(ctx.Done())
+	ctx, cancel := context.WithCancel(ctx)
 	defer c.factory.Shutdown()
+	defer cancel() // Before Shutdown, which waits for the informers to stop.
+	c.factory.Start(ctx.Done())
 	// No table may be looked at before all nodes are known: a missing node would make its route an orphan.
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
 		return nil

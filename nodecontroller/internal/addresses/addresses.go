@@ -1,0 +1,90 @@
+// Package addresses decides which addresses a node has. It is pure.
+package addresses
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+)
+
+// Of gives the addresses of a node: those of its instance, public ones first, then the host names it has already. With a
+// provided address (kubelet's --node-ip, a comma-separated list for dual stack) only the named ones of the instance remain.
+func Of(instance *ecsv1.Instance, current []corev1.NodeAddress, provided string, ipv6 bool) ([]corev1.NodeAddress, error) {
+	list := ofInstance(instance, ipv6 || strings.Contains(provided, ":"))
+	if provided != "" {
+		var err error
+		if list, err = pick(list, provided); err != nil {
+			return nil, err
+		}
+	}
+	for _, address := range current {
+		if address.Type == corev1.NodeHostName {
+			list = add(list, address.Type, address.Address)
+		}
+	}
+	return list, nil
+}
+
+func ofInstance(instance *ecsv1.Instance, ipv6 bool) []corev1.NodeAddress {
+	var list []corev1.NodeAddress
+	list = add(list, corev1.NodeExternalIP, instance.GetPublicIps()...)
+	list = add(list, corev1.NodeExternalIP, instance.GetEip())
+	list = add(list, corev1.NodeInternalIP, instance.GetInnerIps()...)
+	list = add(list, corev1.NodeInternalIP, instance.GetPrivateIps()...)
+	if ipv6 {
+		list = add(list, corev1.NodeInternalIP, instance.GetIpv6Addresses()...)
+	}
+	return list
+}
+
+// add appends addresses that are neither empty nor there.
+func add(list []corev1.NodeAddress, kind corev1.NodeAddressType, addresses ...string) []corev1.NodeAddress {
+	for _, text := range addresses {
+		address := corev1.NodeAddress{Type: kind, Address: text}
+		if text != "" && !slices.Contains(list, address) {
+			list = append(list, address)
+		}
+	}
+	return list
+}
+
+// pick keeps the provided addresses, in their order. One that the instance does not have is an error: the kubelet was started
+// with a wrong --node-ip, or the node is mistaken for another instance.
+func pick(list []corev1.NodeAddress, provided string) ([]corev1.NodeAddress, error) {
+	var picked []corev1.NodeAddress
+	for text := range strings.SplitSeq(provided, ",") {
+		text = strings.TrimSpace(text)
+		i := slices.IndexFunc(list, func(a corev1.NodeAddress) bool { return same(a.Address, text) })
+		if i < 0 {
+			return nil, fmt.Errorf("the kubelet's --node-ip %q is no address of the instance, which has %s", text, names(list))
+		}
+		picked = add(picked, list[i].Type, list[i].Address)
+	}
+	return picked, nil
+}
+
+// same compares addresses by value, since IPv6 has many spellings.
+func same(a, b string) bool {
+	left, leftErr := netip.ParseAddr(a)
+	right, rightErr := netip.ParseAddr(b)
+	if leftErr != nil || rightErr != nil {
+		return a == b
+	}
+	return left == right
+}
+
+func names(list []corev1.NodeAddress) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	texts := make([]string, len(list))
+	for i, address := range list {
+		texts[i] = address.Address
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,164 @@
+// Package controller initialises nodes from their ECS instances, keeps their labels and addresses in step, and deletes those
+// whose instances are gone.
+//
+// A node with the taint of an uninitialised node is a key in a queue until it succeeds; many are worked on at once, and the
+// gateway gathers their reads into few cloud calls. Everything else happens in a periodic sweep over all nodes.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+)
+
+// sweepTimeout bounds one sweep; with thousands of changed nodes it is the API server that takes the time.
+const sweepTimeout = 10 * time.Minute
+
+// Config is what a Controller needs. All fields are required but VPCID, which is found out, and Deletion.
+type Config struct {
+	Client   kubernetes.Interface
+	Gateway  *gateway.Client
+	Recorder record.EventRecorder
+
+	Region string
+	VPCID  string
+	// ClusterTag is the key of the tag that the cluster's instances carry.
+	ClusterTag string
+	Options    initialize.Options
+	// DisableSourceDestCheck lets instances forward the packets of pods.
+	DisableSourceDestCheck bool
+	// SyncInterval is the time between sweeps.
+	SyncInterval time.Duration
+	// Workers is how many nodes are initialised at once.
+	Workers int
+	// Deletion bounds the deletion of nodes; nil switches it off.
+	Deletion *lifecycle.Policy
+
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+}
+
+// Controller is the node controller.
+type Controller struct {
+	cfg     Config
+	log     *slog.Logger
+	factory informers.SharedInformerFactory
+	nodes   corelisters.NodeLister
+	synced  cache.InformerSynced
+	init    *reconcile.Runner
+	sweeps  *reconcile.Runner
+	metrics *metrics
+	vpc     atomic.Pointer[string]
+	// tracker is nil if deletion is off. Only the sweep uses it, of which there is one at a time.
+	tracker *lifecycle.Tracker
+	// leading tells that Run has begun; a standby has nothing to be unready about.
+	leading atomic.Bool
+}
+
+// New makes a Controller. Nothing happens before Run.
+func New(cfg Config) (*Controller, error) {
+	c := &Controller{
+		cfg: cfg,
+		log: cfg.Logger,
+		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
+			informers.WithTransform(kube.TrimNode)),
+	}
+	if cfg.Deletion != nil {
+		c.tracker = lifecycle.New(*cfg.Deletion)
+	}
+	var err error
+	if c.metrics, err = newMetrics(cfg.Registerer); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	c.init, err = reconcile.New(reconcile.Config{
+		Name: "nodeinit", Reconciler: reconcile.Func(c.initialise), Workers: cfg.Workers,
+		Registerer: cfg.Registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.sweeps, err = reconcile.New(reconcile.Config{
+		Name: "nodesweep", Reconciler: reconcile.Func(c.sweep), Timeout: sweepTimeout,
+		Registerer: cfg.Registerer, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	informer := c.factory.Core().V1().Nodes()
+	c.nodes = informer.Lister()
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch nodes: %w", err)
+	}
+	c.synced = registration.HasSynced
+	return c, nil
+}
+
+// Run works until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	c.leading.Store(true)
+	ctx, cancel := context.WithCancel(ctx)
+	defer c.factory.Shutdown()
+	defer cancel() // Before Shutdown, which waits for the informers to stop.
+	c.factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
+		return nil
+	}
+	c.sweeps.Add(sweepKey, reconcile.Periodic)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.init.Run(ctx) })
+	group.Go(func() error { return c.sweeps.Run(ctx) })
+	return group.Wait()
+}
+
+// Ready tells why the controller does not serve yet, for the readiness probe.
+func (c *Controller) Ready(context.Context) error {
+	if c.leading.Load() && !c.synced() {
+		return errors.New("nodes are not listed yet")
+	}
+	return nil
+}
+
+func (c *Controller) nodeAdded(object any, initial bool) {
+	node, ok := object.(*corev1.Node)
+	if !ok || !nodes.IsUninitialized(node) {
+		return
+	}
+	priority := reconcile.Node
+	if initial {
+		priority = reconcile.Periodic
+	}
+	c.init.Add(node.Name, priority)
+}
+
+// nodeUpdated ignores what can't turn a failed initialisation into a success, such as heartbeats, so that the delay between
+// attempts holds.
+func (c *Controller) nodeUpdated(before, after any) {
+	old, isOld := before.(*corev1.Node)
+	node, isNode := after.(*corev1.Node)
+	if isOld && isNode && nodes.IsUninitialized(node) && initialize.Matters(old, node) {
+		c.init.Add(node.Name, reconcile.Node)
+	}
+}

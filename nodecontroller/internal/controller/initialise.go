@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+)
+
+// labelLingjun marks nodes that are Lingjun machines and no ECS instances.
+const labelLingjun = "alibabacloud.com/lingjun-worker"
+
+// initialise brings one tainted node into service.
+func (c *Controller) initialise(ctx context.Context, name string) error {
+	node, err := c.nodes.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get node %s: %w", name, err)
+	}
+	if !nodes.IsUninitialized(node) || nodes.IsVirtual(node) {
+		return nil
+	}
+	start := time.Now()
+	if err := c.initialiseNode(ctx, node); err != nil {
+		// Being asked to wait is no failure of the node.
+		if _, wait := rpcerr.RetryAfter(err); !wait && ctx.Err() == nil {
+			c.nodeEvent(name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
+		}
+		return err
+	}
+	c.metrics.observe(verbReconcile, start)
+	return nil
+}
+
+func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) error {
+	start := time.Now()
+	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
+	switch {
+	case !ok && node.Spec.ProviderID != "" && node.Labels[labelLingjun] == "true":
+		// The cloud's ECS API knows nothing of these machines: they are only let in.
+		return c.write(ctx, node, initialize.Change{Untaint: true})
+	case !ok && node.Spec.ProviderID != "":
+		c.log.Debug("node is no ECS instance", "node", node.Name, "providerID", node.Spec.ProviderID)
+		return nil
+	case ok && id.Region != c.cfg.Region:
+		return reconcile.Terminal(fmt.Errorf("spec.providerID %q names region %s, but this controller works for %s",
+			node.Spec.ProviderID, id.Region, c.cfg.Region))
+	}
+	instance, err := c.instanceOf(ctx, node, id)
+	if err != nil {
+		return err
+	}
+	if err := c.allowForwarding(ctx, instance); err != nil {
+		return err
+	}
+	change, err := initialize.Decide(node, instance, c.cfg.Options)
+	if err != nil {
+		return err
+	}
+	if err := c.write(ctx, node, change); err != nil {
+		return err
+	}
+	c.metrics.observe(verbRemoveTaint, start)
+	c.nodeEvent(node.Name, corev1.EventTypeNormal, eventInitialized, "Initialized from instance "+instance.GetInstanceId())
+	c.log.Info("node initialised", "node", node.Name, "instance", instance.GetInstanceId())
+	return nil
+}
+
+// instanceOf finds the instance of a node: by its id, or by its address if the kubelet was not told an id.
+func (c *Controller) instanceOf(ctx context.Context, node *corev1.Node, id nodes.ID) (*ecsv1.Instance, error) {
+	if id.InstanceID == "" {
+		return c.instanceByAddress(ctx, node)
+	}
+	resp, err := c.cfg.Gateway.Instances.GetInstance(ctx, &ecsv1.GetInstanceRequest{InstanceId: id.InstanceID})
+	if err != nil {
+		return nil, fmt.Errorf("get instance %s: %w", id.InstanceID, err)
+	}
+	return resp.GetInstance(), nil
+}
+
+// allowForwarding switches the source/destination check of the primary network interface off: packets of pods carry addresses
+// that are not the instance's.
+func (c *Controller) allowForwarding(ctx context.Context, instance *ecsv1.Instance) error {
+	eni := instance.GetPrimaryNetworkInterfaceId()
+	if !c.cfg.DisableSourceDestCheck || eni == "" {
+		return nil
+	}
+	resp, err := c.cfg.Gateway.NetworkInterfaces.GetNetworkInterface(ctx, &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: eni})
+	if err != nil {
+		return fmt.Errorf("get network interface %s: %w", eni, err)
+	}
+	if !resp.GetNetworkInterface().GetSourceDestCheck() {
+		return nil
+	}
+	off := false
+	_, err = c.cfg.Gateway.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
+		NetworkInterfaceId: eni, SourceDestCheck: &off,
+	})
+	if err != nil {
+		return fmt.Errorf("switch off the source/destination check of network interface %s: %w", eni, err)
+	}
+	c.log.Info("source/destination check switched off", "networkInterface", eni, "instance", instance.GetInstanceId())
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package initialize decides what to write to a node whose instance is known. It is pure: the same node and instance always
+// give the same change, and a node that has everything gives an empty one.
+package initialize
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/nodecontroller/internal/addresses"
+)
+
+// Reasons and messages of the condition NetworkUnavailable; the first pair is that of the existing CCM.
+const (
+	ReasonNoRoute   = "NoRouteCreated"
+	messageNoRoute  = "Node created without a route"
+	reasonNoRoutes  = "CloudRoutesOff"
+	messageNoRoutes = "Cloud routes are not configured, the network plugin connects the pods"
+)
+
+// Options are the parts of the configuration that decisions depend on.
+type Options struct {
+	// CloudRoutes tells that pods are reached by routes of the VPC, so that a new node has no network until it has its route.
+	CloudRoutes bool
+	// IPv6 publishes the IPv6 addresses of instances.
+	IPv6 bool
+}
+
+// Change is what to write to a node.
+type Change struct {
+	// Addresses replace the node's if AddressesDiffer.
+	Addresses       []corev1.NodeAddress
+	AddressesDiffer bool
+	// Condition is set in the same write as the addresses, that is before the taint goes; its times are for the writer.
+	Condition *corev1.NodeCondition
+	// Labels are those to set, none of which the node has with that value.
+	Labels map[string]string
+	// ProviderID is set if the node has none.
+	ProviderID string
+	// Untaint removes the taint of an uninitialised node.
+	Untaint bool
+}
+
+// Status tells whether the status subresource is to be written.
+func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
+
+// Object tells whether the node itself is to be written.
+func (c Change) Object() bool { return len(c.Labels) > 0 || c.ProviderID != "" || c.Untaint }
+
+// Empty tells whether nothing is to be written.
+func (c Change) Empty() bool { return !c.Status() && !c.Object() }
+
+// Decide gives the change that makes a node agree with its instance.
+func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, error) {
+	list, err := addresses.Of(instance, node.Status.Addresses, node.Annotations[nodes.AnnotationProvidedIP], opts.IPv6)
+	if err != nil {
+		return Change{}, err
+	}
+	change := Change{
+		Labels:    missing(node.Labels, labelsOf(instance)),
+		Condition: condition(node, opts),
+		Untaint:   nodes.IsUninitialized(node),
+	}
+	// An empty list would take the node off the network; it means that the cloud has not given out addresses yet.
+	if len(list) > 0 && !slices.Equal(list, node.Status.Addresses) {
+		change.Addresses, change.AddressesDiffer = list, true
+	}
+	if node.Spec.ProviderID == "" {
+		change.ProviderID = nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()
+	}
+	return change, nil
+}
+
+// WithoutTaint gives the taints to keep.
+func WithoutTaint(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == nodes.TaintUninitialized })
+}
+
+// condition is the condition to set, nil for none. Pods must not land on a node before it has its route: the scheduler sees the
+// condition from the moment the taint is gone.
+func condition(node *corev1.Node, opts Options) *corev1.NodeCondition {
+	current, exists := networkUnavailable(node)
+	switch {
+	case opts.CloudRoutes && !nodes.Excluded(node) && nodes.IsUninitialized(node) && (!exists || current.Status == corev1.ConditionUnknown):
+		return &corev1.NodeCondition{
+			Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: ReasonNoRoute, Message: messageNoRoute,
+		}
+	case !opts.CloudRoutes && exists && current.Status == corev1.ConditionTrue && current.Reason == ReasonNoRoute:
+		// Left over from the time when routes were configured; nobody else would ever clear it.
+		return &corev1.NodeCondition{
+			Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonNoRoutes, Message: messageNoRoutes,
+		}
+	default:
+		return nil
+	}
+}
+
+func networkUnavailable(node *corev1.Node) (corev1.NodeCondition, bool) {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeNetworkUnavailable {
+			return node.Status.Conditions[i], true
+		}
+	}
+	return corev1.NodeCondition{}, false
+}
+
+// StatusPatch is the strategic merge patch of the status: the whole list of addresses, and one condition.
+func (c Change) StatusPatch(now metav1.Time) map[string]any {
+	status := map[string]any{}
+	if c.AddressesDiffer {
+		// Without the directive the API server would merge addresses by type and lose all but one of each.
+		list := make([]any, 0, len(c.Addresses)+1)
+		for _, address := range c.Addresses {
+			list = append(list, address)
+		}
+		status["addresses"] = append(list, map[string]any{"$patch": "replace"})
+	}
+	if c.Condition != nil {
+		written := *c.Condition
+		written.LastHeartbeatTime, written.LastTransitionTime = now, now
+		status["conditions"] = []corev1.NodeCondition{written}
+	}
+	return map[string]any{"status": status}
+}
+
+// ObjectPatch is the strategic merge patch of the node that was read. Removing a taint rewrites the list of all of them, so
+// that patch holds only for the very version that was read.
+func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
+	metadata, spec := map[string]any{}, map[string]any{}
+	if len(c.Labels) > 0 {
+		metadata["labels"] = c.Labels
+	}
+	if c.ProviderID != "" {
+		spec["providerID"] = c.ProviderID
+	}
+	if c.Untaint {
+		metadata["resourceVersion"] = node.ResourceVersion
+		spec["taints"] = WithoutTaint(node.Spec.Taints)
+	}
+	patch := map[string]any{}
+	if len(metadata) > 0 {
+		patch["metadata"] = metadata
+	}
+	if len(spec) > 0 {
+		patch["spec"] = spec
+	}
+	return patch
+}
