@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -88,8 +89,9 @@ func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error)
 	case plan.CreateGroup:
 		return r.createGroup(ctx, id, a)
 	case plan.UpdateInstance:
-		a.Request.LoadBalancerId = id
-		_, err = r.Client.LoadBalancers.UpdateLoadBalancer(ctx, a.Request)
+		request := proto.CloneOf(a.Request)
+		request.LoadBalancerId = id
+		_, err = r.Client.LoadBalancers.UpdateLoadBalancer(ctx, request)
 	case plan.DeleteInstance:
 		_, err = r.Client.LoadBalancers.DeleteLoadBalancer(ctx, &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id})
 	case plan.ChangeServers:

@@ -125,6 +125,18 @@ func (p Plan) ChangesConfig() bool {
 	return false
 }
 
+// RemoveFirst makes room before adding, for groups that the cloud has called full.
+func (p Plan) RemoveFirst() {
+	for _, phase := range p.Phases {
+		for i, a := range phase {
+			if change, ok := a.(ChangeServers); ok && len(change.Add) > 0 && len(change.Remove) > 0 {
+				change.RemoveFirst = true
+				phase[i] = change
+			}
+		}
+	}
+}
+
 // String lists the actions, one per line.
 func (p Plan) String() string {
 	var s strings.Builder

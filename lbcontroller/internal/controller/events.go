@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Reasons of events, those of the existing CCM: users alert on them.
+const (
+	reasonEnsured      = "EnsuredLoadBalancer"
+	reasonSyncFailed   = "SyncLoadBalancerFailed"
+	reasonCleaned      = "CleanLoadBalancer"
+	reasonCleanFailed  = "CleanLoadBalancerFailed"
+	reasonAddFinalizer = "FailedAddFinalizer"
+	reasonRemoveFinal  = "FailedRemoveFinalizer"
+	reasonAddHash      = "FailedAddHash"
+	reasonRemoveHash   = "FailedRemoveHash"
+	reasonUpdateStatus = "FailedUpdateStatus"
+	reasonNoBackends   = "UnAvailableLoadBalancer"
+	reasonSkipBackends = "SkipSyncBackends"
+	reasonPreserved    = "PreservedOnDelete"
+	reasonEIP          = "FailedSetEIPAddress"
+	reasonTypeChanged  = "TypeChanged"
+)
+
+// announcer tells users what happens to a Service, each thing once until it changes.
+type announcer struct {
+	recorder record.EventRecorder
+
+	mu   sync.Mutex
+	told map[string]map[string]string // by Service, then reason: what was said last
+}
+
+// tell emits an event unless it would repeat the last one of its reason.
+func (a *announcer) tell(svc *corev1.Service, eventType, reason, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if a.changed(svc, reason, message) {
+		a.recorder.Event(svc, eventType, reason, message)
+	}
+}
+
+// fail emits a Warning for an error. The same failure with another request id isn't news.
+func (a *announcer) fail(svc *corev1.Service, reason string, err error) {
+	gist := err.Error()
+	if e, ok := rpcerr.From(err); ok {
+		gist = fmt.Sprint(e.Code, e.Reason, e.API, e.CloudCode)
+	}
+	if a.changed(svc, reason, gist) {
+		a.recorder.Event(svc, corev1.EventTypeWarning, reason, err.Error())
+	}
+}
+
+// settle forgets a reason, so that it is news when it comes back.
+func (a *announcer) settle(svc *corev1.Service, reasons ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range reasons {
+		delete(a.told[keyOf(svc)], r)
+	}
+}
+
+// forget drops what was told about a Service.
+func (a *announcer) forget(key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.told, key)
+}
+
+func (a *announcer) changed(svc *corev1.Service, reason, gist string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.told == nil {
+		a.told = map[string]map[string]string{}
+	}
+	told := a.told[keyOf(svc)]
+	if told == nil {
+		told = map[string]string{}
+		a.told[keyOf(svc)] = told
+	}
+	gist = string(svc.UID) + " " + gist
+	if told[reason] == gist {
+		return false
+	}
+	told[reason] = gist
+	return true
+}
+
+func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }

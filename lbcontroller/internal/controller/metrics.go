@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// metrics keeps the names of the existing CCM, on which dashboards stand.
+type metrics struct {
+	latency *prometheus.HistogramVec
+	result  *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	factory := promauto.With(reg)
+	return metrics{
+		latency: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ccm_slb_latencies_duration_milliseconds", Help: "Time to bring a CLB to what its Service asks for, by verb.",
+			Buckets: prometheus.ExponentialBuckets(50, 2, 14),
+		}, []string{"type", "verb"}),
+		result: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "ccm_slb_operation_result", Help: "Reconciles of CLBs that made a change or failed, by verb and status.",
+		}, []string{"type", "verb", "status"}),
+	}
+}
+
+const (
+	metricType      = "CLBType"
+	verbCreation    = "Creation"
+	verbDeletion    = "Deletion"
+	verbUpdate      = "Update"
+	statusSucceeded = "Success"
+	statusFailed    = "Fail"
+)
+
+func verbOf(svc *corev1.Service, wanted bool) string {
+	switch {
+	case !wanted:
+		return verbDeletion
+	case len(svc.Status.LoadBalancer.Ingress) == 0:
+		return verbCreation
+	default:
+		return verbUpdate
+	}
+}
+
+func (m metrics) record(verb string, start time.Time, err error) {
+	status := statusSucceeded
+	if err != nil {
+		status = statusFailed
+	} else {
+		m.latency.WithLabelValues(metricType, verb).Observe(float64(time.Since(start).Milliseconds()))
+	}
+	m.result.WithLabelValues(metricType, verb, status).Inc()
+}

@@ -1,0 +1,144 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+)
+
+// patcher writes to Services, with the smallest patch. Every patch carries the UID, so that it can't hit a successor.
+type patcher struct{ client kubernetes.Interface }
+
+// addFinalizer makes sure that the Service can't vanish before its CLB. It tells whether it was this call that added it, which
+// means that the Service has no CLB from us yet.
+func (p patcher) addFinalizer(ctx context.Context, svc *corev1.Service) (result *corev1.Service, added bool, err error) {
+	if hasFinalizer(svc) {
+		return svc, false, nil
+	}
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		// The cached object may be older than our own last write.
+		live, err := p.client.CoreV1().Services(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.UID != svc.UID || live.DeletionTimestamp != nil {
+			return fmt.Errorf("service %s was deleted meanwhile", keyOf(svc))
+		}
+		if hasFinalizer(live) {
+			result = live
+			return nil
+		}
+		result, err = p.patch(ctx, live, map[string]any{"metadata": map[string]any{
+			"finalizers": append(slices.Clone(live.Finalizers), Finalizer), "resourceVersion": live.ResourceVersion,
+		}})
+		added = err == nil
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("add finalizer %s: %w", Finalizer, err)
+	}
+	return result, added, nil
+}
+
+// removeFinalizer lets the Service go. One that lives on counts up the generation of its next CLB.
+func (p patcher) removeFinalizer(ctx context.Context, svc *corev1.Service) error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := p.client.CoreV1().Services(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.UID != svc.UID || !hasFinalizer(live) {
+			return nil
+		}
+		rest := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == Finalizer })
+		meta := map[string]any{"finalizers": rest, "resourceVersion": live.ResourceVersion}
+		if live.DeletionTimestamp == nil {
+			meta["annotations"] = map[string]string{annotationGeneration: nextGeneration(live)}
+		}
+		_, err = p.patch(ctx, live, map[string]any{"metadata": meta})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove finalizer %s: %w", Finalizer, err)
+	}
+	return nil
+}
+
+func nextGeneration(svc *corev1.Service) string {
+	n, _ := strconv.Atoi(svc.Annotations[annotationGeneration]) // Absent or broken counts as 0.
+	return strconv.Itoa(n + 1)
+}
+
+// setLabels sets labels, or removes those whose value is empty. It writes nothing if they are as they should be.
+func (p patcher) setLabels(ctx context.Context, svc *corev1.Service, labels map[string]string) error {
+	change := changedLabels(svc, labels)
+	if len(change) == 0 {
+		return nil
+	}
+	updated, err := p.patch(ctx, svc, map[string]any{"metadata": map[string]any{"labels": change}})
+	if err != nil {
+		return fmt.Errorf("label the Service: %w", err)
+	}
+	*svc = *updated
+	return nil
+}
+
+// finish writes labels and status in one go, so that neither is ever there without the other.
+func (p patcher) finish(ctx context.Context, svc *corev1.Service, labels map[string]string, ingress []corev1.LoadBalancerIngress) error {
+	change := changedLabels(svc, labels)
+	body := map[string]any{}
+	if len(change) > 0 {
+		body["metadata"] = map[string]any{"labels": change}
+	}
+	if !sameIngress(svc.Status.LoadBalancer.Ingress, ingress) {
+		body["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	if _, err := p.patch(ctx, svc, body, "status"); err != nil {
+		return fmt.Errorf("write the status of the Service: %w", err)
+	}
+	return nil
+}
+
+func (p patcher) patch(ctx context.Context, svc *corev1.Service, body map[string]any, subresources ...string) (*corev1.Service, error) {
+	meta, ok := body["metadata"].(map[string]any)
+	if !ok {
+		meta = map[string]any{}
+		body["metadata"] = meta
+	}
+	meta["uid"] = svc.UID
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("write the patch: %w", err)
+	}
+	return p.client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
+}
+
+func changedLabels(svc *corev1.Service, labels map[string]string) map[string]any {
+	change := map[string]any{}
+	for key, want := range labels {
+		have, ok := svc.Labels[key]
+		switch {
+		case want == "" && ok:
+			change[key] = nil
+		case want != "" && have != want:
+			change[key] = want
+		}
+	}
+	return change
+}
+
+// sameIngress compares what the controller decides; the API server adds more.
+func sameIngress(a, b []corev1.LoadBalancerIngress) bool {
+	return slices.EqualFunc(a, b, func(x, y corev1.LoadBalancerIngress) bool { return x.IP == y.IP && x.Hostname == y.Hostname })
+}

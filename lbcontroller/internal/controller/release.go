@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+	"alicloud-controllers.dev/lbcontroller/internal/plan"
+)
+
+// release gives up the CLB of a Service that has our finalizer and wants none any more, whatever the reason: it is being deleted,
+// or its type or class has changed. First the cloud, then what is written on the Service, last the finalizer.
+func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed bool, err error) {
+	if svc.DeletionTimestamp == nil {
+		c.announce.tell(svc, corev1.EventTypeNormal, reasonTypeChanged, "the Service no longer asks for a CLB; it is released")
+	}
+	observed, err := c.releasable(ctx, svc)
+	if err != nil {
+		c.announce.fail(svc, reasonCleanFailed, err)
+		return false, err
+	}
+	p := plan.Release(observed, annotation.Preserved(svc.Annotations))
+	if !p.Empty() {
+		c.Logger.Info("releasing the CLB", "service", keyOf(svc), "loadBalancer", observed.InstanceID, "plan", p.String())
+		if _, err := c.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+			c.memory.Forget(keyOf(svc))
+			c.announce.fail(svc, reasonCleanFailed, err)
+			return true, err
+		}
+	}
+	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
+	c.memory.Put(keyOf(svc), memory.Entry{UID: string(svc.UID), Observed: model.Nothing()})
+	if err := c.patcher.finish(ctx, svc, map[string]string{LabelHash: "", LabelLoadBalancerID: ""}, nil); ignoreGone(err) != nil {
+		c.announce.fail(svc, reasonUpdateStatus, err)
+		return true, err
+	}
+	if !p.Empty() {
+		c.announce.tell(svc, corev1.EventTypeNormal, reasonCleaned, "CLB %s is released", observed.InstanceID)
+	}
+	if err := c.patcher.removeFinalizer(ctx, svc); ignoreGone(err) != nil {
+		c.announce.fail(svc, reasonRemoveFinal, err)
+		return true, err
+	}
+	return true, nil
+}
+
+// releasable finds the instance to give up. What is remembered was proven ours; anything else must prove it.
+func (c *Controller) releasable(ctx context.Context, svc *corev1.Service) (model.Observed, error) {
+	if entry, ok := c.memory.Get(keyOf(svc), string(svc.UID)); ok {
+		return entry.Observed, nil
+	}
+	return c.observer.Find(ctx, c.hint(svc), slbv1.View_VIEW_BASIC)
+}
+
+// eips reads the EIPs bound to the instance. Without an answer the instance's own address is published.
+func (e *ensuring) eips(ctx context.Context, id string) []string {
+	answer, err := e.Gateway.Networks.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
+	if err == nil && len(answer.GetEips()) == 0 {
+		err = fmt.Errorf("no EIP is bound to CLB %s", id)
+	}
+	if err != nil {
+		e.announce.fail(e.svc, reasonEIP, fmt.Errorf("the address of the CLB is published instead of an EIP: %w", err))
+		return nil
+	}
+	var ips []string
+	for _, eip := range answer.GetEips() {
+		ips = append(ips, eip.GetIpAddress())
+	}
+	e.announce.settle(e.svc, reasonEIP)
+	return ips
+}
+
+// ignoreGone drops the error that the Service is gone already.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

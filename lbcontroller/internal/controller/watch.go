@@ -1,0 +1,224 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/lbcontroller/internal/build"
+	"alicloud-controllers.dev/lbcontroller/internal/nodeset"
+)
+
+// byService indexes EndpointSlices by the key of their Service.
+const byService = "service"
+
+// informerSet is what the controller knows of the cluster.
+type informerSet struct {
+	factory  informers.SharedInformerFactory
+	services corelisters.ServiceLister
+	nodes    corelisters.NodeLister
+	slices   cache.Indexer
+	synced   cache.InformerSynced
+}
+
+func (c *Controller) newInformers() (informerSet, error) {
+	factory := informers.NewSharedInformerFactory(c.Client, 0)
+	services := factory.Core().V1().Services()
+	nodeInformer := factory.Core().V1().Nodes()
+	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
+	handlers := []cache.ResourceEventHandlerRegistration{}
+	var errs []error
+	watch := func(informer cache.SharedIndexInformer, transform cache.TransformFunc, handler cache.ResourceEventHandler) {
+		errs = append(errs, informer.SetTransform(transform))
+		registration, err := informer.AddEventHandler(handler)
+		handlers, errs = append(handlers, registration), append(errs, err)
+	}
+	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}))
+	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    c.serviceAdded,
+		UpdateFunc: func(_, obj any) { c.serviceChanged(obj) },
+		DeleteFunc: c.serviceChanged,
+	})
+	watch(nodeInformer.Informer(), kube.TrimNode, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { c.gather.Trigger() },
+		UpdateFunc: c.nodeUpdated,
+		DeleteFunc: func(any) { c.gather.Trigger() },
+	})
+	watch(endpoints, kube.TrimEndpointSlice, cache.ResourceEventHandlerFuncs{
+		AddFunc: c.sliceChanged,
+		UpdateFunc: func(old, obj any) {
+			if a, ok := old.(*discoveryv1.EndpointSlice); ok {
+				if b, ok := obj.(*discoveryv1.EndpointSlice); ok && equality.Semantic.DeepEqual(a.Endpoints, b.Endpoints) && equality.Semantic.DeepEqual(a.Ports, b.Ports) {
+					return
+				}
+			}
+			c.sliceChanged(obj)
+		},
+		DeleteFunc: c.sliceChanged,
+	})
+	if err := errors.Join(errs...); err != nil {
+		return informerSet{}, err
+	}
+	return informerSet{
+		factory: factory, services: services.Lister(), nodes: nodeInformer.Lister(), slices: endpoints.GetIndexer(),
+		synced: func() bool {
+			for _, h := range handlers {
+				if !h.HasSynced() {
+					return false
+				}
+			}
+			return true
+		},
+	}, nil
+}
+
+// service reads a Service from the cache; it must not be changed.
+func (i informerSet) service(key string) (*corev1.Service, error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return i.services.Services(namespace).Get(name)
+}
+
+// slicesOf reads the EndpointSlices of a Service from the cache.
+func (i informerSet) slicesOf(key string) ([]*discoveryv1.EndpointSlice, error) {
+	objects, err := i.slices.ByIndex(byService, key)
+	if err != nil {
+		return nil, fmt.Errorf("read the EndpointSlices of %s from the cache: %w", key, err)
+	}
+	result := make([]*discoveryv1.EndpointSlice, 0, len(objects))
+	for _, o := range objects {
+		if s, ok := o.(*discoveryv1.EndpointSlice); ok {
+			result = append(result, s)
+		}
+	}
+	return result, nil
+}
+
+func indexSlice(obj any) ([]string, error) {
+	if s, ok := obj.(*discoveryv1.EndpointSlice); ok && s.Labels[discoveryv1.LabelServiceName] != "" {
+		return []string{s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]}, nil
+	}
+	return nil, nil
+}
+
+// serviceAdded gives way, at the start, to Services that have an address already: they only need to be verified.
+func (c *Controller) serviceAdded(obj any, initial bool) {
+	svc, ok := obj.(*corev1.Service)
+	if !ok || !c.Gate.concerns(svc) {
+		return
+	}
+	priority := reconcile.User
+	if initial && len(svc.Status.LoadBalancer.Ingress) > 0 && svc.DeletionTimestamp == nil {
+		priority = reconcile.Periodic
+	}
+	c.runner.Add(keyOf(svc), priority)
+}
+
+// serviceChanged queues every change: what doesn't matter is found out without a call.
+func (c *Controller) serviceChanged(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if svc, ok := obj.(*corev1.Service); ok && c.Gate.concerns(svc) {
+		c.runner.Add(keyOf(svc), reconcile.User)
+	}
+}
+
+// sliceChanged queues the Service if pods decide about its backends.
+func (c *Controller) sliceChanged(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	keys, _ := indexSlice(obj) // It never fails.
+	for _, key := range keys {
+		svc, err := c.informers.service(key)
+		if err != nil || !c.Gate.Wants(svc) {
+			continue // A Service that comes later brings itself.
+		}
+		if build.ModeOf(c.Build, svc) != build.Cluster || c.nodes.Load().HasVirtual(build.ViewOf(svc)) {
+			c.runner.Add(key, reconcile.Endpoint)
+		}
+	}
+}
+
+// nodeUpdated passes over heartbeats.
+func (c *Controller) nodeUpdated(oldObj, newObj any) {
+	a, ok1 := oldObj.(*corev1.Node)
+	b, ok2 := newObj.(*corev1.Node)
+	if ok1 && ok2 && a.Spec.ProviderID == b.Spec.ProviderID && a.Spec.Unschedulable == b.Spec.Unschedulable &&
+		nodes.Ready(a) == nodes.Ready(b) && equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
+		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
+		return
+	}
+	c.gather.Trigger()
+}
+
+func (c *Controller) snapshot() (*nodeset.Set, error) {
+	list, err := c.informers.nodes.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes in the cache: %w", err)
+	}
+	return nodeset.New(list), nil
+}
+
+// nodesChanged queues the Services whose backends differ between the last snapshot of the nodes and now.
+func (c *Controller) nodesChanged() {
+	after, err := c.snapshot()
+	if err != nil {
+		c.Logger.Error("nodes are not up to date", "error", err)
+		return
+	}
+	before := c.nodes.Swap(after)
+	services, err := c.informers.services.List(labels.Everything())
+	if err != nil {
+		c.Logger.Error("services are not told about nodes", "error", err)
+		return
+	}
+	changes := map[nodeset.View]map[string]bool{}
+	for _, svc := range services {
+		if !c.Gate.Wants(svc) || build.ModeOf(c.Build, svc) == build.Pods {
+			continue
+		}
+		view := build.ViewOf(svc)
+		changed, ok := changes[view]
+		if !ok {
+			changed = nodeset.Changed(before, after, view)
+			changes[view] = changed
+		}
+		if len(changed) > 0 && c.runsOn(svc, changed) {
+			c.runner.Add(keyOf(svc), reconcile.Node)
+		}
+	}
+}
+
+// runsOn tells whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.
+func (c *Controller) runsOn(svc *corev1.Service, changed map[string]bool) bool {
+	if build.ModeOf(c.Build, svc) == build.Cluster {
+		return true
+	}
+	list, err := c.informers.slicesOf(keyOf(svc))
+	if err != nil {
+		return true
+	}
+	for _, s := range list {
+		for _, e := range s.Endpoints {
+			if e.NodeName != nil && changed[*e.NodeName] {
+				return true
+			}
+		}
+	}
+	return false
+}
