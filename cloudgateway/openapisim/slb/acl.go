@@ -1,0 +1,208 @@
+package slb
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func aclActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "CreateAccessControlList", Mutating: true, Handle: createACL,
+			Params: []api.Param{
+				region(), required("AclName"), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("ResourceGroupId"), tagParam(),
+			},
+			Codes: []string{
+				"AclNumberOverLimit", "Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "InvalidParameter",
+				"MissingParam.TagKey", "SizeLimitExceeded.Tag",
+			},
+		},
+		{
+			Name: "DeleteAccessControlList", Mutating: true, Handle: deleteACL,
+			Params: []api.Param{region(), required("AclId")},
+			Codes:  []string{"AclNotExist", "OperationFailed.AclBindedWithVip"},
+		},
+		{
+			Name: "SetAccessControlListAttribute", Mutating: true, Handle: setACL,
+			Params: []api.Param{region(), required("AclId"), required("AclName")},
+			Codes:  []string{"AclNotExist", "InvalidParameter"},
+		},
+		{
+			Name: "DescribeAccessControlLists", Handle: describeACLs,
+			Params: append(paging(), region(), optional("AclName"), optional("AddressIPVersion"), optional("ResourceGroupId"), tagParam()),
+			Codes:  []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
+		},
+		{
+			Name: "DescribeAccessControlListAttribute", Handle: describeACL,
+			Params: []api.Param{region(), required("AclId"), optional("AclEntryComment"), number("Page", 1, maxInt32), number("PageSize", 1, 50)},
+			Codes:  []string{"AclNotExist"},
+		},
+	}
+}
+
+type aclID struct {
+	AclID string `json:"AclId"`
+}
+
+// accessControlList returns the list of the parameter AclId.
+func accessControlList(c *api.Context) (*state.Acl, *api.Error) {
+	acl := c.State.Acls[c.Get("AclId")]
+	if acl == nil {
+		return nil, aclNotFound()
+	}
+	return acl, nil
+}
+
+func createACL(c *api.Context) (any, *api.Error) {
+	if !validName(c.Get("AclName")) {
+		return nil, invalid("AclName")
+	}
+	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if limit := c.Settings.Quotas.Acls; len(c.State.Acls) >= limit {
+		return nil, api.BadRequest("AclNumberOverLimit", "The number of Acls exceeds the quota of %d.", limit)
+	}
+	acl := &state.Acl{ID: newID(c, "acl-bp1"), Name: c.Get("AclName"), IPVersion: cmp.Or(c.Get("AddressIPVersion"), "ipv4"), Tags: tags}
+	c.State.Acls[acl.ID] = acl
+	return aclID{AclID: acl.ID}, nil
+}
+
+func deleteACL(c *api.Context) (any, *api.Error) {
+	acl, err := accessControlList(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(aclListeners(c, acl.ID)) > 0 {
+		return nil, api.BadRequest("OperationFailed.AclBindedWithVip", "The Acl is used by a listener.")
+	}
+	delete(c.State.Acls, acl.ID)
+	return nil, nil
+}
+
+func setACL(c *api.Context) (any, *api.Error) {
+	acl, err := accessControlList(c)
+	if err != nil {
+		return nil, err
+	}
+	if !validName(c.Get("AclName")) {
+		return nil, invalid("AclName")
+	}
+	acl.Name = c.Get("AclName")
+	return aclID{AclID: acl.ID}, nil
+}
+
+// relatedListener is a listener that uses an access control list.
+type relatedListener struct {
+	LoadBalancerID string `json:"LoadBalancerId"`
+	ListenerPort   int    `json:"ListenerPort"`
+	Protocol       string `json:"Protocol"`
+	AclType        string `json:"AclType"`
+}
+
+func aclListeners(c *api.Context, id string) []relatedListener {
+	out := []relatedListener{}
+	for _, lb := range sortedByID(c.State.LoadBalancers) {
+		for _, l := range listenersAt(lb, 0, "") {
+			if slices.Contains(l.AclIDs, id) {
+				out = append(out, relatedListener{
+					LoadBalancerID: lb.ID, ListenerPort: l.Port, Protocol: l.Protocol, AclType: l.Attributes["AclType"],
+				})
+			}
+		}
+	}
+	return out
+}
+
+type describedACLs struct {
+	PageNumber int `json:"PageNumber"`
+	PageSize   int `json:"PageSize"`
+	TotalCount int `json:"TotalCount"`
+	Count      int `json:"Count"`
+	Acls       struct {
+		Acl []aclView `json:"Acl"`
+	} `json:"Acls"`
+}
+
+type aclView struct {
+	AclID              string  `json:"AclId"`
+	AclName            string  `json:"AclName"`
+	AddressIPVersion   string  `json:"AddressIPVersion"`
+	ResourceGroupID    string  `json:"ResourceGroupId"`
+	ServiceManagedMode string  `json:"ServiceManagedMode"`
+	Tags               tagList `json:"Tags"`
+}
+
+func viewOfACL(acl *state.Acl) aclView {
+	return aclView{
+		AclID: acl.ID, AclName: acl.Name, AddressIPVersion: acl.IPVersion, ResourceGroupID: defaultResourceGroup,
+		ServiceManagedMode: "Unmanaged", Tags: newTagList(acl.Tags),
+	}
+}
+
+func describeACLs(c *api.Context) (any, *api.Error) {
+	filter, err := tagConditions(c)
+	if err != nil {
+		return nil, err
+	}
+	var all []*state.Acl
+	for _, acl := range sortedByID(c.State.Acls) {
+		if strings.Contains(acl.Name, c.Get("AclName")) && matchTags(acl.Tags, filter) &&
+			(!c.Has("AddressIPVersion") || acl.IPVersion == c.Get("AddressIPVersion")) {
+			all = append(all, acl)
+		}
+	}
+	var out describedACLs
+	out.TotalCount = len(all)
+	all, out.PageNumber, out.PageSize = page(c, all, 10, 50)
+	out.Count = len(all)
+	out.Acls.Acl = make([]aclView, 0, len(all))
+	for _, acl := range all {
+		out.Acls.Acl = append(out.Acls.Acl, viewOfACL(acl))
+	}
+	return out, nil
+}
+
+type describedACL struct {
+	aclView
+	TotalAclEntry int `json:"TotalAclEntry"`
+	AclEntrys     struct {
+		AclEntry []aclEntryView `json:"AclEntry"`
+	} `json:"AclEntrys"`
+	RelatedListeners struct {
+		RelatedListener []relatedListener `json:"RelatedListener"`
+	} `json:"RelatedListeners"`
+}
+
+type aclEntryView struct {
+	AclEntryIP      string `json:"AclEntryIP"`
+	AclEntryComment string `json:"AclEntryComment"`
+}
+
+func describeACL(c *api.Context) (any, *api.Error) {
+	acl, err := accessControlList(c)
+	if err != nil {
+		return nil, err
+	}
+	out := describedACL{aclView: viewOfACL(acl)}
+	entries := []aclEntryView{}
+	for _, e := range acl.Entries {
+		if strings.Contains(e.Comment, c.Get("AclEntryComment")) {
+			entries = append(entries, aclEntryView{AclEntryIP: e.Entry, AclEntryComment: e.Comment})
+		}
+	}
+	out.TotalAclEntry = len(entries)
+	if c.Has("Page") || c.Has("PageSize") { // this action alone calls the number of the page Page
+		size := min(max(1, c.Int("PageSize", 50)), 50)
+		from := min((min(max(1, c.Int("Page", 1)), len(entries)+1)-1)*size, len(entries))
+		entries = entries[from:min(from+size, len(entries))]
+	}
+	out.AclEntrys.AclEntry = entries
+	out.RelatedListeners.RelatedListener = aclListeners(c, acl.ID)
+	return out, nil
+}

@@ -1,0 +1,98 @@
+package slb
+
+import (
+	"fmt"
+	"net/netip"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// internetAddress returns a public address that no load balancer has.
+func internetAddress(c *api.Context, version string) string {
+	for {
+		c.State.Sequence++
+		n := c.State.Sequence
+		address := fmt.Sprintf("47.%d.%d.%d", 96+n/(256*254)%32, n/254%256, 1+n%254)
+		if version == "ipv6" {
+			address = fmt.Sprintf("2408:4005:3c0::%x:%x", n>>16&0xffff, n&0xffff)
+		}
+		if !addressTaken(c, address) {
+			return address
+		}
+	}
+}
+
+func addressTaken(c *api.Context, address string) bool {
+	for _, lb := range c.State.LoadBalancers {
+		if lb.Address == address {
+			return true
+		}
+	}
+	return false
+}
+
+// intranetAddress returns the wanted address of a vSwitch, or a free one if none is wanted. The caller takes it.
+func intranetAddress(c *api.Context, vsw *state.VSwitch, wanted string) (string, *api.Error) {
+	prefix, err := netip.ParsePrefix(vsw.CidrBlock)
+	if err != nil {
+		return "", api.BadRequest("InvalidParameter", "The CIDR block of the specified VSwitch is not valid.")
+	}
+	used := usedAddresses(c, vsw)
+	if wanted != "" {
+		addr, err := netip.ParseAddr(wanted)
+		switch {
+		case err != nil || !usable(prefix, addr):
+			return "", api.BadRequest("InvalidParameter", "The IP address is not in subnet.")
+		case used[addr.String()]:
+			return "", api.BadRequest("InvalidParameter", "The vpc Ip is exist.")
+		}
+		return addr.String(), nil
+	}
+	for addr := prefix.Masked().Addr(); prefix.Contains(addr); addr = addr.Next() {
+		if usable(prefix, addr) && !used[addr.String()] {
+			return addr.String(), nil
+		}
+	}
+	return "", api.BadRequest("VSwitchAvailableIpNotExist", "The specified VSwitch has no available IP address.")
+}
+
+// usable tells whether a vSwitch hands an address out: the cloud keeps the first one and the last three.
+func usable(prefix netip.Prefix, addr netip.Addr) bool {
+	if !prefix.Contains(addr) || addr == prefix.Masked().Addr() {
+		return false
+	}
+	for range 3 {
+		if addr = addr.Next(); !prefix.Contains(addr) {
+			return false
+		}
+	}
+	return true
+}
+
+func usedAddresses(c *api.Context, vsw *state.VSwitch) map[string]bool {
+	used := make(map[string]bool, len(vsw.UsedIPs))
+	for ip := range vsw.UsedIPs {
+		used[ip] = true
+	}
+	for _, instance := range c.State.Instances {
+		if instance.VSwitchID == vsw.ID {
+			for _, ip := range instance.PrivateIPs {
+				used[ip] = true
+			}
+		}
+	}
+	for _, eni := range c.State.Interfaces {
+		if eni.VSwitchID == vsw.ID {
+			for _, ip := range eni.PrivateIPs {
+				used[ip] = true
+			}
+		}
+	}
+	for _, lb := range c.State.LoadBalancers {
+		if lb.VSwitchID == vsw.ID {
+			used[lb.Address] = true
+		}
+	}
+	return used
+}

@@ -1,0 +1,216 @@
+package slb
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Types of servers.
+const (
+	typeECS = "ecs"
+	typeENI = "eni"
+	typeECI = "eci"
+)
+
+// server is one item of a BackendServers parameter. A member that was not sent is nil or "".
+type server struct {
+	kind, id, ip string
+	port         int
+	weight       *int
+	description  *string
+}
+
+// parseServers reads a parameter with JSON text and checks its form, not whether the servers exist.
+func parseServers(c *api.Context, name string, withPort bool) ([]server, *api.Error) {
+	items, ok := parseObjects(c.Get(name))
+	if !ok {
+		return nil, api.BadRequest("BackendServersMalformed", "The specified parameter %s is not a JSON array of servers.", name)
+	}
+	if limit := c.Settings.ServersPerCall; len(items) > limit {
+		return nil, tooManyServers(limit)
+	}
+	out := make([]server, 0, len(items))
+	for _, item := range items {
+		s, err := parseServer(item, name, withPort)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func parseServer(item map[string]string, name string, withPort bool) (server, *api.Error) {
+	s := server{kind: cmp.Or(item["type"], typeECS), id: item["serverid"], ip: item["serverip"]}
+	if s.id == "" {
+		return server{}, missing(name + ".ServerId")
+	}
+	if !slices.Contains([]string{typeECS, typeENI, typeECI}, s.kind) {
+		return server{}, api.BadRequest("BackendServer.InvalidType", "The specified server type %s is not valid.", s.kind)
+	}
+	if withPort {
+		port, err := strconv.Atoi(item["port"])
+		if err != nil || port < 1 || port > 65535 {
+			return server{}, invalid(name + ".Port")
+		}
+		s.port = port
+	}
+	if text := item["weight"]; text != "" {
+		weight, err := strconv.Atoi(text)
+		if err != nil || weight < 0 || weight > 100 {
+			return server{}, api.BadRequest("InvalidWeight.Malformed", "The specified weight %s is not in the range of 0 to 100.", text)
+		}
+		s.weight = &weight
+	}
+	if text, ok := item["description"]; ok && text != "" {
+		if !lengthOf(1, 256)(text) {
+			return server{}, invalid(name + ".Description")
+		}
+		s.description = &text
+	}
+	return s, nil
+}
+
+// is tells whether an item of a parameter means a server of a group. An item without an address means any address.
+func (s server) is(other *state.Server) bool {
+	return s.kind == other.Type && s.id == other.ServerID && s.port == other.Port && (s.ip == "" || s.ip == other.ServerIP)
+}
+
+// same tells whether another server is the same backend.
+func same(s *state.Server) func(*state.Server) bool {
+	return func(o *state.Server) bool {
+		return s.Type == o.Type && s.ServerID == o.ServerID && s.ServerIP == o.ServerIP && s.Port == o.Port
+	}
+}
+
+// duplicated tells whether a backend is twice in a list.
+func duplicated(servers []*state.Server) bool {
+	for i, s := range servers {
+		if slices.ContainsFunc(servers[:i], same(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+func duplicatedServers(name string) *api.Error {
+	return api.BadRequest("InvalidParameter", "The specified parameter %s contain duplicated value of ServerID and Port.", name)
+}
+
+// newServers makes the servers of a group out of the items of a parameter, checked against what exists.
+func newServers(c *api.Context, lb *state.LoadBalancer, items []server) ([]*state.Server, *api.Error) {
+	out := make([]*state.Server, 0, len(items))
+	for _, item := range items {
+		s, err := newServer(c, lb, item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func newServer(c *api.Context, lb *state.LoadBalancer, item server) (*state.Server, *api.Error) {
+	s := &state.Server{Type: item.kind, ServerID: item.id, ServerIP: item.ip, Port: item.port, Weight: 100, Added: c.Now}
+	if item.weight != nil {
+		s.Weight = *item.weight
+	}
+	if item.description != nil {
+		s.Description = *item.description
+	}
+	if item.kind == typeENI {
+		return s, bindInterface(c, lb, s)
+	}
+	instance := c.State.Instances[item.id]
+	switch {
+	case item.kind == typeECI && shared(lb):
+		return nil, unsupportedType(item.kind)
+	case instance == nil:
+		return nil, api.BadRequest("InvalidServerId.NotExist", "The specified server %s does not exist.", item.id)
+	case instance.Status != "Running":
+		return nil, api.BadRequest("ObtainIpFail", "The address of the server %s cannot be obtained because it is not running.", item.id)
+	case otherVpc(lb, instance.VpcID):
+		return nil, otherNetwork(item.id)
+	}
+	return s, nil
+}
+
+// bindInterface checks a network interface and fills in its address.
+func bindInterface(c *api.Context, lb *state.LoadBalancer, s *state.Server) *api.Error {
+	eni := c.State.Interfaces[s.ServerID]
+	switch {
+	case shared(lb):
+		return unsupportedType(s.Type)
+	case eni == nil:
+		return api.BadRequest("InvalidServerId.NotExist", "The specified server %s does not exist.", s.ServerID)
+	case otherVpc(lb, eni.VpcID):
+		return otherNetwork(s.ServerID)
+	case s.ServerIP == "":
+		s.ServerIP = eni.PrimaryIP
+	case !slices.Contains(eni.PrivateIPs, s.ServerIP) && s.ServerIP != eni.PrimaryIP && !slices.Contains(eni.Ipv6Addresses, s.ServerIP):
+		return api.NotFound("ResourceNotFound.vServers", "The address %s is not one of the network interface %s.", s.ServerIP, s.ServerID)
+	}
+	return nil
+}
+
+// shared tells whether a load balancer has no guaranteed performance, as old ones.
+func shared(lb *state.LoadBalancer) bool { return lb.InstanceChargeType != payByCLCU && lb.Spec == "" }
+
+func unsupportedType(kind string) *api.Error {
+	return api.BadRequest("BackendServer.InvalidType", "The loadbalancer does not support backend servers of %s type.", kind)
+}
+
+// otherVpc tells whether a server is out of reach. An internet load balancer reaches the servers of one VPC, whichever it is.
+func otherVpc(lb *state.LoadBalancer, vpcID string) bool { return lb.VpcID != "" && lb.VpcID != vpcID }
+
+func otherNetwork(id string) *api.Error {
+	return api.BadRequest("NetworkConflict", "The server %s is not in the network of the load balancer.", id)
+}
+
+func backendExists(c *api.Context, kind, id string) bool {
+	if kind == typeENI {
+		return c.State.Interfaces[id] != nil
+	}
+	return c.State.Instances[id] != nil
+}
+
+// checkServerQuotas refuses servers beyond what one load balancer can have and beyond how often a server can be a backend; those
+// that leave in the same change do not count. A server counts once per load balancer, in however many groups and with however
+// many ports it is.
+func checkServerQuotas(c *api.Context, lb *state.LoadBalancer, leaving, more []*state.Server) *api.Error {
+	type backend struct{ id, ip string }
+	mine, attached := map[backend]bool{}, map[string]int{}
+	count := func(s *state.Server, lbID string) {
+		if slices.Contains(leaving, s) {
+			return
+		}
+		attached[s.ServerID]++
+		if lbID == lb.ID {
+			mine[backend{s.ServerID, s.ServerIP}] = true
+		}
+	}
+	for _, g := range c.State.ServerGroups {
+		for _, s := range g.Servers {
+			count(s, g.LoadBalancerID)
+		}
+	}
+	for _, other := range c.State.LoadBalancers {
+		for _, s := range other.DefaultServers {
+			count(s, other.ID)
+		}
+	}
+	for _, s := range more {
+		count(s, lb.ID)
+		if limit := c.Settings.Quotas.ServerAttachments; limit > 0 && attached[s.ServerID] > limit {
+			return api.BadRequest("OverQuota", "The server %s is a backend more than %d times.", s.ServerID, limit)
+		}
+	}
+	if limit := c.Settings.Quotas.Servers; limit > 0 && len(mine) > limit {
+		return api.BadRequest("InstanceBackendServerNumberOverLimit", "The number of backend servers of the load balancer exceeds the quota of %d.", limit)
+	}
+	return nil
+}

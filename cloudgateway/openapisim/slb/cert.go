@@ -1,0 +1,236 @@
+package slb
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func certificateActions() []api.Action {
+	tagCodes := []string{"Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "MissingParam.TagKey", "SizeLimitExceeded.Tag"}
+	return []api.Action{
+		{
+			Name: "UploadServerCertificate", Mutating: true, Handle: uploadServerCertificate,
+			Params: []api.Param{
+				region(), optional("ServerCertificate"), optional("ServerCertificateName"), optional("PrivateKey"),
+				optional("AliCloudCertificateId"), optional("AliCloudCertificateName"), optional("AliCloudCertificateRegionId"),
+				optional("ResourceGroupId"), tagParam(),
+			},
+			Codes: append([]string{
+				"CertificateFormatInvalid", "IllegalParam.ServerCertificate", "InvalidParameter.AliCloudCertificateId", "MissingParameter",
+				"OverQuota",
+			}, tagCodes...),
+		},
+		{
+			Name: "UploadCACertificate", Mutating: true, Handle: uploadCACertificate,
+			Params: []api.Param{region(), required("CACertificate"), optional("CACertificateName"), optional("ResourceGroupId"), tagParam()},
+			Codes:  append([]string{"CertificateFormatInvalid", "OverQuota"}, tagCodes...),
+		},
+		{
+			Name: "DescribeServerCertificates", Handle: describeServerCertificates,
+			Params: []api.Param{region(), optional("ServerCertificateId"), optional("ResourceGroupId"), tagParam()},
+			Codes:  []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
+		},
+		{
+			Name: "DescribeCACertificates", Handle: describeCACertificates,
+			Params: []api.Param{region(), optional("CACertificateId"), optional("ResourceGroupId"), tagParam()},
+			Codes:  []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
+		},
+		{
+			Name: "SetServerCertificateName", Mutating: true, Handle: nameCertificate("ServerCertificateId", "ServerCertificateName", false),
+			Params: []api.Param{region(), required("ServerCertificateId"), required("ServerCertificateName")},
+			Codes:  []string{"InvalidParameter", "ServerCertificateId.NotFound"},
+		},
+		{
+			Name: "SetCACertificateName", Mutating: true, Handle: nameCertificate("CACertificateId", "CACertificateName", true),
+			Params: []api.Param{region(), required("CACertificateId"), required("CACertificateName")},
+			Codes:  []string{"CACertificateId.NotFound", "InvalidParameter"},
+		},
+		{
+			Name: "DeleteServerCertificate", Mutating: true, Handle: deleteCertificate("ServerCertificateId", false),
+			Params: []api.Param{region(), required("ServerCertificateId")},
+			Codes: []string{
+				"CertificateAndPrivateKeyIsRefered", "CertificateRelatedDomainExtensionExist", "ServerCertificateId.NotFound",
+			},
+		},
+		{
+			Name: "DeleteCACertificate", Mutating: true, Handle: deleteCertificate("CACertificateId", true),
+			Params: []api.Param{region(), required("CACertificateId")},
+			Codes:  []string{"CACertificateId.NotFound", "CertificateAndPrivateKeyIsRefered"},
+		},
+	}
+}
+
+func uploadServerCertificate(c *api.Context) (any, *api.Error) {
+	if c.Has("AliCloudCertificateId") {
+		return nil, api.BadRequest("InvalidParameter.AliCloudCertificateId", "The specified AliCloudCertificateId does not exist.")
+	}
+	chain, key := c.Get("ServerCertificate"), c.Get("PrivateKey")
+	switch {
+	case chain == "":
+		return nil, missing("ServerCertificate")
+	case key == "":
+		return nil, missing("PrivateKey")
+	}
+	cert, err := newCertificate(c, chain, c.Get("ServerCertificateName"), false)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tls.X509KeyPair([]byte(chain), []byte(key)); err != nil {
+		return nil, api.BadRequest("IllegalParam.ServerCertificate", "The PrivateKey does not belong to the ServerCertificate.")
+	}
+	c.State.Certificates[cert.ID] = cert
+	return viewOfServerCertificate(c, cert), nil
+}
+
+func uploadCACertificate(c *api.Context) (any, *api.Error) {
+	cert, err := newCertificate(c, c.Get("CACertificate"), c.Get("CACertificateName"), true)
+	if err != nil {
+		return nil, err
+	}
+	c.State.Certificates[cert.ID] = cert
+	return viewOfCACertificate(c, cert), nil
+}
+
+// newCertificate reads the first certificate of a PEM text. Private keys are not kept.
+func newCertificate(c *api.Context, text, name string, ca bool) (*state.Certificate, *api.Error) {
+	parsed := parseCertificate(text)
+	if parsed == nil {
+		return nil, api.BadRequest("CertificateFormatInvalid", "The certificate is not in PEM format.")
+	}
+	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	if err != nil {
+		return nil, err
+	}
+	count := 0
+	for _, other := range c.State.Certificates {
+		if other.CA == ca {
+			count++
+		}
+	}
+	if limit := c.Settings.Quotas.Certificates; count >= limit {
+		return nil, api.BadRequest("OverQuota", "The number of certificates exceeds the quota of %d.", limit)
+	}
+	id := newID(c, c.State.Account+"_")
+	return &state.Certificate{
+		ID: id, Name: cmp.Or(name, parsed.Subject.CommonName), CA: ca, CommonName: parsed.Subject.CommonName,
+		Expires: parsed.NotAfter.UTC(), Created: c.Now, PEM: text, Tags: tags,
+	}, nil
+}
+
+// parseCertificate returns nil for a text that has no certificate.
+func parseCertificate(text string) *x509.Certificate {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return cert
+}
+
+type describedServerCertificates struct {
+	ServerCertificates struct {
+		ServerCertificate []serverCertificateView `json:"ServerCertificate"`
+	} `json:"ServerCertificates"`
+}
+
+func describeServerCertificates(c *api.Context) (any, *api.Error) {
+	certs, err := certificates(c, "ServerCertificateId", false)
+	if err != nil {
+		return nil, err
+	}
+	var out describedServerCertificates
+	out.ServerCertificates.ServerCertificate = []serverCertificateView{}
+	for _, cert := range certs {
+		out.ServerCertificates.ServerCertificate = append(out.ServerCertificates.ServerCertificate, viewOfServerCertificate(c, cert))
+	}
+	return out, nil
+}
+
+type describedCACertificates struct {
+	CACertificates struct {
+		CACertificate []caCertificateView `json:"CACertificate"`
+	} `json:"CACertificates"`
+}
+
+func describeCACertificates(c *api.Context) (any, *api.Error) {
+	certs, err := certificates(c, "CACertificateId", true)
+	if err != nil {
+		return nil, err
+	}
+	var out describedCACertificates
+	out.CACertificates.CACertificate = []caCertificateView{}
+	for _, cert := range certs {
+		out.CACertificates.CACertificate = append(out.CACertificates.CACertificate, viewOfCACertificate(c, cert))
+	}
+	return out, nil
+}
+
+// certificates returns those of a kind that meet the filters. An unknown id gives none.
+func certificates(c *api.Context, idParam string, ca bool) ([]*state.Certificate, *api.Error) {
+	filter, err := tagConditions(c)
+	if err != nil {
+		return nil, err
+	}
+	var out []*state.Certificate
+	for _, cert := range sortedByID(c.State.Certificates) {
+		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && matchTags(cert.Tags, filter) {
+			out = append(out, cert)
+		}
+	}
+	return out, nil
+}
+
+// certificate returns the one of a parameter.
+func certificate(c *api.Context, idParam string, ca bool) (*state.Certificate, *api.Error) {
+	cert := c.State.Certificates[c.Get(idParam)]
+	if cert == nil || cert.CA != ca {
+		return nil, api.NotFound(idParam+".NotFound", "The specified %s does not exist.", idParam)
+	}
+	return cert, nil
+}
+
+func nameCertificate(idParam, nameParam string, ca bool) func(*api.Context) (any, *api.Error) {
+	return func(c *api.Context) (any, *api.Error) {
+		cert, err := certificate(c, idParam, ca)
+		if err != nil {
+			return nil, err
+		}
+		if !validName(c.Get(nameParam)) {
+			return nil, invalid(nameParam)
+		}
+		cert.Name = c.Get(nameParam)
+		return nil, nil
+	}
+}
+
+// deleteCertificate returns the handler that deletes a certificate which no listener and no domain extension uses.
+func deleteCertificate(idParam string, ca bool) func(*api.Context) (any, *api.Error) {
+	return func(c *api.Context) (any, *api.Error) {
+		cert, err := certificate(c, idParam, ca)
+		if err != nil {
+			return nil, err
+		}
+		for _, lb := range c.State.LoadBalancers {
+			for _, l := range lb.Listeners {
+				if l.Attributes["ServerCertificateId"] == cert.ID || l.Attributes["CACertificateId"] == cert.ID {
+					return nil, api.BadRequest("CertificateAndPrivateKeyIsRefered", "The certificate is used by a listener.")
+				}
+				for _, d := range l.Domains {
+					if d.CertificateID == cert.ID {
+						return nil, api.BadRequest("CertificateRelatedDomainExtensionExist", "The certificate is used by a domain extension.")
+					}
+				}
+			}
+		}
+		delete(c.State.Certificates, cert.ID)
+		return nil, nil
+	}
+}

@@ -1,0 +1,219 @@
+package slb
+
+import (
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// domainActions are those of domain extensions: further certificates of HTTPS listeners, by the name that clients ask for.
+func domainActions() []api.Action {
+	port := must(number("ListenerPort", 1, 65535))
+	busyCodes := []string{"DomainExtensionProcessing", "LbStatusNotSupport"}
+	return []api.Action{
+		{
+			Name: "CreateDomainExtension", Mutating: true, Handle: createDomain,
+			Params: []api.Param{region(), required("LoadBalancerId"), port, required("Domain"), optional("ServerCertificateId")},
+			Codes: append([]string{
+				"DomainExist", "DomainExtensionNotSupport", "DomainExtensionNumberOverLimit", "InvalidLoadBalancerId.NotFound",
+				"InvalidParameter.Domain", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates", "ResourceNotFound.Listener",
+			}, busyCodes...),
+		},
+		{
+			Name: "SetDomainExtensionAttribute", Mutating: true, Handle: setDomain,
+			Params: []api.Param{region(), required("DomainExtensionId"), optional("ServerCertificateId")},
+			Codes: append([]string{
+				"InvalidParameter.DomainExtensionId", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates",
+			}, busyCodes...),
+		},
+		{
+			Name: "DeleteDomainExtension", Mutating: true, Handle: deleteDomain,
+			Params: []api.Param{region(), required("DomainExtensionId")},
+			Codes:  append([]string{"DomainExtensionRelatedRuleExist", "InvalidParameter.DomainExtensionId"}, busyCodes...),
+		},
+		{
+			Name: "DescribeDomainExtensions", Handle: describeDomains,
+			Params: []api.Param{region(), required("LoadBalancerId"), port, optional("DomainExtensionId")},
+			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
+		},
+		{
+			Name: "DescribeDomainExtensionAttribute", Handle: describeDomain,
+			Params: []api.Param{region(), required("DomainExtensionId")},
+			Codes:  []string{"InvalidParameter.DomainExtensionId"},
+		},
+	}
+}
+
+type domainView struct {
+	DomainExtensionID   string `json:"DomainExtensionId"`
+	Domain              string `json:"Domain"`
+	ServerCertificateID string `json:"ServerCertificateId"`
+}
+
+func newDomainView(d *state.Domain) domainView {
+	return domainView{DomainExtensionID: d.ID, Domain: d.Domain, ServerCertificateID: d.CertificateID}
+}
+
+type domainList struct {
+	DomainExtension []domainView `json:"DomainExtension"`
+}
+
+func newDomainList(domains []*state.Domain) domainList {
+	out := domainList{DomainExtension: make([]domainView, 0, len(domains))}
+	for _, d := range domains {
+		out.DomainExtension = append(out.DomainExtension, newDomainView(d))
+	}
+	return out
+}
+
+type createdDomain struct {
+	DomainExtensionID string `json:"DomainExtensionId"`
+	ListenerPort      int    `json:"ListenerPort"`
+}
+
+// httpsListener returns the HTTPS listener of LoadBalancerId and ListenerPort.
+func httpsListener(c *api.Context) (*state.LoadBalancer, *state.Listener, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := listener(c, lb, protoHTTPS)
+	if err != nil {
+		return nil, nil, err
+	}
+	return lb, l, nil
+}
+
+func createDomain(c *api.Context) (any, *api.Error) {
+	lb, l, err := httpsListener(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyDomain); err != nil {
+		return nil, err
+	}
+	domain, limit := c.Get("Domain"), c.Settings.Quotas.DomainExtensions
+	switch {
+	case shared(lb):
+		return nil, api.BadRequest("DomainExtensionNotSupport", "The load balancer does not support domain extensions.")
+	case !validDomain(domain):
+		return nil, api.BadRequest("InvalidParameter.Domain", "The specified Domain %s is not valid.", domain)
+	case slices.ContainsFunc(l.Domains, func(d *state.Domain) bool { return strings.EqualFold(d.Domain, domain) }):
+		return nil, api.BadRequest("DomainExist", "The listener has a domain extension for the domain %s already.", domain)
+	case len(l.Domains) >= limit:
+		return nil, api.BadRequest("DomainExtensionNumberOverLimit", "The number of domain extensions exceeds the quota of %d.", limit)
+	}
+	if err := checkDomainCertificate(c); err != nil {
+		return nil, err
+	}
+	d := &state.Domain{ID: newID(c, "de-bp1"), Domain: domain, CertificateID: c.Get("ServerCertificateId")}
+	l.Domains = append(l.Domains, d)
+	changed(c, lb)
+	return createdDomain{DomainExtensionID: d.ID, ListenerPort: l.Port}, nil
+}
+
+// validDomain accepts host names with at least two labels; the first one may be a wildcard.
+func validDomain(domain string) bool {
+	if len(domain) > 253 {
+		return false
+	}
+	labels := strings.Split(strings.TrimPrefix(domain, "*."), ".")
+	return len(labels) >= 2 && !slices.ContainsFunc(labels, func(label string) bool {
+		return label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
+	})
+}
+
+func checkDomainCertificate(c *api.Context) *api.Error {
+	id := c.Get("ServerCertificateId")
+	if id == "" {
+		return api.BadRequest("MissingParam.ServerCertificates", "The parameter ServerCertificateId is required.")
+	}
+	if cert := c.State.Certificates[id]; cert == nil || cert.CA {
+		return api.BadRequest("InvalidParameter.ServerCertificateId", "The specified ServerCertificateId does not exist.")
+	}
+	return nil
+}
+
+// domainPlace is a domain extension and where it is.
+type domainPlace struct {
+	lb     *state.LoadBalancer
+	l      *state.Listener
+	domain *state.Domain
+}
+
+func findDomain(c *api.Context) (domainPlace, *api.Error) {
+	for _, lb := range c.State.LoadBalancers {
+		for _, l := range lb.Listeners {
+			for _, d := range l.Domains {
+				if d.ID == c.Get("DomainExtensionId") {
+					settle(c, lb)
+					return domainPlace{lb, l, d}, nil
+				}
+			}
+		}
+	}
+	return domainPlace{}, api.BadRequest("InvalidParameter.DomainExtensionId", "The specified DomainExtensionId does not exist.")
+}
+
+func setDomain(c *api.Context) (any, *api.Error) {
+	p, err := findDomain(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, p.lb, busyDomain); err != nil {
+		return nil, err
+	}
+	if err := checkDomainCertificate(c); err != nil {
+		return nil, err
+	}
+	p.domain.CertificateID = c.Get("ServerCertificateId")
+	changed(c, p.lb)
+	return nil, nil
+}
+
+func deleteDomain(c *api.Context) (any, *api.Error) {
+	p, err := findDomain(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, p.lb, busyDomain); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(p.l.Rules, func(r *state.Rule) bool { return strings.EqualFold(r.Domain, p.domain.Domain) }) {
+		return nil, api.BadRequest("DomainExtensionRelatedRuleExist", "A forwarding rule of the listener uses the domain.")
+	}
+	p.l.Domains = slices.DeleteFunc(p.l.Domains, func(d *state.Domain) bool { return d == p.domain })
+	changed(c, p.lb)
+	return nil, nil
+}
+
+type describedDomains struct {
+	DomainExtensions domainList `json:"DomainExtensions"`
+}
+
+func describeDomains(c *api.Context) (any, *api.Error) {
+	_, l, err := httpsListener(c)
+	if err != nil {
+		return nil, err
+	}
+	domains := slices.DeleteFunc(slices.Clone(l.Domains), func(d *state.Domain) bool {
+		return c.Has("DomainExtensionId") && d.ID != c.Get("DomainExtensionId")
+	})
+	return describedDomains{DomainExtensions: newDomainList(domains)}, nil
+}
+
+type describedDomain struct {
+	domainView
+	LoadBalancerID string `json:"LoadBalancerId"`
+	ListenerPort   int    `json:"ListenerPort"`
+}
+
+func describeDomain(c *api.Context) (any, *api.Error) {
+	p, err := findDomain(c)
+	if err != nil {
+		return nil, err
+	}
+	return describedDomain{domainView: newDomainView(p.domain), LoadBalancerID: p.lb.ID, ListenerPort: p.l.Port}, nil
+}

@@ -1,0 +1,221 @@
+package slb
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func groupActions(t table) []api.Action {
+	return []api.Action{
+		{
+			Name: "CreateVServerGroup", Mutating: true, Handle: createGroup,
+			Params: []api.Param{region(), required("LoadBalancerId"), optional("VServerGroupName"), jsonText("BackendServers"), tagParam()},
+			Codes: append(serverCodes(),
+				"Duplicate.TagKey", "InvalidLoadBalancerId.NotFound", "InvalidParam.TagKey", "InvalidParam.TagValue",
+				"MissingParam.TagKey", "OverQuota", "SizeLimitExceeded.Tag"),
+		},
+		{
+			Name: "DescribeVServerGroups", Handle: t.describeGroups,
+			Params: []api.Param{
+				region(), required("LoadBalancerId"), optional("Description"), tagParam(),
+				{Name: "IncludeListener", Kind: api.Bool}, {Name: "IncludeRule", Kind: api.Bool},
+			},
+			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey"},
+		},
+		{
+			Name: "DescribeVServerGroupAttribute", Handle: describeGroup,
+			Params: []api.Param{region(), required("VServerGroupId")},
+			Codes:  []string{"InvalidParameter"},
+		},
+		{
+			Name: "DeleteVServerGroup", Mutating: true, Handle: deleteGroup,
+			Params: []api.Param{region(), required("VServerGroupId")},
+			Codes:  []string{"InvalidParameter", "LbStatusNotSupport", "RspoolRuleExist", "RspoolVipExist", "VServerGroupProcessing"},
+		},
+	}
+}
+
+// serverList is the wrapped list of the servers of a group.
+type serverList struct {
+	BackendServer []serverView `json:"BackendServer"`
+}
+
+type serverView struct {
+	ServerID    string `json:"ServerId"`
+	ServerIP    string `json:"ServerIp"`
+	Type        string `json:"Type"`
+	Port        int    `json:"Port"`
+	Weight      int    `json:"Weight"`
+	Description string `json:"Description"`
+}
+
+func newServerList(servers []*state.Server) serverList {
+	out := serverList{BackendServer: make([]serverView, 0, len(servers))}
+	for _, s := range servers {
+		out.BackendServer = append(out.BackendServer, serverView{
+			ServerID: s.ServerID, ServerIP: s.ServerIP, Type: s.Type, Port: s.Port, Weight: s.Weight, Description: s.Description,
+		})
+	}
+	return out
+}
+
+// changedGroup is the answer of every change of a group. It has the complete list of servers.
+type changedGroup struct {
+	VServerGroupID   string     `json:"VServerGroupId"`
+	VServerGroupName string     `json:"VServerGroupName,omitempty"`
+	BackendServers   serverList `json:"BackendServers"`
+}
+
+func createGroup(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyGroup); err != nil {
+		return nil, err
+	}
+	name := cmp.Or(c.Get("VServerGroupName"), "auto_named_vserver_group")
+	if !validName(name) {
+		return nil, invalid("VServerGroupName")
+	}
+	servers, err := addedServers(c, lb, &state.ServerGroup{})
+	if err != nil {
+		return nil, err
+	}
+	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if limit := c.Settings.Quotas.VServerGroups; limit > 0 && len(groupsOf(c, lb.ID)) >= limit {
+		return nil, api.BadRequest("OverQuota", "The number of VServerGroups exceeds the quota of %d.", limit)
+	}
+	g := &state.ServerGroup{ID: newID(c, "rsp-bp1"), LoadBalancerID: lb.ID, Name: name, Servers: servers, Tags: tags, Created: c.Now}
+	c.State.ServerGroups[g.ID] = g
+	changed(c, lb)
+	return changedGroup{VServerGroupID: g.ID, VServerGroupName: g.Name, BackendServers: newServerList(g.Servers)}, nil
+}
+
+type describedGroups struct {
+	VServerGroups struct {
+		VServerGroup []groupView `json:"VServerGroup"`
+	} `json:"VServerGroups"`
+}
+
+type groupView struct {
+	VServerGroupID     string             `json:"VServerGroupId"`
+	VServerGroupName   string             `json:"VServerGroupName"`
+	ServerCount        int64              `json:"ServerCount"`
+	ServiceManagedMode string             `json:"ServiceManagedMode"`
+	CreateTime         string             `json:"CreateTime"`
+	AssociatedObjects  *associatedObjects `json:"AssociatedObjects,omitempty"`
+	Tags               tagList            `json:"Tags"`
+}
+
+type associatedObjects struct {
+	Listeners struct {
+		Listener []object `json:"Listener"`
+	} `json:"Listeners"`
+	Rules struct {
+		Rule []object `json:"Rule"`
+	} `json:"Rules"`
+}
+
+func (t table) describeGroups(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := tagConditions(c)
+	if err != nil {
+		return nil, err
+	}
+	var out describedGroups
+	out.VServerGroups.VServerGroup = []groupView{}
+	for _, g := range groupsOf(c, lb.ID) {
+		if !strings.Contains(g.Name, c.Get("Description")) || !matchTags(g.Tags, filter) {
+			continue
+		}
+		out.VServerGroups.VServerGroup = append(out.VServerGroups.VServerGroup, groupView{
+			VServerGroupID: g.ID, VServerGroupName: g.Name, ServerCount: int64(len(g.Servers)), ServiceManagedMode: "Unmanaged",
+			CreateTime: stamp(g.Created), Tags: newTagList(g.Tags),
+			AssociatedObjects: t.users(lb, g.ID, isTrue(c, "IncludeListener"), isTrue(c, "IncludeRule")),
+		})
+	}
+	return out, nil
+}
+
+// users returns the listeners and rules that send traffic to a group.
+func (t table) users(lb *state.LoadBalancer, groupID string, listeners, rules bool) *associatedObjects {
+	if !listeners && !rules {
+		return nil
+	}
+	var out associatedObjects
+	out.Listeners.Listener, out.Rules.Rule = []object{}, []object{}
+	for _, l := range listenersAt(lb, 0, "") {
+		if listeners && l.Attributes["VServerGroupId"] == groupID {
+			o := t.listed(lb, l)
+			o["AclIds"] = object{"AclId": aclIDs(l)}
+			out.Listeners.Listener = append(out.Listeners.Listener, o)
+		}
+		for _, rule := range l.Rules {
+			if rules && rule.ServerGroupID == groupID {
+				out.Rules.Rule = append(out.Rules.Rule, t.ruleView(rule))
+			}
+		}
+	}
+	return &out
+}
+
+type describedGroup struct {
+	VServerGroupID     string     `json:"VServerGroupId"`
+	VServerGroupName   string     `json:"VServerGroupName"`
+	LoadBalancerID     string     `json:"LoadBalancerId"`
+	ServiceManagedMode string     `json:"ServiceManagedMode"`
+	CreateTime         string     `json:"CreateTime"`
+	BackendServers     serverList `json:"BackendServers"`
+	Tags               tagList    `json:"Tags"`
+}
+
+func describeGroup(c *api.Context) (any, *api.Error) {
+	g, lb, err := serverGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	return describedGroup{
+		VServerGroupID: g.ID, VServerGroupName: g.Name, LoadBalancerID: lb.ID, ServiceManagedMode: "Unmanaged",
+		CreateTime: stamp(g.Created), BackendServers: newServerList(g.Servers), Tags: newTagList(g.Tags),
+	}, nil
+}
+
+// deleteGroup fails while a listener or rule uses the group, and for a while after the last one let go of it.
+func deleteGroup(c *api.Context) (any, *api.Error) {
+	g, lb, err := serverGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyGroup); err != nil {
+		return nil, err
+	}
+	for _, l := range lb.Listeners {
+		if slices.ContainsFunc(l.Rules, func(r *state.Rule) bool { return r.ServerGroupID == g.ID }) {
+			return nil, api.BadRequest("RspoolRuleExist", "The VServerGroup is used by a forwarding rule.")
+		}
+		if l.Attributes["VServerGroupId"] == g.ID {
+			return nil, groupInUse()
+		}
+	}
+	if c.Now.Before(g.InUseUntil) {
+		return nil, groupInUse()
+	}
+	delete(c.State.ServerGroups, g.ID)
+	changed(c, lb)
+	return nil, nil
+}
+
+func groupInUse() *api.Error {
+	return api.BadRequest("RspoolVipExist", "The VServerGroup is used by a listener.")
+}

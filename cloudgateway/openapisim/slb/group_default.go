@@ -1,0 +1,133 @@
+package slb
+
+import (
+	"slices"
+	"strconv"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// defaultGroupActions are the changes of the servers of a load balancer that have no port of their own.
+func defaultGroupActions() []api.Action {
+	codes := slices.DeleteFunc(serverCodes(), func(code string) bool { return code == "VServerGroupProcessing" })
+	codes = append(codes, "BackendServer.configuring", "InvalidLoadBalancerId.NotFound")
+	return []api.Action{
+		{
+			Name: "AddBackendServers", Mutating: true, Handle: addDefaultServers, Codes: codes,
+			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("BackendServers")},
+		},
+		{
+			Name: "SetBackendServers", Mutating: true, Handle: setDefaultServers, Codes: codes,
+			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("BackendServers")},
+		},
+		{
+			Name: "RemoveBackendServers", Mutating: true, Handle: removeDefaultServers, Codes: codes,
+			Params: []api.Param{region(), required("LoadBalancerId"), must(jsonText("BackendServers"))},
+		},
+	}
+}
+
+// defaultServerList is the wrapped list of these servers. Weights are text in the answers of AddBackendServers and
+// SetBackendServers and numbers elsewhere.
+type defaultServerList[W any] struct {
+	BackendServer []defaultServerView[W] `json:"BackendServer"`
+}
+
+type defaultServerView[W any] struct {
+	ServerID    string `json:"ServerId"`
+	ServerIP    string `json:"ServerIp"`
+	VpcID       string `json:"VpcId"`
+	Type        string `json:"Type"`
+	Weight      W      `json:"Weight"`
+	Description string `json:"Description"`
+}
+
+func weightAsInt(weight int) int { return weight }
+
+func newDefaultServerList[W any](lb *state.LoadBalancer, weight func(int) W) defaultServerList[W] {
+	out := defaultServerList[W]{BackendServer: make([]defaultServerView[W], 0, len(lb.DefaultServers))}
+	for _, s := range lb.DefaultServers {
+		out.BackendServer = append(out.BackendServer, defaultServerView[W]{
+			ServerID: s.ServerID, ServerIP: s.ServerIP, VpcID: lb.VpcID, Type: s.Type, Weight: weight(s.Weight), Description: s.Description,
+		})
+	}
+	return out
+}
+
+type changedDefaultGroup[W any] struct {
+	LoadBalancerID string               `json:"LoadBalancerId"`
+	BackendServers defaultServerList[W] `json:"BackendServers"`
+}
+
+func defaultGroupAnswer[W any](c *api.Context, lb *state.LoadBalancer, weight func(int) W) changedDefaultGroup[W] {
+	changed(c, lb)
+	return changedDefaultGroup[W]{LoadBalancerID: lb.ID, BackendServers: newDefaultServerList(lb, weight)}
+}
+
+// defaultServers reads the load balancer and the servers of a change.
+func defaultServers(c *api.Context) (*state.LoadBalancer, []server, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := writable(c, lb, busyDefaultGroup); err != nil {
+		return nil, nil, err
+	}
+	items, err := parseServers(c, "BackendServers", false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return lb, items, nil
+}
+
+// addDefaultServers takes the first of several equal servers of a call, and refuses one that is there already.
+func addDefaultServers(c *api.Context) (any, *api.Error) {
+	lb, items, err := defaultServers(c)
+	if err != nil {
+		return nil, err
+	}
+	all, err := newServers(c, lb, items)
+	if err != nil {
+		return nil, err
+	}
+	var more []*state.Server
+	for _, s := range all {
+		if slices.ContainsFunc(lb.DefaultServers, same(s)) {
+			return nil, api.BadRequest("InvalidParameter", "The server %s is a backend server already.", s.ServerID)
+		}
+		if !slices.ContainsFunc(more, same(s)) {
+			more = append(more, s)
+		}
+	}
+	if err := checkServerQuotas(c, lb, nil, more); err != nil {
+		return nil, err
+	}
+	lb.DefaultServers = slices.Concat(lb.DefaultServers, more)
+	return defaultGroupAnswer(c, lb, strconv.Itoa), nil
+}
+
+// setDefaultServers sets the weights of the listed servers.
+func setDefaultServers(c *api.Context) (any, *api.Error) {
+	lb, items, err := defaultServers(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range items {
+		if !slices.ContainsFunc(lb.DefaultServers, item.is) {
+			return nil, api.BadRequest("InvalidParameter", "The server %s is not a backend server.", item.id)
+		}
+	}
+	updateServers(lb.DefaultServers, items)
+	return defaultGroupAnswer(c, lb, strconv.Itoa), nil
+}
+
+// removeDefaultServers ignores servers that are not there.
+func removeDefaultServers(c *api.Context) (any, *api.Error) {
+	lb, items, err := defaultServers(c)
+	if err != nil {
+		return nil, err
+	}
+	lb.DefaultServers, _ = split(lb.DefaultServers, items)
+	return defaultGroupAnswer(c, lb, weightAsInt), nil
+}

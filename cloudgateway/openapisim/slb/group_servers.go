@@ -1,0 +1,229 @@
+package slb
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func serverCodes() []string {
+	return []string{
+		"BackendServer.InvalidType", "BackendServersMalformed", "InstanceBackendServerNumberOverLimit", "InvalidParameter",
+		"InvalidServerId.NotExist", "InvalidWeight.Malformed", "LbStatusNotSupport", "MissingParameter", "NetworkConflict",
+		"ObtainIpFail", "OverQuota", "ResourceNotFound.vServers", "TooManyBackendServers", "VServerGroupProcessing",
+	}
+}
+
+func groupServerActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "AddVServerGroupBackendServers", Mutating: true, Handle: addGroupServers,
+			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
+			Codes:  serverCodes(),
+		},
+		{
+			Name: "RemoveVServerGroupBackendServers", Mutating: true, Handle: removeGroupServers,
+			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
+			Codes: []string{
+				"BackendServersMalformed", "InvalidParameter", "LbStatusNotSupport", "MissingParameter", "TooManyBackendServers",
+				"VServerGroupProcessing",
+			},
+		},
+		{
+			Name: "ModifyVServerGroupBackendServers", Mutating: true, Handle: modifyGroupServers,
+			Params: []api.Param{region(), required("VServerGroupId"), jsonText("OldBackendServers"), jsonText("NewBackendServers")},
+			Codes:  serverCodes(),
+		},
+		{
+			Name: "SetVServerGroupAttribute", Mutating: true, Handle: setGroup,
+			Params: []api.Param{region(), required("VServerGroupId"), optional("VServerGroupName"), jsonText("BackendServers")},
+			Codes: []string{
+				"BackendServersMalformed", "InvalidParameter", "InvalidWeight.Malformed", "LbStatusNotSupport", "MissingParameter",
+				"TooManyBackendServers", "VServerGroupProcessing",
+			},
+		},
+	}
+}
+
+// changeGroup returns the group of a change, if its load balancer accepts changes.
+func changeGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.Error) {
+	g, lb, err := serverGroup(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := writable(c, lb, busyGroup); err != nil {
+		return nil, nil, err
+	}
+	return g, lb, nil
+}
+
+// replaceServers completes a change of the servers of a group.
+func replaceServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup, servers []*state.Server) changedGroup {
+	g.Servers = servers
+	changed(c, lb)
+	return changedGroup{VServerGroupID: g.ID, BackendServers: newServerList(g.Servers)}
+}
+
+func addGroupServers(c *api.Context) (any, *api.Error) {
+	g, lb, err := changeGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := addedServers(c, lb, g)
+	if err != nil {
+		return nil, err
+	}
+	return replaceServers(c, lb, g, servers), nil
+}
+
+// addedServers returns the servers of a group with those of the parameter BackendServers added. A server that is in the group
+// stays as it is.
+func addedServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) ([]*state.Server, *api.Error) {
+	items, err := parseServers(c, "BackendServers", true)
+	if err != nil {
+		return nil, err
+	}
+	all, err := newServers(c, lb, items)
+	if err != nil {
+		return nil, err
+	}
+	if duplicated(all) {
+		return nil, duplicatedServers("BackendServers")
+	}
+	more := slices.DeleteFunc(all, func(s *state.Server) bool { return slices.ContainsFunc(g.Servers, same(s)) })
+	if err := checkGroupQuotas(c, lb, g.Servers, nil, more); err != nil {
+		return nil, err
+	}
+	return slices.Concat(g.Servers, more), nil
+}
+
+func checkGroupQuotas(c *api.Context, lb *state.LoadBalancer, kept, leaving, more []*state.Server) *api.Error {
+	if limit := c.Settings.Quotas.ServersPerGroup; limit > 0 && len(kept)+len(more) > limit {
+		return api.BadRequest("OverQuota", "The number of servers of the VServerGroup exceeds the quota of %d.", limit)
+	}
+	if len(more) == 0 {
+		return nil
+	}
+	return checkServerQuotas(c, lb, leaving, more)
+}
+
+// removeGroupServers ignores servers that are not in the group.
+func removeGroupServers(c *api.Context) (any, *api.Error) {
+	g, lb, err := changeGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	items, err := parseServers(c, "BackendServers", true)
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := split(g.Servers, items)
+	return replaceServers(c, lb, g, kept), nil
+}
+
+// split returns the servers that no item means, and those that one does.
+func split(servers []*state.Server, items []server) (kept, leaving []*state.Server) {
+	for _, s := range servers {
+		if slices.ContainsFunc(items, func(item server) bool { return item.is(s) }) {
+			leaving = append(leaving, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	return kept, leaving
+}
+
+// modifyGroupServers replaces the old servers with the new ones, pair by pair. Every old one must be in the group.
+func modifyGroupServers(c *api.Context) (any, *api.Error) {
+	g, lb, err := changeGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	olds, err := parseServers(c, "OldBackendServers", true)
+	if err != nil {
+		return nil, err
+	}
+	news, err := parseServers(c, "NewBackendServers", true)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(olds) == 0:
+		return nil, missing("OldBackendServers")
+	case len(news) == 0:
+		return nil, missing("NewBackendServers")
+	case len(olds) != len(news):
+		return nil, api.BadRequest("InvalidParameter", "The numbers of OldBackendServers and NewBackendServers differ.")
+	}
+	for _, old := range olds {
+		if !slices.ContainsFunc(g.Servers, old.is) {
+			return nil, api.BadRequest("InvalidParameter", "The server %s of OldBackendServers is not in the VServerGroup.", old.id)
+		}
+	}
+	more, err := newServers(c, lb, news)
+	if err != nil {
+		return nil, err
+	}
+	if duplicated(more) {
+		return nil, duplicatedServers("NewBackendServers")
+	}
+	kept, leaving := split(g.Servers, olds)
+	for _, s := range more {
+		if slices.ContainsFunc(kept, same(s)) {
+			return nil, api.BadRequest("InvalidParameter", "The server %s of NewBackendServers is in the VServerGroup already.", s.ServerID)
+		}
+	}
+	if err := checkGroupQuotas(c, lb, kept, leaving, more); err != nil {
+		return nil, err
+	}
+	return replaceServers(c, lb, g, slices.Concat(kept, more)), nil
+}
+
+// setGroup changes the name of a group, and weight and description of the listed servers. It adds and removes none.
+func setGroup(c *api.Context) (any, *api.Error) {
+	g, lb, err := changeGroup(c)
+	if err != nil {
+		return nil, err
+	}
+	items, err := parseServers(c, "BackendServers", true)
+	if err != nil {
+		return nil, err
+	}
+	name := c.Get("VServerGroupName")
+	switch {
+	case name == "" && len(items) == 0:
+		return nil, missing("BackendServers")
+	case name != "" && !validName(name):
+		return nil, invalid("VServerGroupName")
+	}
+	for _, item := range items {
+		if !slices.ContainsFunc(g.Servers, item.is) {
+			return nil, api.BadRequest("InvalidParameter", "The server %s is not in the VServerGroup.", item.id)
+		}
+	}
+	updateServers(g.Servers, items)
+	if name != "" {
+		g.Name = name
+	}
+	out := replaceServers(c, lb, g, g.Servers)
+	out.VServerGroupName = g.Name
+	return out, nil
+}
+
+// updateServers sets weight and description where the items have them.
+func updateServers(servers []*state.Server, items []server) {
+	for _, item := range items {
+		for _, s := range servers {
+			if !item.is(s) {
+				continue
+			}
+			if item.weight != nil {
+				s.Weight = *item.weight
+			}
+			if item.description != nil {
+				s.Description = *item.description
+			}
+		}
+	}
+}

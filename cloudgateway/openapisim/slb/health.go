@@ -1,0 +1,127 @@
+package slb
+
+import (
+	"strconv"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func healthActions(t table) []api.Action {
+	return []api.Action{{
+		Name: "DescribeHealthStatus", Handle: t.describeHealth,
+		Params: []api.Param{
+			region(), required("LoadBalancerId"), number("ListenerPort", 1, 65535),
+			oneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
+		},
+		Codes: []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
+	}}
+}
+
+type describedHealth struct {
+	BackendServers struct {
+		BackendServer []healthView `json:"BackendServer"`
+	} `json:"BackendServers"`
+}
+
+type healthView struct {
+	ListenerPort       int    `json:"ListenerPort"`
+	Protocol           string `json:"Protocol"`
+	ServerID           string `json:"ServerId"`
+	ServerIP           string `json:"ServerIp"`
+	Type               string `json:"Type"`
+	Port               int    `json:"Port"`
+	Weight             string `json:"Weight"` // text here, a number elsewhere
+	Description        string `json:"Description"`
+	ServerHealthStatus string `json:"ServerHealthStatus"`
+}
+
+// describeHealth shows the servers of running listeners.
+func (t table) describeHealth(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	listeners := listenersAt(lb, 0, c.Get("ListenerProtocol"))
+	if c.Has("ListenerPort") {
+		l, err := listener(c, lb, c.Get("ListenerProtocol"))
+		if err != nil {
+			return nil, err
+		}
+		listeners = []*state.Listener{l}
+	}
+	var out describedHealth
+	out.BackendServers.BackendServer = []healthView{}
+	for _, l := range listeners {
+		if l.Status != running && l.Status != configuring {
+			continue
+		}
+		for _, s := range targets(c, lb, l) {
+			out.BackendServers.BackendServer = append(out.BackendServers.BackendServer, healthView{
+				ListenerPort: l.Port, Protocol: l.Protocol, ServerID: s.ServerID, ServerIP: s.ServerIP, Type: s.Type, Port: s.Port,
+				Weight: strconv.Itoa(s.Weight), Description: s.Description, ServerHealthStatus: healthOf(c, l, s),
+			})
+		}
+	}
+	return out, nil
+}
+
+// targets returns the servers that a listener sends traffic to, those of its rules included.
+func targets(c *api.Context, lb *state.LoadBalancer, l *state.Listener) []*state.Server {
+	groups := []string{}
+	if id := l.Attributes["VServerGroupId"]; id != "" {
+		groups = append(groups, id)
+	}
+	for _, r := range l.Rules {
+		groups = append(groups, r.ServerGroupID)
+	}
+	var out []*state.Server
+	seen := map[string]bool{}
+	for _, id := range groups {
+		if g := c.State.ServerGroups[id]; g != nil && !seen[id] {
+			seen[id] = true
+			g.Servers = existing(c, g.Servers)
+			out = append(out, g.Servers...)
+		}
+	}
+	if l.Attributes["VServerGroupId"] == "" && forward(l) == off {
+		port, _ := strconv.Atoi(l.Attributes["BackendServerPort"]) // "" and samePort leave the port of the listener
+		if port <= 0 {
+			port = l.Port
+		}
+		for _, s := range lb.DefaultServers {
+			copied := *s
+			copied.Port = port
+			out = append(out, &copied)
+		}
+	}
+	return out
+}
+
+// healthOf tells the health of a server: unavailable until the first checks are complete and where no checks are made.
+func healthOf(c *api.Context, l *state.Listener, s *state.Server) string {
+	check := "HealthCheckSwitch"
+	if protocolBit(l.Protocol)&layer7 != 0 {
+		check = "HealthCheck"
+	}
+	switch {
+	case l.Attributes[check] == off || c.Now.Before(s.Added.Add(c.Settings.BackendHealthy)):
+		return "unavailable"
+	case answers(c, s):
+		return "normal"
+	}
+	return "abnormal"
+}
+
+// answers tells whether a server passes health checks: its instance runs and is not marked unhealthy.
+func answers(c *api.Context, s *state.Server) bool {
+	id := s.ServerID
+	if eni := c.State.Interfaces[id]; s.Type == typeENI && eni != nil {
+		if eni.InstanceID == "" {
+			return false
+		}
+		id = eni.InstanceID
+	}
+	instance := c.State.Instances[id]
+	return instance != nil && instance.Status == "Running" && (instance.Healthy == nil || *instance.Healthy)
+}

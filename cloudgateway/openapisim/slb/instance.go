@@ -1,0 +1,282 @@
+package slb
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Values of load balancer parameters.
+const (
+	payBySpec       = "PayBySpec"
+	payByCLCU       = "PayByCLCU"
+	payByTraffic    = "paybytraffic"
+	payByBandwidth  = "paybybandwidth"
+	payOnDemand     = "PayOnDemand"
+	prePay          = "PrePay"
+	internet        = "internet"
+	intranet        = "intranet"
+	on              = "on"
+	off             = "off"
+	nonProtection   = "NonProtection"
+	consoleProtect  = "ConsoleProtection"
+	greatestTraffic = 5120 // Mbit/s, the greatest bandwidth that can be set
+
+	defaultResourceGroup = "rg-acfmdefault"
+)
+
+func specs() []string {
+	return []string{"slb.s1.small", "slb.s2.small", "slb.s2.medium", "slb.s3.small", "slb.s3.medium", "slb.s3.large", "slb.s4.large"}
+}
+
+func instanceActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "CreateLoadBalancer", Mutating: true, Handle: createLoadBalancer,
+			Params: []api.Param{
+				region(), optional("Address"), oneOf("AddressIPVersion", "ipv4", "ipv6"), oneOf("AddressType", internet, intranet),
+				number("Bandwidth", 0, 0), optional("ClientToken"), oneOf("DeleteProtection", on, off),
+				{Name: "Duration", Kind: api.Int}, {Name: "AutoPay", Kind: api.Bool}, oneOf("PricingCycle", "month", "year"),
+				optional("InstanceChargeType"), oneOf("InternetChargeType", payByTraffic, payByBandwidth),
+				optional("LoadBalancerName"), optional("LoadBalancerSpec"), optional("MasterZoneId"), optional("SlaveZoneId"),
+				optional("ModificationProtectionStatus"), optional("ModificationProtectionReason"),
+				oneOf("PayType", payOnDemand, prePay), optional("ResourceGroupId"), tagParam(), optional("VpcId"), optional("VSwitchId"),
+			},
+			Codes: []string{
+				"IdempotentParameterMismatch", "IllegalParam.InstanceChargeType", "IllegalParam.SpecType",
+				"InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus", "InvalidParam.TagKey",
+				"InvalidParam.TagValue", "InvalidParameter", "InvalidParameter.Bandwidth", "InvalidParameter.Mismatch",
+				"InvalidVSwitchId.NotFound", "InvalidVpcId.NotExist", "MissingParam.LoadBalancerSpec", "MissingParam.TagKey",
+				"MissingParam.VSwitchId", "OverQuota", "SizeLimitExceeded.Tag", "VSwitchAvailableIpNotExist",
+			},
+		},
+		{
+			Name: "DeleteLoadBalancer", Mutating: true, Handle: deleteLoadBalancer,
+			Params: []api.Param{region(), required("LoadBalancerId")},
+			Codes:  []string{"InvalidChargeType", "InvalidLoadBalancerId.NotFound", "OperationDenied.DeleteProtectionIsOn"},
+		},
+	}
+}
+
+type createdLoadBalancer struct {
+	LoadBalancerID   string `json:"LoadBalancerId"`
+	LoadBalancerName string `json:"LoadBalancerName"`
+	Address          string `json:"Address"`
+	AddressIPVersion string `json:"AddressIPVersion"`
+	NetworkType      string `json:"NetworkType"`
+	VpcID            string `json:"VpcId"`
+	VSwitchID        string `json:"VSwitchId"`
+	ResourceGroupID  string `json:"ResourceGroupId"`
+}
+
+func createLoadBalancer(c *api.Context) (any, *api.Error) {
+	id, err := remembered(c)
+	if err != nil {
+		return nil, err
+	}
+	if id != "" {
+		return created(c, id), nil
+	}
+	lb, err := newLoadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	if limit := c.Settings.Quotas.LoadBalancers; len(c.State.LoadBalancers) >= limit {
+		return nil, api.BadRequest("OverQuota", "The number of load balancers exceeds the quota of %d.", limit)
+	}
+	vsw := c.State.VSwitches[lb.VSwitchID] // nil for an internet load balancer
+	if vsw == nil {
+		lb.Address = internetAddress(c, lb.AddressIPVersion)
+	} else if lb.Address, err = intranetAddress(c, vsw, c.Get("Address")); err != nil {
+		return nil, err
+	}
+	lb.ID = newID(c, "lb-bp1")
+	if vsw != nil {
+		if vsw.UsedIPs == nil {
+			vsw.UsedIPs = map[string]string{}
+		}
+		vsw.UsedIPs[lb.Address] = lb.ID
+	}
+	c.State.LoadBalancers[lb.ID] = lb
+	remember(c, lb.ID)
+	return created(c, lb.ID), nil
+}
+
+func created(c *api.Context, id string) createdLoadBalancer {
+	lb := c.State.LoadBalancers[id]
+	if lb == nil { // deleted since; a repeated call still names it
+		return createdLoadBalancer{LoadBalancerID: id, LoadBalancerName: c.Get("LoadBalancerName")}
+	}
+	return createdLoadBalancer{
+		LoadBalancerID: lb.ID, LoadBalancerName: lb.Name, Address: lb.Address, AddressIPVersion: lb.AddressIPVersion,
+		NetworkType: lb.NetworkType, VpcID: lb.VpcID, VSwitchID: lb.VSwitchID, ResourceGroupID: lb.ResourceGroupID,
+	}
+}
+
+// newLoadBalancer checks the parameters and returns a load balancer that has neither an id nor an address yet.
+func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
+	lb := &state.LoadBalancer{
+		Name:               cmp.Or(c.Get("LoadBalancerName"), "auto_named_slb"),
+		AddressIPVersion:   cmp.Or(c.Get("AddressIPVersion"), "ipv4"),
+		InstanceChargeType: cmp.Or(c.Get("InstanceChargeType"), payBySpec),
+		InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByTraffic),
+		PayType:            cmp.Or(c.Get("PayType"), payOnDemand),
+		DeleteProtection:   cmp.Or(c.Get("DeleteProtection"), off),
+		ModificationStatus: cmp.Or(c.Get("ModificationProtectionStatus"), nonProtection),
+		ModificationReason: c.Get("ModificationProtectionReason"),
+		ResourceGroupID:    cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup),
+		Created:            c.Now,
+		Status:             active,
+	}
+	if d := c.Settings.LoadBalancerActive; d > 0 {
+		lb.Status, lb.ActiveAt = inactive, c.Now.Add(d)
+	}
+	var err *api.Error
+	if lb.Tags, err = newTags(c.Items("Tag"), c.Settings.Quotas.Tags); err != nil {
+		return nil, err
+	}
+	for _, check := range []func(*api.Context, *state.LoadBalancer) *api.Error{setNetwork, setZones, setCharges, checkProtection} {
+		if err := check(c, lb); err != nil {
+			return nil, err
+		}
+	}
+	if !validName(lb.Name) {
+		return nil, invalid("LoadBalancerName")
+	}
+	return lb, nil
+}
+
+// setNetwork decides where the load balancer stands. A vSwitch alone means intranet.
+func setNetwork(c *api.Context, lb *state.LoadBalancer) *api.Error {
+	lb.AddressType = c.Get("AddressType")
+	if lb.AddressType == "" {
+		lb.AddressType = internet
+		if c.Has("VSwitchId") {
+			lb.AddressType = intranet
+		}
+	}
+	if lb.AddressType == internet {
+		lb.NetworkType = "classic"
+		return nil
+	}
+	switch vsw := c.State.VSwitches[c.Get("VSwitchId")]; {
+	case lb.AddressIPVersion == "ipv6":
+		return api.BadRequest("InvalidParameter", "An intranet load balancer does not support AddressIPVersion ipv6.")
+	case c.Has("VpcId") && c.State.Vpcs[c.Get("VpcId")] == nil:
+		return api.BadRequest("InvalidVpcId.NotExist", "The specified VpcId does not exist.")
+	case !c.Has("VSwitchId"):
+		return api.BadRequest("MissingParam.VSwitchId", "The parameter VSwitchId is required for an intranet load balancer.")
+	case vsw == nil:
+		return api.BadRequest("InvalidVSwitchId.NotFound", "The specified VSwitchId does not exist.")
+	case c.Has("VpcId") && vsw.VpcID != c.Get("VpcId"):
+		return api.BadRequest("InvalidParameter.Mismatch", "The specified VSwitch is not in the specified VPC.")
+	default:
+		lb.NetworkType, lb.VpcID, lb.VSwitchID = "vpc", vsw.VpcID, vsw.ID
+		return nil
+	}
+}
+
+func setZones(c *api.Context, lb *state.LoadBalancer) *api.Error {
+	all := zones(c)
+	lb.MasterZoneID, lb.SlaveZoneID = c.Get("MasterZoneId"), c.Get("SlaveZoneId")
+	for _, name := range []string{"MasterZoneId", "SlaveZoneId"} {
+		if c.Has(name) && !strings.HasPrefix(c.Get(name), c.Region) {
+			return invalid(name)
+		}
+	}
+	if lb.MasterZoneID == "" {
+		lb.MasterZoneID = all[0]
+		if vsw := c.State.VSwitches[lb.VSwitchID]; vsw != nil && vsw.ZoneID != "" {
+			lb.MasterZoneID = vsw.ZoneID
+		}
+	}
+	if lb.SlaveZoneID == "" {
+		i := slices.IndexFunc(all, func(zone string) bool { return zone != lb.MasterZoneID })
+		lb.SlaveZoneID = all[i]
+	}
+	return nil
+}
+
+func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
+	switch lb.InstanceChargeType {
+	case payByCLCU:
+		if lb.InternetChargeType == payByBandwidth {
+			return invalid("InternetChargeType")
+		}
+	case payBySpec:
+		lb.Spec = c.Get("LoadBalancerSpec")
+		if lb.Spec == "" {
+			return api.BadRequest("MissingParam.LoadBalancerSpec", "The parameter LoadBalancerSpec is required.")
+		}
+		if !slices.Contains(specs(), lb.Spec) {
+			return api.BadRequest("IllegalParam.SpecType", "The specified LoadBalancerSpec %s is not valid.", lb.Spec)
+		}
+	default:
+		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
+	}
+	if lb.PayType == prePay && lb.DeleteProtection == on {
+		return invalid("DeleteProtection")
+	}
+	lb.Bandwidth = greatestTraffic
+	if lb.InternetChargeType == payByBandwidth {
+		lb.Bandwidth = 1
+	}
+	if c.Has("Bandwidth") {
+		lb.Bandwidth = c.Int("Bandwidth", 0)
+		if lb.Bandwidth < 1 || lb.Bandwidth > greatestTraffic {
+			return invalidBandwidth()
+		}
+	}
+	return nil
+}
+
+func invalidBandwidth() *api.Error {
+	return api.BadRequest("InvalidParameter.Bandwidth", "The specified Bandwidth is not in the range of 1 to %d.", greatestTraffic)
+}
+
+func checkProtection(_ *api.Context, lb *state.LoadBalancer) *api.Error {
+	if lb.ModificationStatus != nonProtection && lb.ModificationStatus != consoleProtect {
+		return api.BadRequest("InvalidParam.ModificationProtectionStatus", "The specified ModificationProtectionStatus is not valid.")
+	}
+	if len(lb.ModificationReason) > 80 {
+		return api.BadRequest("InvalidParam.ModificationProtectionReason", "The specified ModificationProtectionReason is longer than 80 characters.")
+	}
+	if lb.ModificationStatus == nonProtection {
+		lb.ModificationReason = ""
+	}
+	return nil
+}
+
+func validName(name string) bool {
+	n := utf8.RuneCountInString(name)
+	return n >= 1 && n <= 80
+}
+
+func deleteLoadBalancer(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case lb.DeleteProtection == on:
+		return nil, api.BadRequest("OperationDenied.DeleteProtectionIsOn", "The operation is not allowed because delete protection is on.")
+	case lb.PayType == prePay:
+		return nil, api.BadRequest("InvalidChargeType", "A subscription load balancer cannot be deleted.")
+	}
+	maps.DeleteFunc(c.State.ServerGroups, func(_ string, g *state.ServerGroup) bool { return g.LoadBalancerID == lb.ID })
+	if vsw := c.State.VSwitches[lb.VSwitchID]; vsw != nil {
+		delete(vsw.UsedIPs, lb.Address)
+	}
+	for _, eip := range c.State.Eips {
+		if eip.InstanceID == lb.ID {
+			eip.InstanceID, eip.InstanceType, eip.Status = "", "", "Available"
+		}
+	}
+	delete(c.State.LoadBalancers, lb.ID)
+	return nil, nil
+}

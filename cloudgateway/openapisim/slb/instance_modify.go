@@ -1,0 +1,118 @@
+package slb
+
+import (
+	"cmp"
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// instanceModifyActions are the changes of a load balancer that change what it costs.
+func instanceModifyActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "ModifyLoadBalancerInstanceSpec", Mutating: true, Handle: modifySpec,
+			Params: []api.Param{region(), required("LoadBalancerId"), required("LoadBalancerSpec"), {Name: "AutoPay", Kind: api.Bool}},
+			Codes:  []string{"IllegalParam.SpecType", "InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU"},
+		},
+		{
+			Name: "ModifyLoadBalancerInternetSpec", Mutating: true, Handle: modifyInternetSpec,
+			Params: []api.Param{
+				region(), required("LoadBalancerId"), number("Bandwidth", 0, 0), {Name: "AutoPay", Kind: api.Bool},
+				oneOf("InternetChargeType", payByTraffic, payByBandwidth),
+			},
+			Codes: []string{
+				"InvalidLoadBalancerId.NotFound", "InvalidParameter", "InvalidParameter.Bandwidth", "MissingParameter",
+				"OperationDenied.PayByCLCU",
+			},
+		},
+		{
+			Name: "ModifyLoadBalancerInstanceChargeType", Mutating: true, Handle: modifyInstanceChargeType,
+			Params: []api.Param{
+				region(), required("LoadBalancerId"), required("InstanceChargeType"), optional("InternetChargeType"),
+				number("Bandwidth", 0, 0), optional("LoadBalancerSpec"),
+			},
+			Codes: []string{
+				"Forbidden.LcuToSpec", "IllegalParam.InstanceChargeType", "IllegalParam.InternetChargeType",
+				"InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU", "OperationDenied.PayBySpec",
+			},
+		},
+	}
+}
+
+type orderResult struct {
+	OrderID int64 `json:"OrderId"`
+}
+
+func modifySpec(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	spec := c.Get("LoadBalancerSpec")
+	switch {
+	case lb.InstanceChargeType == payByCLCU:
+		return nil, paidByCLCU()
+	case !slices.Contains(specs(), spec):
+		return nil, api.BadRequest("IllegalParam.SpecType", "The specified LoadBalancerSpec %s is not valid.", spec)
+	}
+	lb.Spec = spec
+	return orderResult{}, nil
+}
+
+// modifyInternetSpec takes effect at once. The cloud changes the charge type at the next midnight.
+func modifyInternetSpec(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	charge := cmp.Or(c.Get("InternetChargeType"), lb.InternetChargeType)
+	bandwidth := c.Int("Bandwidth", lb.Bandwidth)
+	switch {
+	case !c.Has("InternetChargeType") && !c.Has("Bandwidth"):
+		return nil, missing("Bandwidth")
+	case lb.AddressType != internet:
+		return nil, api.BadRequest("InvalidParameter", "The load balancer is not an internet load balancer.")
+	case lb.InstanceChargeType == payByCLCU && charge == payByBandwidth:
+		return nil, paidByCLCU()
+	case bandwidth < 1 || bandwidth > greatestTraffic:
+		return nil, invalidBandwidth()
+	case charge == payByBandwidth && listenerBandwidth(lb, nil) > bandwidth:
+		return nil, invalidBandwidth()
+	}
+	lb.InternetChargeType, lb.Bandwidth = charge, bandwidth
+	return orderResult{}, nil
+}
+
+func modifyInstanceChargeType(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	switch wanted := c.Get("InstanceChargeType"); {
+	case wanted != payByCLCU && wanted != payBySpec:
+		return nil, api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
+	case lb.InstanceChargeType == payByCLCU && wanted == payBySpec:
+		return nil, api.BadRequest("Forbidden.LcuToSpec", "A load balancer cannot be changed from PayByCLCU to PayBySpec.")
+	case lb.InstanceChargeType == payByCLCU:
+		return nil, paidByCLCU()
+	case wanted == payBySpec:
+		return nil, api.BadRequest("OperationDenied.PayBySpec", "The load balancer is paid by specification already.")
+	case c.Has("InternetChargeType") && c.Get("InternetChargeType") != payByTraffic:
+		return nil, api.BadRequest("IllegalParam.InternetChargeType", "PayByCLCU supports InternetChargeType paybytraffic only.")
+	}
+	toCLCU(lb)
+	return nil, nil
+}
+
+func toCLCU(lb *state.LoadBalancer) {
+	lb.InstanceChargeType, lb.Spec = payByCLCU, ""
+	if lb.InternetChargeType == payByBandwidth {
+		lb.InternetChargeType, lb.Bandwidth = payByTraffic, greatestTraffic
+	}
+}
+
+func paidByCLCU() *api.Error {
+	return api.BadRequest("OperationDenied.PayByCLCU", "The operation is not allowed for a load balancer that is paid by CLCU.")
+}

@@ -1,0 +1,117 @@
+package slb
+
+import (
+	"cmp"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+)
+
+// instanceSetActions are the changes of a load balancer that cost nothing.
+func instanceSetActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "SetLoadBalancerName", Mutating: true, Handle: setLoadBalancerName,
+			Params: []api.Param{region(), required("LoadBalancerId"), required("LoadBalancerName")},
+			Codes:  []string{"InvalidLoadBalancerId.NotFound", "InvalidParameter"},
+		},
+		{
+			Name: "SetLoadBalancerStatus", Mutating: true, Handle: setLoadBalancerStatus,
+			Params: []api.Param{region(), required("LoadBalancerId"), must(oneOf("LoadBalancerStatus", active, inactive))},
+			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.SetLoadBalancerStatus"},
+		},
+		{
+			Name: "SetLoadBalancerDeleteProtection", Mutating: true, Handle: setDeleteProtection,
+			Params: []api.Param{region(), required("LoadBalancerId"), must(oneOf("DeleteProtection", on, off))},
+			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.DeleteProtectionForPrePayInstance"},
+		},
+		{
+			Name: "SetLoadBalancerModificationProtection", Mutating: true, Handle: setModificationProtection,
+			Params: []api.Param{
+				region(), required("LoadBalancerId"), required("ModificationProtectionStatus"), optional("ModificationProtectionReason"),
+			},
+			Codes: []string{
+				"InvalidLoadBalancerId.NotFound", "InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus",
+			},
+		},
+		{
+			Name: "MoveResourceGroup", Mutating: true, Handle: moveResourceGroup,
+			Params: []api.Param{
+				region(), required("ResourceId"), must(oneOf("ResourceType", "loadbalancer", "certificate", "acl")),
+				required("NewResourceGroupId"), optional("ResourceGroupId"),
+			},
+			Codes: []string{"AclNotExist", "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Certificate"},
+		},
+	}
+}
+
+func setLoadBalancerName(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	if !validName(c.Get("LoadBalancerName")) {
+		return nil, invalid("LoadBalancerName")
+	}
+	lb.Name = c.Get("LoadBalancerName")
+	return nil, nil
+}
+
+func setLoadBalancerStatus(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	if lb.Status == locked {
+		return nil, api.BadRequest("OperationUnsupported.SetLoadBalancerStatus", "The status of a locked load balancer cannot be set.")
+	}
+	lb.Status, lb.ActiveAt = c.Get("LoadBalancerStatus"), zeroTime
+	return nil, nil
+}
+
+func setDeleteProtection(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	if lb.PayType == prePay {
+		return nil, api.BadRequest("OperationUnsupported.DeleteProtectionForPrePayInstance", "A subscription load balancer does not support delete protection.")
+	}
+	lb.DeleteProtection = c.Get("DeleteProtection")
+	return nil, nil
+}
+
+func setModificationProtection(c *api.Context) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	next := *lb
+	next.ModificationStatus, next.ModificationReason = c.Get("ModificationProtectionStatus"), c.Get("ModificationProtectionReason")
+	if err := checkProtection(c, &next); err != nil {
+		return nil, err
+	}
+	lb.ModificationStatus, lb.ModificationReason = next.ModificationStatus, next.ModificationReason
+	return nil, nil
+}
+
+// moveResourceGroup keeps the group of load balancers only: nothing shows that of certificates and access control lists.
+func moveResourceGroup(c *api.Context) (any, *api.Error) {
+	id := c.Get("ResourceId")
+	switch c.Get("ResourceType") {
+	case "certificate":
+		if c.State.Certificates[id] == nil {
+			return nil, api.NotFound("ResourceNotFound.Certificate", "The specified certificate does not exist.")
+		}
+	case "acl":
+		if c.State.Acls[id] == nil {
+			return nil, aclNotFound()
+		}
+	default:
+		lb, err := loadBalancerByID(c, id)
+		if err != nil {
+			return nil, err
+		}
+		lb.ResourceGroupID = cmp.Or(c.Get("NewResourceGroupId"), lb.ResourceGroupID)
+	}
+	return nil, nil
+}

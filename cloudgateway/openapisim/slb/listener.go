@@ -1,0 +1,273 @@
+package slb
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// listenerActions are the creation and the change of a listener, one pair for each protocol.
+func listenerActions(t table) []api.Action {
+	codes := []string{
+		"AclListenerOverLimit", "AclNotExist", "CACertificateId.NotFound", "CertificateNotExist", "InvalidLoadBalancerId.NotFound",
+		"InvalidParam.ListenerPort", "InvalidParameter", "InvalidParameter.ForwardCode", "InvalidParameter.IdleTimeout",
+		"InvalidParameter.RequestTimeout", "InvalidParameter.VServerGroupId", "IpVersionConflict", "LbStatusNotSupport",
+		"MissingParam.ServerCertificates", "MissingParameter", "ResourceNotFound.VServerGroup", "ServiceIsConfiguring",
+	}
+	creationCodes := append([]string{
+		"Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "InvalidParameter.ListenerPortConflict",
+		"ListenerAlreadyExists", "ListenerNumberOverLimit", "MissingParam.TagKey", "OperationDenied.SpecialListenerPortNotAllowed",
+		"SizeLimitExceeded.Tag",
+	}, codes...)
+	changeCodes := append([]string{"DryRunOperation", "MissingParam.VServerGroupId", "ResourceNotFound.Listener"}, codes...)
+	var actions []api.Action
+	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
+		key := []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 0, 0))}
+		acl := api.Param{Name: "AclId"}
+		actions = append(actions,
+			api.Action{
+				Name: "CreateLoadBalancer" + strings.ToUpper(protocol) + "Listener", Mutating: true,
+				Handle: func(c *api.Context) (any, *api.Error) { return t.create(c, protocol) },
+				Params: slices.Concat(key, []api.Param{acl, tagParam()}, t.params(protocol, inCreate)),
+				Codes:  creationCodes,
+			},
+			api.Action{
+				Name: "SetLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute", Mutating: true,
+				Handle: func(c *api.Context) (any, *api.Error) { return t.set(c, protocol) },
+				Params: slices.Concat(key, []api.Param{
+					acl, oneOf("VServerGroup", on, off), oneOf("MasterSlaveServerGroup", on, off), {Name: "DryRun", Kind: api.Bool},
+				}, t.params(protocol, inSet)),
+				Codes: changeCodes,
+			},
+		)
+	}
+	return actions
+}
+
+func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyListener); err != nil {
+		return nil, err
+	}
+	port, err := newPort(c, lb, protocol)
+	if err != nil {
+		return nil, err
+	}
+	values, err := t.given(c, protocol, inCreate)
+	if err != nil {
+		return nil, err
+	}
+	l := &state.Listener{Port: port, Protocol: protocol, Status: stopped, Attributes: t.fallbacks(protocol)}
+	maps.Copy(l.Attributes, values)
+	if l.Tags, err = newTags(c.Items("Tag"), c.Settings.Quotas.Tags); err != nil {
+		return nil, err
+	}
+	if forward(l) == on {
+		err = checkForward(lb, l)
+	} else {
+		err = checkTarget(c, lb, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := completeListener(c, lb, l); err != nil {
+		return nil, err
+	}
+	lb.Listeners = append(lb.Listeners, l)
+	changed(c, lb)
+	return nil, nil
+}
+
+// newPort checks the port of a new listener. TCP, HTTP and HTTPS listeners share the ports; UDP listeners have their own.
+func newPort(c *api.Context, lb *state.LoadBalancer, protocol string) (int, *api.Error) {
+	port := c.Int("ListenerPort", 0)
+	switch {
+	case port < 1 || port > 65535:
+		return 0, api.BadRequest("InvalidParam.ListenerPort", "The specified ListenerPort is not in the range of 1 to 65535.")
+	case protocol == protoUDP && port == 4789:
+		return 0, api.BadRequest("OperationDenied.SpecialListenerPortNotAllowed", "The port 4789 is reserved.")
+	}
+	for _, other := range listenersAt(lb, port, "") {
+		switch {
+		case other.Protocol == protocol:
+			return 0, api.BadRequest("ListenerAlreadyExists", "There is already a listener bound to the port on the specified load balancer.")
+		case (other.Protocol == protoUDP) == (protocol == protoUDP):
+			return 0, api.BadRequest("InvalidParameter.ListenerPortConflict", "The ListenerPort conflicts with a listener of another protocol.")
+		}
+	}
+	if limit := c.Settings.Quotas.Listeners; len(lb.Listeners) >= limit {
+		return 0, api.BadRequest("ListenerNumberOverLimit", "The number of listeners exceeds the quota of %d.", limit)
+	}
+	return port, nil
+}
+
+// forward tells whether a listener redirects to an HTTPS listener.
+func forward(l *state.Listener) string {
+	if l.Attributes["ListenerForward"] == on {
+		return on
+	}
+	return off
+}
+
+func forwardPort(l *state.Listener) int {
+	n, err := strconv.Atoi(l.Attributes["ForwardPort"])
+	if forward(l) == off || err != nil {
+		return 0
+	}
+	return n
+}
+
+// checkForward checks a redirecting listener, which has neither servers nor a health check.
+func checkForward(lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	if l.Attributes["ForwardPort"] == "" {
+		l.Attributes["ForwardPort"] = "443"
+	}
+	if l.Attributes["ForwardCode"] == "" {
+		l.Attributes["ForwardCode"] = "302"
+	}
+	if len(listenersAt(lb, forwardPort(l), protoHTTPS)) == 0 {
+		return api.BadRequest("InvalidParameter", "The specified ForwardPort is not the port of an HTTPS listener.")
+	}
+	delete(l.Attributes, "VServerGroupId")
+	delete(l.Attributes, "BackendServerPort")
+	l.Attributes["HealthCheck"] = off
+	return nil
+}
+
+// checkTarget checks where a new listener sends its traffic.
+func checkTarget(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	switch a := l.Attributes; {
+	case a["VServerGroupId"] != "":
+		return checkGroup(c, lb, l)
+	case a["MasterSlaveServerGroupId"] != "": // there are none
+		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
+	case a["BackendServerPort"] == "":
+		return missing("VServerGroupId")
+	}
+	return nil
+}
+
+func checkGroup(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	if groupIn(c, lb, l.Attributes["VServerGroupId"]) {
+		return nil
+	}
+	code := "ResourceNotFound.VServerGroup"
+	if protocolBit(l.Protocol)&layer7 != 0 {
+		code = "InvalidParameter.VServerGroupId"
+	}
+	return api.BadRequest(code, "The specified VServerGroupId does not exist.")
+}
+
+// completeListener checks what involves several attributes or other resources, for a new listener and for a changed one.
+func completeListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	for _, check := range []func(*api.Context, *state.LoadBalancer, *state.Listener) *api.Error{
+		checkSession, checkCertificates, setAccessControl, checkBandwidth,
+	} {
+		if err := check(c, lb, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSession(_ *api.Context, _ *state.LoadBalancer, l *state.Listener) *api.Error {
+	if protocolBit(l.Protocol)&layer7 == 0 {
+		return nil
+	}
+	switch a := l.Attributes; {
+	case a["HealthCheck"] == "":
+		return missing("HealthCheck")
+	case a["StickySession"] != on:
+		return nil
+	case a["StickySessionType"] == "":
+		return missing("StickySessionType")
+	case a["StickySessionType"] == "insert" && a["CookieTimeout"] == "":
+		return missing("CookieTimeout")
+	case a["StickySessionType"] == "server" && a["Cookie"] == "":
+		return missing("Cookie")
+	}
+	return nil
+}
+
+func checkCertificates(c *api.Context, _ *state.LoadBalancer, l *state.Listener) *api.Error {
+	if l.Protocol != protoHTTPS {
+		return nil
+	}
+	id, caID := l.Attributes["ServerCertificateId"], l.Attributes["CACertificateId"]
+	if id == "" {
+		return api.BadRequest("MissingParam.ServerCertificates", "The parameter ServerCertificateId is required.")
+	}
+	if cert := c.State.Certificates[id]; cert == nil || cert.CA {
+		return api.BadRequest("CertificateNotExist", "The specified certificate does not exist.")
+	}
+	if cert := c.State.Certificates[caID]; caID != "" && (cert == nil || !cert.CA) {
+		return api.NotFound("CACertificateId.NotFound", "The specified CA certificate does not exist.")
+	}
+	return nil
+}
+
+// setAccessControl binds the listener to the access control lists of the parameter AclId, if it was sent.
+func setAccessControl(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	ids := l.AclIDs
+	if c.Has("AclId") {
+		ids = nil
+		for _, item := range c.List("AclId") {
+			ids = append(ids, commaList(item)...)
+		}
+	}
+	if l.Attributes["AclStatus"] == on {
+		switch {
+		case len(ids) == 0:
+			return missing("AclId")
+		case l.Attributes["AclType"] == "":
+			return missing("AclType")
+		}
+	}
+	for _, id := range ids {
+		acl := c.State.Acls[id]
+		switch {
+		case acl == nil:
+			return aclNotFound()
+		case acl.IPVersion != lb.AddressIPVersion:
+			return api.BadRequest("IpVersionConflict", "The IP version of the Acl differs from that of the load balancer.")
+		case !slices.Contains(l.AclIDs, id) && len(aclListeners(c, id)) >= c.Settings.Quotas.ListenersPerAcl:
+			return api.BadRequest("AclListenerOverLimit", "The number of listeners of the Acl exceeds the quota of %d.", c.Settings.Quotas.ListenersPerAcl)
+		}
+	}
+	l.AclIDs = ids
+	return nil
+}
+
+// checkBandwidth keeps the listeners of a load balancer that pays for its bandwidth within it.
+func checkBandwidth(_ *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	if lb.InternetChargeType == payByBandwidth && listenerBandwidth(lb, l) > lb.Bandwidth {
+		return api.BadRequest("InvalidParameter", "The sum of the bandwidths of all listeners exceeds the bandwidth of the load balancer.")
+	}
+	return nil
+}
+
+// listenerBandwidth returns the sum of the limited bandwidths of all listeners, with one of them replaced or added.
+func listenerBandwidth(lb *state.LoadBalancer, changed *state.Listener) int {
+	sum := 0
+	add := func(l *state.Listener) {
+		if n, err := strconv.Atoi(l.Attributes["Bandwidth"]); err == nil {
+			sum += max(0, n)
+		}
+	}
+	for _, l := range lb.Listeners {
+		if changed == nil || l.Port != changed.Port || l.Protocol != changed.Protocol {
+			add(l)
+		}
+	}
+	if changed != nil {
+		add(changed)
+	}
+	return sum
+}

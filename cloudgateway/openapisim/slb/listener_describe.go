@@ -1,0 +1,220 @@
+package slb
+
+import (
+	"cmp"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func listenerDescribeActions(t table) []api.Action {
+	actions := []api.Action{{
+		Name: "DescribeLoadBalancerListeners", Handle: t.describeListeners,
+		Params: []api.Param{
+			region(), {Name: "LoadBalancerId", Kind: api.Strings}, optional("ListenerProtocol"), number("ListenerPort", 1, 65535),
+			optional("Description"), tagParam(), {Name: "MaxResults", Kind: api.Int}, optional("NextToken"),
+		},
+		Codes: []string{
+			"IllegalParam.ListenerProtocol", "IllegalParam.MaxResults", "IllegalParam.NextToken", "IllegalParamSize.LoadBalancerId",
+			"MissingParam.TagKey", "SizeLimitExceeded.Tag",
+		},
+	}}
+	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
+		actions = append(actions, api.Action{
+			Name:   "DescribeLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute",
+			Handle: func(c *api.Context) (any, *api.Error) { return t.describeListener(c, protocol) },
+			Params: []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 1, 65535))},
+			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
+		})
+	}
+	return actions
+}
+
+// object is an answer whose members come from the table.
+type object map[string]any
+
+// put adds an attribute in its own type; one that has no value is left out.
+func (o object) put(a attribute, l *state.Listener, listing bool) {
+	value := a.value(l)
+	switch {
+	case value == "":
+		if a.kind == api.String {
+			o[a.name] = ""
+		}
+	case a.kind == api.Int:
+		if n, err := strconv.Atoi(value); err == nil {
+			o[a.name] = n
+		}
+	case a.kind == api.Bool && (!listing || a.use&asText == 0):
+		o[a.name] = value == "true"
+	default:
+		o[a.name] = value
+	}
+}
+
+// key returns what every view of a listener begins with.
+func key(lb *state.LoadBalancer, l *state.Listener) object {
+	return object{
+		"LoadBalancerId": lb.ID, "ListenerPort": l.Port, "Status": l.Status, "ServiceManagedMode": "Unmanaged",
+		"AclId": strings.Join(l.AclIDs, ","),
+	}
+}
+
+// config returns the attributes that DescribeLoadBalancerListeners shows in the object of the protocol, or all of them.
+func (t table) config(o object, l *state.Listener, listing bool) object {
+	for _, a := range t[l.Protocol] {
+		if !listing || a.use&common == 0 {
+			o.put(a, l, listing)
+		}
+	}
+	if protocolBit(l.Protocol)&layer4 != 0 { // both names are in the answer
+		o["HealthCheck"] = o["HealthCheckSwitch"]
+	}
+	return o
+}
+
+// listed returns a listener as DescribeLoadBalancerListeners and DescribeVServerGroups show it, but for the lists in it, which
+// are plain in the first and wrapped in the second.
+func (t table) listed(lb *state.LoadBalancer, l *state.Listener) object {
+	o := key(lb, l)
+	o["ListenerProtocol"] = l.Protocol
+	for _, a := range t[l.Protocol] {
+		if a.use&common != 0 {
+			o.put(a, l, true)
+		}
+	}
+	o[strings.ToUpper(l.Protocol)+"ListenerConfig"] = t.config(object{}, l, true)
+	o["Tags"] = tagViews(l.Tags)
+	return o
+}
+
+func aclIDs(l *state.Listener) []string { return append([]string{}, l.AclIDs...) }
+
+type describedListeners struct {
+	TotalCount int      `json:"TotalCount"`
+	MaxResults int      `json:"MaxResults"`
+	NextToken  string   `json:"NextToken,omitempty"`
+	Listeners  []object `json:"Listeners"`
+}
+
+// found is a listener and where it is.
+type found struct {
+	lb *state.LoadBalancer
+	l  *state.Listener
+}
+
+// token names the listener. The order of tokens is no order of listeners: compare does that.
+func (f found) token() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(f.lb.ID + "/" + strconv.Itoa(f.l.Port) + "/" + f.l.Protocol))
+}
+
+func (f found) compare(lbID string, port int, protocol string) int {
+	return cmp.Or(cmp.Compare(f.lb.ID, lbID), cmp.Compare(f.l.Port, port), cmp.Compare(f.l.Protocol, protocol))
+}
+
+func (t table) describeListeners(c *api.Context) (any, *api.Error) {
+	maxResults := c.Int("MaxResults", 20)
+	if maxResults < 1 || maxResults > 100 {
+		return nil, api.BadRequest("IllegalParam.MaxResults", "The specified MaxResults is not in the range of 1 to 100.")
+	}
+	all, err := findListeners(c)
+	if err != nil {
+		return nil, err
+	}
+	from, err := afterToken(c, all)
+	if err != nil {
+		return nil, err
+	}
+	to := min(from+maxResults, len(all))
+	out := describedListeners{TotalCount: len(all), MaxResults: maxResults, Listeners: make([]object, 0, to-from)}
+	for _, f := range all[from:to] {
+		o := t.listed(f.lb, f.l)
+		o["AclIds"] = aclIDs(f.l)
+		out.Listeners = append(out.Listeners, o)
+	}
+	if to < len(all) {
+		out.NextToken = all[to-1].token()
+	}
+	return out, nil
+}
+
+// findListeners returns the listeners that meet all filters, in a stable order. Load balancers that do not exist have none.
+func findListeners(c *api.Context) ([]found, *api.Error) {
+	ids := c.List("LoadBalancerId")
+	if len(ids) > 10 {
+		return nil, api.BadRequest("IllegalParamSize.LoadBalancerId", "The number of LoadBalancerId exceeds 10.")
+	}
+	if len(ids) == 0 {
+		ids = slices.Collect(maps.Keys(c.State.LoadBalancers))
+	}
+	protocol := c.Get("ListenerProtocol")
+	if protocol != "" && protocolBit(strings.ToLower(protocol)) == 0 {
+		return nil, api.BadRequest("IllegalParam.ListenerProtocol", "The specified ListenerProtocol is not valid.")
+	}
+	filter, err := tagConditions(c)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ids)
+	var all []found
+	for _, id := range slices.Compact(ids) {
+		lb := c.State.LoadBalancers[id]
+		if lb == nil {
+			continue
+		}
+		settle(c, lb)
+		for _, l := range listenersAt(lb, c.Int("ListenerPort", 0), protocol) {
+			if (!c.Has("Description") || l.Attributes["Description"] == c.Get("Description")) && matchTags(l.Tags, filter) {
+				all = append(all, found{lb, l})
+			}
+		}
+	}
+	return all, nil
+}
+
+// afterToken returns the index after the listener that NextToken names, which may have been deleted since.
+func afterToken(c *api.Context, all []found) (int, *api.Error) {
+	if !c.Has("NextToken") {
+		return 0, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(c.Get("NextToken"))
+	parts := strings.Split(string(raw), "/")
+	if err != nil || len(parts) != 3 {
+		return 0, api.BadRequest("IllegalParam.NextToken", "The specified NextToken is not valid.")
+	}
+	port, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0, api.BadRequest("IllegalParam.NextToken", "The specified NextToken is not valid.")
+	}
+	i, exact := slices.BinarySearchFunc(all, parts, func(f found, p []string) int { return f.compare(p[0], port, p[2]) })
+	if exact {
+		i++
+	}
+	return i, nil
+}
+
+func (t table) describeListener(c *api.Context, protocol string) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listener(c, lb, protocol)
+	if err != nil {
+		return nil, err
+	}
+	o := t.config(key(lb, l), l, false)
+	o["AclIds"] = object{"AclId": aclIDs(l)}
+	o["Tags"] = newTagList(l.Tags)
+	if protocolBit(protocol)&layer7 != 0 {
+		o["Rules"] = t.ruleList(l.Rules)
+	}
+	if protocol == protoHTTPS {
+		o["DomainExtensions"] = newDomainList(l.Domains)
+	}
+	return o, nil
+}

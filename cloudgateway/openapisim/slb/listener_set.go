@@ -1,0 +1,80 @@
+package slb
+
+import (
+	"maps"
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// set changes the attributes that were sent and keeps the others. The protocol, the port and the redirect cannot change.
+func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listener(c, lb, protocol)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyListener); err != nil {
+		return nil, err
+	}
+	if !settled(l) {
+		return nil, busyListener()
+	}
+	values, err := t.given(c, protocol, inSet)
+	if err != nil {
+		return nil, err
+	}
+	next := *l
+	next.Attributes, next.AclIDs = maps.Clone(l.Attributes), slices.Clone(l.AclIDs)
+	maps.Copy(next.Attributes, values)
+	if err := retarget(c, lb, &next); err != nil {
+		return nil, err
+	}
+	if err := completeListener(c, lb, &next); err != nil {
+		return nil, err
+	}
+	if isTrue(c, "DryRun") {
+		return nil, dryRun()
+	}
+	if former := l.Attributes["VServerGroupId"]; former != next.Attributes["VServerGroupId"] {
+		release(c, former)
+	}
+	*l = next
+	transition(c, l, configuring, l.Status)
+	changed(c, lb)
+	return nil, nil
+}
+
+// settled tells whether a listener is in one of the statuses in which it can be changed.
+func settled(l *state.Listener) bool { return l.Status == running || l.Status == stopped }
+
+// retarget applies the switches between a vServer group and the default group.
+func retarget(c *api.Context, lb *state.LoadBalancer, next *state.Listener) *api.Error {
+	switch {
+	case forward(next) == on:
+		delete(next.Attributes, "VServerGroupId")
+		next.Attributes["HealthCheck"] = off
+		return nil
+	case c.Get("MasterSlaveServerGroup") == on || c.Has("MasterSlaveServerGroupId"):
+		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
+	case c.Get("VServerGroup") == on && !c.Has("VServerGroupId"):
+		return api.BadRequest("MissingParam.VServerGroupId", "The parameter VServerGroupId is required when VServerGroup is on.")
+	case c.Get("VServerGroup") == off:
+		if next.Attributes["BackendServerPort"] == "" {
+			return api.BadRequest("InvalidParameter", "The listener has no BackendServerPort for the default server group.")
+		}
+		delete(next.Attributes, "VServerGroupId")
+		return nil
+	case c.Has("VServerGroupId"):
+		return checkGroup(c, lb, next)
+	}
+	return nil
+}
+
+func dryRun() *api.Error {
+	return api.BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
+}

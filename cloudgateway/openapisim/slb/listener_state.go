@@ -1,0 +1,130 @@
+package slb
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func listenerStateActions() []api.Action {
+	key := []api.Param{
+		region(), required("LoadBalancerId"), must(number("ListenerPort", 1, 65535)),
+		oneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
+	}
+	codes := []string{
+		"InvalidLoadBalancerId.NotFound", "LbStatusNotSupport", "ResourceNotFound.Listener", "ServiceIsConfiguring", "TooManyListeners",
+	}
+	return []api.Action{
+		{
+			Name: "StartLoadBalancerListener", Mutating: true, Handle: startListener, Params: key,
+			Codes: append([]string{"InvalidParameter", "OperationFailed.ListenerStatusNotSupport"}, codes...),
+		},
+		{Name: "StopLoadBalancerListener", Mutating: true, Handle: stopListener, Params: key, Codes: codes},
+		{
+			Name: "DeleteLoadBalancerListener", Mutating: true, Handle: deleteListener, Params: key,
+			Codes: append([]string{"ListenerForwardExist"}, codes...),
+		},
+		{
+			Name: "SetListenerAccessControlStatus", Mutating: true, Handle: setAccessControlStatus,
+			Params: append(slices.Clone(key), must(oneOf("AccessControlStatus", "open_white_list", "close"))),
+			Codes:  codes,
+		},
+	}
+}
+
+// startListener makes a stopped listener run after a while, and an inactive load balancer active. To start a running listener
+// changes nothing.
+func startListener(c *api.Context) (any, *api.Error) {
+	lb, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyListener); err != nil {
+		return nil, err
+	}
+	switch l.Status {
+	case running:
+		return nil, nil
+	case stopped:
+	default:
+		return nil, listenerUnsettled()
+	}
+	if id := l.Attributes["VServerGroupId"]; id != "" && !groupIn(c, lb, id) {
+		return nil, groupNotFound()
+	}
+	transition(c, l, starting, running)
+	lb.Status, lb.ActiveAt = active, zeroTime
+	changed(c, lb)
+	return nil, nil
+}
+
+func listenerUnsettled() *api.Error {
+	return api.BadRequest("OperationFailed.ListenerStatusNotSupport", "The status of the listener does not support this operation.")
+}
+
+// stopListener takes effect at once.
+func stopListener(c *api.Context) (any, *api.Error) {
+	lb, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyListener); err != nil {
+		return nil, err
+	}
+	switch l.Status {
+	case stopped:
+		return nil, nil
+	case running:
+	default:
+		return nil, busyListener()
+	}
+	l.Status = stopped
+	changed(c, lb)
+	return nil, nil
+}
+
+// deleteListener deletes the listener with its rules and domain extensions. The load balancer becomes inactive without one.
+func deleteListener(c *api.Context) (any, *api.Error) {
+	lb, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyListener); err != nil {
+		return nil, err
+	}
+	if !settled(l) {
+		return nil, busyListener()
+	}
+	if l.Protocol == protoHTTPS && slices.ContainsFunc(lb.Listeners, func(other *state.Listener) bool { return forwardPort(other) == l.Port }) {
+		return nil, api.BadRequest("ListenerForwardExist", "The listener is the target of an HTTP listener that redirects to it.")
+	}
+	lb.Listeners = slices.DeleteFunc(lb.Listeners, func(other *state.Listener) bool { return other == l })
+	release(c, l.Attributes["VServerGroupId"])
+	for _, rule := range l.Rules {
+		release(c, rule.ServerGroupID)
+	}
+	if len(lb.Listeners) == 0 {
+		lb.Status, lb.ActiveAt = inactive, zeroTime
+	}
+	changed(c, lb)
+	return nil, nil
+}
+
+// setAccessControlStatus is the older switch of the white list, before there were access control lists.
+func setAccessControlStatus(c *api.Context) (any, *api.Error) {
+	lb, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(c, lb, busyListener); err != nil {
+		return nil, err
+	}
+	if !settled(l) {
+		return nil, busyListener()
+	}
+	l.Attributes["AccessControlStatus"] = c.Get("AccessControlStatus")
+	transition(c, l, configuring, l.Status)
+	changed(c, lb)
+	return nil, nil
+}

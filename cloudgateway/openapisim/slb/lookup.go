@@ -1,0 +1,163 @@
+package slb
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// newID returns an id that was never handed out before: the sequence makes it unique, the hash makes it opaque, so that no
+// client comes to rely on its order.
+func newID(c *api.Context, prefix string) string {
+	c.State.Sequence++
+	sum := sha256.Sum256([]byte(c.State.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
+	return prefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
+}
+
+// loadBalancer returns the settled load balancer of the parameter LoadBalancerId.
+func loadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
+	return loadBalancerByID(c, c.Get("LoadBalancerId"))
+}
+
+func loadBalancerByID(c *api.Context, id string) (*state.LoadBalancer, *api.Error) {
+	lb := c.State.LoadBalancers[id]
+	if lb == nil {
+		return nil, loadBalancerNotFound()
+	}
+	settle(c, lb)
+	return lb, nil
+}
+
+// allLoadBalancers returns the settled load balancers that match, the oldest first.
+func allLoadBalancers(c *api.Context, match func(*state.LoadBalancer) bool) []*state.LoadBalancer {
+	var out []*state.LoadBalancer
+	for _, lb := range c.State.LoadBalancers {
+		settle(c, lb)
+		if match(lb) {
+			out = append(out, lb)
+		}
+	}
+	slices.SortFunc(out, func(a, b *state.LoadBalancer) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// listener returns the listener of the parameter ListenerPort. The protocol may be "" if only one listener has the port.
+func listener(c *api.Context, lb *state.LoadBalancer, protocol string) (*state.Listener, *api.Error) {
+	port := c.Int("ListenerPort", 0)
+	at := listenersAt(lb, port, protocol)
+	switch {
+	case port == 0 || len(at) == 0:
+		return nil, listenerNotFound()
+	case len(at) > 1:
+		return nil, tooManyListeners()
+	}
+	return at[0], nil
+}
+
+// loadBalancerAndListener returns what LoadBalancerId, ListenerPort and ListenerProtocol name.
+func loadBalancerAndListener(c *api.Context) (*state.LoadBalancer, *state.Listener, *api.Error) {
+	lb, err := loadBalancer(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := listener(c, lb, c.Get("ListenerProtocol"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return lb, l, nil
+}
+
+// listenersAt returns the listeners with a port (0: any) and a protocol ("": any), in the order of port and protocol.
+func listenersAt(lb *state.LoadBalancer, port int, protocol string) []*state.Listener {
+	var out []*state.Listener
+	for _, l := range lb.Listeners {
+		if (port == 0 || l.Port == port) && (protocol == "" || strings.EqualFold(l.Protocol, protocol)) {
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b *state.Listener) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+	})
+	return out
+}
+
+// serverGroup returns the group of the parameter VServerGroupId and its settled load balancer.
+func serverGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.Error) {
+	g := c.State.ServerGroups[c.Get("VServerGroupId")]
+	if g == nil {
+		return nil, nil, groupNotFound()
+	}
+	lb, err := loadBalancerByID(c, g.LoadBalancerID)
+	if err != nil {
+		return nil, nil, err
+	}
+	g.Servers = existing(c, g.Servers)
+	return g, lb, nil
+}
+
+// groupsOf returns the groups of a load balancer, the oldest first.
+func groupsOf(c *api.Context, lbID string) []*state.ServerGroup {
+	var out []*state.ServerGroup
+	for _, g := range c.State.ServerGroups {
+		if g.LoadBalancerID == lbID {
+			g.Servers = existing(c, g.Servers)
+			out = append(out, g)
+		}
+	}
+	slices.SortFunc(out, func(a, b *state.ServerGroup) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// groupIn tells whether a load balancer has a group of its own with this id.
+func groupIn(c *api.Context, lb *state.LoadBalancer, id string) bool {
+	g := c.State.ServerGroups[id]
+	return g != nil && g.LoadBalancerID == lb.ID
+}
+
+// sortedByID returns the values of a map in the order of their keys.
+func sortedByID[T any](m map[string]T) []T {
+	out := make([]T, 0, len(m))
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[id])
+	}
+	return out
+}
+
+// isTrue tells whether a boolean parameter is set.
+func isTrue(c *api.Context, name string) bool { return strings.EqualFold(c.Get(name), "true") }
+
+var zeroTime time.Time
+
+// stamp is a time as SLB writes it.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// page cuts one page out of a list. Without a page number the answer is the first page of the greatest size. Pages beyond the
+// end are empty.
+func page[T any](c *api.Context, all []T, size, greatest int) (items []T, pageNumber, pageSize int) {
+	pageNumber = 1
+	pageSize = greatest
+	if c.Has("PageNumber") {
+		pageNumber = min(max(1, c.Int("PageNumber", 1)), len(all)+1)
+		pageSize = min(max(1, c.Int("PageSize", size)), greatest)
+	}
+	from := min((pageNumber-1)*pageSize, len(all))
+	to := min(from+pageSize, len(all))
+	return all[from:to], pageNumber, pageSize
+}

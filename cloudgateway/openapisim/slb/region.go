@@ -1,0 +1,122 @@
+package slb
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+)
+
+func regionActions() []api.Action {
+	return []api.Action{
+		{Name: "DescribeRegions", Handle: describeRegions, Params: []api.Param{region(), optional("AcceptLanguage")}},
+		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), optional("AcceptLanguage")}},
+		{
+			Name: "DescribeAvailableResource", Handle: describeAvailableResource,
+			Params: []api.Param{region(), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("AddressType")},
+		},
+	}
+}
+
+// zones returns the zones of the region, at least two: those of the vSwitches and the first ones of the alphabet.
+func zones(c *api.Context) []string {
+	all := []string{c.Region + "-a", c.Region + "-b"}
+	for _, vsw := range c.State.VSwitches {
+		if vsw.ZoneID != "" {
+			all = append(all, vsw.ZoneID)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+type describedRegions struct {
+	Regions struct {
+		Region []regionView `json:"Region"`
+	} `json:"Regions"`
+}
+
+type regionView struct {
+	RegionID       string `json:"RegionId"`
+	RegionEndpoint string `json:"RegionEndpoint"`
+	LocalName      string `json:"LocalName"`
+}
+
+func describeRegions(c *api.Context) (any, *api.Error) {
+	var out describedRegions
+	out.Regions.Region = []regionView{{RegionID: c.Region, RegionEndpoint: "slb." + c.Region + ".aliyuncs.com", LocalName: c.Region}}
+	return out, nil
+}
+
+type describedZones struct {
+	Zones struct {
+		Zone []masterZone `json:"Zone"`
+	} `json:"Zones"`
+}
+
+type masterZone struct {
+	zoneView
+	SlaveZones struct {
+		SlaveZone []zoneView `json:"SlaveZone"`
+	} `json:"SlaveZones"`
+}
+
+type zoneView struct {
+	ZoneID    string `json:"ZoneId"`
+	LocalName string `json:"LocalName"`
+}
+
+func describeZones(c *api.Context) (any, *api.Error) {
+	var out describedZones
+	for _, master := range zones(c) {
+		zone := masterZone{zoneView: zoneView{ZoneID: master, LocalName: master}}
+		for _, slave := range zones(c) {
+			if slave != master {
+				zone.SlaveZones.SlaveZone = append(zone.SlaveZones.SlaveZone, zoneView{ZoneID: slave, LocalName: slave})
+			}
+		}
+		out.Zones.Zone = append(out.Zones.Zone, zone)
+	}
+	return out, nil
+}
+
+type availableResources struct {
+	AvailableResources struct {
+		AvailableResource []availableResource `json:"AvailableResource"`
+	} `json:"AvailableResources"`
+}
+
+type availableResource struct {
+	MasterZoneID     string `json:"MasterZoneId"`
+	SlaveZoneID      string `json:"SlaveZoneId"`
+	SupportResources struct {
+		SupportResource []supportResource `json:"SupportResource"`
+	} `json:"SupportResources"`
+}
+
+type supportResource struct {
+	AddressType      string `json:"AddressType"`
+	AddressIPVersion string `json:"AddressIPVersion"`
+}
+
+func describeAvailableResource(c *api.Context) (any, *api.Error) {
+	var kinds []supportResource
+	for _, kind := range []supportResource{{"vpc", "ipv4"}, {"classic_internet", "ipv4"}, {"classic_internet", "ipv6"}} {
+		if (!c.Has("AddressType") || kind.AddressType == c.Get("AddressType")) &&
+			(!c.Has("AddressIPVersion") || kind.AddressIPVersion == c.Get("AddressIPVersion")) {
+			kinds = append(kinds, kind)
+		}
+	}
+	var out availableResources
+	out.AvailableResources.AvailableResource = []availableResource{}
+	for _, master := range zones(c) {
+		for _, slave := range zones(c) {
+			if slave == master || len(kinds) == 0 {
+				continue
+			}
+			pair := availableResource{MasterZoneID: master, SlaveZoneID: slave}
+			pair.SupportResources.SupportResource = kinds
+			out.AvailableResources.AvailableResource = append(out.AvailableResources.AvailableResource, pair)
+		}
+	}
+	return out, nil
+}

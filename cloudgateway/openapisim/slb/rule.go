@@ -1,0 +1,292 @@
+package slb
+
+import (
+	"slices"
+	"strconv"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// rulesPerCall is the number of rules in RuleList and of ids in RuleIds.
+const rulesPerCall = 10
+
+// ruleAttributes are the attributes that a rule has of its own when it is not in step with its listener. Their values are those
+// of HTTP listeners.
+func ruleAttributes() []string {
+	return []string{
+		"Scheduler", "StickySession", "StickySessionType", "Cookie", "CookieTimeout", "HealthCheck", "HealthCheckConnectPort",
+		"HealthCheckDomain", "HealthCheckHttpCode", "HealthCheckInterval", "HealthCheckTimeout", "HealthCheckURI", "HealthyThreshold",
+		"UnhealthyThreshold",
+	}
+}
+
+// ruleRows returns the rows of the table for the attributes of rules.
+func (t table) ruleRows() []attribute {
+	var rows []attribute
+	for _, a := range t[protoHTTP] {
+		if slices.Contains(ruleAttributes(), a.name) {
+			rows = append(rows, a)
+		}
+	}
+	return rows
+}
+
+func ruleActions(t table) []api.Action {
+	protocol := oneOf("ListenerProtocol", protoHTTP, protoHTTPS)
+	dry := api.Param{Name: "DryRun", Kind: api.Bool}
+	port := must(number("ListenerPort", 1, 65535))
+	busyCodes := []string{"LbStatusNotSupport", "OperationFailed.ListenerStatusNotSupport", "ServiceIsConfiguring"}
+	set := []api.Param{region(), required("RuleId"), optional("RuleName"), optional("VServerGroupId"), oneOf("ListenerSync", on, off), dry}
+	for _, a := range t.ruleRows() {
+		set = append(set, a.param(inSet))
+	}
+	return []api.Action{
+		{
+			Name: "CreateRules", Mutating: true, Handle: t.createRules,
+			Params: []api.Param{region(), required("LoadBalancerId"), port, must(jsonText("RuleList")), protocol, dry},
+			Codes: append([]string{
+				"DomainExist", "DryRunOperation", "InvalidLoadBalancerId.NotFound", "InvalidParameter", "MissingParameter",
+				"MissingParameter.RuleName", "OperationFailed.ActionNotSupport", "ResourceNotFound.Listener", "TooManyListeners", "TooManyRules",
+			}, busyCodes...),
+		},
+		{
+			Name: "DeleteRules", Mutating: true, Handle: deleteRules,
+			Params: []api.Param{region(), must(jsonText("RuleIds"))},
+			Codes:  append([]string{"InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...),
+		},
+		{
+			Name: "DescribeRules", Handle: t.describeRules,
+			Params: []api.Param{region(), required("LoadBalancerId"), port, protocol},
+			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
+		},
+		{
+			Name: "DescribeRuleAttribute", Handle: t.describeRule, Params: []api.Param{region(), required("RuleId")},
+			Codes: []string{"InvalidRuleId.NotFound"},
+		},
+		{
+			Name: "SetRule", Mutating: true, Handle: t.setRule, Params: set,
+			Codes: append([]string{"DryRunOperation", "InvalidParameter", "InvalidRuleId.NotFound"}, busyCodes...),
+		},
+	}
+}
+
+type ruleList struct {
+	Rule []object `json:"Rule"`
+}
+
+func (t table) ruleList(rules []*state.Rule) ruleList {
+	out := ruleList{Rule: make([]object, 0, len(rules))}
+	for _, r := range rules {
+		out.Rule = append(out.Rule, t.ruleView(r))
+	}
+	return out
+}
+
+// ruleView shows the attributes of a rule only if it does not follow its listener.
+func (t table) ruleView(r *state.Rule) object {
+	o := object{
+		"RuleId": r.ID, "RuleName": r.Name, "Domain": r.Domain, "Url": r.URL, "VServerGroupId": r.ServerGroupID,
+		"ListenerSync": on, "ServiceManagedMode": "Unmanaged",
+	}
+	if r.Attributes["ListenerSync"] != off {
+		return o
+	}
+	o["ListenerSync"] = off
+	for _, a := range t.ruleRows() {
+		o.put(a, &state.Listener{Attributes: r.Attributes}, false)
+	}
+	return o
+}
+
+type createdRules struct {
+	Rules struct {
+		Rule []createdRule `json:"Rule"`
+	} `json:"Rules"`
+}
+
+type createdRule struct {
+	RuleID   string `json:"RuleId"`
+	RuleName string `json:"RuleName"`
+}
+
+func (t table) createRules(c *api.Context) (any, *api.Error) {
+	lb, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	if protocolBit(l.Protocol)&layer7 == 0 {
+		return nil, api.BadRequest("OperationFailed.ActionNotSupport", "Listeners of the protocol %s do not support rules.", l.Protocol)
+	}
+	if err := rulesWritable(c, lb, l); err != nil {
+		return nil, err
+	}
+	items, ok := parseObjects(c.Get("RuleList"))
+	switch {
+	case !ok || len(items) == 0 || len(items) > rulesPerCall:
+		return nil, invalid("RuleList")
+	case len(l.Rules)+len(items) > c.Settings.Quotas.Rules:
+		return nil, api.BadRequest("TooManyRules", "The number of rules of the listener exceeds the quota of %d.", c.Settings.Quotas.Rules)
+	}
+	rules := slices.Clone(l.Rules)
+	for _, item := range items {
+		r, err := newRule(c, lb, rules, item)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	if isTrue(c, "DryRun") {
+		return nil, dryRun()
+	}
+	var out createdRules
+	for _, r := range rules[len(l.Rules):] {
+		r.ID = newID(c, "rule-bp1")
+		out.Rules.Rule = append(out.Rules.Rule, createdRule{RuleID: r.ID, RuleName: r.Name})
+	}
+	l.Rules = rules
+	changed(c, lb)
+	return out, nil
+}
+
+// newRule checks one item of RuleList against the rules that are there before it.
+func newRule(c *api.Context, lb *state.LoadBalancer, rules []*state.Rule, item map[string]string) (*state.Rule, *api.Error) {
+	r := &state.Rule{Name: item["rulename"], Domain: item["domain"], URL: item["url"], ServerGroupID: item["vservergroupid"]}
+	switch {
+	case r.Name == "":
+		return nil, api.BadRequest("MissingParameter.RuleName", "The parameter RuleName is required.")
+	case r.Domain == "" && r.URL == "":
+		return nil, missing("Domain")
+	case r.URL != "" && (!validURI(r.URL) || r.URL == "/"):
+		return nil, invalid("Url")
+	case slices.ContainsFunc(rules, func(o *state.Rule) bool { return o.Domain == r.Domain && o.URL == r.URL }):
+		return nil, api.BadRequest("DomainExist", "The domain and the URL are those of another rule of the listener.")
+	case !groupIn(c, lb, r.ServerGroupID):
+		return nil, api.BadRequest("InvalidParameter", "The specified VServerGroupId does not exist.")
+	}
+	return r, nil
+}
+
+// rulesWritable refuses a change of rules while the load balancer or the listener is not settled.
+func rulesWritable(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
+	if err := writable(c, lb, busyListener); err != nil {
+		return err
+	}
+	if !settled(l) {
+		return listenerUnsettled()
+	}
+	return nil
+}
+
+// rulePlace is a rule and where it is.
+type rulePlace struct {
+	lb   *state.LoadBalancer
+	l    *state.Listener
+	rule *state.Rule
+}
+
+func findRule(c *api.Context, id string) (rulePlace, *api.Error) {
+	for _, lb := range c.State.LoadBalancers {
+		for _, l := range lb.Listeners {
+			for _, r := range l.Rules {
+				if r.ID == id {
+					settle(c, lb)
+					return rulePlace{lb, l, r}, nil
+				}
+			}
+		}
+	}
+	return rulePlace{}, ruleNotFound()
+}
+
+// deleteRules deletes all of the rules or none.
+func deleteRules(c *api.Context) (any, *api.Error) {
+	ids, ok := parseStrings(c.Get("RuleIds"))
+	if !ok || len(ids) == 0 || len(ids) > rulesPerCall {
+		return nil, invalid("RuleIds")
+	}
+	places := make([]rulePlace, 0, len(ids))
+	for _, id := range ids {
+		p, err := findRule(c, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := rulesWritable(c, p.lb, p.l); err != nil {
+			return nil, err
+		}
+		places = append(places, p)
+	}
+	for _, p := range places {
+		p.l.Rules = slices.DeleteFunc(p.l.Rules, func(r *state.Rule) bool { return r == p.rule })
+		release(c, p.rule.ServerGroupID)
+		changed(c, p.lb)
+	}
+	return nil, nil
+}
+
+type describedRules struct {
+	Rules ruleList `json:"Rules"`
+}
+
+func (t table) describeRules(c *api.Context) (any, *api.Error) {
+	_, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	return describedRules{Rules: t.ruleList(l.Rules)}, nil
+}
+
+func (t table) describeRule(c *api.Context) (any, *api.Error) {
+	p, err := findRule(c, c.Get("RuleId"))
+	if err != nil {
+		return nil, err
+	}
+	o := t.ruleView(p.rule)
+	o["LoadBalancerId"], o["ListenerPort"] = p.lb.ID, strconv.Itoa(p.l.Port) // text here, a number elsewhere
+	return o, nil
+}
+
+func (t table) setRule(c *api.Context) (any, *api.Error) {
+	p, err := findRule(c, c.Get("RuleId"))
+	if err != nil {
+		return nil, err
+	}
+	if err := rulesWritable(c, p.lb, p.l); err != nil {
+		return nil, err
+	}
+	next := *p.rule
+	next.Attributes = map[string]string{}
+	for name, value := range p.rule.Attributes {
+		next.Attributes[name] = value
+	}
+	for _, a := range t.ruleRows() {
+		if !c.Has(a.name) {
+			continue
+		}
+		if err := a.check(c.Get(a.name)); err != nil {
+			return nil, err
+		}
+		next.Attributes[a.name] = c.Get(a.name)
+	}
+	if c.Has("ListenerSync") {
+		next.Attributes["ListenerSync"] = c.Get("ListenerSync")
+	}
+	if c.Has("RuleName") {
+		next.Name = c.Get("RuleName")
+	}
+	if c.Has("VServerGroupId") {
+		next.ServerGroupID = c.Get("VServerGroupId")
+		if !groupIn(c, p.lb, next.ServerGroupID) {
+			return nil, api.BadRequest("InvalidParameter", "The specified VServerGroupId does not exist.")
+		}
+	}
+	if isTrue(c, "DryRun") {
+		return nil, dryRun()
+	}
+	if p.rule.ServerGroupID != next.ServerGroupID {
+		release(c, p.rule.ServerGroupID)
+	}
+	*p.rule = next
+	changed(c, p.lb)
+	return nil, nil
+}

@@ -1,0 +1,79 @@
+package slb
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Statuses of load balancers and listeners.
+const (
+	active   = "active"
+	inactive = "inactive"
+	locked   = "locked"
+
+	starting    = "starting"
+	running     = "running"
+	configuring = "configuring"
+	stopped     = "stopped"
+)
+
+// settle completes the transitions of a load balancer whose time has come.
+func settle(c *api.Context, lb *state.LoadBalancer) {
+	if !lb.ActiveAt.IsZero() && !c.Now.Before(lb.ActiveAt) {
+		if lb.Status == inactive {
+			lb.Status = active
+		}
+		lb.ActiveAt = zeroTime
+	}
+	for _, l := range lb.Listeners {
+		if !l.SettleAt.IsZero() && !c.Now.Before(l.SettleAt) {
+			l.Status, l.SettleTo, l.SettleAt = l.SettleTo, "", zeroTime
+		}
+	}
+	lb.DefaultServers = existing(c, lb.DefaultServers)
+}
+
+// existing leaves out the servers whose instance or network interface was deleted: the cloud forgets them silently.
+func existing(c *api.Context, servers []*state.Server) []*state.Server {
+	return slices.DeleteFunc(servers, func(s *state.Server) bool { return !backendExists(c, s.Type, s.ServerID) })
+}
+
+// writable refuses a change while the load balancer is locked or applies another one.
+func writable(c *api.Context, lb *state.LoadBalancer, busy func() *api.Error) *api.Error {
+	switch {
+	case lb.Status == locked:
+		return statusNotSupported()
+	case c.Now.Before(lb.BusyUntil):
+		return busy()
+	}
+	return nil
+}
+
+// changed opens the window in which the load balancer refuses other changes.
+func changed(c *api.Context, lb *state.LoadBalancer) {
+	if d := c.Settings.BusyAfterWrite; d > 0 {
+		lb.BusyUntil = c.Now.Add(d)
+	}
+}
+
+// transition puts a listener into a passing status for a while, or at once into its last one when the window is zero.
+func transition(c *api.Context, l *state.Listener, passing, final string) {
+	window := c.Settings.ListenerSet
+	if passing == starting {
+		window = c.Settings.ListenerStart
+	}
+	if window <= 0 {
+		l.Status, l.SettleTo, l.SettleAt = final, "", zeroTime
+		return
+	}
+	l.Status, l.SettleTo, l.SettleAt = passing, final, c.Now.Add(window)
+}
+
+// release keeps a group undeletable for a while after a listener or rule let go of it.
+func release(c *api.Context, groupID string) {
+	if g := c.State.ServerGroups[groupID]; g != nil && c.Settings.GroupReleased > 0 {
+		g.InUseUntil = c.Now.Add(c.Settings.GroupReleased)
+	}
+}

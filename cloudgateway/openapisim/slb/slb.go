@@ -1,0 +1,63 @@
+// Package slb is the product SLB (CLB) 2014-05-15 of the simulator: load balancers with their listeners, vServer groups,
+// certificates, access control lists, forwarding rules and tags.
+//
+// Handlers hold semantics only. They run one at a time, check everything before they change anything, and never look at a
+// clock but the one in their context: a transition that takes time is stored with the moment at which it ends, and is
+// settled by the next handler that touches the load balancer (settle.go). Listener parameters, their ranges and defaults
+// come from one table (listener_table.go), which creation, change and description share.
+package slb
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+)
+
+// Product returns the product with all its actions.
+func Product() api.Product {
+	t := newTable()
+	return api.Product{
+		Name:    "slb",
+		Code:    "Slb",
+		Version: "2014-05-15",
+		Actions: slices.Concat(
+			regionActions(),
+			instanceActions(), instanceSetActions(), instanceModifyActions(), describeActions(),
+			listenerActions(t), listenerStateActions(), listenerDescribeActions(t),
+			groupActions(t), groupServerActions(), defaultGroupActions(), healthActions(t),
+			tagActions(), legacyTagActions(),
+			certificateActions(), aclActions(), aclEntryActions(),
+			domainActions(), ruleActions(t),
+		),
+	}
+}
+
+// Parameters that many actions share.
+
+func required(name string) api.Param { return api.Param{Name: name, Required: true} }
+
+func optional(name string) api.Param { return api.Param{Name: name} }
+
+func number(name string, lo, hi int64) api.Param {
+	return api.Param{Name: name, Kind: api.Int, Min: lo, Max: hi}
+}
+
+func oneOf(name string, values ...string) api.Param { return api.Param{Name: name, Enum: values} }
+
+func jsonText(name string) api.Param { return api.Param{Name: name, Kind: api.JSON} }
+
+func must(p api.Param) api.Param {
+	p.Required = true
+	return p
+}
+
+// region is optional although some texts require it: every client sends it, and the endpoint implies it.
+func region() api.Param { return optional("RegionId") }
+
+func tagParam() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
+
+const maxInt32 = 1<<31 - 1
+
+func paging() []api.Param {
+	return []api.Param{number("PageNumber", 1, maxInt32), number("PageSize", 1, 100)}
+}
