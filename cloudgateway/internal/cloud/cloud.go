@@ -1,0 +1,102 @@
+// Package cloud is what the products (slb, vpc, ecs) share in speaking with the cloud: how parameters are spelled, how pages
+// are followed, and when a write is sent again.
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Caller makes one call to the cloud; *openapi.Client is one.
+type Caller interface {
+	Do(ctx context.Context, call openapi.Call, out any) (openapi.Result, error)
+}
+
+// Locker lets one holder of a key in at a time; *flow.Keyed is one.
+type Locker interface {
+	// Lock waits for its turn or the end of ctx.
+	Lock(ctx context.Context, key string) (unlock func(), err error)
+}
+
+// Lock waits for the turn of a resource. Running out of time there means that the resource is busy, and that nothing was tried.
+func Lock(ctx context.Context, locks Locker, key string) (unlock func(), err error) {
+	unlock, err = locks.Lock(ctx, key)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, &rpcerr.Error{
+			Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second,
+			Message: "other changes of " + key + " took until the deadline, nothing was tried",
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait for other changes of %s: %w", key, err)
+	}
+	return unlock, nil
+}
+
+// Waiting times between two attempts, without the jitter: the cloud needs between a fraction of a second and a few seconds to
+// apply a change.
+const (
+	firstWait = 500 * time.Millisecond
+	lastWait  = 5 * time.Second
+	// patience bounds the waiting where the caller set no deadline.
+	patience = time.Minute
+)
+
+// Busy tells whether another change of the same resource stood in the way: the same call will do later.
+func Busy(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
+
+// Unclear tells whether a write may or may not have been executed.
+func Unclear(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.OutcomeUnknown }
+
+// Retry calls attempt until it succeeds, fails with an error that is not to be retried, or the next attempt would come after
+// the deadline of ctx; then the last error is the result.
+func Retry(ctx context.Context, again func(error) bool, attempt func(ctx context.Context) error) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	wait := firstWait
+	for {
+		err := attempt(ctx)
+		if err == nil || !again(err) {
+			return err
+		}
+		pause := wait/2 + rand.N(wait/2+1) //nolint:gosec // Jitter needs no secrecy.
+		if told, ok := rpcerr.RetryAfter(err); ok && wait > firstWait {
+			// The hint is for callers who come back; the first repetition may find the resource free sooner.
+			pause = max(pause, min(told, lastWait))
+		}
+		if !Sleep(ctx, pause) {
+			return err
+		}
+		wait = min(2*wait, lastWait)
+	}
+}
+
+// Sleep waits, and tells whether there was time for it: false at once if the deadline of ctx comes earlier.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, patience)
+}

@@ -1,0 +1,86 @@
+package cloud
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Params are the parameters of a call. Empty values are never sent: the cloud knows no "set to nothing".
+type Params map[string]string
+
+// With adds a parameter unless its value is empty, and gives the parameters back.
+func (p Params) With(name, value string) Params {
+	if value != "" {
+		p[name] = value
+	}
+	return p
+}
+
+// Int adds a number unless it is zero.
+func (p Params) Int(name string, value int) Params {
+	if value != 0 {
+		p[name] = strconv.Itoa(value)
+	}
+	return p
+}
+
+// List adds name.1, name.2, …
+func (p Params) List(name string, values []string) Params {
+	for i, v := range values {
+		p[fmt.Sprintf("%s.%d", name, i+1)] = v
+	}
+	return p
+}
+
+// Items adds name.1.Key, name.1.Value, … for each map of members; empty members are left out.
+func (p Params) Items(name string, items []map[string]string) Params {
+	for i, item := range items {
+		for member, value := range item {
+			p.With(fmt.Sprintf("%s.%d.%s", name, i+1, member), value)
+		}
+	}
+	return p
+}
+
+// JSONList adds the values as one parameter with a JSON list of strings.
+func (p Params) JSONList(name string, values []string) Params {
+	if len(values) == 0 {
+		return p
+	}
+	encoded, err := json.Marshal(values)
+	if err != nil {
+		// A list of strings always has a JSON form.
+		panic(err)
+	}
+	p[name] = string(encoded)
+	return p
+}
+
+// Merge adds all parameters of another set.
+func (p Params) Merge(more map[string]string) Params {
+	maps.Copy(p, more)
+	return p
+}
+
+// Tagged is a key and value.
+type Tagged interface {
+	GetKey() string
+	GetValue() string
+}
+
+// Tags adds Tag.1.Key, Tag.1.Value, … A tag without a value is sent as a key only, which the cloud's filters read as "any".
+func Tags[T Tagged](p Params, tags []T) Params {
+	items := make([]map[string]string, len(tags))
+	for i, t := range tags {
+		items[i] = map[string]string{"Key": t.GetKey(), "Value": t.GetValue()}
+	}
+	return p.Items("Tag", items)
+}
+
+// Sorted gives the distinct values in order.
+func Sorted(values []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}

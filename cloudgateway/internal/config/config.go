@@ -1,0 +1,199 @@
+// Package config describes the gateway's configuration: the file, its defaults, what the environment and the existing CCM's
+// cloud-config file add, and what makes it invalid.
+package config
+
+import (
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/config/cloudconfig"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/logging"
+)
+
+// Config is the file.
+type Config struct {
+	// Region of all calls, e.g. "cn-hangzhou".
+	Region string `json:"region"`
+	// VpcID is told to callers who ask for the gateway's capabilities.
+	VpcID string `json:"vpcID"`
+	// Listen is the address of the gRPC server.
+	Listen string       `json:"listen"`
+	Admin  admin.Config `json:"admin"`
+	TLS    TLS          `json:"tls"`
+	// Kubernetes is where callers are checked.
+	Kubernetes     kube.Config    `json:"kubernetes"`
+	Authentication Authentication `json:"authentication"`
+	Credentials    Credentials    `json:"credentials"`
+	// MetadataEndpoint is the instance metadata service.
+	MetadataEndpoint string    `json:"metadataEndpoint"`
+	Endpoints        Endpoints `json:"endpoints"`
+	// Scheme of the calls, HTTPS or HTTP.
+	Scheme string `json:"scheme"`
+	// Network chooses the default endpoints: "vpc" or "public".
+	Network        string              `json:"network"`
+	Budget         Budget              `json:"budget"`
+	Limits         Limits              `json:"limits"`
+	Coalesce       Coalesce            `json:"coalesce"`
+	LeaderElection kube.ElectionConfig `json:"leaderElection"`
+	Logging        logging.Config      `json:"logging"`
+}
+
+// TLS names the files of the server's identity. They are read again when they change.
+type TLS struct {
+	CertFile string `json:"certFile"`
+	KeyFile  string `json:"keyFile"`
+	// ClientCAFile makes client certificates necessary that it vouches for.
+	ClientCAFile string `json:"clientCAFile"`
+}
+
+// Authentication says which tokens are taken.
+type Authentication struct {
+	// Audience the callers' ServiceAccount tokens must be made for.
+	Audience string `json:"audience"`
+}
+
+// Credentials says where the cloud credentials come from: exactly one of its fields.
+type Credentials struct {
+	AccessKey *AccessKey `json:"accessKey"`
+	// Environment takes ACCESS_KEY_ID and ACCESS_KEY_SECRET.
+	Environment bool        `json:"environment"`
+	ECSRAMRole  *ECSRAMRole `json:"ecsRAMRole"`
+
+	// given is the key pair of the existing CCM's file.
+	given *KeyPair
+}
+
+// KeyPair is an access key by value.
+type KeyPair struct {
+	ID     string
+	Secret logging.Secret
+}
+
+// Given is the key pair that came with --cloud-config, nil if the configuration says otherwise.
+func (c Credentials) Given() *KeyPair { return c.given }
+
+// AccessKey names the files with an access key.
+type AccessKey struct {
+	IDFile     string `json:"idFile"`
+	SecretFile string `json:"secretFile"`
+}
+
+// ECSRAMRole takes the credentials of a RAM role of the ECS instance.
+type ECSRAMRole struct {
+	// Role is asked from the metadata service if empty.
+	Role string `json:"role"`
+}
+
+// Endpoints override the hosts of the products, "host:port".
+type Endpoints struct {
+	SLB string `json:"slb"`
+	VPC string `json:"vpc"`
+	ECS string `json:"ecs"`
+}
+
+// Budget bounds the calls.
+type Budget struct {
+	// Share of the account's limits that the gateway may use, above 0 to 1.
+	Share float64 `json:"share"`
+	// Overrides replace the documented limit of an action, by "product/Action".
+	Overrides map[string]Limit `json:"overrides"`
+}
+
+// Limit is a number of calls in a window.
+type Limit struct {
+	Calls  int             `json:"calls"`
+	Window config.Duration `json:"window"`
+}
+
+// Limits bound the size of calls.
+type Limits struct {
+	ServersPerCall int `json:"serversPerCall"`
+	RoutesPerCall  int `json:"routesPerCall"`
+}
+
+// Coalesce shapes the gathering of reads.
+type Coalesce struct {
+	// Idle is how long to wait for another read to join.
+	Idle config.Duration `json:"idle"`
+	// Max is how long the first read waits at most.
+	Max config.Duration `json:"max"`
+}
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Listen:           "127.0.0.1:7443",
+		Admin:            admin.Config{Listen: "127.0.0.1:7080"},
+		Kubernetes:       kube.Config{QPS: 200, Burst: 400},
+		Authentication:   Authentication{Audience: "cloudgateway"},
+		MetadataEndpoint: "http://100.100.100.200",
+		Scheme:           "HTTPS",
+		Network:          "vpc",
+		Budget:           Budget{Share: 0.7},
+		Limits:           Limits{ServersPerCall: 20, RoutesPerCall: 50},
+		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(200 * time.Millisecond)},
+		LeaderElection:   kube.ElectionConfig{Namespace: "kube-system", Name: "cloudgateway"},
+	}
+}
+
+// Load reads the file at path, and the existing CCM's cloud-config file if one is named, which fills what the file leaves out;
+// what is missing then comes from the environment. The warnings are for the log.
+func Load(path, cloudConfig string, environ func(string) string) (Config, []string, error) {
+	cfg := Config{}
+	if err := config.Load(path, &cfg); err != nil {
+		return Config{}, nil, err
+	}
+	var warnings []string
+	if cloudConfig != "" {
+		existing, noted, err := cloudconfig.Load(cloudConfig)
+		if err != nil {
+			return Config{}, nil, err
+		}
+		warnings = noted
+		cfg.adopt(existing)
+	}
+	cfg.adoptEnvironment(environ)
+	cfg.adoptDefaults()
+	return cfg, warnings, cfg.Validate()
+}
+
+// adopt takes over the gateway's part of the existing CCM's file.
+func (c *Config) adopt(existing *cloudconfig.CloudConfig) {
+	fill(&c.Region, existing.Region)
+	fill(&c.VpcID, existing.VpcID)
+	if c.Credentials.sources() == 0 && existing.AccessKeyID != "" {
+		c.Credentials.given = &KeyPair{ID: existing.AccessKeyID, Secret: existing.AccessKeySecret}
+	}
+}
+
+// adoptEnvironment takes the variables that the existing CCM knows.
+func (c *Config) adoptEnvironment(environ func(string) string) {
+	fill(&c.Region, environ("REGION_ID"))
+	fill(&c.VpcID, environ("VPC_ID"))
+	fill(&c.MetadataEndpoint, environ("METADATA_ENDPOINT"))
+	fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
+	fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
+	fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
+	fill(&c.Scheme, environ("ALICLOUD_CLIENT_SCHEME"))
+	if c.Credentials.sources() == 0 && (environ("ACCESS_KEY_ID") != "" || environ("ALIBABA_CLOUD_ACCESS_KEY_ID") != "") {
+		c.Credentials.Environment = true
+	}
+}
+
+// host drops the scheme that some write before an endpoint.
+func host(endpoint string) string {
+	for _, scheme := range []string{"http://", "https://"} {
+		endpoint = strings.TrimPrefix(endpoint, scheme)
+	}
+	return strings.TrimSuffix(endpoint, "/")
+}
+
+func fill[T comparable](value *T, otherwise T) {
+	var empty T
+	if *value == empty {
+		*value = otherwise
+	}
+}

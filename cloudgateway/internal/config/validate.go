@@ -1,0 +1,131 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/services/config"
+)
+
+// adoptDefaults fills what nobody set.
+func (c *Config) adoptDefaults() {
+	d := Default()
+	fill(&c.Listen, d.Listen)
+	fill(&c.Admin.Listen, d.Admin.Listen)
+	fill(&c.Kubernetes.QPS, d.Kubernetes.QPS)
+	fill(&c.Kubernetes.Burst, d.Kubernetes.Burst)
+	fill(&c.Authentication.Audience, d.Authentication.Audience)
+	fill(&c.MetadataEndpoint, d.MetadataEndpoint)
+	fill(&c.Scheme, d.Scheme)
+	fill(&c.Network, d.Network)
+	fill(&c.Budget.Share, d.Budget.Share)
+	fill(&c.Limits.ServersPerCall, d.Limits.ServersPerCall)
+	fill(&c.Limits.RoutesPerCall, d.Limits.RoutesPerCall)
+	fill(&c.Coalesce.Idle, d.Coalesce.Idle)
+	fill(&c.Coalesce.Max, d.Coalesce.Max)
+	fill(&c.LeaderElection.Namespace, d.LeaderElection.Namespace)
+	fill(&c.LeaderElection.Name, d.LeaderElection.Name)
+}
+
+// The greatest sizes that the cloud takes from any account (alibaba's API references).
+const (
+	mostServersPerCall = 40
+	mostRoutesPerCall  = 50
+	longestGathering   = time.Second
+)
+
+// Validate tells everything that is wrong.
+func (c *Config) Validate() error {
+	var p config.Problems
+	if c.Region == "" {
+		p.Addf("region", "is required, e.g. cn-hangzhou")
+	} else if !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(c.Region) {
+		p.Addf("region", "%q is not a region id such as cn-hangzhou", c.Region)
+	}
+	p.HostPort("listen", c.Listen)
+	c.Admin.Validate(&p, "admin")
+	p.Required("tls.certFile", c.TLS.CertFile)
+	p.Required("tls.keyFile", c.TLS.KeyFile)
+	c.Kubernetes.Validate(&p, "kubernetes")
+	c.Credentials.validate(&p)
+	if !strings.HasPrefix(c.MetadataEndpoint, "http://") && !strings.HasPrefix(c.MetadataEndpoint, "https://") {
+		p.Addf("metadataEndpoint", `%q is not a URL, write e.g. "http://100.100.100.200"`, c.MetadataEndpoint)
+	}
+	for key, endpoint := range c.Endpoints.byKey() {
+		if strings.ContainsAny(endpoint, "/ ") {
+			p.Addf(key, `%q is not of the form "host" or "host:port"`, endpoint)
+		}
+	}
+	p.OneOf("scheme", c.Scheme, "HTTPS", "HTTP")
+	p.OneOf("network", c.Network, "vpc", "public")
+	c.Budget.validate(&p)
+	p.Range("limits.serversPerCall", c.Limits.ServersPerCall, 1, mostServersPerCall)
+	p.Range("limits.routesPerCall", c.Limits.RoutesPerCall, 1, mostRoutesPerCall)
+	c.Coalesce.validate(&p)
+	c.LeaderElection.Validate(&p, "leaderElection")
+	c.Logging.Validate(&p, "logging")
+	return p.Err()
+}
+
+func (e Endpoints) byKey() map[string]string {
+	return map[string]string{"endpoints.slb": e.SLB, "endpoints.vpc": e.VPC, "endpoints.ecs": e.ECS}
+}
+
+// sources counts the sources that are named.
+func (c Credentials) sources() int {
+	n := 0
+	for _, named := range []bool{
+		c.AccessKey != nil && *c.AccessKey != AccessKey{}, c.Environment, c.ECSRAMRole != nil, c.given != nil,
+	} {
+		if named {
+			n++
+		}
+	}
+	return n
+}
+
+func (c Credentials) validate(p *config.Problems) {
+	switch c.sources() {
+	case 0:
+		p.Addf("credentials", "none named; set one of accessKey, environment and ecsRAMRole")
+	case 1:
+	default:
+		p.Addf("credentials", "more than one named; keep one of accessKey, environment and ecsRAMRole")
+	}
+	if k := c.AccessKey; k != nil && *k != (AccessKey{}) {
+		p.Required("credentials.accessKey.idFile", k.IDFile)
+		p.Required("credentials.accessKey.secretFile", k.SecretFile)
+	}
+}
+
+func (b Budget) validate(p *config.Problems) {
+	if b.Share <= 0 || b.Share > 1 {
+		p.Addf("budget.share", "%g is not above 0 and at most 1", b.Share)
+	}
+	for _, action := range slices.Sorted(maps.Keys(b.Overrides)) {
+		key := "budget.overrides." + action
+		product, name, ok := strings.Cut(action, "/")
+		if !ok || name == "" || !slices.Contains([]string{"slb", "vpc", "ecs", "sts"}, product) {
+			p.Addf(key, `is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"`)
+		}
+		if limit := b.Overrides[action]; limit.Calls < 1 {
+			p.Addf(key+".calls", "%d is below 1", limit.Calls)
+		}
+		if window := b.Overrides[action].Window; window != config.Duration(time.Second) && window != config.Duration(time.Minute) {
+			p.Addf(key+".window", "%s is neither 1s nor 60s, the windows that the cloud has", window)
+		}
+	}
+}
+
+func (c Coalesce) validate(p *config.Problems) {
+	p.Positive("coalesce.idle", c.Idle)
+	if c.Max < c.Idle {
+		p.Addf("coalesce.max", "%s is shorter than coalesce.idle, %s", c.Max, c.Idle)
+	}
+	if time.Duration(c.Max) > longestGathering {
+		p.Addf("coalesce.max", "%s is longer than %s", c.Max, longestGathering)
+	}
+}

@@ -1,0 +1,104 @@
+package slb
+
+import (
+	"context"
+	"fmt"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+)
+
+// ApplyServerChanges adds, removes and re-weights servers of one group, and tells how many calls that took.
+func (c *Client) ApplyServerChanges(ctx context.Context, r *slbv1.ApplyServerChangesRequest) (int32, error) {
+	todo := normalize(changes{
+		add: r.GetAdd(), remove: r.GetRemove(), update: r.GetUpdate(), removeFirst: r.GetRemoveFirst(),
+	})
+	if todo.empty() {
+		return 0, nil
+	}
+	defer c.caches.groups.Invalidate(r.GetServerGroupId())
+	var calls int32
+	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) (err error) {
+		calls, err = c.apply(ctx, r.GetServerGroupId(), todo)
+		return err
+	})
+	return calls, err
+}
+
+// apply makes the changes, one call after the other. After a lost answer it looks at what the group holds and goes on with
+// what is missing.
+func (c *Client) apply(ctx context.Context, groupID string, todo changes) (int32, error) {
+	var calls int32
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
+	err := cloud.Retry(ctx, again, func(ctx context.Context) error {
+		for !todo.empty() {
+			next := plan(todo, int(c.serversPerCall.Load()))[0]
+			params, err := next.params(groupID)
+			if err != nil {
+				return err
+			}
+			calls++
+			err = c.write(ctx, next.action, params, nil)
+			switch {
+			case err == nil:
+				todo = todo.after(next)
+			case tooMany(err) && next.size() > 1:
+				c.shrink(next.size())
+			case cloud.Unclear(err):
+				group, readErr := c.describeGroup(ctx, groupID)
+				if readErr != nil {
+					return fmt.Errorf("%w; reading the group back failed: %v", err, readErr) //nolint:errorlint // One cause.
+				}
+				if todo = remaining(todo, group.GetServers()); !todo.empty() {
+					return err
+				}
+			default:
+				return err
+			}
+		}
+		return nil
+	})
+	return calls, err
+}
+
+// tooMany tells whether the cloud refused a call only because of its size.
+func tooMany(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && e.CloudCode == "TooManyBackendServers"
+}
+
+// shrink learns that size servers are too many for one call.
+func (c *Client) shrink(size int) {
+	half := int32(max(1, size/2)) //nolint:gosec // At most 20.
+	for {
+		now := c.serversPerCall.Load()
+		if now <= half || c.serversPerCall.CompareAndSwap(now, half) {
+			return
+		}
+	}
+}
+
+func (s step) size() int { return max(len(s.old), len(s.new)) }
+
+func (s step) params(groupID string) (cloud.Params, error) {
+	lists := map[string]string{actionAdd: "BackendServers", actionSet: "BackendServers", actionModify: "NewBackendServers"}
+	p := cloud.Params{"VServerGroupId": groupID}
+	if name, ok := lists[s.action]; ok {
+		encoded, err := serversParam(s.new)
+		if err != nil {
+			return nil, err
+		}
+		p[name] = encoded
+	}
+	lists = map[string]string{actionRemove: "BackendServers", actionModify: "OldBackendServers"}
+	if name, ok := lists[s.action]; ok {
+		encoded, err := serverKeysParam(s.old)
+		if err != nil {
+			return nil, err
+		}
+		p[name] = encoded
+	}
+	return p, nil
+}

@@ -1,0 +1,223 @@
+package slb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+)
+
+// GetLoadBalancer reads one instance, with VIEW_FULL everything that belongs to it. A part that can't be read fails the whole:
+// callers must never see half an instance.
+func (c *Client) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+	id, maxAge := r.GetLoadBalancerId(), r.GetMaxAge().AsDuration()
+	if r.GetView() != slbv1.View_VIEW_FULL {
+		return c.balancer(ctx, id, maxAge)
+	}
+	var (
+		lb        *slbv1.LoadBalancer
+		listeners []*slbv1.Listener
+		groups    []*slbv1.ServerGroup
+	)
+	parts, partCtx := errgroup.WithContext(ctx)
+	parts.Go(func() (err error) { lb, err = c.balancer(partCtx, id, maxAge); return err })
+	parts.Go(func() (err error) { listeners, err = c.listeners(partCtx, id, maxAge); return err })
+	parts.Go(func() (err error) {
+		groups, err = c.groupsWithServers(partCtx, id, maxAge, r.GetServerGroupIds(), r.GetServerGroupNamePrefixes())
+		return err
+	})
+	if err := parts.Wait(); err != nil {
+		return nil, err
+	}
+	lb = proto.CloneOf(lb)
+	lb.Listeners, lb.ServerGroups = listeners, groups
+	return lb, nil
+}
+
+// balancer reads one instance with its attributes.
+func (c *Client) balancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
+	return c.caches.balancers.Get(ctx, id, maxAge, func(ctx context.Context) (*slbv1.LoadBalancer, error) {
+		found, err := c.describe(ctx, cloud.Params{"LoadBalancerId": id})
+		if err != nil {
+			return nil, err
+		}
+		for _, lb := range found {
+			if lb.GetLoadBalancerId() == id {
+				return lb, nil
+			}
+		}
+		return nil, &rpcerr.Error{
+			Code: codes.NotFound, Reason: rpcerr.LoadBalancerNotFound, API: "slb/DescribeLoadBalancers",
+			Message: fmt.Sprintf("there is no load balancer %s in this region", id),
+		}
+	})
+}
+
+// ListLoadBalancers reads every instance that matches, ordered by id.
+func (c *Client) ListLoadBalancers(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {
+	key := c.caches.listEpoch.Key(listKey(r))
+	return c.caches.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
+		filters := cloud.Tags(cloud.Params{}.With("LoadBalancerName", r.GetName()), r.GetTags())
+		ids := cloud.Sorted(r.GetLoadBalancerIds())
+		if len(ids) == 0 {
+			return c.describe(ctx, filters)
+		}
+		return inChunks(ctx, ids, func(ctx context.Context, ids []string) ([]*slbv1.LoadBalancer, error) {
+			return c.describe(ctx, cloud.Params{"LoadBalancerId": strings.Join(ids, ",")}.Merge(filters))
+		})
+	})
+}
+
+// listKey names a listing.
+func listKey(r *slbv1.ListLoadBalancersRequest) string {
+	var tags []string
+	for _, t := range r.GetTags() {
+		tags = append(tags, fmt.Sprintf("%q=%q", t.GetKey(), t.GetValue()))
+	}
+	return fmt.Sprintf("%q %q %q", r.GetName(), cloud.Sorted(tags), cloud.Sorted(r.GetLoadBalancerIds()))
+}
+
+// describe reads all pages of DescribeLoadBalancers, ordered by id.
+func (c *Client) describe(ctx context.Context, params cloud.Params) ([]*slbv1.LoadBalancer, error) {
+	found := map[string]*slbv1.LoadBalancer{}
+	err := cloud.Numbered(ctx, params, pageSize, func(p cloud.Params) (int, int, error) {
+		var answer struct {
+			TotalCount    int
+			LoadBalancers struct{ LoadBalancer []balancerAnswer }
+		}
+		if err := c.read(ctx, "DescribeLoadBalancers", p, &answer); err != nil {
+			return 0, 0, err
+		}
+		for _, a := range answer.LoadBalancers.LoadBalancer {
+			lb, err := a.decode()
+			if err != nil {
+				return 0, 0, err
+			}
+			found[lb.GetLoadBalancerId()] = lb
+		}
+		return len(answer.LoadBalancers.LoadBalancer), answer.TotalCount, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b *slbv1.LoadBalancer) int {
+		return strings.Compare(a.GetLoadBalancerId(), b.GetLoadBalancerId())
+	}), nil
+}
+
+// CreateLoadBalancer buys an instance. The request id is the cloud's ClientToken, so it may be sent again.
+func (c *Client) CreateLoadBalancer(ctx context.Context, r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+	defer c.caches.listEpoch.Next()
+	var answer createAnswer
+	err := cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
+		call := cloud.Write(openapi.SLB, "CreateLoadBalancer", createParams(r))
+		call.Idempotent = true
+		_, err := c.caller.Do(ctx, call, &answer)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.created(r), nil
+}
+
+// UpdateLoadBalancer changes the attributes that are present, one call each, in the order of their field numbers.
+func (c *Client) UpdateLoadBalancer(ctx context.Context, r *slbv1.UpdateLoadBalancerRequest) error {
+	return c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) error {
+		for _, u := range updates(r) {
+			if err := c.set(ctx, u.action, u.params); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// update is one call of UpdateLoadBalancer.
+type update struct {
+	action string
+	params cloud.Params
+}
+
+func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
+	var list []update
+	add := func(action string, params cloud.Params) { list = append(list, update{action, params}) }
+	instance := func() cloud.Params { return cloud.Params{"LoadBalancerId": r.GetLoadBalancerId()} }
+	tagged := func() cloud.Params {
+		return cloud.Params{"ResourceType": "instance", "ResourceId.1": r.GetLoadBalancerId()}
+	}
+	if r.Name != nil {
+		add("SetLoadBalancerName", instance().With("LoadBalancerName", r.GetName()))
+	}
+	if r.InstanceChargeType != nil {
+		add("ModifyLoadBalancerInstanceChargeType",
+			instance().With("InstanceChargeType", instanceChargeTypes()[r.GetInstanceChargeType()]))
+	}
+	if r.Spec != nil {
+		add("ModifyLoadBalancerInstanceSpec", instance().With("LoadBalancerSpec", r.GetSpec()))
+	}
+	if spec := r.GetInternetSpec(); spec != nil {
+		add("ModifyLoadBalancerInternetSpec", instance().
+			With("InternetChargeType", internetChargeTypes()[spec.GetChargeType()]).
+			Int("Bandwidth", int(spec.GetBandwidthMbps())))
+	}
+	if r.DeleteProtection != nil {
+		add("SetLoadBalancerDeleteProtection", instance().With("DeleteProtection", onOffWord(r.GetDeleteProtection())))
+	}
+	if protection := r.GetModificationProtection(); protection != nil {
+		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)))
+	}
+	if len(r.GetSetTags()) > 0 {
+		add("TagResources", cloud.Tags(tagged(), r.GetSetTags()))
+	}
+	if len(r.GetRemoveTagKeys()) > 0 {
+		add("UntagResources", tagged().List("TagKey", r.GetRemoveTagKeys()))
+	}
+	return list
+}
+
+// DeleteLoadBalancer releases an instance with all that belongs to it.
+func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
+	return c.exclusively(ctx, id, func(ctx context.Context) error {
+		err := c.set(ctx, "DeleteLoadBalancer", cloud.Params{"LoadBalancerId": id})
+		return unless(err, rpcerr.LoadBalancerNotFound)
+	})
+}
+
+// unless drops the error if it has the reason.
+func unless(err error, reason rpcerr.Reason) error {
+	if rpcerr.ReasonOf(err) == reason {
+		return nil
+	}
+	return err
+}
+
+// inChunks reads many ids, idsPerCall at a time and some calls at once, and joins the answers in the order of the ids.
+func inChunks[T any](ctx context.Context, ids []string, read func(ctx context.Context, ids []string) ([]T, error)) ([]T, error) {
+	chunks := slices.Collect(slices.Chunk(ids, idsPerCall))
+	answers := make([][]T, len(chunks))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(parallelReads)
+	for i, chunk := range chunks {
+		calls.Go(func() (err error) {
+			answers[i], err = read(ctx, chunk)
+			return err
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(answers...), nil
+}

@@ -1,0 +1,128 @@
+package slb
+
+import (
+	"slices"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+)
+
+// changes is a set of changes to the servers of one group.
+type changes struct {
+	add, remove, update []*slbv1.Server
+	removeFirst         bool
+}
+
+func (c changes) empty() bool { return len(c.add)+len(c.remove)+len(c.update) == 0 }
+
+// step is one cloud call.
+type step struct {
+	action   string
+	old, new []*slbv1.Server
+}
+
+// The actions a plan is made of.
+const (
+	actionModify = "ModifyVServerGroupBackendServers"
+	actionAdd    = "AddVServerGroupBackendServers"
+	actionRemove = "RemoveVServerGroupBackendServers"
+	actionSet    = "SetVServerGroupAttribute"
+)
+
+// plan turns changes into the fewest calls of at most perCall servers. As many removed servers as possible are replaced by
+// added ones in one call: pairing all of min(add, remove) is never worse than pairing fewer, since each call of pairs does
+// the work of one addition and one removal. Servers come before they go, so that a group is never emptier than it was,
+// unless removeFirst asks for the opposite.
+func plan(c changes, perCall int) []step {
+	var steps []step
+	emit := func(action string, old, new []*slbv1.Server) {
+		for len(old)+len(new) > 0 {
+			n, m := min(perCall, len(old)), min(perCall, len(new))
+			steps = append(steps, step{action: action, old: old[:n], new: new[:m]})
+			old, new = old[n:], new[m:]
+		}
+	}
+	if c.removeFirst {
+		emit(actionRemove, c.remove, nil)
+		emit(actionAdd, nil, c.add)
+		emit(actionSet, nil, c.update)
+		return steps
+	}
+	pairs := min(len(c.add), len(c.remove))
+	emit(actionModify, c.remove[:pairs], c.add[:pairs])
+	emit(actionAdd, nil, c.add[pairs:])
+	emit(actionSet, nil, c.update)
+	emit(actionRemove, c.remove[pairs:], nil)
+	return steps
+}
+
+// remaining gives what of the changes is still to be done, given what the group holds: a server to add that is there with
+// another weight needs an update, one to update that is gone can't be helped here and stays, so that the cloud's refusal
+// reaches the caller.
+func remaining(c changes, actual []*slbv1.Server) changes {
+	there := make(map[serverKey]*slbv1.Server, len(actual))
+	for _, s := range actual {
+		there[keyOf(s)] = s
+	}
+	rest := changes{removeFirst: c.removeFirst}
+	for _, s := range c.add {
+		switch found, ok := there[keyOf(s)]; {
+		case !ok:
+			rest.add = append(rest.add, s)
+		case !settled(s, found):
+			rest.update = append(rest.update, s)
+		}
+	}
+	for _, s := range c.update {
+		if found, ok := there[keyOf(s)]; !ok || !settled(s, found) {
+			rest.update = append(rest.update, s)
+		}
+	}
+	for _, s := range c.remove {
+		if _, ok := there[keyOf(s)]; ok {
+			rest.remove = append(rest.remove, s)
+		}
+	}
+	return rest
+}
+
+// settled tells whether a server has what was asked for; the cloud keeps a description if it is given none.
+func settled(want, got *slbv1.Server) bool {
+	return want.GetWeight() == got.GetWeight() &&
+		(want.GetDescription() == "" || want.GetDescription() == got.GetDescription())
+}
+
+// normalize turns a server that is both removed and added into an update: the cloud refuses the same server on both sides.
+func normalize(c changes) changes {
+	removed := make(map[serverKey]bool, len(c.remove))
+	for _, s := range c.remove {
+		removed[keyOf(s)] = true
+	}
+	out := changes{update: slices.Clone(c.update), removeFirst: c.removeFirst}
+	kept := map[serverKey]bool{}
+	for _, s := range c.add {
+		if removed[keyOf(s)] {
+			kept[keyOf(s)] = true
+			out.update = append(out.update, s)
+			continue
+		}
+		out.add = append(out.add, s)
+	}
+	for _, s := range c.remove {
+		if !kept[keyOf(s)] {
+			out.remove = append(out.remove, s)
+		}
+	}
+	return out
+}
+
+// without gives the changes that the steps do not cover.
+func (c changes) after(done step) changes {
+	finished := map[serverKey]bool{}
+	for _, s := range slices.Concat(done.old, done.new) {
+		finished[keyOf(s)] = true
+	}
+	drop := func(list []*slbv1.Server) []*slbv1.Server {
+		return slices.DeleteFunc(slices.Clone(list), func(s *slbv1.Server) bool { return finished[keyOf(s)] })
+	}
+	return changes{add: drop(c.add), remove: drop(c.remove), update: drop(c.update), removeFirst: c.removeFirst}
+}

@@ -1,0 +1,141 @@
+package slb
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+)
+
+// creation identifies a request to create a group. The cloud has no token for it, so the gateway recognises repetitions.
+type creation struct{ loadBalancerID, requestID, name string }
+
+// CreateServerGroup creates a group with its servers: the first ones together with the group, the others in calls of their
+// own. It is safe to repeat: a repetition finds the group of the first request and completes it.
+func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGroupRequest) (string, error) {
+	id := ""
+	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) error {
+		group, err := c.recall(ctx, r)
+		if err != nil {
+			return err
+		}
+		if group == nil {
+			if group, err = c.createGroup(ctx, r); err != nil {
+				return err
+			}
+		}
+		id = group.GetServerGroupId()
+		c.ledger.Put(creationOf(r), id, ledgerLife)
+		missing := remaining(changes{add: r.GetServers()}, group.GetServers())
+		if _, err := c.apply(ctx, id, missing); err != nil {
+			return fmt.Errorf("add servers to the new vServer group %s: %w", id, err)
+		}
+		return nil
+	})
+	return id, err
+}
+
+func creationOf(r *slbv1.CreateServerGroupRequest) creation {
+	return creation{loadBalancerID: r.GetLoadBalancerId(), requestID: r.GetRequestId(), name: r.GetName()}
+}
+
+// recall finds the group that an earlier request with the same id made; nil if there was none, or if it is gone again.
+func (c *Client) recall(ctx context.Context, r *slbv1.CreateServerGroupRequest) (*slbv1.ServerGroup, error) {
+	id, seen := c.ledger.Get(creationOf(r))
+	switch {
+	case !seen:
+		return nil, nil //nolint:nilnil // Absence is an answer.
+	case id == "":
+		return c.twin(ctx, r)
+	}
+	group, err := c.describeGroup(ctx, id)
+	return group, unless(err, rpcerr.ServerGroupNotFound)
+}
+
+// createGroup creates the group with its first servers, and looks it up if the answer is lost.
+func (c *Client) createGroup(ctx context.Context, r *slbv1.CreateServerGroupRequest) (*slbv1.ServerGroup, error) {
+	first := c.firstServers(r)
+	params := cloud.Params{"LoadBalancerId": r.GetLoadBalancerId(), "VServerGroupName": r.GetName()}
+	if len(first) > 0 {
+		encoded, err := serversParam(first)
+		if err != nil {
+			return nil, err
+		}
+		params["BackendServers"] = encoded
+	}
+	var group *slbv1.ServerGroup
+	undecidable := false
+	again := func(err error) bool { return !undecidable && (cloud.Busy(err) || cloud.Unclear(err)) }
+	err := cloud.Retry(ctx, again, func(ctx context.Context) error {
+		var answer struct {
+			VServerGroupID string `json:"VServerGroupId"`
+		}
+		err := c.write(ctx, "CreateVServerGroup", params, &answer)
+		if err == nil {
+			group = &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}
+			return nil
+		}
+		if !cloud.Unclear(err) {
+			return err
+		}
+		c.ledger.Put(creationOf(r), "", ledgerLife)
+		found, lookErr := c.twin(ctx, r)
+		if lookErr != nil {
+			// Sending again without knowing could make a second group.
+			undecidable = true
+			return lookErr
+		}
+		if found == nil {
+			return err
+		}
+		group = found
+		return nil
+	})
+	return group, err
+}
+
+func (c *Client) firstServers(r *slbv1.CreateServerGroupRequest) []*slbv1.Server {
+	return r.GetServers()[:min(len(r.GetServers()), int(c.serversPerCall.Load()))]
+}
+
+// twin looks for the group that a request whose answer was lost may have made: the only one of its name, with no servers but
+// those of the request. Nil means that the request was not carried out; an error, that nobody can tell.
+func (c *Client) twin(ctx context.Context, r *slbv1.CreateServerGroupRequest) (*slbv1.ServerGroup, error) {
+	unknown := func(format string, args ...any) error {
+		return &rpcerr.Error{
+			Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, API: "slb/CreateVServerGroup",
+			Message: fmt.Sprintf("the answer to the creation of vServer group %q was lost: ", r.GetName()) +
+				fmt.Sprintf(format, args...),
+		}
+	}
+	groups, err := c.describeGroups(ctx, r.GetLoadBalancerId())
+	if err != nil {
+		return nil, unknown("reading the groups back failed: %v", err)
+	}
+	var same []*slbv1.ServerGroup
+	for _, g := range groups {
+		if g.GetName() == r.GetName() {
+			same = append(same, g)
+		}
+	}
+	switch len(same) {
+	case 0:
+		return nil, nil //nolint:nilnil // Absence is an answer.
+	case 1:
+	default:
+		return nil, unknown("%s has %d groups of that name", r.GetLoadBalancerId(), len(same))
+	}
+	group, err := c.describeGroup(ctx, same[0].GetServerGroupId())
+	if err != nil {
+		return nil, unknown("reading group %s back failed: %v", same[0].GetServerGroupId(), err)
+	}
+	if foreign := remaining(changes{remove: group.GetServers()}, r.GetServers()); len(foreign.remove) != len(group.GetServers()) {
+		return nil, unknown("group %s of that name has servers that were not asked for", group.GetServerGroupId())
+	}
+	return group, nil
+}

@@ -1,0 +1,185 @@
+package slb
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+)
+
+// ListListeners reads the listeners of many instances, ordered by instance, port and protocol.
+func (c *Client) ListListeners(ctx context.Context, r *slbv1.ListListenersRequest) ([]*slbv1.Listener, error) {
+	ids := cloud.Sorted(r.GetLoadBalancerIds())
+	if len(ids) == 1 {
+		return c.listeners(ctx, ids[0], r.GetMaxAge().AsDuration())
+	}
+	return inChunks(ctx, ids, c.describeListeners)
+}
+
+// listeners reads the listeners of one instance.
+func (c *Client) listeners(ctx context.Context, id string, maxAge time.Duration) ([]*slbv1.Listener, error) {
+	return c.caches.listeners.Get(ctx, id, maxAge, func(ctx context.Context) ([]*slbv1.Listener, error) {
+		return c.describeListeners(ctx, []string{id})
+	})
+}
+
+func (c *Client) describeListeners(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {
+	return c.findListeners(ctx, cloud.Params{}.List("LoadBalancerId", ids))
+}
+
+// findListeners reads all pages of DescribeLoadBalancerListeners.
+func (c *Client) findListeners(ctx context.Context, filter cloud.Params) ([]*slbv1.Listener, error) {
+	var found []*slbv1.Listener
+	params := cloud.Params{}.Int("MaxResults", listenersPerPage).Merge(filter)
+	err := cloud.Tokened(ctx, params, func(p cloud.Params) (string, error) {
+		var answer struct {
+			NextToken string
+			Listeners []listenerAnswer
+		}
+		if err := c.read(ctx, "DescribeLoadBalancerListeners", p, &answer); err != nil {
+			return "", err
+		}
+		for _, a := range answer.Listeners {
+			l, err := a.decode()
+			if err != nil {
+				return "", err
+			}
+			found = append(found, l)
+		}
+		return answer.NextToken, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b *slbv1.Listener) int {
+		x, y := a.GetKey(), b.GetKey()
+		return cmp.Or(strings.Compare(x.GetLoadBalancerId(), y.GetLoadBalancerId()),
+			cmp.Compare(x.GetPort(), y.GetPort()), cmp.Compare(x.GetProtocol(), y.GetProtocol()))
+	})
+	return found, nil
+}
+
+// findListener reads one listener now; nil if it is not there.
+func (c *Client) findListener(ctx context.Context, key *slbv1.ListenerKey) (*slbv1.Listener, error) {
+	found, err := c.describeListeners(ctx, []string{key.GetLoadBalancerId()})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range found {
+		if l.GetKey().GetPort() == key.GetPort() && l.GetKey().GetProtocol() == key.GetProtocol() {
+			return l, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // Absence is an answer.
+}
+
+// CreateListener creates a listener and, unless told otherwise, starts it.
+func (c *Client) CreateListener(ctx context.Context, r *slbv1.CreateListenerRequest) error {
+	return c.exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context) error {
+		if err := c.createListener(ctx, r.GetKey(), r.GetConfig()); err != nil {
+			return err
+		}
+		if r.GetLeaveStopped() {
+			return nil
+		}
+		return c.start(ctx, r.GetKey())
+	})
+}
+
+// createListener creates a stopped listener. The cloud has no token for it: after a lost answer the listener is looked up, and
+// taken for ours only if it has the marks that were asked for; then "exists already" can only be the echo of our own call.
+func (c *Client) createListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
+	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), true))
+	action := "CreateLoadBalancer" + ProtocolName(key.GetProtocol()) + "Listener"
+	lost := false
+	return cloud.Retry(ctx, func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) },
+		func(ctx context.Context) error {
+			err := c.write(ctx, action, params, nil)
+			echo := lost && rpcerr.ReasonOf(err) == rpcerr.ListenerExists
+			if !echo && !cloud.Unclear(err) {
+				return err
+			}
+			lost = true
+			found, readErr := c.findListener(ctx, key)
+			if readErr == nil && found != nil && sameMarks(found.GetConfig(), cfg) {
+				return nil
+			}
+			return err
+		})
+}
+
+// sameMarks tells whether a listener has the attributes that tell it from others: its description, its vServer group and its
+// redirection.
+func sameMarks(got, want *slbv1.ListenerConfig) bool {
+	return got.GetDescription() == want.GetDescription() &&
+		got.GetServerGroupId() == want.GetServerGroupId() &&
+		got.GetForwardPort() == want.GetForwardPort()
+}
+
+// UpdateListener changes the attributes that are present.
+func (c *Client) UpdateListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
+	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), false))
+	action := "SetLoadBalancer" + ProtocolName(key.GetProtocol()) + "ListenerAttribute"
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
+		if cfg.ServerGroupId != nil {
+			defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
+		}
+		return c.set(ctx, action, params)
+	})
+}
+
+// DeleteListener removes a listener.
+func (c *Client) DeleteListener(ctx context.Context, key *slbv1.ListenerKey) error {
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
+		defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
+		err := unless(c.set(ctx, "DeleteLoadBalancerListener", stateParams(key)), rpcerr.ListenerNotFound)
+		return unless(err, rpcerr.LoadBalancerNotFound)
+	})
+}
+
+// StartListener lets a listener accept connections.
+func (c *Client) StartListener(ctx context.Context, key *slbv1.ListenerKey) error {
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error { return c.start(ctx, key) })
+}
+
+// start starts a listener. The cloud may refuse to start one that runs already with the same code as one that is busy, so a
+// refusal is followed by a look.
+func (c *Client) start(ctx context.Context, key *slbv1.ListenerKey) error {
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
+	return cloud.Retry(ctx, again, func(ctx context.Context) error {
+		err := c.write(ctx, "StartLoadBalancerListener", stateParams(key), nil)
+		if err == nil || !again(err) {
+			return err
+		}
+		if l, readErr := c.findListener(ctx, key); readErr == nil && (l.GetStatus() == "running" || l.GetStatus() == "starting") {
+			return nil
+		}
+		return err
+	})
+}
+
+// StopListener makes a listener refuse connections.
+func (c *Client) StopListener(ctx context.Context, key *slbv1.ListenerKey) error {
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
+		return c.set(ctx, "StopLoadBalancerListener", stateParams(key))
+	})
+}
+
+func keyParams(key *slbv1.ListenerKey) cloud.Params {
+	return cloud.Params{
+		"LoadBalancerId": key.GetLoadBalancerId(),
+		"ListenerPort":   strconv.Itoa(int(key.GetPort())),
+	}
+}
+
+// stateParams also names the protocol, since TCP and UDP may share a port.
+func stateParams(key *slbv1.ListenerKey) cloud.Params {
+	return keyParams(key).With("ListenerProtocol", strings.ToLower(ProtocolName(key.GetProtocol())))
+}

@@ -1,0 +1,96 @@
+// Package slb turns what the gateway's API says about CLB instances, listeners and vServer groups into calls of the cloud's Slb
+// product and back: how many calls, of which size, in which order, and what to do when an answer is lost.
+package slb
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+)
+
+// Config holds what a Client works with.
+type Config struct {
+	// Caller reaches the cloud.
+	Caller cloud.Caller
+	// Locks orders the writes to one instance, which the cloud refuses to take at the same time.
+	Locks cloud.Locker
+	// ServersPerCall is how many servers one call may name, 1 to 40.
+	ServersPerCall int
+	Registerer     prometheus.Registerer
+}
+
+// Client does the operations of slb.v1.
+type Client struct {
+	caller cloud.Caller
+	locks  cloud.Locker
+	caches *caches
+	// ledger knows the creations of groups of the last hour, releases the changes that freed one.
+	ledger   *memo.Memo[creation, string]
+	releases *memo.Memo[string, struct{}]
+	// serversPerCall shrinks when the cloud says that a call named too many.
+	serversPerCall atomic.Int32
+}
+
+// New makes a Client.
+func New(cfg Config) *Client {
+	c := &Client{
+		caller: cfg.Caller, locks: cfg.Locks, caches: newCaches(cfg.Registerer),
+		ledger:   memo.New[creation, string](ledgerSize),
+		releases: memo.New[string, struct{}](ledgerSize),
+	}
+	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall)))) //nolint:gosec // At most 40.
+	return c
+}
+
+// The cloud's limits (SLB API reference).
+const (
+	maxServersPerCall = 40  // documented: 20; the service takes 40 of some accounts
+	idsPerCall        = 10  // DescribeLoadBalancers, DescribeLoadBalancerListeners
+	pageSize          = 100 // DescribeLoadBalancers
+	listenersPerPage  = 100 // DescribeLoadBalancerListeners
+	ledgerSize        = 10_000
+	parallelReads     = 8 // of ours, so that one big instance does not take the whole budget at once
+)
+
+// read makes a call that changes nothing.
+func (c *Client) read(ctx context.Context, action string, params cloud.Params, out any) error {
+	_, err := c.caller.Do(ctx, cloud.Read(openapi.SLB, action, params), out)
+	return err
+}
+
+// write sends a write to an instance whose lock is held.
+func (c *Client) write(ctx context.Context, action string, params cloud.Params, out any) error {
+	_, err := c.caller.Do(ctx, cloud.Write(openapi.SLB, action, params), out)
+	return err
+}
+
+// setOnce sends a write that says how something shall be, not how it shall change: done twice it has the effect of once, so
+// a lost answer is no obstacle.
+func (c *Client) setOnce(ctx context.Context, action string, params cloud.Params) error {
+	call := cloud.Write(openapi.SLB, action, params)
+	call.Idempotent = true
+	_, err := c.caller.Do(ctx, call, nil)
+	return err
+}
+
+// set is setOnce, repeated while the instance is busy.
+func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
+	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return c.setOnce(ctx, action, params) })
+}
+
+// exclusively runs a change of one instance, alone, and forgets what was remembered about it.
+func (c *Client) exclusively(ctx context.Context, loadBalancerID string, change func(ctx context.Context) error) error {
+	unlock, err := cloud.Lock(ctx, c.locks, loadBalancerID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// Whatever happens, the cloud may hold something new.
+	defer c.caches.forget(loadBalancerID)
+	return change(ctx)
+}
