@@ -2,8 +2,7 @@ package batch
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ type CacheConfig struct {
 	// Timeout bounds one read, which does not end with the caller who began it. Default 30 s.
 	Timeout    time.Duration
 	Registerer prometheus.Registerer
+	Logger     *slog.Logger
 }
 
 // Cache remembers what was read, for callers who accept that age, and lets callers who want the same share one read. The
@@ -52,6 +52,9 @@ func NewCache[V any](cfg CacheConfig) *Cache[V] {
 		cfg.MaxEntries = 5000
 	}
 	setDefault(&cfg.Timeout, 30*time.Second)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	return &Cache[V]{
 		cfg: cfg,
 		requests: promauto.With(cfg.Registerer).NewCounterVec(prometheus.CounterOpts{
@@ -118,7 +121,7 @@ func (c *Cache[V]) lookup(ctx context.Context, key string, maxAge time.Duration,
 func (c *Cache[V]) fly(ctx context.Context, key string, f *flight[V], load func(context.Context) (V, error)) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	f.value, f.err = recovered(ctx, c.cfg.Name, load)
+	f.value, f.err = recovered(c.cfg.Logger, c.cfg.Name, func() (V, error) { return load(ctx) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.flights[key] == f { // otherwise the key was written meanwhile
@@ -128,15 +131,6 @@ func (c *Cache[V]) fly(ctx context.Context, key string, f *flight[V], load func(
 		}
 	}
 	close(f.done)
-}
-
-func recovered[V any](ctx context.Context, name string, load func(context.Context) (V, error)) (value V, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("read %s: panic: %v\n%s", name, p, debug.Stack())
-		}
-	}()
-	return load(ctx)
 }
 
 func (c *Cache[V]) store(key string, e entry[V]) {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +39,7 @@ type Config[K comparable, V any] struct {
 	// only those who asked for that item get the error. Nil: every error is everybody's.
 	Blames     func(error) bool
 	Registerer prometheus.Registerer
+	Logger     *slog.Logger
 }
 
 // Coalescer gathers the keys of callers and reads them together. While a batch is being read, later arrivals gather.
@@ -56,7 +59,7 @@ type Coalescer[K comparable, V any] struct {
 // batch is some keys on their way. Its owner is the Coalescer until done is closed; from then on it does not change.
 type batch[K comparable, V any] struct {
 	callers   map[K]int       // how many still want the key; counted until the batch starts
-	values    context.Context //nolint:containedctx // of the first caller, for its values only
+	values    context.Context // of the first caller, without its end
 	deadline  time.Time       // the latest of its callers
 	unlimited bool            // a caller has no deadline
 	opened    time.Time
@@ -78,6 +81,9 @@ func New[K comparable, V any](cfg Config[K, V]) (*Coalescer[K, V], error) {
 	setDefault(&cfg.Timeout, 30*time.Second)
 	if cfg.Parallel < 1 {
 		cfg.Parallel = 4
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	size := promauto.With(cfg.Registerer).NewHistogram(prometheus.HistogramOpts{
 		Name:        "cloudgateway_batch_size",
@@ -140,11 +146,12 @@ func (c *Coalescer[K, V]) Close() {
 	}
 	c.full, c.gathering = nil, nil
 	c.stopTimer()
-	c.mu.Unlock()
 	for _, b := range waiting {
+		b.started = true
 		b.fail(b.keys(), ErrClosed)
 		close(b.done)
 	}
+	c.mu.Unlock()
 	c.work.Wait()
 }
 
@@ -169,7 +176,7 @@ func (c *Coalescer[K, V]) join(ctx context.Context, keys []K) (map[K]*batch[K, V
 func (c *Coalescer[K, V]) add(ctx context.Context, key K, now time.Time) *batch[K, V] {
 	b := c.gathering
 	if b == nil {
-		b = &batch[K, V]{callers: make(map[K]int), values: ctx, opened: now, done: make(chan struct{})}
+		b = &batch[K, V]{callers: make(map[K]int), values: context.WithoutCancel(ctx), opened: now, done: make(chan struct{})}
 		c.gathering = b
 	}
 	b.callers[key]++
@@ -259,7 +266,7 @@ func (c *Coalescer[K, V]) run(b *batch[K, V]) {
 	if !b.unlimited && b.deadline.Before(deadline) {
 		deadline = b.deadline
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(b.values), deadline)
+	ctx, cancel := context.WithDeadline(b.values, deadline)
 	defer cancel()
 	defer close(b.done)
 	c.read(ctx, b, b.keys())
@@ -268,7 +275,7 @@ func (c *Coalescer[K, V]) run(b *batch[K, V]) {
 // read reads some keys of a batch, in halves if the error is about one of them.
 func (c *Coalescer[K, V]) read(ctx context.Context, b *batch[K, V], keys []K) {
 	c.size.Observe(float64(len(keys)))
-	found, err := c.load(ctx, keys)
+	found, err := recovered(c.cfg.Logger, c.cfg.Name, func() (map[K]V, error) { return c.cfg.Load(ctx, keys) })
 	switch {
 	case err == nil:
 		b.add(found)
@@ -280,31 +287,15 @@ func (c *Coalescer[K, V]) read(ctx context.Context, b *batch[K, V], keys []K) {
 	}
 }
 
-// load turns a panic into an error: it would end the process, since no caller's recovery sees this goroutine.
-func (c *Coalescer[K, V]) load(ctx context.Context, keys []K) (found map[K]V, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("read %s: panic: %v\n%s", c.cfg.Name, p, debug.Stack())
-		}
-	}()
-	return c.cfg.Load(ctx, keys)
-}
-
 func (b *batch[K, V]) keys() []K {
-	keys := make([]K, 0, len(b.callers))
-	for key := range b.callers {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(b.callers))
 }
 
 func (b *batch[K, V]) add(found map[K]V) {
 	if b.found == nil {
 		b.found = make(map[K]V, len(found))
 	}
-	for key, v := range found {
-		b.found[key] = v
-	}
+	maps.Copy(b.found, found)
 }
 
 func (b *batch[K, V]) fail(keys []K, err error) {
