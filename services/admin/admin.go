@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -60,14 +60,9 @@ func New(cfg Config, registry *prometheus.Registry, checks ...Check) (*Server, e
 	return &Server{listener: listener, http: &http.Server{
 		Handler:           Handler(registry, checks...),
 		ReadHeaderTimeout: headerTimeout,
-		ErrorLog:          log.New(discard{}, "", 0),
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It tells of clients that go away, which is no news.
 	}}, nil
 }
-
-// discard drops net/http's own log: it tells of clients that go away, which is no news.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // Addr is the address that is listened on.
 func (s *Server) Addr() string { return s.listener.Addr().String() }

@@ -36,7 +36,7 @@ func methods() (map[string]method, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look up %s: %w", service.ServiceName, err)
 		}
-		rpcs := found.(protoreflect.ServiceDescriptor).Methods() //nolint:forcetypeassert // The name is a service's.
+		rpcs := found.(protoreflect.ServiceDescriptor).Methods() // The name is a service's.
 		for i := range rpcs.Len() {
 			rpc := rpcs.Get(i)
 			m := method{deadline: writeDeadline}

@@ -34,7 +34,7 @@ type recorder struct {
 	component string
 	correlate *record.EventCorrelator
 	backlog   chan *corev1.Event
-	ctx       context.Context //nolint:containedctx // The life of the sender, not of a call.
+	ctx       context.Context // the life of the sender, not of a call.
 	cancel    context.CancelFunc
 
 	mu     sync.Mutex

@@ -8,14 +8,14 @@ import (
 // Gather turns a burst of triggers into one call: it fires when no trigger has come for a quiet time, but not later than a
 // maximum after the first.
 type Gather struct {
-	quiet, max time.Duration
-	fire       func()
-	triggers   chan struct{}
+	quiet, longest time.Duration
+	fire           func()
+	triggers       chan struct{}
 }
 
 // NewGather makes a Gather that calls fire from Run's goroutine.
-func NewGather(quiet, max time.Duration, fire func()) *Gather { //nolint:predeclared // The pair reads best as quiet and max.
-	return &Gather{quiet: quiet, max: max, fire: fire, triggers: make(chan struct{}, 1)}
+func NewGather(quiet, longest time.Duration, fire func()) *Gather {
+	return &Gather{quiet: quiet, longest: longest, fire: fire, triggers: make(chan struct{}, 1)}
 }
 
 // Trigger asks for a call of fire. It never blocks.
@@ -43,7 +43,7 @@ func (g *Gather) Run(ctx context.Context) error {
 
 // settle waits for the end of a burst; false if ctx ended first.
 func (g *Gather) settle(ctx context.Context) bool {
-	limit := time.NewTimer(g.max)
+	limit := time.NewTimer(g.longest)
 	defer limit.Stop()
 	quiet := time.NewTimer(g.quiet)
 	defer quiet.Stop()

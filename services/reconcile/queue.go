@@ -156,7 +156,7 @@ func (q *queue) release() {
 	}
 	now := time.Now()
 	for len(q.delayed.items) > 0 && !q.delayed.items[0].due.After(now) {
-		it := heap.Pop(&q.delayed).(*item) //nolint:forcetypeassert // The heap holds nothing else.
+		it := heap.Pop(&q.delayed).(*item) // The heap holds nothing else.
 		delete(q.later, it.key)
 		q.addLocked(it.key, it.priority)
 	}
@@ -173,7 +173,7 @@ func (q *queue) get() (string, Priority, bool) {
 	if q.closed {
 		return "", 0, false
 	}
-	it := heap.Pop(&q.ready).(*item) //nolint:forcetypeassert // The heap holds nothing else.
+	it := heap.Pop(&q.ready).(*item) // The heap holds nothing else.
 	delete(q.waiting, it.key)
 	q.active[it.key] = true
 	return it.key, it.priority, true
@@ -247,7 +247,7 @@ func (h *itemHeap) Swap(i, j int) {
 }
 
 func (h *itemHeap) Push(x any) {
-	it := x.(*item) //nolint:forcetypeassert // Only this package pushes.
+	it := x.(*item) // Only this package pushes.
 	it.index = len(h.items)
 	h.items = append(h.items, it)
 }

@@ -142,7 +142,7 @@ func stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
 type boundedStream struct {
 	grpc.ServerStream
 
-	ctx context.Context //nolint:containedctx // The stream's own, as gRPC has it.
+	ctx context.Context // The stream's own, as gRPC has it.
 }
 
 // Context implements grpc.ServerStream.

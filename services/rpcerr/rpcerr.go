@@ -210,7 +210,7 @@ func itemCode(code int32) codes.Code {
 	if code <= int32(codes.OK) || code > int32(codes.Unauthenticated) {
 		return codes.Unknown
 	}
-	return codes.Code(code) //nolint:gosec // The range was checked.
+	return codes.Code(code)
 }
 
 // ToItem makes one item's failure of a batch answer; nil for nil.
@@ -226,7 +226,7 @@ func ToItem(err error) *commonv1.ItemError {
 		}
 	}
 	item := &commonv1.ItemError{
-		Code:           int32(e.code()), //nolint:gosec // Codes are small.
+		Code:           int32(e.code()),
 		Reason:         string(e.Reason),
 		Message:        e.Message,
 		CloudCode:      e.CloudCode,

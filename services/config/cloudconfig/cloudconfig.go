@@ -44,7 +44,7 @@ type CloudConfig struct {
 
 // Load reads the file, JSON or YAML. The warnings tell, once for each, the settings that have no effect here.
 func Load(path string) (*CloudConfig, []string, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // The operator names the file.
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the cloud-config: %w", err)
 	}

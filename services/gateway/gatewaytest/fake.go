@@ -4,6 +4,7 @@ package gatewaytest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -130,7 +131,7 @@ func New(t testing.TB) *Fake {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := server.Serve(pipe); err != nil {
+		if err := server.Serve(pipe); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			t.Errorf("serve the fake gateway: %v", err)
 		}
 	}()

@@ -39,7 +39,7 @@ func (f *Fake) groupsOf(loadBalancerID string) []*ServerGroup {
 func (g *ServerGroup) message(withServers bool) *slbv1.ServerGroup {
 	m := &slbv1.ServerGroup{
 		ServerGroupId: g.ID, Name: g.Name, ServersLoaded: withServers,
-		ServerCount: int32(len(g.Servers)), //nolint:gosec // Bounded by the quota.
+		ServerCount: int32(len(g.Servers)),
 	}
 	if withServers {
 		m.Servers = cloneServers(g.Servers)
@@ -210,7 +210,7 @@ func (s *serverGroups) ApplyServerChanges(_ context.Context, req *slbv1.ApplySer
 
 // callsFor is the number of cloud calls for n servers.
 func callsFor(n int) int32 {
-	return int32((n + serversPerCall - 1) / serversPerCall) //nolint:gosec // Bounded by the quota.
+	return int32((n + serversPerCall - 1) / serversPerCall)
 }
 
 func (g *ServerGroup) add(servers []*slbv1.Server) {

@@ -1,0 +1,191 @@
+package reconcile
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// take empties the ready keys, in order.
+func take(q *queue) []string {
+	var keys []string
+	for ready(q) > 0 {
+		key, _, _ := q.get()
+		keys = append(keys, key)
+		q.done(key)
+	}
+	return keys
+}
+
+func ready(q *queue) int {
+	n := 0
+	for p := range Priority(priorities) {
+		n += q.depth(p)
+	}
+	return n
+}
+
+func TestQueueOrder(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.add("a", Periodic)
+	q.add("b", User)
+	q.add("c", Node)
+	q.add("d", User)
+	q.add("c", Periodic) // Never lowers.
+	q.add("a", Endpoint) // Raises, and keeps the place of the first add.
+	q.add("e", Endpoint)
+	if diff := cmp.Diff([]string{"b", "d", "a", "e", "c"}, take(q)); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestQueueHoldsBackActiveKeys(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.add("a", Node)
+	key, priority, _ := q.get()
+	if key != "a" || priority != Node {
+		t.Fatalf("get = %q, %s", key, priority)
+	}
+	q.add("a", Periodic)
+	q.add("a", User)
+	if n := ready(q); n != 0 {
+		t.Fatalf("%d keys ready while the only one is active", n)
+	}
+	q.done("a")
+	key, priority, _ = q.get()
+	if key != "a" || priority != User {
+		t.Fatalf("get = %q, %s, want a with the highest priority added meanwhile", key, priority)
+	}
+	q.done("a")
+	if n := ready(q); n != 0 {
+		t.Fatalf("%d keys ready at the end", n)
+	}
+}
+
+func TestQueueDelays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		defer q.close()
+		q.addAfter("late", Node, time.Hour)
+		q.addAfter("late", User, 2*time.Hour) // The earlier time and the higher priority count.
+		q.addAfter("soon", Periodic, time.Minute)
+		q.addAfter("now", Periodic, 0)
+		steps := []struct {
+			after time.Duration
+			want  []string
+		}{
+			{after: 0, want: []string{"now"}},
+			{after: time.Minute, want: []string{"soon"}},
+			{after: 59*time.Minute - 1, want: nil},
+			{after: 1, want: []string{"late"}},
+			{after: 2 * time.Hour, want: nil},
+		}
+		for _, step := range steps {
+			wait(step.after)
+			synctest.Wait()
+			if diff := cmp.Diff(step.want, take(q)); diff != "" {
+				t.Errorf("after %s more (-want +got):\n%s", step.after, diff)
+			}
+		}
+	})
+}
+
+func TestQueueAge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		q.add("a", User)
+		wait(time.Minute)
+		q.add("b", User)
+		wait(time.Second)
+		if got, want := q.oldest(), time.Minute+time.Second; got != want {
+			t.Errorf("oldest = %s, want %s", got, want)
+		}
+	})
+}
+
+// wait lets the bubble's clock go on.
+func wait(d time.Duration) { <-time.After(d) }
+
+// TestQueueProperties compares the queue with the simplest model: a list of keys with priority.
+func TestQueueProperties(t *testing.T) {
+	t.Parallel()
+	type entry struct {
+		key      string
+		priority Priority
+		seq      int
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		q := newQueue()
+		var waiting, again []entry
+		active := map[string]bool{}
+		seq := 0
+		keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
+		raise := func(list []entry, e entry) []entry {
+			i := slices.IndexFunc(list, func(other entry) bool { return other.key == e.key })
+			if i < 0 {
+				return append(list, e)
+			}
+			list[i].priority = max(list[i].priority, e.priority)
+			return list
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				seq++
+				e := entry{key: keys.Draw(t, "key"), priority: Priority(rapid.IntRange(0, priorities-1).Draw(t, "priority")), seq: seq}
+				q.add(e.key, e.priority)
+				if active[e.key] {
+					again = raise(again, e)
+				} else {
+					waiting = raise(waiting, e)
+				}
+			},
+			"get": func(t *rapid.T) {
+				if len(waiting) == 0 {
+					return // It would block.
+				}
+				best := 0
+				for i, e := range waiting {
+					if e.priority > waiting[best].priority || e.priority == waiting[best].priority && e.seq < waiting[best].seq {
+						best = i
+					}
+				}
+				key, priority, ok := q.get()
+				if want := waiting[best]; !ok || key != want.key || priority != want.priority {
+					t.Fatalf("get = %q, %s, %v, want %v", key, priority, ok, want)
+				}
+				waiting = slices.Delete(waiting, best, best+1)
+				active[key] = true
+			},
+			"done": func(t *rapid.T) {
+				if len(active) == 0 {
+					return
+				}
+				var all []string
+				for key := range active {
+					all = append(all, key)
+				}
+				slices.Sort(all)
+				key := rapid.SampledFrom(all).Draw(t, "active")
+				q.done(key)
+				delete(active, key)
+				if i := slices.IndexFunc(again, func(e entry) bool { return e.key == key }); i >= 0 {
+					waiting = append(waiting, again[i])
+					again = slices.Delete(again, i, i+1)
+				}
+			},
+			"": func(t *rapid.T) {
+				if got := ready(q); got != len(waiting) {
+					t.Fatalf("%d keys ready, want %d", got, len(waiting))
+				}
+			},
+		})
+	})
+}
