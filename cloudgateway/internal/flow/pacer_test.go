@@ -1,0 +1,170 @@
+package flow
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestNoWindowHoldsMoreThanTheLimit is the promise to the cloud: whatever the traffic, and wherever a window begins.
+func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := Limit{
+			Calls:  rapid.IntRange(1, 100).Draw(t, "calls"),
+			Window: rapid.SampledFrom([]time.Duration{time.Second, time.Minute}).Draw(t, "window"),
+		}
+		p, now := newPacer(limit, epoch), epoch
+		var went []time.Time
+		for range rapid.IntRange(1, 400).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			case 0:
+				now = now.Add(time.Duration(rapid.Int64Range(0, int64(2*limit.Window)).Draw(t, "quiet")))
+			case 1:
+				p.throttled(now, time.Duration(rapid.Int64Range(0, int64(limit.Window)).Draw(t, "told")))
+			default: // a call that waits, with a timer that is late at times
+				privileged := rapid.Bool().Draw(t, "privileged")
+				wait := p.wait(now, 1, privileged)
+				now = now.Add(wait + time.Duration(rapid.Int64Range(0, int64(time.Millisecond)).Draw(t, "late")))
+				if p.take(now, privileged) {
+					went = append(went, now)
+				}
+			}
+		}
+		for i := range went {
+			if j := i + limit.Calls; j < len(went) && went[j].Sub(went[i]) < limit.Window {
+				t.Fatalf("calls %d to %d went within %s, limit %s", i, j, went[j].Sub(went[i]), limit)
+			}
+		}
+	})
+}
+
+// saturate lets calls go as fast as the pacer allows, and returns when each went.
+func saturate(p *pacer, from time.Time, d, late time.Duration) []time.Time {
+	var went []time.Time
+	for now := from; now.Before(from.Add(d)); {
+		if wait := p.wait(now, 1, false); wait > 0 {
+			now = now.Add(wait + late)
+			continue
+		}
+		if !p.take(now, false) {
+			panic("wait and take disagree")
+		}
+		went = append(went, now)
+	}
+	return went
+}
+
+func TestSaturatedPacer(t *testing.T) {
+	tests := []struct {
+		name  string
+		limit Limit
+		late  time.Duration // of every timer
+	}{
+		{name: "SLB writes", limit: Limit{Calls: 63, Window: time.Minute}},
+		{name: "late timers", limit: Limit{Calls: 63, Window: time.Minute}, late: 10 * time.Millisecond},
+		{name: "creation", limit: Limit{Calls: 42, Window: time.Minute}},
+		{name: "reads", limit: Limit{Calls: 2100, Window: time.Minute}, late: time.Millisecond},
+		{name: "tags", limit: Limit{Calls: 3, Window: time.Second}},
+		{name: "a single call", limit: Limit{Calls: 1, Window: time.Second}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			const windows = 10
+			p := newPacer(tt.limit, epoch)
+			went := saturate(p, epoch, windows*tt.limit.Window, tt.late)
+			if share := float64(len(went)) / float64(windows*tt.limit.Calls); share < 0.95 {
+				t.Errorf("used %.1f %% of the limit, want 95", 100*share)
+			}
+			// Calls never come in waves: at worst, what the burst has left goes evenly.
+			slowest := tt.limit.Window / time.Duration(max(1, tt.limit.Calls-p.burst))
+			for i := 1; i < len(went); i++ {
+				if gap := went[i].Sub(went[i-1]); gap > slowest+2*tt.late+time.Microsecond {
+					t.Fatalf("call %d went %s after the one before, want at most %s", i, gap, slowest)
+				}
+			}
+		})
+	}
+}
+
+func TestBurstAfterQuiet(t *testing.T) {
+	p := newPacer(Limit{Calls: 42, Window: time.Minute}, epoch)
+	burst := 0
+	for p.take(epoch, true) {
+		burst++
+	}
+	if burst != 21 {
+		t.Errorf("%d calls went at once, want half the limit", burst)
+	}
+}
+
+func TestReserve(t *testing.T) {
+	p := newPacer(Limit{Calls: 63, Window: time.Minute}, epoch)
+	for p.take(epoch, false) {
+	}
+	reserve := 0
+	for p.take(epoch, true) {
+		reserve++
+	}
+	if reserve != 3 {
+		t.Errorf("%d privileged calls went after the others had to stop, want 3", reserve)
+	}
+}
+
+func TestThrottled(t *testing.T) {
+	limit := Limit{Calls: 60, Window: time.Minute}
+	at := epoch.Add(20 * time.Second)
+	p := newPacer(limit, epoch)
+
+	if got, want := p.throttled(at, 0), 40*time.Second+clockMargin; got != want {
+		t.Errorf("nothing told: pause of %s, want the rest of the minute %s", got, want)
+	}
+	if got, want := p.throttled(at.Add(time.Second), time.Second), 39*time.Second+clockMargin; got != want {
+		t.Errorf("told less: pause of %s, want what is left of the first %s", got, want)
+	}
+	if got, want := p.throttled(at.Add(time.Second), time.Minute), time.Minute; got != want {
+		t.Errorf("told more: pause of %s, want %s", got, want)
+	}
+	end := at.Add(time.Second + time.Minute)
+	if p.take(end.Add(-time.Nanosecond), true) {
+		t.Error("a call went during the pause")
+	}
+	for _, tt := range []struct {
+		after time.Duration
+		want  float64
+	}{{0, 0.5}, {time.Minute, 0.75}, {2 * time.Minute, 1}, {time.Hour, 1}} {
+		if got := p.currentFactor(end.Add(tt.after)); got != tt.want {
+			t.Errorf("%s after the pause: factor %g, want %g", tt.after, got, tt.want)
+		}
+	}
+}
+
+// TestAdapts starts with twice the rate that the cloud really grants.
+func TestAdapts(t *testing.T) {
+	truth, window := 60, time.Minute
+	p := newPacer(Limit{Calls: 120, Window: window}, epoch)
+	calls, throttled, inWindow, now := 0, 0, 0, epoch
+	for minute := range 20 {
+		inWindow = 0
+		for end := epoch.Add(time.Duration(minute+1) * window); now.Before(end); {
+			if wait := p.wait(now, 1, false); wait > 0 {
+				now = now.Add(wait)
+				continue
+			}
+			p.take(now, false)
+			calls++
+			if inWindow++; inWindow > truth {
+				throttled++
+				p.throttled(now, 0)
+			}
+		}
+	}
+	if share := float64(throttled) / float64(calls); share > 0.02 {
+		t.Errorf("%d of %d calls were throttled", throttled, calls)
+	}
+	if useful := calls - throttled; useful < 20*truth*8/10 {
+		t.Errorf("%d useful calls of %d possible", useful, 20*truth)
+	}
+}

@@ -1,0 +1,104 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestQueueOrder(t *testing.T) {
+	tests := []struct {
+		name    string
+		push    string // caller and priority of each call, in the order of arrival
+		weights map[string]int
+		want    string // callers and priorities in the order they go
+	}{
+		{name: "first come, first served", push: "a1 a1 a1", want: "a1 a1 a1"},
+		{name: "callers take turns", push: "a1 a1 a1 b1 b1 c1", want: "a1 b1 c1 a1 b1 a1"},
+		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", weights: map[string]int{"a": 2}, want: "a1 a1 b1 a1 b1 b1"},
+		{name: "the highest priority first", push: "a0 a1 b3 a2 a3", want: "b3 a3 a2 a1 a0"},
+		{name: "nobody starves", push: "z0 " + strings.Repeat("a3 ", 12), want: strings.Repeat("a3 ", 8) + "z0 " + strings.Repeat("a3 ", 4)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			q := queue{weights: tt.weights}
+			for call := range strings.FieldsSeq(tt.push) {
+				q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
+			}
+			var got []string
+			for w, _ := q.next(); w != nil; w, _ = q.next() {
+				got = append(got, w.caller.Name+string(rune('0'+w.caller.Priority)))
+				q.pop(w)
+			}
+			if diff := cmp.Diff(strings.Fields(tt.want), got); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
+			}
+			if q.size != 0 {
+				t.Errorf("size %d of an empty queue", q.size)
+			}
+		})
+	}
+}
+
+// TestQueueKeepsEverybody removes and serves at random: nobody is lost or served twice, and size is right.
+func TestQueueKeepsEverybody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q queue
+		waiting := map[*waiter]bool{}
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0, 1:
+				w := &waiter{caller: Caller{
+					Name:     rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
+					Priority: Priority(rapid.IntRange(0, priorities-1).Draw(t, "priority")),
+				}}
+				q.push(w)
+				waiting[w] = true
+			case 2:
+				w, _ := q.next()
+				if (w == nil) != (len(waiting) == 0) || (w != nil && !waiting[w]) {
+					t.Fatalf("next = %v with %d waiting", w, len(waiting))
+				}
+				if w != nil {
+					q.pop(w)
+					delete(waiting, w)
+				}
+			default:
+				for w := range waiting {
+					if !q.remove(w) || q.remove(w) {
+						t.Fatal("remove does not take out a waiter exactly once")
+					}
+					delete(waiting, w)
+					break
+				}
+			}
+			if q.size != len(waiting) {
+				t.Fatalf("size %d, want %d", q.size, len(waiting))
+			}
+		}
+	})
+}
+
+func TestAhead(t *testing.T) {
+	var q queue
+	for call := range strings.FieldsSeq("a1 a1 a1 b1 c2 c0") {
+		q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
+	}
+	tests := []struct {
+		caller Caller
+		want   int
+	}{
+		{Caller{"a", Deletion}, 5},   // all but c0
+		{Caller{"b", Deletion}, 4},   // c2, b1 and two of a
+		{Caller{"d", Deletion}, 3},   // c2, and one each of a and b
+		{Caller{"d", Backend}, 0},    //
+		{Caller{"d", Background}, 6}, // everybody, c0 since it was there before
+	}
+	for _, tt := range tests {
+		if got := q.ahead(tt.caller); got != tt.want {
+			t.Errorf("ahead(%v) = %d, want %d", tt.caller, got, tt.want)
+		}
+	}
+}
