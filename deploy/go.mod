@@ -23,6 +23,7 @@ require (
 )
 
 require (
+	alicloud-controllers.dev/cloudgateway v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect

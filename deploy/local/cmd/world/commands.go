@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/local/demo"
+	"alicloud-controllers.dev/deploy/local/world"
+)
+
+// options are the flags of all commands.
+type options struct {
+	dir, bin, controllers string
+	nodes                 int
+}
+
+func parse(command string, args []string) (options, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return options{}, err
+	}
+	var o options
+	flags := flag.NewFlagSet("world "+command, flag.ContinueOnError)
+	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev"), "`directory` of the world's state, logs and secrets")
+	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
+	flags.StringVar(&o.controllers, "controllers", "lb,node,route", "`list` of lb, node and route, or none")
+	flags.IntVar(&o.nodes, "nodes", 3, "`number` of fake nodes") //nolint:mnd // A default.
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if o.nodes < 0 || flags.NArg() > 0 {
+		return options{}, fmt.Errorf("-nodes is %d, it must not be negative; arguments besides flags: %q", o.nodes, flags.Args())
+	}
+	o.dir, err = filepath.Abs(o.dir)
+	return o, err
+}
+
+// start brings up a world in an empty directory.
+func start(ctx context.Context, o options) (*world.World, error) {
+	controllers, err := world.ParseControllers(strings.Split(o.controllers, ","))
+	if err != nil {
+		return nil, err
+	}
+	root, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	kubernetes, err := binaries.EnsureKubernetes(ctx, binaries.Config{
+		Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return world.Start(ctx, world.Config{
+		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Nodes: o.nodes, Controllers: controllers, Out: os.Stdout,
+	})
+}
+
+func up(ctx context.Context, args []string) error {
+	o, err := parse("up", args)
+	if err != nil {
+		return err
+	}
+	hold, err := acquire(o.dir)
+	if err != nil {
+		return err
+	}
+	defer hold.release()
+	if err := world.Clean(o.dir); err != nil {
+		return err
+	}
+	w, err := start(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stdout, "\nThe world is up; logs are in %s.\n\n  . %s        # kubectl and the endpoints of the cloud\n"+
+		"  %s/console   # what the cloud holds and which calls it got\n\nStop it with Ctrl-C or make dev-down.\n",
+		w.LogDir(), w.EnvFile(), w.Cloud().URL())
+	watch(ctx, w)
+	fmt.Fprintln(os.Stdout, "stopping")
+	return w.Stop()
+}
+
+// watchInterval is how soon the death of a process is told.
+const watchInterval = time.Second
+
+// watch tells which processes end by themselves until ctx ends.
+func watch(ctx context.Context, w *world.World) {
+	told := map[string]bool{}
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, name := range w.Dead() {
+			if !told[name] {
+				fmt.Fprintf(os.Stdout, "%s has ended, its log is %s\n", name, filepath.Join(w.LogDir(), name+".log"))
+			}
+			told[name] = true
+		}
+	}
+}
+
+func down(ctx context.Context, args []string) error {
+	o, err := parse("down", args)
+	if err != nil {
+		return err
+	}
+	return stopHolder(ctx, o.dir)
+}
+
+func showcase(ctx context.Context, args []string) (err error) {
+	o, err := parse("demo", args)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "alicloud-demo-")
+	if err != nil {
+		return fmt.Errorf("make directory of the demo: %w", err)
+	}
+	o.dir = dir
+	begin := time.Now()
+	w, err := start(ctx, o)
+	if err != nil {
+		return fmt.Errorf("%w\nlogs are in %s", err, dir)
+	}
+	err = demo.Run(ctx, w, os.Stdout)
+	if err = errors.Join(err, w.Stop()); err != nil {
+		return fmt.Errorf("%w\nlogs are in %s", err, w.LogDir())
+	}
+	fmt.Fprintf(os.Stdout, "\nDone in %s.\n", time.Since(begin).Round(100*time.Millisecond))
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,34 @@
+// Command world runs the local world: a Kubernetes control plane, a simulated cloud and our processes on loopback.
+//
+//	world up   [-dir DIR] [-bin DIR] [-nodes N] [-controllers lb,node,route|none]   brings a world up and stays
+//	world down [-dir DIR]                                                           stops it
+//	world demo [-bin DIR]                                                           shows what it does and leaves nothing
+//
+// KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which then need not be built.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "world:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	commands := map[string]func(context.Context, []string) error{"up": up, "down": down, "demo": showcase}
+	if len(args) == 0 || commands[args[0]] == nil {
+		return fmt.Errorf("name a command: up, down or demo")
+	}
+	return commands[args[0]](ctx, args[1:])
+}

@@ -1,0 +1,177 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func (s *show) title(text string) {
+	_, _ = fmt.Fprintf(s.out, "\n%5.1fs  %s\n", time.Since(s.started).Seconds(), text)
+}
+
+func (s *show) line(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.out, "          %s\n", fmt.Sprintf(format, args...))
+}
+
+// A step that takes longer than patience will not come.
+const patience, pollInterval = 30 * time.Second, 50 * time.Millisecond
+
+// wait waits for a condition and tells how long it took.
+func (s *show) wait(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
+	begin := time.Now()
+	if err := wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, condition); err != nil {
+		return fmt.Errorf("wait for %s: %w", what, err)
+	}
+	s.line("after %.1fs: %s", time.Since(begin).Seconds(), what)
+	return nil
+}
+
+// waitCloud waits for a condition of the cloud.
+func (s *show) waitCloud(ctx context.Context, what string, condition func(*state.Cloud) bool) error {
+	return s.wait(ctx, what, func(ctx context.Context) (bool, error) {
+		c, err := s.world.Cloud().State(ctx)
+		return err == nil && condition(c), err
+	})
+}
+
+// balancers prints the load balancers with their listeners and servers.
+func (s *show) balancers(ctx context.Context) error {
+	c, err := s.world.Cloud().State(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.LoadBalancers)) {
+		lb := c.LoadBalancers[id]
+		s.line("load balancer %s  %s  %s  %s", lb.ID, lb.Address, lb.AddressType, lb.Spec)
+		slices.SortFunc(lb.Listeners, func(a, b *state.Listener) int { return cmp.Compare(a.Port, b.Port) })
+		for _, l := range lb.Listeners {
+			s.line("  listener %s:%d  %s", l.Protocol, l.Port, l.Status)
+			if group := c.ServerGroups[l.Attributes["VServerGroupId"]]; group != nil {
+				s.line("    %s  %s", group.Name, strings.Join(serverNames(group), " "))
+			}
+		}
+	}
+	return nil
+}
+
+func serverNames(group *state.ServerGroup) []string {
+	var names []string
+	for _, server := range group.Servers {
+		names = append(names, fmt.Sprintf("%s:%d", server.ServerID, server.Port))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// calls prints which calls the cloud got since the last time.
+func (s *show) calls(ctx context.Context) error {
+	calls, next, err := s.world.Cloud().Calls(ctx, s.since)
+	if err != nil {
+		return err
+	}
+	s.since = next
+	counts := map[string]int{}
+	for _, call := range calls {
+		kind := "read "
+		if call.Mutating {
+			kind = "write"
+		}
+		if call.Code != "" {
+			kind += " (" + call.Code + ")"
+		}
+		counts[kind+" "+call.Action]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		s.line("%3d x %s", counts[name], name)
+	}
+	return nil
+}
+
+func externalIP(service *corev1.Service) string {
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		return cmp.Or(ingress.IP, ingress.Hostname)
+	}
+	return "<pending>"
+}
+
+func address(node corev1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return "no address"
+}
+
+func running(c *state.Cloud) int {
+	n := 0
+	for _, lb := range c.LoadBalancers {
+		for _, l := range lb.Listeners {
+			// The simulator settles a state when it is looked at through the API; a start that is due counts as done.
+			if l.Status == "running" || l.SettleTo == "running" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func servers(c *state.Cloud) int {
+	n := 0
+	for _, group := range c.ServerGroups {
+		n += len(group.Servers)
+	}
+	return n
+}
+
+// customRoutes returns the routes that were not there when the table was made.
+func customRoutes(c *state.Cloud) []string {
+	var routes []string
+	for _, table := range c.RouteTables {
+		for _, entry := range table.Entries {
+			if entry.Type == "Custom" && entry.Status != "Deleting" {
+				routes = append(routes, fmt.Sprintf("route %s via %s in %s", entry.Cidr, entry.NextHopID, table.ID))
+			}
+		}
+	}
+	slices.Sort(routes)
+	return routes
+}
+
+// leftovers names what is in after and not in before.
+func leftovers(before, after *state.Cloud) []string {
+	var left []string
+	add := func(kind string, was, is []string) {
+		for _, id := range is {
+			if !slices.Contains(was, id) {
+				left = append(left, kind+" "+id)
+			}
+		}
+	}
+	add("load balancer", keys(before.LoadBalancers), keys(after.LoadBalancers))
+	add("server group", keys(before.ServerGroups), keys(after.ServerGroups))
+	add("certificate", keys(before.Certificates), keys(after.Certificates))
+	add("ACL", keys(before.Acls), keys(after.Acls))
+	add("EIP", keys(before.Eips), keys(after.Eips))
+	add("instance", keys(before.Instances), keys(after.Instances))
+	add("network interface", keys(before.Interfaces), keys(after.Interfaces))
+	add("the", customRoutes(before), customRoutes(after))
+	for id, vswitch := range after.VSwitches {
+		for ip := range vswitch.UsedIPs {
+			left = append(left, fmt.Sprintf("address %s in use in %s", ip, id))
+		}
+	}
+	return left
+}
+
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

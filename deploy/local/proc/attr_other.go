@@ -1,0 +1,9 @@
+//go:build !linux
+
+package proc
+
+import "syscall"
+
+// attributes put a child into a process group of its own, so that Ctrl-C reaches only the world, which stops its children in
+// order.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,192 @@
+// Package proc runs the processes of a local world: each with its own log file, killed and started again at will.
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Spec describes a process.
+type Spec struct {
+	Name string
+	Path string
+	Args []string
+	Env  []string // added to the own environment
+	// LogFile gets what the process writes; a restart appends.
+	LogFile string
+	// Ready reports nil when the process does its work. It is asked again and again until it does.
+	Ready func(ctx context.Context) error
+	// ReadyTimeout limits the asking; zero: 60 s.
+	ReadyTimeout time.Duration
+}
+
+// Process is a child process that can be started more than once.
+type Process struct {
+	spec Spec
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the current run has ended
+	err  error         // of the last run
+}
+
+// New prepares a process.
+func New(spec Spec) *Process { return &Process{spec: spec} }
+
+// Name is the process's name.
+func (p *Process) Name() string { return p.spec.Name }
+
+// LogFile is where its output goes.
+func (p *Process) LogFile() string { return p.spec.LogFile }
+
+// Start starts the process and returns at once.
+func (p *Process) Start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running() {
+		return fmt.Errorf("start %s: it runs already", p.spec.Name)
+	}
+	log, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.spec.Name, err)
+	}
+	defer log.Close() // The child has its own descriptor.
+	// The context must not end the process: Stop does, and in order.
+	cmd := exec.Command(p.spec.Path, p.spec.Args...) //nolint:gosec // The arguments are ours.
+	cmd.Env = append(os.Environ(), p.spec.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = attributes()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.spec.Name, err)
+	}
+	done := make(chan struct{})
+	p.cmd, p.done = cmd, done
+	go func() {
+		err := cmd.Wait()
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+		close(done)
+	}()
+	return nil
+}
+
+// running is called with the lock held.
+func (p *Process) running() bool {
+	if p.done == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Running tells whether the process runs.
+func (p *Process) Running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running()
+}
+
+// readyInterval is short, since every process waits for the one before.
+const readyInterval = 50 * time.Millisecond
+
+// WaitReady returns when the process is ready, or with the reason why it is not.
+func (p *Process) WaitReady(ctx context.Context) error {
+	if p.spec.Ready == nil {
+		return nil
+	}
+	timeout := p.spec.ReadyTimeout
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	p.mu.Lock()
+	done := p.done
+	p.mu.Unlock()
+	ticker := time.NewTicker(readyInterval)
+	defer ticker.Stop()
+	var last error
+	for {
+		err := p.spec.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-done:
+			return fmt.Errorf("%s ended before it was ready: %w\n%s", p.spec.Name, p.exit(), Tail(p.spec.LogFile))
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready (log: %s): %w", p.spec.Name, p.spec.LogFile, last)
+		case <-ticker.C:
+		}
+	}
+}
+
+func (p *Process) exit() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		return errors.New("exit status 0")
+	}
+	return p.err
+}
+
+// Kill ends the process at once, as a crash does, and waits until it is gone.
+func (p *Process) Kill() error { return p.end(syscall.SIGKILL, 0) }
+
+// stopTimeout is the time a process has to stop by itself, as long as pods have.
+const stopTimeout = 30 * time.Second
+
+// Stop asks the process to stop and waits; after stopTimeout it is killed and an error tells so. A process that does not run is
+// no error.
+func (p *Process) Stop() error { return p.end(syscall.SIGTERM, stopTimeout) }
+
+func (p *Process) end(sig syscall.Signal, timeout time.Duration) error {
+	p.mu.Lock()
+	if !p.running() {
+		p.mu.Unlock()
+		return nil
+	}
+	cmd, done := p.cmd, p.done
+	p.mu.Unlock()
+	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal %s: %w", p.spec.Name, err)
+	}
+	if sig == syscall.SIGKILL {
+		<-done
+		return nil
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		_ = cmd.Process.Kill()
+		<-done
+		return fmt.Errorf("stop %s: killed, it did not stop within %s", p.spec.Name, timeout)
+	}
+}
+
+// Tail returns the last lines of a log file, for error messages.
+func Tail(path string) string {
+	const size = 4 << 10
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(data[max(0, len(data)-size):])
+}

@@ -1,0 +1,126 @@
+package world
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"alicloud-controllers.dev/deploy/local/pki"
+	"alicloud-controllers.dev/deploy/local/proc"
+)
+
+const (
+	podCIDR     = "10.0.0.0/10" // 16 384 nodes of 254 pods
+	serviceCIDR = "172.21.0.0/20"
+	issuer      = "https://kubernetes.default.svc"
+)
+
+// kwokStages tell the fake kubelets what to do.
+//
+//go:embed kwok.yaml
+var kwokStages []byte
+
+// controlPlane describes etcd, the API server, the controllers of Kubernetes and the fake kubelets.
+func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
+	serving, err := ca.Serving("kube-apiserver", "kubernetes.default.svc")
+	if err != nil {
+		return nil, err
+	}
+	saPrivate, saPublic, err := ca.SigningKey("service-account")
+	if err != nil {
+		return nil, err
+	}
+	tokens := w.path("secrets", "tokens.csv")
+	if err := os.WriteFile(tokens, []byte(w.adminToken+`,admin,admin,"system:masters"`+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("write token file: %w", err)
+	}
+	stages := w.path("config", "kwok.yaml")
+	if err := os.WriteFile(stages, kwokStages, 0o600); err != nil {
+		return nil, fmt.Errorf("write kwok stages: %w", err)
+	}
+	a := w.addresses
+	return []proc.Spec{
+		{
+			Name: "etcd", Path: w.cfg.Kubernetes.Etcd,
+			Args: []string{
+				"--data-dir=" + w.path("etcd"), "--unsafe-no-fsync", "--name=world", "--log-level=warn",
+				"--listen-client-urls=http://" + a["etcd"], "--advertise-client-urls=http://" + a["etcd"],
+				"--listen-peer-urls=http://" + a["etcd-peer"], "--initial-advertise-peer-urls=http://" + a["etcd-peer"],
+				"--initial-cluster=world=http://" + a["etcd-peer"],
+			},
+			Ready: w.answers("http://"+a["etcd"]+"/health", ""),
+		},
+		{
+			Name: "kube-apiserver", Path: w.cfg.Kubernetes.APIServer,
+			Args: []string{
+				"--etcd-servers=http://" + a["etcd"], "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+				"--secure-port=" + port(a["kube-apiserver"]), "--endpoint-reconciler-type=none",
+				"--tls-cert-file=" + serving.CertFile, "--tls-private-key-file=" + serving.KeyFile,
+				"--service-account-issuer=" + issuer, "--service-account-key-file=" + saPublic,
+				"--service-account-signing-key-file=" + saPrivate, "--token-auth-file=" + tokens,
+				"--authorization-mode=Node,RBAC", "--service-cluster-ip-range=" + serviceCIDR,
+				"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
+				"--shutdown-delay-duration=0s", "--profiling=false",
+			},
+			Ready: w.answers("https://"+a["kube-apiserver"]+"/readyz", w.adminToken),
+		},
+		{
+			Name: "kube-controller-manager", Path: w.cfg.Kubernetes.ControllerManager,
+			Args: []string{
+				"--kubeconfig=" + w.Kubeconfig(), "--bind-address=127.0.0.1", "--secure-port=" + port(a["kube-controller-manager"]),
+				"--leader-elect=false", "--cloud-provider=external", "--allocate-node-cidrs", "--cluster-cidr=" + podCIDR,
+				"--service-account-private-key-file=" + saPrivate, "--root-ca-file=" + ca.File(),
+				"--kube-api-qps=500", "--kube-api-burst=1000",
+				"--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller,namespace-controller," +
+					"garbage-collector-controller,node-ipam-controller,node-lifecycle-controller,endpointslice-controller," +
+					"deployment-controller,replicaset-controller,daemonset-controller,statefulset-controller",
+			},
+			Ready: w.answers("https://"+a["kube-controller-manager"]+"/healthz", ""),
+		},
+		{
+			Name: "kwok", Path: w.cfg.Kubernetes.Kwok,
+			Args: []string{
+				"--kubeconfig=" + w.Kubeconfig(), "--config=" + stages, "--server-address=" + a["kwok"],
+				"--manage-nodes-with-annotation-selector=" + fakeNode + "=fake", "--node-lease-duration-seconds=0",
+			},
+			// It looks for a file in the home directory, which is not ours to read.
+			Env:   []string{"HOME=" + w.path()},
+			Ready: w.answers("http://"+a["kwok"]+"/healthz", ""),
+		},
+	}, nil
+}
+
+// answers reports nil when url answers 200. Certificates are not checked: the question is whether the process is up.
+func (w *World) answers(url, token string) func(context.Context) error {
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // See above.
+		DisableKeepAlives: true,
+	}}
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", url, err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", url, err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+			return fmt.Errorf("ask %s: %s: %s", url, resp.Status, text)
+		}
+		return nil
+	}
+}
+
+// path is a path in the world's directory.
+func (w *World) path(elem ...string) string { return filepath.Join(append([]string{w.cfg.Dir}, elem...)...) }

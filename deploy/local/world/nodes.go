@@ -1,0 +1,97 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/deploy/local/cloud"
+)
+
+const (
+	// fakeNode is the annotation of the nodes that kwok takes care of.
+	fakeNode = "kwok.x-k8s.io/node"
+	// uninitialized is the taint with which a kubelet registers when a cloud controller is to come.
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	// creators is how many nodes are registered at the same time.
+	creators = 16
+)
+
+// AddNodes adds n instances to the cloud and registers them as nodes, as their kubelets would.
+func (w *World) AddNodes(ctx context.Context, n int) ([]string, error) {
+	w.mu.Lock()
+	first := w.nextNode
+	w.nextNode += n
+	w.mu.Unlock()
+
+	resources := &state.Cloud{Instances: map[string]*state.Instance{}, Interfaces: map[string]*state.NetworkInterface{}}
+	var nodes []*corev1.Node
+	for i := first; i < first+n; i++ {
+		m := newMachine(i)
+		resources.Instances[m.instance.ID] = m.instance
+		resources.Interfaces[m.primary.ID] = m.primary
+		nodes = append(nodes, m.node())
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	if err := w.cloud.Seed(ctx, resources); err != nil {
+		return nil, fmt.Errorf("add instances: %w", err)
+	}
+	names := make([]string, n)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
+	for i, node := range nodes {
+		names[i] = node.Name
+		group.Go(func() error {
+			if _, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("register node %s: %w", node.Name, err)
+			}
+			return nil
+		})
+	}
+	return names, group.Wait()
+}
+
+// RemoveNode deletes a node and its instance, as a scale-in does.
+func (w *World) RemoveNode(ctx context.Context, name string) error {
+	node, err := w.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("remove node: %w", err)
+	}
+	if err := w.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("remove node: %w", err)
+	}
+	id := strings.TrimPrefix(node.Spec.ProviderID, Region+".")
+	if err := w.DeleteInstance(ctx, id); err != nil {
+		return fmt.Errorf("remove node %s: %w", name, err)
+	}
+	return nil
+}
+
+func (m machine) node() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        m.name,
+			Labels:      map[string]string{corev1.LabelHostname: m.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"},
+			Annotations: map[string]string{fakeNode: "fake"},
+		},
+		Spec: corev1.NodeSpec{
+			ProviderID: m.providerID(),
+			Taints:     []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+		},
+	}
+}
+
+// DeleteInstance deletes an instance as somebody at the console would.
+func (w *World) DeleteInstance(ctx context.Context, id string) error {
+	ecs := cloud.API{
+		URL: "http://" + w.addresses["ecs"], Version: "2014-05-26", AccessKeyID: w.accessKey.id, AccessKeySecret: w.accessKey.secret,
+	}
+	return ecs.Call(ctx, "DeleteInstance", map[string]string{"RegionId": Region, "InstanceId": id, "Force": "true"})
+}

@@ -1,0 +1,151 @@
+package world
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"alicloud-controllers.dev/deploy/chart"
+	"alicloud-controllers.dev/deploy/local/proc"
+)
+
+// ClusterID is that of the world's cluster.
+const ClusterID = "c-local"
+
+// accessKey is the key to the simulated cloud, made anew for every world so that finding it in a log proves a leak.
+type accessKey struct {
+	id, secret         string
+	idFile, secretFile string
+}
+
+func (w *World) makeAccessKey() error {
+	const idLength, secretLength = 24, 30
+	w.accessKey = accessKey{
+		id: ("LTAI5t" + rand.Text())[:idLength], secret: (rand.Text() + rand.Text())[:secretLength],
+		idFile: w.path("secrets", "access-key-id"), secretFile: w.path("secrets", "access-key-secret"),
+	}
+	for file, value := range map[string]string{w.accessKey.idFile: w.accessKey.id, w.accessKey.secretFile: w.accessKey.secret} {
+		if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+			return fmt.Errorf("write access key: %w", err)
+		}
+	}
+	return nil
+}
+
+// AccessKeySecret is what no log may contain.
+func (w *World) AccessKeySecret() string { return w.accessKey.secret }
+
+func (w *World) simulator() proc.Spec {
+	args := []string{
+		"--region=" + Region, "--admin=" + w.addresses["openapisim"],
+		"--access-key-id=" + w.accessKey.id, "--access-key-secret-file=" + w.accessKey.secretFile,
+	}
+	for _, endpoint := range []string{"slb", "vpc", "ecs", "sts", "nlb", "metadata"} {
+		args = append(args, "--"+endpoint+"="+w.addresses[endpoint])
+	}
+	if w.cfg.Fast {
+		args = append(args, "--fast")
+	}
+	return proc.Spec{
+		Name: "openapisim", Path: filepath.Join(w.cfg.BinDir, "openapisim"), Args: args, Ready: w.cloud.Healthy,
+	}
+}
+
+// section is a part of a configuration file.
+type section map[string]any
+
+func (w *World) gateway() (proc.Spec, error) {
+	return w.ours("cloudgateway", section{
+		"region": Region,
+		"vpcID":  VpcID,
+		"listen": w.addresses["cloudgateway"],
+		"tls":    section{"certFile": w.gatewayTLS.CertFile, "keyFile": w.gatewayTLS.KeyFile},
+		"kubernetes": section{
+			"kubeconfig": w.componentKubeconfig("cloudgateway"),
+		},
+		"authentication": section{"audience": Audience},
+		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
+		"endpoints":      section{"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"]},
+		"scheme":         "HTTP",
+	})
+}
+
+// controller describes a controller. The lease is short, so that one that was killed finds work again soon.
+func (w *World) controller(name string) (proc.Spec, error) {
+	cfg := section{
+		"kubernetes": section{"kubeconfig": w.componentKubeconfig(name)},
+		"gateway": section{
+			"address": w.addresses["cloudgateway"], "caFile": w.caFile, "serverName": "cloudgateway",
+			"tokenFile": w.tokenFile(name, "gateway"),
+		},
+		"clusterID": ClusterID,
+		"region":    Region,
+		"leaderElection": section{
+			"enabled": true, "namespace": chart.Namespace, "name": name,
+			"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms",
+		},
+	}
+	switch name {
+	case LB:
+		maps.Copy(cfg, section{"vpcID": VpcID, "vswitchIDs": VSwitchIDs()})
+	case Node:
+	case Route:
+		maps.Copy(cfg, section{"vpcID": VpcID, "clusterCIDRs": []string{podCIDR}})
+	default:
+		return proc.Spec{}, fmt.Errorf("controller %q is not one of %v", name, Controllers())
+	}
+	return w.ours(name, cfg)
+}
+
+// ours writes the configuration of one of our processes, which is ready when it says so on its admin port.
+func (w *World) ours(name string, cfg section) (proc.Spec, error) {
+	level := w.cfg.LogLevel
+	if level == "" {
+		level = "info"
+	}
+	cfg["admin"] = section{"listen": w.addresses[name+"-admin"]}
+	cfg["logging"] = section{"level": level, "format": "json"}
+	data, err := yaml.Marshal(cfg)
+	if err != nil {
+		return proc.Spec{}, fmt.Errorf("encode configuration of %s: %w", name, err)
+	}
+	file := w.path("config", name+".yaml")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return proc.Spec{}, fmt.Errorf("write configuration of %s: %w", name, err)
+	}
+	return proc.Spec{
+		Name: name, Path: filepath.Join(w.cfg.BinDir, name), Args: []string{"--config=" + file},
+		Ready: w.answers(w.AdminURL(name)+"/readyz", ""),
+	}, nil
+}
+
+// ParseControllers reads "none", or a list of lb, node and route.
+func ParseControllers(list []string) ([]string, error) {
+	names := map[string]string{"lb": LB, "node": Node, "route": Route}
+	if slices.Equal(list, []string{"none"}) {
+		return nil, nil
+	}
+	var out []string
+	for _, short := range list {
+		name, ok := names[short]
+		if !ok {
+			return nil, fmt.Errorf("CONTROLLERS: %q is not one of lb, node, route; or none", short)
+		}
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+func port(address string) string {
+	_, p, err := net.SplitHostPort(address)
+	if err != nil {
+		return address // Never: the addresses are those of listeners.
+	}
+	return p
+}

@@ -1,0 +1,322 @@
+// Package world brings up a complete small world on loopback: a real Kubernetes control plane with fake nodes, a simulated
+// Alibaba Cloud, and the processes under development, each as a process of its own with its own identity and log. It serves
+// people (make dev, make demo) and the end-to-end tests alike.
+package world
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/local/cloud"
+	"alicloud-controllers.dev/deploy/local/pki"
+	"alicloud-controllers.dev/deploy/local/proc"
+)
+
+// The controllers that a world can have.
+const (
+	LB    = "lbcontroller"
+	Node  = "nodecontroller"
+	Route = "routecontroller"
+)
+
+// Controllers are all of them.
+func Controllers() []string { return []string{LB, Node, Route} }
+
+// Config describes a world.
+type Config struct {
+	// Dir keeps state, logs and secrets. It must be empty or not exist.
+	Dir string
+	// Kubernetes are the programs of the control plane, see binaries.EnsureKubernetes.
+	Kubernetes binaries.Kubernetes
+	// BinDir has our programs, see binaries.BuildProcesses.
+	BinDir string
+	// Nodes is the number of fake nodes to begin with.
+	Nodes int
+	// Controllers to run.
+	Controllers []string
+	// Fast makes the cloud's transitions take no time.
+	Fast bool
+	// LogLevel of our processes; empty: info.
+	LogLevel string
+	// Out gets progress lines.
+	Out io.Writer
+}
+
+// World is a running world.
+type World struct {
+	cfg        Config
+	started    time.Time
+	addresses  map[string]string // by process or endpoint
+	caFile     string
+	gatewayTLS pki.Pair
+	adminToken string
+	accessKey  accessKey
+
+	client kubernetes.Interface
+	cloud  *cloud.Client
+	admin  map[string]string // admin URL by process
+
+	mu        sync.Mutex
+	processes []*proc.Process // in the order of their start
+	nextNode  int
+
+	cancel     context.CancelFunc // ends the background work
+	background sync.WaitGroup
+}
+
+// endpoints are everything that listens.
+func endpoints() []string {
+	return []string{
+		"etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager", "kwok",
+		"slb", "vpc", "ecs", "sts", "nlb", "metadata", "openapisim",
+		"cloudgateway", "cloudgateway-admin", LB + "-admin", Node + "-admin", Route + "-admin",
+	}
+}
+
+// Start brings a world up. When it fails, nothing is left running.
+func Start(ctx context.Context, cfg Config) (*World, error) {
+	w := &World{cfg: cfg, started: time.Now(), addresses: map[string]string{}, admin: map[string]string{}, nextNode: 1}
+	if err := w.prepare(); err != nil {
+		return nil, err
+	}
+	if err := w.start(ctx); err != nil {
+		return nil, errors.Join(err, w.Stop())
+	}
+	return w, nil
+}
+
+// prepare does what needs no process.
+func (w *World) prepare() error {
+	for _, dir := range []string{"logs", "secrets", "config"} {
+		if err := os.MkdirAll(w.path(dir), 0o700); err != nil {
+			return fmt.Errorf("make directory of the world: %w", err)
+		}
+	}
+	free, err := freePorts(len(endpoints()))
+	if err != nil {
+		return err
+	}
+	for i, name := range endpoints() {
+		w.addresses[name] = free[i]
+	}
+	w.adminToken = rand.Text()
+	w.cloud = cloud.New("http://" + w.addresses["openapisim"])
+	return w.makeAccessKey()
+}
+
+func (w *World) start(ctx context.Context) error {
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.cancel = cancel
+
+	ca, err := pki.New(w.path("secrets"))
+	if err != nil {
+		return err
+	}
+	w.caFile = ca.File()
+	if w.gatewayTLS, err = ca.Serving("cloudgateway", "cloudgateway"); err != nil {
+		return err
+	}
+	if err := w.writeKubeconfig(w.Kubeconfig(), "admin", clientcmdapi.AuthInfo{Token: w.adminToken}); err != nil {
+		return err
+	}
+	if err := w.connect(); err != nil {
+		return err
+	}
+
+	w.say("starting Kubernetes and the simulated cloud")
+	specs, err := w.controlPlane(ca)
+	if err != nil {
+		return err
+	}
+	etcd, apiserver, rest := specs[0], specs[1], specs[2:]
+	parallel, pctx := errgroup.WithContext(ctx)
+	parallel.Go(func() error { return w.run(pctx, w.simulator()) })
+	parallel.Go(func() error {
+		if err := w.run(pctx, etcd); err != nil {
+			return err
+		}
+		return w.run(pctx, apiserver)
+	})
+	if err := parallel.Wait(); err != nil {
+		return err
+	}
+
+	w.say("starting %s, with %d nodes", strings.Join(append([]string{"cloudgateway"}, w.cfg.Controllers...), ", "), w.cfg.Nodes)
+	if err := w.cloud.Seed(ctx, network()); err != nil {
+		return err
+	}
+	parallel, pctx = errgroup.WithContext(ctx)
+	for _, spec := range rest {
+		parallel.Go(func() error { return w.run(pctx, spec) })
+	}
+	parallel.Go(func() error {
+		if err := w.grant(pctx); err != nil {
+			return err
+		}
+		gateway, err := w.gateway()
+		if err != nil {
+			return err
+		}
+		return w.run(pctx, gateway)
+	})
+	parallel.Go(func() error {
+		_, err := w.AddNodes(pctx, w.cfg.Nodes)
+		return err
+	})
+	if err := parallel.Wait(); err != nil {
+		return err
+	}
+	w.background.Go(func() { w.keepTokens(background) })
+	w.background.Go(func() { w.schedule(background) })
+
+	parallel, pctx = errgroup.WithContext(ctx)
+	for _, name := range w.cfg.Controllers {
+		spec, err := w.controller(name)
+		if err != nil {
+			return err
+		}
+		parallel.Go(func() error { return w.run(pctx, spec) })
+	}
+	if err := parallel.Wait(); err != nil {
+		return err
+	}
+	return w.writeEnv()
+}
+
+// connect makes the client that the world itself uses.
+func (w *World) connect() error {
+	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
+	if err != nil {
+		return fmt.Errorf("read kubeconfig: %w", err)
+	}
+	cfg.QPS, cfg.Burst = 1000, 2000
+	if w.client, err = kubernetes.NewForConfig(cfg); err != nil {
+		return fmt.Errorf("make Kubernetes client: %w", err)
+	}
+	return nil
+}
+
+// run starts a process and waits until it is ready.
+func (w *World) run(ctx context.Context, spec proc.Spec) error {
+	spec.LogFile = w.path("logs", spec.Name+".log")
+	p := proc.New(spec)
+	if err := p.Start(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.processes = append(w.processes, p)
+	w.mu.Unlock()
+	return p.WaitReady(ctx)
+}
+
+// Stop stops all processes in the reverse order of their start, those that hold state last.
+func (w *World) Stop() error {
+	if w.cancel != nil {
+		w.cancel()
+	}
+	w.background.Wait()
+	w.mu.Lock()
+	processes := slices.Clone(w.processes)
+	w.mu.Unlock()
+	var errs []error
+	for _, p := range slices.Backward(processes) {
+		errs = append(errs, p.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// Process returns a process by its name, or nil.
+func (w *World) Process(name string) *proc.Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.processes {
+		if p.Name() == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// Kill ends a process as a crash does.
+func (w *World) Kill(name string) error {
+	p := w.Process(name)
+	if p == nil {
+		return fmt.Errorf("kill %s: no such process", name)
+	}
+	return p.Kill()
+}
+
+// Restart starts a process again that was killed or stopped, and waits until it is ready.
+func (w *World) Restart(ctx context.Context, name string) error {
+	p := w.Process(name)
+	if p == nil {
+		return fmt.Errorf("restart %s: no such process", name)
+	}
+	if err := p.Start(); err != nil {
+		return err
+	}
+	return p.WaitReady(ctx)
+}
+
+// Dead returns the processes that do not run.
+func (w *World) Dead() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
+	for _, p := range w.processes {
+		if !p.Running() {
+			names = append(names, p.Name())
+		}
+	}
+	return names
+}
+
+// Client may do everything in the cluster.
+func (w *World) Client() kubernetes.Interface { return w.client }
+
+// Cloud is the simulated cloud.
+func (w *World) Cloud() *cloud.Client { return w.cloud }
+
+// GatewayAddress and CAFile are what a client of the gateway needs besides a token.
+func (w *World) GatewayAddress() string { return w.addresses["cloudgateway"] }
+
+// CAFile has signed the certificates of the gateway and the API server.
+func (w *World) CAFile() string { return w.caFile }
+
+// AdminURL is where a process shows its metrics and its readiness.
+func (w *World) AdminURL(process string) string { return "http://" + w.addresses[process+"-admin"] }
+
+// LogDir has one file for each process.
+func (w *World) LogDir() string { return w.path("logs") }
+
+// Dir is the world's directory.
+func (w *World) Dir() string { return w.cfg.Dir }
+
+func (w *World) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(w.cfg.Out, "%5.1fs  %s\n", time.Since(w.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// Clean makes dir ready for a new world.
+func Clean(dir string) error {
+	for _, part := range []string{"etcd", "logs", "secrets", "config", "kubeconfig", "env"} {
+		if err := os.RemoveAll(filepath.Join(dir, part)); err != nil {
+			return fmt.Errorf("clean %s: %w", dir, err)
+		}
+	}
+	return nil
+}
