@@ -123,4 +123,6 @@ func (w *World) answers(url, token string) func(context.Context) error {
 }
 
 // path is a path in the world's directory.
-func (w *World) path(elem ...string) string { return filepath.Join(append([]string{w.cfg.Dir}, elem...)...) }
+func (w *World) path(elem ...string) string {
+	return filepath.Join(append([]string{w.cfg.Dir}, elem...)...)
+}
