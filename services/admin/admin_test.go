@@ -1,0 +1,99 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"alicloud-controllers.dev/services/admin"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func check(name string, err error) admin.Check {
+	return admin.Check{Name: name, Check: func(context.Context) error { return err }}
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "things_total"})
+	registry.MustRegister(counter)
+	good, bad := check("informers", nil), check("gateway", errors.New("connection refused\ntwice"))
+	for _, tc := range []struct {
+		name, method, path, remote string
+		checks                     []admin.Check
+		wantCode                   int
+		wantBody                   string // a part
+	}{
+		{name: "live", path: "/livez", checks: []admin.Check{bad}, wantCode: 200, wantBody: "ok"},
+		{name: "ready without checks", path: "/readyz", wantCode: 200, wantBody: "ready\n"},
+		{name: "ready", path: "/readyz", checks: []admin.Check{good}, wantCode: 200, wantBody: "ready\ninformers: ok\n"},
+		{name: "not ready", path: "/readyz", checks: []admin.Check{good, bad}, wantCode: 503,
+			wantBody: "not ready\ninformers: ok\ngateway: connection refused; twice\n"},
+		{name: "metrics", path: "/metrics", wantCode: 200, wantBody: "things_total 0"},
+		{name: "version", path: "/version", wantCode: 200, wantBody: "dev"},
+		{name: "profile, local", path: "/debug/pprof/goroutine?debug=1", remote: "127.0.0.1:5", wantCode: 200, wantBody: "goroutine profile"},
+		{name: "profile, local IPv6", path: "/debug/pprof/", remote: "[::1]:5", wantCode: 200, wantBody: "goroutine"},
+		{name: "profile, from elsewhere", path: "/debug/pprof/heap", remote: "10.0.0.7:5", wantCode: 403, wantBody: "kubectl port-forward"},
+		{name: "post", method: http.MethodPost, path: "/livez", wantCode: 405},
+		{name: "unknown", path: "/nothing", wantCode: 404},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			method := tc.method
+			if method == "" {
+				method = http.MethodGet
+			}
+			request := httptest.NewRequestWithContext(t.Context(), method, tc.path, nil)
+			if tc.remote != "" {
+				request.RemoteAddr = tc.remote
+			}
+			recorder := httptest.NewRecorder()
+			admin.Handler(registry, tc.checks...).ServeHTTP(recorder, request)
+			if recorder.Code != tc.wantCode || !strings.Contains(recorder.Body.String(), tc.wantBody) {
+				t.Errorf("%s = %d %q, want %d with %q", tc.path, recorder.Code, recorder.Body, tc.wantCode, tc.wantBody)
+			}
+		})
+	}
+}
+
+func TestServer(t *testing.T) {
+	t.Parallel()
+	server, err := admin.New(admin.Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.New(admin.Config{Listen: server.Addr()}, prometheus.NewRegistry()); err == nil ||
+		!strings.HasPrefix(err.Error(), "admin.listen: ") {
+		t.Errorf("a taken address gives %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+server.Addr()+"/livez", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil || answer.StatusCode != http.StatusOK || string(body) != "ok\n" {
+		t.Errorf("/livez = %d %q, %v", answer.StatusCode, body, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Run = %v", err)
+	}
+}
