@@ -63,15 +63,15 @@ func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed b
 // failed tells the user, and chooses the retry: what only the user can mend waits for the user.
 func (c *Controller) failed(svc *corev1.Service, err error) error {
 	c.announce.fail(svc, reasonSyncFailed, err)
-	c.memory.Forget(keyOf(svc))
-	if rpcerr.ReasonOf(err) == rpcerr.ServerLimit {
-		c.memory.SetFull(keyOf(svc))
-	}
 	if _, ok := errors.AsType[*build.InvalidError](err); ok {
 		return reconcile.Terminal(err)
 	}
 	if _, ok := errors.AsType[*refusedError](err); ok {
 		return reconcile.Terminal(err)
+	}
+	c.memory.Forget(keyOf(svc)) // What the failed calls have done isn't known.
+	if rpcerr.ReasonOf(err) == rpcerr.ServerLimit {
+		c.memory.SetFull(keyOf(svc))
 	}
 	if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument {
 		return reconcile.Terminal(err)
@@ -109,6 +109,10 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	if observed.InstanceID == "" {
+		if e.fresh {
+			// A creation that is refused needs no search either when the Service changes.
+			e.memory.Put(keyOf(e.svc), memory.Entry{UID: string(e.svc.UID), Observed: observed})
+		}
 		if err := e.mayCreate(); err != nil {
 			return false, err
 		}
@@ -143,12 +147,12 @@ func (e *ensuring) refuse(refused []string) error {
 func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) {
 	id := e.svc.Labels[LabelLoadBalancerID]
 	configured := e.svc.Labels[LabelHash] == e.hash && id != "" && len(e.svc.Status.LoadBalancer.Ingress) > 0
-	observed, known := e.remembered()
+	observed, known, due := e.remembered()
 	if !known && e.fresh {
 		observed, known = model.Nothing(), true
 	}
 	// After a restart the hash says that the configuration is in place; only the servers have to be compared.
-	if !known && configured && !e.memory.Full(keyOf(e.svc)) {
+	if !known && !due && configured {
 		groups, err := e.observer.Groups(ctx, id, e.desired.Owner)
 		if err != nil && !rpcerr.IsNotFound(err) {
 			return model.Observed{}, plan.Plan{}, err
@@ -175,14 +179,17 @@ func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) 
 	return observed, p, nil
 }
 
-// remembered answers what is known from earlier, unless it is time to look again.
-func (e *ensuring) remembered() (model.Observed, bool) {
+// remembered answers what is known from earlier, or that it is time to look again.
+func (e *ensuring) remembered() (observed model.Observed, known, due bool) {
 	entry, ok := e.memory.Get(keyOf(e.svc), string(e.svc.UID))
-	if !ok || !entry.VerifyAt.IsZero() && !time.Now().Before(entry.VerifyAt) {
-		return model.Observed{}, false
+	if !ok {
+		return model.Observed{}, false, false
+	}
+	if !entry.VerifyAt.IsZero() && !time.Now().Before(entry.VerifyAt) {
+		return model.Observed{}, false, true
 	}
 	e.entry = entry
-	return entry.Observed, true
+	return entry.Observed, true, false
 }
 
 func (c *Controller) hint(svc *corev1.Service) observe.Hint {

@@ -1,0 +1,342 @@
+package controller
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func check(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestColdCreate(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		check(t, "calls", []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener"}, w.calls())
+		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
+		check(t, "listeners", []string{"80/TCP"}, w.listeners())
+		svc, lb := w.service(), w.instances()[0]
+		check(t, "name", instance, lb.GetName())
+		check(t, "ingress", []corev1.LoadBalancerIngress{{IP: lb.GetAddress()}}, svc.Status.LoadBalancer.Ingress)
+		check(t, "finalizers", []string{Finalizer}, svc.Finalizers)
+		check(t, "id label", lb.GetLoadBalancerId(), svc.Labels[LabelLoadBalancerID])
+		if svc.Labels[LabelHash] == "" {
+			t.Error("the hash label is missing")
+		}
+		check(t, "events", []string{"EnsuredLoadBalancer"}, w.events.reasons())
+	})
+}
+
+func TestIrrelevantUpdateMakesNoCall(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		w.events.take()
+		before := len(w.kube.Actions())
+		w.update(func(svc *corev1.Service) { svc.Labels["team"], svc.Annotations = "blue", map[string]string{"note": "x"} })
+		check(t, "calls", []string(nil), w.calls())
+		check(t, "events", []string(nil), w.events.reasons())
+		for _, a := range w.kube.Actions()[before:] {
+			if a.GetVerb() == "patch" {
+				t.Errorf("needless patch of %s", a.GetResource())
+			}
+		}
+	})
+}
+
+func TestRestartRewritesNothing(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		w.events.take()
+		w.restart()
+		check(t, "calls", []string{"ListServerGroups", "GetServerGroup"}, w.calls())
+		check(t, "events", []string(nil), w.events.reasons())
+		w.addNode(3)
+		w.settle()
+		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+	})
+}
+
+func TestNodeAddedIsOneCall(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		w.addNode(3)
+		w.settle()
+		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
+		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100", "i-3:30080=100"}, w.servers())
+	})
+}
+
+func TestThirtyNodesAreOneCall(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		for n := range 30 {
+			w.addNode(3 + n)
+			w.after(60 * time.Millisecond)
+		}
+		w.settle()
+		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
+		check(t, "number of servers", 32, len(w.servers()))
+	})
+}
+
+func TestOneAttributeIsOneUpdate(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		w.update(annotated(annotation.Scheduler, "wrr"))
+		calls := w.cloud.Calls()
+		check(t, "calls", []string{"UpdateListener"}, w.calls())
+		request, ok := calls[0].Request.(*slbv1.UpdateListenerRequest)
+		if !ok {
+			t.Fatalf("unexpected request %T", calls[0].Request)
+		}
+		check(t, "scheduler", "wrr", request.GetConfig().GetScheduler())
+		if request.GetConfig().Description != nil || request.GetConfig().ServerGroupId != nil {
+			t.Errorf("unchanged attributes were sent: %v", request.GetConfig())
+		}
+		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.Scheduler) })
+		check(t, "scheduler goes back to the controller's default", []string{"UpdateListener"}, w.calls())
+	})
+}
+
+func TestDeleteIsTwoCalls(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		w.remove()
+		check(t, "calls", []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}, w.calls())
+		check(t, "instances", 0, len(w.instances()))
+		svc := w.service()
+		check(t, "finalizers", 0, len(svc.Finalizers))
+		check(t, "ingress", 0, len(svc.Status.LoadBalancer.Ingress))
+		check(t, "labels", "", svc.Labels[LabelHash]+svc.Labels[LabelLoadBalancerID])
+	})
+}
+
+func TestDeleteAfterRestartProvesOwnership(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.stop()
+		w.calls()
+		w.remove()
+		w.start()
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"}, w.calls())
+		check(t, "instances", 0, len(w.instances()))
+	})
+}
+
+func TestTypeChangeAwayAndBack(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		first := w.service().Labels[LabelLoadBalancerID]
+		w.events.take()
+		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
+		svc := w.service()
+		check(t, "instances", 0, len(w.instances()))
+		check(t, "finalizers", 0, len(svc.Finalizers))
+		check(t, "ingress", 0, len(svc.Status.LoadBalancer.Ingress))
+		check(t, "labels", "", svc.Labels[LabelHash]+svc.Labels[LabelLoadBalancerID])
+		check(t, "events", []string{"TypeChanged", "CleanLoadBalancer"}, w.events.reasons())
+		w.calls()
+		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeLoadBalancer })
+		check(t, "calls", []string{"CreateLoadBalancer", "CreateServerGroup", "CreateListener"}, w.calls())
+		check(t, "instances", 1, len(w.instances()))
+		if second := w.service().Labels[LabelLoadBalancerID]; second == first {
+			t.Errorf("the released instance %s was answered again", first)
+		}
+	})
+}
+
+// The existing CCM ignores a class that is added to a live Service, and leaks the CLB at its next start.
+func TestB06ClassOnALiveServiceReleases(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"class":       func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.Class: "other"} },
+		"tunnel type": func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.TunnelType: ""} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.create(web())
+				w.update(change)
+				check(t, "instances", 0, len(w.instances()))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+			})
+		})
+		t.Run(name+" while deleted", func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.create(web())
+				w.stop()
+				w.update(change)
+				w.remove()
+				w.start()
+				check(t, "instances", 0, len(w.instances()))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+			})
+		})
+	}
+}
+
+// The existing CCM keeps the CLB but deletes what is in it, and takes "false" for a yes.
+func TestB03PreserveOnDelete(t *testing.T) {
+	for value, kept := range map[string]int{"on": 1, "true": 1, "false": 0, "off": 0} {
+		t.Run(value, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.create(web(annotated(annotation.PreserveOnDelete, value)))
+				w.calls()
+				w.remove()
+				check(t, "instances", kept, len(w.instances()))
+				check(t, "listeners", kept, len(w.listeners()))
+				check(t, "servers", kept, len(w.servers()))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+				if kept == 1 {
+					lb := w.instances()[0]
+					check(t, "protection", false, lb.GetDeleteProtection() || lb.GetModificationProtection().GetEnabled())
+					check(t, "tags", 0, len(lb.GetTags()))
+					check(t, "calls", []string{"UpdateLoadBalancer"}, w.calls())
+				}
+			})
+		})
+	}
+}
+
+// The existing CCM keeps its token for ever and would be answered the dead instance.
+func TestB05ReplacesAnInstanceThatIsGone(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		dead := w.service().Labels[LabelLoadBalancerID]
+		w.stop()
+		w.cloud.Lock()
+		clear(w.cloud.LoadBalancers)
+		clear(w.cloud.Listeners)
+		clear(w.cloud.ServerGroups)
+		w.cloud.Unlock()
+		w.events.take()
+		w.start()
+		check(t, "not recreated while there is an address", 0, len(w.instances()))
+		check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
+		w.update(func(svc *corev1.Service) { svc.Status = corev1.ServiceStatus{} })
+		check(t, "instances", 1, len(w.instances()))
+		if id := w.service().Labels[LabelLoadBalancerID]; id == dead || id == "" {
+			t.Errorf("id label is %q, the dead instance was %q", id, dead)
+		}
+	})
+}
+
+// In the existing CCM the switch blocks deletion and every change of what exists.
+func TestB08DisabledPublicBlocksOnlyCreation(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.config = func(c *Config) { c.DisablePublic = true }
+		w.restart()
+		w.addNode(2)
+		w.settle()
+		check(t, "servers", 2, len(w.servers()))
+		w.remove()
+		check(t, "instances", 0, len(w.instances()))
+	})
+	inWorld(t, 1, func(w *world) {
+		w.config = func(c *Config) { c.DisablePublic = true }
+		w.restart()
+		w.create(web())
+		check(t, "calls", []string(nil), w.calls())
+		check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
+		w.update(annotated(annotation.AddressType, "intranet"))
+		check(t, "instances", 1, len(w.instances()))
+	})
+}
+
+// The existing CCM removes every tag that it doesn't know.
+func TestB09ForeignTagsStay(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.AdditionalTags, "team=blue")))
+		lb := w.instances()[0]
+		w.cloud.Lock()
+		stored := w.cloud.LoadBalancers[lb.GetLoadBalancerId()]
+		stored.Tags = append(stored.Tags, tag("owner", "alice"))
+		w.cloud.Unlock()
+		w.stop()
+		w.start()
+		w.update(annotated(annotation.AdditionalTags, "team=red, stage=prod"))
+		got := map[string]string{}
+		for _, t := range w.instances()[0].GetTags() {
+			got[t.GetKey()] = t.GetValue()
+		}
+		check(t, "tags", map[string]string{
+			"kubernetes.do.not.delete": instance, "ack.aliyun.com": clusterID, "team": "red", "stage": "prod", "owner": "alice",
+		}, got)
+	})
+}
+
+// In the existing CCM an unchanged hash hides every drift.
+func TestB31DriftIsRepaired(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.cloud.Lock()
+		for k := range w.cloud.Listeners {
+			delete(w.cloud.Listeners, k)
+		}
+		w.cloud.Unlock()
+		w.after(6 * time.Hour)
+		check(t, "listeners", []string{"80/TCP"}, w.listeners())
+	})
+}
+
+// The existing CCM emits an event at every reconcile.
+func TestB26EventsOnChangeOnly(t *testing.T) {
+	inWorld(t, 0, func(w *world) {
+		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
+		check(t, "events", []string{"EnsuredLoadBalancer", "UnAvailableLoadBalancer", "PreservedOnDelete"}, w.events.reasons())
+		w.update(func(svc *corev1.Service) { svc.Labels["x"] = "y" })
+		check(t, "events", []string(nil), w.events.reasons())
+	})
+}
+
+// The existing CCM doesn't react to taints and provider ids, and reacts to every label for all Services.
+func TestB19NodeEvents(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.calls()
+		w.updateNode(1, func(n *corev1.Node) { n.Labels = map[string]string{"note": "x"} })
+		check(t, "a label that decides nothing", []string(nil), w.calls())
+		w.updateNode(1, func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}
+		})
+		check(t, "a taint", []string{"ApplyServerChanges"}, w.calls())
+		w.updateNode(2, func(n *corev1.Node) { n.Spec.ProviderID = "" })
+		check(t, "a provider id", []string{"ApplyServerChanges"}, w.calls())
+		check(t, "servers", []string(nil), w.servers())
+	})
+}
+
+func TestBadAnnotationIsOneEventAndNoCall(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.Scheduler, "fastest")))
+		check(t, "calls", []string(nil), w.calls())
+		got := w.events.take()
+		check(t, "events", []string{`Warning SyncLoadBalancerFailed annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch`}, got)
+		w.after(time.Hour)
+		check(t, "no retry", []string(nil), w.events.take())
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+		w.update(annotated(annotation.Scheduler, "wlc"))
+		if !slices.Equal(w.listeners(), []string{"80/TCP"}) {
+			t.Error("the corrected Service has no listener")
+		}
+	})
+}
