@@ -35,7 +35,11 @@ func Run(ctx context.Context, log *slog.Logger, components ...Component) error {
 	defer release()
 	// Giving the signals back lets a second one have its default effect.
 	defer context.AfterFunc(ctx, release)()
+	return supervise(ctx, log, components)
+}
 
+// supervise is Run without the signals.
+func supervise(ctx context.Context, log *slog.Logger, components []Component) error {
 	g := &group{log: log}
 	ctx, g.fail = context.WithCancelCause(ctx)
 	defer g.fail(nil)

@@ -1,4 +1,4 @@
-package process_test
+package process
 
 import (
 	"context"
@@ -14,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-
-	"alicloud-controllers.dev/services/process"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,9 +31,9 @@ func (j *journal) note(format string, args ...any) {
 }
 
 // untilEnd is a component that notes its start and its end.
-func (j *journal) untilEnd(name string) process.Component {
+func (j *journal) untilEnd(name string) Component {
 	ready := make(chan struct{})
-	return process.Component{Name: name, Ready: ready, Run: func(ctx context.Context) error {
+	return Component{Name: name, Ready: ready, Run: func(ctx context.Context) error {
 		j.note("start %s", name)
 		close(ready)
 		<-ctx.Done()
@@ -44,8 +42,9 @@ func (j *journal) untilEnd(name string) process.Component {
 	}}
 }
 
-func run(ctx context.Context, components ...process.Component) error {
-	return process.Run(ctx, slog.New(slog.DiscardHandler), components...)
+// run supervises: in a bubble of synctest, the signals of Run would start goroutines that never end.
+func run(ctx context.Context, components ...Component) error {
+	return supervise(ctx, slog.New(slog.DiscardHandler), components)
 }
 
 func TestOrder(t *testing.T) {
@@ -53,7 +52,7 @@ func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}
 		failure := errors.New("no disk")
-		err := run(t.Context(), j.untilEnd("a"), j.untilEnd("b"), process.Component{Name: "c", Run: func(context.Context) error {
+		err := run(t.Context(), j.untilEnd("a"), j.untilEnd("b"), Component{Name: "c", Run: func(context.Context) error {
 			j.note("fail c")
 			return failure
 		}})
@@ -71,7 +70,7 @@ func TestFailureBeforeAllHaveStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}
 		never := make(chan struct{})
-		err := run(t.Context(), j.untilEnd("a"), process.Component{Name: "b", Ready: never, Run: func(context.Context) error {
+		err := run(t.Context(), j.untilEnd("a"), Component{Name: "b", Ready: never, Run: func(context.Context) error {
 			return errors.New("port taken")
 		}}, j.untilEnd("c"))
 		if err == nil || err.Error() != "b: port taken" {
@@ -88,7 +87,7 @@ func TestCancelIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		j := &journal{}
-		late := process.Component{Name: "late", Run: func(ctx context.Context) error {
+		late := Component{Name: "late", Run: func(ctx context.Context) error {
 			<-ctx.Done()
 			return errors.New("connection closed") // An error because of the stop, not the cause of it.
 		}}
@@ -102,7 +101,7 @@ func TestCancelIsNoFailure(t *testing.T) {
 func TestAllDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		done := process.Component{Name: "done", Run: func(context.Context) error { return nil }}
+		done := Component{Name: "done", Run: func(context.Context) error { return nil }}
 		if err := run(t.Context(), done, done); err != nil {
 			t.Errorf("Run = %v", err)
 		}
@@ -114,8 +113,8 @@ func TestOneDoneOthersGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		err := run(t.Context(),
-			process.Component{Name: "done", Run: func(context.Context) error { return nil }},
-			process.Component{Name: "work", Run: func(context.Context) error { <-time.After(time.Hour); return nil }})
+			Component{Name: "done", Run: func(context.Context) error { return nil }},
+			Component{Name: "work", Run: func(context.Context) error { <-time.After(time.Hour); return nil }})
 		if err != nil || time.Since(begin) != time.Hour {
 			t.Errorf("Run = %v after %s", err, time.Since(begin))
 		}
@@ -126,7 +125,7 @@ func TestPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}
-		err := run(t.Context(), j.untilEnd("a"), process.Component{Name: "b", Run: func(context.Context) error { panic("boom") }})
+		err := run(t.Context(), j.untilEnd("a"), Component{Name: "b", Run: func(context.Context) error { panic("boom") }})
 		if err == nil || !strings.HasPrefix(err.Error(), "b: panic: boom\n") || !strings.Contains(err.Error(), "process_test.go") {
 			t.Errorf("Run = %v, want the panic with its stack", err)
 		}
@@ -138,8 +137,8 @@ func TestStuckComponent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		stuck := process.Component{Name: "stuck", Run: func(context.Context) error { <-release; return nil }}
-		failing := process.Component{Name: "failing", Run: func(context.Context) error { return errors.New("no") }}
+		stuck := Component{Name: "stuck", Run: func(context.Context) error { <-release; return nil }}
+		failing := Component{Name: "failing", Run: func(context.Context) error { return errors.New("no") }}
 		begin := time.Now()
 		err := run(t.Context(), stuck, failing)
 		if err == nil || err.Error() != "failing: no\nstuck did not stop within 25s" {
@@ -154,7 +153,7 @@ func TestStuckComponent(t *testing.T) {
 // TestSignal is not parallel: the signal is sent to the whole test process.
 func TestSignal(t *testing.T) {
 	j := &journal{}
-	err := run(t.Context(), j.untilEnd("a"), process.Component{Name: "b", Run: func(ctx context.Context) error {
+	err := Run(t.Context(), slog.New(slog.DiscardHandler), j.untilEnd("a"), Component{Name: "b", Run: func(ctx context.Context) error {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 			return err
 		}
