@@ -77,7 +77,7 @@ func (a *Applier) Delete(ctx context.Context, tableID string, entries []table.En
 	resp, err := a.cfg.Routes.BatchDeleteRouteEntries(ctx, req)
 	errs := itemErrors(err, len(entries), resp.GetResults())
 	for i, entry := range entries {
-		if errs[i] != nil && !rpcerr.IsNotFound(errs[i]) {
+		if errs[i] != nil {
 			result.DeleteFailed = append(result.DeleteFailed, DeleteFailure{Entry: entry, Err: errs[i]})
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
 )
@@ -48,7 +47,7 @@ func (c *Controller) discover(ctx context.Context) error {
 	c.board.expect(ids)
 	c.target.Store(t)
 	c.log.Info("route tables found", "vpc", vpcID, "routeTables", ids)
-	c.addTables(reconcile.Node)
+	c.gather.Trigger()
 	return nil
 }
 

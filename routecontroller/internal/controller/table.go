@@ -13,6 +13,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
 	"alicloud-controllers.dev/routecontroller/internal/plan"
@@ -26,15 +27,28 @@ const (
 	clusterTag = "ack.aliyun.com"
 )
 
-// reconcileTable brings one table in step with the nodes.
+// reconcileTable brings one table in step with the nodes, or finds the tables.
 func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	if tableID == discoverKey {
 		return c.discover(ctx)
 	}
 	start := time.Now()
-	defer func() { c.metrics.observe(verbReconcile, start) }()
 	t := c.target.Load()
 	m := t.memories[tableID]
+	// Events of nodes come at any time; what the gateway asked to wait for still has to be waited for.
+	if wait := m.notBefore.Sub(start); wait > 0 {
+		return reconcile.After(errors.New("the gateway asked to wait"), wait)
+	}
+	defer func() { c.metrics.observe(verbReconcile, start) }()
+	err := c.pass(ctx, t.applier, tableID, m)
+	if wait, ok := rpcerr.RetryAfter(err); ok {
+		m.notBefore = time.Now().Add(wait)
+	}
+	return err
+}
+
+// pass looks at one table once.
+func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID string, m *memory) error {
 	if err := c.read(ctx, tableID, m); err != nil {
 		c.tableEvent(tableID, eventSyncFailed, err.Error())
 		return err
@@ -47,7 +61,7 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	m.note(claims)
 	p := c.plan(ctx, m, claims)
 	orphans, wait := m.due(p.Orphans, time.Now(), c.cfg.OrphanGrace)
-	result := c.apply(ctx, t.applier, tableID, slices.Concat(p.Delete, orphans), p.Create)
+	result := c.apply(ctx, applier, tableID, slices.Concat(p.Delete, orphans), p.Create)
 	m.applied(result)
 	c.report(tableID, claims, p, result)
 	c.watchQuota(tableID, m)

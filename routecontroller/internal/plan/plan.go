@@ -23,7 +23,7 @@ type Input struct {
 	// Seen are routes that were claimed by a node earlier on, with the name of that node: the proof of ownership for entries
 	// that were made by the existing CCM, which leaves no mark.
 	Seen map[table.Key]string
-	// Members are further instances that are proven to be of the cluster.
+	// Members tells of further instances whether they are proven to be of the cluster.
 	Members map[string]bool
 }
 
@@ -64,7 +64,8 @@ func (p Plan) String() string {
 		len(p.Create), len(p.Delete), len(p.Orphans), len(p.Ready), len(p.Pending), len(p.Refused))
 }
 
-// Diff plans the way from the entries of a table to the claims of the nodes.
+// Diff plans the way from the entries of a table to the claims of the nodes. The plan does not depend on the
+// order of the entries.
 func Diff(in Input, policy Policy) Plan {
 	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
 		held: map[table.Key]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
@@ -73,7 +74,7 @@ func Diff(in Input, policy Policy) Plan {
 	for _, route := range in.Claims.Wanted {
 		d.planRoute(&p, route)
 	}
-	for _, entry := range in.Entries {
+	for _, entry := range table.Ordered(in.Entries) {
 		d.planUnclaimed(&p, entry)
 	}
 	return p
@@ -107,8 +108,8 @@ func (d *differ) index() {
 	for key := range d.Seen {
 		d.members[key.InstanceID] = true
 	}
-	for id := range d.Members {
-		d.members[id] = true
+	for id, member := range d.Members {
+		d.members[id] = d.members[id] || member
 	}
 	for _, node := range d.Claims.Unclear {
 		d.unclear[node] = true

@@ -84,8 +84,12 @@ func EntriesOf(list []*vpcv1.RouteEntry) []Entry {
 			entries = append(entries, entry)
 		}
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return compareKeys(a.Key, b.Key) })
-	return entries
+	return Ordered(entries)
+}
+
+// Ordered gives the entries by destination; the argument stays as it is.
+func Ordered(entries []Entry) []Entry {
+	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return compareKeys(a.Key, b.Key) })
 }
 
 // Mark is the description of an entry made for a node of a cluster. It survives restarts, so that an entry whose node is long

@@ -1,0 +1,128 @@
+package apply_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+const (
+	vpcID   = "vpc-test"
+	tableID = "vtb-1"
+)
+
+func newApplier(t *testing.T) (*gatewaytest.Fake, *apply.Applier) {
+	t.Helper()
+	fake := gatewaytest.New(t)
+	fake.Lock()
+	fake.RouteTables[tableID] = &vpcv1.RouteTable{RouteTableId: tableID, VpcId: vpcID}
+	for i := range 4 {
+		id := fmt.Sprintf("i-%d", i)
+		fake.Instances[id] = &ecsv1.Instance{InstanceId: id}
+	}
+	fake.Unlock()
+	return fake, apply.New(apply.Config{Routes: fake.Client().Routes, VPCID: vpcID, ClusterID: "c-1"})
+}
+
+func route(i int) table.Route {
+	return table.Route{Key: table.Key{
+		CIDR: netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/24", i)), InstanceID: fmt.Sprintf("i-%d", i),
+	}, Node: fmt.Sprintf("node-%d", i)}
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	fake, applier := newApplier(t)
+	first := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0), route(1)})
+	if err := first.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(first.Created) != 2 || !first.Created[0].Available {
+		t.Fatalf("created %+v, want two available entries", first.Created)
+	}
+	second := applier.Apply(t.Context(), tableID, first.Created[:1], []table.Route{route(2)})
+	if err := second.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(fake.Writes()); n != 3 {
+		t.Errorf("%d writes, want one per kind and pass", n)
+	}
+	fake.Lock()
+	defer fake.Unlock()
+	for i, want := range []string{"", "k8s/c-1/node-1", "k8s/c-1/node-2"} {
+		got := fake.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: route(i).CIDR.String()}]
+		if got.GetDescription() != want {
+			t.Errorf("entry %d has mark %q, want %q", i, got.GetDescription(), want)
+		}
+	}
+}
+
+func TestNothingToDoCostsNothing(t *testing.T) {
+	t.Parallel()
+	fake, applier := newApplier(t)
+	if err := applier.Apply(t.Context(), tableID, nil, nil).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(fake.Calls()); n != 0 {
+		t.Errorf("%d calls, want 0", n)
+	}
+}
+
+func TestOneBadRouteFailsAlone(t *testing.T) {
+	t.Parallel()
+	_, applier := newApplier(t)
+	result := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0), route(9), route(1)}) // i-9 does not exist.
+	if len(result.Created) != 2 || len(result.CreateFailed) != 1 || result.CreateFailed[0].Route != route(9) {
+		t.Errorf("created %+v, failed %+v", result.Created, result.CreateFailed)
+	}
+	err := result.Err()
+	if rpcerr.ReasonOf(err) != rpcerr.InstanceNotFound {
+		t.Errorf("reason %q of %v, want that of the failed route", rpcerr.ReasonOf(err), err)
+	}
+	if want := "1 of 3 changes failed, the first: create route 10.0.9.0/24 of node node-9"; !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("error %v, want it to say %q", err, want)
+	}
+}
+
+func TestRouteWhosePlaceIsNotFreedIsNotTried(t *testing.T) {
+	t.Parallel()
+	fake, applier := newApplier(t)
+	old := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0)}).Created
+	fake.ResetCalls()
+	busy := &rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, Message: "busy"}
+	fake.Fail("BatchDeleteRouteEntries", 1, busy)
+	taken := route(0)
+	taken.InstanceID = "i-1"
+	result := applier.Apply(t.Context(), tableID, old, []table.Route{taken})
+	if n := len(fake.CallsOf("BatchCreateRouteEntries")); n != 0 {
+		t.Errorf("%d creations though the deletion failed", n)
+	}
+	if len(result.CreateFailed) != 1 || len(result.DeleteFailed) != 1 || rpcerr.ReasonOf(result.Err()) != rpcerr.ResourceBusy {
+		t.Errorf("result %+v, want both to fail with the deletion's reason", result)
+	}
+}
+
+func TestLostAnswerFailsAll(t *testing.T) {
+	t.Parallel()
+	fake, applier := newApplier(t)
+	fake.FailAfter("BatchCreateRouteEntries", 1, &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown})
+	result := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0), route(1)})
+	if len(result.Created) != 0 || len(result.CreateFailed) != 2 {
+		t.Errorf("result %+v, want no success to be claimed", result)
+	}
+	if e, ok := errors.AsType[*rpcerr.Error](result.Err()); ok && e.Reason != rpcerr.OutcomeUnknown {
+		t.Errorf("reason %q", e.Reason)
+	}
+}

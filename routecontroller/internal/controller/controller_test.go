@@ -1,0 +1,335 @@
+package controller_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/routecontroller/internal/controller"
+)
+
+func TestHundredNodesCostOneReadAndOneBatch(t *testing.T) {
+	run(t, nil, makeNodes(100), nil, func(w *world) {
+		if n := len(w.routes(tableA)); n != 100 {
+			t.Errorf("%d routes, want 100", n)
+		}
+		if n := w.calls("ListRouteEntries"); n != 1 {
+			t.Errorf("%d readings of the table, want 1", n)
+		}
+		if n := len(w.cloud.Writes()); n != 1 {
+			t.Errorf("%d writes, want 1 batch", n)
+		}
+		for i := range 100 {
+			if got, want := w.network(fmt.Sprintf("node-%d", i)), "False RouteCreated"; got != want {
+				t.Errorf("node-%d: NetworkUnavailable %s, want %s", i, got, want)
+			}
+		}
+		if n := w.patches(); n != 100 {
+			t.Errorf("%d patches, want one per node", n)
+		}
+	})
+}
+
+func TestNodeJoins(t *testing.T) {
+	run(t, nil, makeNodes(3), nil, func(w *world) {
+		w.cloud.ResetCalls()
+		joining := makeNode(7)
+		w.instance(joining)
+		w.create(joining)
+		w.settle()
+		if got := w.network("node-7"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s", got)
+		}
+		if n := len(w.cloud.Calls()); n != 1 {
+			t.Errorf("%d calls, want only the creation: %v", n, w.cloud.Calls())
+		}
+	})
+}
+
+func TestIrrelevantEventsCostNothing(t *testing.T) {
+	run(t, nil, makeNodes(3), nil, func(w *world) {
+		w.cloud.ResetCalls()
+		w.client.ClearActions()
+		w.update("node-1", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} })
+		w.update("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.settle()
+		if n := len(w.cloud.Calls()); n != 0 {
+			t.Errorf("%d calls, want 0", n)
+		}
+		if n := w.patches(); n != 0 {
+			t.Errorf("%d patches, want 0", n)
+		}
+	})
+}
+
+func TestNodeLeaves(t *testing.T) {
+	run(t, nil, makeNodes(3), nil, func(w *world) {
+		w.cloud.ResetCalls()
+		w.delete("node-1")
+		w.settle()
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		if n := len(w.cloud.Calls()); n != 1 {
+			t.Errorf("%d calls, want only the deletion", n)
+		}
+	})
+}
+
+// The existing CCM leaks the routes of nodes that go while it is down, and those of excluded nodes stay on purpose.
+func TestNodeLeftWhileTheControllerWasDown(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.8.0/24", "i-8", "k8s/c-1/node-8")
+		w.entry(tableA, "10.0.9.0/24", "i-9", "k8s/c-2/node-9")
+		w.entry(tableA, "10.0.10.0/24", "i-10", "made by hand")
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		before := []string{"10.0.0.0/24→i-0", "10.0.10.0/24→i-10", "10.0.8.0/24→i-8", "10.0.9.0/24→i-9"}
+		if diff := cmp.Diff(before, w.routes(tableA)); diff != "" {
+			t.Errorf("routes before the grace is over (-want +got):\n%s", diff)
+		}
+		w.pass(2 * time.Minute)
+		after := []string{"10.0.0.0/24→i-0", "10.0.10.0/24→i-10", "10.0.9.0/24→i-9"}
+		if diff := cmp.Diff(after, w.routes(tableA)); diff != "" {
+			t.Errorf("routes after the grace (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTakeoverFromTheExistingCCM(t *testing.T) {
+	prepare := func(w *world) {
+		for i := range 3 {
+			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), "")
+			w.update(fmt.Sprintf("node-%d", i), func(n *corev1.Node) {
+				n.Spec.ProviderID = "alicloud://" + n.Spec.ProviderID // Never equal to its own route for the existing CCM.
+				n.Status.Conditions[1] = corev1.NodeCondition{
+					Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "RouteCreated",
+				}
+			})
+		}
+	}
+	run(t, nil, makeNodes(3), prepare, func(w *world) {
+		if n := len(w.cloud.Writes()); n != 0 {
+			t.Errorf("%d cloud writes, want 0", n)
+		}
+		if n := w.patches(); n != 0 {
+			t.Errorf("%d patches, want 0", n)
+		}
+		w.delete("node-1")
+		w.settle()
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes after a node has gone (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRouteDeletedByHandComesBack(t *testing.T) {
+	run(t, nil, makeNodes(2), nil, func(w *world) {
+		w.cloud.Lock()
+		clear(w.cloud.Routes)
+		w.cloud.Unlock()
+		w.pass(6 * time.Minute)
+		if n := len(w.routes(tableA)); n != 2 {
+			t.Errorf("%d routes after the drift check, want 2", n)
+		}
+	})
+}
+
+func TestConditionNeedsEveryTable(t *testing.T) {
+	both := func(cfg *controller.Config) { cfg.RouteTableIDs, cfg.VPCID = []string{tableA, tableB}, vpcID }
+	run(t, both, makeNodes(2), nil, func(w *world) { // tableB does not exist yet.
+		if n := len(w.routes(tableA)); n != 2 {
+			t.Errorf("%d routes in the one table, want 2", n)
+		}
+		if got := w.network("node-0"); got != "True NoRouteCreated" {
+			t.Errorf("NetworkUnavailable %s with one of two tables done", got)
+		}
+		if len(w.events.matching(tableB+" SyncRouteFailed")) == 0 {
+			t.Error("no event about the table that can't be read")
+		}
+		w.cloud.Lock()
+		w.cloud.RouteTables[tableB] = w.cloud.RouteTables[tableA]
+		w.cloud.Unlock()
+		w.pass(2 * time.Minute)
+		if got := w.network("node-0"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s with both tables done", got)
+		}
+	})
+}
+
+func TestSeveralTablesHaveToBeNamed(t *testing.T) {
+	prepare := func(w *world) {
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		w.cloud.RouteTables[tableB] = w.cloud.RouteTables[tableA]
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		if n := len(w.cloud.Writes()); n != 0 {
+			t.Errorf("%d writes", n)
+		}
+		if err := w.started.Ready(t.Context()); err == nil {
+			t.Error("ready without a route table")
+		}
+	})
+}
+
+func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
+	run(t, nil, makeNodes(3), func(w *world) {
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		delete(w.cloud.Instances, "i-1")
+	}, func(w *world) {
+		for name, want := range map[string]string{
+			"node-0": "False RouteCreated", "node-1": "True NoRouteCreated", "node-2": "False RouteCreated",
+		} {
+			if got := w.network(name); got != want {
+				t.Errorf("%s: NetworkUnavailable %s, want %s", name, got, want)
+			}
+		}
+		if len(w.events.matching("node-1 CreateRouteFailed")) != 1 {
+			t.Errorf("events %v, want one about the failed route", w.events.matching("node-1"))
+		}
+		w.instance(makeNode(1))
+		w.pass(time.Minute)
+		if got := w.network("node-1"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s once the instance is there", got)
+		}
+	})
+}
+
+func TestNodeWithoutRangeIsToldSo(t *testing.T) {
+	bare := makeNode(1)
+	bare.Spec.PodCIDR, bare.Spec.PodCIDRs, bare.Status.Conditions = "", nil, bare.Status.Conditions[:1]
+	run(t, nil, []*corev1.Node{bare}, nil, func(w *world) {
+		if got := w.network("node-1"); got != "True NoRouteCreated" {
+			t.Errorf("NetworkUnavailable %s", got)
+		}
+		if len(w.events.matching("node-1 CreateRouteFailed: spec.podCIDR is not set")) != 1 {
+			t.Errorf("events %v", w.events.matching(""))
+		}
+		w.update("node-1", func(n *corev1.Node) { n.Spec.PodCIDR = "10.0.1.0/24" })
+		w.settle()
+		if got := w.network("node-1"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s with a range", got)
+		}
+	})
+}
+
+func TestProviderIDComesLate(t *testing.T) {
+	late := makeNode(1)
+	late.Spec.ProviderID = ""
+	run(t, nil, []*corev1.Node{late}, nil, func(w *world) {
+		if n := len(w.routes(tableA)); n != 0 {
+			t.Errorf("%d routes", n)
+		}
+		w.instance(makeNode(1))
+		w.update("node-1", func(n *corev1.Node) { n.Spec.ProviderID = region + ".i-1" })
+		w.settle()
+		if got := w.network("node-1"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s", got)
+		}
+	})
+}
+
+func TestExcludedAndSilentNodesKeepTheirRoutes(t *testing.T) {
+	run(t, nil, makeNodes(4), nil, func(w *world) {
+		w.update("node-1", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
+		w.update("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		w.update("node-3", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		w.pass(10 * time.Minute)
+		if n := len(w.routes(tableA)); n != 4 {
+			t.Errorf("%d routes, want all 4 to stay", n)
+		}
+	})
+}
+
+func TestStrangersInTheWay(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-member", "")
+		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-member"}}, tag("ack.aliyun.com", cluster))
+		w.entry(tableA, "10.0.1.0/24", "i-stranger", "")
+		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-stranger"}}, tag("ack.aliyun.com", "c-2"))
+	}
+	run(t, nil, makeNodes(2), prepare, func(w *world) {
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-stranger"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		if got := w.network("node-1"); got != "True NoRouteCreated" {
+			t.Errorf("NetworkUnavailable %s of the node whose place is taken", got)
+		}
+		if len(w.events.matching("node-1 CreateRouteFailed: route table vtb-a: destination 10.0.1.0/24 is taken")) != 1 {
+			t.Errorf("events %v", w.events.matching("node-1"))
+		}
+	})
+}
+
+func TestThrottlingIsWaitedFor(t *testing.T) {
+	prepare := func(w *world) {
+		w.cloud.Fail("BatchCreateRouteEntries", 1, &rpcerr.Error{
+			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 40 * time.Second,
+		})
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		w.pass(20 * time.Second)
+		if n := w.calls("BatchCreateRouteEntries"); n != 1 {
+			t.Errorf("%d creations before the time told, want 1", n)
+		}
+		w.pass(25 * time.Second)
+		if got := w.network("node-0"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s after the time told", got)
+		}
+	})
+}
+
+func TestLostAnswerIsReadBack(t *testing.T) {
+	prepare := func(w *world) {
+		w.cloud.FailAfter("BatchCreateRouteEntries", 1, &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown})
+	}
+	run(t, nil, makeNodes(5), prepare, func(w *world) {
+		w.pass(5 * time.Second)
+		if n := w.calls("BatchCreateRouteEntries"); n != 1 {
+			t.Errorf("%d creations, want the lost one only", n)
+		}
+		if got := w.network("node-4"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s", got)
+		}
+	})
+}
+
+func TestConditionSetAfterTheRouteIsCleared(t *testing.T) {
+	run(t, nil, makeNodes(1), nil, func(w *world) {
+		w.cloud.ResetCalls()
+		w.update("node-0", func(n *corev1.Node) { n.Status.Conditions[1].Status = corev1.ConditionTrue })
+		w.settle()
+		if got := w.network("node-0"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s", got)
+		}
+		if n := len(w.cloud.Calls()); n != 0 {
+			t.Errorf("%d calls, want 0", n)
+		}
+	})
+}
+
+func TestQuotaWarning(t *testing.T) {
+	run(t, func(cfg *controller.Config) { cfg.RouteQuota = 5 }, makeNodes(3), nil, func(w *world) {
+		if n := len(w.events.matching("RouteTableNearlyFull")); n != 0 {
+			t.Errorf("%d warnings at 3 of 5", n)
+		}
+		for i := 3; i < 5; i++ {
+			w.instance(makeNode(i))
+			w.create(makeNode(i))
+			w.settle()
+		}
+		if n := len(w.events.matching("RouteTableNearlyFull")); n != 1 {
+			t.Errorf("%d warnings at 5 of 5, want 1", n)
+		}
+	})
+}

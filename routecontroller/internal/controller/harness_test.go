@@ -1,0 +1,243 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/routecontroller/internal/controller"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	region  = "cn-hangzhou"
+	vpcID   = "vpc-test"
+	tableA  = "vtb-a"
+	tableB  = "vtb-b"
+	cluster = "c-1"
+)
+
+// world is a cluster, a cloud and a controller between them, in a bubble of its own time.
+type world struct {
+	t       *testing.T
+	cloud   *gatewaytest.Fake
+	client  *fake.Clientset
+	events  *recorder
+	started *controller.Controller
+}
+
+// run lets body play in a world with the given nodes, which is quiet when body begins: the controller has nothing to do.
+func run(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, prepare func(*world), body func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w := &world{t: t, cloud: gatewaytest.New(t), client: fake.NewClientset(), events: &recorder{}}
+		w.cloud.Lock()
+		w.cloud.RouteTables[tableA] = &vpcv1.RouteTable{RouteTableId: tableA, VpcId: vpcID}
+		w.cloud.Unlock()
+		for _, n := range nodes {
+			w.instance(n)
+			w.create(n)
+		}
+		if prepare != nil {
+			prepare(w)
+		}
+		cfg := controller.Config{
+			Client: w.client, Gateway: w.cloud.Client(), Recorder: w.events,
+			ClusterID: cluster, Region: region, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
+			SyncInterval: 5 * time.Minute, OrphanGrace: 2 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
+			RouteQuota: 200, Logger: slog.New(slog.DiscardHandler),
+		}
+		if edit != nil {
+			edit(&cfg)
+		}
+		var err error
+		if w.started, err = controller.New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- w.started.Run(ctx) }()
+		w.settle()
+		body(w)
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// settle lets a gathered burst of events be worked off.
+func (w *world) settle() {
+	time.Sleep(8 * time.Second)
+	synctest.Wait()
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) create(n *corev1.Node) {
+	w.t.Helper()
+	if _, err := w.client.CoreV1().Nodes().Create(w.t.Context(), n.DeepCopy(), metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) update(name string, edit func(*corev1.Node)) {
+	w.t.Helper()
+	n := w.node(name)
+	edit(n)
+	if _, err := w.client.CoreV1().Nodes().Update(w.t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) delete(name string) {
+	w.t.Helper()
+	if err := w.client.CoreV1().Nodes().Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) node(name string) *corev1.Node {
+	w.t.Helper()
+	n, err := w.client.CoreV1().Nodes().Get(w.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// instance lets the cloud have the instance of a node.
+func (w *world) instance(n *corev1.Node, tags ...*commonv1.Tag) {
+	_, id, ok := strings.Cut(n.Spec.ProviderID, ".")
+	if !ok {
+		return
+	}
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, RegionId: region, VpcId: vpcID, Tags: tags}
+}
+
+// entry lets the cloud have a route.
+func (w *world) entry(tableID, cidr, instance, description string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: cidr}] = &vpcv1.RouteEntry{
+		RouteTableId: tableID, DestinationCidr: cidr, NextHopId: instance, NextHopType: "Instance", Type: "Custom",
+		Status: "Available", Description: description,
+	}
+}
+
+// routes tells what a table holds, as "destination→instance".
+func (w *world) routes(tableID string) []string {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	var list []string
+	for key, entry := range w.cloud.Routes {
+		if key.RouteTableID == tableID {
+			list = append(list, key.DestinationCIDR+"→"+entry.GetNextHopId())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// network tells the status of the condition NetworkUnavailable and its reason.
+func (w *world) network(name string) string {
+	for _, c := range w.node(name).Status.Conditions {
+		if c.Type == corev1.NodeNetworkUnavailable {
+			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+func (w *world) calls(methods ...string) int { return len(w.cloud.CallsOf(methods...)) }
+
+// patches counts the patches sent to the API server.
+func (w *world) patches() int {
+	n := 0
+	for _, action := range w.client.Actions() {
+		if action.GetVerb() == "patch" {
+			n++
+		}
+	}
+	return n
+}
+
+// makeNode makes node-i with instance i-i and range 10.0.i.0/24.
+func makeNode(i int) *corev1.Node {
+	cidr := fmt.Sprintf("10.0.%d.0/24", i)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{}},
+		Spec:       corev1.NodeSpec{ProviderID: fmt.Sprintf("%s.i-%d", region, i), PodCIDR: cidr, PodCIDRs: []string{cidr}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+			{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: "NoRouteCreated"},
+		}},
+	}
+}
+
+func makeNodes(n int) []*corev1.Node {
+	nodes := make([]*corev1.Node, n)
+	for i := range nodes {
+		nodes[i] = makeNode(i)
+	}
+	return nodes
+}
+
+// recorder keeps events as "object reason: message".
+type recorder struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (r *recorder) Event(object runtime.Object, _, reason, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := "?"
+	if ref, ok := object.(*corev1.ObjectReference); ok {
+		name = ref.Name
+	}
+	r.list = append(r.list, name+" "+reason+": "+message)
+}
+
+func (r *recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// matching gives the events that contain a text.
+func (r *recorder) matching(text string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.list), func(e string) bool { return !strings.Contains(e, text) })
+}
+
+func tag(key, value string) *commonv1.Tag { return &commonv1.Tag{Key: key, Value: value} }

@@ -1,0 +1,144 @@
+package plan_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"alicloud-controllers.dev/routecontroller/internal/plan"
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+const cluster = "c-1"
+
+var (
+	opts   = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
+	policy = plan.Policy{ClusterID: cluster, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}
+)
+
+func key(cidr, instance string) table.Key {
+	return table.Key{CIDR: netip.MustParsePrefix(cidr), InstanceID: instance}
+}
+
+func route(cidr, instance, node string) table.Route {
+	return table.Route{Key: key(cidr, instance), Node: node}
+}
+
+func entry(cidr, instance, description string) table.Entry {
+	return table.Entry{Key: key(cidr, instance), NextHop: instance, Description: description, Available: true}
+}
+
+func wanted(routes ...table.Route) table.Claims { return table.Claims{Wanted: routes} }
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	a := route("10.0.1.0/24", "i-a", "a")
+	mine := table.Mark(cluster, "a")
+	tests := []struct {
+		name string
+		in   plan.Input
+		want plan.Plan
+	}{
+		{name: "missing", in: plan.Input{Claims: wanted(a)}, want: plan.Plan{Create: []table.Route{a}}},
+		{name: "there", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}},
+			want: plan.Plan{Ready: []table.Route{a}}},
+		{name: "there, made by the existing CCM",
+			in:   plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-a", "")}},
+			want: plan.Plan{Ready: []table.Route{a}}},
+		{name: "being made", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{{Key: a.Key, NextHop: "i-a", Description: mine}}},
+			want: plan.Plan{Pending: []table.Route{a}}},
+		{name: "taken by an old route of ours", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-old", mine)}},
+			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-old", mine)}, Create: []table.Route{a}}},
+		{name: "taken by an old route of ours that is going",
+			in:   plan.Input{Claims: wanted(a), Entries: []table.Entry{{Key: key("10.0.1.0/24", "i-old"), Description: mine}}},
+			want: plan.Plan{Pending: []table.Route{a}}},
+		{name: "taken by an unmarked route to another node",
+			in: plan.Input{Claims: wanted(a, route("10.0.2.0/24", "i-b", "b")), Entries: []table.Entry{
+				entry("10.0.1.0/24", "i-b", ""), entry("10.0.2.0/24", "i-b", ""),
+			}},
+			want: plan.Plan{
+				Delete: []table.Entry{entry("10.0.1.0/24", "i-b", "")}, Create: []table.Route{a},
+				Ready: []table.Route{route("10.0.2.0/24", "i-b", "b")},
+			}},
+		{name: "taken by an unmarked route to a former node",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
+				Seen: map[table.Key]string{key("10.0.9.0/24", "i-z"): "z"}},
+			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-z", "")}, Create: []table.Route{a}}},
+		{name: "taken by an unmarked route to a proven member",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
+				Members: map[string]bool{"i-z": true}},
+			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-z", "")}, Create: []table.Route{a}}},
+		{name: "taken by a stranger",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-x", "")},
+				Members: map[string]bool{"i-x": false}},
+			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-x", ""), Reason: "destination 10.0.1.0/24 " +
+				"is taken by an entry to i-x that is not of this cluster; delete it to let the route be created"}}}},
+		{name: "taken by another cluster, though to an instance of ours",
+			in: plan.Input{Claims: wanted(a, route("10.0.2.0/24", "i-b", "b")), Entries: []table.Entry{
+				entry("10.0.1.0/24", "i-b", "k8s/c-2/x"), entry("10.0.2.0/24", "i-b", ""),
+			}},
+			want: plan.Plan{Ready: []table.Route{route("10.0.2.0/24", "i-b", "b")}, Refused: []plan.Refusal{{
+				Route: a, Entry: entry("10.0.1.0/24", "i-b", "k8s/c-2/x"), Reason: "destination 10.0.1.0/24 " +
+					"is taken by an entry to i-b that is not of this cluster; delete it to let the route be created",
+			}}}},
+		{name: "outside of the cluster's ranges", in: plan.Input{Claims: wanted(route("10.9.1.0/24", "i-a", "a"))},
+			want: plan.Plan{Refused: []plan.Refusal{{
+				Route: route("10.9.1.0/24", "i-a", "a"), Reason: "pod CIDR 10.9.1.0/24 lies outside of clusterCIDRs [10.0.0.0/16]",
+			}}}},
+		{name: "outside of the cluster's ranges, but there",
+			in: plan.Input{Claims: wanted(route("10.9.1.0/24", "i-a", "a")), Entries: []table.Entry{
+				entry("10.9.1.0/24", "i-a", ""), entry("10.9.1.0/25", "i-a", mine), entry("10.9.2.0/24", "i-a", mine),
+			}},
+			want: plan.Plan{Ready: []table.Route{route("10.9.1.0/24", "i-a", "a")}}},
+		{name: "smaller entry of ours takes a part",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
+				entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.128/25", "i-a", ""),
+			}},
+			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.128/25", "i-a", "")}, Ready: []table.Route{a}}},
+		{name: "smaller entry of a stranger takes a part",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
+				entry("10.0.1.0/24", "i-a", mine), {Key: key("10.0.1.128/25", ""), NextHop: "ngw-1", Available: true},
+			}},
+			want: plan.Plan{Ready: []table.Route{a}, Foreign: []plan.Refusal{{
+				Route: a, Entry: table.Entry{Key: key("10.0.1.128/25", ""), NextHop: "ngw-1", Available: true},
+				Reason: "entry 10.0.1.128/25 to ngw-1 is not of this cluster and takes a part of pod CIDR 10.0.1.0/24",
+			}}}},
+		{name: "larger entry of a stranger", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
+			entry("10.0.1.0/24", "i-a", mine), entry("10.0.0.0/16", "i-x", ""),
+		}}, want: plan.Plan{Ready: []table.Route{a}}},
+		{name: "node is gone, marked", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}},
+			want: plan.Plan{Orphans: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}}},
+		{name: "node is gone, unmarked but seen", in: plan.Input{
+			Entries: []table.Entry{entry("10.0.1.0/24", "i-a", "")}, Seen: map[table.Key]string{a.Key: "a"},
+		}, want: plan.Plan{Orphans: []table.Entry{entry("10.0.1.0/24", "i-a", "")}}},
+		{name: "nobody knows it", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-a", "")}}},
+		{name: "another cluster's", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-a", "k8s/c-2/a")},
+			Seen: map[table.Key]string{a.Key: "a"}}},
+		{name: "unmarked to a node, not the node's range", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
+			entry("10.0.1.0/24", "i-a", ""), entry("10.0.7.0/24", "i-a", ""),
+		}}, want: plan.Plan{Ready: []table.Route{a}}},
+		{name: "node is silent", in: plan.Input{Claims: table.Claims{Held: []table.Route{a}},
+			Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}}},
+		{name: "node is silent and has no route", in: plan.Input{Claims: table.Claims{Held: []table.Route{a}}}},
+		{name: "node's range is unclear", in: plan.Input{Claims: table.Claims{Unclear: []string{"a"}},
+			Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}}},
+		{name: "node's range is unclear, unmarked", in: plan.Input{Claims: table.Claims{Unclear: []string{"a"}},
+			Entries: []table.Entry{entry("10.0.1.0/24", "i-a", "")}, Seen: map[table.Key]string{a.Key: "a"}}},
+		{name: "overlapping ranges of two nodes", in: plan.Input{
+			Claims: wanted(route("10.0.0.0/20", "i-b", "b"), a),
+			Entries: []table.Entry{
+				entry("10.0.0.0/20", "i-b", table.Mark(cluster, "b")), entry("10.0.1.0/24", "i-a", mine),
+			},
+		}, want: plan.Plan{Ready: []table.Route{route("10.0.0.0/20", "i-b", "b"), a}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, plan.Diff(tt.in, policy), opts); diff != "" {
+				t.Errorf("Diff (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

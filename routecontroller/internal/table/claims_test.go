@@ -1,0 +1,149 @@
+package table_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+const region = "cn-hangzhou"
+
+// node makes a node that has everything, changed by edits.
+func node(name string, edits ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}},
+		Spec: corev1.NodeSpec{
+			ProviderID: region + ".i-" + name, PodCIDR: "10.0.1.0/24", PodCIDRs: []string{"10.0.1.0/24"},
+		},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+	for _, edit := range edits {
+		edit(n)
+	}
+	return n
+}
+
+func podCIDRs(cidrs ...string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Spec.PodCIDRs, n.Spec.PodCIDR = cidrs, ""
+		if len(cidrs) > 0 {
+			n.Spec.PodCIDR = cidrs[0]
+		}
+	}
+}
+
+func ready(status corev1.ConditionStatus) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.Conditions[0].Status = status }
+}
+
+func providerID(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
+
+func age(t int64) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(time.Unix(t, 0)) }
+}
+
+func label(key string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels[key] = "" } }
+
+func route(cidr, name string) table.Route {
+	return table.Route{Key: table.Key{CIDR: netip.MustParsePrefix(cidr), InstanceID: "i-" + name}, Node: name}
+}
+
+var opts = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
+
+func TestClaimsOf(t *testing.T) {
+	t.Parallel()
+	wanted := table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a")}}
+	held := table.Claims{Held: []table.Route{route("10.0.1.0/24", "a")}}
+	tests := []struct {
+		name  string
+		nodes []*corev1.Node
+		want  table.Claims
+	}{
+		{name: "complete", nodes: []*corev1.Node{node("a")}, want: wanted},
+		{name: "provider id with scheme", nodes: []*corev1.Node{node("a", providerID("alicloud://cn-hangzhou.i-a"))}, want: wanted},
+		{name: "not ready", nodes: []*corev1.Node{node("a", ready(corev1.ConditionFalse))}, want: wanted},
+		{name: "has not reported yet", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.Status.Conditions = nil })}, want: wanted},
+		{name: "silent", nodes: []*corev1.Node{node("a", ready(corev1.ConditionUnknown))}, want: held},
+		{name: "leaving", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} })}, want: held},
+		{name: "excluded", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude))}, want: held},
+		{name: "excluded, old label", nodes: []*corev1.Node{node("a", label(nodes.LabelExcludeOld))}, want: held},
+		{name: "without provider id", nodes: []*corev1.Node{node("a", providerID(""))}, want: table.Claims{Unclear: []string{"a"}}},
+		{name: "hybrid", nodes: []*corev1.Node{node("a", providerID("ack-hybrid://x.y"))}, want: table.Claims{Unclear: []string{"a"}}},
+		{name: "podCIDR only", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.Spec.PodCIDRs = nil })}, want: wanted},
+		{name: "host bits", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1.7/24"))}, want: wanted},
+		{name: "dual stack", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64", "10.0.1.0/24"))}, want: wanted},
+		{name: "IPv6 only", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64"))}, want: table.Claims{
+			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: "spec.podCIDRs: no IPv4 range in fd00::/64"}},
+		}},
+		{name: "bad range", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1/24"))}, want: table.Claims{
+			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: `spec.podCIDRs: "10.0.1/24" is no CIDR`}},
+		}},
+		{name: "no range", nodes: []*corev1.Node{node("a", podCIDRs())}, want: table.Claims{
+			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{
+				Node: "a", Reason: "spec.podCIDR is not set; kube-controller-manager sets it with --allocate-node-cidrs",
+			}},
+		}},
+		{name: "no range, excluded", nodes: []*corev1.Node{node("a", podCIDRs(), label(nodes.LabelExclude))},
+			want: table.Claims{Unclear: []string{"a"}}},
+		{name: "other region", nodes: []*corev1.Node{node("a", providerID("cn-beijing.i-a"))}, want: table.Claims{
+			Unroutable: []table.Unroutable{{
+				Key: route("10.0.1.0/24", "a").Key, Node: "a",
+				Reason: `spec.providerID "cn-beijing.i-a" is of another region than the route tables (cn-hangzhou)`,
+			}},
+		}},
+		{name: "the older of two with one range", nodes: []*corev1.Node{node("b", age(9)), node("c", age(5)), node("a", age(7))},
+			want: table.Claims{
+				Wanted: []table.Route{route("10.0.1.0/24", "c")},
+				Unroutable: []table.Unroutable{
+					{Key: route("10.0.1.0/24", "a").Key, Node: "a", Reason: "pod CIDR 10.0.1.0/24 belongs to node c already"},
+					{Key: route("10.0.1.0/24", "b").Key, Node: "b", Reason: "pod CIDR 10.0.1.0/24 belongs to node c already"},
+				},
+			}},
+		{name: "ordered by destination", nodes: []*corev1.Node{node("a", podCIDRs("10.0.10.0/24")), node("b", podCIDRs("10.0.9.0/24"))},
+			want: table.Claims{Wanted: []table.Route{route("10.0.9.0/24", "b"), route("10.0.10.0/24", "a")}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, table.ClaimsOf(tt.nodes, region), opts); diff != "" {
+				t.Errorf("ClaimsOf (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSameClaim(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*corev1.Node)
+		want   bool
+	}{
+		{name: "heartbeat", change: func(n *corev1.Node) { n.ResourceVersion = "2" }, want: true},
+		{name: "not ready", change: ready(corev1.ConditionFalse), want: true},
+		{name: "another label", change: label("x"), want: true},
+		{name: "silent", change: ready(corev1.ConditionUnknown)},
+		{name: "excluded", change: label(nodes.LabelExclude)},
+		{name: "other instance", change: providerID("cn-hangzhou.i-z")},
+		{name: "other range", change: podCIDRs("10.0.2.0/24")},
+		{name: "made anew", change: func(n *corev1.Node) { n.UID = "2" }},
+		{name: "leaving", change: func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := table.SameClaim(node("a"), node("a", tt.change)); got != tt.want {
+				t.Errorf("SameClaim = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
