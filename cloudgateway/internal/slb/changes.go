@@ -59,13 +59,13 @@ func plan(c changes, perCall int) []step {
 // another weight needs an update, one to update that is gone can't be helped here and stays, so that the cloud's refusal
 // reaches the caller.
 func remaining(c changes, actual []*slbv1.Server) changes {
-	there := make(map[serverKey]*slbv1.Server, len(actual))
+	there := make(map[ServerKey]*slbv1.Server, len(actual))
 	for _, s := range actual {
-		there[keyOf(s)] = s
+		there[KeyOf(s)] = s
 	}
 	rest := changes{removeFirst: c.removeFirst}
 	for _, s := range c.add {
-		switch found, ok := there[keyOf(s)]; {
+		switch found, ok := there[KeyOf(s)]; {
 		case !ok:
 			rest.add = append(rest.add, s)
 		case !settled(s, found):
@@ -73,12 +73,12 @@ func remaining(c changes, actual []*slbv1.Server) changes {
 		}
 	}
 	for _, s := range c.update {
-		if found, ok := there[keyOf(s)]; !ok || !settled(s, found) {
+		if found, ok := there[KeyOf(s)]; !ok || !settled(s, found) {
 			rest.update = append(rest.update, s)
 		}
 	}
 	for _, s := range c.remove {
-		if _, ok := there[keyOf(s)]; ok {
+		if _, ok := there[KeyOf(s)]; ok {
 			rest.remove = append(rest.remove, s)
 		}
 	}
@@ -93,22 +93,22 @@ func settled(want, got *slbv1.Server) bool {
 
 // normalize turns a server that is both removed and added into an update: the cloud refuses the same server on both sides.
 func normalize(c changes) changes {
-	removed := make(map[serverKey]bool, len(c.remove))
+	removed := make(map[ServerKey]bool, len(c.remove))
 	for _, s := range c.remove {
-		removed[keyOf(s)] = true
+		removed[KeyOf(s)] = true
 	}
 	out := changes{update: slices.Clone(c.update), removeFirst: c.removeFirst}
-	kept := map[serverKey]bool{}
+	kept := map[ServerKey]bool{}
 	for _, s := range c.add {
-		if removed[keyOf(s)] {
-			kept[keyOf(s)] = true
+		if removed[KeyOf(s)] {
+			kept[KeyOf(s)] = true
 			out.update = append(out.update, s)
 			continue
 		}
 		out.add = append(out.add, s)
 	}
 	for _, s := range c.remove {
-		if !kept[keyOf(s)] {
+		if !kept[KeyOf(s)] {
 			out.remove = append(out.remove, s)
 		}
 	}
@@ -117,12 +117,12 @@ func normalize(c changes) changes {
 
 // without gives the changes that the steps do not cover.
 func (c changes) after(done step) changes {
-	finished := map[serverKey]bool{}
+	finished := map[ServerKey]bool{}
 	for _, s := range slices.Concat(done.old, done.new) {
-		finished[keyOf(s)] = true
+		finished[KeyOf(s)] = true
 	}
 	drop := func(list []*slbv1.Server) []*slbv1.Server {
-		return slices.DeleteFunc(slices.Clone(list), func(s *slbv1.Server) bool { return finished[keyOf(s)] })
+		return slices.DeleteFunc(slices.Clone(list), func(s *slbv1.Server) bool { return finished[KeyOf(s)] })
 	}
 	return changes{add: drop(c.add), remove: drop(c.remove), update: drop(c.update), removeFirst: c.removeFirst}
 }

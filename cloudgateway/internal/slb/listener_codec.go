@@ -47,6 +47,14 @@ func CheckListenerConfig(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, cre
 	return wrong
 }
 
+// HasSettings tells whether cfg sets anything.
+func HasSettings(cfg *slbv1.ListenerConfig) bool {
+	return slices.ContainsFunc(attributes(), func(a attribute) bool {
+		_, present := lookup(cfg, a.field)
+		return present
+	})
+}
+
 // check says what is wrong with a value, "" if nothing is.
 func (a attribute) check(value protoreflect.Value, creating bool) string {
 	switch a.kind {

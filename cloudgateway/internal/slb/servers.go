@@ -9,24 +9,22 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 )
 
-// serverKey is the identity of a server in a group.
-type serverKey struct {
+// ServerKey is the identity of a server in a group, whatever its weight and description.
+type ServerKey struct {
 	kind slbv1.ServerType
 	id   string
 	ip   string // only where one server has several addresses to choose from
 	port int32
 }
 
-func keyOf(s *slbv1.Server) serverKey {
-	key := serverKey{kind: s.GetType(), id: s.GetServerId(), port: s.GetPort()}
+// KeyOf gives the identity of a server.
+func KeyOf(s *slbv1.Server) ServerKey {
+	key := ServerKey{kind: s.GetType(), id: s.GetServerId(), port: s.GetPort()}
 	if key.kind != slbv1.ServerType_SERVER_TYPE_ECS {
 		key.ip = s.GetServerIp()
 	}
 	return key
 }
-
-// SameServer tells whether two servers are the same member of a group, whatever their weights and descriptions.
-func SameServer(a, b *slbv1.Server) bool { return keyOf(a) == keyOf(b) }
 
 // serverDoc is a server in the JSON parameter BackendServers. The cloud's documents write numbers as text.
 type serverDoc struct {

@@ -1,0 +1,176 @@
+// Package app puts the gateway together from its parts and runs it.
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/kubernetes"
+
+	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/process"
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/version"
+
+	"alicloud-controllers.dev/cloudgateway/internal/authn"
+	"alicloud-controllers.dev/cloudgateway/internal/authz"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/server"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+)
+
+// Gateway is the process, put together and not yet running.
+type Gateway struct {
+	cfg         config.Config
+	log         *slog.Logger
+	kube        kubernetes.Interface
+	credentials *credentials.Provider
+	openapi     *openapi.Client
+	ecs         *ecs.Client
+	rpc         *rpc.Server
+	admin       *admin.Server
+	listener    net.Listener
+	turn        *turn
+}
+
+// New puts the gateway together. It opens its listeners and does nothing else yet.
+func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g := &Gateway{cfg: cfg, log: log}
+	agent := "alicloud-controllers/" + version.String()
+
+	var err error
+	if g.kube, err = kube.NewClient(cfg.Kubernetes, agent); err != nil {
+		return nil, err
+	}
+	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
+		return nil, err
+	}
+	budget, err := flow.New(flow.Config{
+		Share: cfg.Budget.Share, Overrides: limits(cfg.Budget), Registerer: registry, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.turn = &turn{budget: budget}
+	if g.openapi, err = openapi.New(openapi.Config{
+		Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme,
+		Credentials: g.credentials, Budget: g.turn, UserAgent: agent, Registerer: registry, Logger: log,
+	}); err != nil {
+		return nil, err
+	}
+	if err := g.newServer(registry); err != nil {
+		return nil, err
+	}
+	if g.admin, err = admin.New(cfg.Admin, registry,
+		admin.Check{Name: "credentials", Check: func(context.Context) error { return g.credentials.Ready() }},
+		admin.Check{Name: "kubernetes", Check: g.reachKubernetes},
+	); err != nil {
+		return nil, err
+	}
+	if g.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return g, nil
+}
+
+// newServer makes the products and the gRPC server in front of them.
+func (g *Gateway) newServer(registry *prometheus.Registry) error {
+	locks := &flow.Keyed[string]{}
+	var err error
+	g.ecs, err = ecs.New(ecs.Config{
+		Caller: g.openapi, Locks: locks, Registerer: registry,
+		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
+	})
+	if err != nil {
+		return err
+	}
+	g.rpc, err = rpc.New(rpc.Config{
+		TLS:      rpc.TLSConfig(g.cfg.TLS),
+		Policies: server.Policies(),
+		Authenticator: authn.New(authn.Config{
+			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience,
+		}),
+		Authorizer: authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
+		Registerer: registry,
+		Logger:     g.log,
+	})
+	if err != nil {
+		return err
+	}
+	server.Register(g.rpc, server.Config{
+		SLB: slb.New(slb.Config{
+			Caller: g.openapi, Locks: locks, ServersPerCall: g.cfg.Limits.ServersPerCall, Registerer: registry,
+		}),
+		VPC: vpc.New(vpc.Config{
+			Caller: g.openapi, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
+		}),
+		ECS:     g.ecs,
+		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
+	})
+	return g.rpc.Check()
+}
+
+// Addr is where the gRPC server listens.
+func (g *Gateway) Addr() string { return g.listener.Addr().String() }
+
+// Run works until ctx ends, a signal comes or a part fails. The parts stop in the reverse order: first the server, which lets
+// calls under way finish, then the leadership, so that no other replica calls the cloud before that.
+func (g *Gateway) Run(ctx context.Context) error {
+	defer g.openapi.Close()
+	defer g.ecs.Close()
+	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
+	return process.Run(ctx, g.log,
+		process.Component{Name: "admin", Run: g.admin.Run},
+		process.Component{Name: "credentials", Run: g.credentials.Run},
+		process.Component{Name: "leadership", Run: g.lead},
+		process.Component{Name: "server", Run: func(ctx context.Context) error { return g.rpc.Serve(ctx, g.listener) }},
+	)
+}
+
+// lead serves while this replica is the active one; without election it always is.
+func (g *Gateway) lead(ctx context.Context) error {
+	identity, err := kube.Identity()
+	if err != nil {
+		return err
+	}
+	return kube.RunElected(ctx, g.kube, g.cfg.LeaderElection, identity, g.log, func(ctx context.Context) error {
+		g.turn.active.Store(true)
+		g.rpc.SetServing(true)
+		<-ctx.Done()
+		g.rpc.SetServing(false)
+		g.turn.active.Store(false)
+		return nil
+	})
+}
+
+// reachKubernetes is a condition of readiness: without the API server no caller can be checked.
+func (g *Gateway) reachKubernetes(ctx context.Context) error {
+	if err := g.kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+		return fmt.Errorf("the API server can't be reached, so callers can't be checked: %w", err)
+	}
+	return nil
+}
+
+func limits(b config.Budget) map[string]flow.Limit {
+	overrides := make(map[string]flow.Limit, len(b.Overrides))
+	for action, l := range b.Overrides {
+		overrides[action] = flow.Limit{Calls: l.Calls, Window: l.Window.Or(0)}
+	}
+	return overrides
+}
+
+func endpoints(e config.Endpoints) map[openapi.Product]string {
+	return map[openapi.Product]string{openapi.SLB: e.SLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS}
+}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// check collects what is wrong with a request, so that the caller learns all of it at once.
+type check struct {
+	violations []rpcerr.FieldViolation
+}
+
+// maxViolations bounds the answer to a request with thousands of wrong items.
+const maxViolations = 20
+
+func (c *check) addf(field, format string, args ...any) {
+	v := rpcerr.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)}
+	if !slices.Contains(c.violations, v) {
+		c.violations = append(c.violations, v)
+	}
+}
+
+// err gives INVALID_ARGUMENT with all violations, or nil.
+func (c *check) err() error {
+	switch n := len(c.violations); {
+	case n == 0:
+		return nil
+	case n > maxViolations:
+		last := &c.violations[maxViolations-1]
+		last.Description += fmt.Sprintf("; and %d more problems", n-maxViolations)
+		c.violations = c.violations[:maxViolations]
+	}
+	return rpcerr.Invalid(c.violations...)
+}
+
+// id checks a required cloud id. Ids end up in comma lists, so their characters matter.
+func (c *check) id(field, value string) {
+	if value == "" {
+		c.addf(field, "is required")
+		return
+	}
+	c.optionalID(field, value)
+}
+
+func (c *check) optionalID(field, value string) {
+	const longest = 128
+	if value != "" && (len(value) > longest || !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(value)) {
+		c.addf(field, "%q is not an id of the cloud", shorten(value))
+	}
+}
+
+func (c *check) ids(field string, values []string) {
+	for i, v := range values {
+		c.id(fmt.Sprintf("%s[%d]", field, i), v)
+	}
+}
+
+// requestID checks an idempotency key.
+func (c *check) requestID(value string) {
+	const longest = 64
+	printable := !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
+	if value == "" || len(value) > longest || !printable {
+		c.addf("request_id", "must be 1 to %d printable ASCII characters", longest)
+	}
+}
+
+// text checks the length of a text in characters.
+func (c *check) text(field, value string, shortest, longest int) {
+	if n := utf8.RuneCountInString(value); n < shortest || n > longest {
+		c.addf(field, "is %d characters long, must be %d to %d", n, shortest, longest)
+	}
+}
+
+func (c *check) number(field string, value, low, high int32) {
+	if value < low || value > high {
+		c.addf(field, "%d is out of range, must be %d to %d", value, low, high)
+	}
+}
+
+func (c *check) address(field, value string) {
+	if _, err := netip.ParseAddr(value); err != nil {
+		c.addf(field, "%q is not an IP address", shorten(value))
+	}
+}
+
+func (c *check) maxAge(d *durationpb.Duration) {
+	if d != nil && (!d.IsValid() || d.AsDuration() < 0) {
+		c.addf("max_age", "must be a duration of zero or more")
+	}
+}
+
+// enum checks a number that may come from a newer client.
+func enum[E ~int32](c *check, field string, value E, names map[int32]string, required bool) {
+	switch _, known := names[int32(value)]; {
+	case !known:
+		c.addf(field, "%d is not known to this gateway", value)
+	case required && value == 0:
+		c.addf(field, "is required")
+	}
+}
+
+// tags checks tags to be set or searched for.
+func (c *check) tags(field string, tags []*commonv1.Tag) {
+	const most, longestKey, longestValue = 20, 64, 128
+	if len(tags) > most {
+		c.addf(field, "has %d tags, at most %d are allowed", len(tags), most)
+	}
+	var seen []string
+	for i, t := range tags {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.text(at+".key", t.GetKey(), 1, longestKey)
+		c.text(at+".value", t.GetValue(), 0, longestValue)
+		if slices.Contains(seen, t.GetKey()) {
+			c.addf(at+".key", "%q is there twice", t.GetKey())
+		}
+		seen = append(seen, t.GetKey())
+	}
+}
+
+func shorten(s string) string {
+	const longest = 40
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest], "") + "…"
+}

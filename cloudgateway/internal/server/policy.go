@@ -1,0 +1,80 @@
+package server
+
+import (
+	"time"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/services/rpc"
+)
+
+// How long a method may take. Callers have shorter deadlines as they like; services/gateway has the same as defaults.
+const (
+	readTime  = 30 * time.Second
+	writeTime = 60 * time.Second
+	routeTime = 150 * time.Second // waits until every entry is in force or gone
+)
+
+// Policies has one row per method: the virtual resource and verb that the caller must be allowed, and the priority of the calls
+// to the cloud. Backends come first, since they decide who gets traffic; listings come last.
+func Policies() rpc.Policies {
+	read := func(resource, verb string, priority flow.Priority) rpc.Policy {
+		return rpc.Policy{Resource: resource, Verb: verb, Priority: int(priority), Timeout: readTime}
+	}
+	write := func(resource, verb string, priority flow.Priority) rpc.Policy {
+		return rpc.Policy{Resource: resource, Verb: verb, Priority: int(priority), Timeout: writeTime, Mutating: true}
+	}
+	slow := func(p rpc.Policy) rpc.Policy { p.Timeout = routeTime; return p }
+	const (
+		balancers  = "loadbalancers"
+		listener   = "listeners"
+		groups     = "servergroups"
+		route      = "routes"
+		network    = "networks"
+		instance   = "instances"
+		interfaces = "networkinterfaces"
+	)
+	return rpc.Policies{
+		slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName:    read(balancers, "get", flow.Change),
+		slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName:  read(balancers, "list", flow.Background),
+		slbv1.LoadBalancerService_CreateLoadBalancer_FullMethodName: write(balancers, "create", flow.Change),
+		slbv1.LoadBalancerService_UpdateLoadBalancer_FullMethodName: write(balancers, "update", flow.Change),
+		slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName: write(balancers, "delete", flow.Deletion),
+
+		slbv1.ListenerService_ListListeners_FullMethodName:  read(listener, "list", flow.Background),
+		slbv1.ListenerService_CreateListener_FullMethodName: write(listener, "create", flow.Change),
+		slbv1.ListenerService_UpdateListener_FullMethodName: write(listener, "update", flow.Change),
+		slbv1.ListenerService_DeleteListener_FullMethodName: write(listener, "delete", flow.Deletion),
+		slbv1.ListenerService_StartListener_FullMethodName:  write(listener, "update", flow.Change),
+		slbv1.ListenerService_StopListener_FullMethodName:   write(listener, "update", flow.Change),
+
+		slbv1.ServerGroupService_GetServerGroup_FullMethodName:     read(groups, "get", flow.Change),
+		slbv1.ServerGroupService_ListServerGroups_FullMethodName:   read(groups, "list", flow.Background),
+		slbv1.ServerGroupService_CreateServerGroup_FullMethodName:  write(groups, "create", flow.Change),
+		slbv1.ServerGroupService_ApplyServerChanges_FullMethodName: write(groups, "update", flow.Backend),
+		slbv1.ServerGroupService_DeleteServerGroup_FullMethodName:  write(groups, "delete", flow.Deletion),
+
+		vpcv1.RouteService_ListRouteTables_FullMethodName:         read(route, "list", flow.Background),
+		vpcv1.RouteService_ListRouteEntries_FullMethodName:        read(route, "list", flow.Change),
+		vpcv1.RouteService_BatchCreateRouteEntries_FullMethodName: slow(write(route, "create", flow.Change)),
+		vpcv1.RouteService_BatchDeleteRouteEntries_FullMethodName: slow(write(route, "delete", flow.Deletion)),
+
+		vpcv1.NetworkService_GetVpc_FullMethodName:        read(network, "get", flow.Change),
+		vpcv1.NetworkService_ListVSwitches_FullMethodName: read(network, "list", flow.Change),
+		vpcv1.NetworkService_ListEips_FullMethodName:      read(network, "list", flow.Change),
+
+		ecsv1.InstanceService_GetInstance_FullMethodName:       read(instance, "get", flow.Change),
+		ecsv1.InstanceService_BatchGetInstances_FullMethodName: read(instance, "list", flow.Change),
+		ecsv1.InstanceService_ListInstances_FullMethodName:     read(instance, "list", flow.Background),
+
+		ecsv1.NetworkInterfaceService_GetNetworkInterface_FullMethodName:       read(interfaces, "get", flow.Change),
+		ecsv1.NetworkInterfaceService_BatchGetNetworkInterfaces_FullMethodName: read(interfaces, "list", flow.Backend),
+		ecsv1.NetworkInterfaceService_UpdateNetworkInterface_FullMethodName:    write(interfaces, "update", flow.Change),
+
+		commonv1.CapabilitiesService_GetCapabilities_FullMethodName: read("capabilities", "get", flow.Change),
+	}
+}
