@@ -34,7 +34,7 @@ func TestCacheAge(t *testing.T) {
 			{after: time.Second, maxAge: time.Hour, want: 3},
 		}
 		for i, step := range steps {
-			time.Sleep(step.after)
+			pass(step.after)
 			if got := get(step.maxAge); got != step.want {
 				t.Errorf("step %d: got version %d, want %d", i, got, step.want)
 			}
@@ -52,7 +52,7 @@ func TestCacheSharesReads(t *testing.T) {
 		var loads atomic.Int32
 		load := func(context.Context) (int32, error) {
 			n := loads.Add(1)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			return n, nil
 		}
 		var callers sync.WaitGroup
@@ -119,7 +119,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 		for i := range 5 {
 			get(i)
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		loads = 0
 		for _, i := range []int{2, 3, 4} {

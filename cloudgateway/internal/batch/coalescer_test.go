@@ -114,7 +114,7 @@ func TestWindows(t *testing.T) {
 				var callers sync.WaitGroup
 				for i, at := range tt.arrivals {
 					callers.Go(func() {
-						time.Sleep(at) // of the bubble
+						pass(at)
 						if _, err := c.GetMany(t.Context(), []string{strings.Repeat("k", i+1)}); err != nil {
 							t.Error(err)
 						}
@@ -297,7 +297,7 @@ func TestClose(t *testing.T) {
 			})
 		}
 		get("under way", nil)
-		time.Sleep(100 * time.Millisecond)
+		pass(100 * time.Millisecond)
 		get("waiting", ErrClosed)
 		synctest.Wait()
 		c.Close()

@@ -62,7 +62,7 @@ func TestOtherCallersChangeGoesWithinTwoTokens(t *testing.T) {
 		}
 		longest := time.Duration(0)
 		for range 60 {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			begin := time.Now()
 			if err := b.Acquire(as(t.Context(), "lbcontroller", Backend), "slb", "AddVServerGroupBackendServers"); err != nil {
 				t.Fatal(err)
@@ -124,7 +124,7 @@ func TestRefusedAtOnce(t *testing.T) {
 			t.Fatalf("error %v, want THROTTLED", err)
 		}
 		// What it was told to wait is true.
-		time.Sleep(e.RetryAfter)
+		pass(e.RetryAfter)
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := b.Acquire(ctx, "slb", "CreateLoadBalancer"); err != nil {

@@ -1,0 +1,31 @@
+package openapi
+
+import (
+	"net/http"
+	"testing"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
+)
+
+// FuzzAnswer feeds whatever a proxy or a broken cloud may send: it must be classified, and hints must stay within bounds.
+func FuzzAnswer(f *testing.F) {
+	f.Add(400, `{"RequestId":"R","Code":"Throttling","Message":"slow down"}`, "100", "Limit:1,TimeLeft:2000")
+	f.Add(502, "<html>bad gateway</html>", "", "")
+	f.Add(400, `{"Code":1}`, "-5", "TimeLeft")
+	f.Add(200, "", "9223372036854775807", "TimeLeft:9223372036854775807")
+	f.Fuzz(func(t *testing.T, status int, body, after, limit string) {
+		a := &answer{status: status, body: []byte(body), header: http.Header{"X-Acs-Retry-After": {after}, "X-Ratelimit-User": {limit}, "Retry-After": {after}}}
+		refusal := a.failure(Call{Product: SLB, Action: "CreateLoadBalancer", Mutating: true})
+		if refusal.RetryAfter < 0 || refusal.RetryAfter > maxRetryAfter {
+			t.Errorf("retry after %s", refusal.RetryAfter)
+		}
+		e := catalogue.Error(refusal)
+		if e.Reason == "" || e.Message == "" {
+			t.Errorf("error %+v lacks a reason or a message", e)
+		}
+		if len(e.Message) > 1000 {
+			t.Errorf("message of %d bytes", len(e.Message))
+		}
+		a.requestID()
+	})
+}

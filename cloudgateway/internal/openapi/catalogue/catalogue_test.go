@@ -1,0 +1,103 @@
+package catalogue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+func TestGuesses(t *testing.T) {
+	tests := []struct {
+		name   string
+		answer Answer
+		class  Class
+	}{
+		{"no code", Answer{Product: slb, Status: 404}, Server},
+		{"status 5xx", Answer{Product: slb, Status: 500, Code: "Whatever"}, Server},
+		{"item without a code", Answer{Product: vpc}, Server},
+		{"429", Answer{Product: slb, Status: 429, Code: "Whatever"}, Throttle},
+		{"throttling of a new kind", Answer{Product: slb, Status: 400, Code: "Throttling.New"}, Throttle},
+		{"something not found", Answer{Product: slb, Status: 400, Code: "InvalidThing.NotFound"}, NotFound},
+		{"404", Answer{Product: slb, Status: 404, Code: "Whatever"}, NotFound},
+		{"forbidden", Answer{Product: slb, Status: 403, Code: "Forbidden.New"}, Permission},
+		{"a quota", Answer{Product: slb, Status: 400, Code: "ThingOverLimit"}, Quota},
+		{"a duplicate", Answer{Product: slb, Status: 400, Code: "Thing.Duplicated"}, Exists},
+		{"busy", Answer{Product: slb, Status: 400, Code: "ThingProcessing"}, Conflict},
+		{"409", Answer{Product: slb, Status: 409, Code: "Whatever"}, Conflict},
+		{"invalid", Answer{Product: slb, Status: 400, Code: "InvalidThing"}, Invalid},
+		{"missing", Answer{Product: slb, Status: 400, Code: "MissingThing"}, Invalid},
+		{"nothing known", Answer{Product: slb, Status: 400, Code: "Whatever"}, Dependency},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Lookup(tt.answer).Class; got != tt.class {
+				t.Errorf("class %s, want %s", got, tt.class)
+			}
+		})
+	}
+}
+
+func TestMessagesDecide(t *testing.T) {
+	tests := []struct {
+		message string
+		reason  rpcerr.Reason
+	}{
+		{"The specified VServerGroupId does not exist.", rpcerr.ServerGroupNotFound},
+		{"The specified resource does not exist.", rpcerr.ListenerNotFound},
+		{"The parameter contains a duplicated value of ServerID.", rpcerr.AlreadyExists},
+		{"The specified parameter is not valid.", rpcerr.InvalidField},
+	}
+	for _, tt := range tests {
+		if got := Lookup(Answer{Product: slb, Status: 400, Code: "InvalidParameter", Message: tt.message}).Reason; got != tt.reason {
+			t.Errorf("InvalidParameter %q: reason %s, want %s", tt.message, got, tt.reason)
+		}
+	}
+	if got := Lookup(Answer{Product: vpc, Status: 400, Code: "InvalidParameter", Message: tests[0].message}).Reason; got != rpcerr.InvalidField {
+		t.Errorf("of another product: reason %s", got)
+	}
+}
+
+func TestError(t *testing.T) {
+	refusal := Answer{Product: slb, Action: "CreateVServerGroup", Status: 500, Code: "InternalError", Message: "Sorry.", RequestID: "R", RetryAfter: time.Minute}
+	if e := Error(refusal); e.Code != codes.Unavailable || e.Reason != rpcerr.CloudUnavailable || e.RetryAfter != time.Minute {
+		t.Errorf("read: %+v", e)
+	}
+	refusal.Mutating = true
+	if e := Error(refusal); e.Code != codes.Unknown || e.Reason != rpcerr.OutcomeUnknown || e.RetryAfter != 0 {
+		t.Errorf("write: %+v", e)
+	}
+	page := Answer{Product: slb, Status: 502, Message: strings.Repeat("<p>bad\ngateway</p>\xff", 100)}
+	if e := Error(page); !strings.HasPrefix(e.Message, "the cloud answered HTTP status 502: <p>bad gateway") || len(e.Message) > 400 {
+		t.Errorf("page: %q", e.Message)
+	}
+	if e := Error(Answer{Product: slb, Status: 502}); e.Message != "the cloud answered HTTP status 502" {
+		t.Errorf("nothing: %q", e.Message)
+	}
+	if e := Error(Answer{Product: slb, Status: 400, Code: "X"}); e.Message != "the cloud answered X" {
+		t.Errorf("code only: %q", e.Message)
+	}
+}
+
+// TestRowsAreReachable finds rows that another row hides, and codes that stand in two rows of the same product.
+func TestRowsAreReachable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range Rows() {
+		key := strings.Join([]string{row.Product, row.Code, row.Message}, " ")
+		if seen[key] {
+			t.Errorf("%s is in the table twice", key)
+		}
+		seen[key] = true
+		product := row.Product
+		if product == "" {
+			product = slb
+		}
+		code := strings.TrimSuffix(row.Code, "*")
+		if got := Lookup(Answer{Product: product, Status: 400, Code: code, Message: row.Message}); got != row.Meaning {
+			t.Errorf("%s: Lookup gives %+v, the row says %+v", key, got, row.Meaning)
+		}
+	}
+}
