@@ -102,7 +102,7 @@ func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error)
 	case plan.DeleteGroup:
 		_, err = r.Client.ServerGroups.DeleteServerGroup(ctx, &slbv1.DeleteServerGroupRequest{ServerGroupId: a.GroupID, LoadBalancerId: id})
 	case plan.CreateListener:
-		config := r.withGroup(a.Listener.Config, a.Listener.Group)
+		config := r.withGroup(a.Listener.Config, a.Group)
 		_, err = r.Client.Listeners.CreateListener(ctx, &slbv1.CreateListenerRequest{Key: key(id, a.Listener.Key), Config: config})
 	case plan.UpdateListener:
 		config := r.withGroup(a.Changed, a.Group)
@@ -123,11 +123,11 @@ func (r *run) instanceID() string {
 	return r.now.InstanceID
 }
 
-// withGroup sets the id of the named group, which may have been created only now.
-func (r *run) withGroup(config *slbv1.ListenerConfig, name string) *slbv1.ListenerConfig {
+// withGroup sets the id of the group, which may have been created only now.
+func (r *run) withGroup(config *slbv1.ListenerConfig, group plan.GroupRef) *slbv1.ListenerConfig {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return plan.WithGroup(config, plan.GroupID(r.now, name))
+	return plan.WithGroup(config, group.Resolve(r.now))
 }
 
 func (r *run) createGroup(ctx context.Context, instance string, a plan.CreateGroup) (plan.Result, error) {

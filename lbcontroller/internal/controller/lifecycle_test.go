@@ -47,7 +47,9 @@ func TestIrrelevantUpdateMakesNoCall(t *testing.T) {
 		w.calls()
 		w.events.take()
 		before := len(w.kube.Actions())
-		w.update(func(svc *corev1.Service) { svc.Labels["team"], svc.Annotations = "blue", map[string]string{"note": "x"} })
+		w.update(func(svc *corev1.Service) {
+			svc.Labels["team"], svc.Annotations = "blue", map[string]string{"note": "x"}
+		})
 		check(t, "calls", []string(nil), w.calls())
 		check(t, "events", []string(nil), w.events.reasons())
 		for _, a := range w.kube.Actions()[before:] {

@@ -46,6 +46,8 @@ type world struct {
 	events *events
 	config func(*Config)
 	stop   func()
+	// failing decides about each patch of a Service.
+	failing func() error
 }
 
 // inWorld runs the test in a new world with nodes i-1 to i-n.

@@ -55,14 +55,33 @@ type ChangeServers struct {
 // DeleteGroup deletes a group of ours.
 type DeleteGroup struct{ GroupID, Name string }
 
-// CreateListener creates and starts a listener. Its group is named: the id may become known only on the way.
-type CreateListener struct{ Listener model.Listener }
+// GroupRef refers to a vServer group: by id, or by name if it is created by the same plan. The zero value refers to none.
+type GroupRef struct{ ID, Name string }
 
-// UpdateListener changes the attributes that are present in Changed, and the group if Group is set.
+// Resolve returns the id of the group.
+func (r GroupRef) Resolve(o model.Observed) string {
+	if r.ID != "" || r.Name == "" {
+		return r.ID
+	}
+	for _, g := range o.Groups {
+		if g.Name == r.Name {
+			return g.ID
+		}
+	}
+	return ""
+}
+
+// CreateListener creates and starts a listener.
+type CreateListener struct {
+	Listener model.Listener
+	Group    GroupRef
+}
+
+// UpdateListener changes the attributes that are present in Changed, and the group unless Group is zero.
 type UpdateListener struct {
 	Key     model.ListenerKey
 	Changed *slbv1.ListenerConfig
-	Group   string
+	Group   GroupRef
 }
 
 // StartListener lets a stopped listener accept connections.
@@ -90,7 +109,7 @@ func (a DeleteListener) String() string { return "delete listener " + keyText(a.
 
 func (a UpdateListener) String() string {
 	names := fieldNames(a.Changed)
-	if a.Group != "" {
+	if a.Group != (GroupRef{}) {
 		names = append(names, "vServer group")
 	}
 	return fmt.Sprintf("change listener %s: %s", keyText(a.Key), strings.Join(names, ", "))

@@ -108,11 +108,7 @@ func (a DeleteGroup) Effect(o *model.Observed, _ Result) {
 
 // Effect implements Action.
 func (a CreateListener) Effect(o *model.Observed, _ Result) {
-	l := model.Listener{Key: a.Listener.Key, Config: proto.CloneOf(a.Listener.Config)}
-	if id := GroupID(*o, a.Listener.Group); id != "" {
-		l.Config.ServerGroupId = proto.String(id)
-	}
-	o.Listeners = append(o.Listeners, l)
+	o.Listeners = append(o.Listeners, model.Listener{Key: a.Listener.Key, Config: WithGroup(a.Listener.Config, a.Group.Resolve(*o))})
 }
 
 // Effect implements Action.
@@ -128,9 +124,7 @@ func (a UpdateListener) Effect(o *model.Observed, _ Result) {
 			}
 			proto.Merge(l.Config, a.Changed)
 		}
-		if a.Group != "" {
-			l.Config.ServerGroupId = proto.String(GroupID(*o, a.Group))
-		}
+		l.Config = WithGroup(l.Config, a.Group.Resolve(*o))
 	}
 }
 
@@ -146,15 +140,6 @@ func (a StartListener) Effect(o *model.Observed, _ Result) {
 // Effect implements Action.
 func (a DeleteListener) Effect(o *model.Observed, _ Result) {
 	o.Listeners = slices.DeleteFunc(o.Listeners, func(l model.Listener) bool { return l.Key == a.Key })
-}
-
-// GroupID finds a present group by name, like Diff does: of several, the one a listener uses, then the lowest id.
-func GroupID(o model.Observed, name string) string {
-	if name == "" {
-		return ""
-	}
-	current, _ := matchGroups(&model.Desired{Groups: []model.Group{{Name: name}}}, o)
-	return current[name].ID
 }
 
 // WithGroup returns the attributes with the id of the vServer group, if there is one.

@@ -29,6 +29,8 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 		wanted[l.Key] = true
 	}
 	leaving := map[int32]bool{} // ports over TCP that a deletion frees
+	taken := map[int32]bool{}   // ports over TCP that somebody else holds
+	refused := map[int32]bool{} // ports that won't get the wanted listener
 	for _, l := range o.Listeners {
 		have[l.Key] = l
 		switch ours := owns(d.Owner, l, o); {
@@ -37,21 +39,30 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 			leaving[l.Key.Port] = leaving[l.Key.Port] || overTCP(l.Key)
 		case !wanted[l.Key] || !ours:
 			used[l.Config.GetServerGroupId()] = true
+			taken[l.Key.Port] = taken[l.Key.Port] || overTCP(l.Key)
+		}
+	}
+	for _, want := range d.Listeners {
+		if _, exists := have[want.Key]; overTCP(want.Key) && taken[want.Key.Port] && !exists {
+			p.refuse("port %d of the CLB has a listener that isn't ours; delete it, or choose another port", want.Key.Port)
+			refused[want.Key.Port] = true
 		}
 	}
 	for _, want := range d.Listeners {
 		old, exists := have[want.Key]
 		switch {
+		case refused[want.Key.Port] && overTCP(want.Key), refused[want.Config.GetForwardPort()]:
+			// Already told; a redirect to a refused listener would only fail.
 		case !exists && overTCP(want.Key) && leaving[want.Key.Port]:
-			w.create(want, &w.replace)
+			w.create(want, groups, &w.replace)
 		case !exists:
-			w.create(want, &w.ready)
+			w.create(want, groups, &w.ready)
 		case !owns(d.Owner, old, o):
 			p.refuse("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q", keyText(want.Key), want.Config.GetDescription())
 		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
 			// A redirect can't be changed, only recreated.
 			w.delete(old)
-			w.create(want, &w.replace)
+			w.create(want, groups, &w.replace)
 		default:
 			w.update(want, old, groups)
 		}
@@ -62,11 +73,16 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 	return used
 }
 
-func (w *listenerWork) create(l model.Listener, phase *Phase) {
+func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {
 	if l.Config.GetForwardPort() != 0 {
 		phase = &w.forward
 	}
-	*phase = append(*phase, CreateListener{Listener: l})
+	*phase = append(*phase, CreateListener{Listener: l, Group: refTo(l.Group, groups)})
+}
+
+// refTo refers to the present group of that name, or to the one that the plan creates.
+func refTo(name string, groups map[string]model.Group) GroupRef {
+	return GroupRef{ID: groups[name].ID, Name: name}
 }
 
 func (w *listenerWork) delete(l model.Listener) {
@@ -81,9 +97,9 @@ func (w *listenerWork) update(want, old model.Listener, groups map[string]model.
 	if want.Config.GetForwardPort() == 0 {
 		change := UpdateListener{Key: want.Key, Changed: changed(want.Config, old.Config)}
 		if g, ok := groups[want.Group]; !ok || g.ID != old.Config.GetServerGroupId() {
-			change.Group = want.Group
+			change.Group = refTo(want.Group, groups)
 		}
-		if change.Changed != nil || change.Group != "" {
+		if change.Changed != nil || change.Group != (GroupRef{}) {
 			w.ready = append(w.ready, change)
 		}
 	}
