@@ -54,7 +54,10 @@ type Conn struct {
 }
 
 // Dial makes a connection. It does not wait for the gateway; Ready tells whether it answers.
-func Dial(cfg Config) (*Conn, error) {
+func Dial(cfg Config) (*Conn, error) { return dial(cfg) }
+
+// dial lets a test add options.
+func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	var p config.Problems
 	if cfg.Validate(&p, "gateway"); p.Err() != nil {
 		return nil, p.Err()
@@ -71,7 +74,7 @@ func Dial(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	cc, err := grpc.NewClient(cfg.Address,
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)),
 		grpc.WithDefaultServiceConfig(sc),
@@ -82,7 +85,8 @@ func Dial(cfg Config) (*Conn, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,
 		}),
-	)
+	}
+	cc, err := grpc.NewClient(cfg.Address, append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("gateway.address %q: %w", cfg.Address, err)
 	}

@@ -1,0 +1,294 @@
+package gateway
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+	"google.golang.org/grpc/status"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+
+	"alicloud-controllers.dev/services/internal/tlstest"
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// anybody lets every token in and remembers it.
+type anybody struct{ token atomic.Value }
+
+func (a *anybody) Authenticate(_ context.Context, token string) (rpc.Caller, error) {
+	a.token.Store(token)
+	return rpc.Caller{Name: token}, nil
+}
+
+func (a *anybody) Authorize(context.Context, rpc.Caller, string, string) error { return nil }
+
+// replica is a gateway that answers with its name as the version.
+type replica struct {
+	commonv1.UnimplementedCapabilitiesServiceServer
+	anybody
+
+	name    string
+	server  *rpc.Server
+	address string
+	calls   atomic.Int32
+	fail    atomic.Pointer[rpcerr.Error]
+}
+
+func (r *replica) GetCapabilities(context.Context, *commonv1.GetCapabilitiesRequest) (*commonv1.GetCapabilitiesResponse, error) {
+	r.calls.Add(1)
+	if err := r.fail.Load(); err != nil {
+		return nil, err
+	}
+	return &commonv1.GetCapabilitiesResponse{Version: r.name}, nil
+}
+
+func newReplica(t *testing.T, dir, name string) *replica {
+	t.Helper()
+	r := &replica{name: name}
+	server, err := rpc.New(rpc.Config{
+		TLS: rpc.TLSConfig{CertFile: filepath.Join(dir, "ca.crt"), KeyFile: filepath.Join(dir, "ca.key")},
+		Policies: rpc.Policies{commonv1.CapabilitiesService_GetCapabilities_FullMethodName: {
+			Resource: "capabilities", Verb: "get", Timeout: time.Minute,
+		}},
+		Authenticator: r, Authorizer: r, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server = server
+	commonv1.RegisterCapabilitiesServiceServer(server, r)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.address = listener.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener) }()
+	t.Cleanup(sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	}))
+	return r
+}
+
+// connect dials all replicas, as a headless Service's name would resolve to.
+func connect(t *testing.T, dir string, replicas ...*replica) *Conn {
+	t.Helper()
+	names := manual.NewBuilderWithScheme("test")
+	var addresses []resolver.Address
+	for _, r := range replicas {
+		addresses = append(addresses, resolver.Address{Addr: r.address})
+	}
+	names.InitialState(resolver.State{Addresses: addresses})
+	conn, err := dial(Config{
+		Address: "test:///gateway", CAFile: filepath.Join(dir, "ca.crt"), ServerName: tlstest.ServerName,
+		TokenFile: filepath.Join(dir, "token"), UserAgent: "test",
+	}, grpc.WithResolvers(names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+	return conn
+}
+
+func setUp(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	tlstest.Issue(t, dir, "ca")
+	writeToken(t, dir, "first")
+	return dir
+}
+
+func writeToken(t *testing.T, dir, token string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func version(ctx context.Context, conn *Conn) (string, error) {
+	answer, err := conn.Client().Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
+	return answer.GetVersion(), err
+}
+
+// eventually calls until want answers; the switch is not instant, but no timer is involved.
+func eventually(t *testing.T, conn *Conn, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		if got, err := version(ctx, conn); err == nil && got == want {
+			return
+		}
+	}
+	t.Fatalf("%s never answered", want)
+}
+
+func TestFollowsTheActiveReplica(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	a, b := newReplica(t, dir, "a"), newReplica(t, dir, "b")
+	conn := connect(t, dir, a, b)
+	if err := conn.Ready(t.Context()); status.Code(err) != codes.Unavailable {
+		t.Errorf("Ready without an active replica = %v", err)
+	}
+	a.server.SetServing(true)
+	eventually(t, conn, "a")
+	if err := conn.Ready(t.Context()); err != nil {
+		t.Errorf("Ready = %v", err)
+	}
+	if b.calls.Load() != 0 {
+		t.Error("the standby was called")
+	}
+	a.server.SetServing(false)
+	b.server.SetServing(true)
+	eventually(t, conn, "b")
+}
+
+func TestTokenIsReadForEveryCall(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	r := newReplica(t, dir, "a")
+	r.server.SetServing(true)
+	conn := connect(t, dir, r)
+	eventually(t, conn, "a")
+	for _, token := range []string{"first", "second"} {
+		writeToken(t, dir, token)
+		if _, err := version(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.token.Load(); got != token {
+			t.Errorf("the gateway got token %q, want %q", got, token)
+		}
+	}
+	writeToken(t, dir, "")
+	calls := r.calls.Load()
+	_, err := version(t.Context(), conn)
+	if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "the file is empty") || r.calls.Load() != calls {
+		t.Errorf("an empty token file gives %v and %d calls", err, r.calls.Load()-calls)
+	}
+}
+
+func TestReadsAreRepeatedOnlyWhenUnavailable(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	r := newReplica(t, dir, "a")
+	r.server.SetServing(true)
+	conn := connect(t, dir, r)
+	eventually(t, conn, "a")
+	for code, want := range map[codes.Code]int32{codes.Unavailable: 3, codes.ResourceExhausted: 1, codes.Unknown: 1} {
+		r.calls.Store(0)
+		r.fail.Store(&rpcerr.Error{Code: code, Reason: rpcerr.CloudUnavailable, Message: "no"})
+		_, err := version(t.Context(), conn)
+		if rpcerr.ReasonOf(err) != rpcerr.CloudUnavailable || r.calls.Load() != want {
+			t.Errorf("%s: %d calls, want %d; error %v", code, r.calls.Load(), want, err)
+		}
+		r.fail.Store(nil)
+		eventually(t, conn, "a") // Gives gRPC's retry throttle its tokens back.
+	}
+}
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	all, err := methods()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]method{}
+	for full, m := range all {
+		_, name := split(full)
+		got[name] = m
+	}
+	read := method{read: true, deadline: readDeadline}
+	write := method{deadline: writeDeadline}
+	batch := method{deadline: routeDeadline}
+	want := map[string]method{
+		"GetLoadBalancer": read, "ListLoadBalancers": read, "CreateLoadBalancer": write, "UpdateLoadBalancer": write, "DeleteLoadBalancer": write,
+		"ListListeners": read, "CreateListener": write, "UpdateListener": write, "DeleteListener": write, "StartListener": write, "StopListener": write,
+		"GetServerGroup": read, "ListServerGroups": read, "CreateServerGroup": write, "ApplyServerChanges": write, "DeleteServerGroup": write,
+		"ListRouteTables": read, "ListRouteEntries": read, "BatchCreateRouteEntries": batch, "BatchDeleteRouteEntries": batch,
+		"GetVpc": read, "ListVSwitches": read, "ListEips": read,
+		"GetInstance": read, "BatchGetInstances": read, "ListInstances": read,
+		"GetNetworkInterface": read, "BatchGetNetworkInterfaces": read, "UpdateNetworkInterface": write,
+		"GetCapabilities": read,
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(method{})); diff != "" {
+		t.Errorf("methods (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultDeadline(t *testing.T) {
+	t.Parallel()
+	const name = "/x.Y/Z"
+	intercept := withDeadline(map[string]method{name: {deadline: time.Minute}})
+	left := func(ctx context.Context, method string) (remaining time.Duration) {
+		invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			if deadline, ok := ctx.Deadline(); ok {
+				remaining = time.Until(deadline)
+			}
+			return nil
+		}
+		if err := intercept(ctx, method, nil, nil, nil, invoke); err != nil {
+			t.Error(err)
+		}
+		return remaining
+	}
+	if got := left(t.Context(), name); got <= 50*time.Second || got > time.Minute {
+		t.Errorf("without a deadline, %s are left", got)
+	}
+	own, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if got := left(own, name); got <= time.Minute {
+		t.Errorf("the caller's hour became %s", got)
+	}
+	if got := left(t.Context(), "/other/Method"); got != 0 {
+		t.Errorf("an unknown method got %s", got)
+	}
+}
+
+func TestDialErrors(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	good := Config{Address: "127.0.0.1:1", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token")}
+	for _, tc := range []struct {
+		name   string
+		change func(*Config)
+		want   string
+	}{
+		{name: "nothing", change: func(c *Config) { *c = Config{} },
+			want: "gateway.address: is required\ngateway.caFile: is required\ngateway.tokenFile: is required"},
+		{name: "no CA file", change: func(c *Config) { c.CAFile = filepath.Join(dir, "none") }, want: "gateway.caFile: open"},
+		{name: "no certificate", change: func(c *Config) { c.CAFile = filepath.Join(dir, "token") }, want: "holds no PEM certificate"},
+	} {
+		cfg := good
+		tc.change(&cfg)
+		if conn, err := Dial(cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: Dial = %v, %v, want %q", tc.name, conn, err, tc.want)
+		}
+	}
+}

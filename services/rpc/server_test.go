@@ -1,0 +1,301 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+func TestWhoMayCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	called := map[string]int{}
+	count := func(ctx context.Context) error {
+		caller, _ := CallerFrom(ctx)
+		called[caller.Name]++
+		return nil
+	}
+	w.handler.get, w.handler.remove = count, count
+	for _, tc := range []struct {
+		name, token   string
+		get, remove   codes.Code
+		reason        rpcerr.Reason // of remove
+		removeMessage string
+	}{
+		{name: "editor", token: tokenEditor},
+		{name: "viewer", token: tokenViewer, remove: codes.PermissionDenied, reason: rpcerr.CallerForbidden,
+			removeMessage: "viewer may not delete loadbalancers"},
+		{name: "unknown token", token: "guess", get: codes.Unauthenticated, remove: codes.Unauthenticated, reason: rpcerr.CallerUnauthenticated,
+			removeMessage: "the token is not accepted"},
+		{name: "nobody could tell", token: "outage", get: codes.DeadlineExceeded, remove: codes.DeadlineExceeded,
+			removeMessage: "context deadline exceeded"},
+	} {
+		conn := w.dial(tc.token)
+		if e, _ := rpcerr.From(w.get(conn)); codeOf(e) != tc.get {
+			t.Errorf("%s: get = %v, want %s", tc.name, e, tc.get)
+		}
+		e, _ := rpcerr.From(w.remove(conn))
+		if codeOf(e) != tc.remove || e != nil && (e.Reason != tc.reason || e.Message != tc.removeMessage) {
+			t.Errorf("%s: remove = %v, want %s %s %q", tc.name, e, tc.remove, tc.reason, tc.removeMessage)
+		}
+	}
+	w.stop()
+	if diff := cmp.Diff(map[string]int{"editor": 2, "viewer": 1}, called); diff != "" {
+		t.Errorf("calls that reached the handler (-want +got):\n%s", diff)
+	}
+	for _, token := range []string{tokenEditor, tokenViewer} {
+		if strings.Contains(w.log.String(), token) {
+			t.Errorf("the log shows a token:\n%s", w.log)
+		}
+	}
+}
+
+func codeOf(e *rpcerr.Error) codes.Code {
+	if e == nil {
+		return codes.OK
+	}
+	return e.Code
+}
+
+func TestBearer(t *testing.T) {
+	t.Parallel()
+	identity := identify(policies(), authority{}, slog.New(slog.DiscardHandler))
+	if _, err := identity(t.Context(), nil, info("/other.Service/Method"), nil); codeOfErr(err) != codes.Unimplemented {
+		t.Errorf("a method without a policy gives %v", err)
+	}
+	for _, header := range []string{"", "Bearer", "Bearer ", "Basic dXNlcg==", tokenEditor} {
+		ctx := incoming(t.Context(), header)
+		_, err := identity(ctx, nil, info(slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName), nil)
+		if rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated {
+			t.Errorf("authorization %q gives %v", header, err)
+		}
+	}
+}
+
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conn := w.dial(tokenEditor)
+	w.handler.remove = func(ctx context.Context) error {
+		if p, _ := PolicyFrom(ctx); p.Priority != 7 {
+			return fmt.Errorf("priority is %d", p.Priority)
+		}
+		return fmt.Errorf("release lb-1: %w", &rpcerr.Error{
+			Code: codes.FailedPrecondition, Reason: rpcerr.DeleteProtected, Message: "it is protected", CloudCode: "Protected", CloudRequestID: "R-1",
+		})
+	}
+	if err := w.get(conn); err != nil {
+		t.Error(err)
+	}
+	if err := w.remove(conn); err == nil || err.Error() != "release lb-1: it is protected (DELETE_PROTECTED, Protected, request R-1)" {
+		t.Errorf("the client gets %v", err)
+	}
+	if err := w.remove(w.dial(tokenViewer)); err == nil {
+		t.Error("the viewer removes")
+	}
+	w.stop()
+	var audits []string
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, "msg=audit") {
+			audits = append(audits, line)
+		}
+	}
+	if len(audits) != 1 {
+		t.Fatalf("%d audit lines, want one for what was tried:\n%s", len(audits), w.log)
+	}
+	for _, want := range []string{
+		"caller=editor", "method=/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer", "code=FailedPrecondition", "reason=DELETE_PROTECTED",
+		"resource.load_balancer_id=lb-1", "cloudRequestID=R-1", "duration=",
+	} {
+		if !strings.Contains(audits[0], want) {
+			t.Errorf("the audit line lacks %s: %s", want, audits[0])
+		}
+	}
+}
+
+func TestErrorsOfHandlers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conn := w.dial(tokenEditor)
+	for _, tc := range []struct {
+		name    string
+		handler func(context.Context) error
+		want    codes.Code
+		reason  rpcerr.Reason
+		logged  string
+	}{
+		{name: "panic", handler: func(context.Context) error { panic("boom") }, want: codes.Internal, reason: rpcerr.Internal, logged: "panic=boom"},
+		{name: "without a reason", handler: func(context.Context) error { return errors.New("secret path /x") }, want: codes.Internal,
+			reason: rpcerr.Internal, logged: "secret path /x"},
+		{name: "deadline", handler: func(context.Context) error { return context.DeadlineExceeded }, want: codes.DeadlineExceeded},
+	} {
+		w.handler.remove = tc.handler
+		err := w.remove(conn)
+		e, ok := rpcerr.From(err)
+		if !ok || e.Code != tc.want || e.Reason != tc.reason {
+			t.Errorf("%s: the client gets %v, want %s", tc.name, err, tc.want)
+		}
+		if tc.logged != "" && strings.Contains(err.Error(), tc.logged) {
+			t.Errorf("%s: the client is told %q", tc.name, tc.logged)
+		}
+		if !strings.Contains(w.log.String(), tc.logged) {
+			t.Errorf("%s: the log lacks %q", tc.name, tc.logged)
+		}
+	}
+	if n := strings.Count(w.log.String(), "msg=audit"); n != 3 {
+		t.Errorf("%d audit lines, want 3", n)
+	}
+	got, err := testutil.GatherAndCount(w.registry, "grpc_server_handled_total")
+	if err != nil || got == 0 {
+		t.Errorf("%d metrics, %v", got, err)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		// caller is the caller's time, 0 for none; policy the method's.
+		caller, policy time.Duration
+		// want is the handler's time; 0: it is not called.
+		want time.Duration
+	}{
+		{name: "caller has none", policy: time.Minute, want: time.Minute},
+		{name: "caller has less", caller: 10 * time.Second, policy: time.Minute, want: 10*time.Second - shave},
+		{name: "caller has more", caller: time.Hour, policy: time.Minute, want: time.Minute},
+		{name: "too little", caller: 90 * time.Millisecond, policy: time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.WithValue(t.Context(), policyKey{}, Policy{Timeout: tc.policy})
+			if tc.caller > 0 {
+				bounded, cancel := context.WithTimeout(ctx, tc.caller)
+				defer cancel()
+				ctx = bounded
+			}
+			var got time.Duration
+			_, err := limit(slog.New(slog.DiscardHandler))(ctx, nil, info("/x/Y"), func(ctx context.Context, _ any) (any, error) {
+				deadline, _ := ctx.Deadline()
+				got = time.Until(deadline)
+				return nil, nil
+			})
+			if tc.want == 0 {
+				if got != 0 || codeOfErr(err) != codes.DeadlineExceeded {
+					t.Errorf("the handler got %s, the caller %v", got, err)
+				}
+				return
+			}
+			if got > tc.want || got < tc.want-5*time.Second {
+				t.Errorf("the handler got %s, want about %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPoliciesAreComplete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	if err := w.server.Check(); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+	incomplete := policies()
+	delete(incomplete, slbv1.LoadBalancerService_CreateLoadBalancer_FullMethodName)
+	incomplete[slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName] = Policy{Resource: "loadbalancers"}
+	incomplete["/cloudgateway.slb.v1.LoadBalancerService/Renamed"] = Policy{}
+	server, err := New(Config{
+		TLS: w.server.cfg.TLS, Policies: incomplete, Authenticator: authority{}, Authorizer: authority{}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slbv1.RegisterLoadBalancerServiceServer(server, w.handler)
+	commonv1.RegisterCapabilitiesServiceServer(server, unregistered{})
+	err = server.Check()
+	if err == nil {
+		t.Fatal("Check finds nothing")
+	}
+	for _, want := range []string{
+		"/cloudgateway.slb.v1.LoadBalancerService/CreateLoadBalancer: has no policy",
+		"/cloudgateway.slb.v1.LoadBalancerService/ListLoadBalancers: its policy needs Resource, Verb and Timeout",
+		"/cloudgateway.slb.v1.LoadBalancerService/Renamed: has a policy and no handler",
+		"/cloudgateway.common.v1.CapabilitiesService/GetCapabilities: has no policy",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Check lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestCertificatesAreReloaded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	if err := w.get(w.dial(tokenEditor)); err != nil {
+		t.Fatalf("first certificate: %v", err)
+	}
+	w.issue("server") // Both sides read the files again.
+	if err := w.get(w.dial(tokenEditor)); err != nil {
+		t.Errorf("renewed certificate: %v", err)
+	}
+	if err := os.Remove(w.path("server.key")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.get(w.dial(tokenEditor)); err != nil {
+		t.Errorf("unreadable key: %v", err)
+	}
+	if !strings.Contains(w.log.String(), "the former ones serve") {
+		t.Errorf("the log says nothing of the unreadable key:\n%s", w.log)
+	}
+}
+
+func TestClientCertificates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	strict := w.server.cfg
+	strict.TLS.ClientCAFile, strict.Registerer = w.path("server.crt"), nil
+	loaded, err := strict.TLS.load()
+	if err != nil || loaded.ClientCAs == nil {
+		t.Errorf("load = %v, %v", loaded, err)
+	}
+	w.write("empty.crt", []byte("nothing"))
+	for field, change := range map[string]func(*TLSConfig){
+		"tls.certFile and tls.keyFile": func(c *TLSConfig) { c.CertFile = w.path("none") },
+		"tls.clientCAFile: ":           func(c *TLSConfig) { c.ClientCAFile = w.path("none") },
+		"holds no PEM certificate":     func(c *TLSConfig) { c.ClientCAFile = w.path("empty.crt") },
+	} {
+		broken := strict
+		change(&broken.TLS)
+		if _, err := New(broken); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("New = %v, want %q", err, field)
+		}
+	}
+}
+
+func TestIdentifiers(t *testing.T) {
+	t.Parallel()
+	request := &slbv1.CreateListenerRequest{
+		Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+		Config: &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-1"), Cookie: proto.String("c")},
+	}
+	got := map[string]string{}
+	for _, attr := range identifiers(request.ProtoReflect()) {
+		got[attr.Key] = attr.Value.String()
+	}
+	if diff := cmp.Diff(map[string]string{"load_balancer_id": "lb-1", "port": "80"}, got); diff != "" {
+		t.Errorf("identifiers (-want +got):\n%s", diff)
+	}
+}
