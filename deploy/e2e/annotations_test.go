@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// badAnnotation is an annotation with a value that is not allowed, and what the user must be told.
+type badAnnotation struct {
+	key, value string
+	allowed    string
+	protocol   string            // of port 80, if the annotation is for one protocol only
+	with       map[string]string // what else is needed to get that far
+}
+
+func badAnnotations() []badAnnotation {
+	return []badAnnotation{
+		{key: "address-type", value: "public", allowed: "internet, intranet"},
+		{key: "name", value: strings.Repeat("n", 200), allowed: "80"},
+		{key: "delete-protection", value: "maybe", allowed: "on"},
+		{key: "modification-protection", value: "on", allowed: "ConsoleProtection, NonProtection"},
+		{key: "preserve-lb-on-delete", value: "perhaps", allowed: "on"},
+		{key: "charge-type", value: "free", allowed: "paybytraffic, paybybandwidth"},
+		{key: "bandwidth", value: "0", allowed: "1"},
+		{key: "instance-charge-type", value: "PayByLuck", allowed: "PayBySpec, PayByCLCU"},
+		{key: "ip-version", value: "ipv5", allowed: "ipv4, ipv6"},
+		{key: "ip", value: "somewhere", allowed: "IPv4"},
+		{key: "external-ip-type", value: "floating", allowed: "eip"},
+		{key: "protocol-port", value: "gopher:80", allowed: "http"},
+		{key: "tls-cipher-policy", value: "none", allowed: "tls_cipher_policy_1_2", protocol: "https", with: map[string]string{"cert-id": "c"}},
+		{key: "http2-enabled", value: "2", allowed: "on", protocol: "https", with: map[string]string{"cert-id": "c"}},
+		{key: "scheduler", value: "fastest", allowed: "rr, wrr, wlc"},
+		{key: "persistence-timeout", value: "-1", allowed: "3600"},
+		{key: "established-timeout", value: "5", allowed: "900"},
+		{key: "idle-timeout", value: "61", allowed: "60", protocol: "http"},
+		{key: "request-timeout", value: "0", allowed: "180", protocol: "http"},
+		{key: "connection-drain", value: "yes!", allowed: "on"},
+		{key: "connection-drain-timeout", value: "1", allowed: "900", with: map[string]string{"connection-drain": "on"}},
+		{key: "proxy-protocol", value: "v3", allowed: "on"},
+		{key: "acl-status", value: "open", allowed: "on"},
+		{key: "acl-type", value: "grey", allowed: "white, black"},
+		{key: "sticky-session", value: "sometimes", allowed: "on", protocol: "http"},
+		{key: "sticky-session-type", value: "client", allowed: "insert, server", protocol: "http"},
+		{key: "cookie-timeout", value: "0", allowed: "86400", protocol: "http"},
+		{key: "xforwardedfor-proto", value: "2", allowed: "on", protocol: "http"},
+		{key: "health-check-switch", value: "of", allowed: "off"},
+		{key: "health-check-flag", value: "of", allowed: "off", protocol: "http"},
+		{key: "health-check-type", value: "icmp", allowed: "tcp, http"},
+		{key: "health-check-httpcode", value: "http_1xx", allowed: "http_2xx"},
+		{key: "health-check-method", value: "post", allowed: "head, get", protocol: "http"},
+		{key: "health-check-connect-port", value: "70000", allowed: "65535"},
+		{key: "health-check-interval", value: "51", allowed: "50"},
+		{key: "healthy-threshold", value: "1", allowed: "10"},
+		{key: "unhealthy-threshold", value: "11", allowed: "10"},
+		{key: "health-check-connect-timeout", value: "0", allowed: "300"},
+		{key: "health-check-timeout", value: "301", allowed: "300", protocol: "http"},
+		{key: "remove-unscheduled-backend", value: "2", allowed: "on"},
+		{key: "default-weight", value: "101", allowed: "100"},
+		{key: "ignore-weight-update", value: "2", allowed: "on"},
+		{key: "backend-ip-version", value: "ipv6", allowed: "ipv4"},
+	}
+}
+
+// TestBadAnnotations has one Service for each annotation: each is told what is wrong and costs no write, and the one Service
+// among them that is right gets its load balancer.
+func TestBadAnnotations(t *testing.T) {
+	w := boot(t, 1)
+	w.initialised(t)
+	since := w.position(t)
+	for _, bad := range badAnnotations() {
+		annotations := map[string]string{}
+		if bad.protocol != "" {
+			annotations["protocol-port"] = bad.protocol + ":80"
+		}
+		for key, value := range bad.with {
+			annotations[key] = value
+		}
+		annotations[bad.key] = bad.value
+		w.create(t, newService(bad.key, annotations, 80))
+	}
+	w.create(t, newService("right", nil, 80))
+	w.balanced(t, "right")
+
+	for _, bad := range badAnnotations() {
+		t.Run(bad.key, func(t *testing.T) {
+			eventually(t, "the user is told", func(ctx context.Context) error {
+				warnings := 0
+				for _, e := range w.events(ctx, bad.key) {
+					if !strings.HasPrefix(e, "Warning ") {
+						continue
+					}
+					warnings++
+					for _, part := range []string{annotationPrefix + bad.key, bad.value, bad.allowed} {
+						if !strings.Contains(e, part) {
+							return fmt.Errorf("event %q does not have %q", e, part)
+						}
+					}
+				}
+				if warnings != 1 {
+					return fmt.Errorf("%d warnings, want 1: %q", warnings, w.events(ctx, bad.key))
+				}
+				return nil
+			})
+		})
+	}
+	calls, _ := w.settle(t, since)
+	writes := 0
+	for _, call := range calls {
+		if call.Product == "slb" && call.Mutating {
+			writes++
+		}
+	}
+	if writes != 4 {
+		t.Errorf("%d writes, want the 4 of the Service that is right: %v", writes, counts(calls, "slb"))
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package e2e
+
+// raceEnabled: the processes under test are built like the test.
+const raceEnabled = false

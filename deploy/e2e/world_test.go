@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/deploy/local/world"
+)
+
+// testWorld is a world with the helpers of the tests.
+type testWorld struct{ *world.World }
+
+// boot starts a world, stops it after the test, and looks for secrets in its logs then. The processes log all they can.
+func boot(t *testing.T, nodes int) testWorld {
+	t.Helper()
+	progress := &bytes.Buffer{}
+	w, err := world.Start(t.Context(), world.Config{
+		Dir: t.TempDir(), Kubernetes: built.kubernetes, BinDir: built.bin, Nodes: nodes, Controllers: world.Controllers(),
+		LogLevel: "debug", Out: progress,
+	})
+	if err != nil {
+		t.Fatalf("start world: %v\n%s", err, progress)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			showLogs(t, w)
+		}
+		if err := w.Stop(); err != nil {
+			t.Errorf("stop world: %v", err)
+		}
+		checkLogs(t, w)
+	})
+	return testWorld{w}
+}
+
+func showLogs(t *testing.T, w *world.World) {
+	t.Helper()
+	for _, name := range binaries.Processes() {
+		t.Logf("end of the log of %s:\n%s", name, proc.Tail(w.Process(name).LogFile()))
+	}
+}
+
+// checkLogs fails when a log has a secret, a token, a signature, or the report of a data race.
+func checkLogs(t *testing.T, w *world.World) {
+	t.Helper()
+	secrets := map[string]string{
+		"the AccessKeySecret": w.AccessKeySecret(), "a signature": "Signature=", "a security token": "SecurityToken=",
+		"a data race": "WARNING: DATA RACE", "a panic": "panic:",
+	}
+	tokens, err := filepath.Glob(filepath.Join(w.Dir(), "secrets", "*.token"))
+	if err != nil || len(tokens) == 0 {
+		t.Fatalf("find tokens: %v, %d found", err, len(tokens))
+	}
+	for _, file := range tokens {
+		token, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("read token: %v", err)
+		}
+		secrets["the token "+filepath.Base(file)] = string(token)
+	}
+	for _, name := range binaries.Processes() {
+		log, err := os.ReadFile(w.Process(name).LogFile())
+		if err != nil {
+			t.Fatalf("read log: %v", err)
+		}
+		for what, secret := range secrets {
+			if at := bytes.Index(log, []byte(secret)); at >= 0 {
+				t.Errorf("the log of %s has %s:\n%s", name, what, log[max(0, at-200):min(len(log), at+2000)])
+			}
+		}
+	}
+}
+
+// pollInterval and patience of eventually.
+const pollInterval, patience = 50 * time.Millisecond, 60 * time.Second
+
+// eventually waits until check returns nil, and fails with its last error.
+func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// quiet is longer than any gathering of changes and any window of the cloud.
+const quiet = 2500 * time.Millisecond
+
+// settle waits until the cloud is no longer asked anything, and returns the calls since the given number, with the next one.
+func (w testWorld) settle(t *testing.T, since int64) ([]journal.Call, int64) {
+	t.Helper()
+	var calls []journal.Call
+	next, last := since, time.Now()
+	eventually(t, "the cloud is left alone", func(ctx context.Context) error {
+		got, n, err := w.Cloud().Calls(ctx, since)
+		if err != nil {
+			return err
+		}
+		if n != next || calls == nil {
+			last = time.Now()
+		}
+		calls, next = append([]journal.Call{}, got...), n
+		if idle := time.Since(last); idle < quiet {
+			return fmt.Errorf("last call %s ago", idle)
+		}
+		return nil
+	})
+	return calls, next
+}
+
+// position is the end of the journal once the cloud is left alone.
+func (w testWorld) position(t *testing.T) int64 {
+	t.Helper()
+	_, next := w.settle(t, 0)
+	return next
+}
+
+// counts are the numbers of calls by action for one product.
+func counts(calls []journal.Call, product string) map[string]int {
+	got := map[string]int{}
+	for _, call := range calls {
+		if call.Product == product {
+			name := call.Action
+			if call.Code != "" {
+				name += " " + call.Code
+			}
+			got[name]++
+		}
+	}
+	return got
+}
+
+func (w testWorld) state(t *testing.T) *state.Cloud {
+	t.Helper()
+	s, err := w.Cloud().State(t.Context())
+	if err != nil {
+		t.Fatalf("read state of the cloud: %v", err)
+	}
+	return s
+}
+
+const annotationPrefix = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"
+
+// newService is a Service of type LoadBalancer with one TCP port for each given number.
+func newService(name string, annotations map[string]string, ports ...int32) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault, Annotations: map[string]string{}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}},
+	}
+	for key, value := range annotations {
+		s.Annotations[annotationPrefix+key] = value
+	}
+	for _, port := range ports {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
+			Name: fmt.Sprintf("p%d", port), Port: port, TargetPort: intstr.FromInt32(8080),
+		})
+	}
+	return s
+}
+
+func (w testWorld) create(t *testing.T, service *corev1.Service) {
+	t.Helper()
+	if _, err := w.Client().CoreV1().Services(service.Namespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("create Service %s: %v", service.Name, err)
+	}
+}
+
+func (w testWorld) change(t *testing.T, name string, change func(*corev1.Service)) {
+	t.Helper()
+	eventually(t, "change Service "+name, func(ctx context.Context) error {
+		services := w.Client().CoreV1().Services(metav1.NamespaceDefault)
+		s, err := services.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(s)
+		_, err = services.Update(ctx, s, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// balanced waits until a Service has an address, and returns it.
+func (w testWorld) balanced(t *testing.T, name string) *corev1.Service {
+	t.Helper()
+	var service *corev1.Service
+	eventually(t, "Service "+name+" gets an address", func(ctx context.Context) error {
+		var err error
+		service, err = w.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(service.Status.LoadBalancer.Ingress) == 0 {
+			return fmt.Errorf("it is pending; events: %v", w.events(ctx, name))
+		}
+		return nil
+	})
+	return service
+}
+
+// remove deletes a Service and waits until it is gone.
+func (w testWorld) remove(t *testing.T, name string) {
+	t.Helper()
+	services := w.Client().CoreV1().Services(metav1.NamespaceDefault)
+	if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatalf("delete Service: %v", err)
+	}
+	eventually(t, "Service "+name+" goes", func(ctx context.Context) error {
+		list, err := services.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("it is there; events: %v", w.events(ctx, name))
+		}
+		return err
+	})
+}
+
+// events are the messages of a Service's events, with their type.
+func (w testWorld) events(ctx context.Context, service string) []string {
+	list, err := w.Client().CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=Service,involvedObject.name=" + service,
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	messages := map[string]bool{}
+	for _, e := range list.Items {
+		messages[strings.Join([]string{e.Type, e.Reason, e.Message}, " ")] = true
+	}
+	return slices.Sorted(maps.Keys(messages))
+}
