@@ -8,12 +8,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
 
 	"alicloud-controllers.dev/services/config"
 )
@@ -48,6 +50,9 @@ func (c ElectionConfig) Validate(p *config.Problems, key string) {
 	p.Required(key+".namespace", c.Namespace)
 	p.Required(key+".name", c.Name)
 	lease, renew, retry := c.durations()
+	if lease < time.Second { // A Lease counts in seconds.
+		p.Addf(key+".leaseDuration", "%s is shorter than 1s", lease)
+	}
 	if lease <= renew {
 		p.Addf(key+".leaseDuration", "%s is not longer than renewDeadline, %s", lease, renew)
 	}
@@ -83,8 +88,8 @@ func RunElected(ctx context.Context, client kubernetes.Interface, cfg ElectionCo
 	}
 	leading, endLeading := context.WithCancelCause(ctx)
 	defer endLeading(nil)
-	// The election outlives ctx, until run has returned.
-	electing, endElecting := context.WithCancel(context.WithoutCancel(ctx))
+	// The election outlives ctx, until run has returned. client-go takes its logger from the context.
+	electing, endElecting := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.FromSlogHandler(log.Handler())))
 	defer endElecting()
 	won, ended := make(chan struct{}), make(chan struct{})
 	lock := newLock(client, cfg, identity)

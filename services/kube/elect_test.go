@@ -1,0 +1,182 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/kube"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+}
+
+func election() kube.ElectionConfig {
+	return kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "lbcontroller"}
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// candidate takes part in the election.
+type candidate struct {
+	leading chan struct{} // closed when it leads
+	finish  chan error    // what its work gives after the end of its context
+	result  chan error    // of RunElected
+	stop    context.CancelFunc
+}
+
+func stand(t *testing.T, client *fake.Clientset, identity string) *candidate {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &candidate{leading: make(chan struct{}), finish: make(chan error, 1), result: make(chan error, 1), stop: cancel}
+	go func() {
+		c.result <- kube.RunElected(ctx, client, election(), identity, discard, func(ctx context.Context) error {
+			close(c.leading)
+			<-ctx.Done()
+			return <-c.finish
+		})
+	}()
+	return c
+}
+
+func holder(t *testing.T, client *fake.Clientset) string {
+	t.Helper()
+	lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), "lbcontroller", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+func TestLeaseIsHeldUntilTheWorkHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		first := stand(t, client, "first")
+		<-first.leading
+		second := stand(t, client, "second")
+		first.stop()
+		// The work goes on for much longer than the lease lasts without renewal.
+		select {
+		case <-second.leading:
+			t.Error("two lead at once")
+		case <-time.After(time.Hour):
+		}
+		if got := holder(t, client); got != "first" {
+			t.Errorf("the lease is held by %q while first still works", got)
+		}
+		first.finish <- nil
+		if err := <-first.result; err != nil {
+			t.Errorf("first = %v", err)
+		}
+		<-second.leading
+		second.stop()
+		failure := errors.New("no")
+		second.finish <- failure
+		if err := <-second.result; !errors.Is(err, failure) {
+			t.Errorf("second = %v", err)
+		}
+		if got := holder(t, client); got != "" {
+			t.Errorf("the lease is still held by %q", got)
+		}
+	})
+}
+
+func TestStandbyStops(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		leader := stand(t, client, "leader")
+		<-leader.leading
+		standby := stand(t, client, "standby")
+		standby.stop()
+		if err := <-standby.result; err != nil {
+			t.Errorf("standby = %v", err)
+		}
+		if got := holder(t, client); got != "leader" {
+			t.Errorf("the lease is held by %q after the standby's end", got)
+		}
+		leader.finish <- nil
+		leader.stop()
+		<-leader.result
+	})
+}
+
+func TestLostLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		c := stand(t, client, "only")
+		<-c.leading
+		cut := sync.OnceFunc(func() { c.finish <- errors.New("stopped") })
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			cut()
+			return true, nil, errors.New("no API server")
+		})
+		err := <-c.result
+		if !errors.Is(err, kube.ErrLeaseLost) || err.Error() != "lost the lease kube-system/lbcontroller\nstopped" {
+			t.Errorf("RunElected = %v", err)
+		}
+	})
+}
+
+func TestWithoutElection(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("no")
+	client := fake.NewClientset()
+	err := kube.RunElected(t.Context(), client, kube.ElectionConfig{}, "x", discard, func(context.Context) error { return failure })
+	if !errors.Is(err, failure) || len(client.Actions()) != 0 {
+		t.Errorf("RunElected = %v after %d calls", err, len(client.Actions()))
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		change func(*kube.ElectionConfig)
+		want   string
+	}{
+		{name: "good", change: func(*kube.ElectionConfig) {}},
+		{name: "too short", change: func(c *kube.ElectionConfig) {
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = config.Duration(600*time.Millisecond), config.Duration(300*time.Millisecond), 1
+		}, want: "e.leaseDuration: 600ms is shorter than 1s"},
+		{name: "off", change: func(c *kube.ElectionConfig) { *c = kube.ElectionConfig{} }},
+		{name: "all wrong", change: func(c *kube.ElectionConfig) {
+			c.Namespace, c.Name = "", ""
+			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = config.Duration(time.Second), config.Duration(time.Second), config.Duration(time.Second)
+		}, want: "e.namespace: is required\ne.name: is required\ne.leaseDuration: 1s is not longer than renewDeadline, 1s\n" +
+			"e.renewDeadline: 1s is not longer than 1.2 times retryPeriod, 1s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := election()
+			tc.change(&cfg)
+			var p config.Problems
+			cfg.Validate(&p, "e")
+			got := ""
+			if err := p.Err(); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Validate (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
