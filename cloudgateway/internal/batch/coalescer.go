@@ -4,7 +4,6 @@ package batch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,10 +13,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// ErrClosed is what callers get who come after Close or whose batch has not started by then.
-var ErrClosed = errors.New("shutting down")
+// ErrClosed is what callers get who come after Close or whose batch has not started by then. Another gateway will answer them.
+var ErrClosed error = &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the gateway is shutting down"}
 
 // Config of a Coalescer.
 type Config[K comparable, V any] struct {

@@ -166,7 +166,7 @@ func (x *exchange) timeLeft(ctx context.Context) bool {
 // backoff is retryablehttp's Backoff: exponential, with the upper half random.
 func (x *exchange) backoff(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
 	half := x.longestWait(attempt) / 2
-	return half + rand.N(half+1)
+	return half + rand.N(half+1) //nolint:gosec // Jitter needs no secrecy.
 }
 
 func (x *exchange) longestWait(attempt int) time.Duration {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -58,7 +59,7 @@ func (f *fakeCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return // the caller has gone
 	}
-	switch s := f.next(r); {
+	switch s, n := f.next(r); {
 	case s.hang:
 		<-r.Context().Done()
 	case s.drop:
@@ -68,16 +69,14 @@ func (f *fakeCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"RequestId":`)
 		panic(http.ErrAbortHandler)
 	default:
-		for name, values := range s.header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), s.header)
 		body := s.body
 		switch {
 		case body != "":
 		case s.code != "":
-			body = fmt.Sprintf(`{"RequestId":"REQ-%d","HostId":"test","Code":%q,"Message":"The cloud says %s."}`, len(f.calls), s.code, s.code)
+			body = fmt.Sprintf(`{"RequestId":"REQ-%d","HostId":"test","Code":%q,"Message":"The cloud says %s."}`, n, s.code, s.code)
 		default:
-			body = fmt.Sprintf(`{"RequestId":"REQ-%d","Name":"x"}`, len(f.calls))
+			body = fmt.Sprintf(`{"RequestId":"REQ-%d","Name":"x"}`, n)
 		}
 		if s.status != 0 {
 			w.WriteHeader(s.status)
@@ -86,7 +85,8 @@ func (f *fakeCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *fakeCloud) next(r *http.Request) step {
+// next records a call and returns its number, and what to do with it.
+func (f *fakeCloud) next(r *http.Request) (step, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := r.URL.Query()
@@ -100,11 +100,11 @@ func (f *fakeCloud) next(r *http.Request) step {
 	}
 	f.nonces[q.Get("SignatureNonce")] = true
 	if len(f.script) == 0 {
-		return step{}
+		return step{}, len(f.calls)
 	}
 	s := f.script[0]
 	f.script = f.script[1:]
-	return s
+	return s, len(f.calls)
 }
 
 // signature is signature version 1 by the book.

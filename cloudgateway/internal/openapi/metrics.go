@@ -3,7 +3,6 @@ package openapi
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,8 +37,7 @@ func (x *exchange) record() {
 	product, action := string(x.call.Product), x.call.Action
 	x.client.metrics.calls.WithLabelValues(product, action, outcome).Inc()
 	x.client.metrics.latency.WithLabelValues(product, action).Observe(took.Seconds())
-	x.client.cfg.Logger.Debug("cloud call", slog.String("api", x.call.api()), slog.String("outcome", outcome),
-		slog.Int("attempt", x.attempts), slog.Duration("took", took), slog.String("cloudRequestID", requestID))
+	x.client.cfg.Logger.Debug("cloud call", "api", x.call.api(), "outcome", outcome, "attempt", x.attempts, "took", took, "cloudRequestId", requestID)
 }
 
 func (x *exchange) outcome() (outcome, requestID string) {

@@ -175,7 +175,7 @@ func (p *Provider) refresh(ctx context.Context) time.Duration {
 	outcome := "unchanged"
 	if got != old.credentials {
 		outcome = "changed"
-		p.log.Info("cloud credentials refreshed", "accessKeyID", got.AccessKeyID, "expires", got.Expires)
+		p.log.Info("cloud credentials refreshed", "accessKeyId", got.AccessKeyID, "expires", got.Expires)
 	}
 	p.metrics.refreshes.WithLabelValues(outcome).Inc()
 	p.metrics.expiry.Set(unixOrZero(got.Expires))
@@ -199,7 +199,7 @@ func (p *Provider) retryIn(c Credentials, now time.Time) time.Duration {
 	} else if !c.Expires.IsZero() {
 		wait = max(defaultRetryMin, min(wait, c.Expires.Sub(now)/4))
 	}
-	return wait + rand.N(wait/4+1)
+	return wait + rand.N(wait/4+1) //nolint:gosec // Jitter needs no secrecy.
 }
 
 func unixOrZero(t time.Time) float64 {
