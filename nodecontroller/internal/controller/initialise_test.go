@@ -1,0 +1,279 @@
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/controller"
+)
+
+func TestNodeIsInitialised(t *testing.T) {
+	run(t, nil, furnished(1), func(w *world) {
+		node := w.node("node-0")
+		if diff := cmp.Diff([]corev1.Taint{{Key: "example.com/other", Effect: corev1.TaintEffectNoExecute}}, node.Spec.Taints); diff != "" {
+			t.Errorf("taints (-want +got):\n%s", diff)
+		}
+		addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.0.0"}, {Type: corev1.NodeHostName, Address: "node-0"}}
+		if diff := cmp.Diff(addresses, node.Status.Addresses); diff != "" {
+			t.Errorf("addresses (-want +got):\n%s", diff)
+		}
+		if c := condition(node, corev1.NodeNetworkUnavailable); c.Status != corev1.ConditionTrue || c.Reason != "NoRouteCreated" {
+			t.Errorf("condition %+v", c)
+		}
+		if node.Labels["topology.kubernetes.io/zone"] != region+"-h" {
+			t.Errorf("labels %v", node.Labels)
+		}
+		// The condition goes with the first patch, the taint with the second: pods never see a node with neither.
+		if diff := cmp.Diff([]string{"node-0 status", "node-0"}, w.patches()); diff != "" {
+			t.Errorf("patches (-want +got):\n%s", diff)
+		}
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		if w.cloud.NetworkInterfaces["eni-0"].GetSourceDestCheck() {
+			t.Error("the source/destination check is still on")
+		}
+	})
+}
+
+func TestHundredNodesAreReadTogether(t *testing.T) {
+	run(t, nil, furnished(100), func(w *world) {
+		for i := range 100 {
+			if nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))) {
+				t.Fatalf("node-%d has its taint still", i)
+			}
+		}
+		// The gateway makes one cloud call of a hundred concurrent ones; here, each node may be asked for once, and nothing else.
+		for method, want := range map[string]int{
+			"GetInstance": 100, "GetNetworkInterface": 100, "UpdateNetworkInterface": 100, "BatchGetInstances": 0, "ListInstances": 0,
+		} {
+			if n := w.calls(method); n != want {
+				t.Errorf("%d calls of %s, want %d", n, method, want)
+			}
+		}
+		if n := len(w.patches()); n != 200 {
+			t.Errorf("%d patches, want 2 per node", n)
+		}
+	})
+}
+
+func TestCheckThatIsOffStaysUntouched(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = proto.Bool(false)
+	}
+	run(t, nil, prepare, func(w *world) {
+		if n := len(w.cloud.Writes()); n != 0 {
+			t.Errorf("%d cloud writes, want 0", n)
+		}
+	})
+	off := func(cfg *controller.Config) { cfg.DisableSourceDestCheck = false }
+	run(t, off, furnished(1), func(w *world) {
+		if n := w.calls("GetNetworkInterface", "UpdateNetworkInterface"); n != 0 {
+			t.Errorf("%d calls about network interfaces with disableSourceDestCheck off", n)
+		}
+	})
+}
+
+// The existing CCM drops a whole batch for one bad node, and does not come back to it for minutes.
+func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(3)(w)
+		w.vanish(1)
+	}
+	run(t, nil, prepare, func(w *world) {
+		for i, want := range []bool{false, true, false} {
+			if got := nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))); got != want {
+				t.Errorf("node-%d tainted: %v, want %v", i, got, want)
+			}
+		}
+		if len(w.events.matching("node-1 SyncNodeFailed: get instance i-1")) != 1 {
+			t.Errorf("events %v", w.events.matching("node-1"))
+		}
+		w.instance(1)
+		w.pass(10 * time.Second)
+		if nodes.IsUninitialized(w.node("node-1")) {
+			t.Error("node-1 has its taint after its instance has come")
+		}
+	})
+}
+
+func TestHeartbeatsDoNotShortenTheDelay(t *testing.T) {
+	prepare := func(w *world) { w.create(fresh(0)) }
+	run(t, nil, prepare, func(w *world) {
+		for range 60 {
+			w.update("node-0", func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion += "x" })
+			w.pass(time.Second)
+		}
+		if n := w.calls("GetInstance"); n > 8 {
+			t.Errorf("%d attempts within a minute, want the growing delay to hold", n)
+		}
+	})
+}
+
+func TestNoCheckNoTaint(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.cloud.Fail("UpdateNetworkInterface", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudForbidden, Message: "no"})
+	}
+	run(t, nil, prepare, func(w *world) {
+		if !nodes.IsUninitialized(w.node("node-0")) || len(w.patches()) != 0 {
+			t.Error("the node is in service though it drops the packets of its pods")
+		}
+		w.pass(3 * time.Second)
+		if nodes.IsUninitialized(w.node("node-0")) {
+			t.Error("the node has its taint after the second attempt")
+		}
+	})
+}
+
+func TestThrottlingIsNoEvent(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.cloud.Fail("GetInstance", 1, &rpcerr.Error{
+			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 10 * time.Second,
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.pass(9 * time.Second)
+		if n := w.calls("GetInstance"); n != 1 {
+			t.Errorf("%d attempts before the time told", n)
+		}
+		w.pass(5 * time.Second)
+		if nodes.IsUninitialized(w.node("node-0")) {
+			t.Error("the node has its taint after the time told")
+		}
+		if got := w.events.matching("SyncNodeFailed"); len(got) != 0 {
+			t.Errorf("events %v", got)
+		}
+	})
+}
+
+func TestNodeWithoutProviderID(t *testing.T) {
+	bare := func(n *corev1.Node) *corev1.Node {
+		n.Spec.ProviderID = ""
+		n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.1"}
+		return n
+	}
+	prepare := func(w *world) {
+		w.instance(1)
+		w.instance(2)
+		w.create(bare(fresh(1)))
+	}
+	run(t, nil, prepare, func(w *world) {
+		node := w.node("node-1")
+		if node.Spec.ProviderID != region+".i-1" || nodes.IsUninitialized(node) {
+			t.Errorf("providerID %q, tainted %v", node.Spec.ProviderID, nodes.IsUninitialized(node))
+		}
+	})
+	ambiguous := func(w *world) {
+		prepare(w)
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		w.cloud.Instances["i-2"].PrivateIps = []string{"192.168.0.1"}
+	}
+	run(t, nil, ambiguous, func(w *world) {
+		if node := w.node("node-1"); node.Spec.ProviderID != "" || !nodes.IsUninitialized(node) {
+			t.Errorf("providerID %q was guessed", node.Spec.ProviderID)
+		}
+		if len(w.events.matching("SyncNodeFailed: 2 instances in vpc-test have address 192.168.0.1")) == 0 {
+			t.Errorf("events %v", w.events.matching(""))
+		}
+	})
+}
+
+func TestNodesOfOthers(t *testing.T) {
+	with := func(i int, edit func(*corev1.Node)) *corev1.Node {
+		n := fresh(i)
+		edit(n)
+		return n
+	}
+	prepare := func(w *world) {
+		w.create(with(1, func(n *corev1.Node) { n.Spec.ProviderID = "ack-hybrid://x" }))
+		w.create(with(2, func(n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-2" }))
+		w.create(with(3, func(n *corev1.Node) { n.Spec.ProviderID = ""; n.Labels = map[string]string{"type": "virtual-kubelet"} }))
+		w.create(with(4, func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Labels = "e01-cn-x", map[string]string{"alibabacloud.com/lingjun-worker": "true"}
+		}))
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.pass(10 * time.Minute)
+		if n := len(w.cloud.Calls()); n != 0 {
+			t.Errorf("%d calls", n)
+		}
+		for i, want := range map[int]bool{1: true, 2: true, 3: true, 4: false} {
+			if got := nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))); got != want {
+				t.Errorf("node-%d tainted: %v, want %v", i, got, want)
+			}
+		}
+		if got := w.events.matching("node-2 SyncNodeFailed"); len(got) != 1 {
+			t.Errorf("events %v, want one about the other region", got)
+		}
+	})
+}
+
+func TestExcludedNodeIsInitialisedWithoutTheCondition(t *testing.T) {
+	prepare := func(w *world) {
+		w.instance(0)
+		n := fresh(0)
+		n.Labels = map[string]string{nodes.LabelExclude: ""}
+		w.create(n)
+	}
+	run(t, nil, prepare, func(w *world) {
+		n := w.node("node-0")
+		if nodes.IsUninitialized(n) || len(n.Status.Conditions) != 1 {
+			t.Errorf("tainted %v, conditions %+v", nodes.IsUninitialized(n), n.Status.Conditions)
+		}
+	})
+}
+
+// The existing CCM loses a taint that somebody adds between its read and its write.
+func TestTaintAddedMeanwhileIsKept(t *testing.T) {
+	added := corev1.Taint{Key: "example.com/added", Effect: corev1.TaintEffectNoSchedule}
+	prepare := func(w *world) {
+		furnished(1)(w)
+		once := false
+		w.client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			if action.GetSubresource() != "" || once {
+				return false, nil, nil
+			}
+			once = true
+			gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+			object, err := w.client.Tracker().Get(gvr, "", "node-0")
+			if err != nil {
+				return true, nil, err
+			}
+			node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
+			node.Spec.Taints = append(node.Spec.Taints, added)
+			if err := w.client.Tracker().Update(gvr, node, ""); err != nil {
+				return true, nil, err
+			}
+			return true, nil, apierrors.NewConflict(gvr.GroupResource(), "node-0", nil)
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.pass(time.Second)
+		taints := w.node("node-0").Spec.Taints
+		if nodes.IsUninitialized(w.node("node-0")) || !slices.Contains(taints, added) {
+			t.Errorf("taints %+v, want the added one and not the cloud's", taints)
+		}
+		if n := w.calls("GetInstance"); n != 1 {
+			t.Errorf("%d reads of the instance, want 1", n)
+		}
+	})
+}

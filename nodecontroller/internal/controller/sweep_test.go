@@ -1,0 +1,127 @@
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/controller"
+)
+
+func TestSweepOfNothingNewWritesNothing(t *testing.T) {
+	run(t, nil, furnished(20), func(w *world) {
+		w.cloud.ResetCalls()
+		w.client.ClearActions()
+		w.pass(5 * time.Minute)
+		if n := len(w.cloud.Calls()); n != 1 || w.calls("BatchGetInstances") != 1 {
+			t.Errorf("%d calls, want one for all", n)
+		}
+		if got := w.patches(); len(got) != 0 {
+			t.Errorf("patches %v", got)
+		}
+	})
+}
+
+func TestSweepRepairs(t *testing.T) {
+	run(t, nil, furnished(3), func(w *world) {
+		w.client.ClearActions()
+		w.cloud.Lock()
+		w.cloud.Instances["i-1"].Eip = "47.1.1.1"
+		w.cloud.Unlock()
+		w.update("node-2", func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "edited" })
+		w.pass(6 * time.Minute)
+		if got := w.node("node-1").Status.Addresses[0].Address; got != "47.1.1.1" {
+			t.Errorf("first address %s", got)
+		}
+		if got := w.node("node-2").Labels["topology.kubernetes.io/zone"]; got != region+"-h" {
+			t.Errorf("zone %s", got)
+		}
+		got := w.patches()
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"node-1 status", "node-2"}) {
+			t.Errorf("patches %v, want one per changed node", got)
+		}
+	})
+}
+
+func TestNodeWhoseInstanceIsGone(t *testing.T) {
+	run(t, nil, furnished(3), func(w *world) {
+		w.vanish(1)
+		w.vanish(2)
+		w.update("node-1", silent)
+		w.pass(5*time.Minute + time.Second)
+		if n := len(w.names()); n != 3 {
+			t.Fatalf("%d nodes after one answer, want 3", n)
+		}
+		w.pass(time.Minute)
+		if got := w.names(); !slices.Equal(got, []string{"node-0", "node-2"}) { // node-2 talks.
+			t.Errorf("nodes %v", got)
+		}
+		if len(w.events.matching("node-1 DeletedNode")) != 1 {
+			t.Errorf("events %v", w.events.matching("node-1"))
+		}
+	})
+}
+
+// With credentials of another account, the existing CCM deletes every node that is silent.
+func TestNoInstanceFoundAtAllDeletesNothing(t *testing.T) {
+	run(t, nil, furnished(5), func(w *world) {
+		for i := range 5 {
+			w.vanish(i)
+			w.update(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.pass(time.Hour)
+		if n := len(w.names()); n != 5 {
+			t.Errorf("%d nodes left, want 5", n)
+		}
+	})
+}
+
+func TestDeletionsAreSpread(t *testing.T) {
+	run(t, nil, furnished(20), func(w *world) {
+		for i := range 8 {
+			w.vanish(i)
+			w.update(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.pass(7 * time.Minute)
+		if n := len(w.names()); n != 17 {
+			t.Errorf("%d nodes left after the first minutes, want 17", n)
+		}
+		if len(w.events.matching("DeleteNodeFailed")) == 0 {
+			t.Error("no event about deletions put off")
+		}
+		w.pass(time.Hour)
+		if n := len(w.names()); n != 12 {
+			t.Errorf("%d nodes left at last, want 12", n)
+		}
+	})
+}
+
+func TestFailedReadDeletesNothing(t *testing.T) {
+	run(t, nil, furnished(3), func(w *world) {
+		w.update("node-1", silent)
+		w.cloud.Fail("BatchGetInstances", 100, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
+		w.pass(time.Hour)
+		if n := len(w.names()); n != 3 {
+			t.Errorf("%d nodes left, want 3", n)
+		}
+	})
+}
+
+func TestDeletionIsOff(t *testing.T) {
+	off := func(cfg *controller.Config) { cfg.Deletion = nil }
+	run(t, off, furnished(3), func(w *world) {
+		w.vanish(1)
+		w.update("node-1", silent)
+		w.pass(time.Hour)
+		if n := len(w.names()); n != 3 {
+			t.Errorf("%d nodes left, want 3", n)
+		}
+	})
+}

@@ -1,0 +1,259 @@
+package initialize_test
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"pgregory.net/rapid"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+)
+
+func instance() *ecsv1.Instance {
+	return &ecsv1.Instance{
+		InstanceId: "i-1", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.xlarge", ChargeType: "PostPaid",
+		SpotStrategy: "NoSpot", PrivateIps: []string{"192.168.0.1"},
+		Tags: []*commonv1.Tag{{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}},
+	}
+}
+
+func labels() map[string]string {
+	return map[string]string{
+		"beta.kubernetes.io/instance-type": "ecs.g7.xlarge", "node.kubernetes.io/instance-type": "ecs.g7.xlarge",
+		"failure-domain.beta.kubernetes.io/zone": "cn-hangzhou-h", "topology.kubernetes.io/zone": "cn-hangzhou-h",
+		"failure-domain.beta.kubernetes.io/region": "cn-hangzhou", "topology.kubernetes.io/region": "cn-hangzhou",
+		"node.alibabacloud.com/instance-charge-type": "PostPaid", "node.alibabacloud.com/spot-strategy": "NoSpot",
+		"node.alibabacloud.com/nodepool-id": "np-1",
+	}
+}
+
+// fresh is a node as the kubelet makes it.
+func fresh(edits ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-1", ResourceVersion: "7", Labels: map[string]string{"kubernetes.io/hostname": "node-1"}},
+		Spec: corev1.NodeSpec{ProviderID: "cn-hangzhou.i-1", Taints: []corev1.Taint{
+			{Key: nodes.TaintUninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule},
+		}},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "node-1"}}},
+	}
+	for _, edit := range edits {
+		edit(n)
+	}
+	return n
+}
+
+// done is a node that has everything.
+func done(edits ...func(*corev1.Node)) *corev1.Node {
+	return fresh(append([]func(*corev1.Node){func(n *corev1.Node) {
+		maps.Copy(n.Labels, labels())
+		n.Spec.Taints = nil
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"}}
+	}}, edits...)...)
+}
+
+func network(status corev1.ConditionStatus, reason string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, Status: status, Reason: reason})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	noRoute := &corev1.NodeCondition{
+		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: "NoRouteCreated", Message: "Node created without a route",
+	}
+	addressList := done().Status.Addresses
+	routes := initialize.Options{CloudRoutes: true}
+	tests := []struct {
+		name string
+		node *corev1.Node
+		opts initialize.Options
+		want initialize.Change
+	}{
+		{name: "fresh", node: fresh(), opts: routes, want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Untaint: true,
+		}},
+		{name: "fresh, without cloud routes", node: fresh(), want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: true,
+		}},
+		{name: "fresh, the route was quicker", node: fresh(network(corev1.ConditionFalse, "RouteCreated")), opts: routes, want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: true,
+		}},
+		{name: "fresh, excluded", node: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), opts: routes, want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: true,
+		}},
+		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), ProviderID: "cn-hangzhou.i-1", Untaint: true,
+		}},
+		{name: "has everything", node: done(), opts: routes, want: initialize.Change{}},
+		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{}},
+		{name: "label edited", node: done(func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "x" }), opts: routes,
+			want: initialize.Change{Labels: map[string]string{"topology.kubernetes.io/zone": "cn-hangzhou-h"}}},
+		{name: "address changed", node: done(func(n *corev1.Node) { n.Status.Addresses[0].Address = "192.168.0.9" }), opts: routes,
+			want: initialize.Change{Addresses: addressList, AddressesDiffer: true}},
+		// With configure-cloud-routes=false nothing ever cleared the condition in the existing CCM.
+		{name: "routes were switched off", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), want: initialize.Change{
+			Condition: &corev1.NodeCondition{
+				Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "CloudRoutesOff",
+				Message: "Cloud routes are not configured, the network plugin connects the pods",
+			},
+		}},
+		{name: "no network for another reason", node: done(network(corev1.ConditionTrue, "CalicoIsDown")), want: initialize.Change{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := initialize.Decide(tt.node, instance(), tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideKeepsWhatTheCloudDoesNotTell(t *testing.T) {
+	t.Parallel()
+	got, err := initialize.Decide(done(), &ecsv1.Instance{InstanceId: "i-1", RegionId: "cn-hangzhou"}, initialize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Object() || len(got.Labels) > 0 {
+		t.Errorf("change %+v, want no label to be touched", got)
+	}
+	if got.AddressesDiffer && len(got.Addresses) == 0 {
+		t.Error("takes all addresses away")
+	}
+}
+
+func TestWrongNodeIPStopsTheInitialisation(t *testing.T) {
+	t.Parallel()
+	node := fresh(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "1.2.3.4"} })
+	if _, err := initialize.Decide(node, instance(), initialize.Options{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// patched is the node after the API server has applied a patch.
+func patched(t interface{ Fatal(...any) }, node *corev1.Node, patch map[string]any) *corev1.Node {
+	before, err := json.Marshal(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, body, corev1.Node{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result corev1.Node
+	if err := json.Unmarshal(after, &result); err != nil {
+		t.Fatal(err)
+	}
+	return &result
+}
+
+func TestPatchesLeaveNothingToDo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		node := fresh()
+		if rapid.Bool().Draw(t, "no provider id") {
+			node.Spec.ProviderID = ""
+		}
+		if !rapid.Bool().Draw(t, "tainted") {
+			node.Spec.Taints = node.Spec.Taints[1:]
+		}
+		node.Status.Addresses = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) corev1.NodeAddress {
+			return corev1.NodeAddress{
+				Type:    rapid.SampledFrom([]corev1.NodeAddressType{corev1.NodeHostName, corev1.NodeInternalIP, corev1.NodeExternalIP}).Draw(t, "type"),
+				Address: rapid.SampledFrom([]string{"192.168.0.1", "192.168.0.2", "1.1.1.1", "host"}).Draw(t, "address"),
+			}
+		}), 0, 5).Draw(t, "addresses")
+		if rapid.Bool().Draw(t, "condition") {
+			network(rapid.SampledFrom([]corev1.ConditionStatus{"True", "False", "Unknown"}).Draw(t, "status"), "NoRouteCreated")(node)
+		}
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: "True"})
+		cloud := instance()
+		cloud.PublicIps = rapid.SliceOfN(rapid.SampledFrom([]string{"1.1.1.1", "1.1.1.2"}), 0, 3).Draw(t, "public")
+		cloud.PrivateIps = rapid.SliceOfN(rapid.SampledFrom([]string{"192.168.0.1", "192.168.0.2"}), 1, 3).Draw(t, "private")
+		opts := initialize.Options{CloudRoutes: rapid.Bool().Draw(t, "routes")}
+
+		change, err := initialize.Decide(node, cloud, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nodes.IsUninitialized(node) != change.Untaint {
+			t.Fatalf("untaint %v of %+v", change.Untaint, node.Spec.Taints)
+		}
+		after := patched(t, node, change.StatusPatch(metav1.NewTime(time.Unix(0, 0))))
+		if opts.CloudRoutes && change.Untaint && len(after.Status.Conditions) != 2 {
+			t.Fatalf("the taint may go before the condition is there: %+v", after.Status.Conditions)
+		}
+		after = patched(t, after, change.ObjectPatch(after))
+		again, err := initialize.Decide(after, cloud, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !again.Empty() {
+			t.Fatalf("after %+v comes %+v", change, again)
+		}
+		if len(after.Spec.Taints) != 1 || after.Spec.Taints[0].Key != "node.kubernetes.io/not-ready" {
+			t.Fatalf("taints %+v, want the foreign one only", after.Spec.Taints)
+		}
+	})
+}
+
+func TestUntaintingHoldsForTheVersionReadOnly(t *testing.T) {
+	t.Parallel()
+	patch := initialize.Change{Untaint: true}.ObjectPatch(fresh())
+	if got := patch["metadata"].(map[string]any)["resourceVersion"]; got != "7" { //nolint:forcetypeassert // A failure of the test.
+		t.Errorf("resource version %v, want 7", got)
+	}
+}
+
+func TestMatters(t *testing.T) {
+	t.Parallel()
+	addresses := func(n *corev1.Node) { n.Status.Addresses = nil }
+	tests := []struct {
+		name   string
+		before *corev1.Node
+		edit   func(*corev1.Node)
+		want   bool
+	}{
+		{name: "heartbeat", before: fresh(), edit: func(n *corev1.Node) { n.ResourceVersion = "8" }},
+		{name: "own write of addresses", before: fresh(), edit: addresses},
+		{name: "address without provider id", before: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), edit: addresses, want: true},
+		{name: "provider id", before: fresh(), edit: func(n *corev1.Node) { n.Spec.ProviderID = "cn-hangzhou.i-2" }, want: true},
+		{name: "node ip", before: fresh(), edit: func(n *corev1.Node) {
+			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.1"}
+		}, want: true},
+		{name: "made anew", before: fresh(), edit: func(n *corev1.Node) { n.UID = "2" }, want: true},
+		{name: "tainted again", before: done(), edit: func(n *corev1.Node) { n.Spec.Taints = fresh().Spec.Taints }, want: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			after := tt.before.DeepCopy()
+			tt.edit(after)
+			if got := initialize.Matters(tt.before, after); got != tt.want {
+				t.Errorf("Matters = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
