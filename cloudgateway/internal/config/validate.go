@@ -54,11 +54,7 @@ func (c *Config) Validate() error {
 	if !strings.HasPrefix(c.MetadataEndpoint, "http://") && !strings.HasPrefix(c.MetadataEndpoint, "https://") {
 		p.Addf("metadataEndpoint", `%q is not a URL, write e.g. "http://100.100.100.200"`, c.MetadataEndpoint)
 	}
-	for key, endpoint := range c.Endpoints.byKey() {
-		if strings.ContainsAny(endpoint, "/ ") {
-			p.Addf(key, `%q is not of the form "host" or "host:port"`, endpoint)
-		}
-	}
+	c.Endpoints.validate(&p)
 	p.OneOf("scheme", c.Scheme, "HTTPS", "HTTP")
 	p.OneOf("network", c.Network, "vpc", "public")
 	c.Budget.validate(&p)
@@ -70,8 +66,12 @@ func (c *Config) Validate() error {
 	return p.Err()
 }
 
-func (e Endpoints) byKey() map[string]string {
-	return map[string]string{"endpoints.slb": e.SLB, "endpoints.vpc": e.VPC, "endpoints.ecs": e.ECS}
+func (e Endpoints) validate(p *config.Problems) {
+	for _, endpoint := range []struct{ key, value string }{{"slb", e.SLB}, {"vpc", e.VPC}, {"ecs", e.ECS}} {
+		if strings.ContainsAny(endpoint.value, "/ ") {
+			p.Addf("endpoints."+endpoint.key, `%q is not of the form "host" or "host:port"`, endpoint.value)
+		}
+	}
 }
 
 // sources counts the sources that are named.

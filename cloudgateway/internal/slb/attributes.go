@@ -56,7 +56,7 @@ type attribute struct {
 	answer    string // second name in answers, looked at when the first is absent
 	protocols protocols
 	kind      kind
-	min, max  int32    // range of a number, length of a text
+	min, max  int32    // range of a number; max: longest text
 	special   []int32  // numbers outside the range that are allowed
 	allowed   []string // values of a text; empty: any
 	missing   string   // sent at creation when the field is absent, since the cloud requires the parameter
@@ -68,8 +68,8 @@ func attributes() []attribute {
 	const unlimited, serverPort = -1, -520
 	layer4Schedulers := []string{"wrr", "rr", "wlc", "sch", "tch"}
 	return []attribute{
-		{field: "description", param: "Description", protocols: all, min: 1, max: 256},
-		{field: "server_group_id", param: "VServerGroupId", protocols: all, min: 1, max: 128},
+		{field: "description", param: "Description", protocols: all, max: 256},
+		{field: "server_group_id", param: "VServerGroupId", protocols: all, max: 128},
 		{field: "scheduler", param: "Scheduler", protocols: tcp, allowed: layer4Schedulers},
 		{field: "scheduler", param: "Scheduler", protocols: udp, allowed: append(slices.Clone(layer4Schedulers), "qch")},
 		{field: "scheduler", param: "Scheduler", protocols: layer7, allowed: []string{"wrr", "rr", "wlc"}},
@@ -89,22 +89,22 @@ func attributes() []attribute {
 		{field: "acl_ids", param: "AclId", answer: "AclIds", protocols: all, kind: commaList},
 		{field: "sticky_session", param: "StickySession", protocols: layer7, kind: onOff, missing: "off"},
 		{field: "sticky_session_type", param: "StickySessionType", protocols: layer7, allowed: []string{"insert", "server"}},
-		{field: "cookie", param: "Cookie", protocols: layer7, min: 1, max: 200},
+		{field: "cookie", param: "Cookie", protocols: layer7, max: 200},
 		{field: "cookie_timeout", param: "CookieTimeout", protocols: layer7, kind: number, min: 1, max: 86400},
 		{field: "x_forwarded_for_proto", param: "XForwardedFor_proto", protocols: layer7, kind: onOff},
 		{field: "x_forwarded_for_slb_port", param: "XForwardedFor_SLBPORT", protocols: layer7, kind: onOff},
 		{field: "x_forwarded_for_client_src_port", param: "XForwardedFor_ClientSrcPort", protocols: layer7, kind: onOff},
-		{field: "server_certificate_id", param: "ServerCertificateId", protocols: https, min: 1, max: 256},
-		{field: "tls_cipher_policy", param: "TLSCipherPolicy", protocols: https, min: 1, max: 128},
+		{field: "server_certificate_id", param: "ServerCertificateId", protocols: https, max: 256},
+		{field: "tls_cipher_policy", param: "TLSCipherPolicy", protocols: https, max: 128},
 		{field: "http2", param: "EnableHttp2", protocols: https, kind: onOff},
 		{field: "forward_port", param: "ForwardPort", protocols: http, kind: number, min: 1, max: 65535,
 			special: []int32{0}, fixed: true},
 		{field: "health_check.enabled", param: "HealthCheckSwitch", answer: "HealthCheck", protocols: layer4, kind: onOff},
 		{field: "health_check.enabled", param: "HealthCheck", protocols: layer7, kind: onOff, missing: "off"},
 		{field: "health_check.type", param: "HealthCheckType", protocols: tcp, allowed: []string{"tcp", "http"}},
-		{field: "health_check.uri", param: "HealthCheckURI", protocols: tcp | layer7, min: 1, max: 80},
-		{field: "health_check.domain", param: "HealthCheckDomain", protocols: tcp | layer7, min: 1, max: 80},
-		{field: "health_check.http_code", param: "HealthCheckHttpCode", protocols: tcp | layer7, min: 1, max: 64},
+		{field: "health_check.uri", param: "HealthCheckURI", protocols: tcp | layer7, max: 80},
+		{field: "health_check.domain", param: "HealthCheckDomain", protocols: tcp | layer7, max: 80},
+		{field: "health_check.http_code", param: "HealthCheckHttpCode", protocols: tcp | layer7, max: 64},
 		{field: "health_check.method", param: "HealthCheckMethod", protocols: layer7, allowed: []string{"head", "get"}},
 		{field: "health_check.connect_port", param: "HealthCheckConnectPort", protocols: all, kind: number, min: 1, max: 65535,
 			special: []int32{serverPort}},

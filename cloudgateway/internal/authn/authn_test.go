@@ -1,0 +1,161 @@
+package authn
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// reviewer answers with a status or an error, and counts.
+type reviewer struct {
+	status  authenticationv1.TokenReviewStatus
+	err     error
+	reviews int
+	asked   authenticationv1.TokenReviewSpec
+}
+
+func (r *reviewer) Create(
+	_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions,
+) (*authenticationv1.TokenReview, error) {
+	r.reviews++
+	r.asked = review.Spec
+	return &authenticationv1.TokenReview{Status: r.status}, r.err
+}
+
+func accepted(audiences ...string) authenticationv1.TokenReviewStatus {
+	return authenticationv1.TokenReviewStatus{
+		Authenticated: true, Audiences: audiences,
+		User: authenticationv1.UserInfo{Username: "system:serviceaccount:kube-system:lbcontroller", Groups: []string{"g"}},
+	}
+}
+
+func TestAuthenticate(t *testing.T) {
+	tests := []struct {
+		name   string
+		status authenticationv1.TokenReviewStatus
+		err    error
+		want   rpc.Caller
+		code   codes.Code
+		text   string
+	}{
+		{
+			name: "accepted", status: accepted("cloudgateway"),
+			want: rpc.Caller{Name: "system:serviceaccount:kube-system:lbcontroller", Groups: []string{"g"}},
+		},
+		{
+			name: "unknown", status: authenticationv1.TokenReviewStatus{Error: "invalid bearer token eyJ.secret.x"},
+			code: codes.Unauthenticated, text: "the token is not accepted: the Kubernetes API server does not know it",
+		},
+		{
+			name: "wrong audience", status: authenticationv1.TokenReviewStatus{Error: "token audiences [x] is invalid for the target audiences"},
+			code: codes.Unauthenticated, text: `the token is not accepted: it is not made for audience "cloudgateway"`,
+		},
+		{
+			name: "expired", status: authenticationv1.TokenReviewStatus{Error: "token has expired"},
+			code: codes.Unauthenticated, text: "the token is not accepted: it has expired",
+		},
+		{
+			name: "an API server that ignores audiences", status: accepted(),
+			code: codes.Unauthenticated, text: `the token is not accepted: it is not made for audience "cloudgateway"`,
+		},
+		{
+			name: "API server down", err: errors.New("connection refused"), code: codes.Unavailable,
+			text: "the Kubernetes API server can't check the caller's token at the moment: connection refused",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := &reviewer{status: tt.status, err: tt.err}
+			got, err := New(Config{Reviewer: server, Audience: "cloudgateway"}).Authenticate(t.Context(), "token")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("caller (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(authenticationv1.TokenReviewSpec{Token: "token", Audiences: []string{"cloudgateway"}}, server.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if tt.code == codes.OK {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			e, ok := rpcerr.From(err)
+			if !ok || e.Code != tt.code || e.Message != tt.text {
+				t.Errorf("got %v, want %s: %s", err, tt.code, tt.text)
+			}
+		})
+	}
+}
+
+func TestAnswersAreRemembered(t *testing.T) {
+	tests := []struct {
+		name   string
+		token  string
+		status authenticationv1.TokenReviewStatus
+		life   time.Duration
+	}{
+		{name: "accepted", token: "opaque", status: accepted("cloudgateway"), life: time.Minute},
+		{name: "denied", token: "opaque", life: 5 * time.Second},
+		{name: "never past its end", token: "ends in 20 s", status: accepted("cloudgateway"), life: 20 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				token := tt.token
+				if token == "ends in 20 s" {
+					claims := fmt.Sprintf(`{"exp":%d}`, time.Now().Add(20*time.Second).Unix())
+					token = "header." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".signature"
+				}
+				server := &reviewer{status: tt.status}
+				a := New(Config{Reviewer: server, Audience: "cloudgateway"})
+				ask := func() {
+					if _, err := a.Authenticate(t.Context(), token); (err == nil) != tt.status.Authenticated {
+						t.Errorf("unexpected: %v", err)
+					}
+				}
+				ask()
+				time.Sleep(tt.life - time.Millisecond)
+				ask()
+				if server.reviews != 1 {
+					t.Errorf("%d reviews within %s, want 1", server.reviews, tt.life)
+				}
+				time.Sleep(time.Millisecond)
+				ask()
+				if server.reviews != 2 {
+					t.Errorf("%d reviews after %s, want 2", server.reviews, tt.life)
+				}
+			})
+		})
+	}
+}
+
+func TestAFailureIsAskedAgain(t *testing.T) {
+	server := &reviewer{err: errors.New("connection refused")}
+	a := New(Config{Reviewer: server, Audience: "cloudgateway"})
+	if _, err := a.Authenticate(t.Context(), "token"); err == nil {
+		t.Fatal("accepted without an answer of the API server")
+	}
+	server.err, server.status = nil, accepted("cloudgateway")
+	if _, err := a.Authenticate(t.Context(), "token"); err != nil {
+		t.Errorf("the failure is remembered: %v", err)
+	}
+}
+
+func FuzzExpiryOf(f *testing.F) {
+	f.Add("a.eyJleHAiOjF9.b")
+	f.Add("..")
+	f.Fuzz(func(_ *testing.T, token string) { expiryOf(token) })
+}

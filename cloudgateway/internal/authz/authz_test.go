@@ -1,0 +1,117 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// reviewer answers with a status or an error, and keeps what it was asked.
+type reviewer struct {
+	status authorizationv1.SubjectAccessReviewStatus
+	err    error
+	asked  []authorizationv1.SubjectAccessReviewSpec
+}
+
+func (r *reviewer) Create(
+	_ context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SubjectAccessReview, error) {
+	r.asked = append(r.asked, review.Spec)
+	return &authorizationv1.SubjectAccessReview{Status: r.status}, r.err
+}
+
+func TestAuthorize(t *testing.T) {
+	caller := rpc.Caller{Name: "system:serviceaccount:tools:reader", Groups: []string{"g"}}
+	tests := []struct {
+		name   string
+		status authorizationv1.SubjectAccessReviewStatus
+		err    error
+		code   codes.Code
+		text   string
+	}{
+		{name: "allowed", status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
+		{
+			name: "not allowed", code: codes.PermissionDenied,
+			text: "system:serviceaccount:tools:reader may not update loadbalancers.cloudgateway.alibabacloud.com; grant it with a ClusterRole",
+		},
+		{
+			name: "denied by a webhook", status: authorizationv1.SubjectAccessReviewStatus{Allowed: true, Denied: true},
+			code: codes.PermissionDenied,
+			text: "system:serviceaccount:tools:reader may not update loadbalancers.cloudgateway.alibabacloud.com; grant it with a ClusterRole",
+		},
+		{
+			name: "API server down", err: errors.New("connection refused"), code: codes.Unavailable,
+			text: "the Kubernetes API server can't check the caller's permission at the moment: connection refused",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := &reviewer{status: tt.status, err: tt.err}
+			err := New(server).Authorize(t.Context(), caller, "loadbalancers", "update")
+			want := []authorizationv1.SubjectAccessReviewSpec{{
+				User: caller.Name, Groups: caller.Groups,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Group: "cloudgateway.alibabacloud.com", Resource: "loadbalancers", Verb: "update",
+				},
+			}}
+			if diff := cmp.Diff(want, server.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if tt.code == codes.OK {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			e, ok := rpcerr.From(err)
+			if !ok || e.Code != tt.code || e.Message != tt.text {
+				t.Errorf("got %v, want %s: %s", err, tt.code, tt.text)
+			}
+		})
+	}
+}
+
+func TestAnswersAreRemembered(t *testing.T) {
+	for _, allowed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &reviewer{status: authorizationv1.SubjectAccessReviewStatus{Allowed: allowed}}
+			a := New(server)
+			ask := func(caller, verb string) {
+				if err := a.Authorize(t.Context(), rpc.Caller{Name: caller}, "routes", verb); (err == nil) != allowed {
+					t.Errorf("allowed=%t: %v", allowed, err)
+				}
+			}
+			life := 5 * time.Second
+			if allowed {
+				life = time.Minute
+			}
+			ask("a", "get")
+			ask("b", "get")
+			ask("a", "list")
+			if n := len(server.asked); n != 3 {
+				t.Errorf("%d questions, want one per caller and verb", n)
+			}
+			time.Sleep(life - time.Millisecond)
+			ask("a", "get")
+			if n := len(server.asked); n != 3 {
+				t.Errorf("%d questions within %s, want 3", n, life)
+			}
+			time.Sleep(time.Millisecond)
+			ask("a", "get")
+			if n := len(server.asked); n != 4 {
+				t.Errorf("%d questions after %s, want 4", n, life)
+			}
+		})
+	}
+}

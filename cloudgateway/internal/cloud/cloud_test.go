@@ -1,0 +1,170 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+var (
+	errBusy  = &rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second}
+	errFinal = &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField}
+)
+
+func TestRetry(t *testing.T) {
+	tests := []struct {
+		name     string
+		deadline time.Duration // 0: none
+		answers  []error       // the last one is repeated
+		attempts int           // 0: any number
+		want     error
+		longest  time.Duration
+	}{
+		{name: "success", answers: []error{nil}, attempts: 1},
+		{name: "a final error", answers: []error{errFinal}, attempts: 1, want: errFinal},
+		{name: "busy for a while", answers: []error{errBusy, errBusy, nil}, attempts: 3, longest: 2 * time.Second},
+		{name: "busy to the deadline", deadline: 10 * time.Second, answers: []error{errBusy}, want: errBusy, longest: 10 * time.Second},
+		{name: "busy without a deadline", answers: []error{errBusy}, want: errBusy, longest: patience},
+		{name: "no time for another attempt", deadline: 100 * time.Millisecond, answers: []error{errBusy}, attempts: 1, want: errBusy},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if tt.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tt.deadline)
+					defer cancel()
+				}
+				start, attempts := time.Now(), 0
+				err := Retry(ctx, Busy, func(context.Context) error {
+					attempts++
+					return tt.answers[min(attempts, len(tt.answers))-1]
+				})
+				if !errors.Is(err, tt.want) {
+					t.Errorf("got %v, want %v", err, tt.want)
+				}
+				if tt.attempts > 0 && attempts != tt.attempts {
+					t.Errorf("%d attempts, want %d", attempts, tt.attempts)
+				}
+				if took := time.Since(start); took > tt.longest {
+					t.Errorf("took %s, at most %s are right", took, tt.longest)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryEndsWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		if err := Retry(ctx, Busy, func(context.Context) error { return errBusy }); !Busy(err) {
+			t.Errorf("got %v, want the last answer", err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %s after the caller had left", took)
+		}
+	})
+}
+
+type lockFunc func(ctx context.Context) error
+
+func (f lockFunc) Lock(ctx context.Context, _ string) (func(), error) { return func() {}, f(ctx) }
+
+func TestLockSaysThatNothingWasTried(t *testing.T) {
+	late := lockFunc(func(context.Context) error { return context.DeadlineExceeded })
+	if _, err := Lock(t.Context(), late, "lb-1"); !Busy(err) {
+		t.Errorf("got %v, want RESOURCE_BUSY", err)
+	}
+	left := lockFunc(func(context.Context) error { return context.Canceled })
+	if _, err := Lock(t.Context(), left, "lb-1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}
+
+type tag struct{ key, value string }
+
+func (t tag) GetKey() string   { return t.key }
+func (t tag) GetValue() string { return t.value }
+
+func TestParams(t *testing.T) {
+	p := Params{}.With("Empty", "").With("Name", "web").Int("Zero", 0).Int("Size", 3).
+		List("Id", []string{"a", "b"}).JSONList("None", nil).JSONList("Ids", []string{"i-1", `i-"2"`})
+	got := Tags(p, []tag{{"k", "v"}, {"any", ""}})
+	want := Params{
+		"Name": "web", "Size": "3", "Id.1": "a", "Id.2": "b", "Ids": `["i-1","i-\"2\""]`,
+		"Tag.1.Key": "k", "Tag.1.Value": "v", "Tag.2.Key": "any",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("params (-want +got):\n%s", diff)
+	}
+}
+
+func TestNumbered(t *testing.T) {
+	tests := []struct {
+		name   string
+		pages  []int // items of each page
+		total  int
+		calls  int
+		failed bool
+	}{
+		{name: "empty", pages: []int{0}, calls: 1},
+		{name: "one page", pages: []int{7}, total: 7, calls: 1},
+		{name: "exactly two pages", pages: []int{10, 10}, total: 20, calls: 2},
+		{name: "something vanished between two pages", pages: []int{10, 0}, total: 11, calls: 2, failed: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			err := Numbered(t.Context(), Params{"VpcId": "vpc-1"}, 10, func(p Params) (int, int, error) {
+				calls++
+				want := Params{"VpcId": "vpc-1", "PageSize": "10"}.Int("PageNumber", calls)
+				if diff := cmp.Diff(want, p); diff != "" {
+					t.Errorf("params (-want +got):\n%s", diff)
+				}
+				return tt.pages[calls-1], tt.total, nil
+			})
+			if (err != nil) != tt.failed || calls != tt.calls {
+				t.Errorf("got %d calls and %v, want %d and failed=%t", calls, err, tt.calls, tt.failed)
+			}
+		})
+	}
+}
+
+func TestTokened(t *testing.T) {
+	var seen []string
+	err := Tokened(t.Context(), Params{}, func(p Params) (string, error) {
+		seen = append(seen, p["NextToken"])
+		return map[string]string{"": "a", "a": "b"}[p["NextToken"]], nil
+	})
+	if diff := cmp.Diff([]string{"", "a", "b"}, seen); diff != "" || err != nil {
+		t.Errorf("tokens (-want +got):\n%s%v", diff, err)
+	}
+	calls := 0
+	err = Tokened(t.Context(), Params{}, func(Params) (string, error) { calls++; return "again", nil })
+	if err == nil || calls != maxPages {
+		t.Errorf("a listing without end: %d calls and %v", calls, err)
+	}
+}
+
+func TestEpoch(t *testing.T) {
+	var e Epoch
+	before := e.Key("x")
+	if e.Key("x") != before {
+		t.Error("keys of one epoch differ")
+	}
+	e.Next()
+	if e.Key("x") == before {
+		t.Error("keys of two epochs are equal")
+	}
+}

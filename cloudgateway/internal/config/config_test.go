@@ -1,0 +1,184 @@
+package config
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/services/config"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func none(string) string { return "" }
+
+const minimal = `
+region: cn-hangzhou
+tls: {certFile: tls.crt, keyFile: tls.key}
+credentials: {ecsRAMRole: {}}
+`
+
+func TestLoadFillsInDefaults(t *testing.T) {
+	got, warnings, err := Load(write(t, "gateway.yaml", minimal), "", none)
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%v, warnings %q", err, warnings)
+	}
+	want := Default()
+	want.Region = "cn-hangzhou"
+	want.TLS = TLS{CertFile: "tls.crt", KeyFile: "tls.key"}
+	want.Credentials.ECSRAMRole = &ECSRAMRole{}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{})); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadReadsEverything(t *testing.T) {
+	got, _, err := Load(write(t, "gateway.yaml", `
+region: cn-beijing
+vpcID: vpc-1
+listen: 0.0.0.0:443
+admin: {listen: 127.0.0.1:0}
+tls: {certFile: a, keyFile: b, clientCAFile: c}
+kubernetes: {kubeconfig: k, qps: 1, burst: 2}
+authentication: {audience: gw}
+credentials:
+  accessKey: {idFile: id, secretFile: secret}
+metadataEndpoint: http://127.0.0.1:1
+endpoints: {slb: 127.0.0.1:2, vpc: 127.0.0.1:3, ecs: 127.0.0.1:4}
+scheme: HTTP
+network: public
+budget: {share: 0.5, overrides: {slb/CreateLoadBalancer: {calls: 60, window: 60s}}}
+limits: {serversPerCall: 40, routesPerCall: 10}
+coalesce: {idle: 1ms, max: 2ms}
+leaderElection: {enabled: true, namespace: ns, name: lease}
+logging: {level: debug, format: text}
+`), "", none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Region: "cn-beijing", VpcID: "vpc-1", Listen: "0.0.0.0:443", TLS: TLS{CertFile: "a", KeyFile: "b", ClientCAFile: "c"},
+		Authentication:   Authentication{Audience: "gw"},
+		Credentials:      Credentials{AccessKey: &AccessKey{IDFile: "id", SecretFile: "secret"}},
+		MetadataEndpoint: "http://127.0.0.1:1", Endpoints: Endpoints{SLB: "127.0.0.1:2", VPC: "127.0.0.1:3", ECS: "127.0.0.1:4"},
+		Scheme: "HTTP", Network: "public",
+		Budget: Budget{Share: 0.5, Overrides: map[string]Limit{
+			"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)},
+		}},
+		Limits:   Limits{ServersPerCall: 40, RoutesPerCall: 10},
+		Coalesce: Coalesce{Idle: config.Duration(time.Millisecond), Max: config.Duration(2 * time.Millisecond)},
+	}
+	want.Admin.Listen = "127.0.0.1:0"
+	want.Kubernetes.Kubeconfig, want.Kubernetes.QPS, want.Kubernetes.Burst = "k", 1, 2
+	want.LeaderElection.Enabled, want.LeaderElection.Namespace, want.LeaderElection.Name = true, "ns", "lease"
+	want.Logging.Level, want.Logging.Format = "debug", "text"
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{})); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+}
+
+// TestLoadOrder: the file wins over the existing CCM's file, and that over the environment.
+func TestLoadOrder(t *testing.T) {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	existing := write(t, "cloud-config", fmt.Sprintf(
+		`{"Global":{"region":"cn-shanghai","vpcid":"vpc-existing","accessKeyID":%q,"accessKeySecret":%q,"nodeMonitorPeriod":5}}`,
+		encode("id"), encode("secret")))
+	environ := func(name string) string {
+		return map[string]string{
+			"REGION_ID": "cn-env", "VPC_ID": "vpc-env", "SLB_ENDPOINT": "http://127.0.0.1:1/", "ALICLOUD_CLIENT_SCHEME": "HTTP",
+			"METADATA_ENDPOINT": "http://127.0.0.1:2", "ACCESS_KEY_ID": "env",
+		}[name]
+	}
+	file := write(t, "gateway.yaml", "region: cn-hangzhou\ntls: {certFile: a, keyFile: b}\n")
+
+	got, warnings, err := Load(file, existing, environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Region != "cn-hangzhou" || got.VpcID != "vpc-existing" || got.Endpoints.SLB != "127.0.0.1:1" || got.Scheme != "HTTP" ||
+		got.MetadataEndpoint != "http://127.0.0.1:2" {
+		t.Errorf("got region %q, VPC %q, SLB %q, scheme %q, metadata %q", got.Region, got.VpcID, got.Endpoints.SLB, got.Scheme,
+			got.MetadataEndpoint)
+	}
+	if k := got.Credentials.Given(); k == nil || k.ID != "id" || string(k.Secret) != "secret" || got.Credentials.Environment {
+		t.Errorf("the existing file's key is not taken")
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "nodeMonitorPeriod") {
+		t.Errorf("warnings %q, want one about nodeMonitorPeriod", warnings)
+	}
+	if text := fmt.Sprintf("%+v", got.Credentials.Given()); strings.Contains(text, "secret") {
+		t.Errorf("the secret shows: %s", text)
+	}
+
+	got, _, err = Load(file, "", environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Credentials.Environment || got.VpcID != "vpc-env" {
+		t.Errorf("without the existing file the environment is not taken")
+	}
+}
+
+func TestValidateTellsAllProblems(t *testing.T) {
+	_, _, err := Load(write(t, "gateway.yaml", `
+region: CN
+listen: nowhere
+credentials: {environment: true, accessKey: {idFile: id}}
+metadataEndpoint: 100.100.100.200
+endpoints: {slb: "http://slb"}
+scheme: FTP
+network: moon
+budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}}
+limits: {serversPerCall: 41, routesPerCall: 51}
+coalesce: {idle: 2s, max: 1s}
+logging: {level: loud}
+`), "", none)
+	want := `region: "CN" is not a region id such as cn-hangzhou
+listen: "nowhere" is not of the form "host:port"
+tls.certFile: is required
+tls.keyFile: is required
+credentials: more than one named; keep one of accessKey, environment and ecsRAMRole
+credentials.accessKey.secretFile: is required
+metadataEndpoint: "100.100.100.200" is not a URL, write e.g. "http://100.100.100.200"
+endpoints.slb: "http://slb" is not of the form "host" or "host:port"
+scheme: "FTP" is not one of HTTPS, HTTP
+network: "moon" is not one of vpc, public
+budget.share: 2 is not above 0 and at most 1
+budget.overrides.CreateLoadBalancer: is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"
+budget.overrides.CreateLoadBalancer.calls: 0 is below 1
+budget.overrides.CreateLoadBalancer.window: 5s is neither 1s nor 60s, the windows that the cloud has
+limits.serversPerCall: 41 is not in 1 to 40
+limits.routesPerCall: 51 is not in 1 to 50
+coalesce.max: 1s is shorter than coalesce.idle, 2s
+logging.level: "loud" is not one of debug, info, warn, error`
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadRefusesUnknownKeys(t *testing.T) {
+	_, _, err := Load(write(t, "gateway.yaml", minimal+"regoin: x\n"), "", none)
+	if err == nil || !strings.Contains(err.Error(), "regoin") {
+		t.Errorf("got %v, want an error that names the key", err)
+	}
+	_, _, err = Load(write(t, "gateway.yaml", "region: cn-hangzhou\ntls: {certFile: a, keyFile: b}\n"), "", none)
+	if err == nil || !strings.Contains(err.Error(), "credentials: none named") {
+		t.Errorf("got %v, want an error about missing credentials", err)
+	}
+}

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/cloudgateway/internal/ecs"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// world is the gateway's handlers between a client and a simulated cloud.
+type world struct {
+	*gateway.Client
+
+	sim *openapisim.Simulator
+}
+
+const (
+	testVPC     = "vpc-1"
+	testVSwitch = "vsw-1"
+	testTable   = "vtb-1"
+	testCert    = "cert-1"
+)
+
+// newWorld starts a world whose cloud has a VPC, 100 instances and a certificate, and in which every change is done at once.
+func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
+	t.Helper()
+	settings := api.FastSettings()
+	cfg := openapisim.Config{LimitsOff: true, Settings: &settings, Seed: seed(100)}
+	for _, a := range adjust {
+		a(&cfg)
+	}
+	sim, err := openapisim.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoints := map[openapi.Product]string{}
+	for _, p := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
+		server := httptest.NewServer(sim.Handler(string(p)))
+		t.Cleanup(server.Close)
+		endpoints[p] = strings.TrimPrefix(server.URL, "http://")
+	}
+	caller, err := openapi.New(openapi.Config{
+		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, Credentials: fixedKey{}, Budget: noBudget{},
+		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(caller.Close)
+	locks := &flow.Keyed[string]{}
+	instances, err := ecs.New(ecs.Config{Caller: caller, Locks: locks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(instances.Close)
+	server := grpc.NewServer()
+	Register(server, Config{
+		SLB:     slb.New(slb.Config{Caller: caller, Locks: locks, ServersPerCall: 20}),
+		VPC:     vpc.New(vpc.Config{Caller: caller, Locks: locks, RoutesPerCall: 50}),
+		ECS:     instances,
+		Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
+	})
+	return &world{Client: gateway.NewClient(connect(t, server)), sim: sim}
+}
+
+// connect serves in memory.
+func connect(t *testing.T, server *grpc.Server) *grpc.ClientConn {
+	t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return conn
+}
+
+type fixedKey struct{}
+
+func (fixedKey) Current() (credentials.Credentials, error) {
+	return credentials.Credentials{
+		AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret,
+	}, nil
+}
+
+func (fixedKey) Renew(context.Context, credentials.Credentials) bool { return false }
+
+type noBudget struct{}
+
+func (noBudget) Acquire(context.Context, string, string) error { return nil }
+
+func (noBudget) Throttled(string, string, time.Duration) time.Duration { return time.Second }
+
+// seed is what the cloud holds from the start.
+func seed(instances int) *state.Cloud {
+	c := state.New("cn-hangzhou", "")
+	c.Vpcs[testVPC] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
+	c.VSwitches[testVSwitch] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/18"}
+	c.RouteTables[testTable] = &state.RouteTable{VpcID: testVPC, Type: "System"}
+	c.Certificates[testCert] = &state.Certificate{}
+	for i := range instances {
+		c.Instances[instanceID(i)] = &state.Instance{
+			VpcID: testVPC, VSwitchID: testVSwitch, ZoneID: "cn-hangzhou-h", Status: "Running",
+			PrivateIPs: []string{fmt.Sprintf("192.168.%d.%d", 1+i/200, 1+i%200)},
+		}
+	}
+	return c
+}
+
+func instanceID(i int) string { return fmt.Sprintf("i-%04d", i) }
+
+// ecsServers makes servers on the instances from first on.
+func ecsServers(first, count int) []*slbv1.Server {
+	list := make([]*slbv1.Server, count)
+	for i := range list {
+		list[i] = &slbv1.Server{
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: instanceID(first + i), Port: 30080, Weight: 100, Description: "k8s/80/web",
+		}
+	}
+	return list
+}
+
+// forget drops the calls so far.
+func (w *world) forget() { w.sim.ClearCalls() }
+
+// actions lists the calls since forget, in their order; reads only if asked for.
+func (w *world) actions(reads bool) []string {
+	var list []string
+	for _, c := range w.calls(reads) {
+		list = append(list, c.Action)
+	}
+	return list
+}
+
+func (w *world) calls(reads bool) []journal.Call {
+	return slices.DeleteFunc(w.sim.Calls(0), func(c journal.Call) bool { return !c.Mutating && !reads })
+}
+
+// strike puts one fault in force.
+func (w *world) strike(t *testing.T, rules ...fault.Rule) {
+	t.Helper()
+	if err := w.sim.SetFaults(rules...); err != nil {
+		t.Fatal(err)
+	}
+}

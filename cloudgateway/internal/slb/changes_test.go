@@ -1,0 +1,152 @@
+package slb
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+)
+
+func servers(first, count int) []*slbv1.Server {
+	list := make([]*slbv1.Server, count)
+	for i := range list {
+		list[i] = &slbv1.Server{
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: fmt.Sprintf("i-%d", first+i), Port: 80, Weight: 100,
+		}
+	}
+	return list
+}
+
+func TestPlanTakesTheFewestCalls(t *testing.T) {
+	const modify, add, remove, set = actionModify, actionAdd, actionRemove, actionSet
+	tests := []struct {
+		name                string
+		add, remove, update int
+		removeFirst         bool
+		want                []string
+	}{
+		{name: "nothing"},
+		{name: "one more", add: 1, want: []string{add}},
+		{name: "a full call", add: 20, want: []string{add}},
+		{name: "one over", add: 21, want: []string{add, add}},
+		{name: "one less", remove: 1, want: []string{remove}},
+		{name: "one replaced", add: 1, remove: 1, want: []string{modify}},
+		{name: "twenty replaced", add: 20, remove: 20, want: []string{modify}},
+		{name: "two calls of replacements", add: 40, remove: 40, want: []string{modify, modify}},
+		{name: "more come than go", add: 25, remove: 20, want: []string{modify, add}},
+		{name: "one goes, twenty-one come", add: 21, remove: 1, want: []string{modify, add}},
+		{name: "more go than come", add: 5, remove: 25, want: []string{modify, remove}},
+		{name: "weights", update: 41, want: []string{set, set, set}},
+		{name: "everything", add: 3, remove: 2, update: 1, want: []string{modify, add, set}},
+		{name: "at the quota", add: 3, remove: 2, update: 1, removeFirst: true, want: []string{remove, add, set}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			steps := plan(changes{
+				add: servers(0, tt.add), remove: servers(1000, tt.remove), update: servers(2000, tt.update), removeFirst: tt.removeFirst,
+			}, 20)
+			var got []string
+			for _, s := range steps {
+				got = append(got, s.action)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPlanDoesWhatWasAsked replays plans of any changes on a group.
+func TestPlanDoesWhatWasAsked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		group, c := drawChanges(t)
+		perCall := rapid.IntRange(1, 40).Draw(t, "perCall")
+		want := map[ServerKey]int32{}
+		for _, s := range group {
+			want[KeyOf(s)] = s.GetWeight()
+		}
+		for _, s := range c.remove {
+			delete(want, KeyOf(s))
+		}
+		for _, s := range slices.Concat(c.add, c.update) {
+			want[KeyOf(s)] = s.GetWeight()
+		}
+		got := map[ServerKey]int32{}
+		for _, s := range group {
+			got[KeyOf(s)] = s.GetWeight()
+		}
+		for todo := normalize(c); !todo.empty(); {
+			// Planning again after each call, as apply does, must come to the same end.
+			next := plan(todo, perCall)[0]
+			if len(next.old) > perCall || len(next.new) > perCall || next.size() == 0 {
+				t.Fatalf("a call of %d and %d servers, at most %d are allowed", len(next.old), len(next.new), perCall)
+			}
+			if next.action == actionModify && len(next.old) != len(next.new) {
+				t.Fatalf("%d servers replaced by %d", len(next.old), len(next.new))
+			}
+			for _, s := range next.old {
+				delete(got, KeyOf(s))
+			}
+			for _, s := range next.new {
+				got[KeyOf(s)] = s.GetWeight()
+			}
+			todo = todo.after(next)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("group (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRemainingIsNothingAfterTheChange: what was carried out is not sent again, and what was not is not forgotten.
+func TestRemainingIsNothingAfterTheChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		group, c := drawChanges(t)
+		c = normalize(c)
+		if rest := remaining(c, group); !sameKeys(rest.remove, c.remove) {
+			t.Fatalf("before the change %d of %d removals remain", len(rest.remove), len(c.remove))
+		}
+		after := slices.Clone(group)
+		after = slices.DeleteFunc(after, func(s *slbv1.Server) bool {
+			gone := func(o *slbv1.Server) bool { return KeyOf(o) == KeyOf(s) }
+			return slices.ContainsFunc(c.remove, gone) || slices.ContainsFunc(c.update, gone)
+		})
+		after = slices.Concat(after, c.add, c.update)
+		if rest := remaining(c, after); !rest.empty() {
+			t.Fatalf("after the change there remain %d additions, %d removals, %d updates",
+				len(rest.add), len(rest.remove), len(rest.update))
+		}
+	})
+}
+
+func sameKeys(a, b []*slbv1.Server) bool {
+	return slices.EqualFunc(a, b, func(x, y *slbv1.Server) bool { return KeyOf(x) == KeyOf(y) })
+}
+
+// drawChanges makes a group and changes that fit it.
+func drawChanges(t *rapid.T) (group []*slbv1.Server, c changes) {
+	group = servers(0, rapid.IntRange(0, 60).Draw(t, "servers"))
+	for _, s := range group {
+		switch rapid.IntRange(0, 4).Draw(t, "fate") {
+		case 0:
+			c.remove = append(c.remove, s)
+		case 1:
+			changed := servers(0, 1)[0]
+			changed.ServerId, changed.Weight = s.GetServerId(), 50
+			c.update = append(c.update, changed)
+		case 2: // removed and added again with another weight
+			changed := servers(0, 1)[0]
+			changed.ServerId, changed.Weight = s.GetServerId(), 10
+			c.remove, c.add = append(c.remove, s), append(c.add, changed)
+		default:
+		}
+	}
+	c.add = append(c.add, servers(1000, rapid.IntRange(0, 60).Draw(t, "added"))...)
+	c.removeFirst = rapid.Bool().Draw(t, "removeFirst")
+	return group, c
+}

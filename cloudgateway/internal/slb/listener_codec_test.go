@@ -1,0 +1,253 @@
+package slb
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+const (
+	protoTCP   = slbv1.Protocol_PROTOCOL_TCP
+	protoUDP   = slbv1.Protocol_PROTOCOL_UDP
+	protoHTTP  = slbv1.Protocol_PROTOCOL_HTTP
+	protoHTTPS = slbv1.Protocol_PROTOCOL_HTTPS
+)
+
+func TestListenerParams(t *testing.T) {
+	tests := []struct {
+		name     string
+		protocol slbv1.Protocol
+		creating bool
+		cfg      *slbv1.ListenerConfig
+		want     map[string]string
+	}{
+		{
+			name: "layer 4 creation spells the interval with a small letter", protocol: protoTCP, creating: true,
+			cfg: &slbv1.ListenerConfig{
+				ServerGroupId: proto.String("rsp-1"), ConnectionDrain: proto.Bool(true), ProxyProtocolV2: proto.Bool(true),
+				HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(3), Timeout: proto.Int32(5)},
+			},
+			want: map[string]string{
+				"VServerGroupId": "rsp-1", "Bandwidth": "-1", "ConnectionDrain": "on", "ProxyProtocolV2Enabled": "true",
+				"HealthCheckSwitch": "on", "healthCheckInterval": "3", "HealthCheckConnectTimeout": "5",
+			},
+		},
+		{
+			name: "a layer 4 change spells it with a capital and switches the group", protocol: protoUDP,
+			cfg: &slbv1.ListenerConfig{
+				ServerGroupId: proto.String("rsp-1"), HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(3)},
+			},
+			want: map[string]string{"VServerGroup": "on", "VServerGroupId": "rsp-1", "HealthCheckInterval": "3"},
+		},
+		{
+			name: "layer 7 creation sends what the cloud requires", protocol: protoHTTP, creating: true,
+			cfg:  &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-1"), Description: proto.String("")},
+			want: map[string]string{"VServerGroupId": "rsp-1", "HealthCheck": "off", "StickySession": "off"},
+		},
+		{
+			name: "a redirect", protocol: protoHTTP, creating: true,
+			cfg: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443)},
+			want: map[string]string{
+				"ListenerForward": "on", "ForwardPort": "443", "HealthCheck": "off", "StickySession": "off",
+			},
+		},
+		{
+			name: "HTTPS", protocol: protoHTTPS, creating: true,
+			cfg: &slbv1.ListenerConfig{
+				ServerGroupId: proto.String("rsp-1"), ServerCertificateId: proto.String("cert-1"), Http2: proto.Bool(false),
+				AclIds: []string{"acl-1", "acl-2"}, AclEnabled: proto.Bool(true), AclType: proto.String("black"),
+				HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Timeout: proto.Int32(9)},
+			},
+			want: map[string]string{
+				"VServerGroupId": "rsp-1", "ServerCertificateId": "cert-1", "EnableHttp2": "off", "AclId": "acl-1,acl-2",
+				"AclStatus": "on", "AclType": "black", "Bandwidth": "-1", "StickySession": "off", "HealthCheck": "on",
+				"HealthCheckTimeout": "9",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if wrong := CheckListenerConfig(tt.cfg, tt.protocol, tt.creating); len(wrong) > 0 {
+				t.Fatalf("refused: %v", wrong)
+			}
+			if diff := cmp.Diff(tt.want, listenerParams(tt.cfg, tt.protocol, tt.creating)); diff != "" {
+				t.Errorf("params (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheckListenerConfig(t *testing.T) {
+	tests := []struct {
+		name     string
+		protocol slbv1.Protocol
+		creating bool
+		cfg      *slbv1.ListenerConfig
+		want     []rpcerr.FieldViolation
+	}{
+		{name: "nothing set", protocol: protoTCP, cfg: &slbv1.ListenerConfig{}},
+		{
+			name: "wrong protocol", protocol: protoUDP, cfg: &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(5), Cookie: proto.String("c")},
+			want: []rpcerr.FieldViolation{
+				{Field: "persistence_timeout", Description: "not supported by UDP listeners"},
+				{Field: "cookie", Description: "not supported by UDP listeners"},
+			},
+		},
+		{
+			name: "all at once", protocol: protoTCP, creating: true,
+			cfg: &slbv1.ListenerConfig{
+				Scheduler: proto.String("qch"), BandwidthMbps: proto.Int32(0), EstablishedTimeout: proto.Int32(9),
+				HealthCheck: &slbv1.HealthCheck{ConnectPort: proto.Int32(-520), HealthyThreshold: proto.Int32(11)},
+			},
+			want: []rpcerr.FieldViolation{
+				{Field: "scheduler", Description: `"qch" is not one of wrr, rr, wlc, sch, tch`},
+				{Field: "bandwidth_mbps", Description: "0 is out of range, must be 1 to 5120 or -1"},
+				{Field: "established_timeout", Description: "9 is out of range, must be 10 to 900"},
+				{Field: "health_check.healthy_threshold", Description: "11 is out of range, must be 2 to 10"},
+			},
+		},
+		{
+			name: "what can't be changed", protocol: protoHTTP,
+			cfg: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), Description: proto.String("")},
+			want: []rpcerr.FieldViolation{
+				{Field: "description", Description: "can't be set to nothing, the cloud has no call for it"},
+				{Field: "forward_port", Description: "can't be changed, delete the listener and create it anew"},
+			},
+		},
+		{
+			name: "an id that would become two", protocol: protoTCP, cfg: &slbv1.ListenerConfig{AclIds: []string{"acl-1,acl-2"}},
+			want: []rpcerr.FieldViolation{{Field: "acl_ids", Description: `"acl-1,acl-2" is not an id`}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, CheckListenerConfig(tt.cfg, tt.protocol, tt.creating)); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestListenerDecode(t *testing.T) {
+	tests := []struct {
+		name, answer string
+		want         *slbv1.Listener
+	}{
+		{
+			name: "TCP",
+			answer: `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"tcp","Status":"running","Bandwidth":-1,
+				"Description":"k8s","VServerGroupId":"rsp-1","Scheduler":"rr","AclStatus":"off","AclIds":[],"AclId":"",
+				"TCPListenerConfig":{"HealthCheckInterval":4,"HealthCheckSwitch":"on","PersistenceTimeout":0,"ConnectionDrain":"off",
+				"ConnectionDrainTimeout":0,"ProxyProtocolV2Enabled":"false","HealthCheckConnectPort":0,"HealthCheckURI":null}}`,
+			want: &slbv1.Listener{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: protoTCP}, Status: "running",
+				Config: &slbv1.ListenerConfig{
+					Description: proto.String("k8s"), ServerGroupId: proto.String("rsp-1"), Scheduler: proto.String("rr"),
+					BandwidthMbps: proto.Int32(-1), AclEnabled: proto.Bool(false), PersistenceTimeout: proto.Int32(0),
+					ConnectionDrain: proto.Bool(false), ProxyProtocolV2: proto.Bool(false),
+					HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(4)},
+				},
+			},
+		},
+		{
+			name: "booleans and numbers as the cloud pleases",
+			answer: `{"LoadBalancerId":"lb-1","ListenerPort":"53","ListenerProtocol":"UDP","Status":"stopped","AclId":"acl-1,acl-2",
+				"UDPListenerConfig":{"HealthCheck":"on","ProxyProtocolV2Enabled":true,"HealthCheckInterval":"5"}}`,
+			want: &slbv1.Listener{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 53, Protocol: protoUDP}, Status: "stopped",
+				Config: &slbv1.ListenerConfig{
+					AclIds: []string{"acl-1", "acl-2"}, ProxyProtocolV2: proto.Bool(true),
+					HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(5)},
+				},
+			},
+		},
+		{
+			name: "a port that is no redirect, and a certificate in a list",
+			answer: `{"LoadBalancerId":"lb-1","ListenerPort":443,"ListenerProtocol":"https","AclIds":["acl-1"],
+				"HTTPSListenerConfig":{"EnableHttp2":"on","ServerCertificates":[{"ServerCertificateId":"cert-1"}]}}`,
+			want: &slbv1.Listener{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 443, Protocol: protoHTTPS},
+				Config: &slbv1.ListenerConfig{
+					Http2: proto.Bool(true), ServerCertificateId: proto.String("cert-1"), AclIds: []string{"acl-1"},
+				},
+			},
+		},
+		{
+			name:   "no redirect",
+			answer: `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"http","HTTPListenerConfig":{"ForwardPort":443,"ListenerForward":"off"}}`,
+			want: &slbv1.Listener{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: protoHTTP}, Config: &slbv1.ListenerConfig{},
+			},
+		},
+		{
+			name:   "a protocol of the future",
+			answer: `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"tcps","Description":"x","TCPSListenerConfig":{}}`,
+			want: &slbv1.Listener{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80}, UnknownProtocol: "TCPS",
+				Config: &slbv1.ListenerConfig{Description: proto.String("x")},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var answer listenerAnswer
+			if err := json.Unmarshal([]byte(tt.answer), &answer); err != nil {
+				t.Fatal(err)
+			}
+			got, err := answer.decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("listener (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAttributesNameFields: a row with a misspelled field would silently never apply.
+func TestAttributesNameFields(t *testing.T) {
+	covered := map[string]protocols{}
+	for _, a := range attributes() {
+		if descriptor(&slbv1.ListenerConfig{}, a.field) == nil {
+			t.Errorf("ListenerConfig has no field %q", a.field)
+		}
+		if covered[a.field]&a.protocols != 0 {
+			t.Errorf("two rows for %q of one protocol", a.field)
+		}
+		covered[a.field] |= a.protocols
+	}
+	check := func(prefix string, m proto.Message) {
+		fields := m.ProtoReflect().Descriptor().Fields()
+		for i := range fields.Len() {
+			if name := prefix + string(fields.Get(i).Name()); covered[name] == 0 && name != "health_check" {
+				t.Errorf("no row for field %q", name)
+			}
+		}
+	}
+	check("", &slbv1.ListenerConfig{})
+	check("health_check.", &slbv1.HealthCheck{})
+}
+
+func FuzzListenerDecode(f *testing.F) {
+	f.Add([]byte(`{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"tcp","TCPListenerConfig":{"HealthCheckInterval":4}}`))
+	f.Add([]byte(`{"ListenerPort":"x","ListenerProtocol":null,"HTTPListenerConfig":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var answer listenerAnswer
+		if json.Unmarshal(data, &answer) != nil {
+			return
+		}
+		if l, err := answer.decode(); err == nil && l.GetConfig() == nil {
+			t.Error("a listener without a configuration")
+		}
+	})
+}
