@@ -3,7 +3,6 @@ package openapi
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -35,7 +34,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 		return Result{RequestID: requestIDOf(err)}, err
 	}
 	if out != nil {
-		if err := json.Unmarshal(got.body, out); err != nil {
+		if err := decode(got.body, out); err != nil {
 			return Result{}, x.undecodable(err)
 		}
 	}
