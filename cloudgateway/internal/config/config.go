@@ -127,7 +127,6 @@ func Default() Config {
 	return Config{
 		Listen:           "127.0.0.1:7443",
 		Admin:            admin.Config{Listen: "127.0.0.1:7080"},
-		Kubernetes:       kube.Config{QPS: 200, Burst: 400},
 		Authentication:   Authentication{Audience: "cloudgateway"},
 		MetadataEndpoint: "http://100.100.100.200",
 		Scheme:           "HTTPS",

@@ -15,8 +15,6 @@ func (c *Config) adoptDefaults() {
 	d := Default()
 	fill(&c.Listen, d.Listen)
 	fill(&c.Admin.Listen, d.Admin.Listen)
-	fill(&c.Kubernetes.QPS, d.Kubernetes.QPS)
-	fill(&c.Kubernetes.Burst, d.Kubernetes.Burst)
 	fill(&c.Authentication.Audience, d.Authentication.Audience)
 	fill(&c.MetadataEndpoint, d.MetadataEndpoint)
 	fill(&c.Scheme, d.Scheme)
