@@ -22,6 +22,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require helm.sh/helm/v3 v3.21.4 // indirect
+
 require (
 	alicloud-controllers.dev/cloudgateway v0.0.0
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -73,10 +73,18 @@ func (w *World) gateway() (proc.Spec, error) {
 		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
 		"endpoints":      section{"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"]},
 		"scheme":         "HTTP",
+		"leaderElection": lease("cloudgateway"),
 	})
 }
 
-// controller describes a controller. The lease is short, so that one that was killed finds work again soon.
+// lease is short, so that a process that was killed can soon lead again.
+func lease(name string) section {
+	return section{
+		"enabled": true, "namespace": chart.Namespace, "name": name,
+		"leaseDuration": "5s", "renewDeadline": "4s", "retryPeriod": "500ms",
+	}
+}
+
 func (w *World) controller(name string) (proc.Spec, error) {
 	cfg := section{
 		"kubernetes": section{"kubeconfig": w.componentKubeconfig(name)},
@@ -84,12 +92,9 @@ func (w *World) controller(name string) (proc.Spec, error) {
 			"address": w.addresses["cloudgateway"], "caFile": w.caFile, "serverName": "cloudgateway",
 			"tokenFile": w.tokenFile(name, "gateway"),
 		},
-		"clusterID": ClusterID,
-		"region":    Region,
-		"leaderElection": section{
-			"enabled": true, "namespace": chart.Namespace, "name": name,
-			"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms",
-		},
+		"clusterID":      ClusterID,
+		"region":         Region,
+		"leaderElection": lease(name),
 	}
 	switch name {
 	case LB:

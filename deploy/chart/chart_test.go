@@ -1,0 +1,256 @@
+package chart_test
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	ours "alicloud-controllers.dev/deploy/chart"
+)
+
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	c, err := loader.Load(".")
+	if err != nil {
+		t.Fatalf("load chart: %v", err)
+	}
+	return c
+}
+
+// values are the least that an installation needs, with changes on top.
+func values(changes map[string]any) map[string]any {
+	v := map[string]any{"clusterID": "c-1", "region": "cn-hangzhou"}
+	for key, value := range changes {
+		v[key] = value
+	}
+	return v
+}
+
+// render returns the documents by kind and name.
+func render(t *testing.T, namespace string, changes map[string]any) map[string]string {
+	t.Helper()
+	c := load(t)
+	options := chartutil.ReleaseOptions{Name: "alicloud", Namespace: namespace}
+	all, err := chartutil.ToRenderValues(c, values(changes), options, chartutil.DefaultCapabilities)
+	if err != nil {
+		t.Fatalf("check values: %v", err)
+	}
+	files, err := engine.Render(c, all)
+	if err != nil {
+		t.Fatalf("render: %v", err)
+	}
+	documents := map[string]string{}
+	for name, text := range files {
+		if path.Ext(name) != ".yaml" {
+			continue
+		}
+		for doc := range strings.SplitSeq("\n"+text, "\n---") {
+			var meta metav1.PartialObjectMetadata
+			if err := yaml.Unmarshal([]byte(doc), &meta); err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, doc)
+			}
+			if meta.Kind == "" {
+				continue
+			}
+			key := meta.Kind + " " + meta.Name
+			if documents[key] != "" {
+				t.Errorf("%s appears twice", key)
+			}
+			documents[key] = doc
+		}
+	}
+	return documents
+}
+
+// decode reads a document strictly: a field that Kubernetes does not know is an error.
+func decode[T any](t *testing.T, document string) T {
+	t.Helper()
+	var object T
+	if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+		t.Fatalf("decode: %v\n%s", err, document)
+	}
+	return object
+}
+
+// TestObjects renders all variants, and decodes everything strictly.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	variants := map[string]map[string]any{
+		"defaults": nil,
+		"secrets": {
+			"credentials": map[string]any{"existingSecret": "key"}, "tls": map[string]any{"existingSecret": "cert"},
+		},
+		"everything on": {
+			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true}, "hostNetwork": false,
+			"vswitchIDs": []any{"vsw-1"}, "clusterCIDRs": []any{"10.0.0.0/8"}, "vpcID": "vpc-1",
+			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
+			"image": map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
+		},
+	}
+	for name, changes := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for key, doc := range render(t, "kube-system", changes) {
+				kind, _, _ := strings.Cut(key, " ")
+				switch kind {
+				case "Deployment":
+					checkPod(t, decode[appsv1.Deployment](t, doc))
+				case "ConfigMap":
+					decode[corev1.ConfigMap](t, doc)
+				case "Service":
+					decode[corev1.Service](t, doc)
+				case "Secret":
+					decode[corev1.Secret](t, doc)
+				case "ServiceAccount":
+					decode[corev1.ServiceAccount](t, doc)
+				case "Role":
+					decode[rbacv1.Role](t, doc)
+				case "RoleBinding":
+					decode[rbacv1.RoleBinding](t, doc)
+				case "ClusterRole":
+					decode[rbacv1.ClusterRole](t, doc)
+				case "ClusterRoleBinding":
+					decode[rbacv1.ClusterRoleBinding](t, doc)
+				case "PodDisruptionBudget":
+					decode[policyv1.PodDisruptionBudget](t, doc)
+				case "NetworkPolicy":
+					decode[networkingv1.NetworkPolicy](t, doc)
+				case "PodMonitor": // Its types are not ours to depend on.
+				default:
+					t.Errorf("%s: a kind that this test does not know", key)
+				}
+			}
+		})
+	}
+}
+
+// checkPod holds a Deployment to the restricted Pod Security Standard, as far as the node's network allows.
+func checkPod(t *testing.T, d appsv1.Deployment) {
+	t.Helper()
+	pod := d.Spec.Template.Spec
+	if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil {
+		t.Errorf("%s: the pod may run as root or without seccomp: %+v", d.Name, s)
+	}
+	if pod.ServiceAccountName != d.Name {
+		t.Errorf("%s: ServiceAccount is %q", d.Name, pod.ServiceAccountName)
+	}
+	for _, c := range pod.Containers {
+		s := c.SecurityContext
+		if s == nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Contains(s.Capabilities.Drop, "ALL") {
+			t.Errorf("%s: container %s has rights it does not need: %+v", d.Name, c.Name, s)
+		}
+		if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil {
+			t.Errorf("%s: container %s lacks a probe", d.Name, c.Name)
+		}
+	}
+	for _, v := range pod.Volumes {
+		if v.Secret != nil && d.Name != "cloudgateway" && (len(v.Secret.Items) != 1 || v.Secret.Items[0].Key != "ca.crt") {
+			t.Errorf("%s: volume %s shows more of a Secret than the authority's certificate", d.Name, v.Name)
+		}
+	}
+	want := metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for key := range d.Spec.Selector.MatchLabels {
+		want.MatchLabels[key] = d.Spec.Template.Labels[key]
+	}
+	if diff := cmp.Diff(&want, d.Spec.Selector); diff != "" {
+		t.Errorf("%s: the selector does not match the pods (-labels +selector):\n%s", d.Name, diff)
+	}
+}
+
+// TestNamespace: nothing stays behind in the namespace that the RBAC files are written for.
+func TestNamespace(t *testing.T) {
+	t.Parallel()
+	for key, doc := range render(t, "cloud", nil) {
+		if strings.Contains(doc, "kube-system") {
+			t.Errorf("%s names kube-system:\n%s", key, doc)
+		}
+	}
+}
+
+// TestDisabled: a component that is off leaves no object.
+func TestDisabled(t *testing.T) {
+	t.Parallel()
+	off := map[string]any{"components": map[string]any{"routecontroller": map[string]any{"enabled": false}}}
+	for key := range render(t, "kube-system", off) {
+		if strings.Contains(key, "routecontroller") {
+			t.Errorf("%s is rendered", key)
+		}
+	}
+}
+
+// TestConfig: what users set for a component wins, and what they leave alone stays.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	changes := map[string]any{"components": map[string]any{"lbcontroller": map[string]any{
+		"config": map[string]any{"workers": 4, "logging": map[string]any{"level": "debug"}},
+	}}}
+	file := decode[corev1.ConfigMap](t, render(t, "kube-system", changes)["ConfigMap lbcontroller"]).Data["config.yaml"]
+	got := decode[map[string]any](t, file)
+	want := map[string]any{
+		"admin": map[string]any{"listen": ":7081"}, "clusterID": "c-1", "region": "cn-hangzhou", "vpcID": "", "vswitchIDs": []any{},
+		"gateway": map[string]any{
+			"address": "dns:///cloudgateway.kube-system.svc:7443", "serverName": "cloudgateway.kube-system.svc",
+			"caFile": "/etc/tls/ca.crt", "tokenFile": "/var/run/secrets/cloudgateway/token",
+		},
+		"leaderElection": map[string]any{"enabled": true, "namespace": "kube-system", "name": "lbcontroller"},
+		"logging":        map[string]any{"level": "debug", "format": "json"},
+		"workers":        float64(4),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+// TestSchema: a mistake in the values is told before anything is installed.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		values map[string]any
+		want   string
+	}{
+		"no cluster":  {values: map[string]any{"region": "cn-hangzhou"}, want: "clusterID"},
+		"no region":   {values: map[string]any{"clusterID": "c-1"}, want: "region"},
+		"unknown key": {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
+		"bad level":   {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
+		"bad digest": {
+			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"digest": "latest"}}}), want: "digest",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := chartutil.ToRenderValues(load(t), tt.values, chartutil.ReleaseOptions{}, chartutil.DefaultCapabilities)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v does not name %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestRBAC: every component that the chart can install has its permissions.
+func TestRBAC(t *testing.T) {
+	t.Parallel()
+	components, ok := load(t).Values["components"].(map[string]any)
+	if !ok || len(components) != len(ours.Components()) {
+		t.Errorf("components of values.yaml: %v, want %v", components, ours.Components())
+	}
+	for _, component := range ours.Components() {
+		if _, err := ours.RBAC(component); err != nil {
+			t.Error(err)
+		}
+	}
+}

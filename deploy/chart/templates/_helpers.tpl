@@ -1,0 +1,58 @@
+{{/* Labels of a component; the argument is a list of the root and the component's name. */}}
+{{- define "labels" -}}
+{{- $root := index . 0 -}}
+{{ include "selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
+{{- end }}
+
+{{- define "selector" -}}
+app.kubernetes.io/name: {{ index . 1 }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+{{- end }}
+
+{{- define "image" -}}
+{{- $root := index . 0 -}}
+{{- $c := index $root.Values.components (index . 1) -}}
+{{- with $root.Values.image.registry }}{{ . }}/{{ end }}{{ $c.repository }}
+{{- if $c.digest }}@{{ $c.digest }}{{ else }}:{{ $c.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "tlsSecret" -}}
+{{ .Values.tls.existingSecret | default "cloudgateway-tls" }}
+{{- end }}
+
+{{/* The configuration file of a component: what the chart knows, and what the user adds or changes. */}}
+{{- define "config" -}}
+{{- $root := index . 0 -}}
+{{- $name := index . 1 -}}
+{{- $c := index $root.Values.components $name -}}
+{{- $base := dict
+  "region" $root.Values.region
+  "admin" (dict "listen" (printf ":%d" (int $c.adminPort)))
+  "logging" (dict "level" $root.Values.logging.level "format" "json")
+  "leaderElection" (dict "enabled" true "namespace" $root.Release.Namespace "name" $name) -}}
+{{- if eq $name "cloudgateway" -}}
+{{- $credentials := dict "ecsRAMRole" (dict "role" $root.Values.credentials.ramRole) -}}
+{{- if $root.Values.credentials.existingSecret -}}
+{{- $credentials = dict "accessKey" (dict "idFile" "/etc/credentials/id" "secretFile" "/etc/credentials/secret") -}}
+{{- end -}}
+{{- $base = merge $base (dict
+  "vpcID" $root.Values.vpcID
+  "listen" (printf ":%d" (int $root.Values.gatewayPort))
+  "tls" (dict "certFile" "/etc/tls/tls.crt" "keyFile" "/etc/tls/tls.key")
+  "credentials" $credentials) -}}
+{{- else -}}
+{{- $base = merge $base (dict
+  "clusterID" $root.Values.clusterID
+  "gateway" (dict
+    "address" (printf "dns:///cloudgateway.%s.svc:%d" $root.Release.Namespace (int $root.Values.gatewayPort))
+    "serverName" (printf "cloudgateway.%s.svc" $root.Release.Namespace)
+    "caFile" "/etc/tls/ca.crt" "tokenFile" "/var/run/secrets/cloudgateway/token")) -}}
+{{- if ne $name "nodecontroller" -}}{{- $base = merge $base (dict "vpcID" $root.Values.vpcID) -}}{{- end -}}
+{{- if eq $name "lbcontroller" -}}{{- $base = merge $base (dict "vswitchIDs" $root.Values.vswitchIDs) -}}{{- end -}}
+{{- if eq $name "routecontroller" -}}{{- $base = merge $base (dict "clusterCIDRs" $root.Values.clusterCIDRs) -}}{{- end -}}
+{{- end -}}
+{{ mergeOverwrite $base (deepCopy $c.config) | toYaml }}
+{{- end }}
