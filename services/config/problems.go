@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -26,12 +27,9 @@ func (p *Problems) Required(key, value string) {
 
 // OneOf notes a value that is not among the allowed ones.
 func (p *Problems) OneOf(key, value string, allowed ...string) {
-	for _, a := range allowed {
-		if value == a {
-			return
-		}
+	if !slices.Contains(allowed, value) {
+		p.Addf(key, "%q is not one of %s", value, strings.Join(allowed, ", "))
 	}
-	p.Addf(key, "%q is not one of %s", value, strings.Join(allowed, ", "))
 }
 
 // Range notes a number outside of low to high.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -68,7 +67,7 @@ func newReplica(t *testing.T, dir, name string) *replica {
 		Policies: rpc.Policies{commonv1.CapabilitiesService_GetCapabilities_FullMethodName: {
 			Resource: "capabilities", Verb: "get", Timeout: time.Minute,
 		}},
-		Authenticator: r, Authorizer: r, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Authenticator: r, Authorizer: r, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

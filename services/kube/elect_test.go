@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,7 +76,7 @@ func TestLeaseIsHeldUntilTheWorkHasEnded(t *testing.T) {
 		select {
 		case <-second.leading:
 			t.Error("two lead at once")
-		case <-time.After(time.Hour):
+		case <-time.After(5 * time.Minute):
 		}
 		if got := holder(t, client); got != "first" {
 			t.Errorf("the lease is held by %q while first still works", got)
@@ -122,13 +122,14 @@ func TestLostLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
+		var down atomic.Bool
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return down.Load(), nil, errors.New("no API server")
+		})
 		c := stand(t, client, "only")
 		<-c.leading
-		cut := sync.OnceFunc(func() { c.finish <- errors.New("stopped") })
-		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			cut()
-			return true, nil, errors.New("no API server")
-		})
+		down.Store(true)
+		c.finish <- errors.New("stopped")
 		err := <-c.result
 		if !errors.Is(err, kube.ErrLeaseLost) || err.Error() != "lost the lease kube-system/lbcontroller\nstopped" {
 			t.Errorf("RunElected = %v", err)

@@ -33,9 +33,9 @@ type recorder struct {
 	client    kubernetes.Interface
 	component string
 	correlate *record.EventCorrelator
+	log       klog.Logger
 	backlog   chan *corev1.Event
-	ctx       context.Context // the life of the sender, not of a call.
-	cancel    context.CancelFunc
+	cut       context.CancelFunc // ends what is being sent
 
 	mu     sync.Mutex
 	closed bool
@@ -49,11 +49,13 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component str
 		client:    client,
 		component: component,
 		correlate: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
-		backlog:   make(chan *corev1.Event, eventBacklog),
-		sent:      make(chan struct{}),
+		// client-go's logger, which main has bridged to its own: the interface has no way to return an error.
+		log:     klog.FromContext(ctx),
+		backlog: make(chan *corev1.Event, eventBacklog),
+		sent:    make(chan struct{}),
 	}
-	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	go r.send()
+	ctx, r.cut = context.WithCancel(context.WithoutCancel(ctx))
+	go r.send(ctx)
 	return r, r.stop
 }
 
@@ -77,7 +79,7 @@ func (r *recorder) AnnotatedEventf(object runtime.Object, annotations map[string
 func (r *recorder) record(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
 	about, err := reference.GetReference(scheme.Scheme, object)
 	if err != nil {
-		r.complain(err, "event about an unknown kind of object", "reason", reason)
+		r.log.Error(err, "event about an unknown kind of object", "reason", reason)
 		return
 	}
 	now := metav1.Now()
@@ -106,22 +108,22 @@ func (r *recorder) record(object runtime.Object, annotations map[string]string, 
 }
 
 // send delivers the backlog until it is closed.
-func (r *recorder) send() {
+func (r *recorder) send(ctx context.Context) {
 	defer close(r.sent)
 	for event := range r.backlog {
-		if err := r.deliver(event); err != nil {
-			r.complain(err, "event was not recorded", "reason", event.Reason, "about", event.InvolvedObject.Name)
+		if err := r.deliver(ctx, event); err != nil {
+			r.log.Error(err, "event was not recorded", "reason", event.Reason, "about", event.InvolvedObject.Name)
 		}
 	}
 }
 
 // deliver creates the event, or counts it up if an equal one was recorded lately.
-func (r *recorder) deliver(event *corev1.Event) error {
+func (r *recorder) deliver(ctx context.Context, event *corev1.Event) error {
 	result, err := r.correlate.EventCorrelate(event)
 	if err != nil || result.Skip {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, eventTimeout)
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	event = result.Event
 	events := r.client.CoreV1().Events(event.Namespace)
@@ -141,12 +143,6 @@ func (r *recorder) deliver(event *corev1.Event) error {
 	return nil
 }
 
-// complain goes to client-go's logger, which main has bridged to the process's own: record.EventRecorder has no way to return
-// an error.
-func (r *recorder) complain(err error, text string, keysAndValues ...any) {
-	klog.FromContext(r.ctx).Error(err, text, keysAndValues...)
-}
-
 // stop sends what waits, within flushTimeout, and ends the sender.
 func (r *recorder) stop() {
 	r.mu.Lock()
@@ -155,8 +151,8 @@ func (r *recorder) stop() {
 		close(r.backlog)
 	}
 	r.mu.Unlock()
-	limit := time.AfterFunc(flushTimeout, r.cancel)
+	limit := time.AfterFunc(flushTimeout, r.cut)
 	defer limit.Stop()
 	<-r.sent
-	r.cancel()
+	r.cut()
 }

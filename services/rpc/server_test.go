@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -289,7 +288,7 @@ func TestIdentifiers(t *testing.T) {
 	t.Parallel()
 	request := &slbv1.CreateListenerRequest{
 		Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
-		Config: &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-1"), Cookie: proto.String("c")},
+		Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-1"), Cookie: new("c")},
 	}
 	got := map[string]string{}
 	for _, attr := range identifiers(request.ProtoReflect()) {

@@ -41,7 +41,7 @@ const (
 	// CloudForbidden: the gateway's RAM policy does not allow the call.
 	CloudForbidden Reason = "CLOUD_FORBIDDEN"
 	// CloudCredentials: the gateway's cloud credentials are missing, wrong or expired.
-	CloudCredentials Reason = "CLOUD_CREDENTIALS"
+	CloudCredentials Reason = "CLOUD_CREDENTIALS" //nolint:gosec // A name, not a credential.
 	// Internal: a defect of the gateway.
 	Internal Reason = "INTERNAL"
 )

@@ -4,7 +4,7 @@ package version
 import "runtime/debug"
 
 // version is set by the release build with -ldflags "-X alicloud-controllers.dev/services/version.version=…".
-var version string //nolint:gochecknoglobals // The linker can set nothing else.
+var version string
 
 // String gives the released version, or "dev" with the revision the binary was built from.
 func String() string {

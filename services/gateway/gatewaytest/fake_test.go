@@ -82,7 +82,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{
-		Key: tcp(lb, 80), Config: &slbv1.ListenerConfig{Scheduler: proto.String("wrr"), AclIds: []string{"acl-2"}},
+		Key: tcp(lb, 80), Config: &slbv1.ListenerConfig{Scheduler: new("wrr"), AclIds: []string{"acl-2"}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestLifeOfALoadBalancer(t *testing.T) {
 		Tags: []*commonv1.Tag{{Key: "cluster", Value: "c"}},
 		Listeners: []*slbv1.Listener{{
 			Key: tcp(lb, 80), Status: "running",
-			Config: &slbv1.ListenerConfig{ServerGroupId: &rsp, AclIds: []string{"acl-2"}, Scheduler: proto.String("wrr")},
+			Config: &slbv1.ListenerConfig{ServerGroupId: &rsp, AclIds: []string{"acl-2"}, Scheduler: new("wrr")},
 		}},
 		ServerGroups: []*slbv1.ServerGroup{{
 			ServerGroupId: rsp, Name: "k8s/80", ServerCount: 1, ServersLoaded: true, Servers: []*slbv1.Server{ecs("i-2")},
@@ -162,13 +162,13 @@ func TestRefusals(t *testing.T) {
 	}
 	https := &slbv1.ListenerKey{LoadBalancerId: lb, Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}
 	if _, err := c.Listeners.CreateListener(ctx, &slbv1.CreateListenerRequest{
-		Key: https, Config: &slbv1.ListenerConfig{ServerGroupId: &rsp, ServerCertificateId: proto.String("cert")},
+		Key: https, Config: &slbv1.ListenerConfig{ServerGroupId: &rsp, ServerCertificateId: new("cert")},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	redirect := &slbv1.ListenerKey{LoadBalancerId: lb, Port: 8080, Protocol: slbv1.Protocol_PROTOCOL_HTTP}
 	if _, err := c.Listeners.CreateListener(ctx, &slbv1.CreateListenerRequest{
-		Key: redirect, Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443)},
+		Key: redirect, Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 		{name: "taken port", call: func() error { return create(tcp(lb, 80), nil) }, want: rpcerr.ListenerExists},
 		{name: "taken port, other TCP protocol", call: func() error { return create(key(80, slbv1.Protocol_PROTOCOL_HTTP), nil) }, want: rpcerr.ListenerExists},
 		{name: "UDP beside TCP", call: func() error { return create(key(80, slbv1.Protocol_PROTOCOL_UDP), nil) }},
-		{name: "no such group", call: func() error { return create(tcp(lb, 81), &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-9")}) },
+		{name: "no such group", call: func() error { return create(tcp(lb, 81), &slbv1.ListenerConfig{ServerGroupId: new("rsp-9")}) },
 			want: rpcerr.ServerGroupNotFound},
 		{name: "group of another instance", call: func() error { return create(tcp(other, 81), &slbv1.ListenerConfig{ServerGroupId: &rsp}) },
 			want: rpcerr.ServerGroupNotFound},
@@ -204,7 +204,7 @@ func TestRefusals(t *testing.T) {
 		{name: "bad port", call: func() error { return create(tcp(lb, 0), nil) }, want: rpcerr.InvalidField},
 		{name: "HTTPS without certificate", call: func() error { return create(key(444, slbv1.Protocol_PROTOCOL_HTTPS), nil) }, want: rpcerr.InvalidField},
 		{name: "redirect to nothing", call: func() error {
-			return create(key(8081, slbv1.Protocol_PROTOCOL_HTTP), &slbv1.ListenerConfig{ForwardPort: proto.Int32(9)})
+			return create(key(8081, slbv1.Protocol_PROTOCOL_HTTP), &slbv1.ListenerConfig{ForwardPort: new(int32(9))})
 		}, want: rpcerr.ListenerNotFound},
 		{name: "update of no listener", call: func() error {
 			_, err := c.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{Key: tcp(lb, 9)})
@@ -284,7 +284,7 @@ func TestListLoadBalancersByTag(t *testing.T) {
 		}
 	}
 	if _, err := f.Client().LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
-		LoadBalancerId: lb, RemoveTagKeys: []string{"cluster"}, SetTags: []*commonv1.Tag{{Key: "a", Value: "b"}}, Name: proto.String("new"),
+		LoadBalancerId: lb, RemoveTagKeys: []string{"cluster"}, SetTags: []*commonv1.Tag{{Key: "a", Value: "b"}}, Name: new("new"),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestInstances(t *testing.T) {
 		t.Errorf("BatchGetNetworkInterfaces = %v, %v", enis, err)
 	}
 	if _, err := c.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
-		NetworkInterfaceId: "eni-1", SourceDestCheck: proto.Bool(false),
+		NetworkInterfaceId: "eni-1", SourceDestCheck: new(false),
 	}); err != nil {
 		t.Fatal(err)
 	}

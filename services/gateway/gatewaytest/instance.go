@@ -156,7 +156,7 @@ func (s *networkInterfaces) UpdateNetworkInterface(_ context.Context, req *ecsv1
 		return nil, err
 	}
 	if req.SourceDestCheck != nil {
-		eni.SourceDestCheck = proto.Bool(req.GetSourceDestCheck())
+		eni.SourceDestCheck = new(req.GetSourceDestCheck())
 	}
 	return &ecsv1.UpdateNetworkInterfaceResponse{}, nil
 }

@@ -217,8 +217,8 @@ func (s *loadBalancers) UpdateLoadBalancer(_ context.Context, req *slbv1.UpdateL
 	if req.DeleteProtection != nil {
 		lb.DeleteProtection = req.GetDeleteProtection()
 	}
-	if req.ModificationProtection != nil {
-		lb.ModificationProtection = proto.CloneOf(req.GetModificationProtection())
+	if protection := req.GetModificationProtection(); protection != nil {
+		lb.ModificationProtection = proto.CloneOf(protection)
 	}
 	for _, tag := range req.GetSetTags() {
 		lb.Tags = append(withoutTag(lb.GetTags(), tag.GetKey()), proto.CloneOf(tag))
