@@ -31,7 +31,7 @@ type Config struct {
 	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs.
 	ClusterID string `json:"clusterID"`
 	Region    string `json:"region"`
-	// VPCID and VSwitchIDs place intranet CLBs; VPCID also finds the network interfaces of pods.
+	// VPCID and VSwitchIDs place intranet CLBs. VPCID also finds the network interfaces of pods; the gateway's own if empty.
 	VPCID      string   `json:"vpcID"`
 	VSwitchIDs []string `json:"vswitchIDs"`
 	// ResourceGroupID is for CLBs whose Service names none.
@@ -117,9 +117,6 @@ func (c *Config) Validate() error {
 	c.Logging.Validate(&p, "logging")
 	p.Required("clusterID", c.ClusterID)
 	p.OneOf("backendType", c.BackendType, BackendNode, BackendENI)
-	if c.BackendType == BackendENI {
-		p.Required("vpcID", c.VPCID)
-	}
 	p.Range("workers", c.Workers, 1, 100)
 	p.Positive("nodeGather.quiet", c.NodeGather.Quiet)
 	p.Positive("nodeGather.max", c.NodeGather.Max)

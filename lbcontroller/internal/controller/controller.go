@@ -70,7 +70,7 @@ func New(cfg Config) (*Controller, error) {
 		announce: &announcer{recorder: cfg.Recorder},
 		observer: observe.Observer{Client: cfg.Gateway},
 		applier:  apply.Applier{Client: cfg.Gateway},
-		enis:     &eni.Resolver{Client: cfg.Gateway.NetworkInterfaces, VPCID: cfg.Build.VPCID},
+		enis:     &eni.Resolver{Client: cfg.Gateway, VPCID: cfg.Build.VPCID},
 		memory:   &memory.Memory{},
 		metrics:  newMetrics(cfg.Registerer),
 	}

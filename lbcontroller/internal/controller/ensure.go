@@ -161,7 +161,7 @@ func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) 
 	}
 	if known && !observed.ConfigKnown {
 		if p, ok := plan.DiffServers(e.desired, observed); ok && configured {
-			return observed, p, nil
+			return observed, e.ordered(p), nil
 		}
 		known = false
 	}
@@ -172,11 +172,15 @@ func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) 
 		}
 		e.entry = memory.Entry{} // What was read just now counts as verified.
 	}
-	p := plan.Diff(e.desired, observed)
+	return observed, e.ordered(plan.Diff(e.desired, observed)), nil
+}
+
+// ordered makes room first if the cloud has just refused more servers.
+func (e *ensuring) ordered(p plan.Plan) plan.Plan {
 	if e.memory.Full(keyOf(e.svc)) {
 		p.RemoveFirst()
 	}
-	return observed, p, nil
+	return p
 }
 
 // remembered answers what is known from earlier, or that it is time to look again.

@@ -3,13 +3,16 @@ package eni
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/model"
@@ -21,8 +24,9 @@ const keepFor = 10 * time.Minute
 
 // Resolver looks addresses up and remembers them by Service.
 type Resolver struct {
-	Client ecsv1.NetworkInterfaceServiceClient
-	VPCID  string
+	Client *gateway.Client
+	// VPCID is where the pods are; if it is empty, the gateway is asked.
+	VPCID string
 
 	mu    sync.Mutex
 	known map[string]map[string]found
@@ -117,9 +121,28 @@ func (r *Resolver) remember(service string, ids map[string]string) {
 	}
 }
 
+// vpc returns the configured VPC, or the gateway's own.
+func (r *Resolver) vpc(ctx context.Context) (string, error) {
+	if r.VPCID != "" {
+		return r.VPCID, nil
+	}
+	answer, err := r.Client.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
+	if err != nil {
+		return "", fmt.Errorf("ask the gateway for its VPC: %w", err)
+	}
+	if answer.GetVpcId() == "" {
+		return "", errors.New("pods as backends need the VPC; set vpcID in the configuration")
+	}
+	return answer.GetVpcId(), nil
+}
+
 // look asks the gateway, which answers one result per address in order.
 func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string) error {
-	answer, err := r.Client.BatchGetNetworkInterfaces(ctx, &ecsv1.BatchGetNetworkInterfacesRequest{IpAddresses: ips, VpcId: r.VPCID})
+	vpc, err := r.vpc(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := r.Client.NetworkInterfaces.BatchGetNetworkInterfaces(ctx, &ecsv1.BatchGetNetworkInterfacesRequest{IpAddresses: ips, VpcId: vpc})
 	if err != nil {
 		return fmt.Errorf("find the network interfaces of %d pods: %w", len(ips), err)
 	}
