@@ -32,6 +32,7 @@ func (c *Controller) initialise(ctx context.Context, name string) error {
 		return nil
 	}
 	start := time.Now()
+	defer func() { c.metrics.observe(verbReconcile, start) }()
 	if err := c.initialiseNode(ctx, node); err != nil {
 		// Being asked to wait is no failure of the node.
 		if _, wait := rpcerr.RetryAfter(err); !wait && ctx.Err() == nil {
@@ -39,7 +40,6 @@ func (c *Controller) initialise(ctx context.Context, name string) error {
 		}
 		return err
 	}
-	c.metrics.observe(verbReconcile, start)
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
 // Reasons of events, the same as those of the existing CCM.
@@ -31,6 +33,7 @@ type metrics struct {
 	latency  *prometheus.HistogramVec
 	deleted  prometheus.Counter
 	deferred prometheus.Gauge
+	fault    prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -47,16 +50,28 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		deferred: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "nodecontroller_deferred_deletions", Help: "Nodes to delete that the deletion budget keeps for later.",
 		}),
+		fault: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "nodecontroller_no_instance_found", Help: "1 if the last sweep found not one instance of the nodes, as with wrong credentials.",
+		}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, collector := range []prometheus.Collector{m.latency, m.deleted, m.deferred} {
+	for _, collector := range []prometheus.Collector{m.latency, m.deleted, m.deferred, m.fault} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// expiry shows what a sweep found about nodes whose instances are gone.
+func (m *metrics) expiry(verdict lifecycle.Verdict) {
+	m.deferred.Set(float64(len(verdict.Deferred)))
+	m.fault.Set(0)
+	if verdict.Fault {
+		m.fault.Set(1)
+	}
 }
 
 func (m *metrics) observe(verb string, start time.Time) {

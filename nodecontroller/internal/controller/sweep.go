@@ -23,6 +23,8 @@ const (
 	sweepKey = "all"
 	// sweepWrites bounds the patches under way at once.
 	sweepWrites = 20
+	// maxEvents bounds the events that one cause makes in one sweep.
+	maxEvents = 20
 )
 
 // sweep compares all nodes with their instances once.
@@ -111,14 +113,18 @@ func (c *Controller) expire(ctx context.Context, all []*corev1.Node, results []*
 		}
 	}
 	verdict := c.tracker.Observe(time.Now(), sightings)
-	c.metrics.deferred.Set(float64(len(verdict.Deferred)))
+	c.metrics.expiry(verdict)
 	if verdict.Fault {
-		c.log.Error("not one instance of the nodes was found; check the gateway's credentials and region", "nodes", len(all))
+		c.log.Error("not one instance of the nodes was found, none is deleted; check the gateway's credentials and region", "nodes", len(all))
+		c.keepEvents(all, "Not one instance of the nodes was found; check the credentials and the region of the gateway")
 		return false
 	}
-	for _, name := range verdict.Deferred {
-		c.nodeEvent(name, corev1.EventTypeWarning, eventDeleteFailed,
-			"The instance is gone, but too many nodes were deleted lately; the node is deleted later")
+	if n := len(verdict.Deferred); n > 0 {
+		c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", n, "first", verdict.Deferred[0])
+		for _, name := range verdict.Deferred[:min(n, maxEvents)] {
+			c.nodeEvent(name, corev1.EventTypeWarning, eventDeleteFailed,
+				"The instance is gone, but too many nodes were deleted lately; the node is deleted later")
+		}
 	}
 	for _, name := range verdict.Delete {
 		if err := c.deleteNode(ctx, name); err != nil {
@@ -127,6 +133,20 @@ func (c *Controller) expire(ctx context.Context, all []*corev1.Node, results []*
 		}
 	}
 	return verdict.Waiting > 0
+}
+
+// keepEvents tells the silent nodes why they are not deleted.
+func (c *Controller) keepEvents(all []*corev1.Node, message string) {
+	left := maxEvents
+	for _, node := range all {
+		if left == 0 {
+			return
+		}
+		if initialize.Silent(node) {
+			c.nodeEvent(node.Name, corev1.EventTypeWarning, eventDeleteFailed, message)
+			left--
+		}
+	}
 }
 
 func answerOf(result *ecsv1.InstanceResult) lifecycle.Answer {

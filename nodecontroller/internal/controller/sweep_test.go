@@ -80,6 +80,9 @@ func TestNoInstanceFoundAtAllDeletesNothing(t *testing.T) {
 		if n := len(w.names()); n != 5 {
 			t.Errorf("%d nodes left, want 5", n)
 		}
+		if len(w.events.matching("node-3 DeleteNodeFailed: Not one instance of the nodes was found")) == 0 {
+			t.Errorf("events %v", w.events.matching("node-3"))
+		}
 	})
 }
 

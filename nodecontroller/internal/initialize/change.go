@@ -3,6 +3,7 @@
 package initialize
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,6 +71,9 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.Addresses, change.AddressesDiffer = list, true
 	}
 	if node.Spec.ProviderID == "" {
+		if instance.GetRegionId() == "" {
+			return Change{}, fmt.Errorf("the cloud does not tell the region of instance %s", instance.GetInstanceId())
+		}
 		change.ProviderID = nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()
 	}
 	return change, nil

@@ -178,6 +178,10 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 		if err := w.started.Ready(t.Context()); err == nil {
 			t.Error("ready without a route table")
 		}
+		want := "route-controller SyncRouteFailed: vpc-test has 2 route tables (vtb-a, vtb-a); name those to use in routeTableIDs"
+		if len(w.events.matching(want)) == 0 {
+			t.Errorf("events %v", w.events.matching(""))
+		}
 	})
 }
 
@@ -330,6 +334,49 @@ func TestQuotaWarning(t *testing.T) {
 		}
 		if n := len(w.events.matching("RouteTableNearlyFull")); n != 1 {
 			t.Errorf("%d warnings at 5 of 5, want 1", n)
+		}
+	})
+}
+
+func TestForeignEntryIsReportedOnce(t *testing.T) {
+	prepare := func(w *world) { w.entry(tableA, "10.0.0.128/25", "i-stranger", "by hand") }
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		w.pass(20 * time.Minute)
+		if got := w.events.matching("node-0 ForeignRoute"); len(got) != 1 {
+			t.Errorf("events %v, want one", got)
+		}
+		if n := len(w.routes(tableA)); n != 2 {
+			t.Errorf("%d routes, want the foreign one to stay", n)
+		}
+	})
+}
+
+func TestDriftCheckCostsOneRead(t *testing.T) {
+	run(t, nil, makeNodes(3), nil, func(w *world) {
+		w.cloud.ResetCalls()
+		w.pass(time.Hour)
+		if n := w.calls("ListRouteEntries"); n < 10 || n > 12 || len(w.cloud.Calls()) != n {
+			t.Errorf("%d readings of %d calls within an hour, want one every five minutes", n, len(w.cloud.Calls()))
+		}
+	})
+}
+
+func TestEntryTheCloudIsWorkingOn(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-0", "k8s/c-1/node-0")
+		w.status(tableA, "10.0.0.0/24", "Pending")
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		if got := w.network("node-0"); got != "True NoRouteCreated" {
+			t.Errorf("NetworkUnavailable %s while the entry is pending", got)
+		}
+		w.status(tableA, "10.0.0.0/24", "Available")
+		w.pass(10 * time.Second)
+		if got := w.network("node-0"); got != "False RouteCreated" {
+			t.Errorf("NetworkUnavailable %s once the entry is available", got)
+		}
+		if n := len(w.cloud.Writes()); n != 0 {
+			t.Errorf("%d writes, want 0", n)
 		}
 	})
 }

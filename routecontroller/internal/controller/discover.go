@@ -15,6 +15,9 @@ import (
 // discoverKey is the key under which the tables themselves are found; table ids are never empty.
 const discoverKey = ""
 
+// discoverEvents stands for the tables in events while they are not known; the existing CCM uses the same name.
+const discoverEvents = "route-controller"
+
 // target is what the controller works on. It does not change once it is known.
 type target struct {
 	tableIDs []string

@@ -151,6 +151,13 @@ func (w *world) entry(tableID, cidr, instance, description string) {
 	}
 }
 
+// status changes that of an entry.
+func (w *world) status(tableID, cidr, status string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: cidr}].Status = status
+}
+
 // routes tells what a table holds, as "destination→instance".
 func (w *world) routes(tableID string) []string {
 	w.cloud.Lock()

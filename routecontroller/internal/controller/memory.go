@@ -25,6 +25,8 @@ type memory struct {
 	orphanSince map[table.Key]time.Time
 	// members are instances of which the cloud said that they are of the cluster or not.
 	members map[string]bool
+	// foreign are the entries of others that were warned about.
+	foreign map[table.Key]bool
 	// notBefore is when the gateway may be asked again.
 	notBefore time.Time
 	// full tells that the quota has been warned about.

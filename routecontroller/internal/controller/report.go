@@ -45,11 +45,6 @@ func (c *Controller) report(tableID string, claims table.Claims, p plan.Plan, re
 		c.nodeEvent(route.Node, corev1.EventTypeNormal, eventCreated,
 			fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
 	}
-	for _, refusal := range p.Foreign {
-		if previous == nil {
-			c.nodeEvent(refusal.Route.Node, corev1.EventTypeWarning, eventForeign, "route table "+tableID+": "+refusal.Reason)
-		}
-	}
 	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
 	for name := range verdicts {
 		node, err := c.nodes.Get(name)
@@ -60,6 +55,18 @@ func (c *Controller) report(tableID string, claims table.Claims, p plan.Plan, re
 			c.conditions.Add(name, reconcile.Node)
 		}
 	}
+}
+
+// reportForeign warns once about every entry that takes a part of a node's traffic.
+func (c *Controller) reportForeign(tableID string, m *memory, foreign []plan.Refusal) {
+	reported := make(map[table.Key]bool, len(foreign))
+	for _, refusal := range foreign {
+		reported[refusal.Entry.Key] = true
+		if !m.foreign[refusal.Entry.Key] {
+			c.nodeEvent(refusal.Route.Node, corev1.EventTypeWarning, eventForeign, "route table "+tableID+": "+refusal.Reason)
+		}
+	}
+	m.foreign = reported
 }
 
 // verdictsOf says for every node that asks for a route whether the table has it.

@@ -30,7 +30,12 @@ const (
 // reconcileTable brings one table in step with the nodes, or finds the tables.
 func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	if tableID == discoverKey {
-		return c.discover(ctx)
+		err := c.discover(ctx)
+		// A failed call is the gateway's affair and passes; anything else waits for somebody to act.
+		if _, call := rpcerr.From(err); err != nil && !call {
+			c.tableEvent(discoverEvents, eventSyncFailed, err.Error())
+		}
+		return err
 	}
 	start := time.Now()
 	t := c.target.Load()
@@ -64,6 +69,7 @@ func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID s
 	result := c.apply(ctx, applier, tableID, slices.Concat(p.Delete, orphans), p.Create)
 	m.applied(result)
 	c.report(tableID, claims, p, result)
+	c.reportForeign(tableID, m, p.Foreign)
 	c.watchQuota(tableID, m)
 	return c.next(tableID, m, p, result, wait)
 }
