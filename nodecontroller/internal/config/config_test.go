@@ -1,0 +1,106 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/nodecontroller/internal/config"
+	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+)
+
+const minimal = `
+gateway: {address: "127.0.0.1:7443", caFile: /tls/ca.crt, tokenFile: /token}
+clusterID: c-1
+region: cn-hangzhou
+`
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	cfg, warnings, err := config.Load(file(t, minimal), "")
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("error %v, warnings %v", err, warnings)
+	}
+	want := config.Default()
+	want.Gateway.Address, want.Gateway.CAFile, want.Gateway.TokenFile = "127.0.0.1:7443", "/tls/ca.crt", "/token"
+	want.ClusterID, want.Region, want.ClusterTag = "c-1", "cn-hangzhou", "ack.aliyun.com"
+	if diff := cmp.Diff(want, cfg); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	policy := &lifecycle.Policy{ConfirmAfter: time.Minute, Window: 10 * time.Minute, Minimum: 3, Percent: 5}
+	if diff := cmp.Diff(policy, cfg.Deletion.Policy()); diff != "" {
+		t.Errorf("deletion (-want +got):\n%s", diff)
+	}
+	if !cfg.ConfigureCloudRoutes || !cfg.DisableSourceDestCheck || cfg.Workers != 100 {
+		t.Errorf("configuration %+v", cfg)
+	}
+}
+
+func TestPartOfASection(t *testing.T) {
+	t.Parallel()
+	cfg, _, err := config.Load(file(t, minimal+"deletion: {percent: 1}\nleaderElection: {enabled: false}\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cfg.Deletion.Enabled || cfg.Deletion.Percent != 1 || cfg.Deletion.Minimum != 3 || cfg.LeaderElection.Enabled {
+		t.Errorf("configuration %+v", cfg)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, add, want string }{
+		{"unknown key", "nodeMonitorPeriod: 5m", `unknown field "nodeMonitorPeriod"`},
+		{"workers", "workers: 0", "workers: 0 is not in 1 to 1000"},
+		{"interval", "syncInterval: 0s", "syncInterval: 0s is not above zero"},
+		{"confirmation", "deletion: {confirmAfter: 1s}", "deletion.confirmAfter: 1s is shorter than 1m0s"},
+		{"window", "deletion: {window: 0s}", "deletion.window: 0s is not above zero"},
+		{"share", "deletion: {percent: 101}", "deletion.percent: 101 is not in 0 to 100"},
+		{"duration", "syncInterval: 5", `syncInterval: 5 is not a duration such as "30s" or "5m"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := config.Load(file(t, minimal+tt.add+"\n"), "")
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDeletionOff(t *testing.T) {
+	t.Parallel()
+	cfg, _, err := config.Load(file(t, minimal+"deletion: {enabled: false, confirmAfter: 0s}\n"), "")
+	if err != nil || cfg.Deletion.Policy() != nil {
+		t.Errorf("policy %+v, error %v, want none of either", cfg.Deletion.Policy(), err)
+	}
+}
+
+func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
+	t.Parallel()
+	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "kubernetesClusterTag": "mine", "nodeAddrSyncPeriod": 60}}`)
+	cfg, warnings, err := config.Load(file(t, strings.Replace(minimal, "clusterID: c-1", "", 1)), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.ClusterID != "c-old" || cfg.Region != "cn-hangzhou" || cfg.VPCID != "vpc-1" || cfg.ClusterTag != "mine" {
+		t.Errorf("configuration %+v", cfg)
+	}
+	if len(warnings) != 1 {
+		t.Errorf("warnings %v, want one about nodeAddrSyncPeriod", warnings)
+	}
+}
