@@ -49,6 +49,8 @@ type Product struct {
 	Code    string // as in metadata: "Slb"
 	Version string
 	Actions []Action
+	// Settle completes the transitions that have ended, for those who look at the state directly. Nil: there are none.
+	Settle func(c *Context)
 }
 
 // Context is what a handler gets: the request, the state and the time.
@@ -59,7 +61,9 @@ type Context struct {
 	Account   string    // account id of the caller, e.g. "1000000000000001"
 	Region    string
 	RequestID string
-	Settings  *Settings // never changed while the handler runs
+	// AccessKeyID is the key that signed the request.
+	AccessKeyID string
+	Settings    *Settings // never changed while the handler runs
 }
 
 // Error is an answer other than success.

@@ -5,22 +5,22 @@ import "time"
 // Settings are the windows and the limits of one call that the simulated cloud keeps. A duration of zero means that the
 // change is complete when the call answers. What no published number exists for is our choice and says so.
 type Settings struct {
-	LoadBalancerActive time.Duration `json:"loadBalancerActive"` // CreateLoadBalancer until the status is active
-	ListenerStart      time.Duration `json:"listenerStart"`      // starting until running
-	ListenerSet        time.Duration `json:"listenerSet"`        // configuring until the former status
-	BusyAfterWrite     time.Duration `json:"busyAfterWrite"`     // other writes to the load balancer are refused
-	GroupReleased      time.Duration `json:"groupReleased"`      // deleting a listener until its group can be deleted
-	BackendHealthy     time.Duration `json:"backendHealthy"`     // adding a server until its health is known
-	BackendVanished    time.Duration `json:"backendVanished"`    // deleting an instance until groups drop it
-	TagIndexLag        time.Duration `json:"tagIndexLag"`        // TagResources until filters by tag see it
-	RoutePending       time.Duration `json:"routePending"`       // CreateRouteEntry until Available
-	RouteDeleting      time.Duration `json:"routeDeleting"`      // DeleteRouteEntry until gone
-	EipAssociating     time.Duration `json:"eipAssociating"`     // Associating until InUse, Unassociating until Available
+	LoadBalancerActive time.Duration // CreateLoadBalancer until the status is active
+	ListenerStart      time.Duration // starting until running
+	ListenerSet        time.Duration // configuring until the former status
+	BusyAfterWrite     time.Duration // other writes to the load balancer are refused
+	GroupReleased      time.Duration // deleting a listener until its group can be deleted
+	BackendHealthy     time.Duration // adding a server until its health is known
+	BackendVanished    time.Duration // deleting an instance until groups drop it
+	TagIndexLag        time.Duration // TagResources until filters by tag see it
+	RoutePending       time.Duration // CreateRouteEntry until Available
+	RouteDeleting      time.Duration // DeleteRouteEntry until gone
+	EipAssociating     time.Duration // Associating until InUse, Unassociating until Available
 
-	ServersPerCall int `json:"serversPerCall"` // items of BackendServers in one call
-	RoutesPerCall  int `json:"routesPerCall"`  // items of RouteEntries in one call
+	ServersPerCall int // items of BackendServers in one call
+	RoutesPerCall  int // items of RouteEntries in one call
 
-	Quotas Quotas `json:"quotas"`
+	Quotas Quotas
 }
 
 // Quotas are the numbers of things an account can have.

@@ -98,14 +98,15 @@ type RouteEntry struct {
 
 // Eip is an elastic IP address.
 type Eip struct {
-	ID           string `json:"id"`
-	Address      string `json:"address"`
-	Bandwidth    string `json:"bandwidth"`
-	Status       string `json:"status"`
-	InstanceID   string `json:"instanceId,omitempty"`
-	InstanceType string `json:"instanceType,omitempty"`
-	Name         string `json:"name,omitempty"`
-	Tags         []Tag  `json:"tags,omitempty"`
+	ID           string    `json:"id"`
+	Address      string    `json:"address"`
+	Bandwidth    string    `json:"bandwidth"`
+	Status       string    `json:"status"` // Available, Associating, InUse, Unassociating
+	BusyUntil    time.Time `json:"busyUntil,omitzero"`
+	InstanceID   string    `json:"instanceId,omitempty"`
+	InstanceType string    `json:"instanceType,omitempty"`
+	Name         string    `json:"name,omitempty"`
+	Tags         []Tag     `json:"tags,omitempty"`
 }
 
 // Instance is an ECS instance.

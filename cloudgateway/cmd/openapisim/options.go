@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// options are what the command line says.
+type options struct {
+	config    openapisim.Config
+	addresses map[string]string // where to listen, by endpoint
+}
+
+// endpoint is a port with its default address.
+type endpoint struct{ name, address, help string }
+
+func endpoints() []endpoint {
+	return []endpoint{
+		{"slb", "127.0.0.1:9101", "the OpenAPI of SLB"},
+		{"vpc", "127.0.0.1:9102", "the OpenAPI of VPC"},
+		{"ecs", "127.0.0.1:9103", "the OpenAPI of ECS"},
+		{"sts", "127.0.0.1:9104", "the OpenAPI of STS"},
+		{"nlb", "127.0.0.1:9105", "the OpenAPI of NLB, which has no actions yet"},
+		{"metadata", "127.0.0.1:9106", "the instance metadata service"},
+		{"admin", "127.0.0.1:9100", "the admin API"},
+	}
+}
+
+func parse(args []string, getenv func(string) string, stderr io.Writer) (options, error) {
+	opts := options{addresses: map[string]string{}}
+	cfg := &opts.config
+	flags := flag.NewFlagSet("openapisim", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	listen := map[string]*string{}
+	for _, e := range endpoints() {
+		listen[e.name] = flags.String(e.name, e.address, "listen `address` of "+e.help)
+	}
+	flags.StringVar(&cfg.Region, "region", "cn-hangzhou", "the only region of the cloud")
+	flags.StringVar(&cfg.Account, "account", "1000000000000001", "id of the only account")
+	flags.StringVar(&cfg.Role, "role", "", "RAM role of the instances (default KubernetesWorkerRole)")
+	keyID := flags.String("access-key-id", "", "AccessKey of the account (default $ACCESS_KEY_ID, else "+openapisim.DefaultAccessKeyID+")")
+	secretFile := flags.String("access-key-secret-file", "", "`file` with the secret of the AccessKey (default $ACCESS_KEY_SECRET)")
+	fast := flags.Bool("fast", false, "complete every change at once instead of after the time it takes in the cloud")
+	limits := flags.String("limits", "on", "rate limits of the OpenAPI: on or off; they can be switched later at /admin/limits")
+	seed := flags.String("seed", "", "JSON `file` with what the cloud holds from the start, as for PUT /admin/seed")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if flags.NArg() > 0 {
+		return options{}, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	for name, address := range listen {
+		opts.addresses[name] = *address
+	}
+	if *limits != "on" && *limits != "off" {
+		return options{}, fmt.Errorf("--limits: %q is neither on nor off", *limits)
+	}
+	cfg.LimitsOff = *limits == "off"
+	if *fast {
+		settings := api.FastSettings()
+		cfg.Settings = &settings
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(stderr, nil))
+	if err := readAccessKey(cfg, cmp.Or(*keyID, getenv("ACCESS_KEY_ID")), *secretFile, getenv("ACCESS_KEY_SECRET")); err != nil {
+		return options{}, err
+	}
+	return opts, readSeed(cfg, *seed)
+}
+
+// readAccessKey sets the AccessKey, or leaves the default one if none is given.
+func readAccessKey(cfg *openapisim.Config, id, secretFile, secret string) error {
+	if secretFile != "" {
+		content, err := os.ReadFile(secretFile) //nolint:gosec // named on the command line
+		if err != nil {
+			return fmt.Errorf("--access-key-secret-file: %w", err)
+		}
+		secret = strings.TrimSpace(string(content))
+	}
+	if id == "" && secret == "" {
+		return nil
+	}
+	if id == "" || secret == "" {
+		return fmt.Errorf("--access-key-id needs --access-key-secret-file or $ACCESS_KEY_SECRET, and the other way round")
+	}
+	cfg.AccessKeys = []openapisim.AccessKey{{ID: id, Secret: secret}}
+	return nil
+}
+
+func readSeed(cfg *openapisim.Config, file string) error {
+	if file == "" {
+		return nil
+	}
+	content, err := os.ReadFile(file) //nolint:gosec // named on the command line
+	if err != nil {
+		return fmt.Errorf("--seed: %w", err)
+	}
+	cfg.Seed = &state.Cloud{}
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(cfg.Seed); err != nil {
+		return fmt.Errorf("--seed %s: %w", file, err)
+	}
+	return nil
+}

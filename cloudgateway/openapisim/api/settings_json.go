@@ -1,0 +1,75 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Duration is a time.Duration that reads and writes as "1.5s" in JSON documents.
+type Duration time.Duration
+
+// MarshalText writes the duration as time.Duration prints it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads, but nothing negative.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is no duration; write for example 1.5s", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// fields are all settings by their names in JSON.
+func (s *Settings) fields() map[string]any {
+	window := func(d *time.Duration) *Duration { return (*Duration)(d) }
+	return map[string]any{
+		"loadBalancerActive": window(&s.LoadBalancerActive),
+		"listenerStart":      window(&s.ListenerStart),
+		"listenerSet":        window(&s.ListenerSet),
+		"busyAfterWrite":     window(&s.BusyAfterWrite),
+		"groupReleased":      window(&s.GroupReleased),
+		"backendHealthy":     window(&s.BackendHealthy),
+		"backendVanished":    window(&s.BackendVanished),
+		"tagIndexLag":        window(&s.TagIndexLag),
+		"routePending":       window(&s.RoutePending),
+		"routeDeleting":      window(&s.RouteDeleting),
+		"eipAssociating":     window(&s.EipAssociating),
+		"serversPerCall":     &s.ServersPerCall,
+		"routesPerCall":      &s.RoutesPerCall,
+		"quotas":             &s.Quotas,
+	}
+}
+
+// MarshalJSON writes durations as text.
+func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.fields()) }
+
+// UnmarshalJSON changes the settings that the document names and leaves the others.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	var document map[string]json.RawMessage
+	if err := json.Unmarshal(data, &document); err != nil {
+		return err
+	}
+	changed := *s
+	fields := changed.fields()
+	for name, value := range document {
+		field, ok := fields[name]
+		if !ok {
+			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+			return fmt.Errorf("unknown setting %q; known are %s", name, known)
+		}
+		decoder := json.NewDecoder(bytes.NewReader(value))
+		decoder.DisallowUnknownFields() // in quotas
+		if err := decoder.Decode(field); err != nil {
+			return fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
+	*s = changed
+	return nil
+}

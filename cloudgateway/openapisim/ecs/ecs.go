@@ -1,0 +1,72 @@
+// Package ecs is the product ECS 2014-05-26 of the simulator: instances, network interfaces and their tags. Instances
+// come from a seed; there is no action that creates one.
+package ecs
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// idsPerCall is the number of ids or addresses in one describe.
+const idsPerCall = 100
+
+// Product returns the product with all its actions.
+func Product() api.Product {
+	return api.Product{
+		Name: "ecs", Code: "Ecs", Version: "2014-05-26",
+		Actions: slices.Concat(instanceActions(), lifecycleActions(), interfaceActions(), tagging().Actions(), regionActions()),
+	}
+}
+
+func region() api.Param { return api.Param{Name: "RegionId", Required: true} }
+
+func tagging() tags.Service {
+	return tags.Service{
+		Untag:  "UntagResources",
+		MaxIDs: 50,
+		Types: map[string]func(*state.Cloud, string) *[]state.Tag{
+			"instance": func(c *state.Cloud, id string) *[]state.Tag {
+				if i := c.Instances[id]; i != nil {
+					return &i.Tags
+				}
+				return nil
+			},
+			"eni": func(c *state.Cloud, id string) *[]state.Tag {
+				if e := c.Interfaces[id]; e != nil {
+					return &e.Tags
+				}
+				return nil
+			},
+		},
+		IDs: func(c *state.Cloud, resourceType string) []string {
+			if resourceType == "eni" {
+				return slices.Sorted(maps.Keys(c.Interfaces))
+			}
+			return slices.Sorted(maps.Keys(c.Instances))
+		},
+		Codes: tags.Codes{
+			Type: "InvalidResourceType.NotFound", ID: "InvalidResourceId.NotFound", Key: "InvalidTagKey.Malformed",
+			Value: "InvalidTagValue.Malformed", IDs: "NumberExceed.ResourceIds", Tags: "NumberExceed.Tags",
+			Duplicate: "Duplicate.TagKey", Quota: "QuotaExceed.Tags", Neither: "BothEmpty.TagsAndResources",
+			Statuses: map[string]int{
+				"InvalidResourceType.NotFound": http.StatusNotFound, "InvalidResourceId.NotFound": http.StatusNotFound,
+				"QuotaExceed.Tags": http.StatusForbidden, "BothEmpty.TagsAndResources": http.StatusForbidden,
+			},
+		},
+	}
+}
+
+func forbidden(code, format string, args ...any) *api.Error {
+	e := api.BadRequest(code, format, args...)
+	e.Status = http.StatusForbidden
+	return e
+}
+
+func instanceNotFound() *api.Error {
+	return api.NotFound("InvalidInstanceId.NotFound", "The specified InstanceId does not exist.")
+}

@@ -1,0 +1,180 @@
+package ecs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func interfaceActions() []api.Action {
+	list := func(name string) api.Param { return api.Param{Name: name, Kind: api.Strings, Max: idsPerCall} }
+	return []api.Action{
+		{
+			Name: "DescribeNetworkInterfaces", Handle: describeInterfaces,
+			Params: append(listing.Params(1000),
+				region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
+				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "InstanceId"}, api.Param{Name: "PrimaryIpAddress"},
+				api.Param{Name: "Status"}, api.Param{Name: "Type", Enum: []string{"Primary", "Secondary"}},
+				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 10, Max: 500},
+			),
+		},
+		{
+			Name: "ModifyNetworkInterfaceAttribute", Mutating: true, Handle: modifyInterface,
+			Params: []api.Param{region(), {Name: "NetworkInterfaceId", Required: true}, {Name: "SourceDestCheck", Kind: api.Bool}},
+			Codes:  []string{"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState"},
+		},
+	}
+}
+
+type privateIPSets struct {
+	PrivateIPSet []privateIPSet `json:"PrivateIpSet"`
+}
+
+type privateIPSet struct {
+	PrivateIPAddress string `json:"PrivateIpAddress"`
+	Primary          bool   `json:"Primary"`
+}
+
+func newPrivateIPSets(eni *state.NetworkInterface) privateIPSets {
+	sets := privateIPSets{PrivateIPSet: make([]privateIPSet, 0, len(eni.PrivateIPs))}
+	for _, ip := range eni.PrivateIPs {
+		sets.PrivateIPSet = append(sets.PrivateIPSet, privateIPSet{PrivateIPAddress: ip, Primary: ip == eni.PrimaryIP})
+	}
+	return sets
+}
+
+type ipv6Sets struct {
+	IPv6Set []ipv6Set `json:"Ipv6Set"`
+}
+
+type ipv6Set struct {
+	IPv6Address string `json:"Ipv6Address"`
+}
+
+func newIPv6Sets(eni *state.NetworkInterface) ipv6Sets {
+	sets := ipv6Sets{IPv6Set: make([]ipv6Set, 0, len(eni.Ipv6Addresses))}
+	for _, ip := range eni.Ipv6Addresses {
+		sets.IPv6Set = append(sets.IPv6Set, ipv6Set{IPv6Address: ip})
+	}
+	return sets
+}
+
+type interfaceView struct {
+	NetworkInterfaceID          string            `json:"NetworkInterfaceId"`
+	NetworkInterfaceName        string            `json:"NetworkInterfaceName"`
+	NetworkInterfaceTrafficMode string            `json:"NetworkInterfaceTrafficMode"`
+	Type                        string            `json:"Type"`
+	Status                      string            `json:"Status"`
+	InstanceID                  string            `json:"InstanceId"`
+	VpcID                       string            `json:"VpcId"`
+	VSwitchID                   string            `json:"VSwitchId"`
+	ZoneID                      string            `json:"ZoneId"`
+	MacAddress                  string            `json:"MacAddress"`
+	PrivateIPAddress            string            `json:"PrivateIpAddress"`
+	OwnerID                     string            `json:"OwnerId"`
+	Description                 string            `json:"Description"`
+	ResourceGroupID             string            `json:"ResourceGroupId"`
+	SourceDestCheck             bool              `json:"SourceDestCheck"`
+	DeleteOnRelease             bool              `json:"DeleteOnRelease"`
+	ServiceManaged              bool              `json:"ServiceManaged"`
+	PrivateIPSets               privateIPSets     `json:"PrivateIpSets"`
+	IPv6Sets                    ipv6Sets          `json:"Ipv6Sets"`
+	SecurityGroupIDs            securityGroupIDs  `json:"SecurityGroupIds"`
+	AssociatedPublicIP          map[string]string `json:"AssociatedPublicIp"`
+	Attachment                  map[string]any    `json:"Attachment"`
+	Tags                        tags.ECSList      `json:"Tags"`
+}
+
+func newInterfaceView(c *api.Context, eni *state.NetworkInterface) interfaceView {
+	v := interfaceView{
+		NetworkInterfaceID: eni.ID, NetworkInterfaceTrafficMode: "Standard", Type: eni.Type, Status: eni.Status,
+		InstanceID: eni.InstanceID, VpcID: eni.VpcID, VSwitchID: eni.VSwitchID, ZoneID: eni.ZoneID, MacAddress: eni.MacAddress,
+		PrivateIPAddress: eni.PrimaryIP, OwnerID: c.Account, SourceDestCheck: eni.SourceDestCheck, DeleteOnRelease: true,
+		PrivateIPSets: newPrivateIPSets(eni), IPv6Sets: newIPv6Sets(eni),
+		SecurityGroupIDs: securityGroupIDs{SecurityGroupID: []string{}}, AssociatedPublicIP: map[string]string{},
+		Attachment: map[string]any{}, Tags: tags.ECS(eni.Tags),
+	}
+	if eni.InstanceID != "" {
+		v.Attachment["InstanceId"] = eni.InstanceID
+	}
+	return v
+}
+
+type describedInterfaces struct {
+	listing.Page
+	NextToken            string `json:"NextToken"`
+	NetworkInterfaceSets struct {
+		NetworkInterfaceSet []interfaceView `json:"NetworkInterfaceSet"`
+	} `json:"NetworkInterfaceSets"`
+}
+
+func describeInterfaces(c *api.Context) (any, *api.Error) {
+	ids, ips, ipv6s := c.List("NetworkInterfaceId"), c.List("PrivateIpAddress"), c.List("Ipv6Address")
+	filter := tags.FilterOf(c)
+	var matching []*state.NetworkInterface
+	for _, id := range slices.Sorted(maps.Keys(c.State.Interfaces)) {
+		eni := c.State.Interfaces[id]
+		if listing.Among(ids, id) && listing.Among(ips, eni.PrivateIPs...) && listing.Among(ipv6s, eni.Ipv6Addresses...) &&
+			listing.Match(c.Get("VpcId"), eni.VpcID) && listing.Match(c.Get("VSwitchId"), eni.VSwitchID) &&
+			listing.Match(c.Get("InstanceId"), eni.InstanceID) && listing.Match(c.Get("PrimaryIpAddress"), eni.PrimaryIP) &&
+			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags) {
+			matching = append(matching, eni)
+		}
+	}
+	var out describedInterfaces
+	if c.Has("NextToken") || c.Has("MaxResults") {
+		size := c.Int("MaxResults", minResults)
+		var ok bool
+		matching, out.NextToken, ok = listing.After(matching, func(e *state.NetworkInterface) string { return e.ID }, c.Get("NextToken"), size)
+		if !ok {
+			return nil, invalid("NextToken")
+		}
+		out.Page = listing.Page{PageNumber: 1, PageSize: size} // the total is not counted with tokens
+	} else {
+		matching, out.Page = listing.Numbered(c, matching)
+	}
+	out.NetworkInterfaceSets.NetworkInterfaceSet = make([]interfaceView, 0, len(matching))
+	for _, eni := range matching {
+		out.NetworkInterfaceSets.NetworkInterfaceSet = append(out.NetworkInterfaceSets.NetworkInterfaceSet, newInterfaceView(c, eni))
+	}
+	return out, nil
+}
+
+func modifyInterface(c *api.Context) (any, *api.Error) {
+	eni := c.State.Interfaces[c.Get("NetworkInterfaceId")]
+	if eni == nil {
+		return nil, api.NotFound("InvalidEniId.NotFound", "The specified EniId does not exist.")
+	}
+	if eni.Status != "Available" && eni.Status != "InUse" {
+		return nil, api.BadRequest("InvalidOperation.InvalidEniState", "The operation is not permitted in the current state of the network interface.")
+	}
+	if c.Has("SourceDestCheck") {
+		eni.SourceDestCheck = strings.EqualFold(c.Get("SourceDestCheck"), "true")
+	}
+	return nil, nil
+}
+
+// interfacesOf returns the interfaces attached to instances, the primary one first.
+func interfacesOf(c *state.Cloud, instances []*state.Instance) map[string][]*state.NetworkInterface {
+	out := make(map[string][]*state.NetworkInterface, len(instances))
+	for _, i := range instances {
+		out[i.ID] = nil
+	}
+	for _, eni := range c.Interfaces {
+		if attached, wanted := out[eni.InstanceID]; wanted {
+			out[eni.InstanceID] = append(attached, eni)
+		}
+	}
+	for _, attached := range out {
+		slices.SortFunc(attached, func(a, b *state.NetworkInterface) int {
+			return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.ID, b.ID)) // Primary before Secondary
+		})
+	}
+	return out
+}

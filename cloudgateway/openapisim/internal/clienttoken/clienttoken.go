@@ -1,0 +1,52 @@
+// Package clienttoken makes creations idempotent: a repeated call with the same ClientToken gets the first result.
+package clienttoken
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// lifetime is how long a token is remembered; several products document it.
+const lifetime = 24 * time.Hour
+
+// Recall returns what an earlier call of the operation ("product/action") with the same token created, or "".
+func Recall(c *api.Context, operation string) (string, *api.Error) {
+	token := c.State.Tokens[key(c, operation)]
+	switch {
+	case !c.Has("ClientToken") || token == nil || c.Now.Sub(token.Created) > lifetime:
+		return "", nil
+	case token.Fingerprint != fingerprint(c):
+		return "", api.BadRequest("IdempotentParameterMismatch",
+			"The request uses the same client token as a previous, but non-identical request.")
+	}
+	return token.ResourceID, nil
+}
+
+// Remember keeps the result of a successful call. A failed one is not kept: it may be repeated with other parameters.
+func Remember(c *api.Context, operation, id string) {
+	if c.Has("ClientToken") {
+		c.State.Tokens[key(c, operation)] = &state.Token{Fingerprint: fingerprint(c), ResourceID: id, Created: c.Now}
+	}
+}
+
+func key(c *api.Context, operation string) string { return operation + "/" + c.Get("ClientToken") }
+
+// fingerprint is a digest of the parameters without those that differ in every request.
+func fingerprint(c *api.Context) string {
+	protocol := []string{
+		"AccessKeyId", "Format", "SignatureMethod", "SignatureNonce", "SignatureType", "SignatureVersion", "Timestamp",
+	}
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(c.All())) {
+		if value := c.All()[name]; value != "" && !slices.Contains(protocol, name) {
+			hash.Write([]byte(name + "=" + value + "\n"))
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}

@@ -1,0 +1,65 @@
+// Package clock is the time the simulated cloud lives in: the real one, shifted, or standing still.
+package clock
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock tells the time of the cloud. It runs with the real one until it is set.
+type Clock struct {
+	real func() time.Time
+
+	mu     sync.Mutex
+	shift  time.Duration // added to the real time while the clock runs
+	frozen time.Time     // the time while the clock stands, else zero
+}
+
+// New returns a clock that runs with real.
+func New(real func() time.Time) *Clock { return &Clock{real: real} }
+
+// Now returns the time in UTC, without a monotonic part, so that it survives JSON unchanged.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now()
+}
+
+func (c *Clock) now() time.Time {
+	if !c.frozen.IsZero() {
+		return c.frozen
+	}
+	return c.real().Add(c.shift).UTC().Round(0)
+}
+
+// Set stops the clock at a time.
+func (c *Clock) Set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen = t.UTC().Round(0)
+}
+
+// Advance moves the clock, whether it runs or stands.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen.IsZero() {
+		c.shift += d
+		return
+	}
+	c.frozen = c.frozen.Add(d)
+}
+
+// Real lets the clock run with the real time again.
+func (c *Clock) Real() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shift, c.frozen = 0, time.Time{}
+}
+
+// Frozen tells whether the clock stands.
+func (c *Clock) Frozen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.frozen.IsZero()
+}

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+)
+
+// NewRequestID returns an id as the cloud makes them, an upper-case UUID.
+func NewRequestID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%X-%X-%X-%X-%X", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Answer is an encoded answer.
+type Answer struct {
+	Status int
+	Body   []byte
+	XML    bool
+}
+
+// Success encodes the result of an action with the id of the request. The result must be a JSON object or nil.
+func Success(action, requestID string, result any, asXML bool) (Answer, error) {
+	body := []byte(`{"RequestId":"` + requestID + `"}`)
+	if result != nil {
+		object, err := json.Marshal(result)
+		if err != nil {
+			return Answer{}, fmt.Errorf("encode the result of %s: %w", action, err)
+		}
+		if members, ok := bytes.CutPrefix(object, []byte("{")); ok && len(members) > 1 {
+			body = append(append(body[:len(body)-1], ','), members...)
+		}
+	}
+	if !asXML {
+		return Answer{Status: http.StatusOK, Body: body}, nil
+	}
+	converted, err := toXML(action+"Response", body)
+	return Answer{Status: http.StatusOK, Body: converted, XML: true}, err
+}
+
+// errorBody is what the cloud answers. Clients insist on strings.
+type errorBody struct {
+	XMLName   xml.Name `json:"-" xml:"Error"`
+	RequestID string   `json:"RequestId" xml:"RequestId"`
+	HostID    string   `json:"HostId" xml:"HostId"`
+	Code      string
+	Message   string
+	Recommend string
+}
+
+// Failure encodes an error.
+func Failure(err *api.Error, requestID, host string, asXML bool) Answer {
+	body := errorBody{
+		RequestID: requestID, HostID: host, Code: err.Code, Message: err.Message,
+		Recommend: "https://api.aliyun.com/troubleshoot?q=" + percentEncode(err.Code) + "&requestId=" + requestID,
+	}
+	a := Answer{Status: err.Status, XML: asXML}
+	if asXML { // nothing but strings: neither encoding can fail
+		encoded, _ := xml.Marshal(body)
+		a.Body = append([]byte(xmlHeader), encoded...)
+		return a
+	}
+	a.Body, _ = json.Marshal(body)
+	return a
+}
+
+// Write sends the answer.
+func (a Answer) Write(w http.ResponseWriter, requestID string) {
+	contentType := "application/json;charset=utf-8"
+	if a.XML {
+		contentType = "text/xml;charset=utf-8"
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("x-acs-request-id", requestID)
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // the client is gone; nobody is left to tell
+}
+
+const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>`
+
+// toXML turns a JSON object into XML: members become elements, and each item of an array an element with the name of the
+// array. The order is kept.
+func toXML(root string, object []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	var out bytes.Buffer
+	out.WriteString(xmlHeader)
+	if err := elementToXML(&out, decoder, root); err != nil {
+		return nil, fmt.Errorf("encode %s as XML: %w", root, err)
+	}
+	return out.Bytes(), nil
+}
+
+func elementToXML(out *bytes.Buffer, decoder *json.Decoder, name string) error {
+	token, err := decoder.Token()
+	if err != nil {
+		return err
+	}
+	if token == json.Delim('[') {
+		for decoder.More() {
+			if err := elementToXML(out, decoder, name); err != nil {
+				return err
+			}
+		}
+		_, err := decoder.Token() // ]
+		return err
+	}
+	out.WriteString("<" + name + ">")
+	switch value := token.(type) {
+	case json.Delim: // {
+		for decoder.More() {
+			member, err := decoder.Token()
+			if err != nil {
+				return err
+			}
+			if err := elementToXML(out, decoder, fmt.Sprint(member)); err != nil {
+				return err
+			}
+		}
+		if _, err := decoder.Token(); err != nil { // }
+			return err
+		}
+	case nil:
+	default:
+		if err := xml.EscapeText(out, []byte(fmt.Sprint(value))); err != nil {
+			return err
+		}
+	}
+	out.WriteString("</" + name + ">")
+	return nil
+}

@@ -1,0 +1,162 @@
+package openapisim
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Seed adds resources to the cloud; those with a known id are replaced. The resources are a part of a snapshot. What the
+// cloud itself would add is added: the system route table of a VPC with its entries, the primary interface of an
+// instance, and the states a resource has when it is ready.
+func (s *Simulator) Seed(resources *state.Cloud) error {
+	if err := checkIDs(resources); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cloud
+	maps.Copy(c.Vpcs, resources.Vpcs)
+	maps.Copy(c.VSwitches, resources.VSwitches)
+	maps.Copy(c.RouteTables, resources.RouteTables)
+	maps.Copy(c.Eips, resources.Eips)
+	maps.Copy(c.Instances, resources.Instances)
+	maps.Copy(c.Interfaces, resources.Interfaces)
+	maps.Copy(c.LoadBalancers, resources.LoadBalancers)
+	maps.Copy(c.ServerGroups, resources.ServerGroups)
+	maps.Copy(c.Certificates, resources.Certificates)
+	maps.Copy(c.Acls, resources.Acls)
+	completeNetwork(c)
+	for _, id := range slices.Sorted(maps.Keys(resources.Instances)) {
+		completeInstance(c, resources.Instances[id])
+	}
+	for _, eip := range resources.Eips {
+		setDefault(&eip.Status, "Available")
+		setDefault(&eip.Bandwidth, "5")
+	}
+	return nil
+}
+
+// checkIDs sets the ids that are given as keys only, and reports those that contradict their key.
+func checkIDs(c *state.Cloud) error {
+	var problems []error
+	check := func(kind, key string, id *string) {
+		setDefault(id, key)
+		if *id != key {
+			problems = append(problems, fmt.Errorf("%s[%q]: id is %q; it must be the key", kind, key, *id))
+		}
+	}
+	for key, v := range c.Vpcs {
+		check("vpcs", key, &v.ID)
+	}
+	for key, v := range c.VSwitches {
+		check("vswitches", key, &v.ID)
+	}
+	for key, v := range c.RouteTables {
+		check("routeTables", key, &v.ID)
+	}
+	for key, v := range c.Eips {
+		check("eips", key, &v.ID)
+	}
+	for key, v := range c.Instances {
+		check("instances", key, &v.ID)
+	}
+	for key, v := range c.Interfaces {
+		check("networkInterfaces", key, &v.ID)
+	}
+	for key, v := range c.LoadBalancers {
+		check("loadBalancers", key, &v.ID)
+	}
+	for key, v := range c.ServerGroups {
+		check("serverGroups", key, &v.ID)
+	}
+	for key, v := range c.Certificates {
+		check("certificates", key, &v.ID)
+	}
+	for key, v := range c.Acls {
+		check("acls", key, &v.ID)
+	}
+	return errors.Join(problems...)
+}
+
+// completeNetwork gives every VPC a system route table, and that table the entries of its vSwitches and of the cloud's own
+// services.
+func completeNetwork(c *state.Cloud) {
+	system := map[string]*state.RouteTable{}
+	for _, table := range c.RouteTables {
+		setDefault(&table.Type, "System")
+		if table.Type == "System" {
+			system[table.VpcID] = table
+		}
+	}
+	for id, vpc := range c.Vpcs {
+		setDefault(&vpc.CidrBlock, "192.168.0.0/16")
+		if system[id] == nil {
+			table := &state.RouteTable{ID: "vtb-" + suffix(id), VpcID: id, Type: "System"}
+			c.RouteTables[table.ID], system[id] = table, table
+		}
+		addSystemEntry(system[id], "100.64.0.0/10")
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.VSwitches)) {
+		vsw := c.VSwitches[id]
+		table := system[vsw.VpcID]
+		if table == nil {
+			continue
+		}
+		setDefault(&vsw.RouteTableID, table.ID)
+		addSystemEntry(table, vsw.CidrBlock)
+	}
+}
+
+func addSystemEntry(table *state.RouteTable, cidr string) {
+	for _, e := range table.Entries {
+		if e.Cidr == cidr {
+			return
+		}
+	}
+	table.Entries = append(table.Entries, &state.RouteEntry{
+		ID: fmt.Sprintf("rte-%s-system-%d", suffix(table.ID), len(table.Entries)), Cidr: cidr,
+		NextHopType: "local", Type: "System", Status: "Available",
+	})
+}
+
+// completeInstance fills in what an instance has without being asked for, its primary interface above all.
+func completeInstance(c *state.Cloud, i *state.Instance) {
+	setDefault(&i.Name, i.ID)
+	setDefault(&i.HostName, i.Name)
+	setDefault(&i.Status, "Running")
+	setDefault(&i.InstanceType, "ecs.g7.xlarge")
+	setDefault(&i.ChargeType, "PostPaid")
+	setDefault(&i.SpotStrategy, "NoSpot")
+	if vsw := c.VSwitches[i.VSwitchID]; vsw != nil {
+		setDefault(&i.VpcID, vsw.VpcID)
+		setDefault(&i.ZoneID, vsw.ZoneID)
+	}
+	for _, eni := range c.Interfaces {
+		if eni.InstanceID == i.ID && eni.Type == "Primary" {
+			return
+		}
+	}
+	if len(i.PrivateIPs) == 0 {
+		return
+	}
+	c.Sequence++
+	id := "eni-" + suffix(i.ID)
+	c.Interfaces[id] = &state.NetworkInterface{
+		ID: id, Type: "Primary", Status: "InUse", InstanceID: i.ID, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,
+		MacAddress: fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(c.Sequence>>16), byte(c.Sequence>>8), byte(c.Sequence)),
+		PrimaryIP:  i.PrivateIPs[0], PrivateIPs: slices.Clone(i.PrivateIPs), SourceDestCheck: true,
+	}
+}
+
+// suffix is an id without its kind: "node1" of "i-node1".
+func suffix(id string) string {
+	if _, rest, ok := strings.Cut(id, "-"); ok {
+		return rest
+	}
+	return id
+}

@@ -1,0 +1,287 @@
+package openapisim
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/wire"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// timestampWindow is how far the clocks of client and cloud may be apart.
+const timestampWindow = 15 * time.Minute
+
+// droppedCode stands in the journal for the code of an answer that was never sent.
+const droppedCode = "ConnectionDropped"
+
+// product serves the OpenAPI of one product.
+type product struct {
+	*Simulator
+	name, version string
+	actions       map[string]*api.Action
+}
+
+func (s *Simulator) newProduct(p api.Product) *product {
+	actions := make(map[string]*api.Action, len(p.Actions))
+	for i := range p.Actions {
+		actions[p.Actions[i].Name] = &p.Actions[i]
+	}
+	return &product{Simulator: s, name: p.Name, version: p.Version, actions: actions}
+}
+
+// exchange is one request on its way to an answer.
+type exchange struct {
+	id      string // RequestId
+	host    string
+	caller  string
+	arrived time.Time
+	request *wire.Request
+	params  map[string]string
+	action  *api.Action // nil if unknown
+	key     keys.Key
+	rule    *fault.Rule   // the fault that strikes, or nil
+	wait    time.Duration // what a throttled client is told
+}
+
+// strikes returns the fault if it strikes on this side of the effect.
+func (x *exchange) strikes(when fault.When) *fault.Rule {
+	if x.rule != nil && x.rule.When == when {
+		return x.rule
+	}
+	return nil
+}
+
+// ServeHTTP answers a request in the order of the cloud: parse, action, AccessKey, time, signature, nonce, throttling,
+// parameters, business. Faults come after throttling: they strike only calls that the cloud would have let through.
+func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{id: wire.NewRequestID(), host: r.Host, caller: r.UserAgent(), arrived: p.realNow()}
+	answer := p.answer(r, x)
+	if rule := x.strikes(fault.After); rule != nil {
+		pause(r.Context(), time.Duration(rule.Latency))
+	}
+	if x.rule != nil && x.rule.Drop {
+		panic(http.ErrAbortHandler) // how net/http is told to close the connection
+	}
+	if x.wait > 0 {
+		w.Header().Set("x-acs-retry-after", strconv.FormatInt(x.wait.Milliseconds()+1, 10))
+	}
+	answer.Write(w, x.id)
+}
+
+func (p *product) answer(r *http.Request, x *exchange) wire.Answer {
+	if err := p.admit(r, x); err != nil {
+		return p.refuse(x, err)
+	}
+	rule := x.strikes(fault.Before)
+	if rule == nil {
+		return p.perform(x)
+	}
+	pause(r.Context(), time.Duration(rule.Latency))
+	switch {
+	case rule.Drop:
+		p.record(x, 0, droppedCode, false)
+		return wire.Answer{}
+	case rule.Error != nil:
+		return p.refuse(x, x.faultError())
+	default:
+		return p.perform(x)
+	}
+}
+
+// admit takes a request to the point where the cloud would carry it out.
+func (p *product) admit(r *http.Request, x *exchange) *api.Error {
+	var err *api.Error
+	x.request, err = wire.Parse(r)
+	x.params = x.request.Params()
+	if err != nil {
+		return err
+	}
+	if err := p.findAction(x); err != nil {
+		return err
+	}
+	if err := p.authenticate(x); err != nil {
+		return err
+	}
+	now := p.clock.Now()
+	if wait, ok := p.limiter.Allow(p.name, x.action.Name, now); !ok {
+		if p.retryAfter.Load() {
+			x.wait = wait
+		}
+		return api.BadRequest("Throttling", "Request was denied due to request throttling.")
+	}
+	x.rule = p.faults.Strike(p.name, x.action.Name, x.params, now)
+	return nil
+}
+
+func (p *product) findAction(x *exchange) *api.Error {
+	req := x.request
+	switch {
+	case req.Action == "":
+		return wire.MissingParameter("Action")
+	case req.Version == "":
+		return wire.MissingParameter("Version")
+	case req.Version != p.version:
+		return api.BadRequest("InvalidVersion", "Specified parameter Version is not valid.")
+	}
+	if x.action = p.actions[req.Action]; x.action == nil {
+		return api.NotFound("InvalidAction.NotFound", "Specified api is not found, please check your url and method.")
+	}
+	return nil
+}
+
+func (p *product) authenticate(x *exchange) *api.Error {
+	req, now := x.request, p.realNow()
+	if err := req.CheckSystem(); err != nil {
+		return err
+	}
+	key, ok := p.keys.Lookup(req.AccessKeyID)
+	if !ok {
+		return api.NotFound("InvalidAccessKeyId.NotFound", "Specified access key is not found.")
+	}
+	if key.Disabled {
+		return &api.Error{Status: http.StatusForbidden, Code: "InvalidAccessKeyId.Inactive", Message: "Specified access key is disabled."}
+	}
+	x.key = key
+	if err := req.CheckTime(now, timestampWindow); err != nil {
+		return err
+	}
+	if err := checkToken(key, req.SecurityToken, now); err != nil {
+		return err
+	}
+	if err := req.CheckSignature(key.Secret); err != nil {
+		return err
+	}
+	if !p.nonces.Use(key.ID, req.Nonce, now) {
+		return api.BadRequest("SignatureNonceUsed", "Specified signature nonce was used already.")
+	}
+	return nil
+}
+
+func checkToken(key keys.Key, token string, now time.Time) *api.Error {
+	switch {
+	case key.Session == nil && token == "":
+		return nil
+	case key.Session == nil:
+		return api.BadRequest("InvalidSecurityToken.MismatchWithAccessKey", "Specified SecurityToken mismatch with the AccessKey.")
+	case token == "":
+		return api.BadRequest("MissingSecurityToken", "SecurityToken is mandatory for this action.")
+	case token != key.Session.Token:
+		return api.BadRequest("InvalidSecurityToken.Malformed", "Specified SecurityToken is malformed.")
+	case !now.Before(key.Session.Expires):
+		return api.BadRequest("InvalidSecurityToken.Expired", "Specified SecurityToken is expired.")
+	}
+	return nil
+}
+
+// perform carries out an admitted request. The journal is written under the same lock, so that its order is that of the
+// effects.
+func (p *product) perform(x *exchange) wire.Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var answer wire.Answer
+	result, err := p.handle(x)
+	if err == nil {
+		var encodeErr error
+		if answer, encodeErr = wire.Success(x.action.Name, x.id, result, x.request.XML); encodeErr != nil {
+			p.log.Error("answer can't be encoded", "action", x.action.Name, "error", encodeErr)
+			err = internalError()
+		}
+	}
+	effect := err == nil && x.action.Mutating
+	if rule := x.strikes(fault.After); rule != nil {
+		if rule.Drop {
+			p.record(x, 0, droppedCode, effect)
+			return wire.Answer{}
+		}
+		if rule.Error != nil {
+			err = x.faultError()
+		}
+	}
+	if err != nil {
+		answer = wire.Failure(err, x.id, x.host, x.request.XML)
+		p.record(x, answer.Status, err.Code, effect)
+		return answer
+	}
+	p.record(x, answer.Status, "", effect)
+	return answer
+}
+
+func (p *product) handle(x *exchange) (result any, err *api.Error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			p.log.Error("handler panicked", "action", x.action.Name, "reason", reason, "stack", string(debug.Stack()))
+			result, err = nil, internalError()
+		}
+	}()
+	params := api.NewParams(x.params)
+	if err := wire.CheckParams(x.action.Params, params); err != nil {
+		return nil, err
+	}
+	if region := params.Get("RegionId"); region != "" && region != p.region {
+		return nil, api.NotFound("InvalidRegionId.NotFound", "The specified RegionId does not exist.")
+	}
+	cloud := p.cloud
+	if x.rule != nil && x.rule.Empty && !x.action.Mutating {
+		cloud = state.New(p.region, p.account)
+	}
+	return x.action.Handle(&api.Context{
+		Params: params, State: cloud, Now: p.clock.Now(), Account: p.account, Region: p.region,
+		RequestID: x.id, AccessKeyID: x.key.ID, Settings: p.settings.Load(),
+	})
+}
+
+// refuse answers and records a request that had no effect.
+func (p *product) refuse(x *exchange, err *api.Error) wire.Answer {
+	answer := wire.Failure(err, x.id, x.host, x.request.XML)
+	p.record(x, answer.Status, err.Code, false)
+	return answer
+}
+
+func (x *exchange) faultError() *api.Error {
+	e := x.rule.Error
+	x.wait = time.Duration(e.RetryAfter)
+	return &api.Error{Status: e.Status, Code: e.Code, Message: e.Message}
+}
+
+func (p *product) record(x *exchange, status int, code string, effect bool) {
+	latency := p.realNow().Sub(x.arrived)
+	call := journal.Call{
+		Time: p.clock.Now(), Product: p.name, Action: x.request.Action, Params: x.params, Caller: x.caller,
+		Status: status, Code: code, Mutating: x.action != nil && x.action.Mutating, Effect: effect,
+	}
+	if x.rule != nil {
+		call.Fault = x.rule.ID
+		if x.rule.When == fault.After {
+			latency += time.Duration(x.rule.Latency) // still to come
+		}
+	}
+	call.Latency = float64(latency.Microseconds()) / 1000
+	p.journal.Add(call)
+}
+
+func internalError() *api.Error {
+	return &api.Error{
+		Status: http.StatusInternalServerError, Code: "InternalError",
+		Message: "The request processing has failed due to some unknown error, exception or failure.",
+	}
+}
+
+// pause waits, unless the client goes away.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,246 @@
+// Package openapisim simulates the parts of Alibaba Cloud that Kubernetes controllers use: the OpenAPI of SLB, VPC, ECS and
+// STS with signatures, limits, transitions and faults, and the instance metadata service. Clients can't tell it from the
+// cloud but by the address.
+//
+// A [Simulator] is used in a process of its own (cmd/openapisim) or inside a test (package openapisimtest). What it holds is
+// one [state.Cloud]: one account in one region. Everything that takes time in the cloud takes time on a virtual clock;
+// only what concerns authentication (timestamps, nonces, security tokens) follows the real one, since clients do.
+package openapisim
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clock"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/imds"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// The AccessKey that is accepted when the configuration names none.
+const (
+	DefaultAccessKeyID     = "LTAI5tSimulatedCloud0000"
+	DefaultAccessKeySecret = "simulated-cloud-access-key-secret"
+)
+
+// journalCapacity is the number of calls that are kept for sure, about 150 MB.
+const journalCapacity = 100_000
+
+// AccessKey is a key of the account.
+type AccessKey struct {
+	ID, Secret string
+	Disabled   bool
+}
+
+// Config describes a simulated cloud. The zero value is a complete one.
+type Config struct {
+	Region     string        // default cn-hangzhou
+	Account    string        // default 1000000000000001
+	AccessKeys []AccessKey   // default: the default one
+	Settings   *api.Settings // default api.DefaultSettings()
+	LimitsOff  bool          // no rate limits; they can be switched on later
+	Seed       *state.Cloud  // what the cloud holds from the start, as for [Simulator.Seed]
+
+	Role            string        // RAM role of the instances; default KubernetesWorkerRole
+	SessionDuration time.Duration // life of temporary keys from the metadata service; default 6 h
+	MetadataV2Only  bool          // the metadata service insists on a token
+
+	Now    func() time.Time // the real time; default time.Now
+	Logger *slog.Logger     // default: nothing is logged
+}
+
+func (c *Config) setDefaults() {
+	setDefault(&c.Region, "cn-hangzhou")
+	setDefault(&c.Account, "1000000000000001")
+	setDefault(&c.Role, "KubernetesWorkerRole")
+	if len(c.AccessKeys) == 0 {
+		c.AccessKeys = []AccessKey{{ID: DefaultAccessKeyID, Secret: DefaultAccessKeySecret}}
+	}
+	if c.Settings == nil {
+		s := api.DefaultSettings()
+		c.Settings = &s
+	}
+	if c.SessionDuration == 0 {
+		c.SessionDuration = 6 * time.Hour
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+func setDefault(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// Simulator is a simulated cloud. Its methods are safe for concurrent use.
+type Simulator struct {
+	region, account string
+	realNow         func() time.Time
+	log             *slog.Logger
+
+	handlers  map[string]http.Handler // by endpoint name
+	listeners map[string]net.Listener // of a started simulator
+	serving   sync.WaitGroup
+
+	clock    *clock.Clock
+	keys     *keys.Store
+	nonces   *keys.Nonces
+	limiter  *limit.Limiter
+	faults   *fault.Set
+	journal  *journal.Journal
+	settings atomic.Pointer[api.Settings]
+	// retryAfter tells clients by a header how long a throttled call has to wait; not all of the cloud does.
+	retryAfter atomic.Bool
+
+	settle []func(*api.Context) // of the products that have transitions
+
+	mu    sync.Mutex // guards cloud
+	cloud *state.Cloud
+}
+
+// New returns a simulator that is not listening yet.
+func New(cfg Config) (*Simulator, error) {
+	cfg.setDefaults()
+	table, err := limit.Default()
+	if err != nil {
+		return nil, err
+	}
+	accessKeys := make([]keys.Key, 0, len(cfg.AccessKeys))
+	for _, k := range cfg.AccessKeys {
+		accessKeys = append(accessKeys, keys.Key{ID: k.ID, Secret: k.Secret, Disabled: k.Disabled})
+	}
+	s := &Simulator{
+		region: cfg.Region, account: cfg.Account, realNow: cfg.Now, log: cfg.Logger,
+		listeners: map[string]net.Listener{},
+		clock:     clock.New(cfg.Now),
+		keys:      keys.NewStore(accessKeys...),
+		nonces:    keys.NewNonces(2 * timestampWindow),
+		limiter:   limit.New(table, !cfg.LimitsOff),
+		faults:    fault.NewSet(),
+		journal:   journal.New(journalCapacity),
+		cloud:     state.New(cfg.Region, cfg.Account),
+	}
+	s.settings.Store(cfg.Settings)
+	if cfg.Seed != nil {
+		if err := s.Seed(cfg.Seed); err != nil {
+			return nil, err
+		}
+	}
+	metadata := imds.New(imds.Config{
+		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
+		SessionDuration: cfg.SessionDuration, Now: cfg.Now, Keys: s.keys, View: s.View,
+	})
+	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}
+	for _, p := range products(s.keys, cfg) {
+		s.handlers[p.Name] = s.newProduct(p)
+		if p.Settle != nil {
+			s.settle = append(s.settle, p.Settle)
+		}
+	}
+	return s, nil
+}
+
+// Handler returns what serves an endpoint: slb, vpc, ecs, sts, nlb, metadata or admin. It returns nil for other names.
+func (s *Simulator) Handler(name string) http.Handler { return s.handlers[name] }
+
+// View calls f with the state, in which all transitions that have ended are complete. F must neither change nor keep it.
+func (s *Simulator) View(f func(*state.Cloud)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := &api.Context{State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Settings: s.settings.Load()}
+	for _, settle := range s.settle {
+		settle(now)
+	}
+	f(s.cloud)
+}
+
+// Update calls f with the state, for changes behind the back of the API. F must not keep it.
+func (s *Simulator) Update(f func(*state.Cloud)) { s.View(f) }
+
+// Snapshot returns the state as JSON. The same state gives the same text.
+func (s *Simulator) Snapshot() (snapshot []byte, err error) {
+	s.View(func(c *state.Cloud) { snapshot, err = json.Marshal(c) })
+	if err != nil {
+		return nil, fmt.Errorf("encode the state: %w", err)
+	}
+	return snapshot, nil
+}
+
+// Restore replaces the state by a snapshot.
+func (s *Simulator) Restore(snapshot []byte) error {
+	cloud := state.New(s.region, s.account)
+	if err := strictJSON(snapshot, cloud); err != nil {
+		return fmt.Errorf("read the snapshot: %w", err)
+	}
+	if cloud.Region != s.region || cloud.Account != s.account {
+		return fmt.Errorf("the snapshot is of account %s in %s, not of %s in %s", cloud.Account, cloud.Region, s.account, s.region)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cloud = cloud
+	return nil
+}
+
+// Calls returns the calls with a number above since.
+func (s *Simulator) Calls(since int64) []journal.Call {
+	calls, _ := s.journal.Since(since)
+	return calls
+}
+
+// ClearCalls empties the journal.
+func (s *Simulator) ClearCalls() { s.journal.Clear() }
+
+// SetFaults puts fault rules in force, instead of those that were.
+func (s *Simulator) SetFaults(rules ...fault.Rule) error {
+	return s.faults.Replace(rules, s.clock.Now())
+}
+
+// Faults returns the fault rules in force and how often each struck.
+func (s *Simulator) Faults() []fault.Rule { return s.faults.Rules() }
+
+// EnableLimits switches the rate limits on or off.
+func (s *Simulator) EnableLimits(on bool) { s.limiter.Enable(on) }
+
+// SetLimits changes rate limits, by "product/action".
+func (s *Simulator) SetLimits(table limit.Table) error {
+	for action, l := range table {
+		if err := l.Validate(); err != nil {
+			return fmt.Errorf("limit of %s: %w", action, err)
+		}
+	}
+	s.limiter.Set(table)
+	return nil
+}
+
+// Settings returns the settings in force.
+func (s *Simulator) Settings() api.Settings { return *s.settings.Load() }
+
+// SetSettings changes the settings.
+func (s *Simulator) SetSettings(settings api.Settings) { s.settings.Store(&settings) }
+
+// Now returns the time of the virtual clock.
+func (s *Simulator) Now() time.Time { return s.clock.Now() }
+
+// SetTime stops the virtual clock at a time.
+func (s *Simulator) SetTime(t time.Time) { s.clock.Set(t) }
+
+// Advance moves the virtual clock.
+func (s *Simulator) Advance(d time.Duration) { s.clock.Advance(d) }
+
+// RealTime lets the virtual clock run with the real time again.
+func (s *Simulator) RealTime() { s.clock.Real() }

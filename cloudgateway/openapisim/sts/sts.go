@@ -1,0 +1,97 @@
+// Package sts is the product STS 2015-04-01 of the simulator: who the caller is, and temporary keys for roles.
+package sts
+
+import (
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+)
+
+// Sessions looks up and issues temporary keys.
+type Sessions interface {
+	// Session returns the role and the session name of a temporary key.
+	Session(accessKeyID string) (role, name string, ok bool)
+	Issue(role, name string, life time.Duration) Credentials
+}
+
+// Credentials are a temporary key.
+type Credentials struct {
+	AccessKeyID, AccessKeySecret, SecurityToken string
+	Expiration                                  time.Time
+}
+
+// The life of a session in seconds.
+const minLife, maxLife, defaultLife = 900, 43200, 3600
+
+// Product returns the product with all its actions.
+func Product(sessions Sessions) api.Product {
+	p := product{sessions}
+	return api.Product{Name: "sts", Code: "Sts", Version: "2015-04-01", Actions: []api.Action{
+		{Name: "GetCallerIdentity", Handle: p.getCallerIdentity},
+		{
+			Name: "AssumeRole", Handle: p.assumeRole,
+			Params: []api.Param{
+				{Name: "RoleArn", Required: true}, {Name: "RoleSessionName", Required: true}, {Name: "Policy"}, {Name: "ExternalId"},
+				{Name: "DurationSeconds", Kind: api.Int, Min: minLife, Max: maxLife},
+			},
+			Codes: []string{"InvalidParameter.RoleArn"},
+		},
+	}}
+}
+
+type product struct{ sessions Sessions }
+
+type callerIdentity struct {
+	IdentityType string `json:"IdentityType"`
+	AccountID    string `json:"AccountId"`
+	PrincipalID  string `json:"PrincipalId"`
+	UserID       string `json:"UserId,omitempty"`
+	RoleID       string `json:"RoleId,omitempty"`
+	Arn          string `json:"Arn"`
+}
+
+func (p product) getCallerIdentity(c *api.Context) (any, *api.Error) {
+	if role, name, ok := p.sessions.Session(c.AccessKeyID); ok {
+		return callerIdentity{
+			IdentityType: "AssumedRoleUser", AccountID: c.Account, RoleID: "3" + c.Account,
+			PrincipalID: "3" + c.Account + ":" + name, Arn: assumedArn(c.Account, role, name),
+		}, nil
+	}
+	return callerIdentity{
+		IdentityType: "Account", AccountID: c.Account, PrincipalID: c.Account, UserID: c.Account, Arn: "acs:ram::" + c.Account + ":root",
+	}, nil
+}
+
+type assumedRole struct {
+	AssumedRoleUser struct {
+		AssumedRoleID string `json:"AssumedRoleId"`
+		Arn           string `json:"Arn"`
+	} `json:"AssumedRoleUser"`
+	Credentials struct {
+		AccessKeyID     string `json:"AccessKeyId"`
+		AccessKeySecret string `json:"AccessKeySecret"`
+		SecurityToken   string `json:"SecurityToken"`
+		Expiration      string `json:"Expiration"`
+	} `json:"Credentials"`
+}
+
+func (p product) assumeRole(c *api.Context) (any, *api.Error) {
+	role, ok := strings.CutPrefix(strings.ToLower(c.Get("RoleArn")), "acs:ram::"+c.Account+":role/")
+	if !ok || role == "" {
+		return nil, api.BadRequest("InvalidParameter.RoleArn", "The parameter RoleArn is wrongly formed.")
+	}
+	name := c.Get("RoleSessionName")
+	issued := p.sessions.Issue(role, name, time.Duration(c.Int("DurationSeconds", defaultLife))*time.Second)
+	var out assumedRole
+	out.AssumedRoleUser.AssumedRoleID = "3" + c.Account + ":" + name
+	out.AssumedRoleUser.Arn = assumedArn(c.Account, role, name)
+	out.Credentials.AccessKeyID, out.Credentials.AccessKeySecret = issued.AccessKeyID, issued.AccessKeySecret
+	out.Credentials.SecurityToken = issued.SecurityToken
+	out.Credentials.Expiration = issued.Expiration.UTC().Format(time.RFC3339)
+	return out, nil
+}
+
+func assumedArn(account, role, name string) string {
+	return "acs:ram::" + account + ":assumed-role/" + role + "/" + name
+}

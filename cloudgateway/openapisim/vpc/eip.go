@@ -1,0 +1,178 @@
+package vpc
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func eipActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "DescribeEipAddresses", Handle: describeEipAddresses, Codes: []string{"InvalidIAssociatedInstanceType.ValueNotSupported"},
+			Params: append(listing.Params(100),
+				region(), api.Param{Name: "AllocationId"}, api.Param{Name: "EipAddress"}, api.Param{Name: "EipName"},
+				api.Param{Name: "AssociatedInstanceType"}, api.Param{Name: "AssociatedInstanceId"}, tags.Param(),
+				api.Param{Name: "Status", Enum: []string{available, associating, inUse, unassociating}}),
+		},
+		{
+			Name: "AllocateEipAddress", Mutating: true, Handle: allocateEipAddress,
+			Codes: []string{"QuotaExceeded.Eip", "IdempotentParameterMismatch"},
+			Params: []api.Param{
+				region(), {Name: "Bandwidth", Kind: api.Int, Min: 1, Max: 1000}, {Name: "Name"}, {Name: "InternetChargeType"},
+				{Name: "InstanceChargeType"}, {Name: "ISP"}, {Name: "ClientToken"}, tags.Param(),
+			},
+		},
+		{
+			Name: "ReleaseEipAddress", Mutating: true, Handle: releaseEipAddress,
+			Codes:  []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus"},
+			Params: []api.Param{{Name: "RegionId"}, {Name: "AllocationId", Required: true}},
+		},
+	}
+}
+
+// eipView shows an address. Descritpion is spelt as in the cloud, and numbers are text there.
+type eipView struct {
+	AllocationID       string       `json:"AllocationId"`
+	IPAddress          string       `json:"IpAddress"`
+	Name               string       `json:"Name"`
+	Status             string       `json:"Status"`
+	Bandwidth          string       `json:"Bandwidth"`
+	EipBandwidth       string       `json:"EipBandwidth"`
+	InstanceID         string       `json:"InstanceId"`
+	InstanceType       string       `json:"InstanceType"`
+	RegionID           string       `json:"RegionId"`
+	AllocationTime     string       `json:"AllocationTime"`
+	ChargeType         string       `json:"ChargeType"`
+	InternetChargeType string       `json:"InternetChargeType"`
+	BusinessStatus     string       `json:"BusinessStatus"`
+	Description        string       `json:"Description"`
+	Descritpion        string       `json:"Descritpion"`
+	ISP                string       `json:"ISP"`
+	Netmode            string       `json:"Netmode"`
+	Mode               string       `json:"Mode"`
+	ResourceGroupID    string       `json:"ResourceGroupId"`
+	ExpiredTime        string       `json:"ExpiredTime"`
+	DeletionProtection bool         `json:"DeletionProtection"`
+	SecondLimited      bool         `json:"SecondLimited"`
+	ServiceManaged     int          `json:"ServiceManaged"`
+	AvailableRegions   regionIDs    `json:"AvailableRegions"`
+	OperationLocks     eipLocks     `json:"OperationLocks"`
+	Tags               tags.VPCList `json:"Tags"`
+}
+
+type regionIDs struct {
+	AvailableRegion []string `json:"AvailableRegion"`
+}
+
+type eipLocks struct {
+	LockReason []struct{} `json:"LockReason"`
+}
+
+func newEipView(c *api.Context, e *state.Eip) eipView {
+	return eipView{
+		AllocationID: e.ID, IPAddress: e.Address, Name: e.Name, Status: e.Status, Bandwidth: e.Bandwidth, EipBandwidth: e.Bandwidth,
+		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime, ChargeType: "PostPaid",
+		InternetChargeType: "PayByTraffic", BusinessStatus: "Normal", ISP: "BGP", Netmode: "public", Mode: "NAT",
+		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
+		Tags: tags.VPC(e.Tags),
+	}
+}
+
+type describedEips struct {
+	listing.Page
+	EipAddresses struct {
+		EipAddress []eipView `json:"EipAddress"`
+	} `json:"EipAddresses"`
+}
+
+// maxEipIDs is the number of ids or addresses in one describe.
+const maxEipIDs = 50
+
+func describeEipAddresses(c *api.Context) (any, *api.Error) {
+	ids, addresses := listing.CommaList(c.Get("AllocationId")), listing.CommaList(c.Get("EipAddress"))
+	switch {
+	case len(ids) > maxEipIDs:
+		return nil, invalid("AllocationId")
+	case len(addresses) > maxEipIDs:
+		return nil, invalid("EipAddress")
+	case c.Has("AssociatedInstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("AssociatedInstanceType")):
+		return nil, api.BadRequest("InvalidIAssociatedInstanceType.ValueNotSupported", "The specified AssociatedInstanceType is not supported.")
+	}
+	filter := tags.FilterOf(c)
+	var matching []*state.Eip
+	for _, id := range slices.Sorted(maps.Keys(c.State.Eips)) {
+		e := c.State.Eips[id]
+		if listing.Among(ids, id) && listing.Among(addresses, e.Address) && listing.Match(c.Get("EipName"), e.Name) &&
+			listing.Match(c.Get("AssociatedInstanceType"), e.InstanceType) && listing.Match(c.Get("AssociatedInstanceId"), e.InstanceID) &&
+			listing.Match(c.Get("Status"), e.Status) && filter.Match(e.Tags) {
+			matching = append(matching, e)
+		}
+	}
+	var out describedEips
+	matching, out.Page = listing.Numbered(c, matching)
+	out.EipAddresses.EipAddress = make([]eipView, 0, len(matching))
+	for _, e := range matching {
+		out.EipAddresses.EipAddress = append(out.EipAddresses.EipAddress, newEipView(c, e))
+	}
+	return out, nil
+}
+
+type allocatedEip struct {
+	AllocationID    string `json:"AllocationId"`
+	EipAddress      string `json:"EipAddress"`
+	ResourceGroupID string `json:"ResourceGroupId"`
+}
+
+const allocateEipOperation = "vpc/AllocateEipAddress"
+
+func allocateEipAddress(c *api.Context) (any, *api.Error) {
+	id, err := clienttoken.Recall(c, allocateEipOperation)
+	if err != nil {
+		return nil, err
+	}
+	if e := c.State.Eips[id]; e != nil {
+		return allocatedEip{AllocationID: e.ID, EipAddress: e.Address}, nil
+	}
+	if quota := c.Settings.Quotas.Eips; len(c.State.Eips) >= quota {
+		return nil, api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
+	}
+	e := &state.Eip{
+		ID: newID(c, "eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
+		Tags: tags.FilterOf(c),
+	}
+	n := c.State.Sequence
+	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
+	c.State.Eips[e.ID] = e
+	clienttoken.Remember(c, allocateEipOperation, e.ID)
+	return allocatedEip{AllocationID: e.ID, EipAddress: e.Address}, nil
+}
+
+func releaseEipAddress(c *api.Context) (any, *api.Error) {
+	e, err := eipByID(c)
+	if err != nil {
+		return nil, err
+	}
+	if e.Status != available {
+		return nil, incorrectEipStatus()
+	}
+	delete(c.State.Eips, e.ID)
+	return nil, nil
+}
+
+func eipByID(c *api.Context) (*state.Eip, *api.Error) {
+	if e := c.State.Eips[c.Get("AllocationId")]; e != nil {
+		return e, nil
+	}
+	return nil, api.NotFound("InvalidAllocationId.NotFound", "Specified allocation ID is not found.")
+}
+
+func incorrectEipStatus() *api.Error {
+	return api.BadRequest("IncorrectEipStatus", "Current elastic IP status does not support this operation.")
+}

@@ -1,0 +1,145 @@
+package vpc
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// The states of an elastic IP address besides Available.
+const (
+	associating   = "Associating"
+	inUse         = "InUse"
+	unassociating = "Unassociating"
+)
+
+// The instances an address can belong to.
+const (
+	ecsInstance = "EcsInstance"
+	slbInstance = "SlbInstance"
+	eniInstance = "NetworkInterface"
+)
+
+// eipInstanceTypes are all types that filters accept.
+func eipInstanceTypes() []string {
+	return []string{ecsInstance, slbInstance, eniInstance, "Nat", "HaVip", "IpAddress"}
+}
+
+func eipStateActions() []api.Action {
+	codes := []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus", "InvalidInstanceType.ValueNotSupported"}
+	return []api.Action{
+		{
+			Name: "AssociateEipAddress", Mutating: true, Handle: associateEipAddress,
+			Codes: append([]string{
+				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "IdempotentParameterMismatch",
+			}, codes...),
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId", Required: true}, {Name: "InstanceType"},
+				{Name: "ClientToken"},
+			},
+		},
+		{
+			Name: "UnassociateEipAddress", Mutating: true, Handle: unassociateEipAddress,
+			Codes: append([]string{"InvalidBindInstance.NotFound"}, codes...),
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId"}, {Name: "InstanceType"},
+				{Name: "Force", Kind: api.Bool}, {Name: "ClientToken"},
+			},
+		},
+	}
+}
+
+func associateEipAddress(c *api.Context) (any, *api.Error) {
+	e, err := eipByID(c)
+	if err != nil {
+		return nil, err
+	}
+	id, kind := c.Get("InstanceId"), cmp.Or(c.Get("InstanceType"), ecsInstance)
+	if e.InstanceID == id && e.InstanceType == kind && e.Status != unassociating && c.Has("ClientToken") {
+		return nil, nil // the repetition of a call that succeeded
+	}
+	if e.Status != available {
+		return nil, incorrectEipStatus()
+	}
+	if err := checkEipInstance(c.State, kind, id); err != nil {
+		return nil, err
+	}
+	for _, other := range c.State.Eips {
+		if other.InstanceID == id {
+			return nil, api.BadRequest("BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "The specified instance already has an elastic IP address.")
+		}
+	}
+	e.InstanceID, e.InstanceType = id, kind
+	if i := c.State.Instances[id]; i != nil {
+		i.EipID = e.ID
+	}
+	e.Status, e.BusyUntil = associating, c.Now.Add(c.Settings.EipAssociating)
+	settleIfFast(c, e)
+	return nil, nil
+}
+
+func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
+	notFound := api.NotFound("InvalidInstanId.NotFound", "Specified instance does not exist.")
+	switch kind {
+	case ecsInstance:
+		if c.Instances[id] == nil {
+			return notFound
+		}
+	case eniInstance:
+		if c.Interfaces[id] == nil {
+			return notFound
+		}
+	case slbInstance:
+		lb := c.LoadBalancers[id]
+		if lb == nil {
+			return notFound
+		}
+		if lb.AddressType != "intranet" {
+			return api.BadRequest("OperationDenied", "The specified load balancer has a public address already.")
+		}
+	default:
+		if !slices.Contains(eipInstanceTypes(), kind) {
+			return api.BadRequest("InvalidInstanceType.ValueNotSupported", "The specified value of InstanceType is not supported.")
+		}
+		return notFound // there are none
+	}
+	return nil
+}
+
+func unassociateEipAddress(c *api.Context) (any, *api.Error) {
+	e, err := eipByID(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Status != inUse:
+		return nil, incorrectEipStatus()
+	case c.Has("InstanceId") && c.Get("InstanceId") != e.InstanceID:
+		return nil, api.NotFound("InvalidBindInstance.NotFound", "The specified instance does not have this elastic IP address.")
+	}
+	if i := c.State.Instances[e.InstanceID]; i != nil {
+		i.EipID = ""
+	}
+	e.Status, e.BusyUntil = unassociating, c.Now.Add(c.Settings.EipAssociating)
+	settleIfFast(c, e)
+	return nil, nil
+}
+
+func settleIfFast(c *api.Context, e *state.Eip) {
+	if ended(e.BusyUntil, c.Now) {
+		settleEip(e)
+	}
+}
+
+// settleEip completes a transition.
+func settleEip(e *state.Eip) {
+	e.BusyUntil = time.Time{}
+	switch e.Status {
+	case associating:
+		e.Status = inUse
+	case unassociating:
+		e.Status, e.InstanceID, e.InstanceType = available, "", ""
+	}
+}

@@ -1,0 +1,255 @@
+package vpc
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func createEntryActions() []api.Action {
+	codes := []string{
+		"InvalidCidrBlock", "InvalidCidrBlock.Malformed", "InvalidCIDRBlock.Duplicate", "InvalidNextHop.NotFound", "IncorrectInstanceStatus",
+		"InvalidParameter", "QuotaExceeded", "TaskConflict", "DryRunOperation",
+	}
+	return []api.Action{
+		{
+			Name: "CreateRouteEntry", Mutating: true, Handle: createRouteEntry,
+			Codes: append([]string{"InvalidRouteTableId.NotFound", "IdempotentParameterMismatch"}, codes...),
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "RouteTableId", Required: true}, {Name: "DestinationCidrBlock", Required: true},
+				{Name: "NextHopId", Required: true}, {Name: "NextHopType"}, {Name: "RouteEntryName"}, {Name: "Description"},
+				{Name: "ClientToken"}, {Name: "DryRun", Kind: api.Bool},
+			},
+		},
+		{
+			Name: "CreateRouteEntries", Mutating: true, Handle: createRouteEntries, Codes: codes,
+			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, {Name: "DryRun", Kind: api.Bool}},
+		},
+	}
+}
+
+// wanted is a route entry that somebody wants.
+type wanted struct {
+	tableID, cidr, nextHopID, nextHopType, name, description string
+}
+
+type createdEntry struct {
+	RouteEntryID string `json:"RouteEntryId"`
+}
+
+const createEntryOperation = "vpc/CreateRouteEntry"
+
+func createRouteEntry(c *api.Context) (any, *api.Error) {
+	if id, err := clienttoken.Recall(c, createEntryOperation); id != "" || err != nil {
+		return createdEntry{RouteEntryID: id}, err
+	}
+	table := c.State.RouteTables[c.Get("RouteTableId")]
+	if table == nil {
+		return nil, api.NotFound("InvalidRouteTableId.NotFound", "The specified RouteTableId does not exist.")
+	}
+	w := wanted{
+		tableID: table.ID, cidr: c.Get("DestinationCidrBlock"), nextHopID: c.Get("NextHopId"), nextHopType: c.Get("NextHopType"),
+		name: c.Get("RouteEntryName"), description: c.Get("Description"),
+	}
+	entry, err := newEntry(c, table, w)
+	switch {
+	case err != nil:
+		return nil, err
+	case isTrue(c.Get("DryRun")):
+		return nil, dryRun()
+	case busy(c.State, table.VpcID):
+		return nil, taskConflict()
+	}
+	addEntry(c, table, entry)
+	clienttoken.Remember(c, createEntryOperation, entry.ID)
+	return createdEntry{RouteEntryID: entry.ID}, nil
+}
+
+// batchResult is the answer to a batch, which succeeds as a call even if every item fails.
+type batchResult struct {
+	SuccessCount       int           `json:"SuccessCount"`
+	FailedCount        int           `json:"FailedCount"`
+	FailedRouteEntries []failedEntry `json:"FailedRouteEntries"`
+}
+
+type failedEntry struct {
+	DstCidrBlock  string `json:"DstCidrBlock"`
+	NextHop       string `json:"NextHop"`
+	RouteEntryID  string `json:"RouteEntryId"`
+	FailedCode    string `json:"FailedCode"`
+	FailedMessage string `json:"FailedMessage"`
+}
+
+func (r *batchResult) fail(cidr, nextHop, id, code, message string) {
+	r.FailedCount++
+	r.FailedRouteEntries = append(r.FailedRouteEntries,
+		failedEntry{DstCidrBlock: cidr, NextHop: nextHop, RouteEntryID: id, FailedCode: code, FailedMessage: message})
+}
+
+type createdEntries struct {
+	batchResult
+	RouteEntryIDs []string `json:"RouteEntryIds"`
+}
+
+func createRouteEntries(c *api.Context) (any, *api.Error) {
+	items, err := batchItems(c, "routetableid", "dstcidrblock", "nexthop", "nexthoptype")
+	if err != nil {
+		return nil, err
+	}
+	if isTrue(c.Get("DryRun")) {
+		return nil, dryRun()
+	}
+	for _, item := range items {
+		if table := c.State.RouteTables[item["routetableid"]]; table != nil && busy(c.State, table.VpcID) {
+			return nil, taskConflict()
+		}
+	}
+	out := createdEntries{batchResult: batchResult{FailedRouteEntries: []failedEntry{}}, RouteEntryIDs: []string{}}
+	for _, item := range items {
+		w := wanted{
+			tableID: item["routetableid"], cidr: item["dstcidrblock"], nextHopID: item["nexthop"], nextHopType: item["nexthoptype"],
+			name: item["name"], description: item["description"],
+		}
+		table := c.State.RouteTables[w.tableID]
+		if table == nil {
+			out.fail(w.cidr, w.nextHopID, "", "InvalidRouteTable.NotFound", "The specified RouteTableId does not exist.")
+			continue
+		}
+		entry, err := newEntry(c, table, w)
+		if err != nil {
+			out.fail(w.cidr, w.nextHopID, "", batchCode(err.Code), err.Message)
+			continue
+		}
+		addEntry(c, table, entry)
+		out.SuccessCount++
+		out.RouteEntryIDs = append(out.RouteEntryIDs, entry.ID)
+	}
+	return out, nil
+}
+
+// batchCode is what an error of a single call is called in a batch. Only these two are known from the field.
+func batchCode(code string) string {
+	switch code {
+	case duplicateCode:
+		return "VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE"
+	case "IncorrectInstanceStatus":
+		return "VPC_ROUTE_ENTRY_STATUS_ERROR"
+	}
+	return code
+}
+
+// batchItems returns RouteEntries.N, of which each must have the required members.
+func batchItems(c *api.Context, required ...string) ([]map[string]string, *api.Error) {
+	items := c.Items("RouteEntries")
+	if len(items) > c.Settings.RoutesPerCall {
+		return nil, api.BadRequest("InvalidParameter",
+			"The specified parameter \"RouteEntries\" is not valid: %d entries are more than %d.", len(items), c.Settings.RoutesPerCall)
+	}
+	names := map[string]string{
+		"routetableid": "RouteTableId", "dstcidrblock": "DstCidrBlock", "nexthop": "NextHop", "nexthoptype": "NextHopType",
+	}
+	for n, item := range items {
+		for _, member := range required {
+			if item[member] == "" {
+				return nil, api.BadRequest("MissingParameter",
+					"The input parameter \"RouteEntries.%d.%s\" that is mandatory for processing this request is not supplied.", n+1, names[member])
+			}
+		}
+	}
+	return items, nil
+}
+
+const duplicateCode = "InvalidCIDRBlock.Duplicate"
+
+// newEntry checks a wanted entry and makes it.
+func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEntry, *api.Error) {
+	prefix, err := parseCidr(w.cidr)
+	if err != nil {
+		return nil, err
+	}
+	nextHopType := cmp.Or(w.nextHopType, "Instance")
+	if err := checkNextHop(c.State, table.VpcID, nextHopType, w.nextHopID); err != nil {
+		return nil, err
+	}
+	if err := checkDestination(c.State, table.VpcID, prefix); err != nil {
+		return nil, err
+	}
+	entries := 0
+	for _, e := range table.Entries {
+		if e.Cidr == prefix.String() {
+			return nil, api.BadRequest(duplicateCode, "Specified CIDR block is already exists.")
+		}
+		if e.Type == custom {
+			entries++
+		}
+	}
+	if quota := c.Settings.Quotas.RouteEntries; entries >= quota {
+		return nil, api.BadRequest("QuotaExceeded", "Route entry quota exceeded: a route table can have %d custom entries.", quota)
+	}
+	return &state.RouteEntry{
+		Cidr: prefix.String(), NextHopID: w.nextHopID, NextHopType: nextHopType, Type: custom, Name: w.name, Description: w.description,
+	}, nil
+}
+
+func addEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) {
+	entry.ID = newID(c, "rte-")
+	entry.Status = available
+	if d := c.Settings.RoutePending; d > 0 {
+		entry.Status, entry.BusyUntil = pending, c.Now.Add(d)
+	}
+	table.Entries = append(table.Entries, entry)
+}
+
+// checkDestination refuses what would take traffic away from a vSwitch or from the services of the cloud.
+func checkDestination(c *state.Cloud, vpcID string, prefix netip.Prefix) *api.Error {
+	if prefix == netip.MustParsePrefix("100.64.0.0/10") {
+		return api.BadRequest("InvalidCidrBlock", "The destination can't be the CIDR block of cloud services.")
+	}
+	for _, vsw := range c.VSwitches {
+		subnet, err := netip.ParsePrefix(vsw.CidrBlock)
+		if vsw.VpcID == vpcID && err == nil && subnet.Bits() <= prefix.Bits() && subnet.Contains(prefix.Addr()) {
+			return api.BadRequest("InvalidCidrBlock", "The destination can't be the CIDR block of VSwitch %s or lie inside of it.", vsw.ID)
+		}
+	}
+	return nil
+}
+
+func checkNextHop(c *state.Cloud, vpcID, kind, id string) *api.Error {
+	switch kind {
+	case "Instance":
+		i := c.Instances[id]
+		if i == nil || i.VpcID != vpcID {
+			return nextHopNotFound()
+		}
+		if i.Status != "Running" && i.Status != "Stopped" {
+			return api.BadRequest("IncorrectInstanceStatus", "The current status of the instance does not support this operation.")
+		}
+		return nil
+	case "NetworkInterface":
+		if eni := c.Interfaces[id]; eni == nil || eni.VpcID != vpcID {
+			return nextHopNotFound()
+		}
+		return nil
+	case "HaVip", "RouterInterface", "VpnGateway", "NatGateway", "IPv6Gateway", "Attachment", "VpcPeer", "Ipv4Gateway", "GatewayEndpoint", "Ecr":
+		return nextHopNotFound() // there are none
+	}
+	return invalid("NextHopType")
+}
+
+func nextHopNotFound() *api.Error {
+	return api.BadRequest("InvalidNextHop.NotFound", "The specified next hop does not exist.")
+}
+
+// newID returns an id that was never handed out before and tells nothing.
+func newID(c *api.Context, prefix string) string {
+	c.State.Sequence++
+	sum := sha256.Sum256([]byte(c.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
+	return prefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
+}

@@ -1,0 +1,104 @@
+// Package vpc is the product VPC 2016-04-28 of the simulator: VPCs, vSwitches, route tables, route entries, elastic IP
+// addresses and their tags.
+//
+// The cloud writes the routes of a VPC one after the other: while an entry is Pending or Deleting, every other write to
+// the VPC is refused with TaskConflict. Transitions are stored with the moment at which they end, and are completed by the
+// next action that looks (settle.go).
+package vpc
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// maxPage is the largest page of most describes.
+const maxPage = 50
+
+// Product returns the product with all its actions.
+func Product() api.Product {
+	actions := slices.Concat(
+		networkActions(), vswitchActions(), tableActions(), entryActions(), createEntryActions(), deleteEntryActions(), eipActions(),
+		eipStateActions(), tagging().Actions(), regionActions(),
+	)
+	for i := range actions {
+		handle := actions[i].Handle
+		actions[i].Handle = func(c *api.Context) (any, *api.Error) {
+			settle(c)
+			return handle(c)
+		}
+	}
+	return api.Product{Name: "vpc", Code: "Vpc", Version: "2016-04-28", Actions: actions, Settle: settle}
+}
+
+func region() api.Param { return api.Param{Name: "RegionId", Required: true} }
+
+func tagging() tags.Service {
+	return tags.Service{
+		Untag:  "UnTagResources", // spelt so by this product only
+		MaxIDs: 20,
+		Types: map[string]func(*state.Cloud, string) *[]state.Tag{
+			"VPC": func(c *state.Cloud, id string) *[]state.Tag {
+				if v := c.Vpcs[id]; v != nil {
+					return &v.Tags
+				}
+				return nil
+			},
+			"VSWITCH": func(c *state.Cloud, id string) *[]state.Tag {
+				if v := c.VSwitches[id]; v != nil {
+					return &v.Tags
+				}
+				return nil
+			},
+			"ROUTETABLE": func(c *state.Cloud, id string) *[]state.Tag {
+				if t := c.RouteTables[id]; t != nil {
+					return &t.Tags
+				}
+				return nil
+			},
+			"EIP": func(c *state.Cloud, id string) *[]state.Tag {
+				if e := c.Eips[id]; e != nil {
+					return &e.Tags
+				}
+				return nil
+			},
+		},
+		IDs: func(c *state.Cloud, resourceType string) []string {
+			switch resourceType {
+			case "VPC":
+				return slices.Sorted(maps.Keys(c.Vpcs))
+			case "VSWITCH":
+				return slices.Sorted(maps.Keys(c.VSwitches))
+			case "ROUTETABLE":
+				return slices.Sorted(maps.Keys(c.RouteTables))
+			default:
+				return slices.Sorted(maps.Keys(c.Eips))
+			}
+		},
+		Codes: tags.Codes{
+			Type: "InvalidInstanceType.NotFound", ID: "InvalidInstanceIds.NotFound", Key: "InvalidTagKey", Value: "InvalidTagValue",
+			IDs: "SizeLimitExceeded.ResourceId", Tags: "SizeLimitExceeded.TagNum", Duplicate: "Forbidden.TagKey.Duplicated",
+			Quota: "QuotaExceeded.TagNum", Neither: "BothEmpty.TagsAndResources",
+		},
+	}
+}
+
+// suffix is an id without its kind, from which the ids of things that only exist in answers are made.
+func suffix(id string) string {
+	_, rest, _ := strings.Cut(id, "-")
+	return rest
+}
+
+func isTrue(s string) bool { return strings.EqualFold(s, "true") }
+
+func dryRun() *api.Error {
+	return api.BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
+}
+
+func invalid(name string) *api.Error {
+	return api.BadRequest("InvalidParameter", "The specified parameter %q is not valid.", name)
+}

@@ -1,0 +1,127 @@
+package vpc
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func vswitchActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "DescribeVSwitches", Handle: describeVSwitches, Codes: []string{"InvalidVSwitchIdNumber.NotSupported"},
+			Params: append(listing.Params(maxPage),
+				api.Param{Name: "RegionId"}, api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "VSwitchName"},
+				api.Param{Name: "ZoneId"}, api.Param{Name: "RouteTableId"}, tags.Param()),
+		},
+		{
+			Name: "DescribeVSwitchAttributes", Handle: describeVSwitchAttributes, Codes: []string{"InvalidVSwitchId.NotFound"},
+			Params: []api.Param{{Name: "RegionId"}, {Name: "VSwitchId", Required: true}},
+		},
+	}
+}
+
+type vswitchView struct {
+	VSwitchID               string       `json:"VSwitchId"`
+	VSwitchName             string       `json:"VSwitchName"`
+	VpcID                   string       `json:"VpcId"`
+	ZoneID                  string       `json:"ZoneId"`
+	CidrBlock               string       `json:"CidrBlock"`
+	IPv6CidrBlock           string       `json:"Ipv6CidrBlock"`
+	Status                  string       `json:"Status"`
+	CreationTime            string       `json:"CreationTime"`
+	Description             string       `json:"Description"`
+	ResourceGroupID         string       `json:"ResourceGroupId"`
+	OwnerID                 int64        `json:"OwnerId"`
+	IsDefault               bool         `json:"IsDefault"`
+	AvailableIPAddressCount int64        `json:"AvailableIpAddressCount"`
+	RouteTable              boundTable   `json:"RouteTable"`
+	Tags                    tags.VPCList `json:"Tags"`
+}
+
+type boundTable struct {
+	RouteTableID   string `json:"RouteTableId"`
+	RouteTableType string `json:"RouteTableType"`
+}
+
+func newVSwitchView(c *api.Context, v *state.VSwitch) vswitchView {
+	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
+	view := vswitchView{
+		VSwitchID: v.ID, VSwitchName: v.Name, VpcID: v.VpcID, ZoneID: v.ZoneID, CidrBlock: v.CidrBlock, Status: available,
+		CreationTime: creationTime, OwnerID: owner, AvailableIPAddressCount: availableAddresses(c.State, v), Tags: tags.VPC(v.Tags),
+	}
+	if table := c.State.RouteTables[v.RouteTableID]; table != nil {
+		view.RouteTable = boundTable{RouteTableID: table.ID, RouteTableType: table.Type}
+	}
+	return view
+}
+
+// reservedAddresses of every vSwitch are kept by the cloud: the first one and the last three.
+const reservedAddresses = 4
+
+func availableAddresses(c *state.Cloud, v *state.VSwitch) int64 {
+	prefix, err := netip.ParsePrefix(v.CidrBlock)
+	if err != nil || !prefix.Addr().Is4() {
+		return 0
+	}
+	used := map[string]bool{}
+	for ip := range v.UsedIPs {
+		used[ip] = true
+	}
+	for _, eni := range c.Interfaces {
+		if eni.VSwitchID == v.ID {
+			for _, ip := range eni.PrivateIPs {
+				used[ip] = true
+			}
+		}
+	}
+	for _, lb := range c.LoadBalancers {
+		if lb.VSwitchID == v.ID {
+			used[lb.Address] = true
+		}
+	}
+	return max(int64(1)<<(32-prefix.Bits())-reservedAddresses-int64(len(used)), 0)
+}
+
+type describedVSwitches struct {
+	listing.Page
+	VSwitches struct {
+		VSwitch []vswitchView `json:"VSwitch"`
+	} `json:"VSwitches"`
+}
+
+func describeVSwitches(c *api.Context) (any, *api.Error) {
+	ids, filter := listing.CommaList(c.Get("VSwitchId")), tags.FilterOf(c)
+	if len(ids) > 20 {
+		return nil, api.NotFound("InvalidVSwitchIdNumber.NotSupported", "The number of VSwitchIds exceeds 20.")
+	}
+	var matching []*state.VSwitch
+	for _, id := range slices.Sorted(maps.Keys(c.State.VSwitches)) {
+		v := c.State.VSwitches[id]
+		if listing.Among(ids, id) && listing.Match(c.Get("VpcId"), v.VpcID) && listing.Match(c.Get("ZoneId"), v.ZoneID) &&
+			listing.Match(c.Get("VSwitchName"), v.Name) && listing.Match(c.Get("RouteTableId"), v.RouteTableID) && filter.Match(v.Tags) {
+			matching = append(matching, v)
+		}
+	}
+	var out describedVSwitches
+	matching, out.Page = listing.Numbered(c, matching)
+	out.VSwitches.VSwitch = make([]vswitchView, 0, len(matching))
+	for _, v := range matching {
+		out.VSwitches.VSwitch = append(out.VSwitches.VSwitch, newVSwitchView(c, v))
+	}
+	return out, nil
+}
+
+func describeVSwitchAttributes(c *api.Context) (any, *api.Error) {
+	v := c.State.VSwitches[c.Get("VSwitchId")]
+	if v == nil {
+		return nil, api.BadRequest("InvalidVSwitchId.NotFound", "Specified virtual switch does not exist.")
+	}
+	return newVSwitchView(c, v), nil
+}
