@@ -154,7 +154,7 @@ func leftovers(before, after *state.Cloud) []string {
 	add := func(kind string, was, is []string) {
 		for _, id := range is {
 			if !slices.Contains(was, id) {
-				left = append(left, kind+" "+id)
+				left = append(left, strings.TrimSpace(kind+" "+id))
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func leftovers(before, after *state.Cloud) []string {
 	add("EIP", keys(before.Eips), keys(after.Eips))
 	add("instance", keys(before.Instances), keys(after.Instances))
 	add("network interface", keys(before.Interfaces), keys(after.Interfaces))
-	add("the", customRoutes(before), customRoutes(after))
+	add("", customRoutes(before), customRoutes(after))
 	for id, vswitch := range after.VSwitches {
 		for ip := range vswitch.UsedIPs {
 			left = append(left, fmt.Sprintf("address %s in use in %s", ip, id))

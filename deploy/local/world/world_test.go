@@ -1,0 +1,94 @@
+package world
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestParseControllers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		list    []string
+		want    []string
+		wantErr bool
+	}{
+		{name: "all", list: []string{"lb", "node", "route"}, want: Controllers()},
+		{name: "some", list: []string{"route"}, want: []string{Route}},
+		{name: "none", list: []string{"none"}},
+		{name: "none among others", list: []string{"lb", "none"}, wantErr: true},
+		{name: "unknown", list: []string{"dns"}, wantErr: true},
+		{name: "empty", list: []string{""}, wantErr: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ParseControllers(tt.list)
+			if (err != nil) != tt.wantErr {
+				t.Fatalf("error %v, want one: %v", err, tt.wantErr)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("controllers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFreePorts(t *testing.T) {
+	t.Parallel()
+	const n = 50
+	got, err := freePorts(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	if different := len(slices.Compact(got)); different != n {
+		t.Errorf("%d different addresses, want %d", different, n)
+	}
+}
+
+// TestMachines: as many as anybody starts, each with an address of its own in its vSwitch.
+func TestMachines(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	seen := map[string]bool{}
+	for i := 1; i <= n; i++ {
+		m := newMachine(i)
+		ip := m.instance.PrivateIPs[0]
+		for _, s := range []string{m.name, m.instance.ID, m.primary.ID, m.primary.MacAddress, ip} {
+			if seen[s] {
+				t.Fatalf("machine %d has %s, as another", i, s)
+			}
+		}
+		for _, s := range []string{m.name, m.instance.ID, m.primary.ID, m.primary.MacAddress, ip} {
+			seen[s] = true
+		}
+		subnet := netip.MustParsePrefix(network().VSwitches[m.instance.VSwitchID].CidrBlock)
+		if !subnet.Contains(netip.MustParseAddr(ip)) {
+			t.Fatalf("machine %d has %s, which is not in %s", i, ip, subnet)
+		}
+	}
+}
+
+func TestInitialised(t *testing.T) {
+	t.Parallel()
+	node := func(name string, ready corev1.ConditionStatus, taints ...corev1.Taint) *corev1.Node {
+		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: taints}}
+		n.Name = name
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+		return n
+	}
+	got := initialised([]*corev1.Node{
+		node("b", corev1.ConditionTrue),
+		node("new", corev1.ConditionTrue, corev1.Taint{Key: uninitialized, Effect: corev1.TaintEffectNoSchedule}),
+		node("dead", corev1.ConditionUnknown),
+		node("a", corev1.ConditionTrue, corev1.Taint{Key: "busy", Effect: corev1.TaintEffectPreferNoSchedule}),
+	})
+	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
+		t.Errorf("nodes for pods (-want +got):\n%s", diff)
+	}
+}
