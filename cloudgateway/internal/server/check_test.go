@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// TestRequestsAreChecked: a wrong request is refused with everything that is wrong with it. The handlers have no products
+// behind them, so one that got through would panic.
+func TestRequestsAreChecked(t *testing.T) {
+	server := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80}
+	tests := []struct {
+		name string
+		call func(ctx context.Context) error
+		want []string // "field: description"
+	}{
+		{
+			name: "GetLoadBalancer", call: call(new(loadBalancers).GetLoadBalancer, &slbv1.GetLoadBalancerRequest{
+				View: 9, MaxAge: durationpb.New(-time.Second), ServerGroupIds: []string{"rsp 1"},
+			}),
+			want: []string{
+				"load_balancer_id: is required", "view: 9 is not known to this gateway",
+				`server_group_ids[0]: "rsp 1" is not an id of the cloud`, "max_age: must be a duration of zero or more",
+			},
+		},
+		{
+			name: "ListLoadBalancers", call: call(new(loadBalancers).ListLoadBalancers, &slbv1.ListLoadBalancersRequest{}),
+			want: []string{"tags: one of tags, name and load_balancer_ids is required"},
+		},
+		{
+			name: "ListLoadBalancers by a name that is two", call: call(new(loadBalancers).ListLoadBalancers,
+				&slbv1.ListLoadBalancersRequest{Name: "a,b"}),
+			want: []string{`name: "a,b" contains a comma, which the cloud takes for a list`},
+		},
+		{
+			name: "CreateLoadBalancer", call: call(new(loadBalancers).CreateLoadBalancer, &slbv1.CreateLoadBalancerRequest{
+				RequestId: "not ascii: é", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET, Address: "1.2.3",
+				InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC, BandwidthMbps: 5121,
+				ModificationProtection: &slbv1.ModificationProtection{Reason: "x"},
+				Tags:                   []*commonv1.Tag{{Key: "a"}, {Key: "a"}, {}},
+			}),
+			want: []string{
+				"request_id: must be 1 to 64 printable ASCII characters", `address: "1.2.3" is not an IP address`,
+				"vswitch_id: is required for an intranet instance", "spec: is required for PayBySpec",
+				"bandwidth_mbps: 5121 is out of range, must be 0 to 5120",
+				"modification_protection.reason: needs modification_protection.enabled", `tags[1].key: "a" is there twice`,
+				"tags[2].key: is 0 characters long, must be 1 to 64",
+			},
+		},
+		{
+			name: "CreateLoadBalancer on the internet in a vSwitch", call: call(new(loadBalancers).CreateLoadBalancer,
+				&slbv1.CreateLoadBalancerRequest{
+					RequestId: "r", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, VswitchId: "vsw-1",
+				}),
+			want: []string{"vswitch_id: is for intranet instances only"},
+		},
+		{
+			name: "UpdateLoadBalancer with nothing", call: call(new(loadBalancers).UpdateLoadBalancer,
+				&slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1"}),
+			want: []string{"name: the request changes nothing; at least one attribute is required"},
+		},
+		{
+			name: "UpdateLoadBalancer", call: call(new(loadBalancers).UpdateLoadBalancer, &slbv1.UpdateLoadBalancerRequest{
+				LoadBalancerId: "lb-1", Name: proto.String(""), Spec: proto.String(""),
+				InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_UNSPECIFIED.Enum(),
+				InternetSpec:       &slbv1.InternetSpec{}, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
+			}),
+			want: []string{
+				"name: is 0 characters long, must be 1 to 80", "instance_charge_type: is required", "spec: must not be empty",
+				"internet_spec: one of charge_type and bandwidth_mbps is required", `remove_tag_keys: "a" is also in set_tags`,
+			},
+		},
+		{
+			name: "DeleteLoadBalancer", call: call(new(loadBalancers).DeleteLoadBalancer, &slbv1.DeleteLoadBalancerRequest{}),
+			want: []string{"load_balancer_id: is required"},
+		},
+		{
+			name: "ListListeners", call: call(new(listeners).ListListeners, &slbv1.ListListenersRequest{}),
+			want: []string{"load_balancer_ids: at least one is required"},
+		},
+		{
+			name: "CreateListener", call: call(new(listeners).CreateListener, &slbv1.CreateListenerRequest{
+				Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 65536, Protocol: slbv1.Protocol_PROTOCOL_HTTPS},
+				Config: &slbv1.ListenerConfig{IdleTimeout: proto.Int32(61)},
+			}),
+			want: []string{
+				"key.port: 65536 is out of range, must be 1 to 65535", "config.idle_timeout: 61 is out of range, must be 1 to 60",
+				"config.server_group_id: is required, unless config.forward_port is set",
+				"config.server_certificate_id: is required for HTTPS",
+			},
+		},
+		{
+			name: "CreateListener that redirects to nowhere", call: call(new(listeners).CreateListener, &slbv1.CreateListenerRequest{
+				Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP},
+				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), ServerGroupId: proto.String("rsp-1")},
+			}),
+			want: []string{"config.server_group_id: a listener that redirects has no vServer group"},
+		},
+		{
+			name: "UpdateListener with nothing", call: call(new(listeners).UpdateListener, &slbv1.UpdateListenerRequest{
+				Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+				Config: &slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{}},
+			}),
+			want: []string{"config: the request changes nothing; at least one attribute is required"},
+		},
+		{
+			name: "StartListener", call: call(new(listeners).StartListener, &slbv1.StartListenerRequest{}),
+			want: []string{
+				"key.load_balancer_id: is required", "key.port: 0 is out of range, must be 1 to 65535", "key.protocol: is required",
+			},
+		},
+		{
+			name: "CreateServerGroup", call: call(new(serverGroups).CreateServerGroup, &slbv1.CreateServerGroupRequest{
+				RequestId: "r", LoadBalancerId: "lb-1", Name: "web", Servers: []*slbv1.Server{
+					server, {Type: slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", Port: 0, Weight: 101},
+					{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80, Weight: 5},
+				},
+			}),
+			want: []string{
+				"servers[1].server_ip: is required for an ENI", "servers[1].port: 0 is out of range, must be 1 to 65535",
+				"servers[1].weight: 101 is out of range, must be 0 to 100", "servers[2]: is the same server as servers[0]",
+			},
+		},
+		{
+			name: "ApplyServerChanges", call: call(new(serverGroups).ApplyServerChanges, &slbv1.ApplyServerChangesRequest{
+				ServerGroupId: "rsp-1", LoadBalancerId: "lb-1", Add: []*slbv1.Server{server}, Remove: []*slbv1.Server{server},
+				Update: []*slbv1.Server{server},
+			}),
+			want: []string{"add[0]: is the same server as update[0]", "remove[0]: is the same server as update[0]"},
+		},
+		{
+			name: "BatchCreateRouteEntries", call: call(new(routes).BatchCreateRouteEntries, &vpcv1.BatchCreateRouteEntriesRequest{
+				RouteEntries: []*vpcv1.RouteEntry{
+					{RouteTableId: "vtb-1", DestinationCidr: "10.0.0.1/24", NextHopId: "i-1"}, {DestinationCidr: "10.0.0.0"},
+					{RouteTableId: "vtb-1", DestinationCidr: "10.0.0.1/24", NextHopId: "i-2"},
+				},
+			}),
+			want: []string{
+				"vpc_id: is required",
+				`route_entries[0].destination_cidr: "10.0.0.1/24" has bits outside of its mask, write "10.0.0.0/24"`,
+				"route_entries[1].route_table_id: is required",
+				`route_entries[1].destination_cidr: "10.0.0.0" is not of the form "10.1.2.0/24"`,
+				"route_entries[1].next_hop_id: is required",
+				`route_entries[2].destination_cidr: "10.0.0.1/24" has bits outside of its mask, write "10.0.0.0/24"`,
+				"route_entries[2]: is the same entry as route_entries[0]",
+			},
+		},
+		{
+			name: "BatchDeleteRouteEntries", call: call(new(routes).BatchDeleteRouteEntries, &vpcv1.BatchDeleteRouteEntriesRequest{
+				VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{{RouteTableId: "vtb-1", DestinationCidr: "10.0.0.0/24"}},
+			}),
+			want: []string{"route_entries[0].next_hop_id: is required"},
+		},
+		{
+			name: "ListVSwitches", call: call(new(networks).ListVSwitches, &vpcv1.ListVSwitchesRequest{}),
+			want: []string{"vpc_id: one of vpc_id and vswitch_ids is required"},
+		},
+		{
+			name: "ListEips", call: call(new(networks).ListEips, &vpcv1.ListEipsRequest{AssociatedInstanceId: "lb-1"}),
+			want: []string{`associated_instance_type: is required, e.g. "SlbInstance"`},
+		},
+		{
+			name: "ListInstances", call: call(new(instances).ListInstances, &ecsv1.ListInstancesRequest{PrivateIps: []string{"x"}}),
+			want: []string{`private_ips[0]: "x" is not an IP address`, "vpc_id: is required with private_ips"},
+		},
+		{
+			name: "BatchGetInstances", call: call(new(instances).BatchGetInstances,
+				&ecsv1.BatchGetInstancesRequest{InstanceIds: []string{"i-1", ""}}),
+			want: []string{"instance_ids[1]: is required"},
+		},
+		{
+			name: "BatchGetNetworkInterfaces", call: call(new(networkInterfaces).BatchGetNetworkInterfaces,
+				&ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: []string{"eni-1"}, IpAddresses: []string{"10.0.0.1"}}),
+			want: []string{"ip_addresses: can't be combined with network_interface_ids"},
+		},
+		{
+			name: "UpdateNetworkInterface", call: call(new(networkInterfaces).UpdateNetworkInterface,
+				&ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1"}),
+			want: []string{"source_dest_check: the request changes nothing; at least one attribute is required"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, ok := rpcerr.From(tt.call(t.Context()))
+			if !ok || e.Code != codes.InvalidArgument || e.Reason != rpcerr.InvalidField {
+				t.Fatalf("got %v, want INVALID_FIELD", e)
+			}
+			var got []string
+			for _, f := range e.Fields {
+				got = append(got, f.Field+": "+f.Description)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("violations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func call[Q, A any](method func(context.Context, Q) (A, error), request Q) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := method(ctx, request)
+		return err
+	}
+}
+
+func TestViolationsAreBounded(t *testing.T) {
+	var c check
+	c.ids("instance_ids", slices.Repeat([]string{"no id"}, 5000))
+	e, ok := rpcerr.From(c.err())
+	if !ok || len(e.Fields) != maxViolations {
+		t.Fatalf("%d violations, want %d", len(e.Fields), maxViolations)
+	}
+	if last := e.Fields[maxViolations-1].Description; !strings.HasSuffix(last, "; and 4980 more problems") {
+		t.Errorf("the last one says %q, not how many were left out", last)
+	}
+}

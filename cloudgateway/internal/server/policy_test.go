@@ -1,0 +1,63 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// TestPoliciesFitTheMethods: every method has a row, every row a method, and only what the protocol calls free of side effects
+// escapes the audit log.
+func TestPoliciesFitTheMethods(t *testing.T) {
+	server := grpc.NewServer()
+	Register(server, Config{})
+	rows := Policies()
+	for name, info := range server.GetServiceInfo() {
+		descriptor, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range info.Methods {
+			full := "/" + name + "/" + m.Name
+			row, ok := rows[full]
+			if !ok {
+				t.Errorf("%s: no policy", full)
+				continue
+			}
+			delete(rows, full)
+			method := descriptor.(protoreflect.ServiceDescriptor).Methods().ByName(protoreflect.Name(m.Name))
+			options, _ := method.Options().(*descriptorpb.MethodOptions)
+			reads := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+			if row.Mutating == reads {
+				t.Errorf("%s: Mutating is %t, but the protocol says NO_SIDE_EFFECTS=%t", full, row.Mutating, reads)
+			}
+			verbs := []string{"create", "update", "delete"}
+			if reads {
+				verbs = []string{"get", "list"}
+			}
+			if !slices.Contains(verbs, row.Verb) {
+				t.Errorf("%s: verb %q is not one of %s", full, row.Verb, strings.Join(verbs, ", "))
+			}
+		}
+	}
+	for full := range rows {
+		t.Errorf("%s: a policy without a method", full)
+	}
+}
+
+func TestFeatures(t *testing.T) {
+	names := features()
+	for _, want := range []string{
+		"slb.v1.ServerGroups.ApplyServerChanges", "vpc.v1.Routes.BatchCreateRouteEntries",
+		"ecs.v1.NetworkInterfaces.GetNetworkInterface", "common.v1.Capabilities.GetCapabilities",
+	} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no feature %q in %q", want, names)
+		}
+	}
+}
