@@ -76,12 +76,12 @@ func uploadServerCertificate(c *api.Context) (any, *api.Error) {
 	case key == "":
 		return nil, missing("PrivateKey")
 	}
+	if _, err := tls.X509KeyPair([]byte(chain), []byte(key)); err != nil && parseCertificate(chain) != nil {
+		return nil, api.BadRequest("IllegalParam.ServerCertificate", "The PrivateKey does not belong to the ServerCertificate.")
+	}
 	cert, err := newCertificate(c, chain, c.Get("ServerCertificateName"), false)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := tls.X509KeyPair([]byte(chain), []byte(key)); err != nil {
-		return nil, api.BadRequest("IllegalParam.ServerCertificate", "The PrivateKey does not belong to the ServerCertificate.")
 	}
 	c.State.Certificates[cert.ID] = cert
 	return viewOfServerCertificate(c, cert), nil

@@ -16,7 +16,7 @@ func groupActions(t table) []api.Action {
 			Params: []api.Param{region(), required("LoadBalancerId"), optional("VServerGroupName"), jsonText("BackendServers"), tagParam()},
 			Codes: append(serverCodes(),
 				"Duplicate.TagKey", "InvalidLoadBalancerId.NotFound", "InvalidParam.TagKey", "InvalidParam.TagValue",
-				"MissingParam.TagKey", "OverQuota", "SizeLimitExceeded.Tag"),
+				"MissingParam.TagKey", "SizeLimitExceeded.Tag"),
 		},
 		{
 			Name: "DescribeVServerGroups", Handle: t.describeGroups,
@@ -63,7 +63,7 @@ func newServerList(servers []*state.Server) serverList {
 	return out
 }
 
-// changedGroup is the answer of every change of a group. It has the complete list of servers.
+// changedGroup is the answer of every change of a group. It has the complete list of servers, and the name after SetVServerGroupAttribute.
 type changedGroup struct {
 	VServerGroupID   string     `json:"VServerGroupId"`
 	VServerGroupName string     `json:"VServerGroupName,omitempty"`
@@ -96,7 +96,7 @@ func createGroup(c *api.Context) (any, *api.Error) {
 	g := &state.ServerGroup{ID: newID(c, "rsp-bp1"), LoadBalancerID: lb.ID, Name: name, Servers: servers, Tags: tags, Created: c.Now}
 	c.State.ServerGroups[g.ID] = g
 	changed(c, lb)
-	return changedGroup{VServerGroupID: g.ID, VServerGroupName: g.Name, BackendServers: newServerList(g.Servers)}, nil
+	return changedGroup{VServerGroupID: g.ID, BackendServers: newServerList(g.Servers)}, nil
 }
 
 type describedGroups struct {

@@ -48,7 +48,7 @@ func instanceActions() []api.Action {
 				oneOf("PayType", payOnDemand, prePay), optional("ResourceGroupId"), tagParam(), optional("VpcId"), optional("VSwitchId"),
 			},
 			Codes: []string{
-				"IdempotentParameterMismatch", "IllegalParam.InstanceChargeType", "IllegalParam.SpecType",
+				"Duplicate.TagKey", "IdempotentParameterMismatch", "IllegalParam.InstanceChargeType", "IllegalParam.SpecType",
 				"InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus", "InvalidParam.TagKey",
 				"InvalidParam.TagValue", "InvalidParameter", "InvalidParameter.Bandwidth", "InvalidParameter.Mismatch",
 				"InvalidVSwitchId.NotFound", "InvalidVpcId.NotExist", "MissingParam.LoadBalancerSpec", "MissingParam.TagKey",

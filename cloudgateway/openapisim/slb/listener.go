@@ -12,18 +12,6 @@ import (
 
 // listenerActions are the creation and the change of a listener, one pair for each protocol.
 func listenerActions(t table) []api.Action {
-	codes := []string{
-		"AclListenerOverLimit", "AclNotExist", "CACertificateId.NotFound", "CertificateNotExist", "InvalidLoadBalancerId.NotFound",
-		"InvalidParam.ListenerPort", "InvalidParameter", "InvalidParameter.ForwardCode", "InvalidParameter.IdleTimeout",
-		"InvalidParameter.RequestTimeout", "InvalidParameter.VServerGroupId", "IpVersionConflict", "LbStatusNotSupport",
-		"MissingParam.ServerCertificates", "MissingParameter", "ResourceNotFound.VServerGroup", "ServiceIsConfiguring",
-	}
-	creationCodes := append([]string{
-		"Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "InvalidParameter.ListenerPortConflict",
-		"ListenerAlreadyExists", "ListenerNumberOverLimit", "MissingParam.TagKey", "OperationDenied.SpecialListenerPortNotAllowed",
-		"SizeLimitExceeded.Tag",
-	}, codes...)
-	changeCodes := append([]string{"DryRunOperation", "MissingParam.VServerGroupId", "ResourceNotFound.Listener"}, codes...)
 	var actions []api.Action
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
 		key := []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 0, 0))}
@@ -33,7 +21,7 @@ func listenerActions(t table) []api.Action {
 				Name: "CreateLoadBalancer" + strings.ToUpper(protocol) + "Listener", Mutating: true,
 				Handle: func(c *api.Context) (any, *api.Error) { return t.create(c, protocol) },
 				Params: slices.Concat(key, []api.Param{acl, tagParam()}, t.params(protocol, inCreate)),
-				Codes:  creationCodes,
+				Codes:  t.codes(protocol, inCreate),
 			},
 			api.Action{
 				Name: "SetLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute", Mutating: true,
@@ -41,11 +29,40 @@ func listenerActions(t table) []api.Action {
 				Params: slices.Concat(key, []api.Param{
 					acl, oneOf("VServerGroup", on, off), oneOf("MasterSlaveServerGroup", on, off), {Name: "DryRun", Kind: api.Bool},
 				}, t.params(protocol, inSet)),
-				Codes: changeCodes,
+				Codes: t.codes(protocol, inSet),
 			},
 		)
 	}
 	return actions
+}
+
+// codes returns the error codes of a protocol's creation or change.
+func (t table) codes(protocol string, use usage) []string {
+	codes := []string{
+		"AclListenerOverLimit", "AclNotExist", "InvalidLoadBalancerId.NotFound", "InvalidParameter", "IpVersionConflict",
+		"LbStatusNotSupport", "MissingParameter", "ServiceIsConfiguring",
+	}
+	if use == inCreate {
+		codes = append(codes, "Duplicate.TagKey", "InvalidParam.ListenerPort", "InvalidParam.TagKey", "InvalidParam.TagValue",
+			"InvalidParameter.ListenerPortConflict", "ListenerAlreadyExists", "ListenerNumberOverLimit", "MissingParam.TagKey",
+			"SizeLimitExceeded.Tag")
+	} else {
+		codes = append(codes, "DryRunOperation", "MissingParam.VServerGroupId", "ResourceNotFound.Listener")
+	}
+	if protocol == protoUDP && use == inCreate {
+		codes = append(codes, "OperationDenied.SpecialListenerPortNotAllowed")
+	}
+	if protocol == protoHTTPS {
+		codes = append(codes, "CACertificateId.NotFound", "CertificateNotExist", "MissingParam.ServerCertificates")
+	}
+	codes = append(codes, unknownGroup(protocol))
+	for _, a := range t[protocol] {
+		if a.code != "" && a.use&use != 0 {
+			codes = append(codes, a.code)
+		}
+	}
+	slices.Sort(codes)
+	return codes
 }
 
 func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
@@ -158,11 +175,15 @@ func checkGroup(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.
 	if groupIn(c, lb, l.Attributes["VServerGroupId"]) {
 		return nil
 	}
-	code := "ResourceNotFound.VServerGroup"
-	if protocolBit(l.Protocol)&layer7 != 0 {
-		code = "InvalidParameter.VServerGroupId"
+	return api.BadRequest(unknownGroup(l.Protocol), "The specified VServerGroupId does not exist.")
+}
+
+// unknownGroup is the code for a group that does not exist.
+func unknownGroup(protocol string) string {
+	if protocolBit(protocol)&layer7 != 0 {
+		return "InvalidParameter.VServerGroupId"
 	}
-	return api.BadRequest(code, "The specified VServerGroupId does not exist.")
+	return "ResourceNotFound.VServerGroup"
 }
 
 // completeListener checks what involves several attributes or other resources, for a new listener and for a changed one.

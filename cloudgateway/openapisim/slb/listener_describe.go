@@ -51,7 +51,7 @@ func (o object) put(a attribute, l *state.Listener, listing bool) {
 			o[a.name] = n
 		}
 	case a.kind == api.Bool && (!listing || a.use&asText == 0):
-		o[a.name] = value == "true"
+		o[a.name] = strings.EqualFold(value, "true")
 	default:
 		o[a.name] = value
 	}
@@ -68,7 +68,7 @@ func key(lb *state.LoadBalancer, l *state.Listener) object {
 // config returns the attributes that DescribeLoadBalancerListeners shows in the object of the protocol, or all of them.
 func (t table) config(o object, l *state.Listener, listing bool) object {
 	for _, a := range t[l.Protocol] {
-		if !listing || a.use&common == 0 {
+		if !listing || a.use&(common|unlisted) == 0 {
 			o.put(a, l, listing)
 		}
 	}

@@ -42,8 +42,9 @@ type usage uint8
 const (
 	inCreate usage = 1 << iota
 	inSet
-	common // shown beside, not inside the …ListenerConfig of DescribeLoadBalancerListeners
-	asText // a boolean that DescribeLoadBalancerListeners writes as text
+	common   // shown beside, not inside the …ListenerConfig of DescribeLoadBalancerListeners
+	asText   // a boolean that DescribeLoadBalancerListeners writes as text
+	unlisted // not in DescribeLoadBalancerListeners
 )
 
 const both = inCreate | inSet
@@ -82,7 +83,7 @@ func attributes() []attribute {
 
 		{name: "PersistenceTimeout", on: onTCP, use: both, kind: api.Int, max: 3600, fallback: "0"},
 		{name: "EstablishedTimeout", on: onTCP, use: both, kind: api.Int, min: 10, max: 900, fallback: "900"},
-		{name: "SynProxy", on: onTCP, use: inSet, enum: []string{"enable", "disable"}},
+		{name: "SynProxy", on: onTCP, use: inSet | unlisted, enum: []string{"enable", "disable"}},
 		{name: "ConnectionDrain", on: layer4, use: both, enum: onOff, fallback: off},
 		{name: "ConnectionDrainTimeout", on: layer4, use: both, kind: api.Int, min: 10, max: 900},
 		{name: "ProxyProtocolV2Enabled", on: layer4, use: both | asText, kind: api.Bool, fallback: "false"},
@@ -152,7 +153,7 @@ func (a attribute) check(value string) *api.Error {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case a.kind == api.Int && err != nil,
-		a.kind == api.Bool && value != "true" && value != "false",
+		a.kind == api.Bool && !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false"),
 		len(a.enum) > 0 && !slices.Contains(a.enum, value),
 		(a.min != 0 || a.max != 0) && (n < a.min || n > a.max),
 		a.valid != nil && !a.valid(value):

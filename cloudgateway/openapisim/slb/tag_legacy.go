@@ -13,6 +13,7 @@ import (
 const (
 	legacyTagsPerCall     = 5
 	legacyTagsPerResource = 10
+	legacyTagsPerFilter   = 10
 )
 
 func legacyTagActions() []api.Action {

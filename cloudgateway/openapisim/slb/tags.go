@@ -104,11 +104,11 @@ func matchTags(tags []state.Tag, filter []condition) bool {
 func tagFilter(c *api.Context) ([]condition, *api.Error) {
 	filter, err := tagConditions(c)
 	if err != nil {
-		return nil, err
+		return nil, api.BadRequest("InvalidTag", "%s", err.Message)
 	}
 	if c.Has("Tags") {
 		tags, ok := legacyTags(c.Get("Tags"))
-		if !ok || len(tags) > 10 {
+		if !ok || len(tags) > legacyTagsPerFilter {
 			return nil, api.BadRequest("InvalidTag", "The specified parameter Tags is not valid.")
 		}
 		for _, t := range tags {

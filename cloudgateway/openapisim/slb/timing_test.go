@@ -1,0 +1,192 @@
+package slb
+
+import (
+	"testing"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+)
+
+// slowCloud is a cloud with the default windows.
+func slowCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := newCloud(t)
+	c.settings = api.DefaultSettings()
+	return c
+}
+
+// pass moves the clock just beyond a window.
+func (c *cloud) pass(window time.Duration) { c.now = c.now.Add(window) }
+
+func TestLoadBalancerBecomesActive(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	key := params{"LoadBalancerId": c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU}).text("LoadBalancerId")}
+	if got := c.call("DescribeLoadBalancerAttribute", key)["LoadBalancerStatus"]; got != inactive {
+		t.Errorf("a new load balancer is %v, want inactive", got)
+	}
+	c.pass(c.settings.LoadBalancerActive)
+	if got := c.call("DescribeLoadBalancerAttribute", key)["LoadBalancerStatus"]; got != active {
+		t.Errorf("later it is %v, want active", got)
+	}
+}
+
+func TestListenerStartsAndChangesInTime(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	key := params{"LoadBalancerId": "lb-1", "ListenerPort": "1000"}
+	status := func() any { return c.call(action("Describe", protoTCP), key)["Status"] }
+	expect := func(want string) {
+		t.Helper()
+		if got := status(); got != want {
+			t.Errorf("the listener is %v, want %s", got, want)
+		}
+	}
+	c.call(action("Create", protoTCP), newListener(protoTCP))
+	expect(stopped)
+	c.pass(c.settings.BusyAfterWrite)
+	c.call("StartLoadBalancerListener", key)
+	expect(starting)
+	c.pass(c.settings.BusyAfterWrite)
+	for name, want := range map[string]string{
+		"StartLoadBalancerListener":  "OperationFailed.ListenerStatusNotSupport",
+		"StopLoadBalancerListener":   "ServiceIsConfiguring",
+		"DeleteLoadBalancerListener": "ServiceIsConfiguring",
+		action("Set", protoTCP):      "ServiceIsConfiguring",
+	} {
+		if got := c.code(name, key); got != want {
+			t.Errorf("%s of a starting listener: got code %q, want %s", name, got, want)
+		}
+	}
+	c.pass(c.settings.ListenerStart)
+	expect(running)
+	c.call(action("Set", protoTCP), key.with("Scheduler", "rr"))
+	expect(configuring)
+	c.pass(c.settings.ListenerSet)
+	expect(running)
+	c.call("StopLoadBalancerListener", key)
+	expect(stopped)
+	c.pass(c.settings.BusyAfterWrite)
+	c.call(action("Set", protoTCP), key.with("Scheduler", "wrr"))
+	expect(configuring)
+	c.pass(c.settings.ListenerSet)
+	expect(stopped)
+}
+
+// One load balancer applies one change at a time.
+func TestBusyLoadBalancer(t *testing.T) {
+	t.Parallel()
+	lb, group := params{"LoadBalancerId": "lb-1"}, params{"VServerGroupId": "rsp-empty"}
+	servers := `[{"ServerId":"i-3","Port":"1"}]`
+	tests := []struct {
+		action string
+		params params
+		want   string
+	}{
+		{action("Create", protoTCP), newListener(protoTCP), "ServiceIsConfiguring"},
+		{action("Set", protoTCP), lb.with("ListenerPort", "80"), "ServiceIsConfiguring"},
+		{"StartLoadBalancerListener", lb.with("ListenerPort", "80"), "ServiceIsConfiguring"},
+		{"StopLoadBalancerListener", lb.with("ListenerPort", "80"), "ServiceIsConfiguring"},
+		{"DeleteLoadBalancerListener", lb.with("ListenerPort", "80"), "ServiceIsConfiguring"},
+		{"SetListenerAccessControlStatus", lb.with("ListenerPort", "80", "AccessControlStatus", "close"), "ServiceIsConfiguring"},
+		{"CreateRules", lb.with("ListenerPort", "81"), "ServiceIsConfiguring"},
+		{"CreateVServerGroup", lb, "VServerGroupProcessing"},
+		{"DeleteVServerGroup", group, "VServerGroupProcessing"},
+		{"AddVServerGroupBackendServers", group.with("BackendServers", servers), "VServerGroupProcessing"},
+		{"RemoveVServerGroupBackendServers", group.with("BackendServers", servers), "VServerGroupProcessing"},
+		{"ModifyVServerGroupBackendServers", group.with("OldBackendServers", servers, "NewBackendServers", servers), "VServerGroupProcessing"},
+		{"SetVServerGroupAttribute", group.with("VServerGroupName", "n"), "VServerGroupProcessing"},
+		{"AddBackendServers", lb.with("BackendServers", servers), "BackendServer.configuring"},
+		{"SetBackendServers", lb.with("BackendServers", servers), "BackendServer.configuring"},
+		{"RemoveBackendServers", lb.with("BackendServers", servers), "BackendServer.configuring"},
+		{"CreateDomainExtension", lb.with("ListenerPort", "443", "Domain", "x.example.com"), "DomainExtensionProcessing"},
+		{"SetLoadBalancerName", lb.with("LoadBalancerName", "n"), ""},
+		{"TagResources", params{"ResourceType": "instance", "ResourceId.1": "lb-1", "Tag.1.Key": "k"}, ""},
+		{"DescribeLoadBalancerAttribute", lb, ""},
+		{"CreateVServerGroup", params{"LoadBalancerId": "lb-vpc"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.action, func(t *testing.T) {
+			t.Parallel()
+			c := slowCloud(t)
+			c.call("CreateVServerGroup", lb)
+			if got := c.code(tt.action, tt.params); got != tt.want {
+				t.Errorf("while busy: got code %q, want %q", got, tt.want)
+			}
+			c.pass(c.settings.BusyAfterWrite)
+			if got := c.code(tt.action, tt.params); got == tt.want && got != "" {
+				t.Errorf("afterwards: still %s", got)
+			}
+		})
+	}
+}
+
+func TestGroupIsReleasedInTime(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, group string
+		letGo       func(c *cloud)
+	}{
+		{"by the deletion of its listener", "rsp-1", func(c *cloud) {
+			c.call("DeleteLoadBalancerListener", params{"LoadBalancerId": "lb-1", "ListenerPort": "53"})
+			c.pass(c.settings.BusyAfterWrite)
+			c.call("DeleteLoadBalancerListener", params{"LoadBalancerId": "lb-1", "ListenerPort": "80"})
+		}},
+		{"by a listener that takes another", "rsp-vpc", func(c *cloud) {
+			other := c.call("CreateVServerGroup", params{"LoadBalancerId": "lb-vpc"}).text("VServerGroupId")
+			c.pass(c.settings.BusyAfterWrite)
+			key := params{"LoadBalancerId": "lb-vpc", "ListenerPort": "80"}
+			c.call(action("Create", protoTCP), key.with("VServerGroupId", "rsp-vpc"))
+			c.pass(c.settings.BusyAfterWrite)
+			c.call(action("Set", protoTCP), key.with("VServerGroup", on, "VServerGroupId", other))
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := slowCloud(t)
+			tt.letGo(c)
+			c.pass(c.settings.BusyAfterWrite)
+			key := params{"VServerGroupId": tt.group}
+			if got := c.code("DeleteVServerGroup", key); got != "RspoolVipExist" {
+				t.Errorf("at once: got code %q, want RspoolVipExist", got)
+			}
+			c.pass(c.settings.GroupReleased)
+			if got := c.code("DeleteVServerGroup", key); got != "" {
+				t.Errorf("later: got code %q, want success", got)
+			}
+		})
+	}
+}
+
+func TestTagIndexLag(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	c.settings.TagIndexLag = 5 * time.Second
+	c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU, "Tag.1.Key": "k", "Tag.1.Value": "v"})
+	find := params{"Tag.1.Key": "k", "Tag.1.Value": "v"}
+	if got := c.call("DescribeLoadBalancers", find)["TotalCount"]; got != 0.0 {
+		t.Errorf("at once the index knows %v, want 0", got)
+	}
+	c.pass(c.settings.TagIndexLag)
+	if got := c.call("DescribeLoadBalancers", find)["TotalCount"]; got != 1.0 {
+		t.Errorf("later the index knows %v, want 1", got)
+	}
+}
+
+func TestHealthTakesTime(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	c.call("AddVServerGroupBackendServers", params{"VServerGroupId": "rsp-1", "BackendServers": `[{"ServerId":"i-sick","Port":"1"}]`})
+	health := func() []string {
+		return c.call("DescribeHealthStatus", params{"LoadBalancerId": "lb-1", "ListenerPort": "80"}).texts("BackendServers.BackendServer", "ServerHealthStatus")
+	}
+	c.pass(c.settings.BackendHealthy - 1)
+	if got := health(); got[len(got)-1] != "unavailable" {
+		t.Errorf("at first: %v, want the last one unavailable", got)
+	}
+	c.pass(1)
+	if got := health(); got[len(got)-1] != "abnormal" || got[0] != "normal" {
+		t.Errorf("later: %v, want the first one normal and the last one abnormal", got)
+	}
+}
