@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -39,14 +40,15 @@ type transport struct {
 	credentials.TransportCredentials // of the first reading, for all that is not a handshake
 
 	caFile, serverName string
+	log                *slog.Logger
 }
 
-func newTransport(caFile, serverName string) (credentials.TransportCredentials, error) {
+func newTransport(caFile, serverName string, log *slog.Logger) (credentials.TransportCredentials, error) {
 	first, err := readTransport(caFile, serverName)
 	if err != nil {
 		return nil, err
 	}
-	return &transport{TransportCredentials: first, caFile: caFile, serverName: serverName}, nil
+	return &transport{TransportCredentials: first, caFile: caFile, serverName: serverName, log: log}, nil
 }
 
 func readTransport(caFile, serverName string) (credentials.TransportCredentials, error) {
@@ -61,9 +63,19 @@ func readTransport(caFile, serverName string) (credentials.TransportCredentials,
 	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: serverName}), nil
 }
 
-// ClientHandshake implements credentials.TransportCredentials.
+// ClientHandshake implements credentials.TransportCredentials. gRPC repeats a failed one and tells only the calls that come
+// meanwhile, so it is logged here.
 func (t *transport) ClientHandshake(ctx context.Context, authority string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
+	secure, auth, err := t.handshake(ctx, authority, conn)
+	if err != nil {
+		t.log.Warn("no TLS with the gateway", "address", conn.RemoteAddr().String(), "error", err)
+		return nil, nil, err
+	}
+	return secure, auth, nil
+}
+
+func (t *transport) handshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	fresh, err := readTransport(t.caFile, t.serverName)
 	if err != nil {
 		return nil, nil, err
@@ -73,5 +85,7 @@ func (t *transport) ClientHandshake(ctx context.Context, authority string, conn 
 
 // Clone implements credentials.TransportCredentials.
 func (t *transport) Clone() credentials.TransportCredentials {
-	return &transport{TransportCredentials: t.TransportCredentials.Clone(), caFile: t.caFile, serverName: t.serverName}
+	clone := *t
+	clone.TransportCredentials = t.TransportCredentials.Clone()
+	return &clone
 }

@@ -35,9 +35,11 @@ type Config struct {
 	// ServerName is the name in the gateway's certificate; the host of Address if empty.
 	ServerName string `json:"serverName"`
 	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
-	TokenFile string       `json:"tokenFile"`
-	UserAgent string       `json:"-"`
-	Logger    *slog.Logger `json:"-"`
+	TokenFile string `json:"tokenFile"`
+	// UserAgent is how the gateway's log calls this process.
+	UserAgent string `json:"-"`
+	// Logger tells why there is no connection; nil for silence.
+	Logger *slog.Logger `json:"-"`
 }
 
 // Validate notes what is wrong, under key.
@@ -62,6 +64,9 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	if cfg.Validate(&p, "gateway"); p.Err() != nil {
 		return nil, p.Err()
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	all, err := methods()
 	if err != nil {
 		return nil, err
@@ -70,7 +75,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := newTransport(cfg.CAFile, cfg.ServerName)
+	transport, err := newTransport(cfg.CAFile, cfg.ServerName, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}

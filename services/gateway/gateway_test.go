@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -209,6 +210,50 @@ func TestReadsAreRepeatedOnlyWhenUnavailable(t *testing.T) {
 		}
 		r.fail.Store(nil)
 		eventually(t, conn, "a") // Gives gRPC's retry throttle its tokens back.
+	}
+}
+
+// buffer is a log that can be read while it is written.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func TestUntrustedGateway(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	r := newReplica(t, dir, "a")
+	r.server.SetServing(true)
+	tlstest.Issue(t, dir, "other")
+	log := &buffer{}
+	conn, err := Dial(Config{
+		Address: r.address, CAFile: filepath.Join(dir, "other.crt"), ServerName: tlstest.ServerName, TokenFile: filepath.Join(dir, "token"),
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = version(t.Context(), conn)
+	if closed := conn.Close(); closed != nil {
+		t.Error(closed)
+	}
+	if status.Code(err) != codes.Unavailable || r.token.Load() != nil {
+		t.Errorf("the call gives %v; the gateway got the token %v", err, r.token.Load())
+	}
+	if !strings.Contains(log.String(), "no TLS with the gateway") || !strings.Contains(log.String(), r.address) {
+		t.Errorf("the log does not say why:\n%s", log.String())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -53,16 +54,29 @@ func identify(policies Policies, authenticator Authenticator, log *slog.Logger) 
 		if !ok {
 			return nil, &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " has no policy"}
 		}
-		token, err := bearer(ctx)
+		caller, err := authenticate(ctx, authenticator)
 		if err != nil {
-			return nil, err
-		}
-		caller, err := authenticator.Authenticate(ctx, token)
-		if err != nil {
+			log.Warn("caller is not known", "address", address(ctx), "method", info.FullMethod, "error", err)
 			return nil, typed(err, log, info.FullMethod)
 		}
 		return next(WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), req)
 	}
+}
+
+func authenticate(ctx context.Context, authenticator Authenticator) (Caller, error) {
+	token, err := bearer(ctx)
+	if err != nil {
+		return Caller{}, err
+	}
+	return authenticator.Authenticate(ctx, token)
+}
+
+// address is where the call comes from.
+func address(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
 }
 
 // bearer takes the token from the call's metadata.
@@ -89,6 +103,7 @@ func permit(authorizer Authorizer, log *slog.Logger) grpc.UnaryServerInterceptor
 		}
 		caller, _ := CallerFrom(ctx)
 		if err := authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
+			log.Warn("refused", "caller", caller.Name, "method", info.FullMethod, "resource", policy.Resource, "verb", policy.Verb, "error", err)
 			return nil, typed(err, log, info.FullMethod)
 		}
 		return next(ctx, req)

@@ -57,6 +57,11 @@ func TestWhoMayCall(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"editor": 2, "viewer": 1}, called); diff != "" {
 		t.Errorf("calls that reached the handler (-want +got):\n%s", diff)
 	}
+	for _, want := range []string{"msg=refused caller=viewer", "msg=\"caller is not known\" address=127.0.0.1:"} {
+		if !strings.Contains(w.log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, w.log)
+		}
+	}
 	for _, token := range []string{tokenEditor, tokenViewer} {
 		if strings.Contains(w.log.String(), token) {
 			t.Errorf("the log shows a token:\n%s", w.log)

@@ -56,8 +56,9 @@ type Fake struct {
 	// ServersPerGroup and RoutesPerTable are the cloud's quotas, 200 by default.
 	ServersPerGroup, RoutesPerTable int
 
-	t      testing.TB
-	client *gateway.Client
+	t       testing.TB
+	client  *gateway.Client
+	methods []string
 
 	mu        sync.Mutex
 	calls     []Call
@@ -126,6 +127,11 @@ func New(t testing.TB) *Fake {
 	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})
 	ecsv1.RegisterNetworkInterfaceServiceServer(server, &networkInterfaces{f: f})
 	commonv1.RegisterCapabilitiesServiceServer(server, &capabilities{f: f})
+	for _, service := range server.GetServiceInfo() {
+		for _, m := range service.Methods {
+			f.methods = append(f.methods, m.Name)
+		}
+	}
 
 	pipe := bufconn.Listen(pipeSize)
 	served := make(chan struct{})
@@ -194,7 +200,7 @@ func (f *Fake) FailAfter(method string, n int, err error) { f.addFault(method, n
 
 func (f *Fake) addFault(method string, n int, what Fault) {
 	f.t.Helper()
-	if !slices.Contains(methodNames(), method) {
+	if !slices.Contains(f.methods, method) {
 		f.t.Fatalf("gatewaytest: the gateway has no method %q", method)
 	}
 	f.mu.Lock()
@@ -255,21 +261,6 @@ func (f *Fake) record(method string, req proto.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, Call{Method: method, Request: proto.Clone(req), Err: err})
-}
-
-// methodNames lists the gateway's methods.
-func methodNames() []string {
-	var names []string
-	for _, service := range []grpc.ServiceDesc{
-		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
-		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc,
-		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc, commonv1.CapabilitiesService_ServiceDesc,
-	} {
-		for _, m := range service.Methods {
-			names = append(names, m.MethodName)
-		}
-	}
-	return names
 }
 
 // nextID gives out "lb-1", "lb-2" and so on; f is locked.
