@@ -1,0 +1,113 @@
+package observe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
+)
+
+const name = "a5e4dbfc9c2ae4642b0335607860aef6"
+
+// seed puts an instance with one listener and two vServer groups into the cloud.
+func seed(f *gatewaytest.Fake, id, lbName, tag string) {
+	f.Lock()
+	defer f.Unlock()
+	lb := &slbv1.LoadBalancer{LoadBalancerId: id, Name: lbName, Address: "47.0.0.9"}
+	if tag != "" {
+		lb.Tags = []*commonv1.Tag{{Key: mark.TagService, Value: tag}}
+	}
+	f.LoadBalancers[id] = lb
+	f.Listeners[gatewaytest.ListenerKey{LoadBalancerID: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
+		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+		Config: &slbv1.ListenerConfig{Scheduler: proto.String("rr")}, Status: "stopped",
+	}
+	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1", Port: 30080, Weight: 100}}
+	f.ServerGroups["ours-"+id] = &gatewaytest.ServerGroup{ID: "ours-" + id, LoadBalancerID: id, Name: "k8s/30080/web/default/c", Servers: servers}
+	f.ServerGroups["theirs-"+id] = &gatewaytest.ServerGroup{ID: "theirs-" + id, LoadBalancerID: id, Name: "theirs", Servers: servers}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		seed func(*gatewaytest.Fake)
+		hint Hint
+		want string
+		fail bool
+	}{
+		"nothing":                       {seed: func(*gatewaytest.Fake) {}},
+		"by recorded id":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, hint: Hint{RecordedID: "lb-1"}, want: "lb-1"},
+		"recorded id of another":        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "other") }, hint: Hint{RecordedID: "lb-1"}},
+		"recorded id without tag":       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: Hint{RecordedID: "lb-1"}},
+		"untagged, proven by address":   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: Hint{RecordedID: "lb-1", Addresses: []string{"47.0.0.9"}}, want: "lb-1"},
+		"recorded id is gone, then tag": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) }, hint: Hint{RecordedID: "lb-1"}, want: "lb-2"},
+		"by tag":                        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
+		"by name":                       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
+		"two":                           {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); seed(f, "lb-2", "x", name) }, fail: true},
+		"read fails": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", name)
+			f.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
+		}, hint: Hint{RecordedID: "lb-1"}, fail: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := gatewaytest.New(t)
+			test.seed(f)
+			test.hint.DefaultName = name
+			got, err := Observer{Client: f.Client()}.Find(t.Context(), test.hint, slbv1.View_VIEW_FULL)
+			if (err != nil) != test.fail || got.InstanceID != test.want {
+				t.Errorf("got %q, %v; want %q, failure %t", got.InstanceID, err, test.want, test.fail)
+			}
+		})
+	}
+}
+
+func TestFull(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.New(t)
+	seed(f, "lb-1", "x", name)
+	got, err := Observer{Client: f.Client()}.Full(t.Context(), "lb-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.ConfigKnown || len(got.Listeners) != 1 || !got.Listeners[0].Stopped || len(got.Groups) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	for _, g := range got.Groups {
+		if want := map[string]int{"theirs": 0, "k8s/30080/web/default/c": 1}[g.Name]; len(g.Servers) != want {
+			t.Errorf("group %s: %d servers read, want %d", g.Name, len(g.Servers), want)
+		}
+		for _, s := range g.Servers {
+			if s.IP != "" {
+				t.Error("the address of an instance counts as identity")
+			}
+		}
+	}
+}
+
+// The existing CCM takes a failed read for an empty vServer group.
+func TestB02FailedReadIsAnError(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.New(t)
+	seed(f, "lb-1", "x", name)
+	owner := mark.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
+	got, err := Observer{Client: f.Client()}.Groups(t.Context(), "lb-1", owner)
+	if err != nil || len(got.Groups) != 1 || got.ConfigKnown {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if diff := cmp.Diff("ours-lb-1", got.Groups[0].ID); diff != "" {
+		t.Error(diff)
+	}
+	f.Fail("GetServerGroup", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled})
+	if got, err := (Observer{Client: f.Client()}).Groups(t.Context(), "lb-1", owner); err == nil || len(got.Groups) > 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
