@@ -1,0 +1,255 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+)
+
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	off, on := &slbv1.HealthCheck{Enabled: proto.Bool(false)}, &slbv1.HealthCheck{Enabled: proto.Bool(true)}
+	for name, test := range map[string]struct{ want, have, changed *slbv1.ListenerConfig }{
+		"equal":           {&slbv1.ListenerConfig{Scheduler: proto.String("rr")}, &slbv1.ListenerConfig{Scheduler: proto.String("rr"), IdleTimeout: proto.Int32(15)}, nil},
+		"not wanted":      {&slbv1.ListenerConfig{}, &slbv1.ListenerConfig{IdleTimeout: proto.Int32(15)}, nil},
+		"one differs":     {&slbv1.ListenerConfig{Scheduler: proto.String("wrr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: proto.String("rr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: proto.String("wrr")}},
+		"zero is a value": {&slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(9)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}},
+		"nested": {
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(5)}},
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(2)}},
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(5)}},
+		},
+		"codes in any order": {
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: proto.String("http_2xx,http_3xx")}},
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: proto.String("http_3xx,http_2xx")}}, nil,
+		},
+		"lists in any order": {
+			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclIds: []string{"a", "b"}}, &slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclIds: []string{"b", "a"}}, nil,
+		},
+		"access control goes together": {
+			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclType: proto.String("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclType: proto.String("black"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclType: proto.String("white"), AclIds: []string{"a"}},
+		},
+		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(false), Uri: proto.String("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
+		"health check turned off":        {&slbv1.ListenerConfig{HealthCheck: off}, &slbv1.ListenerConfig{HealthCheck: on}, &slbv1.ListenerConfig{HealthCheck: off}},
+		"stickiness off on both sides": {
+			&slbv1.ListenerConfig{StickySession: proto.Bool(false), CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: proto.Bool(false)}, nil,
+		},
+		"access control off, not reported": {&slbv1.ListenerConfig{AclEnabled: proto.Bool(false)}, &slbv1.ListenerConfig{}, nil},
+	} {
+		want, have := proto.CloneOf(test.want), proto.CloneOf(test.have)
+		if diff := gocmp.Diff(test.changed, changed(test.want, test.have), protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if !proto.Equal(want, test.want) || !proto.Equal(have, test.have) {
+			t.Errorf("%s: the input was changed", name)
+		}
+	}
+}
+
+// observed returns an instance with one listener of ours, and the wish for exactly that.
+func observed() (*model.Desired, model.Observed) {
+	group := us().Group("30080")
+	key := model.ListenerKey{Port: 80, Protocol: http}
+	d := &model.Desired{
+		Owner: us(), UID: "u", Instance: model.Instance{Spec: &slbv1.CreateLoadBalancerRequest{}},
+		Listeners: []model.Listener{{Key: key, Group: group, Config: &slbv1.ListenerConfig{Description: proto.String(us().Listener(80))}}},
+		Groups:    []model.Group{{Name: group, Servers: []model.Server{ecs(1, 30080, 100, group)}}},
+	}
+	o := model.Observed{
+		InstanceID: "lb-1", ConfigKnown: true, Instance: &slbv1.LoadBalancer{LoadBalancerId: "lb-1"},
+		Listeners: []model.Listener{{Key: key, Config: &slbv1.ListenerConfig{Description: proto.String(us().Listener(80)), ServerGroupId: proto.String("rsp-1")}}},
+		Groups:    []model.Group{{ID: "rsp-1", Name: group, Servers: []model.Server{ecs(1, 30080, 100, group)}}},
+	}
+	return d, o
+}
+
+func wantPlan(t *testing.T, p Plan, want string) {
+	t.Helper()
+	if diff := gocmp.Diff(strings.TrimSpace(want), strings.TrimSpace(p.String())); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+}
+
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(d *model.Desired, o *model.Observed)
+		want   string
+	}{
+		"nothing": {func(*model.Desired, *model.Observed) {}, ""},
+		"everything": {func(_ *model.Desired, o *model.Observed) { *o = model.Nothing() },
+			"1. create CLB \n2. create vServer group k8s/30080/web/default/c with 1 servers\n3. create listener 80/http"},
+		"node port": {func(d *model.Desired, _ *model.Observed) {
+			d.Groups[0].Name, d.Listeners[0].Group = us().Group("31080"), us().Group("31080")
+		},
+			"1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
+		"protocol": {func(d *model.Desired, _ *model.Observed) { d.Listeners[0].Key.Protocol = tcp }, "1. delete listener 80/http\n2. create listener 80/tcp"},
+		"redirect": {func(d *model.Desired, _ *model.Observed) {
+			d.Listeners[0].Group, d.Listeners[0].Config.ForwardPort = "", proto.Int32(443)
+		}, "1. delete listener 80/http\n2. create listener 80/http"},
+		"stopped": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Stopped = true }, "1. start listener 80/http"},
+		"foreign listener on the port": {func(_ *model.Desired, o *model.Observed) {
+			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: proto.String("by hand")}
+		}, `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
+		"description lost, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = nil }, "1. change listener 80/http: description"},
+		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
+			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
+		}, "1. change servers of k8s/1/web/default/c: add 0, remove 1, update 0"},
+		"surplus group in foreign use": {func(d *model.Desired, o *model.Observed) {
+			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1"))}},
+				model.Group{ID: "rsp-3", Name: "theirs"})
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9, Protocol: tcp}, Config: &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-3")}})
+		}, "1. delete vServer group k8s/1/web/default/c"},
+		"weight": {func(d *model.Desired, _ *model.Observed) { d.Groups[0].Servers[0].Weight = 5 }, "1. change servers of k8s/30080/web/default/c: add 0, remove 0, update 1"},
+		"weight kept": {func(d *model.Desired, _ *model.Observed) {
+			d.Groups[0].Servers[0].Weight, d.Groups[0].KeepWeights = 5, true
+		}, ""},
+		"fixed and changeable attributes": {func(d *model.Desired, _ *model.Observed) {
+			d.Instance.Spec.AddressType, d.Instance.Spec.Name = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "n"
+			d.Instance.Asked = model.Asked{AddressType: true, Name: true}
+		}, "1. change CLB: name\nrefused: annotation address-type asks for \"intranet\" but the CLB has \"internet\", which can't be changed; restore the annotation or recreate the Service"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, o := observed()
+			test.change(d, &o)
+			wantPlan(t, Diff(d, o), test.want)
+		})
+	}
+}
+
+// B-11: in the existing CCM a foreign server with the same id but another port causes an update at every reconcile.
+func TestB11IdentityIncludesThePort(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	o.Groups[0].Servers = append(o.Groups[0].Servers, ecs(1, 9999, 50, "by hand"))
+	wantPlan(t, Diff(d, o), "")
+}
+
+// B-29: in the existing CCM an http listener that isn't reported as "not redirecting" is recreated.
+func TestB29UnreportedRedirectIsNone(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	d.Listeners[0].Config.ForwardPort = nil
+	o.Listeners[0].Config.ForwardPort = proto.Int32(0)
+	wantPlan(t, Diff(d, o), "")
+}
+
+// A pod whose network interface isn't found keeps the server it has.
+func TestUnresolvedAddressKeepsItsServer(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	eni := func(id, ip string) model.Server {
+		return model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, ID: id, IP: ip, Port: 80}, Weight: 100, Description: us().Group("30080")}
+	}
+	d.Groups[0].Servers, d.Groups[0].Unresolved = []model.Server{eni("", "10.0.0.1"), eni("eni-2", "10.0.0.2")}, []string{"10.0.0.1"}
+	o.Groups[0].Servers = []model.Server{eni("eni-1", "10.0.0.1"), eni("eni-3", "10.0.0.3")}
+	wantPlan(t, Diff(d, o), "1. change servers of k8s/30080/web/default/c: add 1, remove 1, update 0")
+}
+
+func TestBilling(t *testing.T) {
+	t.Parallel()
+	const (
+		bySpec    = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC
+		byCLCU    = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU
+		traffic   = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
+		bandwidth = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+		internet  = slbv1.AddressType_ADDRESS_TYPE_INTERNET
+	)
+	for name, test := range map[string]struct {
+		spec    *slbv1.CreateLoadBalancerRequest
+		asked   model.Asked
+		have    *slbv1.LoadBalancer
+		want    *slbv1.UpdateLoadBalancerRequest
+		refused int
+	}{
+		"spec of CLCU is not bought": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 0},
+		"spec":                       {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: proto.String("s2")}, 0},
+		"to CLCU":                    {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec}, &slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
+		"no way back":                {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
+		"bandwidth": {
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: bandwidth, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
+			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: bandwidth, BandwidthMbps: 5},
+			&slbv1.UpdateLoadBalancerRequest{InternetSpec: &slbv1.InternetSpec{ChargeType: bandwidth, BandwidthMbps: 9}}, 0,
+		},
+		"bandwidth by traffic is not billed": {
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: traffic, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
+			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: traffic, BandwidthMbps: 5}, nil, 0,
+		},
+		"intranet": {
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: bandwidth}, model.Asked{InternetChargeType: true}, &slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, o := observed()
+			d.Instance = model.Instance{Spec: test.spec, Asked: test.asked}
+			o.Instance = test.have
+			p := Diff(d, o)
+			var got *slbv1.UpdateLoadBalancerRequest
+			if !p.Empty() {
+				if update, ok := p.Phases[0][0].(UpdateInstance); ok {
+					got = update.Request
+				}
+			}
+			if diff := gocmp.Diff(test.want, got, protocmp.Transform()); diff != "" || len(p.Refused) != test.refused {
+				t.Errorf("refused %v, update (-want +got):\n%s", p.Refused, diff)
+			}
+		})
+	}
+}
+
+func TestTags(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	d.Instance.Spec.Tags = []*commonv1.Tag{{Key: mark.TagService, Value: "a"}, {Key: mark.TagCluster, Value: "c"}, {Key: "x", Value: "1"}, {Key: "y", Value: "2"}}
+	o.Instance.Tags = []*commonv1.Tag{{Key: "x", Value: "1"}, {Key: "y", Value: "old"}, {Key: "theirs", Value: "z"}}
+	update, ok := Diff(d, o).Phases[0][0].(UpdateInstance)
+	if !ok {
+		t.Fatal("no update of the instance")
+	}
+	want := []*commonv1.Tag{{Key: mark.TagService, Value: "a"}, {Key: "y", Value: "2"}}
+	if diff := gocmp.Diff(want, update.Request.GetSetTags(), protocmp.Transform()); diff != "" || len(update.Request.GetRemoveTagKeys()) > 0 {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+}
+
+func TestDiffServersGivesUp(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	o.ConfigKnown = false
+	if p, ok := DiffServers(d, o); !ok || !p.Empty() {
+		t.Errorf("equal: %t\n%s", ok, p)
+	}
+	if _, ok := DiffServers(d, model.Observed{InstanceID: "lb-1"}); ok {
+		t.Error("a group is missing: the listeners must be known")
+	}
+	o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1")})
+	if _, ok := DiffServers(d, o); ok {
+		t.Error("a group of ours is left over: the listeners must be known")
+	}
+}
+
+func BenchmarkDiffServers(b *testing.B) {
+	d, o := observed()
+	d.Groups[0].Servers, o.Groups[0].Servers = nil, nil
+	for n := range 5000 {
+		d.Groups[0].Servers = append(d.Groups[0].Servers, ecs(n, 30080, 100, us().Group("30080")))
+		o.Groups[0].Servers = append(o.Groups[0].Servers, ecs(n+1, 30080, 100, us().Group("30080")))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		Diff(d, o)
+	}
+}
