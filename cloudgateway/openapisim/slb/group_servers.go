@@ -7,12 +7,18 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-func serverCodes() []string {
+// formCodes are the codes of a change that lists servers.
+func formCodes() []string {
 	return []string{
-		"BackendServer.InvalidType", "BackendServersMalformed", "InstanceBackendServerNumberOverLimit", "InvalidParameter",
-		"InvalidServerId.NotExist", "InvalidWeight.Malformed", "LbStatusNotSupport", "MissingParameter", "NetworkConflict",
-		"ObtainIpFail", "OverQuota", "ResourceNotFound.vServers", "TooManyBackendServers", "VServerGroupProcessing",
+		"BackendServer.InvalidType", "BackendServersMalformed", "InvalidParameter", "InvalidWeight.Malformed", "LbStatusNotSupport",
+		"MissingParameter", "TooManyBackendServers", "VServerGroupProcessing",
 	}
+}
+
+// serverCodes are the codes of a change that adds servers.
+func serverCodes() []string {
+	return append(formCodes(), "InstanceBackendServerNumberOverLimit", "InvalidServerId.NotExist", "NetworkConflict", "ObtainIpFail",
+		"OverQuota", "ResourceNotFound.vServers")
 }
 
 func groupServerActions() []api.Action {
@@ -25,10 +31,7 @@ func groupServerActions() []api.Action {
 		{
 			Name: "RemoveVServerGroupBackendServers", Mutating: true, Handle: removeGroupServers,
 			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
-			Codes: []string{
-				"BackendServersMalformed", "InvalidParameter", "LbStatusNotSupport", "MissingParameter", "TooManyBackendServers",
-				"VServerGroupProcessing",
-			},
+			Codes:  formCodes(),
 		},
 		{
 			Name: "ModifyVServerGroupBackendServers", Mutating: true, Handle: modifyGroupServers,
@@ -38,10 +41,7 @@ func groupServerActions() []api.Action {
 		{
 			Name: "SetVServerGroupAttribute", Mutating: true, Handle: setGroup,
 			Params: []api.Param{region(), required("VServerGroupId"), optional("VServerGroupName"), jsonText("BackendServers")},
-			Codes: []string{
-				"BackendServersMalformed", "InvalidParameter", "InvalidWeight.Malformed", "LbStatusNotSupport", "MissingParameter",
-				"TooManyBackendServers", "VServerGroupProcessing",
-			},
+			Codes:  formCodes(),
 		},
 	}
 }

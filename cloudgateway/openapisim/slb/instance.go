@@ -274,7 +274,7 @@ func deleteLoadBalancer(c *api.Context) (any, *api.Error) {
 	}
 	for _, eip := range c.State.Eips {
 		if eip.InstanceID == lb.ID {
-			eip.InstanceID, eip.InstanceType, eip.Status = "", "", "Available"
+			eip.InstanceID, eip.InstanceType, eip.Status, eip.BusyUntil = "", "", "Available", zeroTime
 		}
 	}
 	delete(c.State.LoadBalancers, lb.ID)

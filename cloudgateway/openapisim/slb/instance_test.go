@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 func TestCreateLoadBalancer(t *testing.T) {
@@ -183,6 +185,7 @@ func TestDeleteLoadBalancer(t *testing.T) {
 	t.Run("takes all with it", func(t *testing.T) {
 		t.Parallel()
 		c := newCloud(t)
+		c.state.Eips["eip-1"] = &state.Eip{ID: "eip-1", Status: "InUse", InstanceID: "lb-1", InstanceType: "SlbInstance"}
 		c.call("SetLoadBalancerDeleteProtection", params{"LoadBalancerId": "lb-1", "DeleteProtection": on})
 		if got := c.code("DeleteLoadBalancer", params{"LoadBalancerId": "lb-1"}); got != "OperationDenied.DeleteProtectionIsOn" {
 			t.Fatalf("got code %q, want OperationDenied.DeleteProtectionIsOn", got)
@@ -193,6 +196,9 @@ func TestDeleteLoadBalancer(t *testing.T) {
 			if c.state.ServerGroups[id] != nil {
 				t.Errorf("the group %s is left", id)
 			}
+		}
+		if diff := cmp.Diff(&state.Eip{ID: "eip-1", Status: "Available"}, c.state.Eips["eip-1"]); diff != "" {
+			t.Errorf("its elastic IP address (-want +got):\n%s", diff)
 		}
 		c.call("DeleteAccessControlList", params{"AclId": "acl-1"})
 		c.call("DeleteServerCertificate", params{"ServerCertificateId": "cert-1"})

@@ -35,6 +35,16 @@ func settle(c *api.Context, lb *state.LoadBalancer) {
 	lb.DefaultServers = existing(c, lb.DefaultServers)
 }
 
+// settleAll settles everything, for those who look at the state directly.
+func settleAll(c *api.Context) {
+	for _, lb := range c.State.LoadBalancers {
+		settle(c, lb)
+	}
+	for _, g := range c.State.ServerGroups {
+		g.Servers = existing(c, g.Servers)
+	}
+}
+
 // existing leaves out the servers whose instance or network interface was deleted: the cloud forgets them silently.
 func existing(c *api.Context, servers []*state.Server) []*state.Server {
 	return slices.DeleteFunc(servers, func(s *state.Server) bool { return !backendExists(c, s.Type, s.ServerID) })

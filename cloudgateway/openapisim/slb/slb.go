@@ -20,6 +20,7 @@ func Product() api.Product {
 		Name:    "slb",
 		Code:    "Slb",
 		Version: "2014-05-15",
+		Settle:  settleAll,
 		Actions: slices.Concat(
 			regionActions(),
 			instanceActions(), instanceSetActions(), instanceModifyActions(), describeActions(),

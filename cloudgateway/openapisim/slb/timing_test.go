@@ -190,3 +190,21 @@ func TestHealthTakesTime(t *testing.T) {
 		t.Errorf("later: %v, want the first one normal and the last one abnormal", got)
 	}
 }
+
+// Who looks at the state itself sees what is due as settled.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	c.call(action("Create", protoTCP), newListener(protoTCP))
+	c.pass(c.settings.BusyAfterWrite)
+	c.call("StartLoadBalancerListener", params{"LoadBalancerId": "lb-1", "ListenerPort": "1000"})
+	delete(c.state.Instances, "i-1")
+	c.pass(c.settings.ListenerStart)
+	Product().Settle(&api.Context{State: c.state, Now: c.now, Settings: &c.settings})
+	if got := c.listener(protoTCP, 1000).Status; got != running {
+		t.Errorf("the listener is %s, want running", got)
+	}
+	if got := c.backends("rsp-1"); len(got) != 1 {
+		t.Errorf("the servers are %v, want i-2 alone", got)
+	}
+}
