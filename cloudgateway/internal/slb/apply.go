@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/grpc/codes"
+
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -27,8 +29,8 @@ func (c *Client) ApplyServerChanges(ctx context.Context, r *slbv1.ApplyServerCha
 	return calls, err
 }
 
-// apply makes the changes, one call after the other. After a lost answer it looks at what the group holds and goes on with
-// what is missing.
+// apply makes the changes, one call after the other. After a lost answer, or one that contradicts the plan, it looks at what
+// the group holds and goes on with what is missing.
 func (c *Client) apply(ctx context.Context, groupID string, todo changes) (int32, error) {
 	var calls int32
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
@@ -46,14 +48,16 @@ func (c *Client) apply(ctx context.Context, groupID string, todo changes) (int32
 				todo = todo.after(next)
 			case tooMany(err) && next.size() > 1:
 				c.shrink(next.size())
-			case cloud.Unclear(err):
+			case cloud.Unclear(err), disagrees(err):
 				group, readErr := c.describeGroup(ctx, groupID)
 				if readErr != nil {
 					return fmt.Errorf("%w; reading the group back failed: %v", err, readErr) //nolint:errorlint // One cause.
 				}
-				if todo = remaining(todo, group.GetServers()); !todo.empty() {
+				rest := remaining(todo, group.GetServers())
+				if rest.size() == todo.size() {
 					return err
 				}
+				todo = rest
 			default:
 				return err
 			}
@@ -61,6 +65,23 @@ func (c *Client) apply(ctx context.Context, groupID string, todo changes) (int32
 		return nil
 	})
 	return calls, err
+}
+
+// disagrees tells whether the cloud refused a call for what the group holds: a server to be replaced is not there, or one to be
+// added is. The caller may not have known, e.g. because an earlier request of it was carried out in part.
+func disagrees(err error) bool {
+	e, ok := rpcerr.From(err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case codes.InvalidArgument, codes.AlreadyExists:
+		return true
+	case codes.NotFound:
+		return e.Reason == rpcerr.ServerNotFound
+	default:
+		return false
+	}
 }
 
 // tooMany tells whether the cloud refused a call only because of its size.

@@ -12,7 +12,9 @@ type changes struct {
 	removeFirst         bool
 }
 
-func (c changes) empty() bool { return len(c.add)+len(c.remove)+len(c.update) == 0 }
+func (c changes) size() int { return len(c.add) + len(c.remove) + len(c.update) }
+
+func (c changes) empty() bool { return c.size() == 0 }
 
 // step is one cloud call.
 type step struct {
@@ -115,7 +117,7 @@ func normalize(c changes) changes {
 	return out
 }
 
-// without gives the changes that the steps do not cover.
+// after gives the changes that are left when a step is done.
 func (c changes) after(done step) changes {
 	finished := map[ServerKey]bool{}
 	for _, s := range slices.Concat(done.old, done.new) {

@@ -86,27 +86,48 @@ func (c *Client) CreateListener(ctx context.Context, r *slbv1.CreateListenerRequ
 		if err := c.createListener(ctx, r.GetKey(), r.GetConfig()); err != nil {
 			return err
 		}
-		if r.GetLeaveStopped() {
-			return nil
+		if !r.GetLeaveStopped() {
+			if err := c.start(ctx, r.GetKey()); err != nil {
+				return err
+			}
 		}
-		return c.start(ctx, r.GetKey())
+		c.finish(r.GetKey())
+		return nil
 	})
 }
 
-// createListener creates a stopped listener. The cloud has no token for it: after a lost answer the listener is looked up, and
-// taken for ours only if it has the marks that were asked for; then "exists already" can only be the echo of our own call.
+// listener is a ListenerKey that can be compared.
+type listener struct {
+	loadBalancerID string
+	port           int32
+	protocol       slbv1.Protocol
+}
+
+func listenerOf(key *slbv1.ListenerKey) listener {
+	return listener{loadBalancerID: key.GetLoadBalancerId(), port: key.GetPort(), protocol: key.GetProtocol()}
+}
+
+// finish forgets that a creation was begun.
+func (c *Client) finish(key *slbv1.ListenerKey) { c.unfinished.Put(listenerOf(key), struct{}{}, 0) }
+
+// createListener creates a stopped listener. The cloud has no token for it: after a lost answer, now or in an earlier request,
+// the listener is looked up, and taken for ours only if it has the marks that were asked for; then "exists already" can only
+// be the echo of our own call.
 func (c *Client) createListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
 	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), true))
 	action := "CreateLoadBalancer" + ProtocolName(key.GetProtocol()) + "Listener"
-	lost := false
+	_, begun := c.unfinished.Get(listenerOf(key))
 	return cloud.Retry(ctx, func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) },
 		func(ctx context.Context) error {
 			err := c.write(ctx, action, params, nil)
-			echo := lost && rpcerr.ReasonOf(err) == rpcerr.ListenerExists
+			if err == nil || cloud.Unclear(err) {
+				begun = true
+				c.unfinished.Put(listenerOf(key), struct{}{}, ledgerLife)
+			}
+			echo := begun && rpcerr.ReasonOf(err) == rpcerr.ListenerExists
 			if !echo && !cloud.Unclear(err) {
 				return err
 			}
-			lost = true
 			found, readErr := c.findListener(ctx, key)
 			if readErr == nil && found != nil && sameMarks(found.GetConfig(), cfg) {
 				return nil
@@ -139,6 +160,7 @@ func (c *Client) UpdateListener(ctx context.Context, key *slbv1.ListenerKey, cfg
 func (c *Client) DeleteListener(ctx context.Context, key *slbv1.ListenerKey) error {
 	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
 		defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
+		defer c.finish(key)
 		err := unless(c.set(ctx, "DeleteLoadBalancerListener", stateParams(key)), rpcerr.ListenerNotFound)
 		return unless(err, rpcerr.LoadBalancerNotFound)
 	})

@@ -29,9 +29,11 @@ type Client struct {
 	caller cloud.Caller
 	locks  cloud.Locker
 	caches *caches
-	// ledger knows the creations of groups of the last hour, releases the changes that freed one.
-	ledger   *memo.Memo[creation, string]
-	releases *memo.Memo[string, struct{}]
+	// ledger knows the creations of groups of the last hour, unfinished the listeners whose creation was begun and not seen to
+	// its end, releases the instances whose groups were freed a moment ago.
+	ledger     *memo.Memo[creation, string]
+	unfinished *memo.Memo[listener, struct{}]
+	releases   *memo.Memo[string, struct{}]
 	// serversPerCall shrinks when the cloud says that a call named too many.
 	serversPerCall atomic.Int32
 }
@@ -40,8 +42,9 @@ type Client struct {
 func New(cfg Config) *Client {
 	c := &Client{
 		caller: cfg.Caller, locks: cfg.Locks, caches: newCaches(cfg.Registerer),
-		ledger:   memo.New[creation, string](ledgerSize),
-		releases: memo.New[string, struct{}](ledgerSize),
+		ledger:     memo.New[creation, string](ledgerSize),
+		unfinished: memo.New[listener, struct{}](ledgerSize),
+		releases:   memo.New[string, struct{}](ledgerSize),
 	}
 	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall)))) //nolint:gosec // At most 40.
 	return c
