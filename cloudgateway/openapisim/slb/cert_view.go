@@ -54,7 +54,7 @@ func thumbprint(cert *state.Certificate) string {
 	if parsed := parseCertificate(cert.PEM); parsed != nil {
 		raw = parsed.Raw
 	}
-	sum := sha1.Sum(raw)
+	sum := sha1.Sum(raw) //nolint:gosec // It identifies, it does not protect.
 	pairs := make([]string, 0, len(sum))
 	for _, v := range sum {
 		pairs = append(pairs, hex.EncodeToString([]byte{v}))

@@ -2,6 +2,7 @@ package slb
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,7 @@ type params map[string]string
 // with returns the parameters with others added or, with "", taken away.
 func (p params) with(pairs ...string) params {
 	out := params{}
-	for name, value := range p {
-		out[name] = value
-	}
+	maps.Copy(out, p)
 	for i := 0; i < len(pairs); i += 2 {
 		out[pairs[i]] = pairs[i+1]
 		if pairs[i+1] == "" {
@@ -107,12 +106,8 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 		}
 	}
 	before := c.snapshot()
-	settings := c.settings
-	result, err := a.Handle(&api.Context{
-		Params: api.NewParams(p), State: c.state, Now: c.now, Account: c.state.Account, Region: c.state.Region,
-		RequestID: "request", Settings: &settings,
-	})
-	windows := settings.ListenerStart+settings.ListenerSet+settings.LoadBalancerActive+settings.BackendVanished > 0 // what is due settles in any call
+	result, err := a.Handle(c.context(p))
+	windows := c.settings.ListenerStart+c.settings.ListenerSet+c.settings.LoadBalancerActive > 0 // what is due settles in any call
 	if after := c.snapshot(); (err != nil || !a.Mutating) && !windows && before != after {
 		c.testing.Fatalf("%s %v changed the state (-before +after):\n%s", action, p, cmp.Diff(before, after))
 	}
@@ -123,6 +118,14 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 		return nil, err
 	}
 	return c.decode(result), nil
+}
+
+func (c *cloud) context(p params) *api.Context {
+	settings := c.settings
+	return &api.Context{
+		Params: api.NewParams(p), State: c.state, Now: c.now, Account: c.state.Account, Region: c.state.Region,
+		RequestID: "request", Settings: &settings,
+	}
 }
 
 // call is try for calls that must succeed.
@@ -271,6 +274,9 @@ func seedBalancers(c *cloud) {
 		l.Status = running
 	}
 	c.state.LoadBalancers["lb-locked"].Status = locked
+	for id := range c.state.LoadBalancers { // completes them
+		c.call("SetLoadBalancerName", params{"LoadBalancerId": id, "LoadBalancerName": "name-of-" + id})
+	}
 }
 
 // listener returns a listener of lb-1.

@@ -170,7 +170,7 @@ func indexedTags(c *api.Context, lb *state.LoadBalancer) []state.Tag {
 
 // holdersOf returns the ids of the load balancers that have a server.
 func holdersOf(c *api.Context, serverID string) map[string]bool {
-	is := func(s *state.Server) bool { return s.ServerID == serverID && backendExists(c, s.Type, s.ServerID) }
+	is := func(s *state.Server) bool { return s.ServerID == serverID }
 	holders := map[string]bool{}
 	for _, lb := range c.State.LoadBalancers {
 		if slices.ContainsFunc(lb.DefaultServers, is) {

@@ -278,17 +278,6 @@ func TestDescribeGroups(t *testing.T) {
 	}
 }
 
-// The cloud forgets a backend whose instance was deleted.
-func TestVanishedServers(t *testing.T) {
-	t.Parallel()
-	c := newCloud(t)
-	c.settings.BackendVanished = 1 // so that the read may change the state
-	delete(c.state.Instances, "i-1")
-	if diff := cmp.Diff([]string{"i-2"}, c.call("DescribeVServerGroupAttribute", params{"VServerGroupId": "rsp-1"}).texts("BackendServers.BackendServer", "ServerId")); diff != "" {
-		t.Errorf("servers (-want +got):\n%s", diff)
-	}
-}
-
 func TestDefaultGroup(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)

@@ -80,7 +80,6 @@ func targets(c *api.Context, lb *state.LoadBalancer, l *state.Listener) []*state
 	for _, id := range groups {
 		if g := c.State.ServerGroups[id]; g != nil && !seen[id] {
 			seen[id] = true
-			g.Servers = existing(c, g.Servers)
 			out = append(out, g.Servers...)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -27,7 +29,10 @@ const (
 	consoleProtect  = "ConsoleProtection"
 	greatestTraffic = 5120 // Mbit/s, the greatest bandwidth that can be set
 
+	defaultName          = "auto_named_slb"
 	defaultResourceGroup = "rg-acfmdefault"
+
+	creation = "slb/CreateLoadBalancer" // the operation that takes a ClientToken
 )
 
 func specs() []string {
@@ -75,7 +80,7 @@ type createdLoadBalancer struct {
 }
 
 func createLoadBalancer(c *api.Context) (any, *api.Error) {
-	id, err := remembered(c)
+	id, err := clienttoken.Recall(c, creation)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +102,10 @@ func createLoadBalancer(c *api.Context) (any, *api.Error) {
 	}
 	lb.ID = newID(c, "lb-bp1")
 	if vsw != nil {
-		if vsw.UsedIPs == nil {
-			vsw.UsedIPs = map[string]string{}
-		}
-		vsw.UsedIPs[lb.Address] = lb.ID
+		take(vsw, lb)
 	}
 	c.State.LoadBalancers[lb.ID] = lb
-	remember(c, lb.ID)
+	clienttoken.Remember(c, creation, lb.ID)
 	return created(c, lb.ID), nil
 }
 
@@ -121,7 +123,7 @@ func created(c *api.Context, id string) createdLoadBalancer {
 // newLoadBalancer checks the parameters and returns a load balancer that has neither an id nor an address yet.
 func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
 	lb := &state.LoadBalancer{
-		Name:               cmp.Or(c.Get("LoadBalancerName"), "auto_named_slb"),
+		Name:               cmp.Or(c.Get("LoadBalancerName"), defaultName),
 		AddressIPVersion:   cmp.Or(c.Get("AddressIPVersion"), "ipv4"),
 		InstanceChargeType: cmp.Or(c.Get("InstanceChargeType"), payBySpec),
 		InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByTraffic),
@@ -274,7 +276,7 @@ func deleteLoadBalancer(c *api.Context) (any, *api.Error) {
 	}
 	for _, eip := range c.State.Eips {
 		if eip.InstanceID == lb.ID {
-			eip.InstanceID, eip.InstanceType, eip.Status, eip.BusyUntil = "", "", "Available", zeroTime
+			eip.InstanceID, eip.InstanceType, eip.Status, eip.BusyUntil = "", "", "Available", time.Time{}
 		}
 	}
 	delete(c.State.LoadBalancers, lb.ID)

@@ -2,6 +2,7 @@ package slb
 
 import (
 	"cmp"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
@@ -64,7 +65,7 @@ func setLoadBalancerStatus(c *api.Context) (any, *api.Error) {
 	if lb.Status == locked {
 		return nil, api.BadRequest("OperationUnsupported.SetLoadBalancerStatus", "The status of a locked load balancer cannot be set.")
 	}
-	lb.Status, lb.ActiveAt = c.Get("LoadBalancerStatus"), zeroTime
+	lb.Status, lb.ActiveAt = c.Get("LoadBalancerStatus"), time.Time{}
 	return nil, nil
 }
 

@@ -2,6 +2,7 @@ package slb
 
 import (
 	"slices"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -54,7 +55,7 @@ func startListener(c *api.Context) (any, *api.Error) {
 		return nil, groupNotFound()
 	}
 	transition(c, l, starting, running)
-	lb.Status, lb.ActiveAt = active, zeroTime
+	lb.Status, lb.ActiveAt = active, time.Time{}
 	changed(c, lb)
 	return nil, nil
 }
@@ -105,7 +106,7 @@ func deleteListener(c *api.Context) (any, *api.Error) {
 		release(c, rule.ServerGroupID)
 	}
 	if len(lb.Listeners) == 0 {
-		lb.Status, lb.ActiveAt = inactive, zeroTime
+		lb.Status, lb.ActiveAt = inactive, time.Time{}
 	}
 	changed(c, lb)
 	return nil, nil

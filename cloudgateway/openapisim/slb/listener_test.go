@@ -2,12 +2,11 @@ package slb
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // newListener are the parameters that create a listener of each protocol on lb-1.
@@ -99,9 +98,7 @@ func TestListenerParameters(t *testing.T) {
 				c := newCloud(t)
 				for i, value := range good {
 					p := newListener(protocol).with("ListenerPort", fmt.Sprint(1000+i))
-					for name, v := range more {
-						p[name] = v
-					}
+					maps.Copy(p, more)
 					if a.use&inCreate != 0 {
 						p[a.name] = value
 					}
@@ -420,18 +417,6 @@ func TestDescribeListeners(t *testing.T) {
 			t.Errorf("ports of all pages (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// A seeded listener has few attributes; descriptions fill in the rest.
-func TestSeededListener(t *testing.T) {
-	t.Parallel()
-	c := newCloud(t)
-	lb := c.state.LoadBalancers["lb-vpc"]
-	lb.Listeners = []*state.Listener{{Port: 80, Protocol: protoTCP, Status: running, Attributes: map[string]string{"VServerGroupId": "rsp-vpc"}}}
-	got := c.call(action("Describe", protoTCP), params{"LoadBalancerId": "lb-vpc", "ListenerPort": "80"})
-	if got["Scheduler"] != "wrr" || got["EstablishedTimeout"] != 900.0 {
-		t.Errorf("got scheduler %v and timeout %v, want the defaults", got["Scheduler"], got["EstablishedTimeout"])
-	}
 }
 
 func TestListenerPortAndProtocolOfSeed(t *testing.T) {

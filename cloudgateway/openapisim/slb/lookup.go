@@ -101,7 +101,6 @@ func serverGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.
 	if err != nil {
 		return nil, nil, err
 	}
-	g.Servers = existing(c, g.Servers)
 	return g, lb, nil
 }
 
@@ -110,7 +109,6 @@ func groupsOf(c *api.Context, lbID string) []*state.ServerGroup {
 	var out []*state.ServerGroup
 	for _, g := range c.State.ServerGroups {
 		if g.LoadBalancerID == lbID {
-			g.Servers = existing(c, g.Servers)
 			out = append(out, g)
 		}
 	}
@@ -137,8 +135,6 @@ func sortedByID[T any](m map[string]T) []T {
 
 // isTrue tells whether a boolean parameter is set.
 func isTrue(c *api.Context, name string) bool { return strings.EqualFold(c.Get(name), "true") }
-
-var zeroTime time.Time
 
 // stamp is a time as SLB writes it.
 func stamp(t time.Time) string {

@@ -120,7 +120,6 @@ func (m *machine) step() {
 			}
 		}
 	case "vanish":
-		m.settings.BackendVanished = 1 // so that reads may change the state
 		delete(m.state.Instances, m.pick("instance", "i-2", "i-3"))
 	case "read":
 		m.code("DescribeLoadBalancers", params{})
@@ -202,7 +201,7 @@ func (m *machine) checkListeners(lbID string) {
 func TestIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
-	ctx := &api.Context{Params: api.NewParams(nil), State: c.state, Now: c.now, Settings: &c.settings}
+	ctx := c.context(nil)
 	seen := map[string]bool{}
 	for range 10_000 {
 		id := newID(ctx, "lb-bp1")

@@ -1,6 +1,7 @@
 package slb
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -256,9 +257,7 @@ func (t table) setRule(c *api.Context) (any, *api.Error) {
 	}
 	next := *p.rule
 	next.Attributes = map[string]string{}
-	for name, value := range p.rule.Attributes {
-		next.Attributes[name] = value
-	}
+	maps.Copy(next.Attributes, p.rule.Attributes)
 	for _, a := range t.ruleRows() {
 		if !c.Has(a.name) {
 			continue

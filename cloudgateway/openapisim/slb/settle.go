@@ -1,7 +1,7 @@
 package slb
 
 import (
-	"slices"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -19,20 +19,20 @@ const (
 	stopped     = "stopped"
 )
 
-// settle completes the transitions of a load balancer whose time has come.
+// settle completes the transitions of a load balancer whose time has come, and a seed that says little.
 func settle(c *api.Context, lb *state.LoadBalancer) {
+	complete(c, lb)
 	if !lb.ActiveAt.IsZero() && !c.Now.Before(lb.ActiveAt) {
 		if lb.Status == inactive {
 			lb.Status = active
 		}
-		lb.ActiveAt = zeroTime
+		lb.ActiveAt = time.Time{}
 	}
 	for _, l := range lb.Listeners {
 		if !l.SettleAt.IsZero() && !c.Now.Before(l.SettleAt) {
-			l.Status, l.SettleTo, l.SettleAt = l.SettleTo, "", zeroTime
+			l.Status, l.SettleTo, l.SettleAt = l.SettleTo, "", time.Time{}
 		}
 	}
-	lb.DefaultServers = existing(c, lb.DefaultServers)
 }
 
 // settleAll settles everything, for those who look at the state directly.
@@ -40,14 +40,6 @@ func settleAll(c *api.Context) {
 	for _, lb := range c.State.LoadBalancers {
 		settle(c, lb)
 	}
-	for _, g := range c.State.ServerGroups {
-		g.Servers = existing(c, g.Servers)
-	}
-}
-
-// existing leaves out the servers whose instance or network interface was deleted: the cloud forgets them silently.
-func existing(c *api.Context, servers []*state.Server) []*state.Server {
-	return slices.DeleteFunc(servers, func(s *state.Server) bool { return !backendExists(c, s.Type, s.ServerID) })
 }
 
 // writable refuses a change while the load balancer is locked or applies another one.
@@ -75,7 +67,7 @@ func transition(c *api.Context, l *state.Listener, passing, final string) {
 		window = c.Settings.ListenerStart
 	}
 	if window <= 0 {
-		l.Status, l.SettleTo, l.SettleAt = final, "", zeroTime
+		l.Status, l.SettleTo, l.SettleAt = final, "", time.Time{}
 		return
 	}
 	l.Status, l.SettleTo, l.SettleAt = passing, final, c.Now.Add(window)
