@@ -30,7 +30,7 @@ func run(args []string) error {
 		return err
 	}
 	if *showVersion {
-		fmt.Println("lbcontroller", version.String())
+		fmt.Fprintln(os.Stdout, "lbcontroller", version.String())
 		return nil
 	}
 	if *path == "" {

@@ -201,11 +201,12 @@ func (s Spec) Allowed() string {
 	case Switch:
 		return "on or off"
 	case Number:
-		text := fmt.Sprintf("a whole number from %d to %d", s.Min, s.Max)
+		var text strings.Builder
+		fmt.Fprintf(&text, "a whole number from %d to %d", s.Min, s.Max)
 		for _, n := range s.Also {
-			text += fmt.Sprintf(", or %d", n)
+			fmt.Fprintf(&text, ", or %d", n)
 		}
-		return text
+		return text.String()
 	case List:
 		return "a comma list"
 	case Pairs:

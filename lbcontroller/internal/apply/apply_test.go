@@ -29,7 +29,7 @@ func desired(ports ...int32) *model.Desired {
 	for _, port := range ports {
 		name := owner.Group(fmt.Sprint(30000 + port))
 		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: slbv1.Protocol_PROTOCOL_TCP}, Group: name,
-			Config: &slbv1.ListenerConfig{Description: proto.String(owner.Listener(port)), Scheduler: proto.String("rr"), BandwidthMbps: proto.Int32(-1)}})
+			Config: &slbv1.ListenerConfig{Description: new(owner.Listener(port)), Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1)}})
 		d.Groups = append(d.Groups, model.Group{Name: name})
 	}
 	return d
@@ -119,7 +119,7 @@ func TestRequestIDs(t *testing.T) {
 	if diff := cmp.Diff(id(base, spec), id(base, proto.CloneOf(spec))); diff != "" {
 		t.Errorf("the same life and content differ: %s", diff)
 	}
-	if groupRequestID() == groupRequestID() {
+	if first, second := groupRequestID(), groupRequestID(); first == second {
 		t.Error("two groups share a request id")
 	}
 }

@@ -14,7 +14,7 @@ const unlimited = -1
 // listenerConfig returns the attributes of a listener of the protocol: the annotated ones and the existing CCM's defaults. What
 // is left absent keeps the value it has in the cloud.
 func (b *builder) listenerConfig(protocol slbv1.Protocol) *slbv1.ListenerConfig {
-	c := &slbv1.ListenerConfig{Scheduler: proto.String(defaultScheduler), AclEnabled: b.onOff(annotation.ACLStatus)}
+	c := &slbv1.ListenerConfig{Scheduler: new(defaultScheduler), AclEnabled: b.onOff(annotation.ACLStatus)}
 	if s := b.text(annotation.Scheduler); s != nil {
 		c.Scheduler = s
 	}
@@ -75,14 +75,14 @@ func (b *builder) tcp(c *slbv1.ListenerConfig) {
 func (b *builder) web(c *slbv1.ListenerConfig) {
 	c.IdleTimeout = b.number(annotation.IdleTimeout)
 	c.RequestTimeout = b.number(annotation.RequestTimeout)
-	c.StickySession = proto.Bool(b.values.On(annotation.StickySession))
+	c.StickySession = new(b.values.On(annotation.StickySession))
 	c.StickySessionType = b.text(annotation.StickySessionType)
 	c.Cookie = b.text(annotation.Cookie)
 	c.CookieTimeout = b.number(annotation.CookieTimeout)
 	c.XForwardedForProto = b.onOff(annotation.XForwardedForProto)
 	c.XForwardedForSlbPort = b.onOff(annotation.XForwardedForSLBPort)
 	c.XForwardedForClientSrcPort = b.onOff(annotation.XForwardedForSrcPort)
-	c.HealthCheck.Enabled = proto.Bool(b.values.On(annotation.HealthCheckFlag))
+	c.HealthCheck.Enabled = new(b.values.On(annotation.HealthCheckFlag))
 	c.HealthCheck.Uri = b.text(annotation.HealthCheckURI)
 	c.HealthCheck.Domain = b.text(annotation.HealthCheckDomain)
 	c.HealthCheck.HttpCode = b.text(annotation.HealthCheckHTTPCode)
@@ -94,7 +94,7 @@ func (b *builder) text(key string) *string {
 	if !b.values.Has(key) {
 		return nil
 	}
-	return proto.String(b.values.Text(key))
+	return new(b.values.Text(key))
 }
 
 func (b *builder) number(key string) *int32 {
@@ -108,5 +108,5 @@ func (b *builder) onOff(key string) *bool {
 	if !b.values.Has(key) {
 		return nil
 	}
-	return proto.Bool(b.values.On(key))
+	return new(b.values.On(key))
 }

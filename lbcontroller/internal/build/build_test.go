@@ -64,7 +64,7 @@ func port(name string, number int32, target intstr.IntOrString) corev1.ServicePo
 }
 
 func pod(ip, node string, changes ...func(*discoveryv1.Endpoint)) discoveryv1.Endpoint {
-	e := discoveryv1.Endpoint{Addresses: []string{ip}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: proto.Bool(true)}}
+	e := discoveryv1.Endpoint{Addresses: []string{ip}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}
 	for _, change := range changes {
 		change(&e)
 	}
@@ -111,9 +111,9 @@ func TestBackends(t *testing.T) {
 	virtual := func(n *corev1.Node) {
 		n.Labels["type"], n.Spec.ProviderID, n.Status.Conditions = "virtual-kubelet", "", nil
 	}
-	notReady := func(e *discoveryv1.Endpoint) { e.Conditions.Ready = proto.Bool(false) }
+	notReady := func(e *discoveryv1.Endpoint) { e.Conditions.Ready = new(false) }
 	leaving := func(e *discoveryv1.Endpoint) {
-		e.Conditions = discoveryv1.EndpointConditions{Ready: proto.Bool(false), Serving: proto.Bool(true), Terminating: proto.Bool(true)}
+		e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
 	}
 	tests := []struct {
 		name   string
@@ -258,16 +258,16 @@ func TestListeners(t *testing.T) {
 	got := mustBuild(t, testConfig(), service(all, http80, https443), nil).Desired.Listeners
 	web := func(number int32) *slbv1.ListenerConfig {
 		return &slbv1.ListenerConfig{
-			Description: proto.String(fmt.Sprintf("k8s/%d/web/default/c", number)), Scheduler: proto.String("rr"), IdleTimeout: proto.Int32(30),
-			StickySession: proto.Bool(true), StickySessionType: proto.String("insert"), CookieTimeout: proto.Int32(100),
-			AclEnabled: proto.Bool(true), AclType: proto.String("white"), AclIds: []string{"acl-1", "acl-2"},
-			HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Uri: proto.String("/ok"), Timeout: proto.Int32(8)},
+			Description: new(fmt.Sprintf("k8s/%d/web/default/c", number)), Scheduler: new("rr"), IdleTimeout: proto.Int32(30),
+			StickySession: new(true), StickySessionType: new("insert"), CookieTimeout: proto.Int32(100),
+			AclEnabled: new(true), AclType: new("white"), AclIds: []string{"acl-1", "acl-2"},
+			HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Uri: new("/ok"), Timeout: proto.Int32(8)},
 		}
 	}
 	first, second := web(80), web(443)
 	first.ForwardPort = proto.Int32(443)
-	second.BandwidthMbps, second.ServerCertificateId = proto.Int32(-1), proto.String("cert-1")
-	second.Http2, second.TlsCipherPolicy = proto.Bool(true), proto.String("tls_cipher_policy_1_2")
+	second.BandwidthMbps, second.ServerCertificateId = proto.Int32(-1), new("cert-1")
+	second.Http2, second.TlsCipherPolicy = new(true), new("tls_cipher_policy_1_2")
 	want := []model.Listener{
 		{Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}, Config: first},
 		{Key: model.ListenerKey{Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}, Group: "k8s/30443/web/default/c", Config: second},
@@ -277,7 +277,7 @@ func TestListeners(t *testing.T) {
 	}
 
 	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
-	wantPlain := &slbv1.ListenerConfig{Description: proto.String("k8s/80/web/default/c"), Scheduler: proto.String("rr"), BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(0)}
+	wantPlain := &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(0)}
 	if diff := cmp.Diff(wantPlain, plain[0].Config, protocmp.Transform()); diff != "" {
 		t.Errorf("plain tcp (-want +got):\n%s", diff)
 	}

@@ -10,8 +10,6 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
-	"google.golang.org/protobuf/proto"
-
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/model"
 )
@@ -36,9 +34,9 @@ func (b *builder) listeners() []model.Listener {
 		}
 		seen[key] = true
 		l := model.Listener{Key: key, Group: b.groupName(port), Config: b.listenerConfig(protocol)}
-		l.Config.Description = proto.String(b.owner.Listener(port.Port))
+		l.Config.Description = new(b.owner.Listener(port.Port))
 		if target, ok := forwards[port.Port]; ok && protocol == slbv1.Protocol_PROTOCOL_HTTP {
-			l.Group, l.Config.ForwardPort = "", proto.Int32(target)
+			l.Group, l.Config.ForwardPort = "", new(target)
 		}
 		listeners = append(listeners, l)
 	}

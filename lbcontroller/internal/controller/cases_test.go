@@ -252,8 +252,8 @@ func TestTakeover(t *testing.T) {
 		key := &slbv1.ListenerKey{LoadBalancerId: "lb-old", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
 		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: "lb-old", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
 			Key: key, Status: "running", Config: &slbv1.ListenerConfig{
-				Description: proto.String("k8s/80/web/default/" + clusterID), ServerGroupId: proto.String("rsp-old"), Scheduler: proto.String("rr"),
-				BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(0), HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true)},
+				Description: new("k8s/80/web/default/" + clusterID), ServerGroupId: new("rsp-old"), Scheduler: new("rr"),
+				BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(0), HealthCheck: &slbv1.HealthCheck{Enabled: new(true)},
 			},
 		}
 		w.cloud.Unlock()

@@ -18,7 +18,6 @@ const (
 	reasonCleanFailed  = "CleanLoadBalancerFailed"
 	reasonAddFinalizer = "FailedAddFinalizer"
 	reasonRemoveFinal  = "FailedRemoveFinalizer"
-	reasonAddHash      = "FailedAddHash"
 	reasonRemoveHash   = "FailedRemoveHash"
 	reasonUpdateStatus = "FailedUpdateStatus"
 	reasonNoBackends   = "UnAvailableLoadBalancer"

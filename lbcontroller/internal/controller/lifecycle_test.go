@@ -327,6 +327,35 @@ func TestB19NodeEvents(t *testing.T) {
 	})
 }
 
+// In the existing CCM the counters of failures and updates stay at zero.
+func TestB25Metrics(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.update(annotated(annotation.Scheduler, "wrr"))
+		w.update(annotated(annotation.Scheduler, "broken"))
+		w.remove()
+		want := map[string]float64{"Creation Success": 1, "Update Success": 1, "Update Fail": 1, "Deletion Success": 1}
+		got := map[string]float64{}
+		families, err := w.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() != "ccm_slb_operation_result" {
+				continue
+			}
+			for _, m := range family.GetMetric() {
+				labels := map[string]string{}
+				for _, l := range m.GetLabel() {
+					labels[l.GetName()] = l.GetValue()
+				}
+				got[labels["verb"]+" "+labels["status"]] = m.GetCounter().GetValue()
+			}
+		}
+		check(t, "results", want, got)
+	})
+}
+
 func TestBadAnnotationIsOneEventAndNoCall(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.Scheduler, "fastest")))

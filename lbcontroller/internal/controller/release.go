@@ -30,7 +30,7 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 		return false, err
 	}
 	p := plan.Release(observed, annotation.Preserved(svc.Annotations))
-	if !p.Empty() {
+	if changed = !p.Empty(); changed {
 		c.Logger.Info("releasing the CLB", "service", keyOf(svc), "loadBalancer", observed.InstanceID, "plan", p.String())
 		if _, err := c.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
 			c.memory.Forget(keyOf(svc))
@@ -42,16 +42,16 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 	c.memory.Put(keyOf(svc), memory.Entry{UID: string(svc.UID), Observed: model.Nothing()})
 	if err := c.patcher.finish(ctx, svc, map[string]string{LabelHash: "", LabelLoadBalancerID: ""}, nil); ignoreGone(err) != nil {
 		c.announce.fail(svc, reasonUpdateStatus, err)
-		return true, err
+		return changed, err
 	}
-	if !p.Empty() {
+	if changed {
 		c.announce.tell(svc, corev1.EventTypeNormal, reasonCleaned, "CLB %s is released", observed.InstanceID)
 	}
 	if err := c.patcher.removeFinalizer(ctx, svc); ignoreGone(err) != nil {
 		c.announce.fail(svc, reasonRemoveFinal, err)
-		return true, err
+		return changed, err
 	}
-	return true, nil
+	return changed, nil
 }
 
 // releasable finds the instance to give up. What is remembered was proven ours; anything else must prove it.

@@ -48,7 +48,7 @@ func (c *Controller) newInformers() (informerSet, error) {
 	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    c.serviceAdded,
 		UpdateFunc: func(_, obj any) { c.serviceChanged(obj) },
-		DeleteFunc: c.serviceChanged,
+		DeleteFunc: c.serviceDeleted,
 	})
 	watch(nodeInformer.Informer(), kube.TrimNode, cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { c.gather.Trigger() },
@@ -129,11 +129,15 @@ func (c *Controller) serviceAdded(obj any, initial bool) {
 
 // serviceChanged queues every change: what doesn't matter is found out without a call.
 func (c *Controller) serviceChanged(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
-	}
 	if svc, ok := obj.(*corev1.Service); ok && c.Gate.concerns(svc) {
 		c.runner.Add(keyOf(svc), reconcile.User)
+	}
+}
+
+// serviceDeleted queues every Service, so that what is remembered of it is dropped.
+func (c *Controller) serviceDeleted(obj any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+		c.runner.Add(key, reconcile.Periodic)
 	}
 }
 

@@ -45,7 +45,9 @@ type world struct {
 	cloud  *gatewaytest.Fake
 	events *events
 	config func(*Config)
-	stop   func()
+	// registry is that of the last controller started.
+	registry *prometheus.Registry
+	stop     func()
 	// failing decides about each patch of a Service.
 	failing func() error
 }
@@ -71,11 +73,12 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 // start starts a controller with an empty memory.
 func (w *world) start() {
 	w.t.Helper()
+	w.registry = prometheus.NewRegistry()
 	cfg := Config{
 		Client: w.kube, Gateway: w.cloud.Client(), Recorder: w.events,
 		Build:   build.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}},
 		Workers: 4, NodeQuiet: time.Second, NodeMax: 5 * time.Second, DriftCheck: 4 * time.Hour,
-		Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Registerer: w.registry, Logger: slog.New(slog.DiscardHandler),
 	}
 	w.config(&cfg)
 	c, err := New(cfg)
@@ -110,7 +113,7 @@ func (w *world) settle() { w.after(10 * time.Second) }
 
 // after lets time pass; in the bubble that takes none.
 func (w *world) after(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 

@@ -76,7 +76,7 @@ func TestResolve(t *testing.T) {
 		put(f, "eni-3", "10.0.0.1")
 		got, missing, asked = resolve("10.0.0.1", "10.0.0.2")
 		check("an address that left is looked up anew", map[string]string{"10.0.0.1": "eni-3", "10.0.0.2": "eni-2"}, nil, 1, got, missing, asked)
-		time.Sleep(keepFor)
+		<-time.After(keepFor)
 		_, _, asked = resolve("10.0.0.1", "10.0.0.2")
 		check("believed for a while only", nil, nil, 1, nil, nil, asked)
 		_, _, asked = resolve()

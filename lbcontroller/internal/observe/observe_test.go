@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -28,7 +27,7 @@ func seed(f *gatewaytest.Fake, id, lbName, tag string) {
 	f.LoadBalancers[id] = lb
 	f.Listeners[gatewaytest.ListenerKey{LoadBalancerID: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
 		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
-		Config: &slbv1.ListenerConfig{Scheduler: proto.String("rr")}, Status: "stopped",
+		Config: &slbv1.ListenerConfig{Scheduler: new("rr")}, Status: "stopped",
 	}
 	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", ServerIp: "192.168.0.1", Port: 30080, Weight: 100}}
 	f.ServerGroups["ours-"+id] = &gatewaytest.ServerGroup{ID: "ours-" + id, LoadBalancerID: id, Name: "k8s/30080/web/default/c", Servers: servers}

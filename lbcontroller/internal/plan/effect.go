@@ -149,7 +149,7 @@ func WithGroup(config *slbv1.ListenerConfig, id string) *slbv1.ListenerConfig {
 		result = proto.CloneOf(config)
 	}
 	if id != "" {
-		result.ServerGroupId = proto.String(id)
+		result.ServerGroupId = new(id)
 	}
 	return result
 }

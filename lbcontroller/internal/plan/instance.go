@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
@@ -18,12 +16,12 @@ func (p *Plan) instance(d *model.Desired, o model.Observed) {
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
 	set := func(what string) { up.What = append(up.What, what) }
 	if asked.Name && want.GetName() != have.GetName() {
-		up.Request.Name = proto.String(want.GetName())
+		up.Request.Name = new(want.GetName())
 		set("name")
 	}
 	p.billing(want, asked, have, up.Request, set)
 	if asked.DeleteProtection && want.GetDeleteProtection() != have.GetDeleteProtection() {
-		up.Request.DeleteProtection = proto.Bool(want.GetDeleteProtection())
+		up.Request.DeleteProtection = new(want.GetDeleteProtection())
 		set("delete protection")
 	}
 	if asked.ModificationProtection && want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled() {
@@ -69,7 +67,7 @@ func (p *Plan) billing(want *slbv1.CreateLoadBalancerRequest, asked model.Asked,
 		}
 	}
 	if asked.Spec && charge == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC && want.GetSpec() != have.GetSpec() {
-		r.Spec = proto.String(want.GetSpec())
+		r.Spec = new(want.GetSpec())
 		set("spec")
 	}
 	// Traffic is billed for public instances only, and a bandwidth can be set only where it is what is billed.
@@ -105,7 +103,7 @@ func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
 func unprotect(o model.Observed, preserve bool) Phase {
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
 	if o.Instance == nil || o.Instance.GetDeleteProtection() {
-		up.Request.DeleteProtection = proto.Bool(false)
+		up.Request.DeleteProtection = new(false)
 		up.What = append(up.What, "delete protection")
 	}
 	if preserve {

@@ -108,8 +108,12 @@ func (w *listenerWork) update(want, old model.Listener, groups map[string]model.
 	}
 }
 
-// owns tells whether a listener is ours: by its description, or because it serves one of our groups.
+// owns tells whether a listener is ours: by its description, or because it serves one of our groups. One of a protocol that this
+// version doesn't know is never ours.
 func owns(owner mark.Owner, l model.Listener, o model.Observed) bool {
+	if l.Key.Protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
+		return false
+	}
 	if owner.Owns(l.Config.GetDescription()) {
 		return true
 	}

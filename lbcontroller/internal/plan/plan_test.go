@@ -17,35 +17,35 @@ import (
 
 func TestChanged(t *testing.T) {
 	t.Parallel()
-	off, on := &slbv1.HealthCheck{Enabled: proto.Bool(false)}, &slbv1.HealthCheck{Enabled: proto.Bool(true)}
+	off, on := &slbv1.HealthCheck{Enabled: new(false)}, &slbv1.HealthCheck{Enabled: new(true)}
 	for name, test := range map[string]struct{ want, have, changed *slbv1.ListenerConfig }{
-		"equal":           {&slbv1.ListenerConfig{Scheduler: proto.String("rr")}, &slbv1.ListenerConfig{Scheduler: proto.String("rr"), IdleTimeout: proto.Int32(15)}, nil},
+		"equal":           {&slbv1.ListenerConfig{Scheduler: new("rr")}, &slbv1.ListenerConfig{Scheduler: new("rr"), IdleTimeout: proto.Int32(15)}, nil},
 		"not wanted":      {&slbv1.ListenerConfig{}, &slbv1.ListenerConfig{IdleTimeout: proto.Int32(15)}, nil},
-		"one differs":     {&slbv1.ListenerConfig{Scheduler: proto.String("wrr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: proto.String("rr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: proto.String("wrr")}},
+		"one differs":     {&slbv1.ListenerConfig{Scheduler: new("wrr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("rr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("wrr")}},
 		"zero is a value": {&slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(9)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}},
 		"nested": {
-			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(5)}},
-			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(2)}},
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(5)}},
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(2)}},
 			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(5)}},
 		},
 		"codes in any order": {
-			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: proto.String("http_2xx,http_3xx")}},
-			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: proto.String("http_3xx,http_2xx")}}, nil,
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: new("http_2xx,http_3xx")}},
+			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{HttpCode: new("http_3xx,http_2xx")}}, nil,
 		},
 		"lists in any order": {
-			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclIds: []string{"a", "b"}}, &slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclIds: []string{"b", "a"}}, nil,
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclIds: []string{"a", "b"}}, &slbv1.ListenerConfig{AclEnabled: new(true), AclIds: []string{"b", "a"}}, nil,
 		},
 		"access control goes together": {
-			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclType: proto.String("white"), AclIds: []string{"a"}},
-			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclType: proto.String("black"), AclIds: []string{"a"}},
-			&slbv1.ListenerConfig{AclEnabled: proto.Bool(true), AclType: proto.String("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("black"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
 		},
-		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(false), Uri: proto.String("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
+		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(false), Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
 		"health check turned off":        {&slbv1.ListenerConfig{HealthCheck: off}, &slbv1.ListenerConfig{HealthCheck: on}, &slbv1.ListenerConfig{HealthCheck: off}},
 		"stickiness off on both sides": {
-			&slbv1.ListenerConfig{StickySession: proto.Bool(false), CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: proto.Bool(false)}, nil,
+			&slbv1.ListenerConfig{StickySession: new(false), CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(false)}, nil,
 		},
-		"access control off, not reported": {&slbv1.ListenerConfig{AclEnabled: proto.Bool(false)}, &slbv1.ListenerConfig{}, nil},
+		"access control off, not reported": {&slbv1.ListenerConfig{AclEnabled: new(false)}, &slbv1.ListenerConfig{}, nil},
 	} {
 		want, have := proto.CloneOf(test.want), proto.CloneOf(test.have)
 		if diff := gocmp.Diff(test.changed, changed(test.want, test.have), protocmp.Transform()); diff != "" {
@@ -63,12 +63,12 @@ func observed() (*model.Desired, model.Observed) {
 	key := model.ListenerKey{Port: 80, Protocol: http}
 	d := &model.Desired{
 		Owner: us(), UID: "u", Instance: model.Instance{Spec: &slbv1.CreateLoadBalancerRequest{}},
-		Listeners: []model.Listener{{Key: key, Group: group, Config: &slbv1.ListenerConfig{Description: proto.String(us().Listener(80))}}},
+		Listeners: []model.Listener{{Key: key, Group: group, Config: &slbv1.ListenerConfig{Description: new(us().Listener(80))}}},
 		Groups:    []model.Group{{Name: group, Servers: []model.Server{ecs(1, 30080, 100, group)}}},
 	}
 	o := model.Observed{
 		InstanceID: "lb-1", ConfigKnown: true, Instance: &slbv1.LoadBalancer{LoadBalancerId: "lb-1"},
-		Listeners: []model.Listener{{Key: key, Config: &slbv1.ListenerConfig{Description: proto.String(us().Listener(80)), ServerGroupId: proto.String("rsp-1")}}},
+		Listeners: []model.Listener{{Key: key, Config: &slbv1.ListenerConfig{Description: new(us().Listener(80)), ServerGroupId: new("rsp-1")}}},
 		Groups:    []model.Group{{ID: "rsp-1", Name: group, Servers: []model.Server{ecs(1, 30080, 100, group)}}},
 	}
 	return d, o
@@ -100,7 +100,7 @@ func TestPlans(t *testing.T) {
 		}, "1. delete listener 80/http\n2. create listener 80/http"},
 		"stopped": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Stopped = true }, "1. start listener 80/http"},
 		"foreign listener on the port": {func(_ *model.Desired, o *model.Observed) {
-			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: proto.String("by hand")}
+			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new("by hand")}
 		}, `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
 		"description lost, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = nil }, "1. change listener 80/http: description"},
 		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
@@ -109,7 +109,7 @@ func TestPlans(t *testing.T) {
 		"surplus group in foreign use": {func(d *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1"))}},
 				model.Group{ID: "rsp-3", Name: "theirs"})
-			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9, Protocol: tcp}, Config: &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-3")}})
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9, Protocol: tcp}, Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-3")}})
 		}, "1. delete vServer group k8s/1/web/default/c"},
 		"weight": {func(d *model.Desired, _ *model.Observed) { d.Groups[0].Servers[0].Weight = 5 }, "1. change servers of k8s/30080/web/default/c: add 0, remove 0, update 1"},
 		"weight kept": {func(d *model.Desired, _ *model.Observed) {
@@ -134,6 +134,14 @@ func TestB11IdentityIncludesThePort(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
 	o.Groups[0].Servers = append(o.Groups[0].Servers, ecs(1, 9999, 50, "by hand"))
+	wantPlan(t, Diff(d, o), "")
+}
+
+// B-23: in the existing CCM a listener of an unknown protocol fails every sync.
+func TestB23UnknownProtocolIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 9}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(9))}})
 	wantPlan(t, Diff(d, o), "")
 }
 
@@ -175,7 +183,7 @@ func TestBilling(t *testing.T) {
 		refused int
 	}{
 		"spec of CLCU is not bought": {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 0},
-		"spec":                       {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: proto.String("s2")}, 0},
+		"spec":                       {&slbv1.CreateLoadBalancerRequest{Spec: "s2"}, model.Asked{Spec: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec, Spec: "s1"}, &slbv1.UpdateLoadBalancerRequest{Spec: new("s2")}, 0},
 		"to CLCU":                    {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec}, &slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
 		"no way back":                {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
 		"bandwidth": {

@@ -44,7 +44,7 @@ func genDesired(t *rapid.T) *model.Desired {
 		protocol := rapid.SampledFrom([]slbv1.Protocol{tcp, udp, http, https}).Draw(t, "protocol")
 		name := us().Group(fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "nodePort")))
 		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: protocol}, Group: name, Config: &slbv1.ListenerConfig{
-			Description: proto.String(us().Listener(port)), Scheduler: proto.String(rapid.SampledFrom([]string{"rr", "wrr"}).Draw(t, "scheduler")),
+			Description: new(us().Listener(port)), Scheduler: new(rapid.SampledFrom([]string{"rr", "wrr"}).Draw(t, "scheduler")),
 		}})
 		if !groups[name] {
 			groups[name] = true
@@ -69,7 +69,7 @@ func forward(t *rapid.T, listeners []model.Listener) {
 	}
 	for j := range listeners {
 		if l := &listeners[j]; l.Key.Protocol == http && rapid.Bool().Draw(t, "forward") {
-			l.Group, l.Config.ForwardPort, l.Config.ServerGroupId = "", proto.Int32(listeners[i].Key.Port), nil
+			l.Group, l.Config.ForwardPort, l.Config.ServerGroupId = "", new(listeners[i].Key.Port), nil
 		}
 	}
 }
@@ -97,12 +97,12 @@ func genObserved(t *rapid.T) model.Observed {
 	}
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 0, 4, rapid.ID).Draw(t, "ports") {
 		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: rapid.SampledFrom([]slbv1.Protocol{tcp, udp, http, https}).Draw(t, "protocol")},
-			Config: &slbv1.ListenerConfig{Description: proto.String(us().Listener(port)), Scheduler: proto.String("rr")}, Stopped: rapid.Bool().Draw(t, "stopped")}
+			Config: &slbv1.ListenerConfig{Description: new(us().Listener(port)), Scheduler: new("rr")}, Stopped: rapid.Bool().Draw(t, "stopped")}
 		if rapid.IntRange(0, 3).Draw(t, "owner") == 0 {
-			l.Config.Description = proto.String("by hand")
+			l.Config.Description = new("by hand")
 		}
 		if len(o.Groups) > 0 {
-			l.Config.ServerGroupId = proto.String(rapid.SampledFrom(o.Groups).Draw(t, "group").ID)
+			l.Config.ServerGroupId = new(rapid.SampledFrom(o.Groups).Draw(t, "group").ID)
 		}
 		o.Listeners = append(o.Listeners, l)
 	}
