@@ -1,13 +1,23 @@
 package server
 
 import (
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
 // createBalancer makes an intranet instance and gives its id.
@@ -65,11 +75,302 @@ func TestColdCreateTakesFourCalls(t *testing.T) {
 	if diff := cmp.Diff(want, w.actions(true)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	answer, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{
-		LoadBalancerId: lb, View: slbv1.View_VIEW_FULL,
+	if _, err := w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
+		LoadBalancerId: lb, DeleteProtection: proto.Bool(false),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.forget()
+	if _, err := w.LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: lb}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"DeleteLoadBalancer"}, w.actions(true)); diff != "" {
+		t.Errorf("calls of the deletion (-want +got):\n%s", diff)
+	}
+}
+
+func TestServerChangesTakeTheFewestCalls(t *testing.T) {
+	const modify, add, remove, set = "ModifyVServerGroupBackendServers", "AddVServerGroupBackendServers",
+		"RemoveVServerGroupBackendServers", "SetVServerGroupAttribute"
+	tests := []struct {
+		name    string
+		request *slbv1.ApplyServerChangesRequest
+		want    []string
+	}{
+		{name: "nothing", request: &slbv1.ApplyServerChangesRequest{}},
+		{name: "one more node", request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 1)}, want: []string{add}},
+		{
+			name:    "thirty more nodes", // what a burst of joining nodes costs
+			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 30)}, want: []string{add, add},
+		},
+		{
+			name:    "a rolling update",
+			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 10), Remove: ecsServers(0, 10)}, want: []string{modify},
+		},
+		{name: "gone already", request: &slbv1.ApplyServerChangesRequest{Remove: ecsServers(90, 1)}, want: []string{remove}},
+		{
+			name:    "replacement of one that is gone already",
+			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 1), Remove: ecsServers(90, 1)},
+			want:    []string{modify, "DescribeVServerGroupAttribute", add},
+		},
+		{
+			name: "at the quota",
+			request: &slbv1.ApplyServerChangesRequest{
+				Add: ecsServers(50, 2), Remove: ecsServers(0, 2), Update: ecsServers(10, 1), RemoveFirst: true,
+			},
+			want: []string{remove, add, set},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			tt.request.LoadBalancerId = w.createBalancer(t, "lb-1")
+			tt.request.ServerGroupId = w.createGroup(t, tt.request.GetLoadBalancerId(), ecsServers(0, 20)...)
+			w.forget()
+			answer, err := w.ServerGroups.ApplyServerChanges(t.Context(), tt.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, w.actions(true)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if got, want := int(answer.GetCloudCalls()), len(w.actions(false)); got != want {
+				t.Errorf("told of %d calls, made %d", got, want)
+			}
+		})
+	}
+}
+
+// TestTooManyServersInACall: the gateway learns what the account may send.
+func TestTooManyServersInACall(t *testing.T) {
+	w := newWorld(t, func(c *openapisim.Config) { c.Settings.ServersPerCall = 8 })
+	lb := w.createBalancer(t, "lb-1")
+	group := w.createGroup(t, lb)
+	w.forget()
+	for _, first := range []int{0, 20} {
+		if _, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
+			LoadBalancerId: lb, ServerGroupId: group, Add: ecsServers(first, 10),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// 10 are too many, 5 are not: and so they stay.
+	if got := len(w.actions(false)); got != 5 {
+		t.Errorf("%d calls, want 1 refused and 4 of five servers", got)
+	}
+}
+
+func TestFullViewReadsTheSelectedGroups(t *testing.T) {
+	w := newWorld(t)
+	lb := w.createBalancer(t, "lb-1")
+	group := w.createGroup(t, lb, ecsServers(0, 3)...)
+	foreign, err := w.ServerGroups.CreateServerGroup(t.Context(), &slbv1.CreateServerGroupRequest{
+		RequestId: "foreign", LoadBalancerId: lb, Name: "by-hand", Servers: ecsServers(5, 2),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%v", answer)
+	if _, err := w.Listeners.CreateListener(t.Context(), listenerRequest(lb, group)); err != nil {
+		t.Fatal(err)
+	}
+	w.forget()
+	answer, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{
+		LoadBalancerId: lb, View: slbv1.View_VIEW_FULL, ServerGroupNamePrefixes: []string{"k8s/"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := answer.GetLoadBalancer()
+	if len(got.GetListeners()) != 1 || len(got.GetServerGroups()) != 2 || len(got.GetTags()) != 2 {
+		t.Fatalf("got %v", got)
+	}
+	for _, g := range got.GetServerGroups() {
+		own := g.GetServerGroupId() == group
+		if g.GetServersLoaded() != own || (len(g.GetServers()) == 3) != own || g.GetServerCount() == 0 {
+			t.Errorf("group %s (by hand: %t): %v", g.GetName(), g.GetServerGroupId() == foreign.GetServerGroupId(), g)
+		}
+	}
+	want := []string{
+		"DescribeLoadBalancerListeners", "DescribeLoadBalancers", "DescribeVServerGroupAttribute", "DescribeVServerGroups",
+	}
+	calls := w.actions(true)
+	slices.Sort(calls)
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+
+	w.strike(t, fault.Rule{Action: "DescribeVServerGroups", Error: &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "no"}})
+	if _, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{
+		LoadBalancerId: lb, View: slbv1.View_VIEW_FULL,
+	}); rpcerr.ReasonOf(err) != rpcerr.CloudForbidden {
+		t.Errorf("a part could not be read: got %v, want CLOUD_FORBIDDEN", err)
+	}
+}
+
+func TestReadsOfWhatIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	lb := w.createBalancer(t, "lb-1")
+	_, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-gone"})
+	wantNotFound(t, err, rpcerr.LoadBalancerNotFound)
+	_, err = w.ServerGroups.GetServerGroup(t.Context(), &slbv1.GetServerGroupRequest{ServerGroupId: "rsp-gone"})
+	wantNotFound(t, err, rpcerr.ServerGroupNotFound)
+	_, err = w.Listeners.UpdateListener(t.Context(), &slbv1.UpdateListenerRequest{
+		Key:    &slbv1.ListenerKey{LoadBalancerId: lb, Port: 1, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+		Config: &slbv1.ListenerConfig{Scheduler: proto.String("rr")},
+	})
+	wantNotFound(t, err, rpcerr.ListenerNotFound)
+	answer, err := w.LoadBalancers.ListLoadBalancers(t.Context(), &slbv1.ListLoadBalancersRequest{
+		LoadBalancerIds: []string{"lb-gone", lb}, Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+	})
+	if err != nil || len(answer.GetLoadBalancers()) != 1 {
+		t.Errorf("got %v, %v, want the one that exists", answer.GetLoadBalancers(), err)
+	}
+	// Deleting what is gone is a success.
+	for _, err := range []error{
+		second(w.LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-gone"})),
+		second(w.Listeners.DeleteListener(t.Context(), &slbv1.DeleteListenerRequest{
+			Key: &slbv1.ListenerKey{LoadBalancerId: lb, Port: 1, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+		})),
+		second(w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{
+			LoadBalancerId: lb, ServerGroupId: "rsp-gone",
+		})),
+	} {
+		if err != nil {
+			t.Errorf("deletion of what is gone: %v", err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func wantNotFound(t *testing.T, err error, reason rpcerr.Reason) {
+	t.Helper()
+	if !rpcerr.IsNotFound(err) || rpcerr.ReasonOf(err) != reason {
+		t.Errorf("got %v, want %s", err, reason)
+	}
+}
+
+func TestRefusalsThatTheCallerDecidesAbout(t *testing.T) {
+	w := newWorld(t)
+	at := withListener(t, w)
+	_, err := w.LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: at.lb})
+	if rpcerr.ReasonOf(err) != rpcerr.DeleteProtected {
+		t.Errorf("got %v, want DELETE_PROTECTED", err)
+	}
+	_, err = w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{LoadBalancerId: at.lb, ServerGroupId: at.group})
+	if rpcerr.ReasonOf(err) != rpcerr.ServerGroupInUse {
+		t.Errorf("got %v, want SERVER_GROUP_IN_USE", err)
+	}
+	_, err = w.Listeners.CreateListener(t.Context(), listenerRequest(at.lb, at.group))
+	if rpcerr.ReasonOf(err) != rpcerr.ListenerExists {
+		t.Errorf("got %v, want LISTENER_EXISTS", err)
+	}
+	other := balancerRequest("lb-1")
+	other.Name = "other"
+	_, err = w.LoadBalancers.CreateLoadBalancer(t.Context(), other)
+	if rpcerr.ReasonOf(err) != rpcerr.IdempotencyMismatch {
+		t.Errorf("got %v, want IDEMPOTENCY_MISMATCH", err)
+	}
+}
+
+// TestGroupCreationIsRecognised: the cloud would make a second group of the same name.
+func TestGroupCreationIsRecognised(t *testing.T) {
+	w := newWorld(t)
+	lb := w.createBalancer(t, "lb-1")
+	first := w.createGroup(t, lb, ecsServers(0, 2)...)
+	if again := w.createGroup(t, lb, ecsServers(0, 2)...); again != first {
+		t.Errorf("repeated: got %s, want %s", again, first)
+	}
+	if _, err := w.ServerGroups.DeleteServerGroup(t.Context(),
+		&slbv1.DeleteServerGroupRequest{LoadBalancerId: lb, ServerGroupId: first}); err != nil {
+		t.Fatal(err)
+	}
+	if anew := w.createGroup(t, lb, ecsServers(0, 2)...); anew == first {
+		t.Error("a group that was deleted in the meantime is still the answer")
+	}
+}
+
+// TestGroupThatCanNotBeTold: with another group of the same name nobody knows whether the lost creation was carried out.
+func TestGroupThatCanNotBeTold(t *testing.T) {
+	w := newWorld(t)
+	lb := w.createBalancer(t, "lb-1")
+	foreign := groupRequest(lb, ecsServers(10, 2)...)
+	foreign.RequestId = "by-hand"
+	if _, err := w.ServerGroups.CreateServerGroup(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	w.strike(t, fault.Rule{Action: "CreateVServerGroup", Times: 1, When: fault.After, Drop: true})
+	w.forget()
+	_, err := w.ServerGroups.CreateServerGroup(t.Context(), groupRequest(lb, ecsServers(0, 2)...))
+	if rpcerr.ReasonOf(err) != rpcerr.OutcomeUnknown {
+		t.Errorf("got %v, want OUTCOME_UNKNOWN", err)
+	}
+	if diff := cmp.Diff([]string{"CreateVServerGroup"}, w.actions(false)); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// TestWritesToOneInstanceTakeTurns: in a cloud that refuses a second change while it makes the first, no call is in vain.
+func TestWritesToOneInstanceTakeTurns(t *testing.T) {
+	w := newWorld(t)
+	lb := w.createBalancer(t, "lb-1")
+	w.strike(t, fault.Rule{Action: "CreateVServerGroup", When: fault.Before, Latency: api.Duration(5 * time.Millisecond)})
+	w.forget()
+	var calls sync.WaitGroup
+	for i := range 10 {
+		calls.Go(func() {
+			r := groupRequest(lb)
+			r.Name, r.RequestId = fmt.Sprintf("group-%d", i), fmt.Sprintf("r-%d", i)
+			if _, err := w.ServerGroups.CreateServerGroup(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if got := len(w.actions(true)); got != 10 {
+		t.Errorf("%d calls, want 10", got)
+	}
+}
+
+// TestOwnWritesAreSeen: what is remembered for callers who accept an age ends with the gateway's own writes.
+func TestOwnWritesAreSeen(t *testing.T) {
+	w := newWorld(t)
+	at := withGroup(t, w)
+	read := func() (names []string, servers int) {
+		age := durationpb.New(time.Hour)
+		lb, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{
+			LoadBalancerId: at.lb, View: slbv1.View_VIEW_FULL, MaxAge: age,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := w.LoadBalancers.ListLoadBalancers(t.Context(), &slbv1.ListLoadBalancersRequest{
+			LoadBalancerIds: []string{at.lb}, MaxAge: age,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = []string{lb.GetLoadBalancer().GetName(), list.GetLoadBalancers()[0].GetName()}
+		return names, len(lb.GetLoadBalancer().GetServerGroups()[0].GetServers())
+	}
+	read()
+	w.forget()
+	if read(); len(w.actions(true)) != 0 {
+		t.Errorf("calls %q for what is known", w.actions(true))
+	}
+	if _, err := w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
+		LoadBalancerId: at.lb, Name: proto.String("new"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
+		LoadBalancerId: at.lb, ServerGroupId: at.group, Remove: ecsServers(0, 1),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	names, servers := read()
+	if diff := cmp.Diff([]string{"new", "new"}, names); diff != "" || servers != 29 {
+		t.Errorf("names (-want +got):\n%s%d servers, want 29", diff, servers)
+	}
 }
