@@ -37,7 +37,7 @@ func (c *Controller) deleteNode(ctx context.Context, name string) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete node: %w", err)
 	}
-	c.log.Info("node deleted, its instance is gone", "node", name, "providerID", node.Spec.ProviderID)
+	c.log.Info("node deleted, its instance is gone", "node", name, "providerId", node.Spec.ProviderID)
 	c.metrics.deleted.Inc()
 	c.nodeEvent(name, corev1.EventTypeNormal, eventDeleted, "Deleted node "+name+", its instance "+node.Spec.ProviderID+" is gone")
 	return nil

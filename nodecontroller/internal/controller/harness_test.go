@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -80,7 +79,7 @@ func run(t *testing.T, edit func(*controller.Config), prepare, body func(*world)
 
 // pass lets time go by.
 func (w *world) pass(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 
@@ -133,7 +132,7 @@ func (w *world) instance(i int) {
 		PrivateIps: []string{ip}, PrimaryNetworkInterfaceId: eni, Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
 	}
 	w.cloud.NetworkInterfaces[eni] = &ecsv1.NetworkInterface{
-		NetworkInterfaceId: eni, InstanceId: id, VpcId: vpcID, PrimaryIp: ip, SourceDestCheck: proto.Bool(true),
+		NetworkInterfaceId: eni, InstanceId: id, VpcId: vpcID, PrimaryIp: ip, SourceDestCheck: new(true),
 	}
 }
 

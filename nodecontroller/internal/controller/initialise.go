@@ -51,7 +51,7 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 		// The cloud's ECS API knows nothing of these machines: they are only let in.
 		return c.write(ctx, node, initialize.Change{Untaint: true})
 	case !ok && node.Spec.ProviderID != "":
-		c.log.Debug("node is no ECS instance", "node", node.Name, "providerID", node.Spec.ProviderID)
+		c.log.Debug("node is no ECS instance", "node", node.Name, "providerId", node.Spec.ProviderID)
 		return nil
 	case ok && id.Region != c.cfg.Region:
 		return reconcile.Terminal(fmt.Errorf("spec.providerID %q names region %s, but this controller works for %s",
@@ -103,9 +103,8 @@ func (c *Controller) allowForwarding(ctx context.Context, instance *ecsv1.Instan
 	if !resp.GetNetworkInterface().GetSourceDestCheck() {
 		return nil
 	}
-	off := false
 	_, err = c.cfg.Gateway.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
-		NetworkInterfaceId: eni, SourceDestCheck: &off,
+		NetworkInterfaceId: eni, SourceDestCheck: new(false),
 	})
 	if err != nil {
 		return fmt.Errorf("switch off the source/destination check of network interface %s: %w", eni, err)

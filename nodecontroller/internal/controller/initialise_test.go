@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,7 +74,7 @@ func TestCheckThatIsOffStaysUntouched(t *testing.T) {
 		furnished(1)(w)
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = proto.Bool(false)
+		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = new(false)
 	}
 	run(t, nil, prepare, func(w *world) {
 		if n := len(w.cloud.Writes()); n != 0 {

@@ -23,11 +23,11 @@ type Policy struct {
 type Answer int
 
 const (
-	// Unclear: the cloud did not say, e.g. an error. It is no evidence of anything.
+	// Unclear means that the cloud did not say, e.g. an error. It is no evidence of anything.
 	Unclear Answer = iota
-	// Present: the instance exists, in whatever state.
+	// Present means that the instance exists, in whatever state.
 	Present
-	// Absent: a complete answer lacks the instance.
+	// Absent means that a complete answer lacks the instance.
 	Absent
 )
 

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	logging.Bridge(log)
 	for _, warning := range warnings {
-		log.Warn(warning)
+		log.Warn("setting of the cloud-config without effect", "setting", warning)
 	}
 	a, err := app.New(cfg, log)
 	if err != nil {

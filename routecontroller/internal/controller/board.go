@@ -11,7 +11,7 @@ type verdict struct {
 	// Key is the route it is about; zero if the node has none.
 	table.Key
 	ready bool
-	// message says why not, for people.
+	// message says why not, for people; empty if it is but a matter of time.
 	message string
 }
 

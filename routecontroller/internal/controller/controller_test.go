@@ -290,6 +290,9 @@ func TestThrottlingIsWaitedFor(t *testing.T) {
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s after the time told", got)
 		}
+		if got := w.events.matching("Failed"); len(got) != 0 {
+			t.Errorf("events %v about a mere wait", got)
+		}
 	})
 }
 

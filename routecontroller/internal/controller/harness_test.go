@@ -88,13 +88,13 @@ func run(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, prep
 
 // settle lets a gathered burst of events be worked off.
 func (w *world) settle() {
-	time.Sleep(8 * time.Second)
+	<-time.After(8 * time.Second)
 	synctest.Wait()
 }
 
 // pass lets time go by.
 func (w *world) pass(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -75,9 +76,7 @@ func (m *memory) note(claims table.Claims) {
 			delete(m.seen, key)
 		}
 	}
-	for key, node := range claimed {
-		m.seen[key] = node
-	}
+	maps.Copy(m.seen, claimed)
 }
 
 // due splits the orphans into those to delete now and the time to wait for the next of the others, 0 if there is none.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
 	"alicloud-controllers.dev/routecontroller/internal/plan"
@@ -95,8 +96,12 @@ func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.R
 		verdicts[route.Node] = verdict{Key: route.Key, ready: available[route.Key]}
 	}
 	for _, failure := range result.CreateFailed {
-		verdicts[failure.Route.Node] = verdict{Key: failure.Route.Key, message: fmt.Sprintf("route table %s: create route %s: %v",
-			tableID, failure.Route.CIDR, failure.Err)}
+		v := verdict{Key: failure.Route.Key}
+		// Being asked to wait is no failure that anybody had to act on.
+		if _, wait := rpcerr.RetryAfter(failure.Err); !wait {
+			v.message = fmt.Sprintf("route table %s: create route %s: %v", tableID, failure.Route.CIDR, failure.Err)
+		}
+		verdicts[failure.Route.Node] = v
 	}
 	return verdicts
 }

@@ -55,7 +55,9 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 // pass looks at one table once.
 func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID string, m *memory) error {
 	if err := c.read(ctx, tableID, m); err != nil {
-		c.tableEvent(tableID, eventSyncFailed, err.Error())
+		if _, wait := rpcerr.RetryAfter(err); !wait {
+			c.tableEvent(tableID, eventSyncFailed, err.Error())
+		}
 		return err
 	}
 	nodes, err := c.nodes.List(labels.Everything())

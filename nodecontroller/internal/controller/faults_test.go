@@ -1,0 +1,63 @@
+package controller_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// TestEveryCallMayFail lets each call of an initialisation fail once, with and without an effect: the end is always the same.
+func TestEveryCallMayFail(t *testing.T) {
+	unavailable := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "no"}
+	lost := &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "lost"}
+	for name, fault := range map[string]gatewaytest.Fault{"without effect": {Before: unavailable}, "with effect": {After: lost}} {
+		for bad := 0; ; bad++ {
+			happened := false
+			t.Run(fmt.Sprintf("call %d fails %s", bad, name), func(t *testing.T) { happened = playWithFault(t, bad, fault) })
+			if !happened {
+				break
+			}
+		}
+	}
+}
+
+func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
+	t.Helper()
+	var happened atomic.Bool
+	prepare := func(w *world) {
+		furnished(2)(w)
+		w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
+			if seq == bad {
+				happened.Store(true)
+				return fault
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.pass(7 * time.Minute)
+		for i := range 2 {
+			node := w.node(fmt.Sprintf("node-%d", i))
+			if nodes.IsUninitialized(node) || condition(node, corev1.NodeNetworkUnavailable).Status != corev1.ConditionTrue {
+				t.Errorf("%s: taints %+v, conditions %+v", node.Name, node.Spec.Taints, node.Status.Conditions)
+			}
+		}
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		for id, eni := range w.cloud.NetworkInterfaces {
+			if eni.GetSourceDestCheck() {
+				t.Errorf("the source/destination check of %s is on", id)
+			}
+		}
+	})
+	return happened.Load()
+}
