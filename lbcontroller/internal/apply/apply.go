@@ -1,5 +1,4 @@
-// Package apply carries out a plan: phase after phase, the actions of a phase side by side. It decides nothing; what it has done
-// is folded into what is known to be there.
+// Package apply carries out a plan, call after call. It decides nothing; what it has done is folded into what is known to be there.
 package apply
 
 import (
@@ -7,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -18,9 +15,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/model"
 	"alicloud-controllers.dev/lbcontroller/internal/plan"
 )
-
-// parallel bounds the calls of one Service under way. The gateway writes to an instance one call at a time anyway.
-const parallel = 4
 
 // Applier makes the calls.
 type Applier struct{ Client *gateway.Client }
@@ -42,7 +36,6 @@ type Work struct {
 type run struct {
 	Applier
 	Work
-	mu  sync.Mutex
 	now model.Observed
 }
 
@@ -57,32 +50,25 @@ func (a Applier) Apply(ctx context.Context, w Work) (model.Observed, error) {
 	return r.now, nil
 }
 
-// phase tries every action, for one broken listener must not hold back the others.
+// phase tries every action, for one broken listener must not hold back the others. The calls go one by one: the cloud changes an
+// instance in one way at a time, and refuses a second change while the first is under way.
 func (r *run) phase(ctx context.Context, phase plan.Phase) error {
-	var group errgroup.Group
-	group.SetLimit(parallel)
-	errs := make([]error, len(phase))
-	for i, action := range phase {
-		group.Go(func() error {
-			result, err := r.call(ctx, action)
-			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", action, err)
-				return nil
-			}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			action.Effect(&r.now, result)
-			return nil
-		})
+	var errs []error
+	for _, action := range phase {
+		result, err := r.call(ctx, action)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", action, err))
+			continue
+		}
+		action.Effect(&r.now, result)
 	}
-	_ = group.Wait() // The errors are kept in order above.
 	return errors.Join(errs...)
 }
 
 // call makes the one call of an action.
 func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error) {
 	var err error
-	id := r.instanceID()
+	id := r.now.InstanceID
 	switch a := action.(type) {
 	case plan.CreateInstance:
 		return r.createInstance(ctx, a)
@@ -117,16 +103,8 @@ func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error)
 	return plan.Result{}, err
 }
 
-func (r *run) instanceID() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.now.InstanceID
-}
-
 // withGroup sets the id of the group, which may have been created only now.
 func (r *run) withGroup(config *slbv1.ListenerConfig, group plan.GroupRef) *slbv1.ListenerConfig {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return plan.WithGroup(config, group.Resolve(r.now))
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
@@ -20,8 +19,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/plan"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func desired(ports ...int32) *model.Desired {
 	owner := mark.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
