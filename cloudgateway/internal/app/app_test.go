@@ -1,0 +1,140 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+)
+
+func read(ctx context.Context, client *gateway.Client) error {
+	_, err := client.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"})
+	return err
+}
+
+func create(ctx context.Context, client *gateway.Client) error {
+	_, err := client.LoadBalancers.CreateLoadBalancer(ctx, &slbv1.CreateLoadBalancerRequest{
+		RequestId: "r-1", Name: "web", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, Spec: "slb.s1.small",
+		Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+	})
+	return err
+}
+
+// TestWhoMayCall: those who may not are refused before the cloud hears of it.
+func TestWhoMayCall(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	tests := []struct {
+		token  string
+		call   func(context.Context, *gateway.Client) error
+		code   codes.Code
+		reason rpcerr.Reason
+		calls  int
+	}{
+		{token: "stranger", call: read, code: codes.Unauthenticated, reason: rpcerr.CallerUnauthenticated},
+		{token: "elsewhere", call: read, code: codes.Unauthenticated, reason: rpcerr.CallerUnauthenticated},
+		{token: "reader", call: create, code: codes.PermissionDenied, reason: rpcerr.CallerForbidden},
+		{token: "reader", call: read, calls: 1},
+		{token: "writer", call: create, calls: 1},
+	}
+	for _, tt := range tests {
+		w.sim.ClearCalls()
+		err := tt.call(t.Context(), w.dial(tt.token))
+		e, _ := rpcerr.From(err)
+		if tt.code == codes.OK && err != nil || tt.code != codes.OK && (e == nil || e.Code != tt.code || e.Reason != tt.reason) {
+			t.Errorf("%s: got %v, want %s %s", tt.token, err, tt.code, tt.reason)
+		}
+		if got := len(w.sim.Calls(0)); got != tt.calls {
+			t.Errorf("%s: %d calls to the cloud, want %d", tt.token, got, tt.calls)
+		}
+	}
+}
+
+func TestReadinessTellsTheReason(t *testing.T) {
+	w := newWorld(t)
+	w.write("secret", "")
+	w.start()
+	code, text := w.get("/readyz")
+	if code == 200 || !strings.Contains(text, "credentials") || !strings.Contains(text, "is empty") {
+		t.Errorf("without a secret: %d\n%s", code, text)
+	}
+	w.kube.Close()
+	code, text = w.get("/readyz")
+	if code == 200 || !strings.Contains(text, "the API server can't be reached") {
+		t.Errorf("without an API server: %d\n%s", code, text)
+	}
+	if code, text = w.get("/livez"); code != 200 {
+		t.Errorf("live: %d\n%s", code, text)
+	}
+}
+
+// TestStopFinishesTheCallsUnderWay: a caller whose change is being made gets its answer.
+func TestStopFinishesTheCallsUnderWay(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	client := w.dial("writer")
+	if err := w.sim.SetFaults(fault.Rule{
+		Action: "CreateLoadBalancer", When: fault.After, Latency: api.Duration(500 * time.Millisecond),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	created := make(chan error, 1)
+	go func() { created <- create(t.Context(), client) }()
+	for len(w.sim.Calls(0)) == 0 { // Until the cloud is at it.
+		if _, err := client.Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if err := <-created; err != nil {
+		t.Errorf("the call under way: %v", err)
+	}
+}
+
+// TestNoSecretIsTold: neither the logs at any level nor metrics or errors hold a secret of the cloud or of a caller.
+func TestNoSecretIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	client := w.dial("writer")
+	if err := w.sim.SetFaults(
+		fault.Rule{Product: "slb", Drop: true, Times: 2},
+		fault.Rule{Product: "vpc", Error: &fault.Error{Status: 400, Code: "SignatureDoesNotMatch", Message: "bad signature"}},
+	); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t.Context(), client); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	_, err := client.Networks.GetVpc(t.Context(), &vpcv1.GetVpcRequest{VpcId: "vpc-1"})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	_, metrics := w.get("/metrics")
+	if !strings.Contains(metrics, "cloudgateway_") || !strings.Contains(metrics, "grpc_server_handled_total") {
+		t.Error("the metrics of the gateway are missing")
+	}
+	if !strings.Contains(w.log.String(), `"audit"`) {
+		t.Error("the audit log is missing")
+	}
+	for place, text := range map[string]string{"log": w.log.String(), "metrics": metrics, "error": err.Error()} {
+		for _, secret := range []string{openapisim.DefaultAccessKeySecret, "Signature=", "gateway-token", "Bearer "} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the %s holds %q", place, secret)
+			}
+		}
+	}
+}

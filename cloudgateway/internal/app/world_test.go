@@ -1,0 +1,267 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/logging"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// world is a running gateway between a Kubernetes API server, of which only the reviews are there, and a simulated cloud.
+type world struct {
+	t     *testing.T
+	dir   string
+	sim   *openapisim.Simulator
+	kube  *httptest.Server
+	file  string // the gateway's configuration
+	addr  string
+	admin string
+	log   lockedBuffer
+	stop  func() error
+}
+
+// lockedBuffer takes the log of all goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	seed := state.New("cn-hangzhou", "")
+	seed.Vpcs["vpc-1"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
+	settings := api.FastSettings()
+	sim, err := openapisim.New(openapisim.Config{LimitsOff: true, Settings: &settings, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sim = sim
+	w.kube = httptest.NewServer(http.HandlerFunc(w.review))
+	t.Cleanup(w.kube.Close)
+	w.write("kubeconfig", fmt.Sprintf(`
+apiVersion: v1
+kind: Config
+current-context: test
+contexts: [{name: test, context: {cluster: test, user: test}}]
+clusters: [{name: test, cluster: {server: %q}}]
+users: [{name: test, user: {token: gateway-token}}]
+`, w.kube.URL))
+	w.certificate()
+	w.write("id", openapisim.DefaultAccessKeyID+"\n")
+	w.write("secret", openapisim.DefaultAccessKeySecret+"\n")
+	w.file = w.write("gateway.yaml", fmt.Sprintf(`
+region: cn-hangzhou
+vpcID: vpc-1
+listen: 127.0.0.1:0
+admin: {listen: 127.0.0.1:0}
+tls: {certFile: %[1]s/tls.crt, keyFile: %[1]s/tls.key}
+kubernetes: {kubeconfig: %[1]s/kubeconfig}
+credentials: {accessKey: {idFile: %[1]s/id, secretFile: %[1]s/secret}}
+endpoints: {slb: %[2]q, vpc: %[3]q, ecs: %[4]q}
+scheme: HTTP
+logging: {level: debug}
+`, w.dir, w.serve("slb"), w.serve("vpc"), w.serve("ecs")))
+	return w
+}
+
+// serve gives the address of a product of the simulated cloud.
+func (w *world) serve(product string) string {
+	server := httptest.NewServer(w.sim.Handler(product))
+	w.t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// start runs the gateway until the end of the test.
+func (w *world) start() {
+	w.t.Helper()
+	cfg, _, err := config.Load(w.file, "", func(string) string { return "" })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	log, err := logging.New(cfg.Logging, &w.log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g, err := New(cfg, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.addr, w.admin = g.Addr(), g.admin.Addr()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	w.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	w.t.Cleanup(func() {
+		if err := w.stop(); err != nil {
+			w.t.Errorf("the gateway ended with: %v", err)
+		}
+	})
+}
+
+// dial connects a caller with a token and waits for the gateway.
+func (w *world) dial(token string) *gateway.Client {
+	w.t.Helper()
+	conn, err := gateway.Dial(gateway.Config{
+		Address: w.addr, CAFile: filepath.Join(w.dir, "tls.crt"), ServerName: "cloudgateway", TokenFile: w.write("token-"+token, token),
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			w.t.Errorf("close: %v", err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	for err = conn.Ready(ctx); err != nil && ctx.Err() == nil; err = conn.Ready(ctx) {
+		continue
+	}
+	if err != nil {
+		w.t.Fatalf("the gateway is not ready: %v", err)
+	}
+	return conn.Client()
+}
+
+// get reads a page of the admin server.
+func (w *world) get(path string) (int, string) {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.admin+path, http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // It is read to its end.
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+func (w *world) write(name, text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// certificate makes the server's certificate, which vouches for itself.
+func (w *world) certificate() {
+	w.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cloudgateway"}, DNSNames: []string{"cloudgateway"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("tls.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	w.write("tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+}
+
+// review is the API server: the token "reader" may read load balancers, "writer" may do everything, "elsewhere" was made for
+// another audience, others are unknown.
+func (w *world) review(out http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.t.Error(err)
+	}
+	if r.URL.Path == "/version" {
+		w.answer(out, map[string]string{"gitVersion": "v1.36.3"})
+		return
+	}
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		w.t.Errorf("%s: %v", r.URL.Path, err)
+		return
+	}
+	switch review := object.(type) {
+	case *authenticationv1.TokenReview:
+		review.APIVersion, review.Kind = "authentication.k8s.io/v1", "TokenReview"
+		review.Status.User.Username = "system:serviceaccount:kube-system:" + review.Spec.Token
+		switch review.Spec.Token {
+		case "reader", "writer":
+			review.Status.Authenticated, review.Status.Audiences = true, review.Spec.Audiences
+		case "elsewhere":
+			review.Status.Error = "token audiences are invalid"
+		}
+		w.answer(out, review)
+	case *authorizationv1.SubjectAccessReview:
+		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
+		wanted := review.Spec.ResourceAttributes
+		review.Status.Allowed = strings.HasSuffix(review.Spec.User, ":writer") ||
+			wanted.Resource == "loadbalancers" && (wanted.Verb == "get" || wanted.Verb == "list")
+		w.answer(out, review)
+	default:
+		w.t.Errorf("%s: unexpected %T", r.URL.Path, object)
+	}
+}
+
+func (w *world) answer(out http.ResponseWriter, object any) {
+	out.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(out).Encode(object); err != nil {
+		w.t.Error(err)
+	}
+}
