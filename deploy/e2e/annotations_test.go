@@ -66,7 +66,7 @@ func badAnnotations() []badAnnotation {
 // TestBadAnnotations has one Service for each annotation: each is told what is wrong and costs no write, and the one Service
 // among them that is right gets its load balancer.
 func TestBadAnnotations(t *testing.T) {
-	w := boot(t, 1)
+	w := boot(t, 1, instant)
 	w.initialised(t)
 	since := w.position(t)
 	for _, bad := range badAnnotations() {

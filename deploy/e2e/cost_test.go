@@ -15,7 +15,7 @@ import (
 // TestCosts counts the calls of the usual situations, one after another in one world. The counts are the budget: a change that
 // needs more calls is a change for the worse.
 func TestCosts(t *testing.T) {
-	w := boot(t, 3)
+	w := boot(t, 3, instant)
 	w.initialised(t)
 	steps := []struct {
 		name string
@@ -98,7 +98,7 @@ func TestCosts(t *testing.T) {
 
 // TestHundredNodes counts what it takes to initialise 100 nodes that wait for the controllers.
 func TestHundredNodes(t *testing.T) {
-	w := boot(t, 100)
+	w := boot(t, 100, realistic)
 	w.initialised(t)
 	calls, _ := w.settle(t, 0)
 	ecs, vpc := counts(calls, "ecs"), counts(calls, "vpc")
@@ -166,7 +166,7 @@ func (w testWorld) serving(t *testing.T, n int) {
 
 // TestTypeChange takes a Service's type away and gives it back.
 func TestTypeChange(t *testing.T) {
-	w := boot(t, 1)
+	w := boot(t, 1, realistic)
 	w.initialised(t)
 	w.create(t, newService("wavering", nil, 80))
 	w.balanced(t, "wavering")

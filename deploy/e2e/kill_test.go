@@ -54,7 +54,7 @@ func shapeOf(c *state.Cloud, lb *state.LoadBalancer) shape {
 // nothing happens.
 func TestKill(t *testing.T) {
 	const services = 20
-	w := boot(t, 3)
+	w := boot(t, 3, realistic)
 	w.initialised(t)
 
 	w.create(t, newService("undisturbed", nil, 80, 443))

@@ -26,13 +26,22 @@ import (
 // testWorld is a world with the helpers of the tests.
 type testWorld struct{ *world.World }
 
+// pace is how long changes take in the cloud.
+type pace bool
+
+// With instant changes the cloud never answers that it is busy, so that calls can be counted; realistic is what it is like.
+const (
+	instant   pace = true
+	realistic pace = false
+)
+
 // boot starts a world, stops it after the test, and looks for secrets in its logs then. The processes log all they can.
-func boot(t *testing.T, nodes int) testWorld {
+func boot(t *testing.T, nodes int, p pace) testWorld {
 	t.Helper()
 	progress := &bytes.Buffer{}
 	w, err := world.Start(t.Context(), world.Config{
 		Dir: t.TempDir(), Kubernetes: built.kubernetes, BinDir: built.bin, Nodes: nodes, Controllers: world.Controllers(),
-		LogLevel: "debug", Out: progress,
+		LogLevel: "debug", Fast: bool(p), Out: progress,
 	})
 	if err != nil {
 		t.Fatalf("start world: %v\n%s", err, progress)
@@ -97,14 +106,19 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	defer cancel()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
+	var last error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		// That the time is over says less than what was wrong before.
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: %v", what, last)
 		case <-ticker.C:
 		}
 	}
