@@ -238,6 +238,8 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 	if e.desired.Instance.AnyVSwitch {
 		work.OtherVSwitches = e.Build.VSwitchIDs
 	}
+	// From here on what is remembered is wrong, however this ends.
+	e.memory.Forget(keyOf(e.svc))
 	return e.applier.Apply(ctx, work)
 }
 

@@ -32,8 +32,8 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 	p := plan.Release(observed, annotation.Preserved(svc.Annotations))
 	if changed = !p.Empty(); changed {
 		c.Logger.Info("releasing the CLB", "service", keyOf(svc), "loadBalancer", observed.InstanceID, "plan", p.String())
+		c.memory.Forget(keyOf(svc)) // From here on it is wrong, however this ends.
 		if _, err := c.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
-			c.memory.Forget(keyOf(svc))
 			c.announce.fail(svc, reasonCleanFailed, err)
 			return true, err
 		}
