@@ -28,7 +28,7 @@ func run() error {
 	showVersion := flag.Bool("version", false, "print the version and exit")
 	flag.Parse()
 	if *showVersion {
-		fmt.Println("cloudgateway", version.String())
+		fmt.Fprintln(os.Stdout, "cloudgateway", version.String())
 		return nil
 	}
 	if *file == "" {
@@ -44,7 +44,7 @@ func run() error {
 	}
 	logging.Bridge(log)
 	for _, w := range warnings {
-		log.Warn("cloud-config: " + w)
+		log.Warn("setting of the cloud-config file", "warning", w)
 	}
 	gateway, err := app.New(cfg, log)
 	if err != nil {

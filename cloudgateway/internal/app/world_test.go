@@ -181,7 +181,7 @@ func (w *world) get(path string) (int, string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // It is read to its end.
+	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
 		w.t.Fatal(err)

@@ -127,12 +127,12 @@ func TestAnswersAreRemembered(t *testing.T) {
 					}
 				}
 				ask()
-				time.Sleep(tt.life - time.Millisecond)
+				<-time.After(tt.life - time.Millisecond)
 				ask()
 				if server.reviews != 1 {
 					t.Errorf("%d reviews within %s, want 1", server.reviews, tt.life)
 				}
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 				ask()
 				if server.reviews != 2 {
 					t.Errorf("%d reviews after %s, want 2", server.reviews, tt.life)

@@ -102,12 +102,12 @@ func TestAnswersAreRemembered(t *testing.T) {
 			if n := len(server.asked); n != 3 {
 				t.Errorf("%d questions, want one per caller and verb", n)
 			}
-			time.Sleep(life - time.Millisecond)
+			<-time.After(life - time.Millisecond)
 			ask("a", "get")
 			if n := len(server.asked); n != 3 {
 				t.Errorf("%d questions within %s, want 3", n, life)
 			}
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 			ask("a", "get")
 			if n := len(server.asked); n != 4 {
 				t.Errorf("%d questions after %s, want 4", n, life)

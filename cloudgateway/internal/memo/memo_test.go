@@ -28,7 +28,7 @@ func TestDoRemembersUntilTheLifeEnds(t *testing.T) {
 				t.Errorf("got load %d, want %d", got, want)
 			}
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if got := get(); got != 2 {
 			t.Errorf("after its life: got load %d, want 2", got)
 		}
@@ -110,7 +110,7 @@ func TestPutIsBounded(t *testing.T) {
 		m.Put(0, 0, time.Second)
 		m.Put(1, 1, time.Minute)
 		m.Put(2, 2, time.Minute)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		m.Put(3, 3, time.Minute) // in the place of 0, which has expired
 		for _, key := range []int{1, 2, 3} {
 			if v, ok := m.Get(key); !ok || v != key {

@@ -75,7 +75,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		},
 		{
 			name: "UpdateLoadBalancer", call: call(new(loadBalancers).UpdateLoadBalancer, &slbv1.UpdateLoadBalancerRequest{
-				LoadBalancerId: "lb-1", Name: proto.String(""), Spec: proto.String(""),
+				LoadBalancerId: "lb-1", Name: new(""), Spec: new(""),
 				InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_UNSPECIFIED.Enum(),
 				InternetSpec:       &slbv1.InternetSpec{}, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
 			}),
@@ -106,7 +106,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		{
 			name: "CreateListener that redirects to nowhere", call: call(new(listeners).CreateListener, &slbv1.CreateListenerRequest{
 				Key:    &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP},
-				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), ServerGroupId: proto.String("rsp-1")},
+				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), ServerGroupId: new("rsp-1")},
 			}),
 			want: []string{"config.server_group_id: a listener that redirects has no vServer group"},
 		},

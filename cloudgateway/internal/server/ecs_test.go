@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -161,7 +160,7 @@ func TestSourceDestCheck(t *testing.T) {
 	}
 	for _, check := range []bool{false, true} {
 		if _, err := w.NetworkInterfaces.UpdateNetworkInterface(t.Context(), &ecsv1.UpdateNetworkInterfaceRequest{
-			NetworkInterfaceId: eni, SourceDestCheck: proto.Bool(check),
+			NetworkInterfaceId: eni, SourceDestCheck: new(check),
 		}); err != nil {
 			t.Fatal(err)
 		}

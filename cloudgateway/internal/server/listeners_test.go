@@ -13,22 +13,22 @@ import (
 func TestListenersOfEveryProtocol(t *testing.T) {
 	health := func() *slbv1.HealthCheck {
 		return &slbv1.HealthCheck{
-			Enabled: proto.Bool(true), ConnectPort: proto.Int32(8080), Interval: proto.Int32(7), HealthyThreshold: proto.Int32(4),
+			Enabled: new(true), ConnectPort: proto.Int32(8080), Interval: proto.Int32(7), HealthyThreshold: proto.Int32(4),
 			UnhealthyThreshold: proto.Int32(5), Timeout: proto.Int32(9),
 		}
 	}
 	web := func() *slbv1.HealthCheck {
 		h := health()
-		h.Uri, h.Domain, h.HttpCode = proto.String("/healthz"), proto.String("example.com"), proto.String("http_2xx,http_3xx")
+		h.Uri, h.Domain, h.HttpCode = new("/healthz"), new("example.com"), new("http_2xx,http_3xx")
 		return h
 	}
 	webWithMethod := func() *slbv1.HealthCheck {
 		h := web()
-		h.Method = proto.String("head")
+		h.Method = new("head")
 		return h
 	}
 	tcpCheck := web()
-	tcpCheck.Type = proto.String("http")
+	tcpCheck.Type = new("http")
 	tests := []struct {
 		protocol slbv1.Protocol
 		cfg      *slbv1.ListenerConfig
@@ -37,40 +37,40 @@ func TestListenersOfEveryProtocol(t *testing.T) {
 		{
 			protocol: slbv1.Protocol_PROTOCOL_TCP,
 			cfg: &slbv1.ListenerConfig{
-				Scheduler: proto.String("wlc"), BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(60),
-				EstablishedTimeout: proto.Int32(100), ConnectionDrain: proto.Bool(true), ConnectionDrainTimeout: proto.Int32(20),
-				ProxyProtocolV2: proto.Bool(true), HealthCheck: tcpCheck,
+				Scheduler: new("wlc"), BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(60),
+				EstablishedTimeout: proto.Int32(100), ConnectionDrain: new(true), ConnectionDrainTimeout: proto.Int32(20),
+				ProxyProtocolV2: new(true), HealthCheck: tcpCheck,
 			},
 			change: &slbv1.ListenerConfig{
-				PersistenceTimeout: proto.Int32(0), ProxyProtocolV2: proto.Bool(false),
+				PersistenceTimeout: proto.Int32(0), ProxyProtocolV2: new(false),
 				HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(8)},
 			},
 		},
 		{
 			protocol: slbv1.Protocol_PROTOCOL_UDP,
 			cfg: &slbv1.ListenerConfig{
-				Scheduler: proto.String("sch"), BandwidthMbps: proto.Int32(-1), ProxyProtocolV2: proto.Bool(true), HealthCheck: health(),
+				Scheduler: new("sch"), BandwidthMbps: proto.Int32(-1), ProxyProtocolV2: new(true), HealthCheck: health(),
 			},
 			change: &slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Timeout: proto.Int32(3)}},
 		},
 		{
 			protocol: slbv1.Protocol_PROTOCOL_HTTP,
 			cfg: &slbv1.ListenerConfig{
-				Scheduler: proto.String("rr"), IdleTimeout: proto.Int32(20), RequestTimeout: proto.Int32(30),
-				StickySession: proto.Bool(true), StickySessionType: proto.String("insert"), CookieTimeout: proto.Int32(600),
-				XForwardedForProto: proto.Bool(true), XForwardedForSlbPort: proto.Bool(true), XForwardedForClientSrcPort: proto.Bool(true),
+				Scheduler: new("rr"), IdleTimeout: proto.Int32(20), RequestTimeout: proto.Int32(30),
+				StickySession: new(true), StickySessionType: new("insert"), CookieTimeout: proto.Int32(600),
+				XForwardedForProto: new(true), XForwardedForSlbPort: new(true), XForwardedForClientSrcPort: new(true),
 				HealthCheck: webWithMethod(),
 			},
-			change: &slbv1.ListenerConfig{XForwardedForProto: proto.Bool(false), IdleTimeout: proto.Int32(10)},
+			change: &slbv1.ListenerConfig{XForwardedForProto: new(false), IdleTimeout: proto.Int32(10)},
 		},
 		{
 			protocol: slbv1.Protocol_PROTOCOL_HTTPS,
 			cfg: &slbv1.ListenerConfig{
-				Scheduler: proto.String("wrr"), BandwidthMbps: proto.Int32(-1), StickySession: proto.Bool(true),
-				StickySessionType: proto.String("server"), Cookie: proto.String("SESSION"), ServerCertificateId: proto.String(testCert),
-				TlsCipherPolicy: proto.String("tls_cipher_policy_1_2"), Http2: proto.Bool(false), HealthCheck: webWithMethod(),
+				Scheduler: new("wrr"), BandwidthMbps: proto.Int32(-1), StickySession: new(true),
+				StickySessionType: new("server"), Cookie: new("SESSION"), ServerCertificateId: new(testCert),
+				TlsCipherPolicy: new("tls_cipher_policy_1_2"), Http2: new(false), HealthCheck: webWithMethod(),
 			},
-			change: &slbv1.ListenerConfig{Http2: proto.Bool(true), TlsCipherPolicy: proto.String("tls_cipher_policy_1_1")},
+			change: &slbv1.ListenerConfig{Http2: new(true), TlsCipherPolicy: new("tls_cipher_policy_1_1")},
 		},
 	}
 	for _, tt := range tests {
@@ -78,7 +78,7 @@ func TestListenersOfEveryProtocol(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			lb := w.createBalancer(t, "lb-1")
-			tt.cfg.Description, tt.cfg.ServerGroupId = proto.String("k8s"), proto.String(w.createGroup(t, lb))
+			tt.cfg.Description, tt.cfg.ServerGroupId = new("k8s"), new(w.createGroup(t, lb))
 			key := &slbv1.ListenerKey{LoadBalancerId: lb, Port: 443, Protocol: tt.protocol}
 			if _, err := w.Listeners.CreateListener(t.Context(), &slbv1.CreateListenerRequest{Key: key, Config: tt.cfg}); err != nil {
 				t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -75,7 +74,7 @@ func operations() []operation {
 			prepare: withBalancer,
 			run: func(ctx context.Context, w *world, at ids) error {
 				_, err := w.LoadBalancers.UpdateLoadBalancer(ctx, &slbv1.UpdateLoadBalancerRequest{
-					LoadBalancerId: at.lb, Name: proto.String("other"), DeleteProtection: proto.Bool(false),
+					LoadBalancerId: at.lb, Name: new("other"), DeleteProtection: new(false),
 					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"ack.aliyun.com"},
 				})
 				return err
@@ -86,7 +85,7 @@ func operations() []operation {
 			prepare: func(t *testing.T, w *world) ids {
 				at := withListener(t, w)
 				if _, err := w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
-					LoadBalancerId: at.lb, DeleteProtection: proto.Bool(false),
+					LoadBalancerId: at.lb, DeleteProtection: new(false),
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +145,7 @@ func operations() []operation {
 			name: "UpdateListener", actions: []string{"SetLoadBalancerTCPListenerAttribute"}, prepare: withListener,
 			run: func(ctx context.Context, w *world, at ids) error {
 				_, err := w.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{
-					Key: key(at), Config: &slbv1.ListenerConfig{Scheduler: proto.String("wrr")},
+					Key: key(at), Config: &slbv1.ListenerConfig{Scheduler: new("wrr")},
 				})
 				return err
 			},
@@ -187,7 +186,7 @@ func operations() []operation {
 			prepare: func(t *testing.T, w *world) ids { return ids{group: w.primaryInterface(t, instanceID(0))} },
 			run: func(ctx context.Context, w *world, at ids) error {
 				_, err := w.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
-					NetworkInterfaceId: at.group, SourceDestCheck: proto.Bool(false),
+					NetworkInterfaceId: at.group, SourceDestCheck: new(false),
 				})
 				return err
 			},

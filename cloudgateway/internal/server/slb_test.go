@@ -58,7 +58,7 @@ func listenerRequest(lb, group string) *slbv1.CreateListenerRequest {
 	return &slbv1.CreateListenerRequest{
 		Key: &slbv1.ListenerKey{LoadBalancerId: lb, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
 		Config: &slbv1.ListenerConfig{
-			Description: proto.String("k8s/80/web"), ServerGroupId: proto.String(group), Scheduler: proto.String("rr"),
+			Description: new("k8s/80/web"), ServerGroupId: new(group), Scheduler: new("rr"),
 			HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(4)},
 		},
 	}
@@ -76,7 +76,7 @@ func TestColdCreateTakesFourCalls(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if _, err := w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
-		LoadBalancerId: lb, DeleteProtection: proto.Bool(false),
+		LoadBalancerId: lb, DeleteProtection: new(false),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 	wantNotFound(t, err, rpcerr.ServerGroupNotFound)
 	_, err = w.Listeners.UpdateListener(t.Context(), &slbv1.UpdateListenerRequest{
 		Key:    &slbv1.ListenerKey{LoadBalancerId: lb, Port: 1, Protocol: slbv1.Protocol_PROTOCOL_TCP},
-		Config: &slbv1.ListenerConfig{Scheduler: proto.String("rr")},
+		Config: &slbv1.ListenerConfig{Scheduler: new("rr")},
 	})
 	wantNotFound(t, err, rpcerr.ListenerNotFound)
 	answer, err := w.LoadBalancers.ListLoadBalancers(t.Context(), &slbv1.ListLoadBalancersRequest{
@@ -360,7 +360,7 @@ func TestOwnWritesAreSeen(t *testing.T) {
 		t.Errorf("calls %q for what is known", w.actions(true))
 	}
 	if _, err := w.LoadBalancers.UpdateLoadBalancer(t.Context(), &slbv1.UpdateLoadBalancerRequest{
-		LoadBalancerId: at.lb, Name: proto.String("new"),
+		LoadBalancerId: at.lb, Name: new("new"),
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func tooMany(err error) bool {
 
 // shrink learns that size servers are too many for one call.
 func (c *Client) shrink(size int) {
-	half := int32(max(1, size/2)) //nolint:gosec // At most 20.
+	half := int32(max(1, size/2))
 	for {
 		now := c.serversPerCall.Load()
 		if now <= half || c.serversPerCall.CompareAndSwap(now, half) {
@@ -101,13 +101,13 @@ func (c *Client) shrink(size int) {
 	}
 }
 
-func (s step) size() int { return max(len(s.old), len(s.new)) }
+func (s step) size() int { return max(len(s.out), len(s.into)) }
 
 func (s step) params(groupID string) (cloud.Params, error) {
 	lists := map[string]string{actionAdd: "BackendServers", actionSet: "BackendServers", actionModify: "NewBackendServers"}
 	p := cloud.Params{"VServerGroupId": groupID}
 	if name, ok := lists[s.action]; ok {
-		encoded, err := serversParam(s.new)
+		encoded, err := serversParam(s.into)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (s step) params(groupID string) (cloud.Params, error) {
 	}
 	lists = map[string]string{actionRemove: "BackendServers", actionModify: "OldBackendServers"}
 	if name, ok := lists[s.action]; ok {
-		encoded, err := serverKeysParam(s.old)
+		encoded, err := serverKeysParam(s.out)
 		if err != nil {
 			return nil, err
 		}

@@ -196,7 +196,7 @@ func (a balancerAnswer) decode() (*slbv1.LoadBalancer, error) {
 		Spec:                   a.LoadBalancerSpec,
 		InstanceChargeType:     named(instanceChargeTypes(), a.InstanceChargeType),
 		InternetChargeType:     a.internetChargeType(),
-		BandwidthMbps:          int32(bandwidth), //nolint:gosec // At most 5120.
+		BandwidthMbps:          int32(bandwidth),
 		DeleteProtection:       a.DeleteProtection == "on",
 		ModificationProtection: &slbv1.ModificationProtection{},
 		ResourceGroupId:        a.ResourceGroupID,

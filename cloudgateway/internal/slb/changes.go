@@ -16,10 +16,10 @@ func (c changes) size() int { return len(c.add) + len(c.remove) + len(c.update) 
 
 func (c changes) empty() bool { return c.size() == 0 }
 
-// step is one cloud call.
+// step is one cloud call: the servers that go and those that come or change.
 type step struct {
-	action   string
-	old, new []*slbv1.Server
+	action    string
+	out, into []*slbv1.Server
 }
 
 // The actions a plan is made of.
@@ -36,11 +36,11 @@ const (
 // unless removeFirst asks for the opposite.
 func plan(c changes, perCall int) []step {
 	var steps []step
-	emit := func(action string, old, new []*slbv1.Server) {
-		for len(old)+len(new) > 0 {
-			n, m := min(perCall, len(old)), min(perCall, len(new))
-			steps = append(steps, step{action: action, old: old[:n], new: new[:m]})
-			old, new = old[n:], new[m:]
+	emit := func(action string, out, into []*slbv1.Server) {
+		for len(out)+len(into) > 0 {
+			n, m := min(perCall, len(out)), min(perCall, len(into))
+			steps = append(steps, step{action: action, out: out[:n], into: into[:m]})
+			out, into = out[n:], into[m:]
 		}
 	}
 	if c.removeFirst {
@@ -120,7 +120,7 @@ func normalize(c changes) changes {
 // after gives the changes that are left when a step is done.
 func (c changes) after(done step) changes {
 	finished := map[ServerKey]bool{}
-	for _, s := range slices.Concat(done.old, done.new) {
+	for _, s := range slices.Concat(done.out, done.into) {
 		finished[KeyOf(s)] = true
 	}
 	drop := func(list []*slbv1.Server) []*slbv1.Server {

@@ -83,16 +83,16 @@ func TestPlanDoesWhatWasAsked(t *testing.T) {
 		for todo := normalize(c); !todo.empty(); {
 			// Planning again after each call, as apply does, must come to the same end.
 			next := plan(todo, perCall)[0]
-			if len(next.old) > perCall || len(next.new) > perCall || next.size() == 0 {
-				t.Fatalf("a call of %d and %d servers, at most %d are allowed", len(next.old), len(next.new), perCall)
+			if len(next.out) > perCall || len(next.into) > perCall || next.size() == 0 {
+				t.Fatalf("a call of %d and %d servers, at most %d are allowed", len(next.out), len(next.into), perCall)
 			}
-			if next.action == actionModify && len(next.old) != len(next.new) {
-				t.Fatalf("%d servers replaced by %d", len(next.old), len(next.new))
+			if next.action == actionModify && len(next.out) != len(next.into) {
+				t.Fatalf("%d servers replaced by %d", len(next.out), len(next.into))
 			}
-			for _, s := range next.old {
+			for _, s := range next.out {
 				delete(got, KeyOf(s))
 			}
-			for _, s := range next.new {
+			for _, s := range next.into {
 				got[KeyOf(s)] = s.GetWeight()
 			}
 			todo = todo.after(next)

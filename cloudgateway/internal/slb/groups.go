@@ -50,7 +50,7 @@ func (c *Client) describeGroup(ctx context.Context, id string) (*slbv1.ServerGro
 		}
 		group.Servers = append(group.Servers, s)
 	}
-	group.ServerCount = int32(len(group.GetServers())) //nolint:gosec // Hundreds at most.
+	group.ServerCount = int32(len(group.GetServers()))
 	return group, nil
 }
 
@@ -77,7 +77,7 @@ func (c *Client) describeGroups(ctx context.Context, loadBalancerID string) ([]*
 	groups := make([]*slbv1.ServerGroup, 0, len(answer.VServerGroups.VServerGroup))
 	for _, a := range answer.VServerGroups.VServerGroup {
 		// The count is a courtesy: older answers lack it.
-		count, _ := strconv.ParseInt(looseText(a.ServerCount), 10, 32) //nolint:errcheck // See above.
+		count, _ := strconv.ParseInt(looseText(a.ServerCount), 10, 32)
 		groups = append(groups, &slbv1.ServerGroup{
 			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count),
 		})

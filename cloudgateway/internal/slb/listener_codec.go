@@ -59,7 +59,7 @@ func HasSettings(cfg *slbv1.ListenerConfig) bool {
 func (a attribute) check(value protoreflect.Value, creating bool) string {
 	switch a.kind {
 	case number:
-		if n := int32(value.Int()); !a.inRange(n) { //nolint:gosec // The field is an int32.
+		if n := int32(value.Int()); !a.inRange(n) {
 			return fmt.Sprintf("%d is out of range, must be %s", n, a.rangeText())
 		}
 	case text:

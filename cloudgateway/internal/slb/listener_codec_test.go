@@ -30,8 +30,8 @@ func TestListenerParams(t *testing.T) {
 		{
 			name: "layer 4 creation spells the interval with a small letter", protocol: protoTCP, creating: true,
 			cfg: &slbv1.ListenerConfig{
-				ServerGroupId: proto.String("rsp-1"), ConnectionDrain: proto.Bool(true), ProxyProtocolV2: proto.Bool(true),
-				HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(3), Timeout: proto.Int32(5)},
+				ServerGroupId: new("rsp-1"), ConnectionDrain: new(true), ProxyProtocolV2: new(true),
+				HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(3), Timeout: proto.Int32(5)},
 			},
 			want: map[string]string{
 				"VServerGroupId": "rsp-1", "Bandwidth": "-1", "ConnectionDrain": "on", "ProxyProtocolV2Enabled": "true",
@@ -41,13 +41,13 @@ func TestListenerParams(t *testing.T) {
 		{
 			name: "a layer 4 change spells it with a capital and switches the group", protocol: protoUDP,
 			cfg: &slbv1.ListenerConfig{
-				ServerGroupId: proto.String("rsp-1"), HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(3)},
+				ServerGroupId: new("rsp-1"), HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(3)},
 			},
 			want: map[string]string{"VServerGroup": "on", "VServerGroupId": "rsp-1", "HealthCheckInterval": "3"},
 		},
 		{
 			name: "layer 7 creation sends what the cloud requires", protocol: protoHTTP, creating: true,
-			cfg:  &slbv1.ListenerConfig{ServerGroupId: proto.String("rsp-1"), Description: proto.String("")},
+			cfg:  &slbv1.ListenerConfig{ServerGroupId: new("rsp-1"), Description: new("")},
 			want: map[string]string{"VServerGroupId": "rsp-1", "HealthCheck": "off", "StickySession": "off"},
 		},
 		{
@@ -60,9 +60,9 @@ func TestListenerParams(t *testing.T) {
 		{
 			name: "HTTPS", protocol: protoHTTPS, creating: true,
 			cfg: &slbv1.ListenerConfig{
-				ServerGroupId: proto.String("rsp-1"), ServerCertificateId: proto.String("cert-1"), Http2: proto.Bool(false),
-				AclIds: []string{"acl-1", "acl-2"}, AclEnabled: proto.Bool(true), AclType: proto.String("black"),
-				HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Timeout: proto.Int32(9)},
+				ServerGroupId: new("rsp-1"), ServerCertificateId: new("cert-1"), Http2: new(false),
+				AclIds: []string{"acl-1", "acl-2"}, AclEnabled: new(true), AclType: new("black"),
+				HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Timeout: proto.Int32(9)},
 			},
 			want: map[string]string{
 				"VServerGroupId": "rsp-1", "ServerCertificateId": "cert-1", "EnableHttp2": "off", "AclId": "acl-1,acl-2",
@@ -94,7 +94,7 @@ func TestCheckListenerConfig(t *testing.T) {
 	}{
 		{name: "nothing set", protocol: protoTCP, cfg: &slbv1.ListenerConfig{}},
 		{
-			name: "wrong protocol", protocol: protoUDP, cfg: &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(5), Cookie: proto.String("c")},
+			name: "wrong protocol", protocol: protoUDP, cfg: &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(5), Cookie: new("c")},
 			want: []rpcerr.FieldViolation{
 				{Field: "persistence_timeout", Description: "not supported by UDP listeners"},
 				{Field: "cookie", Description: "not supported by UDP listeners"},
@@ -103,7 +103,7 @@ func TestCheckListenerConfig(t *testing.T) {
 		{
 			name: "all at once", protocol: protoTCP, creating: true,
 			cfg: &slbv1.ListenerConfig{
-				Scheduler: proto.String("qch"), BandwidthMbps: proto.Int32(0), EstablishedTimeout: proto.Int32(9),
+				Scheduler: new("qch"), BandwidthMbps: proto.Int32(0), EstablishedTimeout: proto.Int32(9),
 				HealthCheck: &slbv1.HealthCheck{ConnectPort: proto.Int32(-520), HealthyThreshold: proto.Int32(11)},
 			},
 			want: []rpcerr.FieldViolation{
@@ -115,7 +115,7 @@ func TestCheckListenerConfig(t *testing.T) {
 		},
 		{
 			name: "what can't be changed", protocol: protoHTTP,
-			cfg: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), Description: proto.String("")},
+			cfg: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), Description: new("")},
 			want: []rpcerr.FieldViolation{
 				{Field: "description", Description: "can't be set to nothing, the cloud has no call for it"},
 				{Field: "forward_port", Description: "can't be changed, delete the listener and create it anew"},
@@ -150,10 +150,10 @@ func TestListenerDecode(t *testing.T) {
 			want: &slbv1.Listener{
 				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: protoTCP}, Status: "running",
 				Config: &slbv1.ListenerConfig{
-					Description: proto.String("k8s"), ServerGroupId: proto.String("rsp-1"), Scheduler: proto.String("rr"),
-					BandwidthMbps: proto.Int32(-1), AclEnabled: proto.Bool(false), PersistenceTimeout: proto.Int32(0),
-					ConnectionDrain: proto.Bool(false), ProxyProtocolV2: proto.Bool(false),
-					HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(4)},
+					Description: new("k8s"), ServerGroupId: new("rsp-1"), Scheduler: new("rr"),
+					BandwidthMbps: proto.Int32(-1), AclEnabled: new(false), PersistenceTimeout: proto.Int32(0),
+					ConnectionDrain: new(false), ProxyProtocolV2: new(false),
+					HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(4)},
 				},
 			},
 		},
@@ -164,8 +164,8 @@ func TestListenerDecode(t *testing.T) {
 			want: &slbv1.Listener{
 				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 53, Protocol: protoUDP}, Status: "stopped",
 				Config: &slbv1.ListenerConfig{
-					AclIds: []string{"acl-1", "acl-2"}, ProxyProtocolV2: proto.Bool(true),
-					HealthCheck: &slbv1.HealthCheck{Enabled: proto.Bool(true), Interval: proto.Int32(5)},
+					AclIds: []string{"acl-1", "acl-2"}, ProxyProtocolV2: new(true),
+					HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(5)},
 				},
 			},
 		},
@@ -176,7 +176,7 @@ func TestListenerDecode(t *testing.T) {
 			want: &slbv1.Listener{
 				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 443, Protocol: protoHTTPS},
 				Config: &slbv1.ListenerConfig{
-					Http2: proto.Bool(true), ServerCertificateId: proto.String("cert-1"), AclIds: []string{"acl-1"},
+					Http2: new(true), ServerCertificateId: new("cert-1"), AclIds: []string{"acl-1"},
 				},
 			},
 		},
@@ -192,7 +192,7 @@ func TestListenerDecode(t *testing.T) {
 			answer: `{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"tcps","Description":"x","TCPSListenerConfig":{}}`,
 			want: &slbv1.Listener{
 				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80}, UnknownProtocol: "TCPS",
-				Config: &slbv1.ListenerConfig{Description: proto.String("x")},
+				Config: &slbv1.ListenerConfig{Description: new("x")},
 			},
 		},
 	}

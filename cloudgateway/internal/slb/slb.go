@@ -46,7 +46,7 @@ func New(cfg Config) *Client {
 		unfinished: memo.New[listener, struct{}](ledgerSize),
 		releases:   memo.New[string, struct{}](ledgerSize),
 	}
-	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall)))) //nolint:gosec // At most 40.
+	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall))))
 	return c
 }
 
