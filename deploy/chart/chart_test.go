@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -34,9 +35,7 @@ func load(t *testing.T) *chart.Chart {
 // values are the least that an installation needs, with changes on top.
 func values(changes map[string]any) map[string]any {
 	v := map[string]any{"clusterID": "c-1", "region": "cn-hangzhou"}
-	for key, value := range changes {
-		v[key] = value
-	}
+	maps.Copy(v, changes)
 	return v
 }
 

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -74,9 +75,7 @@ func TestBadAnnotations(t *testing.T) {
 		if bad.protocol != "" {
 			annotations["protocol-port"] = bad.protocol + ":80"
 		}
-		for key, value := range bad.with {
-			annotations[key] = value
-		}
+		maps.Copy(annotations, bad.with)
 		annotations[bad.key] = bad.value
 		w.create(t, newService(bad.key, annotations, 80))
 	}

@@ -69,7 +69,7 @@ func TestKill(t *testing.T) {
 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("random seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // A test needs no secret numbers.
+	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range services {
 		w.create(t, newService(fmt.Sprintf("disturbed-%d", i), nil, 80, 443))
 	}

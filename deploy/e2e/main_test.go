@@ -44,7 +44,7 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if built.bin, err = os.MkdirTemp("", "e2e-bin-"); err != nil {
 		return 0, fmt.Errorf("make directory for our programs: %w", err)
 	}
-	defer os.RemoveAll(built.bin) //nolint:errcheck // Left-overs in the temporary directory do no harm.
+	defer os.RemoveAll(built.bin)
 	if err := binaries.BuildProcesses(ctx, root, built.bin, raceEnabled); err != nil {
 		return 0, err
 	}

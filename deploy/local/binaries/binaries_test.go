@@ -42,7 +42,7 @@ func TestEnsurePrefersAssets(t *testing.T) {
 	t.Parallel()
 	assets := t.TempDir()
 	ready := filepath.Join(assets, "tiny")
-	if err := os.WriteFile(ready, nil, 0o700); err != nil { //nolint:gosec // A program must be executable.
+	if err := os.WriteFile(ready, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Config{CacheDir: t.TempDir(), Assets: assets, Out: &bytes.Buffer{}}

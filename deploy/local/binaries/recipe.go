@@ -58,7 +58,7 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("build %s: %w", r.name, err)
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // Left-overs in the cache do no harm.
+	defer os.RemoveAll(tmp)
 
 	args := r.args
 	env := append(os.Environ(), "GOWORK=off")
