@@ -42,6 +42,7 @@ func (s *Simulator) Start(ctx context.Context, addresses map[string]string) erro
 		for _, listener := range s.listeners {
 			_ = listener.Close() // what matters is why it is closed
 		}
+		clear(s.listeners)
 		return err
 	}
 	for name, listener := range s.listeners {

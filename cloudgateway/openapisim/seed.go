@@ -19,7 +19,20 @@ func (s *Simulator) Seed(resources *state.Cloud) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.cloud
+	merge(s.cloud, resources)
+	completeNetwork(s.cloud)
+	for _, id := range slices.Sorted(maps.Keys(resources.Instances)) {
+		completeInstance(s.cloud, resources.Instances[id])
+	}
+	for _, eip := range resources.Eips {
+		setDefault(&eip.Status, "Available")
+		setDefault(&eip.Bandwidth, "5")
+	}
+	return nil
+}
+
+// merge adds resources to a cloud.
+func merge(c, resources *state.Cloud) {
 	maps.Copy(c.Vpcs, resources.Vpcs)
 	maps.Copy(c.VSwitches, resources.VSwitches)
 	maps.Copy(c.RouteTables, resources.RouteTables)
@@ -30,55 +43,36 @@ func (s *Simulator) Seed(resources *state.Cloud) error {
 	maps.Copy(c.ServerGroups, resources.ServerGroups)
 	maps.Copy(c.Certificates, resources.Certificates)
 	maps.Copy(c.Acls, resources.Acls)
-	completeNetwork(c)
-	for _, id := range slices.Sorted(maps.Keys(resources.Instances)) {
-		completeInstance(c, resources.Instances[id])
-	}
-	for _, eip := range resources.Eips {
-		setDefault(&eip.Status, "Available")
-		setDefault(&eip.Bandwidth, "5")
-	}
-	return nil
+	maps.Copy(c.Tokens, resources.Tokens)
 }
 
 // checkIDs sets the ids that are given as keys only, and reports those that contradict their key.
 func checkIDs(c *state.Cloud) error {
+	return errors.Join(
+		checkKind("vpcs", c.Vpcs, func(v *state.Vpc) *string { return &v.ID }),
+		checkKind("vswitches", c.VSwitches, func(v *state.VSwitch) *string { return &v.ID }),
+		checkKind("routeTables", c.RouteTables, func(t *state.RouteTable) *string { return &t.ID }),
+		checkKind("eips", c.Eips, func(e *state.Eip) *string { return &e.ID }),
+		checkKind("instances", c.Instances, func(i *state.Instance) *string { return &i.ID }),
+		checkKind("networkInterfaces", c.Interfaces, func(i *state.NetworkInterface) *string { return &i.ID }),
+		checkKind("loadBalancers", c.LoadBalancers, func(lb *state.LoadBalancer) *string { return &lb.ID }),
+		checkKind("serverGroups", c.ServerGroups, func(g *state.ServerGroup) *string { return &g.ID }),
+		checkKind("certificates", c.Certificates, func(c *state.Certificate) *string { return &c.ID }),
+		checkKind("acls", c.Acls, func(a *state.Acl) *string { return &a.ID }),
+	)
+}
+
+func checkKind[R any](kind string, resources map[string]*R, id func(*R) *string) error {
 	var problems []error
-	check := func(kind, key string, id *string) {
-		setDefault(id, key)
-		if *id != key {
-			problems = append(problems, fmt.Errorf("%s[%q]: id is %q; it must be the key", kind, key, *id))
+	for key, resource := range resources {
+		if resource == nil {
+			problems = append(problems, fmt.Errorf("%s[%q]: is null", kind, key))
+			continue
 		}
-	}
-	for key, v := range c.Vpcs {
-		check("vpcs", key, &v.ID)
-	}
-	for key, v := range c.VSwitches {
-		check("vswitches", key, &v.ID)
-	}
-	for key, v := range c.RouteTables {
-		check("routeTables", key, &v.ID)
-	}
-	for key, v := range c.Eips {
-		check("eips", key, &v.ID)
-	}
-	for key, v := range c.Instances {
-		check("instances", key, &v.ID)
-	}
-	for key, v := range c.Interfaces {
-		check("networkInterfaces", key, &v.ID)
-	}
-	for key, v := range c.LoadBalancers {
-		check("loadBalancers", key, &v.ID)
-	}
-	for key, v := range c.ServerGroups {
-		check("serverGroups", key, &v.ID)
-	}
-	for key, v := range c.Certificates {
-		check("certificates", key, &v.ID)
-	}
-	for key, v := range c.Acls {
-		check("acls", key, &v.ID)
+		setDefault(id(resource), key)
+		if got := *id(resource); got != key {
+			problems = append(problems, fmt.Errorf("%s[%q]: id is %q; it must be the key", kind, key, got))
+		}
 	}
 	return errors.Join(problems...)
 }

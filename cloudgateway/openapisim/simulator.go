@@ -183,13 +183,19 @@ func (s *Simulator) Snapshot() (snapshot []byte, err error) {
 
 // Restore replaces the state by a snapshot.
 func (s *Simulator) Restore(snapshot []byte) error {
+	loaded := state.Cloud{Region: s.region, Account: s.account}
+	if err := strictJSON(snapshot, &loaded); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	if loaded.Region != s.region || loaded.Account != s.account {
+		return fmt.Errorf("snapshot: it is of account %s in %s, not of %s in %s", loaded.Account, loaded.Region, s.account, s.region)
+	}
+	if err := checkIDs(&loaded); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
 	cloud := state.New(s.region, s.account)
-	if err := strictJSON(snapshot, cloud); err != nil {
-		return fmt.Errorf("read the snapshot: %w", err)
-	}
-	if cloud.Region != s.region || cloud.Account != s.account {
-		return fmt.Errorf("the snapshot is of account %s in %s, not of %s in %s", cloud.Account, cloud.Region, s.account, s.region)
-	}
+	cloud.Sequence = loaded.Sequence
+	merge(cloud, &loaded) // the snapshot may lack maps
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cloud = cloud

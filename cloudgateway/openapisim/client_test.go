@@ -1,0 +1,161 @@
+package openapisim_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
+	sdkerrors "github.com/aliyun/alibaba-cloud-sdk-go/sdk/errors"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
+	"go.uber.org/goleak"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/openapisimtest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newCloud is a cloud with a VPC and an instance in which every change is complete at once.
+func newCloud(t testing.TB, cfg openapisim.Config) *openapisim.Simulator {
+	t.Helper()
+	if cfg.Settings == nil {
+		fast := api.FastSettings()
+		cfg.Settings = &fast
+	}
+	if cfg.Seed == nil {
+		cfg.Seed = seed()
+	}
+	return openapisimtest.New(t, cfg)
+}
+
+func seed() *state.Cloud {
+	return &state.Cloud{
+		Vpcs:      map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16"}},
+		VSwitches: map[string]*state.VSwitch{"vsw-1": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/24"}},
+		Instances: map[string]*state.Instance{
+			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
+			"i-2": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.12"}},
+		},
+	}
+}
+
+const tableID = "vtb-1" // the system route table of vpc-1
+
+// client calls a simulated cloud with the real SDK.
+type client struct {
+	t   testing.TB
+	sim *openapisim.Simulator
+	sdk *sdk.Client
+}
+
+func newClient(t testing.TB, sim *openapisim.Simulator) *client {
+	t.Helper()
+	return newClientWith(t, sim, credentials.NewAccessKeyCredential(openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret))
+}
+
+func newClientWith(t testing.TB, sim *openapisim.Simulator, credential auth.Credential) *client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := sdk.NewClientWithOptions("cn-hangzhou", sdk.NewConfig().WithScheme("HTTP").WithHttpTransport(transport), credential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &client{t: t, sim: sim, sdk: c}
+}
+
+func versions() map[string]string {
+	return map[string]string{"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "sts": "2015-04-01", "nlb": "2022-04-30"}
+}
+
+// request makes a request with parameters as name, value, ….
+func (c *client) request(product, action string, params ...string) *requests.CommonRequest {
+	r := requests.NewCommonRequest()
+	r.Method, r.Scheme, r.Domain = http.MethodPost, "HTTP", c.sim.Endpoint(product)
+	r.Version, r.ApiName = versions()[product], action
+	r.QueryParams["RegionId"] = "cn-hangzhou"
+	for i := 0; i < len(params); i += 2 {
+		r.QueryParams[params[i]] = params[i+1]
+	}
+	return r
+}
+
+// call returns the answer, or the error code; a broken connection counts as the code "broken".
+func (c *client) call(product, action string, params ...string) (map[string]any, string) {
+	c.t.Helper()
+	return c.do(c.request(product, action, params...))
+}
+
+func (c *client) do(r *requests.CommonRequest) (map[string]any, string) {
+	c.t.Helper()
+	answer, err := c.sdk.ProcessCommonRequest(r)
+	var failure sdkerrors.Error
+	switch {
+	case errors.As(err, &failure):
+		return nil, failure.ErrorCode()
+	case err != nil:
+		return nil, "broken"
+	}
+	var out map[string]any
+	if err := json.Unmarshal(answer.GetHttpContentBytes(), &out); err != nil {
+		c.t.Fatalf("answer %s: %v", answer.GetHttpContentString(), err)
+	}
+	return out, ""
+}
+
+// must is call for what has to succeed.
+func (c *client) must(product, action string, params ...string) map[string]any {
+	c.t.Helper()
+	answer, code := c.call(product, action, params...)
+	if code != "" {
+		c.t.Fatalf("%s: %s", action, code)
+	}
+	return answer
+}
+
+// at follows names and positions into an answer.
+func at(t testing.TB, answer any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			object, _ := answer.(map[string]any)
+			answer = object[step]
+		case int:
+			list, _ := answer.([]any)
+			if step >= len(list) {
+				t.Fatalf("no item %d in %v", step, list)
+			}
+			answer = list[step]
+		}
+	}
+	return answer
+}
+
+// admin calls the admin API and returns status and body.
+func admin(t testing.TB, sim *openapisim.Simulator, method, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, sim.Admin()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close = true
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}

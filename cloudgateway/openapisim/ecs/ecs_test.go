@@ -1,0 +1,347 @@
+package ecs_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/apitest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func newCloud() *state.Cloud {
+	c := state.New(apitest.Region, apitest.Account)
+	c.VSwitches["vsw-1"] = &state.VSwitch{ID: "vsw-1", VpcID: "vpc-1", ZoneID: "z-a"}
+	add := func(n int, zone, status string, tags ...state.Tag) {
+		id := "i-" + strconv.Itoa(n)
+		ip := fmt.Sprintf("192.168.0.%d", n)
+		c.Instances[id] = &state.Instance{
+			ID: id, Name: "name-" + id, HostName: id, ZoneID: zone, InstanceType: "ecs.g7.xlarge", Status: status, ChargeType: "PostPaid",
+			SpotStrategy: "NoSpot", VpcID: "vpc-1", VSwitchID: "vsw-1", PrivateIPs: []string{ip}, Tags: tags,
+		}
+		c.Interfaces["eni-"+id] = &state.NetworkInterface{
+			ID: "eni-" + id, Type: "Primary", Status: "InUse", InstanceID: id, VpcID: "vpc-1", VSwitchID: "vsw-1", ZoneID: zone,
+			PrimaryIP: ip, PrivateIPs: []string{ip}, SourceDestCheck: true, Tags: tags,
+		}
+	}
+	add(1, "z-a", "Running", state.Tag{Key: "k", Value: "v"})
+	add(2, "z-a", "Stopped", state.Tag{Key: "k", Value: "w"})
+	add(3, "z-b", "Running")
+	c.Interfaces["eni-pod"] = &state.NetworkInterface{
+		ID: "eni-pod", Type: "Secondary", Status: "InUse", InstanceID: "i-1", VpcID: "vpc-1", VSwitchID: "vsw-1", PrimaryIP: "192.168.0.100",
+		PrivateIPs: []string{"192.168.0.100", "192.168.0.101"}, Ipv6Addresses: []string{"2408::1"},
+	}
+	c.Instances["i-1"].EipID = "eip-1"
+	c.Instances["i-3"].PublicIPs = []string{"47.1.1.3"}
+	c.Eips["eip-1"] = &state.Eip{ID: "eip-1", Address: "121.40.0.1", Status: "InUse", InstanceID: "i-1", InstanceType: "EcsInstance"}
+	return c
+}
+
+func TestDescribeInstances(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		params []string
+		want   string // ids, or an error code
+	}{
+		{"all", nil, "i-1 i-2 i-3"},
+		{"ids", []string{"InstanceIds", `["i-3","i-1","i-none","i-1"]`}, "i-1 i-3"},
+		{"no ids", []string{"InstanceIds", `[]`}, ""},
+		{"ids are no list", []string{"InstanceIds", `{"a":1}`}, "InvalidParameter"},
+		{"ids are no JSON", []string{"InstanceIds", `i-1`}, "InvalidParameter"},
+		{"too many ids", []string{"InstanceIds", `["` + strings.Repeat(`i-1","`, 100) + `i-1"]`}, "InvalidParameter"},
+		{"private addresses", []string{"PrivateIpAddresses", `["192.168.0.2","192.168.0.3"]`, "VpcId", "vpc-1"}, "i-2 i-3"},
+		{"private addresses elsewhere", []string{"PrivateIpAddresses", `["192.168.0.2"]`, "VpcId", "vpc-2"}, ""},
+		{"public address", []string{"PublicIpAddresses", `["47.1.1.3"]`}, "i-3"},
+		{"elastic address", []string{"EipAddresses", `["121.40.0.1"]`}, "i-1"},
+		{"zone", []string{"ZoneId", "z-b"}, "i-3"},
+		{"name", []string{"InstanceName", "name-i-2"}, "i-2"},
+		{"status", []string{"Status", "Stopped"}, "i-2"},
+		{"unknown status", []string{"Status", "Lost"}, "InvalidStatus.NotFound"},
+		{"network", []string{"InstanceNetworkType", "vpc"}, "i-1 i-2 i-3"},
+		{"unknown network", []string{"InstanceNetworkType", "token-ring"}, "InvalidNetworkType.NotFound"},
+		{"tag key", []string{"Tag.1.Key", "k"}, "i-1 i-2"},
+		{"tag", []string{"Tag.1.Key", "k", "Tag.1.Value", "w"}, "i-2"},
+		{"tag in lower case", []string{"Tag.1.key", "k", "Tag.1.value", "w"}, "i-2"},
+		{"tags are joined by and", []string{"Tag.1.Key", "k", "Tag.2.Key", "other"}, ""},
+		{"page", []string{"PageNumber", "2", "PageSize", "2"}, "i-3"},
+		{"page too large", []string{"PageSize", "101"}, "InvalidParameter"},
+		{"page 0", []string{"PageNumber", "0"}, "InvalidParameter"},
+		{"strange token", []string{"NextToken", "x"}, "InvalidParameter"},
+		{"dry run", []string{"DryRun", "true"}, "DryRunOperation"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			answer, code := apitest.New(t, ecs.Product(), newCloud()).Call("DescribeInstances", tt.params...)
+			got := code
+			if code == "" {
+				got = strings.Join(apitest.List(answer, "InstanceId", "Instances", "Instance"), " ")
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// The shape of an answer, as clients of the cloud read it.
+func TestInstanceShape(t *testing.T) {
+	t.Parallel()
+	answer := apitest.New(t, ecs.Product(), newCloud()).Must("DescribeInstances", "InstanceIds", `["i-1"]`)
+	instances := answer["Instances"].(map[string]any)["Instance"].([]any)
+	got := map[string]any{}
+	for _, name := range []string{
+		"InstanceId", "HostName", "RegionId", "ZoneId", "Status", "InstanceNetworkType", "VpcAttributes", "PublicIpAddress", "InnerIpAddress",
+		"EipAddress", "NetworkInterfaces", "Tags", "OperationLocks", "SecurityGroupIds",
+	} {
+		got[name] = instances[0].(map[string]any)[name]
+	}
+	list := func(items ...any) []any { return append([]any{}, items...) }
+	want := map[string]any{
+		"InstanceId": "i-1", "HostName": "i-1", "RegionId": "cn-hangzhou", "ZoneId": "z-a", "Status": "Running", "InstanceNetworkType": "vpc",
+		"VpcAttributes": map[string]any{
+			"VpcId": "vpc-1", "VSwitchId": "vsw-1", "NatIpAddress": "", "PrivateIpAddress": map[string]any{"IpAddress": list("192.168.0.1")},
+		},
+		"PublicIpAddress": map[string]any{"IpAddress": list()}, "InnerIpAddress": map[string]any{"IpAddress": list()},
+		"EipAddress": map[string]any{
+			"AllocationId": "eip-1", "IpAddress": "121.40.0.1", "InternetChargeType": "PayByTraffic", "IsSupportUnassociate": true, "Bandwidth": 0.0,
+		},
+		"NetworkInterfaces": map[string]any{"NetworkInterface": list(
+			map[string]any{
+				"NetworkInterfaceId": "eni-i-1", "Type": "Primary", "MacAddress": "", "PrimaryIpAddress": "192.168.0.1",
+				"PrivateIpSets": map[string]any{"PrivateIpSet": list(map[string]any{"PrivateIpAddress": "192.168.0.1", "Primary": true})},
+				"Ipv6Sets":      map[string]any{"Ipv6Set": list()},
+			},
+			map[string]any{
+				"NetworkInterfaceId": "eni-pod", "Type": "Secondary", "MacAddress": "", "PrimaryIpAddress": "192.168.0.100",
+				"PrivateIpSets": map[string]any{"PrivateIpSet": list(
+					map[string]any{"PrivateIpAddress": "192.168.0.100", "Primary": true}, map[string]any{"PrivateIpAddress": "192.168.0.101", "Primary": false},
+				)},
+				"Ipv6Sets": map[string]any{"Ipv6Set": list(map[string]any{"Ipv6Address": "2408::1"})},
+			},
+		)},
+		"Tags":           map[string]any{"Tag": list(map[string]any{"TagKey": "k", "TagValue": "v"})},
+		"OperationLocks": map[string]any{"LockReason": list()}, "SecurityGroupIds": map[string]any{"SecurityGroupId": list()},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("instance (-want +got):\n%s", diff)
+	}
+}
+
+// Pages with tokens name everything once, also while instances come and go.
+func TestInstanceTokens(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud()
+	for n := range 34 {
+		id := fmt.Sprintf("i-x%02d", n)
+		cloud.Instances[id] = &state.Instance{ID: id, Status: "Running"}
+	}
+	c := apitest.New(t, ecs.Product(), cloud)
+	var ids []string
+	var sizes []int
+	token := ""
+	for range 10 {
+		answer := c.Must("DescribeInstances", "MaxResults", "1", "NextToken", token) // less than 10 counts as 10
+		page := apitest.List(answer, "InstanceId", "Instances", "Instance")
+		ids, sizes = append(ids, page...), append(sizes, len(page))
+		token = answer["NextToken"].(string)
+		delete(cloud.Instances, "i-1") // of the first page
+		if token == "" {
+			break
+		}
+	}
+	if len(ids) != 37 || !cmp.Equal(sizes, []int{10, 10, 10, 7}) {
+		t.Errorf("%d ids in pages of %v", len(ids), sizes)
+	}
+	if answer := c.Must("DescribeInstances", "MaxResults", "500"); answer["NextToken"] != "" || answer["PageSize"] != 100.0 {
+		t.Errorf("all at once: %v, %v", answer["NextToken"], answer["PageSize"])
+	}
+}
+
+func TestDescribeInstanceStatus(t *testing.T) {
+	t.Parallel()
+	c := apitest.New(t, ecs.Product(), newCloud())
+	answer := c.Must("DescribeInstanceStatus", "InstanceId.1", "i-2", "InstanceId.2", "i-none")
+	if got := apitest.List(answer, "Status", "InstanceStatuses", "InstanceStatus"); !cmp.Equal(got, []string{"Stopped"}) {
+		t.Errorf("statuses %v", got)
+	}
+	if answer := c.Must("DescribeInstanceStatus", "ZoneId", "z-b"); answer["TotalCount"] != 1.0 {
+		t.Errorf("in a zone: %v", answer)
+	}
+	var many []string
+	for n := range 101 {
+		many = append(many, "InstanceId."+strconv.Itoa(n+1), "i-"+strconv.Itoa(n))
+	}
+	if _, code := c.Call("DescribeInstanceStatus", many...); code != "InvalidParameter.TooManyInstanceIds" {
+		t.Errorf("101 ids: %q", code)
+	}
+}
+
+func TestDescribeNetworkInterfaces(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		params []string
+		want   string
+	}{
+		{"all", nil, "eni-i-1 eni-i-2 eni-i-3 eni-pod"},
+		{"ids", []string{"NetworkInterfaceId.1", "eni-i-3", "NetworkInterfaceId.2", "eni-none"}, "eni-i-3"},
+		{"address", []string{"PrivateIpAddress.1", "192.168.0.101", "PrivateIpAddress.2", "192.168.0.2", "VpcId", "vpc-1", "Status", "InUse"}, "eni-i-2 eni-pod"},
+		{"IPv6", []string{"Ipv6Address.1", "2408::1"}, "eni-pod"},
+		{"instance", []string{"InstanceId", "i-1"}, "eni-i-1 eni-pod"},
+		{"type", []string{"Type", "Secondary"}, "eni-pod"},
+		{"unknown type", []string{"Type", "Third"}, "InvalidParameter"},
+		{"status", []string{"Status", "Available"}, ""},
+		{"tag", []string{"Tag.1.Key", "k", "Tag.1.Value", "v"}, "eni-i-1"},
+		{"token pages are at least 10", []string{"MaxResults", "9"}, "InvalidParameter"},
+		{"token pages", []string{"MaxResults", "10"}, "eni-i-1 eni-i-2 eni-i-3 eni-pod"},
+		{"strange token", []string{"NextToken", "x"}, "InvalidParameter"},
+		{"page", []string{"PageNumber", "2", "PageSize", "3"}, "eni-pod"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			answer, code := apitest.New(t, ecs.Product(), newCloud()).Call("DescribeNetworkInterfaces", tt.params...)
+			got := code
+			if code == "" {
+				got = strings.Join(apitest.List(answer, "NetworkInterfaceId", "NetworkInterfaceSets", "NetworkInterfaceSet"), " ")
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestModifyNetworkInterfaceAttribute(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud()
+	cloud.Interfaces["eni-i-2"].Status = "Detaching"
+	c := apitest.New(t, ecs.Product(), cloud)
+	tests := []struct{ id, value, want string }{
+		{"eni-i-1", "false", ""}, {"eni-i-1", "no", "InvalidParameter"}, {"eni-i-2", "false", "InvalidOperation.InvalidEniState"},
+		{"eni-none", "false", "InvalidEniId.NotFound"}, {"", "false", "MissingParameter"},
+	}
+	for _, tt := range tests {
+		if _, code := c.Call("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", tt.id, "SourceDestCheck", tt.value); code != tt.want {
+			t.Errorf("%s=%s: %q, want %q", tt.id, tt.value, code, tt.want)
+		}
+	}
+	if cloud.Interfaces["eni-i-1"].SourceDestCheck || !cloud.Interfaces["eni-i-2"].SourceDestCheck {
+		t.Error("the wrong interface was changed")
+	}
+	c.Must("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", "eni-i-1", "SourceDestCheck", "True")
+	if !cloud.Interfaces["eni-i-1"].SourceDestCheck {
+		t.Error("not switched on again")
+	}
+}
+
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud()
+	server := func(id string) *state.Server { return &state.Server{ServerID: id, Port: 80} }
+	cloud.ServerGroups["rsp-1"] = &state.ServerGroup{ID: "rsp-1", Servers: []*state.Server{server("i-1"), server("i-2"), server("eni-pod")}}
+	cloud.LoadBalancers["lb-1"] = &state.LoadBalancer{ID: "lb-1", DefaultServers: []*state.Server{server("i-1"), server("i-3")}}
+	c := apitest.New(t, ecs.Product(), cloud)
+	steps := []struct{ action, id, extra, want string }{
+		{"StartInstance", "i-1", "", "IncorrectInstanceStatus"},
+		{"DeleteInstance", "i-1", "", "IncorrectInstanceStatus"},
+		{"StopInstance", "i-1", "", ""},
+		{"StopInstance", "i-1", "", "IncorrectInstanceStatus"},
+		{"DeleteInstance", "i-1", "DryRun", "DryRunOperation"},
+		{"StartInstance", "i-1", "", ""},
+		{"DeleteInstance", "i-1", "Force", ""},
+		{"DeleteInstance", "i-1", "", "InvalidInstanceId.NotFound"},
+		{"StopInstance", "i-1", "", "InvalidInstanceId.NotFound"},
+		{"StartInstance", "i-1", "", "InvalidInstanceId.NotFound"},
+	}
+	for i, s := range steps {
+		params := []string{"InstanceId", s.id}
+		if s.extra != "" {
+			params = append(params, s.extra, "true")
+		}
+		if _, code := c.Call(s.action, params...); code != s.want {
+			t.Errorf("step %d %s: %q, want %q", i, s.action, code, s.want)
+		}
+	}
+	if len(cloud.Instances) != 2 || len(cloud.Interfaces) != 2 {
+		t.Errorf("left: %v, %v", cloud.Instances, cloud.Interfaces)
+	}
+	if eip := cloud.Eips["eip-1"]; eip.Status != "Available" || eip.InstanceID != "" {
+		t.Errorf("eip %+v", eip)
+	}
+	if servers := cloud.ServerGroups["rsp-1"].Servers; len(servers) != 1 || servers[0].ServerID != "i-2" {
+		t.Errorf("group %v", servers)
+	}
+	if servers := cloud.LoadBalancers["lb-1"].DefaultServers; len(servers) != 1 || servers[0].ServerID != "i-3" {
+		t.Errorf("default group %v", servers)
+	}
+}
+
+func TestRegionsAndZones(t *testing.T) {
+	t.Parallel()
+	c := apitest.New(t, ecs.Product(), newCloud())
+	if got := apitest.List(c.Must("DescribeRegions"), "RegionId", "Regions", "Region"); !cmp.Equal(got, []string{"cn-hangzhou"}) {
+		t.Errorf("regions %v", got)
+	}
+	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got, []string{"z-a", "z-b"}) {
+		t.Errorf("zones %v", got)
+	}
+}
+
+func TestTags(t *testing.T) {
+	t.Parallel()
+	cloud := newCloud()
+	c := apitest.New(t, ecs.Product(), cloud)
+	steps := []struct {
+		action string
+		params []string
+		want   string
+	}{
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-3", "Tag.1.Key", "k", "Tag.1.Value", "new"}, ""},
+		{"TagResources", []string{"ResourceType", "eni", "ResourceId.1", "eni-pod", "Tag.1.Key", "a"}, ""},
+		{"TagResources", []string{"ResourceType", "disk", "ResourceId.1", "d-1", "Tag.1.Key", "a"}, "InvalidResourceType.NotFound"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-none", "Tag.1.Key", "a"}, "InvalidResourceId.NotFound"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "acs:x"}, "InvalidTagKey.Malformed"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.1.Value", "http://x"}, "InvalidTagValue.Malformed"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.2.Key", "a"}, "Duplicate.TagKey"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1"}, "MissingParameter"},
+		{"UntagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-2", "TagKey.1", "k", "TagKey.2", "none"}, ""},
+		{"ListTagResources", []string{"ResourceType", "instance"}, "BothEmpty.TagsAndResources"},
+		{"ListTagResources", []string{"ResourceType", "instance", "Tag.1.Key", "k", "NextToken", "x"}, "InvalidParameter"},
+	}
+	for i, s := range steps {
+		if _, code := c.Call(s.action, s.params...); code != s.want {
+			t.Errorf("step %d %s: %q, want %q", i, s.action, code, s.want)
+		}
+	}
+	answer := c.Must("ListTagResources", "ResourceType", "instance", "Tag.1.Key", "k")
+	want := []any{
+		map[string]any{"ResourceType": "instance", "ResourceId": "i-1", "TagKey": "k", "TagValue": "new"},
+		map[string]any{"ResourceType": "instance", "ResourceId": "i-3", "TagKey": "k", "TagValue": "new"},
+	}
+	if diff := cmp.Diff(want, answer["TagResources"].(map[string]any)["TagResource"]); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	c.Must("UntagResources", "ResourceType", "instance", "ResourceId.1", "i-1", "All", "true")
+	if answer := c.Must("ListTagResources", "ResourceType", "instance", "ResourceId.1", "i-1", "ResourceId.2", "i-2"); len(apitest.List(answer, "TagKey", "TagResources", "TagResource")) != 0 {
+		t.Errorf("left: %v", answer)
+	}
+	var many []string
+	for n := range 21 {
+		many = append(many, fmt.Sprintf("Tag.%d.Key", n+1), fmt.Sprintf("k%d", n))
+	}
+	base := []string{"ResourceType", "instance", "ResourceId.1", "i-1"}
+	if _, code := c.Call("TagResources", append(base, many...)...); code != "NumberExceed.Tags" {
+		t.Errorf("21 tags: %q", code)
+	}
+	c.Must("TagResources", append(base, many[:40]...)...)
+	if _, code := c.Call("TagResources", append(base, "Tag.1.Key", "one-more")...); code != "QuotaExceed.Tags" {
+		t.Errorf("21st tag: %q", code)
+	}
+}
