@@ -60,7 +60,7 @@ func (s *show) nodes(ctx context.Context) error {
 		return fmt.Errorf("list nodes: %w", err)
 	}
 	for _, node := range list.Items {
-		s.line("%-24s %-28s pods %-14s %s", node.Name, node.Spec.ProviderID, node.Spec.PodCIDR, address(node))
+		s.line("%-27s %-25s pods %-13s %s", node.Name, node.Spec.ProviderID, node.Spec.PodCIDR, address(node))
 	}
 	return s.calls(ctx)
 }

@@ -55,7 +55,7 @@ func (s *show) balancers(ctx context.Context) error {
 		s.line("load balancer %s  %s  %s  %s", lb.ID, lb.Address, lb.AddressType, lb.Spec)
 		slices.SortFunc(lb.Listeners, func(a, b *state.Listener) int { return cmp.Compare(a.Port, b.Port) })
 		for _, l := range lb.Listeners {
-			s.line("  listener %s:%d  %s", l.Protocol, l.Port, l.Status)
+			s.line("  listener %s:%d  %s", l.Protocol, l.Port, status(l))
 			if group := c.ServerGroups[l.Attributes["VServerGroupId"]]; group != nil {
 				s.line("    %s  %s", group.Name, strings.Join(serverNames(group), " "))
 			}
@@ -82,14 +82,14 @@ func (s *show) calls(ctx context.Context) error {
 	s.since = next
 	counts := map[string]int{}
 	for _, call := range calls {
-		kind := "read "
+		name := "read  " + call.Action
 		if call.Mutating {
-			kind = "write"
+			name = "write " + call.Action
 		}
 		if call.Code != "" {
-			kind += " (" + call.Code + ")"
+			name += ", refused with " + call.Code
 		}
-		counts[kind+" "+call.Action]++
+		counts[name]++
 	}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		s.line("%3d x %s", counts[name], name)
@@ -117,13 +117,20 @@ func running(c *state.Cloud) int {
 	n := 0
 	for _, lb := range c.LoadBalancers {
 		for _, l := range lb.Listeners {
-			// The simulator settles a state when it is looked at through the API; a start that is due counts as done.
-			if l.Status == "running" || l.SettleTo == "running" {
+			if status(l) == "running" {
 				n++
 			}
 		}
 	}
 	return n
+}
+
+// status is what the API would answer now: the simulator settles a state only when it is asked there.
+func status(l *state.Listener) string {
+	if l.SettleTo != "" && !l.SettleAt.After(time.Now()) {
+		return l.SettleTo
+	}
+	return l.Status
 }
 
 func servers(c *state.Cloud) int {
