@@ -25,7 +25,12 @@ func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGro
 			return err
 		}
 		if group == nil {
-			if group, err = c.createGroup(ctx, r); err != nil {
+			group, err = c.createGroup(ctx, r, c.firstServers(r))
+			if rpcerr.ReasonOf(err) == rpcerr.ServerNotFound {
+				// The group comes without servers; apply finds out which one the cloud does not know.
+				group, err = c.createGroup(ctx, r, nil)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -58,8 +63,9 @@ func (c *Client) recall(ctx context.Context, r *slbv1.CreateServerGroupRequest) 
 }
 
 // createGroup creates the group with its first servers, and looks it up if the answer is lost.
-func (c *Client) createGroup(ctx context.Context, r *slbv1.CreateServerGroupRequest) (*slbv1.ServerGroup, error) {
-	first := c.firstServers(r)
+func (c *Client) createGroup(
+	ctx context.Context, r *slbv1.CreateServerGroupRequest, first []*slbv1.Server,
+) (*slbv1.ServerGroup, error) {
 	params := cloud.Params{"LoadBalancerId": r.GetLoadBalancerId(), "VServerGroupName": r.GetName()}
 	if len(first) > 0 {
 		encoded, err := serversParam(first)
