@@ -1,0 +1,116 @@
+package dataplane
+
+import (
+	"maps"
+	"strconv"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// attributes are those of a listener, by their canonical names. Seeds may leave any of them out, so every look names what
+// the cloud has for one that was never set.
+type attributes map[string]string
+
+func (a attributes) text(name, fallback string) string {
+	if v := a[name]; v != "" {
+		return v
+	}
+	return fallback
+}
+
+func (a attributes) on(name string, fallback bool) bool {
+	switch a[name] {
+	case "on", "true":
+		return true
+	case "off", "false":
+		return false
+	}
+	return fallback
+}
+
+func (a attributes) number(name string, fallback int) int {
+	if n, err := strconv.Atoi(a[name]); err == nil {
+		return n
+	}
+	return fallback
+}
+
+func (a attributes) seconds(name string, fallback int) time.Duration {
+	return time.Duration(a.number(name, fallback)) * time.Second
+}
+
+// port returns a port, or fallback where the cloud stores "the port of the server" as -520.
+func (a attributes) port(name string, fallback int) int {
+	if n := a.number(name, 0); n > 0 {
+		return n
+	}
+	return fallback
+}
+
+// ofRule returns the attributes that hold for a rule: its own, unless it follows its listener.
+func (a attributes) ofRule(r *state.Rule) attributes {
+	if r.Attributes["ListenerSync"] != "off" {
+		return a
+	}
+	merged := maps.Clone(a)
+	if merged == nil {
+		merged = attributes{}
+	}
+	for _, name := range []string{"Scheduler", "StickySession", "StickySessionType", "Cookie", "CookieTimeout"} {
+		delete(merged, name) // what the rule doesn't say has the default, not the value of the listener
+	}
+	maps.Copy(merged, r.Attributes)
+	return merged
+}
+
+// probe returns the health check of a server.
+func (a attributes) probe(protocol string, server targetID) probe {
+	p := probe{
+		kind: protocol, interval: a.seconds("HealthCheckInterval", 2), rise: a.number("HealthyThreshold", 3), fall: a.number("UnhealthyThreshold", 3),
+		timeout: a.seconds("HealthCheckConnectTimeout", 5),
+		addr:    withPort(server.addr, a.port("HealthCheckConnectPort", int(server.addr.Port()))),
+	}
+	enabled := a.on("HealthCheckSwitch", true)
+	switch protocol {
+	case protoTCP:
+		p.kind = a.text("HealthCheckType", protoTCP)
+	case protoUDP:
+		p.send, p.expect = a["HealthCheckReq"], a["HealthCheckExp"]
+	default:
+		p.kind, p.timeout, enabled = protoHTTP, a.seconds("HealthCheckTimeout", 5), a.on("HealthCheck", true)
+	}
+	if p.kind == protoHTTP {
+		p.uri, p.codes = a.text("HealthCheckURI", "/"), a.text("HealthCheckHttpCode", "http_2xx")
+		p.method, p.host = a.text("HealthCheckMethod", defaultMethod), a["HealthCheckDomain"]
+		if p.host == "$_ip" || p.host == "" {
+			p.host = p.addr.Addr().String()
+		}
+	}
+	if !enabled {
+		return probe{}
+	}
+	return p
+}
+
+// sticky returns the session stickiness of HTTP.
+func (a attributes) sticky() sticky {
+	if !a.on("StickySession", false) {
+		return sticky{}
+	}
+	if a["StickySessionType"] == "server" {
+		return sticky{mode: "server", cookie: a["Cookie"]}
+	}
+	return sticky{mode: "insert", cookie: insertCookie, idle: a.seconds("CookieTimeout", 0)}
+}
+
+func (a attributes) headers() headers {
+	return headers{
+		forwardedFor:   a.on("XForwardedFor", true),
+		forwardedProto: a.on("XForwardedFor_proto", false),
+		forwardedPort:  a.on("XForwardedFor_SLBPORT", false),
+		clientPort:     a.on("XForwardedFor_ClientSrcPort", false),
+		loadBalancerID: a.on("XForwardedFor_SLBID", false),
+		loadBalancerIP: a.on("XForwardedFor_SLBIP", false),
+	}
+}

@@ -1,0 +1,141 @@
+package dataplane
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// world is what the data plane should do, derived from one look at the state of the cloud.
+type world struct {
+	listeners map[socket]*listener
+	servers   map[reportKey]target // every server of every listener, for its health
+	due       time.Time            // when the state will change by itself; zero: never
+}
+
+// socket is what a listener occupies. Listeners differ in their settings, sockets in their identity: a changed socket is a
+// new one.
+type socket struct {
+	addr     netip.AddrPort
+	protocol string
+	idle     time.Duration // of kept-alive HTTP connections, which a server can't change while it runs
+}
+
+// listener is where one socket forwards, and how.
+type listener struct {
+	loadBalancerID string
+	address        netip.Addr
+	port           int
+	protocol       string
+
+	access access
+	pool   pool   // where traffic goes that no rule takes
+	rules  []rule // of HTTP and HTTPS
+
+	redirect      *redirect
+	tls           *tlsSettings
+	headers       headers
+	proxyProtocol bool
+	established   time.Duration // how long a TCP connection may be idle
+	request       time.Duration // how long an HTTP server may take to begin its answer
+	drain         time.Duration // how long connections survive the loss of their server
+}
+
+// pool is a group of servers with a way to choose among them.
+type pool struct {
+	id          string // "" for that of the listener, else of the rule
+	scheduler   string
+	persistence time.Duration // TCP: one client stays at one server
+	sticky      sticky        // HTTP: one session stays at one server
+	targets     []target
+}
+
+// target is a server.
+type target struct {
+	id     targetID
+	weight int
+	probe  probe
+	down   bool // it can't be reached at all: stopped, deleted, or not on loopback
+}
+
+// targetID tells servers apart; the same instance may serve on several ports.
+type targetID struct {
+	server string
+	addr   netip.AddrPort
+}
+
+// probe is a health check of one address. Equal probes are made once, however many listeners ask.
+type probe struct {
+	kind     string // tcp, http, udp, or "" for none
+	addr     netip.AddrPort
+	interval time.Duration
+	timeout  time.Duration
+	rise     int // successes until a server is good
+	fall     int // failures until it is bad
+
+	method, host, uri, codes string // http; codes as in http_2xx,http_3xx
+	send, expect             string // udp
+}
+
+// reportKey names a server of a listener as DescribeHealthStatus does.
+type reportKey struct {
+	loadBalancerID string
+	port           int
+	protocol       string
+	kind           string
+	serverID       string
+	serverIP       string
+	serverPort     int
+}
+
+// rule sends a part of the requests to a pool of its own.
+type rule struct {
+	domain, url string
+	pool        pool
+}
+
+// redirect sends clients to another listener.
+type redirect struct {
+	port int
+	code int
+}
+
+// headers are those that the servers of an HTTP listener get beside the client's.
+type headers struct {
+	forwardedFor, forwardedProto, forwardedPort, clientPort, loadBalancerID, loadBalancerIP bool
+}
+
+// sticky is how an HTTP session finds its server again. The zero value is no stickiness.
+type sticky struct {
+	mode   string // insert, or server: the server sets the cookie
+	cookie string
+	idle   time.Duration // insert: the session ends when it was idle for so long; zero: with the browser
+}
+
+// tlsSettings are those of an HTTPS listener, certificates as PEM.
+type tlsSettings struct {
+	certificate string
+	domains     map[string]string // certificates by domain
+	clientCA    string
+	policy      string
+	http2       bool
+}
+
+const (
+	protoTCP   = "tcp"
+	protoUDP   = "udp"
+	protoHTTP  = "http"
+	protoHTTPS = "https"
+)
+
+// Health as DescribeHealthStatus names it.
+const (
+	normal      = "normal"
+	abnormal    = "abnormal"
+	unavailable = "unavailable"
+)
+
+const (
+	insertCookie  = "SERVERID" // what the cloud calls the cookie it inserts
+	defaultMethod = http.MethodHead
+)
