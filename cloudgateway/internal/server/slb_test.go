@@ -146,18 +146,19 @@ func TestServerChangesTakeTheFewestCalls(t *testing.T) {
 func TestTooManyServersInACall(t *testing.T) {
 	w := newWorld(t, func(c *openapisim.Config) { c.Settings.ServersPerCall = 8 })
 	lb := w.createBalancer(t, "lb-1")
-	group := w.createGroup(t, lb)
 	w.forget()
-	for _, first := range []int{0, 20} {
+	group := w.createGroup(t, lb, ecsServers(0, 10)...)
+	for _, first := range []int{20, 40} {
 		if _, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
 			LoadBalancerId: lb, ServerGroupId: group, Add: ecsServers(first, 10),
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// 10 are too many, 5 are not: and so they stay.
-	if got := len(w.actions(false)); got != 5 {
-		t.Errorf("%d calls, want 1 refused and 4 of five servers", got)
+	// 10 are too many, 5 are not, and so they stay: a creation that is refused, an empty one, an addition that is refused, and
+	// three times two additions.
+	if got := len(w.actions(false)); got != 9 {
+		t.Errorf("%d writes, want 9: %q", got, w.actions(false))
 	}
 }
 

@@ -16,7 +16,6 @@ func (c *Client) ApplyServerChanges(ctx context.Context, r *slbv1.ApplyServerCha
 	if todo.empty() {
 		return 0, nil
 	}
-	defer c.caches.groups.Invalidate(r.GetServerGroupId())
 	var calls int32
 	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) (err error) {
 		calls, err = c.apply(ctx, r.GetServerGroupId(), todo)
@@ -27,6 +26,7 @@ func (c *Client) ApplyServerChanges(ctx context.Context, r *slbv1.ApplyServerCha
 
 // apply makes the changes, one call after the other.
 func (c *Client) apply(ctx context.Context, groupID string, todo changes) (int32, error) {
+	defer c.caches.groups.Invalidate(groupID)
 	a := &application{client: c, groupID: groupID, todo: todo}
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
 	err := cloud.Retry(ctx, again, a.run)

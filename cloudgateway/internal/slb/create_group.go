@@ -26,8 +26,8 @@ func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGro
 		}
 		if group == nil {
 			group, err = c.createGroup(ctx, r, c.firstServers(r))
-			if rpcerr.ReasonOf(err) == rpcerr.ServerNotFound {
-				// The group comes without servers; apply finds out which one the cloud does not know.
+			if rpcerr.ReasonOf(err) == rpcerr.ServerNotFound || tooMany(err) {
+				// The group comes without servers; apply finds out which one the cloud does not know, or how many it takes.
 				group, err = c.createGroup(ctx, r, nil)
 			}
 			if err != nil {

@@ -56,9 +56,11 @@ const (
 	idsPerCall        = 10  // DescribeLoadBalancers, DescribeLoadBalancerListeners
 	pageSize          = 100 // DescribeLoadBalancers
 	listenersPerPage  = 100 // DescribeLoadBalancerListeners
-	ledgerSize        = 10_000
-	parallelReads     = 8 // of ours, so that one big instance does not take the whole budget at once
+	parallelReads     = 8   // of ours, so that one big instance does not take the whole budget at once
 )
+
+// ledgerSize bounds what is remembered about the gateway's own writes.
+const ledgerSize = 10_000
 
 // read makes a call that changes nothing.
 func (c *Client) read(ctx context.Context, action string, params cloud.Params, out any) error {
