@@ -29,6 +29,8 @@ type sessions struct {
 	now   func() time.Time
 }
 
+func (s sessions) Now() time.Time { return s.now() }
+
 func (s sessions) Session(accessKeyID string) (role, name string, ok bool) {
 	key, found := s.store.Lookup(accessKeyID)
 	if !found || key.Session == nil {

@@ -2,6 +2,7 @@ package openapisim
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -106,8 +107,10 @@ func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 	if err := p.findAction(x); err != nil {
 		return err
 	}
-	if err := p.authenticate(x); err != nil {
-		return err
+	if anonymous := x.action.Unsigned && x.request.AccessKeyID == ""; !anonymous {
+		if err := p.authenticate(x); err != nil {
+			return err
+		}
 	}
 	now := p.clock.Now()
 	if wait, ok := p.limiter.Allow(p.name, x.action.Name, now); !ok {
@@ -253,7 +256,7 @@ func (x *exchange) faultError() *api.Error {
 func (p *product) record(x *exchange, status int, code string, effect bool) {
 	latency := p.realNow().Sub(x.arrived)
 	call := journal.Call{
-		Time: p.clock.Now(), Product: p.name, Action: x.request.Action, Params: x.params, Caller: x.caller,
+		Time: p.clock.Now(), Product: p.name, Action: x.request.Action, Params: withoutToken(x.params), Caller: x.caller,
 		Status: status, Code: code, Mutating: x.action != nil && x.action.Mutating, Effect: effect,
 	}
 	if x.rule != nil {
@@ -264,6 +267,17 @@ func (p *product) record(x *exchange, status int, code string, effect bool) {
 	}
 	call.Latency = float64(latency.Microseconds()) / 1000
 	p.journal.Add(call)
+}
+
+// withoutToken keeps a token that stands for a person or a pod out of the journal.
+func withoutToken(params map[string]string) map[string]string {
+	const token = "OIDCToken"
+	if _, has := params[token]; !has {
+		return params
+	}
+	rest := maps.Clone(params)
+	delete(rest, token)
+	return rest
 }
 
 func internalError() *api.Error {

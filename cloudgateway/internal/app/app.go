@@ -48,7 +48,7 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g := &Gateway{cfg: cfg, log: log}
-	agent := "alicloud-controllers/" + version.String()
+	agent := userAgent()
 
 	var err error
 	if g.kube, err = kube.NewClient(cfg.Kubernetes, agent); err != nil {
@@ -172,5 +172,5 @@ func limits(b config.Budget) map[string]flow.Limit {
 }
 
 func endpoints(e config.Endpoints) map[openapi.Product]string {
-	return map[openapi.Product]string{openapi.SLB: e.SLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS}
+	return map[openapi.Product]string{openapi.SLB: e.SLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS}
 }

@@ -4,24 +4,52 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"alicloud-controllers.dev/services/version"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 )
 
 // newCredentials makes the provider of the cloud credentials that the configuration names.
 func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.Logger) (*credentials.Provider, error) {
-	source, err := credentialsSource(cfg)
+	exchange, err := newSTS(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	source, err := credentialsSource(cfg, exchange)
 	if err != nil {
 		return nil, err
 	}
 	return credentials.New(credentials.Config{Source: source, Registerer: registry, Logger: log})
 }
 
-func credentialsSource(cfg config.Config) (credentials.Source, error) {
+func newSTS(cfg config.Config, log *slog.Logger) (*sts.Client, error) {
+	return sts.New(sts.Config{
+		Region: cfg.Region, Network: cfg.Network, Endpoint: cfg.Endpoints.STS, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
+	})
+}
+
+// credentialsSource is the source that the configuration names, with the role on top that is to be assumed.
+func credentialsSource(cfg config.Config, exchange credentials.STS) (credentials.Source, error) {
+	source, err := baseSource(cfg, exchange)
+	if err != nil {
+		return nil, err
+	}
+	if r := cfg.Credentials.AssumeRole; r != nil {
+		role := role(r.Session)
+		role.ExternalID = r.ExternalID
+		source = credentials.AssumeRole{Base: source, STS: exchange, Role: role}
+	}
+	return source, nil
+}
+
+func baseSource(cfg config.Config, exchange credentials.STS) (credentials.Source, error) {
 	switch c := cfg.Credentials; {
 	case c.Given() != nil:
 		return given(*c.Given()), nil
@@ -33,10 +61,25 @@ func credentialsSource(cfg config.Config) (credentials.Source, error) {
 			return nil, err
 		}
 		return credentials.ECSRole{Metadata: client, Role: c.ECSRAMRole.Role}, nil
+	case c.RRSA != nil:
+		return credentials.RRSA{
+			STS: exchange, Role: role(c.RRSA.Session), ProviderARN: c.RRSA.OIDCProviderARN, TokenFile: c.RRSA.TokenFile,
+		}, nil
+	case c.STSTokenFile != "":
+		return credentials.TokenFile{Path: c.STSTokenFile}, nil
+	case c.AddonTokenFile != "":
+		return credentials.AddonTokenFile{Path: c.AddonTokenFile}, nil
 	default:
 		return credentials.Files{IDFile: c.AccessKey.IDFile, SecretFile: c.AccessKey.SecretFile}, nil
 	}
 }
+
+func role(s config.Session) credentials.Role {
+	return credentials.Role{ARN: s.RoleARN, SessionName: s.SessionName, Duration: time.Duration(s.DurationSeconds) * time.Second}
+}
+
+// userAgent is what the cloud's audit log shows.
+func userAgent() string { return "alicloud-controllers/" + version.String() }
 
 // given is the key pair of the existing CCM's cloud-config file.
 type given config.KeyPair

@@ -55,43 +55,12 @@ type Authentication struct {
 	Audience string `json:"audience"`
 }
 
-// Credentials says where the cloud credentials come from: exactly one of its fields.
-type Credentials struct {
-	AccessKey *AccessKey `json:"accessKey"`
-	// Environment takes ACCESS_KEY_ID and ACCESS_KEY_SECRET.
-	Environment bool        `json:"environment"`
-	ECSRAMRole  *ECSRAMRole `json:"ecsRAMRole"`
-
-	// given is the key pair of the existing CCM's file.
-	given *KeyPair
-}
-
-// KeyPair is an access key by value.
-type KeyPair struct {
-	ID     string
-	Secret logging.Secret
-}
-
-// Given is the key pair that came with --cloud-config, nil if the configuration says otherwise.
-func (c Credentials) Given() *KeyPair { return c.given }
-
-// AccessKey names the files with an access key.
-type AccessKey struct {
-	IDFile     string `json:"idFile"`
-	SecretFile string `json:"secretFile"`
-}
-
-// ECSRAMRole takes the credentials of a RAM role of the ECS instance.
-type ECSRAMRole struct {
-	// Role is asked from the metadata service if empty.
-	Role string `json:"role"`
-}
-
 // Endpoints override the hosts of the products, "host:port".
 type Endpoints struct {
 	SLB string `json:"slb"`
 	VPC string `json:"vpc"`
 	ECS string `json:"ecs"`
+	STS string `json:"sts"`
 }
 
 // Budget bounds the calls.
@@ -176,10 +145,9 @@ func (c *Config) adoptEnvironment(environ func(string) string) {
 	fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
 	fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
 	fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
+	fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))
 	fill(&c.Scheme, environ("ALICLOUD_CLIENT_SCHEME"))
-	if c.Credentials.sources() == 0 && (environ("ACCESS_KEY_ID") != "" || environ("ALIBABA_CLOUD_ACCESS_KEY_ID") != "") {
-		c.Credentials.Environment = true
-	}
+	c.Credentials.adoptEnvironment(environ)
 }
 
 // host drops the scheme that some write before an endpoint.

@@ -150,7 +150,7 @@ logging: {level: loud}
 listen: "nowhere" is not of the form "host:port"
 tls.certFile: is required
 tls.keyFile: is required
-credentials: more than one named; keep one of accessKey, environment and ecsRAMRole
+credentials: accessKey and environment are named; keep one of them
 credentials.accessKey.secretFile: is required
 metadataEndpoint: "100.100.100.200" is not a URL, write e.g. "http://100.100.100.200"
 endpoints.slb: "http://slb" is not of the form "host" or "host:port"

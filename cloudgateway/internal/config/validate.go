@@ -24,6 +24,7 @@ func (c *Config) adoptDefaults() {
 	fill(&c.Limits.RoutesPerCall, d.Limits.RoutesPerCall)
 	fill(&c.Coalesce.Idle, d.Coalesce.Idle)
 	fill(&c.Coalesce.Max, d.Coalesce.Max)
+	c.Credentials.adoptDefaults()
 	fill(&c.LeaderElection.Namespace, d.LeaderElection.Namespace)
 	fill(&c.LeaderElection.Name, d.LeaderElection.Name)
 }
@@ -48,7 +49,7 @@ func (c *Config) Validate() error {
 	p.Required("tls.certFile", c.TLS.CertFile)
 	p.Required("tls.keyFile", c.TLS.KeyFile)
 	c.Kubernetes.Validate(&p, "kubernetes")
-	c.Credentials.validate(&p)
+	c.Credentials.validate(&p, "credentials")
 	if !strings.HasPrefix(c.MetadataEndpoint, "http://") && !strings.HasPrefix(c.MetadataEndpoint, "https://") {
 		p.Addf("metadataEndpoint", `%q is not a URL, write e.g. "http://100.100.100.200"`, c.MetadataEndpoint)
 	}
@@ -65,37 +66,10 @@ func (c *Config) Validate() error {
 }
 
 func (e Endpoints) validate(p *config.Problems) {
-	for _, endpoint := range []struct{ key, value string }{{"slb", e.SLB}, {"vpc", e.VPC}, {"ecs", e.ECS}} {
+	for _, endpoint := range []struct{ key, value string }{{"slb", e.SLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}} {
 		if strings.ContainsAny(endpoint.value, "/ ") {
 			p.Addf("endpoints."+endpoint.key, `%q is not of the form "host" or "host:port"`, endpoint.value)
 		}
-	}
-}
-
-// sources counts the sources that are named.
-func (c Credentials) sources() int {
-	n := 0
-	for _, named := range []bool{
-		c.AccessKey != nil && *c.AccessKey != AccessKey{}, c.Environment, c.ECSRAMRole != nil, c.given != nil,
-	} {
-		if named {
-			n++
-		}
-	}
-	return n
-}
-
-func (c Credentials) validate(p *config.Problems) {
-	switch c.sources() {
-	case 0:
-		p.Addf("credentials", "none named; set one of accessKey, environment and ecsRAMRole")
-	case 1:
-	default:
-		p.Addf("credentials", "more than one named; keep one of accessKey, environment and ecsRAMRole")
-	}
-	if k := c.AccessKey; k != nil && *k != (AccessKey{}) {
-		p.Required("credentials.accessKey.idFile", k.IDFile)
-		p.Required("credentials.accessKey.secretFile", k.SecretFile)
 	}
 }
 

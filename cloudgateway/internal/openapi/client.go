@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"time"
@@ -65,8 +66,10 @@ type Config struct {
 	// MaxRetries, RetryMin and RetryMax shape the repetition of attempts inside a call. Defaults 3, 200 ms, 2 s.
 	MaxRetries         int
 	RetryMin, RetryMax time.Duration
-	Registerer         prometheus.Registerer
-	Logger             *slog.Logger
+	// Dial makes connections. Default: net.Dialer's, with a timeout.
+	Dial       func(ctx context.Context, network, address string) (net.Conn, error)
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
 }
 
 // Client sends calls. It is safe for concurrent use.
@@ -92,7 +95,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Credentials == nil || cfg.Budget == nil {
 		return nil, errors.New("openapi: Credentials and Budget are required")
 	}
-	return &Client{cfg: cfg, hosts: hosts, scheme: scheme, http: newHTTP(cfg.AttemptTimeout), metrics: newMetrics(cfg.Registerer)}, nil
+	return &Client{cfg: cfg, hosts: hosts, scheme: scheme, http: newHTTP(cfg), metrics: newMetrics(cfg.Registerer)}, nil
 }
 
 // Close lets go of the idle connections. Calls under way are not affected.
@@ -113,6 +116,9 @@ func (cfg Config) withDefaults() Config {
 	}
 	setDuration(&cfg.Timeout, defaultTimeout)
 	setDuration(&cfg.AttemptTimeout, defaultAttemptTimeout)
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
 	setDuration(&cfg.RetryMin, defaultRetryMin)
 	setDuration(&cfg.RetryMax, max(defaultRetryMax, cfg.RetryMin))
 	if cfg.MaxRetries <= 0 {

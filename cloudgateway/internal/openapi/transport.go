@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"net"
 	"net/http"
 	"time"
 )
@@ -12,17 +11,18 @@ type pool struct{ transport *http.Transport }
 
 func (p pool) RoundTrip(r *http.Request) (*http.Response, error) { return p.transport.RoundTrip(r) }
 
-func newHTTP(attemptTimeout time.Duration) *http.Client {
-	const (
-		connectTimeout = 5 * time.Second
-		idlePerHost    = 64 // more than the calls that the cloud's limits let be under way for one product
-	)
+const (
+	connectTimeout = 5 * time.Second
+	idlePerHost    = 64 // more than the calls that the cloud's limits let be under way for one product
+)
+
+func newHTTP(cfg Config) *http.Client {
 	return &http.Client{
 		Transport: pool{&http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,
+			DialContext:           cfg.Dial,
 			TLSHandshakeTimeout:   connectTimeout,
-			ResponseHeaderTimeout: attemptTimeout,
+			ResponseHeaderTimeout: cfg.AttemptTimeout,
 			MaxIdleConnsPerHost:   idlePerHost,
 			IdleConnTimeout:       50 * time.Second, // shorter than what the load balancers of the cloud keep
 		}},

@@ -36,6 +36,8 @@ type Param struct {
 type Action struct {
 	Name     string
 	Mutating bool
+	// Unsigned actions are also taken from callers without an AccessKey: what they send is the proof.
+	Unsigned bool
 	Params   []Param
 	Codes    []string // error codes the handler can answer, for the generated reference
 	// Handle runs with the state locked. It validates everything before it changes anything. The result is encoded as JSON

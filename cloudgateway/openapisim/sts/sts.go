@@ -2,6 +2,7 @@
 package sts
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 // Sessions looks up and issues temporary keys.
 type Sessions interface {
+	// Now is the real time, which the life of keys and tokens follows.
+	Now() time.Time
 	// Session returns the role and the session name of a temporary key.
 	Session(accessKeyID string) (role, name string, ok bool)
 	Issue(role, name string, life time.Duration) Credentials
@@ -35,12 +38,26 @@ func Product(sessions Sessions) api.Product {
 				{Name: "RoleArn", Required: true}, {Name: "RoleSessionName", Required: true}, {Name: "Policy"}, {Name: "ExternalId"},
 				{Name: "DurationSeconds", Kind: api.Int, Min: minLife, Max: maxLife},
 			},
-			Codes: []string{"InvalidParameter.RoleArn"},
+			Codes: []string{"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName"},
+		},
+		{
+			Name: "AssumeRoleWithOIDC", Handle: p.assumeRoleWithOIDC, Unsigned: true,
+			Params: []api.Param{
+				{Name: "RoleArn", Required: true}, {Name: "RoleSessionName", Required: true}, {Name: "Policy"},
+				{Name: "OIDCProviderArn", Required: true}, {Name: "OIDCToken", Required: true},
+				{Name: "DurationSeconds", Kind: api.Int, Min: minLife, Max: maxLife},
+			},
+			Codes: []string{
+				"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName", "EntityNotExist.OIDCProvider",
+				"AuthenticationFail.OIDCToken.Invalid", "AuthenticationFail.OIDCToken.Expired", "AuthenticationFail.OIDCToken.AudienceNotMatch",
+			},
 		},
 	}}
 }
 
 type product struct{ sessions Sessions }
+
+var sessionName = regexp.MustCompile(`^[A-Za-z0-9.@_-]{2,64}$`)
 
 type callerIdentity struct {
 	IdentityType string `json:"IdentityType"`
@@ -77,11 +94,23 @@ type assumedRole struct {
 }
 
 func (p product) assumeRole(c *api.Context) (any, *api.Error) {
+	answer, err := p.session(c)
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// session issues the temporary key of a role.
+func (p product) session(c *api.Context) (assumedRole, *api.Error) {
 	role, ok := strings.CutPrefix(strings.ToLower(c.Get("RoleArn")), "acs:ram::"+c.Account+":role/")
 	if !ok || role == "" {
-		return nil, api.BadRequest("InvalidParameter.RoleArn", "The parameter RoleArn is wrongly formed.")
+		return assumedRole{}, api.BadRequest("InvalidParameter.RoleArn", "The parameter RoleArn is wrongly formed.")
 	}
 	name := c.Get("RoleSessionName")
+	if !sessionName.MatchString(name) {
+		return assumedRole{}, api.BadRequest("InvalidParameter.RoleSessionName", "The parameter RoleSessionName is wrongly formed.")
+	}
 	issued := p.sessions.Issue(role, name, time.Duration(c.Int("DurationSeconds", defaultLife))*time.Second)
 	var out assumedRole
 	out.AssumedRoleUser.AssumedRoleID = "3" + c.Account + ":" + name

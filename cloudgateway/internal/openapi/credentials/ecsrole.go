@@ -2,12 +2,10 @@ package credentials
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
 )
@@ -48,29 +46,5 @@ func (s ECSRole) Fetch(ctx context.Context) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, fmt.Errorf("get the credentials of RAM role %q: %w", role, err)
 	}
-	return parseRole(role, text)
-}
-
-func parseRole(role, text string) (Credentials, error) {
-	var answer struct {
-		Code            string
-		AccessKeyID     string `json:"AccessKeyId"`
-		AccessKeySecret string
-		SecurityToken   string
-		Expiration      time.Time
-	}
-	// The decoder's error could quote the answer, and with it a secret.
-	if json.Unmarshal([]byte(text), &answer) != nil {
-		return Credentials{}, fmt.Errorf("the credentials of RAM role %q are not the JSON document that was expected", role)
-	}
-	if answer.Code != "" && answer.Code != "Success" {
-		return Credentials{}, fmt.Errorf("the credentials of RAM role %q: the metadata service answered %s", role, answer.Code)
-	}
-	if answer.SecurityToken == "" || answer.Expiration.IsZero() {
-		return Credentials{}, fmt.Errorf("the credentials of RAM role %q lack SecurityToken or Expiration", role)
-	}
-	return Credentials{
-		AccessKeyID: answer.AccessKeyID, AccessKeySecret: answer.AccessKeySecret,
-		SecurityToken: answer.SecurityToken, Expires: answer.Expiration,
-	}, nil
+	return parseTemporary(fmt.Sprintf("credentials of RAM role %q", role), []byte(text))
 }

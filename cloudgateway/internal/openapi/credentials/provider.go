@@ -26,7 +26,7 @@ const (
 // Config of a Provider.
 type Config struct {
 	Source Source
-	// Poll is how often a source of long-lived keys is asked again, so that a changed file is noticed. Default 30 s.
+	// Poll is how often files, and sources of credentials that never end, are read again, so that a change is noticed. Default 30 s.
 	Poll       time.Duration
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -188,7 +188,11 @@ func (p *Provider) refreshIn(c Credentials, now time.Time) time.Duration {
 	if c.Expires.IsZero() {
 		return p.poll
 	}
-	return max(shortestRefresh, c.Expires.Sub(now)*2/3)
+	wait := max(shortestRefresh, c.Expires.Sub(now)*2/3)
+	if _, is := p.source.(file); is {
+		wait = min(wait, p.poll)
+	}
+	return wait
 }
 
 // retryIn is short while there is nothing to sign with. The jitter keeps replicas from asking together.

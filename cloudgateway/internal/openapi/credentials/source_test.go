@@ -92,9 +92,9 @@ func TestECSRole(t *testing.T) {
 		{name: "wrong role", items: items{}, role: "r", wantErr: `the RAM role "r" is not attached to the ECS instance`},
 		{name: "service away", items: items{list: "fail"}, wantErr: "find the instance's RAM role: connection refused"},
 		{name: "service away later", items: items{list + "r": "fail"}, role: "r", wantErr: `get the credentials of RAM role "r": connection refused`},
-		{name: "failed", items: items{list + "r": `{"Code":"Failed"}`}, role: "r", wantErr: `the credentials of RAM role "r": the metadata service answered Failed`},
-		{name: "not JSON", items: items{list + "r": `"secret`}, role: "r", wantErr: `the credentials of RAM role "r" are not the JSON document that was expected`},
-		{name: "incomplete", items: items{list + "r": `{"AccessKeyId":"a"}`}, role: "r", wantErr: `the credentials of RAM role "r" lack SecurityToken or Expiration`},
+		{name: "failed", items: items{list + "r": `{"Code":"Failed"}`}, role: "r", wantErr: `the credentials of RAM role "r": its code is Failed`},
+		{name: "not JSON", items: items{list + "r": `"secret`}, role: "r", wantErr: `the credentials of RAM role "r": not the JSON document that was expected`},
+		{name: "incomplete", items: items{list + "r": `{"AccessKeyId":"a"}`}, role: "r", wantErr: `the credentials of RAM role "r": SecurityToken or Expiration is missing`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,11 +113,11 @@ func TestECSRole(t *testing.T) {
 	}
 }
 
-func FuzzParseRole(f *testing.F) {
+func FuzzParseTemporary(f *testing.F) {
 	f.Add(`{"AccessKeyId":"STS.1","AccessKeySecret":"TOPSECRET","SecurityToken":"t","Expiration":"2030-01-02T03:04:05Z","Code":"Success"}`)
 	f.Add(`{"AccessKeySecret":"TOPSECRET","Expiration":1}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parseRole("r", text)
+		c, err := parseTemporary("file", []byte(text))
 		if err == nil && (c.SecurityToken == "" || c.Expires.IsZero()) {
 			t.Errorf("accepted %q", text)
 		}

@@ -26,6 +26,8 @@ func (f Files) Fetch(context.Context) (Credentials, error) {
 	return Credentials{AccessKeyID: id, AccessKeySecret: secret}, nil
 }
 
+func (Files) changesAnyTime() {}
+
 func readWord(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -38,7 +40,7 @@ func readWord(path string) (string, error) {
 	return word, nil
 }
 
-// Environment is a Source that reads a long-lived AccessKey from environment variables.
+// Environment is a Source that reads an AccessKey from environment variables, a long-lived one or a temporary one with its token.
 type Environment struct {
 	// Lookup is os.LookupEnv, or a table in tests.
 	Lookup func(name string) (string, bool)
@@ -49,15 +51,12 @@ func (Environment) Name() string { return "environment" }
 
 // Fetch takes the first pair of variables of which both are set.
 func (e Environment) Fetch(context.Context) (Credentials, error) {
-	pairs := [][2]string{
-		{"ACCESS_KEY_ID", "ACCESS_KEY_SECRET"},
-		{"ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET"},
-	}
-	for _, pair := range pairs {
-		id, _ := e.Lookup(pair[0])
-		secret, _ := e.Lookup(pair[1])
+	for _, prefix := range []string{"", "ALIBABA_CLOUD_"} {
+		id, _ := e.Lookup(prefix + "ACCESS_KEY_ID")
+		secret, _ := e.Lookup(prefix + "ACCESS_KEY_SECRET")
+		token, _ := e.Lookup(prefix + "SECURITY_TOKEN")
 		if id != "" && secret != "" {
-			return Credentials{AccessKeyID: id, AccessKeySecret: secret}, nil
+			return Credentials{AccessKeyID: id, AccessKeySecret: secret, SecurityToken: token}, nil
 		}
 	}
 	return Credentials{}, errors.New("set ACCESS_KEY_ID and ACCESS_KEY_SECRET, or ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET")

@@ -1,0 +1,68 @@
+package credentials
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Role is a RAM role that is to be assumed.
+type Role struct {
+	// ARN, e.g. "acs:ram::1000000000000001:role/cloudgateway".
+	ARN string
+	// SessionName shows in the cloud's audit log.
+	SessionName string
+	// Duration of the session; zero: the cloud's default of an hour.
+	Duration time.Duration
+	// ExternalID is what the role's trust policy may ask for; only for roles that are assumed with other credentials.
+	ExternalID string
+}
+
+// STS exchanges a proof of identity for the temporary credentials of a role; *sts.Client does.
+type STS interface {
+	AssumeRole(ctx context.Context, with Credentials, role Role) (Credentials, error)
+	AssumeRoleWithOIDC(ctx context.Context, role Role, providerARN, token string) (Credentials, error)
+}
+
+// RRSA is a Source of the temporary credentials of the RAM role that the pod's ServiceAccount stands for: the token that
+// Kubernetes keeps fresh in a file is exchanged at STS. No long-lived secret is involved.
+type RRSA struct {
+	STS         STS
+	Role        Role
+	ProviderARN string // of the cluster's OIDC provider
+	TokenFile   string
+}
+
+// Name of the source.
+func (RRSA) Name() string { return "rrsa" }
+
+// Fetch reads the token anew each time, because Kubernetes replaces it about every hour.
+func (s RRSA) Fetch(ctx context.Context) (Credentials, error) {
+	token, err := readWord(s.TokenFile)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("read the ServiceAccount token: %w", err)
+	}
+	return s.STS.AssumeRoleWithOIDC(ctx, s.Role, s.ProviderARN, token)
+}
+
+// AssumeRole is a Source of the temporary credentials of a RAM role that those of another source may assume.
+type AssumeRole struct {
+	Base Source
+	STS  STS
+	Role Role
+}
+
+// Name of the source.
+func (s AssumeRole) Name() string { return s.Base.Name() + "+assume_role" }
+
+// Fetch gets the newest credentials of the base for each session, so a key that was replaced is used from the next one on.
+func (s AssumeRole) Fetch(ctx context.Context) (Credentials, error) {
+	with, err := s.Base.Fetch(ctx)
+	if err == nil {
+		err = with.check(time.Now())
+	}
+	if err != nil {
+		return Credentials{}, fmt.Errorf("credentials from %s, to assume role %s with: %w", s.Base.Name(), s.Role.ARN, err)
+	}
+	return s.STS.AssumeRole(ctx, with, s.Role)
+}

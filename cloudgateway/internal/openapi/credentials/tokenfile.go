@@ -1,0 +1,132 @@
+package credentials
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// TokenFile is a Source of temporary credentials that another program keeps fresh in a file, as the JSON document that the
+// metadata service and STS use.
+type TokenFile struct{ Path string }
+
+// Name of the source.
+func (TokenFile) Name() string { return "sts_token_file" }
+
+// Fetch reads the file.
+func (f TokenFile) Fetch(context.Context) (Credentials, error) {
+	data, err := os.ReadFile(f.Path)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("read the STS token file: %w", err)
+	}
+	return parseTemporary("STS token file "+f.Path, data)
+}
+
+func (TokenFile) changesAnyTime() {}
+
+// parseTemporary reads AccessKeyId, AccessKeySecret, SecurityToken and Expiration.
+func parseTemporary(what string, document []byte) (Credentials, error) {
+	var answer struct {
+		Code            string
+		AccessKeyID     string `json:"AccessKeyId"`
+		AccessKeySecret string
+		SecurityToken   string
+		Expiration      time.Time
+	}
+	// The decoder's error could quote the document, and with it a secret.
+	if json.Unmarshal(document, &answer) != nil {
+		return Credentials{}, fmt.Errorf("the %s: not the JSON document that was expected", what)
+	}
+	if answer.Code != "" && answer.Code != "Success" {
+		return Credentials{}, fmt.Errorf("the %s: its code is %s", what, answer.Code)
+	}
+	if answer.SecurityToken == "" || answer.Expiration.IsZero() {
+		return Credentials{}, fmt.Errorf("the %s: SecurityToken or Expiration is missing", what)
+	}
+	return Credentials{
+		AccessKeyID: answer.AccessKeyID, AccessKeySecret: answer.AccessKeySecret,
+		SecurityToken: answer.SecurityToken, Expires: answer.Expiration,
+	}, nil
+}
+
+// AddonTokenFile is a Source of the temporary credentials that Container Service (ACK) gives to the add-ons of a managed
+// cluster, by default in /var/addon/token-config. It replaces the file before they end.
+type AddonTokenFile struct{ Path string }
+
+// Name of the source.
+func (AddonTokenFile) Name() string { return "addon_token_file" }
+
+// Fetch reads the file and deciphers it.
+func (f AddonTokenFile) Fetch(context.Context) (Credentials, error) {
+	data, err := os.ReadFile(f.Path)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("read the ACK addon token file: %w", err)
+	}
+	c, err := parseAddonToken(data)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("the ACK addon token file %s: %w", f.Path, err)
+	}
+	return c, nil
+}
+
+func (AddonTokenFile) changesAnyTime() {}
+
+func parseAddonToken(data []byte) (Credentials, error) {
+	var sealed struct {
+		AccessKeyID     string `json:"access.key.id"`
+		AccessKeySecret string `json:"access.key.secret"`
+		SecurityToken   string `json:"security.token"`
+		Expiration      string `json:"expiration"`
+		Keyring         string `json:"keyring"`
+	}
+	if json.Unmarshal(data, &sealed) != nil {
+		return Credentials{}, errors.New("it is not the JSON document that was expected")
+	}
+	expires, err := time.Parse(time.RFC3339, sealed.Expiration)
+	if err != nil {
+		return Credentials{}, errors.New("expiration is not a time of the form 2006-01-02T15:04:05Z")
+	}
+	block, err := aes.NewCipher([]byte(sealed.Keyring))
+	if err != nil {
+		return Credentials{}, fmt.Errorf("keyring has %d bytes, want 16, 24 or 32", len(sealed.Keyring))
+	}
+	c := Credentials{Expires: expires}
+	for _, field := range []struct {
+		key, sealed string
+		open        *string
+	}{
+		{"access.key.id", sealed.AccessKeyID, &c.AccessKeyID},
+		{"access.key.secret", sealed.AccessKeySecret, &c.AccessKeySecret},
+		{"security.token", sealed.SecurityToken, &c.SecurityToken},
+	} {
+		if *field.open, err = decipher(block, field.sealed); err != nil {
+			return Credentials{}, fmt.Errorf("%s: %w", field.key, err)
+		}
+	}
+	return c, nil
+}
+
+// decipher opens a value: base64 of an initial block and AES-CBC text, padded as PKCS #5 says.
+func decipher(block cipher.Block, sealed string) (string, error) {
+	data, err := base64.StdEncoding.DecodeString(sealed)
+	if err != nil {
+		return "", errors.New("it is not base64")
+	}
+	size := block.BlockSize()
+	if len(data) < 2*size || len(data)%size != 0 {
+		return "", fmt.Errorf("it has %d bytes, want a multiple of %d and at least %d", len(data), size, 2*size)
+	}
+	text := data[size:]
+	cipher.NewCBCDecrypter(block, data[:size]).CryptBlocks(text, text)
+	padding := int(text[len(text)-1])
+	if padding < 1 || padding > size {
+		return "", errors.New("keyring does not fit")
+	}
+	return string(text[:len(text)-padding]), nil
+}
