@@ -24,6 +24,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
@@ -88,9 +89,10 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 // newServer makes the products and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	locks := &flow.Keyed[string]{}
+	guarded := policy.NewGuard(g.openapi)
 	var err error
 	g.ecs, err = ecs.New(ecs.Config{
-		Caller: g.openapi, Locks: locks, Registerer: registry,
+		Caller: guarded, Locks: locks, Registerer: registry,
 		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 	})
 	if err != nil {
@@ -111,10 +113,10 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	}
 	server.Register(g.rpc, server.Config{
 		SLB: slb.New(slb.Config{
-			Caller: g.openapi, Locks: locks, ServersPerCall: g.cfg.Limits.ServersPerCall, Registerer: registry,
+			Caller: guarded, Locks: locks, ServersPerCall: g.cfg.Limits.ServersPerCall, Registerer: registry,
 		}),
 		VPC: vpc.New(vpc.Config{
-			Caller: g.openapi, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
+			Caller: guarded, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
 		}),
 		ECS:     g.ecs,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,

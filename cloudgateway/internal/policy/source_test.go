@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
+	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
+	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
+)
+
+// TestTableIsWhatTheSourceCalls compares the table with the texts in the source of the products that are names of actions, or
+// make such names ("CreateLoadBalancer" + protocol + "Listener"): an action without a row would be refused at run time, and a
+// row without a call would be a permission too many.
+func TestTableIsWhatTheSourceCalls(t *testing.T) {
+	for _, product := range []struct {
+		name      openapi.Product
+		simulated api.Product
+	}{
+		{openapi.SLB, slb.Product()},
+		{openapi.VPC, vpc.Product()},
+		{openapi.ECS, ecs.Product()},
+	} {
+		t.Run(string(product.name), func(t *testing.T) {
+			texts := texts(t, filepath.Join("..", string(product.name)))
+			var table []string
+			for _, r := range Rows() {
+				if r.Product == product.name {
+					table = append(table, r.Action)
+				}
+			}
+			for _, action := range table {
+				if !slices.ContainsFunc(texts, func(text *regexp.Regexp) bool { return text.MatchString(action) }) {
+					t.Errorf("the table has %s, which nothing calls", action)
+				}
+			}
+			for _, known := range product.simulated.Actions {
+				for _, text := range texts {
+					if text.MatchString(known.Name) && !slices.Contains(table, known.Name) {
+						t.Errorf("the source calls %s, which the table does not have", known.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// texts returns the texts of a package as patterns: literals as they are, and sums of literals and other values with anything
+// in place of the latter.
+func texts(t *testing.T, dir string) []*regexp.Regexp {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", dir, len(files), err)
+	}
+	var found []*regexp.Regexp
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			expr, ok := n.(ast.Expr)
+			if !ok {
+				return true
+			}
+			pattern := pattern(expr)
+			if strings.Trim(pattern, ".*") == "" {
+				return true
+			}
+			found = append(found, regexp.MustCompile("^"+pattern+"$"))
+			return false // the parts of a sum are no texts by themselves
+		})
+	}
+	return found
+}
+
+// pattern is what an expression may be as a text; ".*" for everything that is no literal.
+func pattern(expr ast.Expr) string {
+	const anything = ".*"
+	switch e := expr.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); e.Kind == token.STRING && err == nil {
+			return regexp.QuoteMeta(text)
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return pattern(e.X) + pattern(e.Y)
+		}
+	case *ast.ParenExpr:
+		return pattern(e.X)
+	}
+	return anything
+}

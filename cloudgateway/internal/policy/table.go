@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+)
+
+// Feature is a part of the system that can be used without the others, and has a RAM policy of its own.
+type Feature string
+
+// The features.
+const (
+	// LoadBalancers is what lbcontroller needs.
+	LoadBalancers Feature = "load-balancers"
+	// Nodes is what nodecontroller needs.
+	Nodes Feature = "nodes"
+	// Routes is what routecontroller needs.
+	Routes Feature = "routes"
+	// Tools is what the gateway's API offers to other programs besides.
+	Tools Feature = "tools"
+)
+
+// Features are all features, in the order in which people meet them.
+func Features() []Feature { return []Feature{LoadBalancers, Nodes, Routes, Tools} }
+
+// About tells people what a feature is.
+func (f Feature) About() string {
+	switch f {
+	case LoadBalancers:
+		return "Services of type LoadBalancer become CLB instances: lbcontroller."
+	case Nodes:
+		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
+	case Routes:
+		return "Pod networks become entries of VPC route tables: routecontroller."
+	case Tools:
+		return "What the gateway's API offers to other programs and no controller uses."
+	}
+	return ""
+}
+
+// Row says that an action of the cloud is called, what for, and by which features.
+type Row struct {
+	Product  openapi.Product
+	Action   string
+	For      string
+	Features []Feature
+}
+
+// Name is the action as RAM spells it, e.g. "slb:CreateLoadBalancer".
+func (r Row) Name() string { return string(r.Product) + ":" + r.Action }
+
+// Rows returns the table: everything that the gateway calls and that RAM can refuse. The gateway sends nothing else.
+func Rows() []Row {
+	row := func(product openapi.Product, action, what string, features ...Feature) Row {
+		return Row{Product: product, Action: action, For: what, Features: features}
+	}
+	return []Row{
+		row(openapi.SLB, "DescribeLoadBalancers", "find and read instances", LoadBalancers),
+		row(openapi.SLB, "CreateLoadBalancer", "create an instance", LoadBalancers),
+		row(openapi.SLB, "DeleteLoadBalancer", "delete an instance", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerName", "change the name", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerDeleteProtection", "change the deletion protection", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerModificationProtection", "change the modification protection", LoadBalancers),
+		row(openapi.SLB, "ModifyLoadBalancerInstanceSpec", "change the size", LoadBalancers),
+		row(openapi.SLB, "ModifyLoadBalancerInstanceChargeType", "change from pay-by-specification to pay-by-usage and back", LoadBalancers),
+		row(openapi.SLB, "ModifyLoadBalancerInternetSpec", "change the bandwidth and its charge type", LoadBalancers),
+		row(openapi.SLB, "TagResources", "set tags", LoadBalancers),
+		row(openapi.SLB, "UntagResources", "remove tags", LoadBalancers),
+
+		row(openapi.SLB, "DescribeLoadBalancerListeners", "read listeners", LoadBalancers),
+		row(openapi.SLB, "CreateLoadBalancerTCPListener", "create a listener", LoadBalancers),
+		row(openapi.SLB, "CreateLoadBalancerUDPListener", "create a listener", LoadBalancers),
+		row(openapi.SLB, "CreateLoadBalancerHTTPListener", "create a listener", LoadBalancers),
+		row(openapi.SLB, "CreateLoadBalancerHTTPSListener", "create a listener", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerTCPListenerAttribute", "change a listener", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerUDPListenerAttribute", "change a listener", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerHTTPListenerAttribute", "change a listener", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerHTTPSListenerAttribute", "change a listener", LoadBalancers),
+		row(openapi.SLB, "StartLoadBalancerListener", "start a listener", LoadBalancers),
+		row(openapi.SLB, "StopLoadBalancerListener", "stop a listener", Tools),
+		row(openapi.SLB, "DeleteLoadBalancerListener", "delete a listener", LoadBalancers),
+
+		row(openapi.SLB, "DescribeVServerGroups", "read the server groups of an instance", LoadBalancers),
+		row(openapi.SLB, "DescribeVServerGroupAttribute", "read the servers of a group", LoadBalancers),
+		row(openapi.SLB, "CreateVServerGroup", "create a server group", LoadBalancers),
+		row(openapi.SLB, "DeleteVServerGroup", "delete a server group", LoadBalancers),
+		row(openapi.SLB, "AddVServerGroupBackendServers", "add servers", LoadBalancers),
+		row(openapi.SLB, "RemoveVServerGroupBackendServers", "remove servers", LoadBalancers),
+		row(openapi.SLB, "ModifyVServerGroupBackendServers", "replace servers", LoadBalancers),
+		row(openapi.SLB, "SetVServerGroupAttribute", "change weights of servers", LoadBalancers),
+
+		row(openapi.VPC, "DescribeVpcAttribute", "check that the VPC is the right one", LoadBalancers, Nodes, Routes),
+		row(openapi.VPC, "DescribeVSwitches", "find a vSwitch with free addresses", LoadBalancers),
+		row(openapi.VPC, "DescribeEipAddresses", "find the EIP of an instance", LoadBalancers),
+		row(openapi.VPC, "DescribeRouteTableList", "find the route tables of the VPC", Routes),
+		row(openapi.VPC, "DescribeRouteEntryList", "read routes", Routes),
+		row(openapi.VPC, "CreateRouteEntries", "create routes", Routes),
+		row(openapi.VPC, "DeleteRouteEntries", "delete routes", Routes),
+
+		row(openapi.ECS, "DescribeInstances", "read instances", Nodes, Routes),
+		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes),
+		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "switch off the source/destination check", Nodes),
+	}
+}
