@@ -28,13 +28,13 @@ type Pair struct{ Key, Value string }
 
 // Values are the valid annotations of one Service in canonical spelling. The zero value holds none.
 type Values struct {
-	text  map[string]string
-	names map[string]string
+	text    map[string]string  // canonical, by key
+	written map[string]Problem // as the user wrote it, by key; Want is empty
 }
 
 // Parse reads the annotations of the table and reports every problem at once. Annotations it doesn't know are not its business.
 func Parse(annotations map[string]string) (Values, []Problem) {
-	v := Values{text: map[string]string{}, names: map[string]string{}}
+	v := Values{text: map[string]string{}, written: map[string]Problem{}}
 	var problems []Problem
 	for _, spec := range Table() {
 		name, raw, ok := lookup(annotations, spec.Key)
@@ -49,7 +49,7 @@ func Parse(annotations map[string]string) (Values, []Problem) {
 			problems = append(problems, Problem{Name: name, Value: raw, Want: want})
 			continue
 		}
-		v.text[spec.Key], v.names[spec.Key] = canonical, name
+		v.text[spec.Key], v.written[spec.Key] = canonical, Problem{Name: name, Value: raw}
 	}
 	return v, problems
 }
@@ -77,15 +77,15 @@ func Preserved(annotations map[string]string) bool {
 
 // Name returns the name under which the key is set, or its current name.
 func (v Values) Name(key string) string {
-	if name, ok := v.names[key]; ok {
-		return name
+	if w, ok := v.written[key]; ok {
+		return w.Name
 	}
 	return Prefix + key
 }
 
 // Problem reports that the value of key doesn't fit for a reason that only shows in context.
 func (v Values) Problem(key, want string) Problem {
-	return Problem{Name: v.Name(key), Value: v.text[key], Want: want}
+	return Problem{Name: v.Name(key), Value: v.written[key].Value, Want: want}
 }
 
 // Has tells whether the key is set.
