@@ -179,3 +179,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestProblemQuotesTheUser(t *testing.T) {
+	t.Parallel()
+	v, problems := Parse(map[string]string{LegacyPrefix + ProtocolPort: " quic:80"})
+	if len(problems) > 0 {
+		t.Fatalf("problems: %v", problems)
+	}
+	want := Problem{Name: LegacyPrefix + ProtocolPort, Value: " quic:80", Want: "a known protocol"}
+	if diff := cmp.Diff(want, v.Problem(ProtocolPort, "a known protocol")); diff != "" {
+		t.Errorf("problem (-want +got):\n%s", diff)
+	}
+}
