@@ -5,16 +5,12 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
-
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Defaults of Config.
@@ -24,39 +20,34 @@ const (
 	defaultMaxWaiting = 5000
 )
 
+// mostLearned is how many times of a documented limit a learned one may be at most: more is a mistake in the configuration.
+const mostLearned = 10
+
 // Config of a Budget.
 type Config struct {
 	// Share is the part of the account's limits that the gateway uses, above 0 to 1. Default 0.7.
 	Share float64
 	// Overrides replace limits of the built-in table, for accounts with raised ones, by "product/Action". The share applies.
 	Overrides map[string]Limit
-	// Weights are the calls a caller may make in its turn, by its name. Default 1.
-	Weights map[string]int
+	// LearnUpTo is how many times of its documented limit an action's limit may be learned to be, 1 to 10. Default 1: limits are
+	// only learned to be lower. Learning that a limit is higher means to hit it now and then.
+	LearnUpTo float64
+	// Callers are the terms of those who get more or less than the others, by name.
+	Callers map[string]Terms
 	// Headroom is what the deadline of a call has to leave for the call itself when it had to wait. Default 500 ms.
 	Headroom time.Duration
-	// MaxWaiting bounds the calls that wait for one action. Default 5000.
+	// MaxWaiting bounds the calls of one caller that wait for one action. Default 5000.
 	MaxWaiting int
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 }
 
-// Budget is the limiter of all actions of one account and region. It is safe for concurrent use and needs no closing.
-type Budget struct {
-	cfg     Config
-	limits  map[string]Limit
-	metrics metrics
-
-	mu       sync.Mutex
-	limiters map[string]*limiter
-}
-
-// New makes a budget.
-func New(cfg Config) (*Budget, error) {
+func (cfg *Config) setDefaults() {
 	if cfg.Share == 0 {
 		cfg.Share = DefaultShare
 	}
-	if cfg.Share < 0 || cfg.Share > 1 {
-		return nil, fmt.Errorf("budget share %g: want more than 0 and at most 1", cfg.Share)
+	if cfg.LearnUpTo == 0 {
+		cfg.LearnUpTo = 1
 	}
 	if cfg.Headroom <= 0 {
 		cfg.Headroom = defaultHeadroom
@@ -66,6 +57,40 @@ func New(cfg Config) (*Budget, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+func (cfg *Config) check() error {
+	if cfg.Share < 0 || cfg.Share > 1 {
+		return fmt.Errorf("budget share %g: want more than 0 and at most 1", cfg.Share)
+	}
+	if cfg.LearnUpTo < 1 || cfg.LearnUpTo > mostLearned {
+		return fmt.Errorf("budget learnUpTo %g: want 1 to %d", cfg.LearnUpTo, mostLearned)
+	}
+	for name, terms := range cfg.Callers {
+		if err := terms.check(); err != nil {
+			return fmt.Errorf("budget of caller %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Budget is the limiter of all actions of one account and region. It is safe for concurrent use and needs no closing.
+type Budget struct {
+	cfg     Config
+	limits  map[string]Limit
+	metrics metrics
+
+	mu        sync.Mutex
+	limiters  map[string]*limiter
+	takenOver time.Time // zero: nobody else has called before
+}
+
+// New makes a budget that nobody has used yet.
+func New(cfg Config) (*Budget, error) {
+	cfg.setDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	limits, err := Limits()
 	if err != nil {
@@ -81,6 +106,17 @@ func New(cfg Config) (*Budget, error) {
 		limits[name] = limit
 	}
 	return &Budget{cfg: cfg, limits: limits, metrics: newMetrics(cfg.Registerer), limiters: make(map[string]*limiter)}, nil
+}
+
+// TakeOver tells that until now another process may have used the budget: the one that this one replaces. All windows are
+// taken for full, so that both together keep to the limits.
+func (b *Budget) TakeOver() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.takenOver = time.Now()
+	for _, l := range b.limiters {
+		l.takeOver(b.takenOver, b.takenOver)
+	}
 }
 
 // Acquire waits for the turn of one call. It refuses with THROTTLED and the true wait what can't go before the deadline of ctx.
@@ -106,127 +142,10 @@ func (b *Budget) limiter(product, action string) *limiter {
 	if !known {
 		limit = unlisted(action)
 	}
-	limit = limit.share(b.cfg.Share)
-	l := &limiter{
-		name: name, cfg: &b.cfg, metrics: b.metrics.of(product, action),
-		pacer: newPacer(limit, time.Now()), queue: queue{weights: b.cfg.Weights},
+	l := newLimiter(name, &b.cfg, limit, b.metrics.of(product, action))
+	if now := time.Now(); !b.takenOver.IsZero() && now.Sub(b.takenOver) < limit.Window {
+		l.takeOver(b.takenOver, now)
 	}
-	l.metrics.limit.Set(float64(limit.Calls) / limit.Window.Seconds())
 	b.limiters[name] = l
 	return l
-}
-
-// limiter is the budget of one action: a pacer, and a queue in front of it.
-type limiter struct {
-	name    string
-	cfg     *Config
-	metrics actionMetrics
-
-	mu    sync.Mutex
-	pacer *pacer
-	queue queue
-	timer *time.Timer // runs dispatch when the next call may go; nil if nobody waits
-}
-
-func (l *limiter) acquire(ctx context.Context, caller Caller) error {
-	w, err := l.enqueue(ctx, caller)
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-w.result:
-		return err
-	case <-ctx.Done():
-	}
-	l.mu.Lock()
-	waiting := l.queue.remove(w)
-	wait := l.pacer.wait(time.Now(), l.queue.ahead(caller)+1, caller.Priority == Backend)
-	l.mu.Unlock()
-	if !waiting {
-		return <-w.result // it was granted in this very moment
-	}
-	l.metrics.waited(caller, "gave_up", time.Since(w.since))
-	return l.refusal(codeOf(ctx), "waited for the rate limit until the caller gave up", wait)
-}
-
-// enqueue lets a call go at once, makes it wait, or refuses it.
-func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	if ctx.Err() != nil {
-		return nil, l.refusal(codeOf(ctx), "the caller gave up", 0)
-	}
-	deadline, _ := ctx.Deadline()
-	w := &waiter{caller: caller, deadline: deadline, since: now, result: make(chan error, 1)}
-	wait := l.pacer.wait(now, l.queue.ahead(caller)+1, caller.Priority == Backend)
-	switch {
-	case l.queue.size >= l.cfg.MaxWaiting:
-		l.metrics.waited(caller, "refused", 0)
-		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls are waiting for the rate limit", l.queue.size), wait)
-	case wait > 0 && !deadline.IsZero() && now.Add(wait+l.cfg.Headroom).After(deadline):
-		l.metrics.waited(caller, "refused", 0)
-		return nil, l.refusal(codes.ResourceExhausted, "the rate limit has no room before the call's deadline", wait)
-	}
-	l.queue.push(w)
-	l.dispatch(now)
-	return w, nil
-}
-
-// dispatch lets all calls go that may, and sets the timer for the next.
-func (l *limiter) dispatch(now time.Time) {
-	if l.timer != nil {
-		l.timer.Stop()
-		l.timer = nil
-	}
-	for {
-		w, overdue := l.queue.next()
-		if w == nil {
-			break
-		}
-		privileged := overdue || w.caller.Priority == Backend
-		if !l.pacer.take(now, privileged) {
-			l.timer = time.AfterFunc(max(l.pacer.wait(now, 1, privileged), time.Microsecond), l.tick)
-			break
-		}
-		l.queue.pop(w)
-		l.metrics.waited(w.caller, "sent", now.Sub(w.since))
-		w.result <- nil
-	}
-	l.metrics.waiting.Set(float64(l.queue.size))
-	l.metrics.rate.Set(l.pacer.rate(now))
-}
-
-func (l *limiter) tick() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dispatch(time.Now())
-}
-
-func (l *limiter) throttled(retryAfter time.Duration) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	pause := l.pacer.throttled(now, retryAfter)
-	l.metrics.throttled.Inc()
-	l.cfg.Logger.Warn("the cloud throttles", "api", l.name, "pause", pause, "callsPerSecondAfterwards", l.pacer.rate(now))
-	for _, w := range l.queue.expired(now.Add(pause)) {
-		l.metrics.waited(w.caller, "refused", now.Sub(w.since))
-		w.result <- l.refusal(codes.ResourceExhausted, "the cloud throttles, and the pause ends after the call's deadline", pause)
-	}
-	l.dispatch(now)
-	return pause
-}
-
-// refusal is the error of a call that was not sent.
-func (l *limiter) refusal(code codes.Code, message string, wait time.Duration) error {
-	return &rpcerr.Error{Code: code, Reason: rpcerr.Throttled, Message: message, RetryAfter: wait, API: l.name}
-}
-
-// codeOf tells a caller that went away from one whose deadline came while there was no room.
-func codeOf(ctx context.Context) codes.Code {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return codes.Canceled
-	}
-	return codes.ResourceExhausted
 }

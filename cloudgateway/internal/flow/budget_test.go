@@ -47,63 +47,180 @@ func drain(t *testing.T, b *Budget, action string) {
 	}
 }
 
+// fill keeps so many calls of the context's caller waiting until stop is closed, and counts those that went. They have no
+// deadline, so that none is refused for it.
+func fill(ctx context.Context, stop <-chan struct{}, work *sync.WaitGroup, b *Budget, waiting int, sent *atomic.Int32) {
+	ctx, cancel := context.WithCancel(ctx)
+	work.Go(func() {
+		<-stop
+		cancel()
+	})
+	for range waiting {
+		work.Go(func() {
+			for b.Acquire(ctx, "slb", "AddVServerGroupBackendServers") == nil {
+				sent.Add(1)
+			}
+		})
+	}
+}
+
+// TestOtherCallersChangeGoesWithinTwoTokens: a bulk job keeps the queue full for ten minutes; at 63 per minute a token comes every
+// 0.95 s.
 func TestOtherCallersChangeGoesWithinTwoTokens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(t, nil)
-		bulk, stop := context.WithCancel(as(t.Context(), "bulk", Change))
-		var work sync.WaitGroup
-		var sent atomic.Int32
-		for range 4 { // keeps the queue full
-			work.Go(func() {
-				for b.Acquire(bulk, "slb", "AddVServerGroupBackendServers") == nil {
-					sent.Add(1)
+	const token = time.Minute / 63
+	for _, priority := range []Priority{Background, Deletion, Change, Backend} {
+		t.Run(priority.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBudget(t, nil)
+				stop := make(chan struct{})
+				var work sync.WaitGroup
+				var sent atomic.Int32
+				start := time.Now()
+				fill(as(t.Context(), "bulk", priority), stop, &work, b, 1000, &sent)
+				pass(time.Minute) // the burst at the beginning is over
+				longest := time.Duration(0)
+				for range 60 {
+					pass(9 * time.Second)
+					begin := time.Now()
+					if err := b.Acquire(as(t.Context(), "lbcontroller", Backend), "slb", "AddVServerGroupBackendServers"); err != nil {
+						t.Fatal(err)
+					}
+					longest = max(longest, time.Since(begin))
+				}
+				close(stop)
+				work.Wait()
+				t.Logf("a backend change waited for %s at most", longest)
+				if longest > 2*token {
+					t.Errorf("a backend change waited for %s, want at most two tokens' time, %s", longest, 2*token)
+				}
+				took := time.Since(start)
+				if rate := float64(sent.Load()+60) / took.Minutes(); rate < 0.95*63 || rate > 63 {
+					t.Errorf("%.1f calls per minute in %s, want 63", rate, took)
 				}
 			})
-		}
-		longest := time.Duration(0)
-		for range 60 {
-			pass(10 * time.Second)
-			begin := time.Now()
-			if err := b.Acquire(as(t.Context(), "lbcontroller", Backend), "slb", "AddVServerGroupBackendServers"); err != nil {
-				t.Fatal(err)
-			}
-			longest = max(longest, time.Since(begin))
-		}
-		stop()
-		work.Wait()
-		if longest > 2*time.Second {
-			t.Errorf("a backend change waited for %s", longest)
-		}
-		if total := sent.Load() + 60; total < 10*63*95/100 || total > 10*63+31 {
-			t.Errorf("%d calls in ten minutes at 63 per minute", total)
-		}
-	})
+		})
+	}
 }
 
 func TestEveryPriorityMakesProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(t, nil)
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer stop()
+		stop := make(chan struct{})
 		var work sync.WaitGroup
 		var sent [priorities]atomic.Int32
 		for i := range sent {
-			for range 3 {
-				work.Go(func() {
-					for b.Acquire(as(ctx, "a", Priority(i)), "slb", "CreateVServerGroup") == nil {
-						sent[i].Add(1)
-					}
-				})
-			}
+			fill(as(t.Context(), "a", Priority(i)), stop, &work, b, 100, &sent[i])
 		}
+		pass(10 * time.Minute)
+		close(stop)
 		work.Wait()
 		for i := range sent {
-			if n := sent[i].Load(); n < 60 {
-				t.Errorf("priority %s: %d calls in ten minutes", Priority(i), n)
+			n := sent[i].Load()
+			t.Logf("priority %s: %d calls in ten minutes", Priority(i), n)
+			if n < 60 {
+				t.Errorf("priority %s: %d calls in ten minutes, want at least every tenth", Priority(i), n)
 			}
 		}
 		if high, low := sent[Backend].Load(), sent[Background].Load(); high < low {
 			t.Errorf("the highest priority got %d calls, the lowest %d", high, low)
+		}
+	})
+}
+
+// TestCallersByTheirTerms: three callers keep the queue full for ten minutes.
+func TestCallersByTheirTerms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terms := map[string]Terms{"heavy": {Weight: 3}, "backup": {Share: 0.1}}
+		b := newBudget(t, func(cfg *Config) { cfg.Callers = terms })
+		drain(t, b, "AddVServerGroupBackendServers") // so that nobody profits from being the first
+		stop := make(chan struct{})
+		var work sync.WaitGroup
+		sent := map[string]*atomic.Int32{"heavy": {}, "plain": {}, "backup": {}}
+		for name, n := range sent {
+			fill(as(t.Context(), name, Change), stop, &work, b, 200, n)
+		}
+		pass(10 * time.Minute)
+		close(stop)
+		work.Wait()
+		heavy, plain, backup := sent["heavy"].Load(), sent["plain"].Load(), sent["backup"].Load()
+		t.Logf("heavy %d, plain %d, backup %d", heavy, plain, backup)
+		if backup > 63 || backup < 50 { // its bucket may be full once more
+			t.Errorf("backup made %d calls, want 10 %% of 630 at most", backup)
+		}
+		if heavy < plain*29/10 || heavy > plain*31/10 {
+			t.Errorf("heavy made %d calls, plain %d; want three times as many", heavy, plain)
+		}
+		if total := heavy + plain + backup; total < (630-31)*95/100 {
+			t.Errorf("%d calls in ten minutes at 63 per minute", total)
+		}
+	})
+}
+
+// TestBoundedCallerAlone: what one caller may not use stays free although nobody else wants it, whatever its priority.
+func TestBoundedCallerAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(t, func(cfg *Config) { cfg.Callers = map[string]Terms{"backup": {Share: 0.1}} })
+		stop := make(chan struct{})
+		var work sync.WaitGroup
+		var sent atomic.Int32
+		fill(as(t.Context(), "backup", Backend), stop, &work, b, 1000, &sent)
+		for range 10 {
+			pass(time.Minute)
+			begin := time.Now()
+			// A deadline this short would be refused if the calls of the other counted.
+			ctx, cancel := context.WithTimeout(as(t.Context(), "plain", Background), time.Second)
+			if err := b.Acquire(ctx, "slb", "AddVServerGroupBackendServers"); err != nil || time.Since(begin) > 0 {
+				t.Errorf("another caller went after %s: %v", time.Since(begin), err)
+			}
+			cancel()
+		}
+		ctx, cancel := context.WithTimeout(as(t.Context(), "backup", Backend), time.Hour)
+		defer cancel()
+		if e, ok := rpcerr.From(b.Acquire(ctx, "slb", "AddVServerGroupBackendServers")); !ok || e.RetryAfter < 2*time.Hour {
+			t.Errorf("error %v, want THROTTLED and the hours that 1000 calls at 6 per minute take", e)
+		}
+		close(stop)
+		work.Wait()
+		if n := sent.Load(); n < 57 || n > 60 {
+			t.Errorf("%d calls in ten minutes at 6 per minute", n)
+		}
+	})
+}
+
+// TestTakenOverBudget: a gateway that replaces another does not send what that one may have sent already, and goes on at once.
+func TestTakenOverBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := newBudget(t, nil), newBudget(t, nil)
+		sent := 0
+		send := func(b *Budget) time.Duration {
+			begin := time.Now()
+			if err := b.Acquire(as(t.Context(), "a", Change), "slb", "CreateVServerGroup"); err != nil {
+				t.Fatal(err)
+			}
+			sent++
+			return time.Since(begin)
+		}
+		for range 28 { // a burst, all of the bucket but the reserve
+			if wait := send(before); wait > 0 {
+				t.Fatalf("call %d waited for %s", sent, wait)
+			}
+		}
+		after.TakeOver()
+		begin := time.Now()
+		for time.Since(begin) < time.Minute {
+			if wait := send(after); wait > 3*time.Second {
+				t.Errorf("call %d waited for %s", sent, wait)
+			}
+		}
+		if sent > 63 {
+			t.Errorf("both sent %d calls in a minute, want at most 63", sent)
+		}
+		pass(time.Minute)
+		if wait := send(after); wait > 0 {
+			t.Errorf("after a quiet minute: a call waited for %s", wait)
+		}
+		if other := newBudget(t, nil); other.limiter("slb", "CreateVServerGroup").pacer.tokens != 31 {
+			t.Error("a budget that nobody has used has no room for a burst")
 		}
 	})
 }
@@ -254,6 +371,10 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{name: "share", cfg: Config{Share: 1.5}, want: "budget share 1.5: want more than 0 and at most 1"},
 		{name: "negative share", cfg: Config{Share: -1}, want: "budget share -1: want more than 0 and at most 1"},
+		{name: "learning", cfg: Config{LearnUpTo: 0.5}, want: "budget learnUpTo 0.5: want 1 to 10"},
+		{name: "weight", cfg: Config{Callers: map[string]Terms{"a": {Weight: -1}}}, want: `budget of caller "a": weight -1: want at least 1`},
+		{name: "caller's share", cfg: Config{Callers: map[string]Terms{"a": {Share: 2}}},
+			want: `budget of caller "a": share 2: want more than 0 and at most 1`},
 		{name: "unknown action", cfg: Config{Overrides: map[string]Limit{"slb/Typo": {Calls: 1, Window: time.Second}}},
 			want: `budget override "slb/Typo": no such action; want PRODUCT/ACTION such as slb/CreateLoadBalancer`},
 		{name: "no calls", cfg: Config{Overrides: map[string]Limit{"slb/CreateLoadBalancer": {Window: time.Second}}},

@@ -1,6 +1,9 @@
 package flow
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Priority orders calls that wait for the same budget. The zero value is the lowest.
 type Priority int
@@ -35,6 +38,28 @@ type Caller struct {
 	Name     string
 	Priority Priority
 }
+
+// Terms are what a caller gets of the budget. The zero value is what a caller gets who is not named.
+type Terms struct {
+	// Weight is the number of calls that the caller may make in its turn. Default 1.
+	Weight int
+	// Share is the part of the gateway's budget for an action that the caller may use at most, also if nobody else wants it. 0
+	// and 1: all of it.
+	Share float64
+}
+
+func (t Terms) check() error {
+	if t.Weight < 0 {
+		return fmt.Errorf("weight %d: want at least 1", t.Weight)
+	}
+	if t.Share < 0 || t.Share > 1 {
+		return fmt.Errorf("share %g: want more than 0 and at most 1", t.Share)
+	}
+	return nil
+}
+
+// bounded tells whether the caller may not use all of the budget.
+func (t Terms) bounded() bool { return t.Share > 0 && t.Share < 1 }
 
 type callerKey struct{}
 

@@ -28,9 +28,9 @@ func (l Limit) check() error {
 	return nil
 }
 
-// share is the part of the limit that the gateway may use, at least one call.
-func (l Limit) share(share float64) Limit {
-	return Limit{Calls: max(1, int(float64(l.Calls)*share)), Window: l.Window}
+// part is a share of so many calls, at least one.
+func part(calls, share float64) int {
+	return max(1, int(calls*share+epsilon))
 }
 
 //go:embed limits.csv

@@ -2,14 +2,13 @@ package flow
 
 import (
 	"math"
+	"sort"
 	"time"
 )
 
 const (
-	leastFactor    = 1.0 / 16 // throttling never slows a pacer further
-	recoverWindows = 4        // windows in which a pacer recovers from nothing to its full rate
-	clockMargin    = 250 * time.Millisecond
-	epsilon        = 1e-9 // tokens are computed in floating point
+	clockMargin = 250 * time.Millisecond
+	epsilon     = 1e-9 // tokens are computed in floating point
 )
 
 // pacer decides when calls of one action may go. It knows nothing of who calls, and of time only what it is told.
@@ -28,8 +27,6 @@ type pacer struct {
 	tokens  float64
 	updated time.Time
 
-	factor    float64   // of the even pace, 1 unless the cloud has throttled
-	factorAt  time.Time // since when it recovers
 	coolUntil time.Time // nothing goes before
 }
 
@@ -40,8 +37,36 @@ type stamp struct {
 }
 
 func newPacer(limit Limit, now time.Time) *pacer {
-	burst := max(limit.Calls/2, min(limit.Calls, 2))
-	return &pacer{limit: limit, burst: burst, reserve: burst / 8, tokens: float64(burst), updated: now, factor: 1, factorAt: now}
+	p := &pacer{limit: Limit{Window: limit.Window}, updated: now}
+	p.resize(now, limit.Calls)
+	p.tokens = float64(p.burst)
+	return p
+}
+
+// resize changes how many calls may go in a window.
+func (p *pacer) resize(now time.Time, calls int) {
+	if calls == p.limit.Calls {
+		return
+	}
+	p.advance(now)
+	p.limit.Calls = calls
+	p.burst = max(calls/2, min(calls, 2))
+	p.reserve = p.burst / 8
+	p.tokens = min(p.tokens, float64(p.burst))
+}
+
+// takeOver makes the pacer one that has spent what it may at most: another process has called until now, nobody knows how
+// often. Its window has been full at an even pace but for a burst that was the last thing it did.
+func (p *pacer) takeOver(now time.Time) {
+	p.sent, p.updated, p.tokens = p.sent[:0], now, float64(1+p.reserve) // the window is what calls wait for
+	even := p.limit.Calls - p.burst
+	for i := range even {
+		p.sent = append(p.sent, stamp{at: now.Add(-p.limit.Window * time.Duration(even-1-i) / time.Duration(even))})
+	}
+	for range p.burst {
+		p.sent = append(p.sent, stamp{at: now, burst: true})
+	}
+	p.bursts = p.burst
 }
 
 // take lets a call go if it may. The call is privileged if it may take from the reserve.
@@ -68,11 +93,14 @@ func (p *pacer) wait(now time.Time, n int, privileged bool) time.Duration {
 		missing += float64(p.reserve)
 	}
 	if missing > epsilon {
-		wait += time.Duration(math.Ceil(missing / p.rate(now) * float64(time.Second)))
+		wait += time.Duration(math.Ceil(missing / p.rate() * float64(time.Second)))
 	}
 	if over := len(p.sent) + n - p.limit.Calls; over > 0 {
 		// The over-th oldest call has to leave the window first; beyond the calls sent so far, another window each time round.
 		rounds, index := (over-1)/p.limit.Calls, (over-1)%p.limit.Calls
+		if over <= len(p.sent) {
+			rounds, index = 0, over-1 // more went than may now, because the limit was higher
+		}
 		leaves := now.Add(p.limit.Window)
 		if index < len(p.sent) {
 			leaves = p.sent[index].at.Add(p.limit.Window)
@@ -82,29 +110,33 @@ func (p *pacer) wait(now time.Time, n int, privileged bool) time.Duration {
 	return wait
 }
 
-// throttled slows down because the cloud refused a call, and returns how long nothing goes. Without the cloud's word this is
-// until the next window of the clock begins. Refusals of calls that were already under way count once.
-func (p *pacer) throttled(now time.Time, retryAfter time.Duration) time.Duration {
+// throttled stops all calls because the cloud refused one. Without the cloud's word this is until the next window of the clock
+// begins. It returns until when, how many calls went in the cloud's window, and whether calls were already stopped: then the
+// refused call had been under way.
+func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.Time, sent int, again bool) {
 	p.advance(now)
+	next, margin := now.Add(retryAfter), time.Duration(0)
 	if retryAfter <= 0 {
-		next := now.Truncate(p.limit.Window).Add(p.limit.Window)
-		retryAfter = next.Sub(now) + clockMargin
+		next, margin = now.Truncate(p.limit.Window).Add(p.limit.Window), clockMargin
 	}
-	until := now.Add(retryAfter)
-	if now.After(p.coolUntil) || p.coolUntil.IsZero() {
-		p.factor = max(leastFactor, p.currentFactor(now)/2)
+	begun := now.Add(-p.limit.Window)
+	if retryAfter <= p.limit.Window {
+		begun = next.Add(-p.limit.Window)
 	}
-	if until.After(p.coolUntil) {
-		p.coolUntil, p.factorAt = until, until
+	first := sort.Search(len(p.sent), func(i int) bool { return !p.sent[i].at.Before(begun) })
+	again = now.Before(p.coolUntil)
+	p.coolUntil = maxTime(p.coolUntil, next.Add(margin))
+	p.tokens, p.bursts = 0, 0
+	for i := range p.sent {
+		p.sent[i].burst = false // the pause pays for it
 	}
-	p.tokens = 0
-	return p.coolUntil.Sub(now)
+	return p.coolUntil, len(p.sent) - first, again
 }
 
 // advance brings the state to now.
 func (p *pacer) advance(now time.Time) {
 	if from := maxTime(p.updated, p.coolUntil); now.After(from) {
-		p.tokens = min(float64(p.burst), p.tokens+now.Sub(from).Seconds()*p.rate(now))
+		p.tokens = min(float64(p.burst), p.tokens+now.Sub(from).Seconds()*p.rate())
 	}
 	p.updated = maxTime(p.updated, now)
 	gone := 0
@@ -118,18 +150,12 @@ func (p *pacer) advance(now time.Time) {
 }
 
 // rate is the number of tokens that come per second.
-func (p *pacer) rate(now time.Time) float64 {
+func (p *pacer) rate() float64 {
 	ahead := p.bursts
 	if ahead > 0 {
 		ahead = min(ahead+p.reserve+1, p.limit.Calls-1) // the end of a burst is not ahead by the rule of take, yet came with it
 	}
-	return p.currentFactor(now) * float64(p.limit.Calls-ahead) / p.limit.Window.Seconds()
-}
-
-// currentFactor recovers by the same amount in every window since the last throttling.
-func (p *pacer) currentFactor(now time.Time) float64 {
-	recovered := now.Sub(p.factorAt).Seconds() / (recoverWindows * p.limit.Window.Seconds())
-	return min(1, p.factor+max(0, recovered))
+	return float64(p.limit.Calls-ahead) / p.limit.Window.Seconds()
 }
 
 func maxTime(a, b time.Time) time.Time {

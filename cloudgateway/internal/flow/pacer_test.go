@@ -117,54 +117,83 @@ func TestThrottled(t *testing.T) {
 	limit := Limit{Calls: 60, Window: time.Minute}
 	at := epoch.Add(20 * time.Second)
 	p := newPacer(limit, epoch)
-
-	if got, want := p.throttled(at, 0), 40*time.Second+clockMargin; got != want {
-		t.Errorf("nothing told: pause of %s, want the rest of the minute %s", got, want)
+	tests := []struct {
+		name  string
+		at    time.Time
+		told  time.Duration
+		want  time.Duration // pause
+		again bool
+	}{
+		{name: "nothing told: the rest of the minute", at: at, want: 40*time.Second + clockMargin},
+		{name: "told less: what is left", at: at.Add(time.Second), told: time.Second, want: 39*time.Second + clockMargin, again: true},
+		{name: "told more", at: at.Add(time.Second), told: time.Minute, want: time.Minute, again: true},
 	}
-	if got, want := p.throttled(at.Add(time.Second), time.Second), 39*time.Second+clockMargin; got != want {
-		t.Errorf("told less: pause of %s, want what is left of the first %s", got, want)
-	}
-	if got, want := p.throttled(at.Add(time.Second), time.Minute), time.Minute; got != want {
-		t.Errorf("told more: pause of %s, want %s", got, want)
+	for _, tt := range tests {
+		until, _, again := p.throttled(tt.at, tt.told)
+		if got := until.Sub(tt.at); got != tt.want || again != tt.again {
+			t.Errorf("%s: pause of %s, again %t, want %s", tt.name, got, again, tt.want)
+		}
 	}
 	end := at.Add(time.Second + time.Minute)
 	if p.take(end.Add(-time.Nanosecond), true) {
 		t.Error("a call went during the pause")
 	}
-	for _, tt := range []struct {
-		after time.Duration
-		want  float64
-	}{{0, 0.5}, {time.Minute, 0.75}, {2 * time.Minute, 1}, {time.Hour, 1}} {
-		if got := p.currentFactor(end.Add(tt.after)); got != tt.want {
-			t.Errorf("%s after the pause: factor %g, want %g", tt.after, got, tt.want)
-		}
+	if !p.take(end.Add(time.Second), true) {
+		t.Error("no call went after the pause")
 	}
 }
 
-// TestAdapts starts with twice the rate that the cloud really grants.
-func TestAdapts(t *testing.T) {
-	truth, window := 60, time.Minute
-	p := newPacer(Limit{Calls: 120, Window: window}, epoch)
-	calls, throttled, inWindow, now := 0, 0, 0, epoch
-	for minute := range 20 {
-		inWindow = 0
-		for end := epoch.Add(time.Duration(minute+1) * window); now.Before(end); {
-			if wait := p.wait(now, 1, false); wait > 0 {
-				now = now.Add(wait)
-				continue
-			}
-			p.take(now, false)
-			calls++
-			if inWindow++; inWindow > truth {
-				throttled++
-				p.throttled(now, 0)
-			}
-		}
+// TestThrottledCounts: what is learned from are the calls in the window of the cloud that ended with the refusal.
+func TestThrottledCounts(t *testing.T) {
+	tests := []struct {
+		name string
+		told time.Duration
+		want int
+	}{
+		{name: "nothing told: since the minute began", want: 20},
+		{name: "told how long the window lasts", told: 35 * time.Second, want: 25},
+		{name: "told to stay away: the last minute", told: 5 * time.Minute, want: 40},
 	}
-	if share := float64(throttled) / float64(calls); share > 0.02 {
-		t.Errorf("%d of %d calls were throttled", throttled, calls)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPacer(Limit{Calls: 100, Window: time.Minute}, epoch)
+			for i := range 40 { // from 20 s before the minute to 20 s after
+				if at := epoch.Add(time.Duration(40+i) * time.Second); !p.take(at, true) {
+					t.Fatalf("call %d did not go", i)
+				}
+			}
+			if _, got, _ := p.throttled(epoch.Add(80*time.Second), tt.told); got != tt.want {
+				t.Errorf("%d calls, want %d", got, tt.want)
+			}
+		})
 	}
-	if useful := calls - throttled; useful < 20*truth*8/10 {
-		t.Errorf("%d useful calls of %d possible", useful, 20*truth)
+}
+
+// TestTakeOver: together with the process before, which did the worst it could, no window holds more than the limit.
+func TestTakeOver(t *testing.T) {
+	limit := Limit{Calls: 63, Window: time.Minute}
+	tests := []struct {
+		name   string
+		before []time.Time
+	}{
+		{name: "had been quiet and sent a burst", before: saturate(newPacer(limit, epoch), epoch, time.Nanosecond, 0)},
+		{name: "was at it", before: saturate(newPacer(limit, epoch), epoch, 10*time.Minute, 0)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			at := tt.before[len(tt.before)-1]
+			p := newPacer(limit, at)
+			p.takeOver(at)
+			went := append(tt.before, saturate(p, at, 5*time.Minute, 0)...)
+			for i := range went {
+				if j := i + limit.Calls; j < len(went) && went[j].Sub(went[i]) < limit.Window {
+					t.Fatalf("calls %d to %d went within %s, limit %s", i, j, went[j].Sub(went[i]), limit)
+				}
+			}
+			first := went[len(tt.before)].Sub(at)
+			if first > 2*time.Second {
+				t.Errorf("the first call went after %s, want within 2s", first)
+			}
+		})
 	}
 }

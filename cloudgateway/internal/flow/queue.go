@@ -19,14 +19,15 @@ type waiter struct {
 // queue orders waiters: by priority, inside a priority callers take turns, and the calls of one caller go in order.
 type queue struct {
 	classes [priorities]class
-	weights map[string]int
+	terms   map[string]Terms // by caller
 	size    int
 }
 
 // class is the waiters of one priority.
 type class struct {
-	lanes  []*lane // never empty ones; the first has its turn
-	passed int     // how many calls of other priorities went before since the last of this one
+	lanes  []*lane // never empty ones; the first that may call has its turn
+	ready  bool    // one of the lanes may call, as next has found
+	passed int     // how many calls of other priorities went since the last of this one while it was ready
 }
 
 // lane is the waiters of one caller.
@@ -48,36 +49,46 @@ func (q *queue) push(w *waiter) {
 	c.lanes = append(c.lanes, &lane{caller: w.caller.Name, turns: q.weight(w.caller.Name), waiters: []*waiter{w}})
 }
 
-// next returns the waiter that goes next, and whether it goes before its priority's turn because it was passed over; nil if
-// nobody waits.
-func (q *queue) next() (w *waiter, overdue bool) {
+// next returns the waiter that goes next of those whose caller may call, and whether it goes before its priority's turn because
+// it was passed over; nil if there is none.
+func (q *queue) next(may func(caller string) bool) (w *waiter, overdue bool) {
 	for i := range q.classes {
-		if c := &q.classes[i]; len(c.lanes) > 0 && c.passed >= patience {
-			return c.lanes[0].waiters[0], true
+		c := &q.classes[i]
+		first := c.first(may)
+		c.ready = first != nil
+		if c.ready && !overdue {
+			w = first.waiters[0] // the last found has the highest priority
+			overdue = c.passed >= patience
 		}
 	}
-	for i := priorities - 1; i >= 0; i-- {
-		if c := &q.classes[i]; len(c.lanes) > 0 {
-			return c.lanes[0].waiters[0], false
+	return w, overdue
+}
+
+// first is the lane that has the turn, nil if none may call.
+func (c *class) first(may func(caller string) bool) *lane {
+	for _, l := range c.lanes {
+		if may(l.caller) {
+			return l
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // pop takes out the waiter that next has returned and gives the next lane its turn.
 func (q *queue) pop(w *waiter) {
 	for i := range q.classes {
-		if c := &q.classes[i]; len(c.lanes) > 0 && Priority(i) != w.caller.Priority {
+		if c := &q.classes[i]; c.ready && Priority(i) != w.caller.Priority {
 			c.passed++
 		}
 	}
 	c := &q.classes[w.caller.Priority]
 	c.passed = 0
-	first := c.lanes[0]
-	first.turns--
-	if first.turns <= 0 {
-		first.turns = q.weight(first.caller)
-		c.lanes = append(c.lanes[1:], first)
+	at := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.caller == w.caller.Name })
+	l := c.lanes[at]
+	l.turns--
+	if l.turns <= 0 {
+		l.turns = q.weight(l.caller)
+		c.lanes = append(slices.Delete(c.lanes, at, at+1), l)
 	}
 	q.remove(w)
 }
@@ -103,26 +114,52 @@ func (q *queue) remove(w *waiter) bool {
 	return false
 }
 
+// waiting counts the calls of a caller with one of the priorities.
+func (q *queue) waiting(caller string, from, to Priority) int {
+	n := 0
+	for i := from; i <= to; i++ {
+		for _, l := range q.classes[i].lanes {
+			if l.caller == caller {
+				n += len(l.waiters)
+			}
+		}
+	}
+	return n
+}
+
 // ahead estimates how many calls go before a new one of the caller.
 func (q *queue) ahead(c Caller) int {
-	n := 0
-	for i := int(c.Priority) + 1; i < priorities; i++ {
+	own := q.waiting(c.Name, c.Priority, c.Priority)
+	rounds := own/q.weight(c.Name) + 1
+	n := own
+	var bounded []*lane
+	for i := c.Priority; i <= Backend; i++ {
 		for _, l := range q.classes[i].lanes {
-			n += len(l.waiters)
+			switch {
+			case i == c.Priority && l.caller == c.Name:
+			case q.terms[l.caller].bounded():
+				bounded = append(bounded, l)
+			case i == c.Priority:
+				n += min(len(l.waiters), rounds*q.weight(l.caller)) // callers take turns
+			default:
+				n += len(l.waiters)
+			}
 		}
 	}
-	own := 0
-	lanes := q.classes[c.Priority].lanes
-	for _, l := range lanes {
-		if l.caller == c.Name {
-			own = len(l.waiters)
-		}
+	for _, l := range bounded { // goes beside the others, at its own pace
+		share := q.terms[l.caller].Share
+		n += min(len(l.waiters), int(float64(n+1)*share/(1-share)))
 	}
-	n += own
-	for _, l := range lanes {
-		if l.caller != c.Name {
-			n += min(len(l.waiters), own+1) // callers take turns
-		}
+	for i := Background; i < c.Priority; i++ { // is not passed over for ever
+		n += min(n/patience, q.classes[i].size())
+	}
+	return n
+}
+
+func (c *class) size() int {
+	n := 0
+	for _, l := range c.lanes {
+		n += len(l.waiters)
 	}
 	return n
 }
@@ -145,4 +182,4 @@ func (q *queue) expired(t time.Time) []*waiter {
 	return out
 }
 
-func (q *queue) weight(caller string) int { return max(1, q.weights[caller]) }
+func (q *queue) weight(caller string) int { return max(1, q.terms[caller].Weight) }

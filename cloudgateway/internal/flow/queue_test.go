@@ -8,35 +8,40 @@ import (
 	"pgregory.net/rapid"
 )
 
+func everybody(string) bool { return true }
+
 func TestQueueOrder(t *testing.T) {
 	tests := []struct {
-		name    string
-		push    string // caller and priority of each call, in the order of arrival
-		weights map[string]int
-		want    string // callers and priorities in the order they go
+		name  string
+		push  string // caller and priority of each call, in the order of arrival
+		terms map[string]Terms
+		mayNo string // the caller that may not call
+		want  string // callers and priorities in the order they go
 	}{
 		{name: "first come, first served", push: "a1 a1 a1", want: "a1 a1 a1"},
 		{name: "callers take turns", push: "a1 a1 a1 b1 b1 c1", want: "a1 b1 c1 a1 b1 a1"},
-		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", weights: map[string]int{"a": 2}, want: "a1 a1 b1 a1 b1 b1"},
+		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", terms: map[string]Terms{"a": {Weight: 2}}, want: "a1 a1 b1 a1 b1 b1"},
+		{name: "who may not call keeps the turn", push: "a1 b1 b1 c0 a3", mayNo: "a", want: "b1 b1 c0"},
 		{name: "the highest priority first", push: "a0 a1 b3 a2 a3", want: "b3 a3 a2 a1 a0"},
 		{name: "nobody starves", push: "z0 " + strings.Repeat("a3 ", 12), want: strings.Repeat("a3 ", 8) + "z0 " + strings.Repeat("a3 ", 4)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := queue{weights: tt.weights}
+			q := queue{terms: tt.terms}
+			may := func(caller string) bool { return caller != tt.mayNo }
 			for call := range strings.FieldsSeq(tt.push) {
 				q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
 			}
 			var got []string
-			for w, _ := q.next(); w != nil; w, _ = q.next() {
+			for w, _ := q.next(may); w != nil; w, _ = q.next(may) {
 				got = append(got, w.caller.Name+string(rune('0'+w.caller.Priority)))
 				q.pop(w)
 			}
 			if diff := cmp.Diff(strings.Fields(tt.want), got); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}
-			if q.size != 0 {
-				t.Errorf("size %d of an empty queue", q.size)
+			if left := len(strings.Fields(tt.push)) - len(got); q.size != left {
+				t.Errorf("size %d of a queue with %d calls", q.size, left)
 			}
 		})
 	}
@@ -57,7 +62,7 @@ func TestQueueKeepsEverybody(t *testing.T) {
 				q.push(w)
 				waiting[w] = true
 			case 2:
-				w, _ := q.next()
+				w, _ := q.next(everybody)
 				if (w == nil) != (len(waiting) == 0) || (w != nil && !waiting[w]) {
 					t.Fatalf("next = %v with %d waiting", w, len(waiting))
 				}
@@ -82,19 +87,20 @@ func TestQueueKeepsEverybody(t *testing.T) {
 }
 
 func TestAhead(t *testing.T) {
-	var q queue
-	for call := range strings.FieldsSeq("a1 a1 a1 b1 c2 c0") {
+	q := queue{terms: map[string]Terms{"h": {Weight: 3}, "s": {Share: 0.5}}}
+	for call := range strings.FieldsSeq("a1 a1 a1 b1 c2 c0 " + strings.Repeat("s3 ", 100)) {
 		q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
 	}
 	tests := []struct {
 		caller Caller
 		want   int
 	}{
-		{Caller{"a", Deletion}, 5},   // all but c0
-		{Caller{"b", Deletion}, 4},   // c2, b1 and two of a
-		{Caller{"d", Deletion}, 3},   // c2, and one each of a and b
-		{Caller{"d", Backend}, 0},    //
-		{Caller{"d", Background}, 6}, // everybody, c0 since it was there before
+		{Caller{"a", Deletion}, 12},   // c2, b1 and its own, as many of s, which may use half of the budget, and c0 in between
+		{Caller{"b", Deletion}, 10},   // c2, its own, two of a, as many of s, and c0
+		{Caller{"d", Deletion}, 7},    // c2, one each of a and b, and s
+		{Caller{"h", Deletion}, 7},    // the same: its weight is for its own calls
+		{Caller{"d", Backend}, 1},     // s
+		{Caller{"d", Background}, 13}, // everybody, c0 since it was there before, and s
 	}
 	for _, tt := range tests {
 		if got := q.ahead(tt.caller); got != tt.want {

@@ -1,0 +1,186 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
+)
+
+const learned = "CreateVServerGroup"
+
+// cloud grants calls as the simulated cloud does, and knows what it granted.
+type cloud struct {
+	budget  *Budget
+	limiter *limit.Limiter
+	latency time.Duration // there and back
+	tells   bool          // for how long it throttles
+
+	mu        sync.Mutex
+	granted   []time.Time
+	throttled int
+}
+
+var errThrottled = errors.New("throttled")
+
+func newCloud(b *Budget, calls int, window time.Duration) *cloud {
+	return &cloud{
+		budget: b, latency: 160 * time.Millisecond,
+		limiter: limit.New(limit.Table{"slb/" + learned: {Calls: calls, Window: api.Duration(window)}}, true),
+	}
+}
+
+// call makes one call that the budget has let go.
+func (c *cloud) call() error {
+	pass(c.latency / 2)
+	wait, ok := c.limiter.Allow("slb", learned, time.Now())
+	c.mu.Lock()
+	if ok {
+		c.granted = append(c.granted, time.Now())
+	} else {
+		c.throttled++
+	}
+	c.mu.Unlock()
+	pass(c.latency / 2)
+	if ok {
+		return nil
+	}
+	if !c.tells {
+		wait = 0
+	}
+	c.budget.Throttled("slb", learned, wait)
+	return errThrottled
+}
+
+// TestKeepsToTheShareInTheLongRun: learning takes from what is left for others, but seldom.
+func TestKeepsToTheShareInTheLongRun(t *testing.T) {
+	const hours = 6
+	tests := []struct {
+		name       string
+		truth      int
+		window     time.Duration // those of a second are token buckets of the cloud
+		documented int
+		upTo       float64
+		least      float64 // part of the share that has to be used
+	}{
+		{name: "twice the truth", truth: 90, window: time.Minute, documented: 180, upTo: 1, least: 0.95},
+		{name: "half the truth", truth: 90, window: time.Minute, documented: 45, upTo: 4, least: 0.95},
+		{name: "twice, in seconds", truth: 10, window: time.Second, documented: 20, upTo: 1, least: 0.95},
+		// One call more or less in a second is a seventh of the share.
+		{name: "half, in seconds", truth: 10, window: time.Second, documented: 5, upTo: 4, least: 0.7},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBudget(t, func(cfg *Config) {
+					cfg.LearnUpTo = tt.upTo
+					cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: tt.documented, Window: tt.window}}
+				})
+				c := newCloud(b, tt.truth, tt.window)
+				c.tells = true
+				ctx, stop := context.WithTimeout(as(t.Context(), "bulk", Change), hours*time.Hour)
+				defer stop()
+				var work sync.WaitGroup
+				for range 16 {
+					work.Go(func() {
+						for b.Acquire(ctx, "slb", learned) == nil {
+							_ = c.call() // what was throttled comes again with the next
+						}
+					})
+				}
+				work.Wait()
+				used := float64(len(c.granted)) / (hours * float64(time.Hour/tt.window) * DefaultShare * float64(tt.truth))
+				throttled := float64(c.throttled) / float64(len(c.granted)+c.throttled)
+				t.Logf("%.1f %% of the share used in %d hours, %d calls throttled (%.3f %%)", 100*used, hours, c.throttled, 100*throttled)
+				if used < tt.least || used > 1.05 {
+					t.Errorf("%.1f %% of the share used, want %.0f to 105", 100*used, 100*tt.least)
+				}
+				if throttled > 0.001 {
+					t.Errorf("%.2f %% of calls throttled, want at most 0.1", 100*throttled)
+				}
+			})
+		})
+	}
+}
+
+// TestLearnsFromAWrongEstimate: 1 000 writes are queued at once, and the cloud's limit is not the documented one.
+func TestLearnsFromAWrongEstimate(t *testing.T) {
+	const (
+		queued = 1000
+		truth  = 90
+		share  = DefaultShare
+		window = time.Minute
+	)
+	tests := []struct {
+		name       string
+		documented int
+		upTo       float64       // LearnUpTo
+		tells      bool          // the cloud tells when to come back
+		phase      time.Duration // of the cloud's minute, when the writes come
+		unharmed   bool          // nothing is throttled
+	}{
+		{name: "right", documented: truth, upTo: 1, unharmed: true},
+		{name: "right, and allowed to learn more", documented: truth, upTo: 4},
+		{name: "twice the truth", documented: 2 * truth, upTo: 1},
+		{name: "twice, in the middle of a minute", documented: 2 * truth, upTo: 1, phase: 25 * time.Second},
+		{name: "twice, at the end of a minute", documented: 2 * truth, upTo: 1, phase: 50 * time.Second},
+		{name: "twice, and told when to come back", documented: 2 * truth, upTo: 1, tells: true, phase: 40 * time.Second},
+		{name: "half the truth", documented: truth / 2, upTo: 4},
+		{name: "half, in the middle of a minute", documented: truth / 2, upTo: 4, phase: 35 * time.Second},
+		{name: "half, and told when to come back", documented: truth / 2, upTo: 4, tells: true, phase: 10 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBudget(t, func(cfg *Config) {
+					cfg.Share, cfg.LearnUpTo = share, tt.upTo
+					cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: tt.documented, Window: window}}
+				})
+				c := newCloud(b, truth, window)
+				c.tells = tt.tells
+				pass(tt.phase)
+				begin := time.Now()
+				var work sync.WaitGroup
+				for range queued {
+					work.Go(func() {
+						for {
+							if err := b.Acquire(as(t.Context(), "bulk", Change), "slb", learned); err != nil {
+								t.Error(err)
+								return
+							}
+							if c.call() == nil {
+								return
+							}
+						}
+					})
+				}
+				work.Wait()
+				late := 0 // writes after the first two windows
+				for _, at := range c.granted {
+					if at.Sub(begin) >= 2*window {
+						late++
+					}
+				}
+				windows := float64(time.Since(begin)-2*window) / float64(window)
+				used := float64(late) / (windows * (share * truth))
+				throttled := float64(c.throttled) / float64(queued+c.throttled)
+				t.Logf("%.1f %% of the share used after two windows, %d of %d calls throttled (%.2f %%), %s in all",
+					100*used, c.throttled, queued+c.throttled, 100*throttled, time.Since(begin).Round(time.Second))
+				if used < 0.95 {
+					t.Errorf("%.1f %% of the share used after two windows, want 95", 100*used)
+				}
+				if tt.unharmed && c.throttled > 0 {
+					t.Errorf("%d calls throttled", c.throttled)
+				}
+				if throttled >= 0.01 {
+					t.Errorf("%.2f %% of calls throttled, want less than 1", 100*throttled)
+				}
+			})
+		})
+	}
+}
