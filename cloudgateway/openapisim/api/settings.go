@@ -11,7 +11,6 @@ type Settings struct {
 	BusyAfterWrite     time.Duration // other writes to the load balancer are refused
 	GroupReleased      time.Duration // deleting a listener until its group can be deleted
 	BackendHealthy     time.Duration // adding a server until its health is known
-	BackendVanished    time.Duration // deleting an instance until groups drop it
 	TagIndexLag        time.Duration // TagResources until filters by tag see it
 	RoutePending       time.Duration // CreateRouteEntry until Available
 	RouteDeleting      time.Duration // DeleteRouteEntry until gone
@@ -52,7 +51,6 @@ func DefaultSettings() Settings {
 		BusyAfterWrite:     300 * time.Millisecond,
 		GroupReleased:      time.Second,
 		BackendHealthy:     6 * time.Second,
-		BackendVanished:    2 * time.Second,
 		RoutePending:       3 * time.Second,
 		RouteDeleting:      3 * time.Second,
 		EipAssociating:     2 * time.Second,

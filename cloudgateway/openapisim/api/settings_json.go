@@ -36,7 +36,6 @@ func (s *Settings) fields() map[string]any {
 		"busyAfterWrite":     window(&s.BusyAfterWrite),
 		"groupReleased":      window(&s.GroupReleased),
 		"backendHealthy":     window(&s.BackendHealthy),
-		"backendVanished":    window(&s.BackendVanished),
 		"tagIndexLag":        window(&s.TagIndexLag),
 		"routePending":       window(&s.RoutePending),
 		"routeDeleting":      window(&s.RouteDeleting),

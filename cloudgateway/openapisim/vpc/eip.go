@@ -37,7 +37,7 @@ func eipActions() []api.Action {
 	}
 }
 
-// eipView shows an address. Descritpion is spelt as in the cloud, and numbers are text there.
+// eipView shows an address. Numbers are text in the cloud, and one member is there twice.
 type eipView struct {
 	AllocationID       string       `json:"AllocationId"`
 	IPAddress          string       `json:"IpAddress"`
@@ -53,7 +53,7 @@ type eipView struct {
 	InternetChargeType string       `json:"InternetChargeType"`
 	BusinessStatus     string       `json:"BusinessStatus"`
 	Description        string       `json:"Description"`
-	Descritpion        string       `json:"Descritpion"`
+	Misspelt           string       `json:"Descritpion"` //nolint:misspell // as in the cloud
 	ISP                string       `json:"ISP"`
 	Netmode            string       `json:"Netmode"`
 	Mode               string       `json:"Mode"`

@@ -8,15 +8,15 @@ import (
 
 // Clock tells the time of the cloud. It runs with the real one until it is set.
 type Clock struct {
-	real func() time.Time
+	realNow func() time.Time
 
 	mu     sync.Mutex
 	shift  time.Duration // added to the real time while the clock runs
 	frozen time.Time     // the time while the clock stands, else zero
 }
 
-// New returns a clock that runs with real.
-func New(real func() time.Time) *Clock { return &Clock{real: real} }
+// New returns a clock that runs with the real time.
+func New(realNow func() time.Time) *Clock { return &Clock{realNow: realNow} }
 
 // Now returns the time in UTC, without a monotonic part, so that it survives JSON unchanged.
 func (c *Clock) Now() time.Time {
@@ -29,7 +29,7 @@ func (c *Clock) now() time.Time {
 	if !c.frozen.IsZero() {
 		return c.frozen
 	}
-	return c.real().Add(c.shift).UTC().Round(0)
+	return c.realNow().Add(c.shift).UTC().Round(0)
 }
 
 // Set stops the clock at a time.

@@ -56,19 +56,21 @@ func Parse(r *http.Request) (*Request, *api.Error) {
 		req.Values[name] = values[0]
 	}
 	req.XML = strings.EqualFold(req.Values["Format"], "XML")
-	if authorization := r.Header.Get("Authorization"); strings.HasPrefix(authorization, v3Algorithm) || r.Header.Get("X-Acs-Action") != "" && req.Values["Action"] == "" {
+	authorization := r.Header.Get("Authorization")
+	actionInHeader := r.Header.Get("X-Acs-Action") != "" && req.Values["Action"] == ""
+	if strings.HasPrefix(authorization, v3Algorithm) || actionInHeader {
 		return req, req.readV3(r, authorization, body)
 	}
-	return req, req.readV1(r.Method)
+	req.readV1(r.Method)
+	return req, nil
 }
 
-func (req *Request) readV1(method string) *api.Error {
+func (req *Request) readV1(method string) {
 	v := req.Values
 	req.Action, req.Version = v["Action"], v["Version"]
 	req.AccessKeyID, req.SecurityToken = v["AccessKeyId"], v["SecurityToken"]
 	req.Nonce, req.Timestamp = v["SignatureNonce"], v["Timestamp"]
 	req.signed = signatureV1{method: method, values: v}
-	return nil
 }
 
 // Params returns what was sent but the secrets, for handlers and the journal.

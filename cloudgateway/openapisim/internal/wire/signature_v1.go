@@ -5,7 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // the protocol prescribes it
 	"encoding/base64"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -43,7 +42,27 @@ func signV1(secret, stringToSign string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// rfc3986 turns what url.QueryEscape writes into RFC 3986.
-var rfc3986 = strings.NewReplacer("+", "%20", "*", "%2A", "%7E", "~")
+// percentEncode encodes as RFC 3986 says: everything but letters, digits and -_.~ by its bytes.
+func percentEncode(s string) string {
+	const hexadecimal = "0123456789ABCDEF"
+	var out strings.Builder
+	out.Grow(len(s) + len(s)/4)
+	for _, b := range []byte(s) {
+		if unreserved(b) {
+			out.WriteByte(b)
+		} else {
+			out.WriteByte('%')
+			out.WriteByte(hexadecimal[b>>4])
+			out.WriteByte(hexadecimal[b&0xf])
+		}
+	}
+	return out.String()
+}
 
-func percentEncode(s string) string { return rfc3986.Replace(url.QueryEscape(s)) }
+func unreserved(b byte) bool {
+	switch {
+	case 'A' <= b && b <= 'Z', 'a' <= b && b <= 'z', '0' <= b && b <= '9':
+		return true
+	}
+	return b == '-' || b == '_' || b == '.' || b == '~'
+}
