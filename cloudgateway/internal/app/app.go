@@ -58,9 +58,7 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
 		return nil, err
 	}
-	budget, err := flow.New(flow.Config{
-		Share: cfg.Budget.Share, Overrides: limits(cfg.Budget), Registerer: registry, Logger: log,
-	})
+	budget, err := newBudget(cfg.Budget, registry, log)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +146,11 @@ func (g *Gateway) lead(ctx context.Context) error {
 		return err
 	}
 	return kube.RunElected(ctx, g.kube, g.cfg.LeaderElection, identity, g.log, func(ctx context.Context) error {
-		g.turn.active.Store(true)
+		g.turn.begin()
 		g.rpc.SetServing(true)
 		<-ctx.Done()
 		g.rpc.SetServing(false)
-		g.turn.active.Store(false)
+		g.turn.end()
 		return nil
 	})
 }
@@ -163,14 +161,6 @@ func (g *Gateway) reachKubernetes(ctx context.Context) error {
 		return fmt.Errorf("the API server can't be reached, so callers can't be checked: %w", err)
 	}
 	return nil
-}
-
-func limits(b config.Budget) map[string]flow.Limit {
-	overrides := make(map[string]flow.Limit, len(b.Overrides))
-	for action, l := range b.Overrides {
-		overrides[action] = flow.Limit{Calls: l.Calls, Window: l.Window.Or(0)}
-	}
-	return overrides
 }
 
 func endpoints(e config.Endpoints) map[openapi.Product]string {

@@ -20,6 +20,14 @@ type turn struct {
 	active atomic.Bool
 }
 
+// begin lets calls go, at the rate at which another replica may have left off.
+func (t *turn) begin() {
+	t.budget.TakeOver()
+	t.active.Store(true)
+}
+
+func (t *turn) end() { t.active.Store(false) }
+
 // Acquire implements openapi.Budget.
 func (t *turn) Acquire(ctx context.Context, product, action string) error {
 	if !t.active.Load() {

@@ -69,6 +69,20 @@ type Budget struct {
 	Share float64 `json:"share"`
 	// Overrides replace the documented limit of an action, by "product/Action".
 	Overrides map[string]Limit `json:"overrides"`
+	// LearnUpTo is how many times of its documented limit an action's limit may be learned to be, 1 to 10. With 1, limits are only
+	// learned to be lower.
+	LearnUpTo float64 `json:"learnUpTo"`
+	// Callers are the terms of callers that get more or less than the others, by user name, e.g.
+	// "system:serviceaccount:tools:backup".
+	Callers map[string]Terms `json:"callers"`
+}
+
+// Terms are what one caller gets of the budget.
+type Terms struct {
+	// Weight is the number of calls that the caller may make in its turn, 1 if not set.
+	Weight int `json:"weight"`
+	// Share is the part of the budget that the caller may use at most, all of it if not set.
+	Share float64 `json:"share"`
 }
 
 // Limit is a number of calls in a window.
@@ -100,7 +114,7 @@ func Default() Config {
 		MetadataEndpoint: "http://100.100.100.200",
 		Scheme:           "HTTPS",
 		Network:          "vpc",
-		Budget:           Budget{Share: 0.7},
+		Budget:           Budget{Share: 0.7, LearnUpTo: 1},
 		Limits:           Limits{ServersPerCall: 20, RoutesPerCall: 50},
 		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(200 * time.Millisecond)},
 		LeaderElection:   kube.ElectionConfig{Namespace: "kube-system", Name: "cloudgateway"},

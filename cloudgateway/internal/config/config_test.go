@@ -60,7 +60,11 @@ metadataEndpoint: http://127.0.0.1:1
 endpoints: {slb: 127.0.0.1:2, vpc: 127.0.0.1:3, ecs: 127.0.0.1:4}
 scheme: HTTP
 network: public
-budget: {share: 0.5, overrides: {slb/CreateLoadBalancer: {calls: 60, window: 60s}}}
+budget:
+  share: 0.5
+  overrides: {slb/CreateLoadBalancer: {calls: 60, window: 60s}}
+  learnUpTo: 2
+  callers: {"system:serviceaccount:tools:backup": {weight: 1, share: 0.1}}
 limits: {serversPerCall: 40, routesPerCall: 10}
 coalesce: {idle: 1ms, max: 2ms}
 leaderElection: {enabled: true, namespace: ns, name: lease}
@@ -75,9 +79,12 @@ logging: {level: debug, format: text}
 		Credentials:      Credentials{AccessKey: &AccessKey{IDFile: "id", SecretFile: "secret"}},
 		MetadataEndpoint: "http://127.0.0.1:1", Endpoints: Endpoints{SLB: "127.0.0.1:2", VPC: "127.0.0.1:3", ECS: "127.0.0.1:4"},
 		Scheme: "HTTP", Network: "public",
-		Budget: Budget{Share: 0.5, Overrides: map[string]Limit{
-			"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)},
-		}},
+		Budget: Budget{
+			Share:     0.5,
+			Overrides: map[string]Limit{"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)}},
+			LearnUpTo: 2,
+			Callers:   map[string]Terms{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1}},
+		},
 		Limits:   Limits{ServersPerCall: 40, RoutesPerCall: 10},
 		Coalesce: Coalesce{Idle: config.Duration(time.Millisecond), Max: config.Duration(2 * time.Millisecond)},
 	}
@@ -141,7 +148,7 @@ metadataEndpoint: 100.100.100.200
 endpoints: {slb: "http://slb"}
 scheme: FTP
 network: moon
-budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}}
+budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, callers: {backup: {weight: -1, share: 10}}}
 limits: {serversPerCall: 41, routesPerCall: 51}
 coalesce: {idle: 2s, max: 1s}
 logging: {level: loud}
@@ -157,6 +164,9 @@ endpoints.slb: "http://slb" is not of the form "host" or "host:port"
 scheme: "FTP" is not one of HTTPS, HTTP
 network: "moon" is not one of vpc, public
 budget.share: 2 is not above 0 and at most 1
+budget.learnUpTo: 11 is not in 1 to 10
+budget.callers.backup.weight: -1 is not in 1 to 100
+budget.callers.backup.share: 10 is not above 0 and at most 1
 budget.overrides.CreateLoadBalancer: is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"
 budget.overrides.CreateLoadBalancer.calls: 0 is below 1
 budget.overrides.CreateLoadBalancer.window: 5s is neither 1s nor 60s, the windows that the cloud has

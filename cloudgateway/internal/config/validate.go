@@ -20,6 +20,7 @@ func (c *Config) adoptDefaults() {
 	fill(&c.Scheme, d.Scheme)
 	fill(&c.Network, d.Network)
 	fill(&c.Budget.Share, d.Budget.Share)
+	fill(&c.Budget.LearnUpTo, d.Budget.LearnUpTo)
 	fill(&c.Limits.ServersPerCall, d.Limits.ServersPerCall)
 	fill(&c.Limits.RoutesPerCall, d.Limits.RoutesPerCall)
 	fill(&c.Coalesce.Idle, d.Coalesce.Idle)
@@ -29,11 +30,13 @@ func (c *Config) adoptDefaults() {
 	fill(&c.LeaderElection.Name, d.LeaderElection.Name)
 }
 
-// The greatest sizes that the cloud takes from any account (alibaba's API references).
+// The greatest sizes that the cloud takes from any account (alibaba's API references), and what can only be a mistake.
 const (
 	mostServersPerCall = 40
 	mostRoutesPerCall  = 50
 	longestGathering   = time.Second
+	mostLearned        = 10
+	greatestWeight     = 100
 )
 
 // Validate tells everything that is wrong.
@@ -77,6 +80,12 @@ func (b Budget) validate(p *config.Problems) {
 	if b.Share <= 0 || b.Share > 1 {
 		p.Addf("budget.share", "%g is not above 0 and at most 1", b.Share)
 	}
+	if b.LearnUpTo < 1 || b.LearnUpTo > mostLearned {
+		p.Addf("budget.learnUpTo", "%g is not in 1 to %d", b.LearnUpTo, mostLearned)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Callers)) {
+		b.Callers[name].validate(p, "budget.callers."+name)
+	}
 	for _, action := range slices.Sorted(maps.Keys(b.Overrides)) {
 		key := "budget.overrides." + action
 		product, name, ok := strings.Cut(action, "/")
@@ -89,6 +98,15 @@ func (b Budget) validate(p *config.Problems) {
 		if window := b.Overrides[action].Window; window != config.Duration(time.Second) && window != config.Duration(time.Minute) {
 			p.Addf(key+".window", "%s is neither 1s nor 60s, the windows that the cloud has", window)
 		}
+	}
+}
+
+func (t Terms) validate(p *config.Problems, key string) {
+	if t.Weight < 0 || t.Weight > greatestWeight {
+		p.Addf(key+".weight", "%d is not in 1 to %d", t.Weight, greatestWeight)
+	}
+	if t.Share < 0 || t.Share > 1 {
+		p.Addf(key+".share", "%g is not above 0 and at most 1", t.Share)
 	}
 }
 
