@@ -48,6 +48,9 @@ func (s *Simulator) Start(ctx context.Context, addresses map[string]string) erro
 	for name, listener := range s.listeners {
 		s.serve(ctx, name, listener)
 	}
+	if s.plane != nil {
+		s.serving.Go(func() { s.plane.Run(ctx) })
+	}
 	return nil
 }
 

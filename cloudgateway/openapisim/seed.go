@@ -28,6 +28,7 @@ func (s *Simulator) Seed(resources *state.Cloud) error {
 		setDefault(&eip.Status, "Available")
 		setDefault(&eip.Bandwidth, "5")
 	}
+	s.changes.Add(1)
 	return nil
 }
 

@@ -190,6 +190,9 @@ func (p *product) perform(x *exchange) wire.Answer {
 	defer p.mu.Unlock()
 	var answer wire.Answer
 	result, err := p.handle(x)
+	if x.action.Mutating {
+		p.changes.Add(1)
+	}
 	if err == nil {
 		var encodeErr error
 		if answer, encodeErr = wire.Success(x.action.Name, x.id, result, x.request.XML); encodeErr != nil {
@@ -237,6 +240,7 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	return x.action.Handle(&api.Context{
 		Params: params, State: cloud, Now: p.clock.Now(), Account: p.account, Region: p.region,
 		RequestID: x.id, AccessKeyID: x.key.ID, Settings: p.settings.Load(),
+		Traffic: p.traffic,
 	})
 }
 

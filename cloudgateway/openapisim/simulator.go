@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clock"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/imds"
@@ -54,6 +55,9 @@ type Config struct {
 	Role            string        // RAM role of the instances; default KubernetesWorkerRole
 	SessionDuration time.Duration // life of temporary keys from the metadata service; default 6 h
 	MetadataV2Only  bool          // the metadata service insists on a token
+
+	// Dataplane lets load balancers carry traffic, with addresses out of its ranges; see package dataplane. Linux only.
+	Dataplane *dataplane.Ranges
 
 	Now    func() time.Time // the real time; default time.Now
 	Logger *slog.Logger     // default: nothing is logged
@@ -107,7 +111,10 @@ type Simulator struct {
 	// retryAfter tells clients by a header how long a throttled call has to wait; not all of the cloud does.
 	retryAfter atomic.Bool
 
-	settle []func(*api.Context) // of the products that have transitions
+	settle  []func(*api.Context) // of the products that have transitions
+	traffic *api.Traffic         // nil without a data plane
+	plane   *dataplane.Plane     // nil without a data plane
+	changes atomic.Uint64        // counts what may have changed the state
 
 	mu    sync.Mutex // guards cloud
 	cloud *state.Cloud
@@ -136,6 +143,11 @@ func New(cfg Config) (*Simulator, error) {
 		cloud:     state.New(cfg.Region, cfg.Account),
 	}
 	s.settings.Store(cfg.Settings)
+	if cfg.Dataplane != nil {
+		if err := s.makePlane(*cfg.Dataplane); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Seed != nil {
 		if err := s.Seed(cfg.Seed); err != nil {
 			return nil, err
@@ -162,7 +174,9 @@ func (s *Simulator) Handler(name string) http.Handler { return s.handlers[name] 
 func (s *Simulator) View(f func(*state.Cloud)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := &api.Context{State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Settings: s.settings.Load()}
+	now := &api.Context{
+		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Settings: s.settings.Load(), Traffic: s.traffic,
+	}
 	for _, settle := range s.settle {
 		settle(now)
 	}
@@ -170,7 +184,10 @@ func (s *Simulator) View(f func(*state.Cloud)) {
 }
 
 // Update calls f with the state, for changes behind the back of the API. F must not keep it.
-func (s *Simulator) Update(f func(*state.Cloud)) { s.View(f) }
+func (s *Simulator) Update(f func(*state.Cloud)) {
+	s.View(f)
+	s.changes.Add(1)
+}
 
 // Snapshot returns the state as JSON. The same state gives the same text.
 func (s *Simulator) Snapshot() (snapshot []byte, err error) {
@@ -199,6 +216,7 @@ func (s *Simulator) Restore(snapshot []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cloud = cloud
+	s.changes.Add(1)
 	return nil
 }
 

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -54,6 +56,10 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	fast := flags.Bool("fast", false, "complete every change at once instead of after the time it takes in the cloud")
 	limits := flags.String("limits", "on", "rate limits of the OpenAPI: on or off; they can be switched later at /admin/limits")
 	seed := flags.String("seed", "", "JSON `file` with what the cloud holds from the start, as for PUT /admin/seed")
+	traffic := flags.Bool("dataplane", false, "let running listeners really listen, and forward to their servers; Linux only")
+	var ranges dataplane.Ranges
+	flags.Func("dataplane-internet", "`range` for addresses of internet load balancers (default 127.47.0.0/16)", prefixInto(&ranges.Internet))
+	flags.Func("dataplane-intranet", "`range` for addresses of intranet load balancers (default 127.48.0.0/16)", prefixInto(&ranges.Intranet))
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -71,6 +77,11 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 		settings := api.FastSettings()
 		cfg.Settings = &settings
 	}
+	if *traffic {
+		cfg.Dataplane = &ranges
+	} else if ranges != (dataplane.Ranges{}) {
+		return options{}, fmt.Errorf("--dataplane-internet and --dataplane-intranet need --dataplane")
+	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, nil))
 	if err := readAccessKey(cfg, cmp.Or(*keyID, getenv("ACCESS_KEY_ID")), *secretFile, getenv("ACCESS_KEY_SECRET")); err != nil {
 		return options{}, err
@@ -78,10 +89,17 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	return opts, readSeed(cfg, *seed)
 }
 
+func prefixInto(prefix *netip.Prefix) func(string) error {
+	return func(text string) (err error) {
+		*prefix, err = netip.ParsePrefix(text)
+		return err
+	}
+}
+
 // readAccessKey sets the AccessKey, or leaves the default one if none is given.
 func readAccessKey(cfg *openapisim.Config, id, secretFile, secret string) error {
 	if secretFile != "" {
-		content, err := os.ReadFile(secretFile) //nolint:gosec // named on the command line
+		content, err := os.ReadFile(secretFile)
 		if err != nil {
 			return fmt.Errorf("--access-key-secret-file: %w", err)
 		}
@@ -101,7 +119,7 @@ func readSeed(cfg *openapisim.Config, file string) error {
 	if file == "" {
 		return nil
 	}
-	content, err := os.ReadFile(file) //nolint:gosec // named on the command line
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("--seed: %w", err)
 	}

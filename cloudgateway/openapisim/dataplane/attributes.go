@@ -67,7 +67,7 @@ func (a attributes) ofRule(r *state.Rule) attributes {
 // probe returns the health check of a server.
 func (a attributes) probe(protocol string, server targetID) probe {
 	p := probe{
-		kind: protocol, interval: a.seconds("HealthCheckInterval", 2), rise: a.number("HealthyThreshold", 3), fall: a.number("UnhealthyThreshold", 3),
+		kind: protocol, interval: max(a.seconds("HealthCheckInterval", 2), time.Second), rise: a.number("HealthyThreshold", 3), fall: a.number("UnhealthyThreshold", 3),
 		timeout: a.seconds("HealthCheckConnectTimeout", 5),
 		addr:    withPort(server.addr, a.port("HealthCheckConnectPort", int(server.addr.Port()))),
 	}

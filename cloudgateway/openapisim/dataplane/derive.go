@@ -9,7 +9,7 @@ import (
 
 // derive returns what the data plane should do for a cloud. It keeps nothing of the cloud.
 func derive(c *state.Cloud) *world {
-	w := &world{listeners: map[socket]*listener{}, servers: map[reportKey]target{}}
+	w := &world{listeners: map[socket]*listener{}, servers: map[reportKey]target{}, probes: map[probe]bool{}}
 	external := map[string][]string{} // addresses of EIPs, by load balancer
 	for _, eip := range c.Eips {
 		if eip.InstanceID != "" && eip.Status == "InUse" {
@@ -130,6 +130,9 @@ func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
 	for _, s := range group {
 		t := d.target(a, s)
 		p.targets = append(p.targets, t)
+		if !t.down && t.probe.kind != "" {
+			d.world.probes[t.probe] = true
+		}
 		key := reportKey{
 			loadBalancerID: d.listener.loadBalancerID, port: d.listener.port, protocol: d.listener.protocol,
 			kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, serverPort: s.Port,
@@ -143,17 +146,8 @@ func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
 
 func (d deriver) target(a attributes, s *state.Server) target {
 	addr, ok := addressOf(d.cloud, s)
-	t := target{
-		id:     targetID{server: s.ServerID, addr: netip.AddrPortFrom(addr, uint16(s.Port))},
-		weight: s.Weight, down: !ok || !addr.IsLoopback(),
-	}
-	if probe := a.probe(d.listener.protocol, t.id); !t.down || probe.kind == "" {
-		t.probe = probe
-	} else {
-		t.probe = probe
-		t.probe.kind = ""
-	}
-	return t
+	id := targetID{server: s.ServerID, addr: netip.AddrPortFrom(addr, uint16(s.Port))}
+	return target{id: id, weight: s.Weight, probe: a.probe(d.listener.protocol, id), down: !ok || !addr.IsLoopback()}
 }
 
 // addressOf returns where a server is reached, and whether anything there can answer: its instance runs and nobody marked it

@@ -10,6 +10,7 @@ import (
 type world struct {
 	listeners map[socket]*listener
 	servers   map[reportKey]target // every server of every listener, for its health
+	probes    map[probe]bool       // the health checks to make
 	due       time.Time            // when the state will change by itself; zero: never
 }
 

@@ -83,6 +83,9 @@ func uploadServerCertificate(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Traffic != nil {
+		cert.PEM += "\n" + key // the listener has to prove that it has it
+	}
 	c.State.Certificates[cert.ID] = cert
 	return viewOfServerCertificate(c, cert), nil
 }
@@ -96,7 +99,7 @@ func uploadCACertificate(c *api.Context) (any, *api.Error) {
 	return viewOfCACertificate(c, cert), nil
 }
 
-// newCertificate reads the first certificate of a PEM text. Private keys are not kept.
+// newCertificate reads the first certificate of a PEM text. Private keys are kept only where traffic needs them.
 func newCertificate(c *api.Context, text, name string, ca bool) (*state.Certificate, *api.Error) {
 	parsed := parseCertificate(text)
 	if parsed == nil {

@@ -1,0 +1,204 @@
+package dataplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// headerTimeout is how long a client may take to send the headers of a request.
+const headerTimeout = 60 * time.Second
+
+// errSlowServer ends a request whose server does not answer in time.
+var errSlowServer = errors.New("the server took too long")
+
+// httpFrontend forwards the requests of an HTTP or HTTPS listener.
+type httpFrontend struct {
+	*frontend
+	server    *http.Server
+	transport *http.Transport
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+
+	handshake sync.Mutex // guards what follows
+	settings  *tlsSettings
+	config    *tls.Config
+	problem   error // why there is no config
+}
+
+func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, protoTCP, f.socket.addr.String())
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	h := &httpFrontend{frontend: f, stop: stop, transport: newTransport()}
+	h.server = &http.Server{
+		Handler: h, IdleTimeout: f.socket.idle, ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+	}
+	secure := f.socket.protocol == protoHTTPS
+	if secure {
+		h.server.TLSConfig = &tls.Config{GetConfigForClient: h.configFor, NextProtos: []string{"h2", "http/1.1"}} //nolint:gosec // every client gets another one
+	}
+	ln = &guarded{Listener: ln, frontend: f}
+	h.running.Go(func() {
+		if secure {
+			err = h.server.ServeTLS(ln, "", "")
+		} else {
+			err = h.server.Serve(ln)
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			f.log.ErrorContext(ctx, "listener stopped serving", "error", err)
+		}
+	})
+	return h, nil
+}
+
+// newTransport returns what connects to the servers.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:        (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		DisableCompression: true, // that is between client and server
+		MaxIdleConns:       256, MaxIdleConnsPerHost: 32, IdleConnTimeout: 15 * time.Second,
+	}
+}
+
+func (h *httpFrontend) close() {
+	h.stop()
+	_ = h.server.Close() // what was opened is closed, whatever is said about it
+	h.flows.end()
+	h.running.Wait()
+	h.transport.CloseIdleConnections()
+}
+
+// configFor returns the TLS settings in force. They are read anew only when they changed.
+func (h *httpFrontend) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
+	h.handshake.Lock()
+	defer h.handshake.Unlock()
+	if settings := h.spec.Load().tls; !reflect.DeepEqual(settings, h.settings) {
+		h.settings = settings
+		if h.config, h.problem = newTLS(settings); h.problem != nil {
+			h.log.Warn("TLS connections are refused", "error", h.problem)
+		}
+	}
+	return h.config, h.problem
+}
+
+func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	spec := h.spec.Load()
+	if spec.redirect != nil {
+		w.Header().Set("Location", spec.redirect.location(r))
+		w.WriteHeader(spec.redirect.code)
+		return
+	}
+	p := spec.route(r.Host, r.URL.Path)
+	client := parseAddr(r.RemoteAddr)
+	chosen, ok := p.sticky.find(r, h.standings.usable(p.targets), time.Now())
+	if !ok {
+		chosen, ok = h.choose(p, client, nil)
+	}
+	if !ok {
+		http.Error(w, "no healthy server", http.StatusServiceUnavailable)
+		return
+	}
+	fl := h.open(spec, p.id, chosen.id, nil)
+	if fl == nil {
+		http.Error(w, "the listener was stopped", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.flows.done(fl)
+	proxy := httputil.ReverseProxy{
+		Transport:     patient{transport: h.transport, timeout: spec.request},
+		FlushInterval: -1, // streams reach the client as they come
+		ErrorLog:      h.server.ErrorLog,
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.Out.URL.Scheme, pr.Out.URL.Host, pr.Out.URL.RawQuery = "http", chosen.id.addr.String(), pr.In.URL.RawQuery
+			spec.setHeaders(pr.Out.Header, pr.In, client)
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			p.sticky.bind(answer, r, chosen.id, time.Now())
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			status := http.StatusBadGateway
+			if errors.Is(err, errSlowServer) {
+				status = http.StatusGatewayTimeout
+			}
+			http.Error(w, http.StatusText(status), status)
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// setHeaders tells the server what it can't see. The proxy has removed what the client said about itself; where the listener
+// adds nothing of its own, that goes through as it came.
+func (l *listener) setHeaders(out http.Header, in *http.Request, client netip.AddrPort) {
+	scheme := "http"
+	if in.TLS != nil {
+		scheme = "https"
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, ok := in.Header[name]; ok {
+			out[name] = values
+		}
+	}
+	if l.headers.forwardedFor {
+		chain := append(in.Header["X-Forwarded-For"][:len(in.Header["X-Forwarded-For"]):len(in.Header["X-Forwarded-For"])], client.Addr().String())
+		out.Set("X-Forwarded-For", strings.Join(chain, ", "))
+	}
+	for _, header := range []struct {
+		enabled     bool
+		name, value string
+	}{
+		{l.headers.forwardedProto, "X-Forwarded-Proto", scheme},
+		{l.headers.forwardedPort, "X-Forwarded-Port", strconv.Itoa(l.port)},
+		{l.headers.clientPort, "X-Forwarded-Client-srcport", strconv.Itoa(int(client.Port()))},
+		{l.headers.loadBalancerID, "SLB-ID", l.loadBalancerID},
+		{l.headers.loadBalancerIP, "SLB-IP", l.address.String()},
+	} {
+		if header.enabled {
+			out.Set(header.name, header.value)
+		}
+	}
+}
+
+// location is the same place at the other listener.
+func (d *redirect) location(r *http.Request) string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if d.port != 443 {
+		host = net.JoinHostPort(host, strconv.Itoa(d.port))
+	}
+	return "https://" + host + r.URL.RequestURI()
+}
+
+// patient is a transport that waits only so long for an answer to begin.
+type patient struct {
+	transport http.RoundTripper
+	timeout   time.Duration
+}
+
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context()) // ends with the request of the client
+	timer := time.AfterFunc(p.timeout, func() { cancel(errSlowServer) })
+	response, err := p.transport.RoundTrip(r.WithContext(ctx))
+	timer.Stop()
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errSlowServer) {
+		return nil, cause
+	}
+	return response, err
+}

@@ -1,0 +1,221 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+const (
+	// pollInterval is how often the plane looks whether the cloud changed; a look costs next to nothing.
+	pollInterval = 20 * time.Millisecond
+	// retryInterval is how often a listener that could not be opened is tried again.
+	retryInterval = time.Second
+)
+
+// Cloud is the cloud whose load balancers the plane serves.
+type Cloud interface {
+	// Generation is another number after every change of the state.
+	Generation() uint64
+	// Now is the time that ends transitions of the state.
+	Now() time.Time
+	// View calls f with the state, in which all transitions that have ended are complete.
+	View(f func(*state.Cloud))
+}
+
+// Config describes a plane.
+type Config struct {
+	Cloud  Cloud
+	Logger *slog.Logger
+}
+
+// Plane carries the traffic of a cloud's load balancers. Its methods are safe for concurrent use.
+type Plane struct {
+	cloud  Cloud
+	log    *slog.Logger
+	checks *checks
+	wake   chan struct{} // the health of a server changed
+
+	// What the loop alone uses.
+	open       map[socket]running
+	failed     map[socket]string // why a socket is not open
+	generation uint64
+	looked     bool
+
+	mu    sync.Mutex // guards world
+	world *world
+}
+
+// running is a frontend of any protocol.
+type running interface {
+	apply(*listener)
+	close()
+}
+
+// New returns a plane that serves nothing until it is run.
+func New(cfg Config) (*Plane, error) {
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	p := &Plane{
+		cloud: cfg.Cloud, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{}, failed: map[socket]string{},
+		world: &world{},
+	}
+	p.checks = newChecks(attempt, func() {
+		select {
+		case p.wake <- struct{}{}:
+		default: // it will look anyway
+		}
+	})
+	return p, nil
+}
+
+// Run serves until ctx ends. It returns when everything it opened is closed.
+func (p *Plane) Run(ctx context.Context) {
+	poll, retry := time.NewTicker(pollInterval), time.NewTicker(retryInterval)
+	defer poll.Stop()
+	defer retry.Stop()
+	for {
+		if p.stale() {
+			p.look(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			p.shutDown()
+			return
+		case <-poll.C:
+		case <-retry.C:
+			if len(p.failed) > 0 {
+				p.reconcile(ctx, p.current())
+			}
+		case <-p.wake:
+			p.reconcile(ctx, p.current())
+		}
+	}
+}
+
+// stale tells whether the state may have changed since the last look.
+func (p *Plane) stale() bool {
+	due := p.current().due
+	return !p.looked || p.generation != p.cloud.Generation() || (!due.IsZero() && !p.cloud.Now().Before(due))
+}
+
+// look derives anew what to do.
+func (p *Plane) look(ctx context.Context) {
+	p.generation, p.looked = p.cloud.Generation(), true // before the look: what changes meanwhile is looked at again
+	var next *world
+	p.cloud.View(func(c *state.Cloud) { next = derive(c) })
+	p.checks.set(ctx, next.probes)
+	p.reconcile(ctx, next)
+	p.mu.Lock()
+	p.world = next
+	p.mu.Unlock()
+}
+
+// reconcile closes and opens sockets until they are those of the world, and gives every one its settings.
+func (p *Plane) reconcile(ctx context.Context, w *world) {
+	for s, r := range p.open {
+		if w.listeners[s] == nil {
+			r.close()
+			delete(p.open, s)
+			p.log.Info("listener closed", "address", s.addr, "protocol", s.protocol)
+		}
+	}
+	for s := range p.failed {
+		if w.listeners[s] == nil {
+			delete(p.failed, s)
+		}
+	}
+	for s, spec := range w.listeners {
+		if r := p.open[s]; r != nil {
+			r.apply(spec)
+			continue
+		}
+		r, err := p.start(ctx, s, spec)
+		if err != nil {
+			if p.failed[s] != err.Error() { // told once
+				p.log.Warn("listener can't be opened; ports below 1024 may need a capability", "address", s.addr, "protocol", s.protocol, "error", err)
+			}
+			p.failed[s] = err.Error()
+			continue
+		}
+		delete(p.failed, s)
+		p.open[s] = r
+		p.log.Info("listener open", "address", s.addr, "protocol", s.protocol, "loadBalancerId", spec.loadBalancerID)
+	}
+}
+
+func (p *Plane) start(ctx context.Context, s socket, spec *listener) (running, error) {
+	f := newFrontend(s, spec, p.checks.standing, p.log)
+	switch s.protocol {
+	case protoTCP:
+		return openTCP(ctx, f)
+	case protoUDP:
+		return openUDP(ctx, f)
+	case protoHTTP, protoHTTPS:
+		return openHTTP(ctx, f)
+	}
+	return nil, fmt.Errorf("protocol %q is not known", s.protocol)
+}
+
+func (p *Plane) shutDown() {
+	var closing sync.WaitGroup
+	for _, r := range p.open {
+		closing.Go(r.close)
+	}
+	closing.Wait()
+	clear(p.open)
+	p.checks.wait()
+}
+
+func (p *Plane) current() *world {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.world
+}
+
+// Health tells what the health checks of a listener know of a server, as DescribeHealthStatus names it.
+func (p *Plane) Health(loadBalancerID string, l *state.Listener, s *state.Server) string {
+	t, ok := p.current().servers[reportKey{
+		loadBalancerID: loadBalancerID, port: l.Port, protocol: l.Protocol,
+		kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, serverPort: s.Port,
+	}]
+	if !ok {
+		return unavailable // the plane has not seen it yet
+	}
+	return standings(p.checks.standing).report(t)
+}
+
+// Ranges are where the addresses of load balancers come from: prefixes of IPv4 loopback.
+type Ranges struct {
+	Internet netip.Prefix // default 127.47.0.0/16
+	Intranet netip.Prefix // default 127.48.0.0/16; for those whose vSwitch isn't on loopback itself
+}
+
+// Complete checks the ranges and fills in those that are not set.
+func (r Ranges) Complete() (Ranges, error) {
+	loopback := netip.MustParsePrefix("127.0.0.0/8")
+	for _, p := range []struct {
+		name     string
+		prefix   *netip.Prefix
+		fallback string
+	}{{"internet", &r.Internet, "127.47.0.0/16"}, {"intranet", &r.Intranet, "127.48.0.0/16"}} {
+		if !p.prefix.IsValid() {
+			*p.prefix = netip.MustParsePrefix(p.fallback)
+		}
+		if !loopback.Contains(p.prefix.Addr()) || p.prefix.Bits() < 8 || p.prefix.Bits() > 24 {
+			return Ranges{}, fmt.Errorf("%s range %s: it must be a part of %s with at most 24 bits", p.name, p.prefix, loopback)
+		}
+		*p.prefix = p.prefix.Masked()
+	}
+	if r.Internet.Overlaps(r.Intranet) {
+		return Ranges{}, errors.New("the ranges " + r.Internet.String() + " and " + r.Intranet.String() + " overlap")
+	}
+	return r, nil
+}

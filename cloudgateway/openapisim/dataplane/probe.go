@@ -1,0 +1,81 @@
+package dataplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// attempt makes one health check and tells whether the server passed.
+func attempt(ctx context.Context, p probe) bool {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	switch p.kind {
+	case protoHTTP:
+		return attemptHTTP(ctx, p)
+	case protoUDP:
+		return attemptUDP(ctx, p)
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.addr.String())
+	if err != nil {
+		return false
+	}
+	abort(conn) // as the cloud does: a reset leaves nothing behind on the server
+	return true
+}
+
+func attemptHTTP(ctx context.Context, p probe) bool {
+	request, err := http.NewRequestWithContext(ctx, strings.ToUpper(p.method), "http://"+p.addr.String()+p.uri, nil)
+	if err != nil {
+		return false
+	}
+	request.Host = p.host
+	request.Header.Set("User-Agent", "KeepAliveClient") // how the cloud's checks look in access logs
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request) // redirects are an answer
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // the status is all that counts
+	return strings.Contains(p.codes, fmt.Sprintf("http_%dxx", response.StatusCode/100))
+}
+
+// attemptUDP sends a datagram. Silence is a good sign unless an answer is expected: only a refusal shows that nobody is there.
+func attemptUDP(ctx context.Context, p probe) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", p.addr.String())
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }) // wakes the read below
+	defer stop()
+	if p.expect == "" {
+		_ = conn.SetReadDeadline(time.Now().Add(min(p.timeout, p.interval))) // a refusal comes at once on loopback
+	}
+	if _, err := conn.Write([]byte(p.send)); err != nil {
+		return false
+	}
+	answer := make([]byte, 1<<16)
+	n, err := conn.Read(answer)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return false
+	case err != nil:
+		return p.expect == ""
+	}
+	return p.expect == "" || bytes.Equal(answer[:n], []byte(p.expect))
+}
+
+// abort closes a connection with a reset where that is possible.
+func abort(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // if it fails, the connection is closed with more ceremony
+	}
+	_ = conn.Close() // there is nobody left to tell
+}

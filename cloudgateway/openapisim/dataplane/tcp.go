@@ -1,0 +1,165 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// acceptPause is how long a listener that can't accept waits before it tries again.
+const acceptPause = 100 * time.Millisecond
+
+// tcpFrontend forwards the connections of a TCP listener.
+type tcpFrontend struct {
+	*frontend
+	listener net.Listener
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+}
+
+func openTCP(ctx context.Context, f *frontend) (*tcpFrontend, error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, protoTCP, f.socket.addr.String())
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	t := &tcpFrontend{frontend: f, listener: &guarded{Listener: ln, frontend: f}, stop: stop}
+	t.running.Go(func() { t.accept(ctx) })
+	return t, nil
+}
+
+func (t *tcpFrontend) close() {
+	t.stop()
+	_ = t.listener.Close() // what was opened is closed, whatever is said about it
+	t.flows.end()
+	t.running.Wait()
+}
+
+func (t *tcpFrontend) accept(ctx context.Context) {
+	for {
+		conn, err := t.listener.Accept()
+		if err != nil {
+			return
+		}
+		t.running.Go(func() { t.forward(ctx, conn) })
+	}
+}
+
+func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
+	defer abort(client) // without effect after an orderly end
+	from, spec := remote(client), t.spec.Load()
+	chosen, ok := t.choose(&spec.pool, from, nil)
+	if !ok {
+		return
+	}
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	fl := t.open(spec, spec.pool.id, chosen.id, cut)
+	if fl == nil {
+		return
+	}
+	defer t.flows.done(fl)
+	server, err := dial(ctx, protoTCP, from.Addr(), chosen.id.addr)
+	if err != nil {
+		t.log.DebugContext(ctx, "server refused a connection", "server", chosen.id.server, "error", err)
+		return
+	}
+	defer abort(server)
+	if spec.proxyProtocol {
+		if _, err := server.Write(proxyHeader(protoTCP, from, t.socket.addr)); err != nil {
+			return
+		}
+	}
+	relay(ctx, client, server, spec.established)
+}
+
+// relay copies both ways until both have ended, ctx ends, or nothing moved for the idle time.
+func relay(ctx context.Context, a, b net.Conn, idle time.Duration) {
+	unblock := context.AfterFunc(ctx, func() {
+		abort(a)
+		abort(b)
+	})
+	defer unblock()
+	r := &relaying{idle: idle}
+	r.last.Store(time.Now().UnixNano())
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		both.Go(func() {
+			if err := r.copy(way[1], way[0]); err != nil {
+				abort(a)
+				abort(b)
+			}
+		})
+	}
+	both.Wait()
+	_ = a.Close() // an orderly end: both sides have said that they are done
+	_ = b.Close()
+}
+
+// relaying is a connection being copied, idle only if both ways are.
+type relaying struct {
+	idle time.Duration
+	last atomic.Int64
+}
+
+// copy copies one way to its end and passes the end on, so that the other way may go on.
+func (r *relaying) copy(to, from net.Conn) error {
+	buffer := make([]byte, 32<<10)
+	for {
+		if err := from.SetReadDeadline(time.Now().Add(r.idle)); err != nil {
+			return fmt.Errorf("set the idle time: %w", err)
+		}
+		n, err := from.Read(buffer)
+		if n > 0 {
+			r.last.Store(time.Now().UnixNano())
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return fmt.Errorf("forward: %w", err)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return closeWrite(to)
+		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, r.last.Load())) < r.idle:
+			continue // the other way moved
+		case err != nil:
+			return fmt.Errorf("read: %w", err)
+		}
+	}
+}
+
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
+// guarded is a listener that drops the clients which the access list refuses.
+type guarded struct {
+	net.Listener
+	frontend *frontend
+}
+
+func (g *guarded) Accept() (net.Conn, error) {
+	for {
+		conn, err := g.Listener.Accept()
+		switch {
+		case err == nil && g.frontend.spec.Load().access.admits(remote(conn).Addr()):
+			return conn, nil
+		case err == nil:
+			abort(conn)
+		case errors.Is(err, net.ErrClosed):
+			return nil, err
+		default:
+			// Out of file descriptors, or the client is gone already. Both pass.
+			g.frontend.log.Warn("connection not accepted", "error", err)
+			<-time.After(acceptPause)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package dataplane
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func TestTCPForwardsByWeight(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 30), server(tcpServer(t, "b"), 10), server(tcpServer(t, "c"), 0))
+	address := b.listen(protoTCP, "Scheduler", "wrr")
+	got := map[string]int{}
+	for range 20 {
+		got[greeting(t, "127.0.0.9", address)]++
+	}
+	// The servers see the address of the client.
+	if got["a 127.0.0.9"] != 15 || got["b 127.0.0.9"] != 5 {
+		t.Errorf("greetings %v, want 15 of a and 5 of b", got)
+	}
+}
+
+func TestTCPPassesHalfClose(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 100))
+	conn := connect(t, "127.0.0.1", b.listen(protoTCP))
+	text := strings.Repeat("0123456789", 100_000)
+	go func() {
+		_, _ = io.WriteString(conn, text)
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}()
+	got, err := io.ReadAll(conn)
+	if want := "a 127.0.0.1\n" + text; err != nil || string(got) != want {
+		t.Errorf("%d bytes and %v, want %d", len(got), err, len(want))
+	}
+}
+
+func TestTCPWithoutServersResets(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	address := b.listen(protoTCP) // the group doesn't exist
+	if got := greeting(t, "127.0.0.1", address); got != "error" {
+		t.Errorf("an answer %q of nobody", got)
+	}
+}
+
+func TestTCPPersistence(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 50), server(tcpServer(t, "b"), 50))
+	address := b.listen(protoTCP, "Scheduler", "rr", "PersistenceTimeout", "60")
+	servers := map[string]bool{}
+	for _, client := range []string{"127.0.0.21", "127.0.0.22"} {
+		first := greeting(t, client, address)
+		servers[first[:1]] = true
+		for range 4 {
+			if got := greeting(t, client, address); got != first {
+				t.Errorf("client %s got %q after %q", client, got, first)
+			}
+		}
+	}
+	if len(servers) != 2 {
+		t.Errorf("both clients are at %v", servers)
+	}
+}
+
+func TestTCPAccessList(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 100))
+	b.change(func(c *state.Cloud) {
+		c.Acls["acl-1"] = &state.Acl{ID: "acl-1", Entries: []state.AclEntry{{Entry: "127.0.0.8/30"}}}
+	})
+	address := b.listen(protoTCP)
+	check := func(inside, outside string) {
+		t.Helper()
+		for client, want := range map[string]string{"127.0.0.9": inside, "127.0.0.13": outside} {
+			if got := greeting(t, client, address); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %q, want %q", client, got, want)
+			}
+		}
+	}
+	check("a", "a")
+	b.change(func(*state.Cloud) {
+		b.listener(0).AclIDs = []string{"acl-1"}
+		b.listener(0).Attributes["AclStatus"], b.listener(0).Attributes["AclType"] = "on", "white"
+	})
+	check("a", "error")
+	b.change(func(*state.Cloud) { b.listener(0).Attributes["AclType"] = "black" })
+	check("error", "a")
+}
+
+func TestTCPProxyProtocol(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	b.group("g", server(ln.Addr().(*net.TCPAddr).Port, 100))
+	address := b.listen(protoTCP, "ProxyProtocolV2Enabled", "true")
+	client := connect(t, "127.0.0.9", address)
+	if _, err := io.WriteString(client, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	want := append(proxyHeader(protoTCP, remoteOf(client.LocalAddr()), netip.MustParseAddrPort(address)), "hello"...)
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	got := make([]byte, len(want))
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("server read %q and %v, want %q", got, err, want)
+	}
+}
+
+func TestTCPConnectionsAreDrained(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		attributes []string
+		least      time.Duration
+	}{
+		{"without drain", nil, 0},
+		{"with drain", []string{"ConnectionDrain", "on", "ConnectionDrainTimeout", "1"}, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			port := tcpServer(t, "a")
+			b.group("g", server(port, 100))
+			address := b.listen(protoTCP, tt.attributes...)
+			conn := connect(t, "127.0.0.1", address)
+			reader := bufio.NewReader(conn)
+			if _, err := reader.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			b.group("g", server(port, 0)) // no new connections, the old one stays
+			if got := greeting(t, "127.0.0.1", address); got != "error" {
+				t.Errorf("a server of weight 0 took a connection: %q", got)
+			}
+			if _, err := io.WriteString(conn, "still\n"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := reader.ReadString('\n'); err != nil || got != "still\n" {
+				t.Fatalf("%q, %v: connection lost with the weight", got, err)
+			}
+			removed := time.Now()
+			b.group("g")
+			if tt.least > 0 {
+				if _, err := io.WriteString(conn, "drain\n"); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := reader.ReadString('\n'); err != nil || got != "drain\n" {
+					t.Fatalf("%q, %v: connection not drained", got, err)
+				}
+			}
+			if _, err := reader.ReadString('\n'); err == nil {
+				t.Error("the server said something on its own")
+			}
+			if lasted := time.Since(removed); lasted < tt.least || lasted > tt.least+5*time.Second {
+				t.Errorf("the connection lasted %s, want %s", lasted, tt.least)
+			}
+		})
+	}
+}
+
+func TestListenersComeAndGo(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 100))
+	address := b.listen(protoTCP)
+	conn := connect(t, "127.0.0.1", address)
+	reader := bufio.NewReader(conn)
+	if _, err := reader.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	b.change(func(*state.Cloud) { b.listener(0).Status = "stopped" })
+	if _, err := reader.ReadString('\n'); err == nil {
+		t.Error("the connection of a stopped listener goes on")
+	}
+	eventually(t, "the listener closes", func() bool { return !open(address) })
+	// A starting listener is open when its time has come, without a call.
+	b.change(func(*state.Cloud) {
+		l := b.listener(0)
+		l.Status, l.SettleTo, l.SettleAt = "starting", "running", b.now.Add(time.Minute)
+	})
+	if open(address) {
+		t.Error("a starting listener is open")
+	}
+	b.mu.Lock()
+	b.now = b.now.Add(time.Minute)
+	b.mu.Unlock()
+	eventually(t, "the listener opens", func() bool { return open(address) })
+	b.change(func(c *state.Cloud) { c.LoadBalancers[lbID].Status = "inactive" })
+	eventually(t, "the load balancer closes", func() bool { return !open(address) })
+}
+
+// A port that is taken is tried again.
+func TestListenerWaitsForItsPort(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(tcpServer(t, "a"), 100))
+	squatter, err := net.Listen("tcp", b.address.String()+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := squatter.Addr().(*net.TCPAddr).Port
+	b.change(func(c *state.Cloud) {
+		c.LoadBalancers[lbID].Listeners = []*state.Listener{{Port: port, Protocol: protoTCP, Status: "running", Attributes: map[string]string{"VServerGroupId": "g"}}}
+	})
+	squatter.Close()
+	eventually(t, "the listener opens", func() bool { return open(squatter.Addr().String()) })
+}
+
+func remoteOf(addr net.Addr) netip.AddrPort { return parseAddr(addr.String()) }
