@@ -1,5 +1,5 @@
 // Command cloudgateway is the one place that talks to Alibaba Cloud: it holds the credentials, spends the account's rate limits,
-// and serves the cloud to controllers and tools over gRPC.
+// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead.
 package main
 
 import (
@@ -23,6 +23,9 @@ func main() {
 }
 
 func run() error {
+	if len(os.Args) > 1 && os.Args[1] == "doctor" {
+		return examine(os.Args[2:], os.Stdout)
+	}
 	file := flag.String("config", "", "configuration `FILE` (YAML), required")
 	cloudConfig := flag.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, for what the configuration leaves out")
 	showVersion := flag.Bool("version", false, "print the version and exit")

@@ -39,6 +39,15 @@ type Budget interface {
 	Throttled(product, action string, retryAfter time.Duration) time.Duration
 }
 
+// Unlimited is a Budget for calls that are rare by themselves.
+type Unlimited struct{}
+
+// Acquire lets every call pass.
+func (Unlimited) Acquire(context.Context, string, string) error { return nil }
+
+// Throttled believes what the cloud told.
+func (Unlimited) Throttled(_, _ string, retryAfter time.Duration) time.Duration { return retryAfter }
+
 // Credentials are what a Provider of package credentials gives.
 type Credentials interface {
 	Current() (credentials.Credentials, error)

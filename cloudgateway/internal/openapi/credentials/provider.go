@@ -93,7 +93,7 @@ func New(cfg Config) (*Provider, error) {
 // Current returns the credentials to sign with. Its error is for people: why there are none.
 func (p *Provider) Current() (Credentials, error) {
 	s := p.current.Load()
-	err := s.credentials.check(time.Now())
+	err := s.credentials.Check(time.Now())
 	if err == nil {
 		return s.credentials, nil
 	}
@@ -161,7 +161,7 @@ func (p *Provider) refresh(ctx context.Context) time.Duration {
 	now := time.Now()
 	old := p.current.Load()
 	if err == nil {
-		err = got.check(now)
+		err = got.Check(now)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -198,7 +198,7 @@ func (p *Provider) refreshIn(c Credentials, now time.Time) time.Duration {
 // retryIn is short while there is nothing to sign with. The jitter keeps replicas from asking together.
 func (p *Provider) retryIn(c Credentials, now time.Time) time.Duration {
 	wait := defaultRetryMax
-	if c.check(now) != nil {
+	if c.Check(now) != nil {
 		wait = defaultRetryMin
 	} else if !c.Expires.IsZero() {
 		wait = max(defaultRetryMin, min(wait, c.Expires.Sub(now)/4))

@@ -61,3 +61,12 @@ func (e Environment) Fetch(context.Context) (Credentials, error) {
 	}
 	return Credentials{}, errors.New("set ACCESS_KEY_ID and ACCESS_KEY_SECRET, or ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET")
 }
+
+// Fixed are credentials for which there are no newer ones, e.g. for a single call.
+type Fixed struct{ Credentials }
+
+// Current gives them.
+func (f Fixed) Current() (Credentials, error) { return f.Credentials, nil }
+
+// Renew has nothing to offer.
+func (Fixed) Renew(context.Context, Credentials) bool { return false }

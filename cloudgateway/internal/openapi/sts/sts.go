@@ -129,23 +129,9 @@ func (c *Client) signer(with credentials.Credentials) (*openapi.Client, error) {
 	return openapi.New(openapi.Config{
 		Region: c.cfg.Region, Network: c.cfg.Network, Scheme: c.cfg.Scheme, UserAgent: c.cfg.UserAgent,
 		Endpoints:   map[openapi.Product]string{openapi.STS: c.cfg.Endpoint},
-		Credentials: fixed{with}, Budget: unlimited{}, Dial: c.cfg.Dial, Logger: c.cfg.Logger,
+		Credentials: credentials.Fixed{Credentials: with}, Budget: openapi.Unlimited{}, Dial: c.cfg.Dial, Logger: c.cfg.Logger,
 	})
 }
-
-// fixed are credentials for which there are no newer ones.
-type fixed struct{ credentials.Credentials }
-
-func (f fixed) Current() (credentials.Credentials, error) { return f.Credentials, nil }
-
-func (fixed) Renew(context.Context, credentials.Credentials) bool { return false }
-
-// unlimited is a budget for calls that are rare by themselves.
-type unlimited struct{}
-
-func (unlimited) Acquire(context.Context, string, string) error { return nil }
-
-func (unlimited) Throttled(_, _ string, retryAfter time.Duration) time.Duration { return retryAfter }
 
 // explain says what to do about the refusals that a wrong set-up of RAM brings.
 func explain(doing string, err error) error {

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/internal/app"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
+)
+
+// examine is `cloudgateway doctor`: it prints what it finds and what to do, and fails if the gateway could not work.
+func examine(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("cloudgateway doctor", flag.ExitOnError)
+	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML), required")
+	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
+	list := flags.String("features", "load-balancers,nodes,routes", "the `FEATURES` whose permissions are tried; also tools")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *file == "" {
+		return fmt.Errorf("doctor: no configuration; name one with --config FILE")
+	}
+	features, err := parseFeatures(*list)
+	if err != nil {
+		return err
+	}
+	cfg, _, err := config.Load(*file, *cloudConfig, os.Getenv)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	report, err := app.Examine(ctx, cfg, features, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if _, err := report.WriteTo(out); err != nil {
+		return err
+	}
+	if n := report.Failed(); n > 0 {
+		return fmt.Errorf("doctor: the gateway can't work like this, %d checks failed", n)
+	}
+	return nil
+}
+
+func parseFeatures(list string) ([]policy.Feature, error) {
+	var features []policy.Feature
+	for name := range strings.SplitSeq(list, ",") {
+		f := policy.Feature(strings.TrimSpace(name))
+		if !slices.Contains(policy.Features(), f) {
+			return nil, fmt.Errorf("doctor: --features: %q is none of %q", f, policy.Features())
+		}
+		features = append(features, f)
+	}
+	return features, nil
+}

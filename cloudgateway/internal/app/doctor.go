@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/doctor"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
+)
+
+// Examine finds out whether a gateway with this configuration could work in the cloud, without being one.
+func Examine(ctx context.Context, cfg config.Config, features []policy.Feature, log *slog.Logger) (*doctor.Report, error) {
+	exchange, err := newSTS(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	source, err := credentialsSource(cfg, exchange)
+	if err != nil {
+		return nil, err
+	}
+	instance, err := metadata.New(cfg.MetadataEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	return doctor.Run(ctx, doctor.Config{
+		OpenAPI: openapi.Config{
+			Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
+		},
+		Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Now: time.Now,
+	})
+}

@@ -1,0 +1,207 @@
+// Package doctor examines whether the gateway can work with its configuration: the credentials, the way to the cloud, the clock,
+// the region and VPC, and every permission, by calls that change nothing. What it finds comes with what to do.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// The time that single steps may take.
+const (
+	fetchTimeout    = 20 * time.Second
+	callTimeout     = 10 * time.Second
+	endpointTimeout = 5 * time.Second
+	metadataTimeout = 3 * time.Second
+)
+
+// MetadataReader reads an item of the instance metadata; *metadata.Client does.
+type MetadataReader interface {
+	Get(ctx context.Context, item string) (string, error)
+}
+
+// Config is what is examined.
+type Config struct {
+	// OpenAPI is the gateway's way to the cloud. Its Credentials and Budget are not used.
+	OpenAPI openapi.Config
+	// Source is where the credentials come from.
+	Source   credentials.Source
+	STS      *sts.Client
+	Metadata MetadataReader
+	VpcID    string
+	// Features are those whose permissions are tried.
+	Features []policy.Feature
+	// Now is the clock that requests are signed by.
+	Now func() time.Time
+}
+
+// examination is one run of all checks.
+type examination struct {
+	Config
+	report Report
+
+	client      *openapi.Client
+	caller      cloud.Caller
+	who         string // the identity, for people
+	credentials credentials.Credentials
+	refused     bool                     // the cloud does not take the credentials
+	unreachable map[openapi.Product]bool // endpoints
+	instanceID  string                   // of the instance that this runs on, if any
+}
+
+// Run does all checks. Those that can't be done because another one failed are skipped.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	x := &examination{Config: cfg, who: "the gateway's identity", unreachable: map[openapi.Product]bool{}}
+	found := x.fetch(ctx)
+	x.OpenAPI.Credentials, x.OpenAPI.Budget = credentials.Fixed{Credentials: x.credentials}, openapi.Unlimited{}
+	x.OpenAPI.Timeout, x.OpenAPI.AttemptTimeout = callTimeout, callTimeout
+	var err error
+	if x.client, err = openapi.New(x.OpenAPI); err != nil {
+		return nil, err
+	}
+	defer x.client.Close()
+	x.caller = policy.NewGuard(x.client)
+
+	x.endpoints(ctx)
+	if found {
+		x.identity(ctx)
+	}
+	x.refused = x.refused || !found
+	x.place(ctx)
+	x.vpc(ctx)
+	x.permissions(ctx)
+	return &x.report, ctx.Err()
+}
+
+// fetch gets the credentials.
+func (x *examination) fetch(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	const check = "credentials"
+	got, err := x.Source.Fetch(ctx)
+	if err == nil {
+		err = got.Check(x.Now())
+	}
+	if err != nil {
+		x.report.add(check, Failed, "Give the gateway credentials: see credentials in its configuration, and the detail above.",
+			"%s: %s", x.Source.Name(), text(err))
+		return false
+	}
+	x.credentials = got
+	ends := "never ends"
+	if !got.Expires.IsZero() {
+		ends = "ends in " + got.Expires.Sub(x.Now()).Round(time.Second).String()
+	}
+	x.report.add(check, OK, "", "%s: %s, %s", x.Source.Name(), got.AccessKeyID, ends)
+	return true
+}
+
+// identity asks STS whom the credentials belong to. The gateway does not need to know, so a missing way to STS is no failure.
+func (x *examination) identity(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	const check = "identity"
+	who, err := x.STS.CallerIdentity(ctx, x.credentials)
+	switch {
+	case err == nil:
+		x.who = who.ARN
+		x.report.add(check, OK, "", "%s", who.ARN)
+	case rpcerr.ReasonOf(err) == rpcerr.CloudCredentials:
+		x.refuse(check, err)
+	default:
+		x.report.add(check, Warning, "", "unknown, the gateway works without: %s", text(err))
+	}
+}
+
+// refuse notes that the cloud does not take the credentials, which makes all further calls useless.
+func (x *examination) refuse(check string, err error) {
+	x.refused = true
+	todo := "Replace the AccessKey: the cloud refuses it."
+	if e, ok := rpcerr.From(err); ok {
+		switch e.CloudCode {
+		case "SignatureDoesNotMatch", "IncompleteSignature":
+			todo = "Replace the AccessKey secret: it is not that of " + x.credentials.AccessKeyID + "."
+		case "InvalidAccessKeyId.NotFound":
+			todo = "Replace the AccessKey: the cloud does not know " + x.credentials.AccessKeyID + "."
+		case "InvalidAccessKeyId.Inactive", "Forbidden.AccessKeyDisabled":
+			todo = "Enable the AccessKey " + x.credentials.AccessKeyID + " in RAM, or replace it."
+		case "InvalidTimeStamp.Expired", "IllegalTimestamp":
+			todo = "Set the clock of this machine: it differs from the cloud's by more than 15 minutes."
+		}
+	}
+	x.report.add(check, Failed, todo, "%s", text(err))
+}
+
+// place compares the region with that of the ECS instance that this runs on.
+func (x *examination) place(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
+	defer cancel()
+	const check = "region"
+	region, err := x.Metadata.Get(ctx, "region-id")
+	if err != nil {
+		x.report.add(check, Skipped, "", "%s is configured; this is no ECS instance, or the metadata service can't be reached", x.OpenAPI.Region)
+		return
+	}
+	if id, err := x.Metadata.Get(ctx, "instance-id"); err == nil {
+		x.instanceID = id
+	}
+	vpc, err := x.Metadata.Get(ctx, "vpc-id")
+	switch {
+	case region != x.OpenAPI.Region:
+		x.report.add(check, Failed, "Set region to "+region+", or run the gateway in "+x.OpenAPI.Region+".",
+			"%s is configured; this instance is in %s", x.OpenAPI.Region, region)
+	case err == nil && x.VpcID != "" && vpc != x.VpcID:
+		x.report.add(check, Warning, "Set vpcID to "+vpc+", unless the cluster is really in "+x.VpcID+".",
+			"%s, as configured; vpcID is %s, but this instance is in %s", region, x.VpcID, vpc)
+	default:
+		x.report.add(check, OK, "", "%s, as configured", region)
+	}
+}
+
+// vpc looks whether the VPC is in the region and the account.
+func (x *examination) vpc(ctx context.Context) {
+	const check = "vpc"
+	switch {
+	case x.VpcID == "":
+		x.report.add(check, Skipped, "", "vpcID is not configured")
+		return
+	case x.refused || x.unreachable[openapi.VPC]:
+		x.report.add(check, Skipped, "", "needs credentials and the endpoint")
+		return
+	}
+	var answer struct {
+		VpcID     string `json:"VpcId"`
+		CidrBlock string
+	}
+	_, err := x.caller.Do(ctx, cloud.Read(openapi.VPC, "DescribeVpcAttribute", cloud.Params{"VpcId": x.VpcID}), &answer)
+	switch reason := rpcerr.ReasonOf(err); {
+	case err == nil && answer.VpcID == x.VpcID:
+		x.report.add(check, OK, "", "%s, %s", x.VpcID, answer.CidrBlock)
+	case err == nil || rpcerr.IsNotFound(err):
+		x.report.add(check, Failed, "Correct vpcID or region: the account has no "+x.VpcID+" in "+x.OpenAPI.Region+".",
+			"%s is not in %s, or not of this account", x.VpcID, x.OpenAPI.Region)
+	case reason == rpcerr.CloudCredentials:
+		x.refuse(check, err)
+	case reason == rpcerr.CloudForbidden:
+		x.report.add(check, Warning, "", "not checked, vpc:DescribeVpcAttribute is not permitted")
+	default:
+		x.report.add(check, Warning, "", "not checked: %s", text(err))
+	}
+}
+
+// text is an error for people, without what may be secret.
+func text(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time: " + logging.Redact(err.Error())
+	}
+	return logging.Redact(err.Error())
+}

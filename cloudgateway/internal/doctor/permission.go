@@ -1,0 +1,95 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// permissions tries every action of the features.
+func (x *examination) permissions(ctx context.Context) {
+	missing := map[policy.Feature][]string{}
+	for _, row := range policy.Rows() {
+		features := slices.DeleteFunc(slices.Clone(x.Features), func(f policy.Feature) bool { return !slices.Contains(row.Features, f) })
+		if len(features) == 0 {
+			continue
+		}
+		check := "permission " + row.Name()
+		if x.refused || x.unreachable[row.Product] {
+			x.report.add(check, Skipped, "", "needs credentials and the endpoint")
+			continue
+		}
+		if x.permitted(ctx, check, row) {
+			continue
+		}
+		missing[features[0]] = append(missing[features[0]], row.Name())
+	}
+	for _, f := range policy.Features() {
+		if actions := missing[f]; len(actions) > 0 {
+			x.advise(f, actions)
+		}
+	}
+}
+
+// advise puts one advice on all refused actions of a feature.
+func (x *examination) advise(f policy.Feature, actions []string) {
+	todo := fmt.Sprintf("Attach the policy deploy/ram-policies/%s.json to %s: it lacks %s.", f, x.who, strings.Join(actions, ", "))
+	for i := range x.report.Findings {
+		finding := &x.report.Findings[i]
+		if action, ok := strings.CutPrefix(finding.Check, "permission "); ok && slices.Contains(actions, action) {
+			finding.Todo = todo
+		}
+	}
+}
+
+// permitted tries an action. It is true unless the cloud said that it is not permitted.
+func (x *examination) permitted(ctx context.Context, check string, row policy.Row) bool {
+	if row.Action == "DescribeInstances" && x.instanceID != "" {
+		return x.seesItself(ctx, check)
+	}
+	call := cloud.Write(row.Product, row.Action, harmless(row))
+	if strings.HasPrefix(row.Action, "Describe") {
+		call = cloud.Read(row.Product, row.Action, harmless(row))
+	}
+	_, err := x.caller.Do(ctx, call, nil)
+	switch reason := rpcerr.ReasonOf(err); reason {
+	case rpcerr.CloudForbidden:
+		x.report.add(check, Failed, "", "%s", text(err))
+		return false
+	case rpcerr.CloudCredentials:
+		x.refuse(check, err)
+	case rpcerr.Throttled, rpcerr.CloudUnavailable, rpcerr.OutcomeUnknown, rpcerr.Internal:
+		x.report.add(check, Warning, "Run the doctor again: not every permission could be tried.", "%s", text(err))
+	default:
+		// Success, or an error about what was asked for and not about who asked.
+		x.report.add(check, OK, "", "%s", row.For)
+	}
+	return true
+}
+
+// seesItself reads the instance that this runs on: where RAM restricts what is visible, ECS answers with an empty list and not
+// with an error.
+func (x *examination) seesItself(ctx context.Context, check string) bool {
+	var answer struct{ TotalCount int }
+	params := cloud.Params{}.JSONList("InstanceIds", []string{x.instanceID})
+	_, err := x.caller.Do(ctx, cloud.Read(openapi.ECS, "DescribeInstances", params), &answer)
+	switch {
+	case rpcerr.ReasonOf(err) == rpcerr.CloudForbidden:
+		x.report.add(check, Failed, "", "%s", text(err))
+		return false
+	case err != nil:
+		x.report.add(check, Warning, "Run the doctor again: not every permission could be tried.", "%s", text(err))
+	case answer.TotalCount == 0:
+		x.report.add(check, Failed, "", "%s, on which this runs, is not visible", x.instanceID)
+		return false
+	default:
+		x.report.add(check, OK, "", "%s, on which this runs, is visible", x.instanceID)
+	}
+	return true
+}
