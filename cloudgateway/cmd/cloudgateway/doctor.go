@@ -46,7 +46,7 @@ func examine(args []string, out io.Writer) error {
 		return err
 	}
 	if n := report.Failed(); n > 0 {
-		return fmt.Errorf("doctor: the gateway can't work like this, %d checks failed", n)
+		return fmt.Errorf("doctor: the gateway can't work like this, %d of %d checks failed", n, len(report.Findings))
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ func TestReadinessTellsTheReason(t *testing.T) {
 	w.write("secret", "")
 	w.start()
 	code, text := w.get("/readyz")
+	for begin := time.Now(); strings.Contains(text, "not been fetched yet") && time.Since(begin) < 10*time.Second; {
+		code, text = w.get("/readyz")
+	}
 	if code == 200 || !strings.Contains(text, "credentials") || !strings.Contains(text, "is empty") {
 		t.Errorf("without a secret: %d\n%s", code, text)
 	}

@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -115,28 +116,42 @@ func (x *examination) identity(ctx context.Context) {
 	case err == nil:
 		x.who = who.ARN
 		x.report.add(check, OK, "", "%s", who.ARN)
-	case rpcerr.ReasonOf(err) == rpcerr.CloudCredentials:
+	case distrusted(err):
 		x.refuse(check, err)
 	default:
 		x.report.add(check, Warning, "", "unknown, the gateway works without: %s", text(err))
 	}
 }
 
+// distrusted tells whether the cloud does not take the credentials, whatever they are used for.
+func distrusted(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && (e.Reason == rpcerr.CloudCredentials || disabled(e.CloudCode))
+}
+
+func disabled(code string) bool {
+	return code == "InvalidAccessKeyId.Inactive" || code == "Forbidden.AccessKeyDisabled"
+}
+
 // refuse notes that the cloud does not take the credentials, which makes all further calls useless.
 func (x *examination) refuse(check string, err error) {
 	x.refused = true
-	todo := "Replace the AccessKey: the cloud refuses it."
+	id, code := x.credentials.AccessKeyID, ""
 	if e, ok := rpcerr.From(err); ok {
-		switch e.CloudCode {
-		case "SignatureDoesNotMatch", "IncompleteSignature":
-			todo = "Replace the AccessKey secret: it is not that of " + x.credentials.AccessKeyID + "."
-		case "InvalidAccessKeyId.NotFound":
-			todo = "Replace the AccessKey: the cloud does not know " + x.credentials.AccessKeyID + "."
-		case "InvalidAccessKeyId.Inactive", "Forbidden.AccessKeyDisabled":
-			todo = "Enable the AccessKey " + x.credentials.AccessKeyID + " in RAM, or replace it."
-		case "InvalidTimeStamp.Expired", "IllegalTimestamp":
-			todo = "Set the clock of this machine: it differs from the cloud's by more than 15 minutes."
-		}
+		code = e.CloudCode
+	}
+	var todo string
+	switch {
+	case disabled(code):
+		todo = "Enable the AccessKey " + id + " in RAM, or replace it."
+	case code == "SignatureDoesNotMatch" || code == "IncompleteSignature":
+		todo = "Replace the AccessKey secret: it is not that of " + id + "."
+	case code == "InvalidAccessKeyId.NotFound":
+		todo = "Replace the AccessKey: the cloud does not know " + id + "."
+	case strings.HasPrefix(code, "InvalidTimeStamp"), code == "IllegalTimestamp":
+		todo = "Set the clock of this machine: it differs from the cloud's by more than 15 minutes."
+	default:
+		todo = "Replace the credentials: the cloud refuses them."
 	}
 	x.report.add(check, Failed, todo, "%s", text(err))
 }
@@ -183,15 +198,15 @@ func (x *examination) vpc(ctx context.Context) {
 		CidrBlock string
 	}
 	_, err := x.caller.Do(ctx, cloud.Read(openapi.VPC, "DescribeVpcAttribute", cloud.Params{"VpcId": x.VpcID}), &answer)
-	switch reason := rpcerr.ReasonOf(err); {
+	switch {
 	case err == nil && answer.VpcID == x.VpcID:
 		x.report.add(check, OK, "", "%s, %s", x.VpcID, answer.CidrBlock)
 	case err == nil || rpcerr.IsNotFound(err):
 		x.report.add(check, Failed, "Correct vpcID or region: the account has no "+x.VpcID+" in "+x.OpenAPI.Region+".",
 			"%s is not in %s, or not of this account", x.VpcID, x.OpenAPI.Region)
-	case reason == rpcerr.CloudCredentials:
+	case distrusted(err):
 		x.refuse(check, err)
-	case reason == rpcerr.CloudForbidden:
+	case rpcerr.ReasonOf(err) == rpcerr.CloudForbidden:
 		x.report.add(check, Warning, "", "not checked, vpc:DescribeVpcAttribute is not permitted")
 	default:
 		x.report.add(check, Warning, "", "not checked: %s", text(err))

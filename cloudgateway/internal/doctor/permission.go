@@ -58,12 +58,14 @@ func (x *examination) permitted(ctx context.Context, check string, row policy.Ro
 		call = cloud.Read(row.Product, row.Action, harmless(row))
 	}
 	_, err := x.caller.Do(ctx, call, nil)
-	switch reason := rpcerr.ReasonOf(err); reason {
+	if distrusted(err) {
+		x.refuse(check, err)
+		return true
+	}
+	switch rpcerr.ReasonOf(err) {
 	case rpcerr.CloudForbidden:
 		x.report.add(check, Failed, "", "%s", text(err))
 		return false
-	case rpcerr.CloudCredentials:
-		x.refuse(check, err)
 	case rpcerr.Throttled, rpcerr.CloudUnavailable, rpcerr.OutcomeUnknown, rpcerr.Internal:
 		x.report.add(check, Warning, "Run the doctor again: not every permission could be tried.", "%s", text(err))
 	default:

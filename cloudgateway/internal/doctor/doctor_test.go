@@ -1,0 +1,401 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patient is a configuration and the simulated cloud that it points to.
+type patient struct {
+	Config
+
+	t   *testing.T
+	sim *openapisim.Simulator
+	sts sts.Config
+}
+
+// newPatient makes one that is in good health.
+func newPatient(t *testing.T) *patient {
+	t.Helper()
+	settings := api.FastSettings()
+	sim, err := openapisim.New(openapisim.Config{
+		LimitsOff: true, Settings: &settings,
+		AccessKeys: []openapisim.AccessKey{{ID: "LTAIgood", Secret: "good-secret"}, {ID: "LTAIoff", Secret: "good-secret", Disabled: true}},
+		Seed: &state.Cloud{
+			Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16"}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &patient{t: t, sim: sim}
+	endpoints := map[openapi.Product]string{}
+	for _, product := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS, openapi.STS} {
+		endpoints[product] = p.serve(string(product))
+	}
+	p.Config = Config{
+		OpenAPI: openapi.Config{
+			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, RetryMin: time.Millisecond, RetryMax: time.Millisecond,
+		},
+		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: policy.Features(), Now: time.Now,
+	}
+	p.sts = sts.Config{Region: "cn-hangzhou", Scheme: "HTTP", Endpoint: endpoints[openapi.STS]}
+	return p
+}
+
+func (p *patient) serve(product string) string {
+	server := httptest.NewServer(p.sim.Handler(product))
+	p.t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func (p *patient) key(id, secret string) credentials.Files {
+	p.t.Helper()
+	dir := p.t.TempDir()
+	files := credentials.Files{IDFile: filepath.Join(dir, "id"), SecretFile: filepath.Join(dir, "secret")}
+	for path, text := range map[string]string{files.IDFile: id, files.SecretFile: secret} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func (p *patient) onInstance() {
+	p.t.Helper()
+	p.sim.Update(func(c *state.Cloud) {
+		c.Instances["i-1"] = &state.Instance{ID: "i-1", VpcID: "vpc-1", Status: "Running"}
+	})
+	var err error
+	if p.Metadata, err = metadata.New(p.serve("metadata")); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *patient) examine() *Report {
+	p.t.Helper()
+	var err error
+	if p.STS, err = sts.New(p.sts); err != nil {
+		p.t.Fatal(err)
+	}
+	report, err := Run(p.t.Context(), p.Config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return report
+}
+
+// elsewhere is no ECS instance.
+type elsewhere struct{}
+
+func (elsewhere) Get(context.Context, string) (string, error) {
+	return "", errors.New("no route to host")
+}
+
+// unwell lists what is not in order.
+func unwell(r *Report) map[string]Result {
+	found := map[string]Result{}
+	for _, f := range r.Findings {
+		if f.Result != OK {
+			found[f.Check] = f.Result
+		}
+	}
+	return found
+}
+
+func print(t *testing.T, r *Report) string {
+	t.Helper()
+	var text strings.Builder
+	if _, err := r.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestGoodHealth(t *testing.T) {
+	p := newPatient(t)
+	p.onInstance()
+	before, err := p.sim.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := p.examine()
+	if diff := cmp.Diff(map[string]Result{}, unwell(report)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	if text := print(t, report); !strings.HasSuffix(text, "\nNo check failed.\n") || strings.Contains(text, "What to do") {
+		t.Errorf("report:\n%s", text)
+	}
+	after, err := p.sim.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(before), string(after)); diff != "" {
+		t.Errorf("the examination changed the cloud (-before +after):\n%s", diff)
+	}
+	tried := map[string]bool{}
+	for _, call := range p.sim.Calls(0) {
+		tried[call.Product+":"+call.Action] = true
+		if call.Effect || strings.HasPrefix(call.Code, "Missing") && call.Action != "" {
+			t.Errorf("%s answered %s, effect %t: it must be complete and without effect", call.Action, call.Code, call.Effect)
+		}
+	}
+	for _, row := range policy.Rows() {
+		if !tried[row.Name()] {
+			t.Errorf("%s was not tried", row.Name())
+		}
+	}
+}
+
+func TestFeatures(t *testing.T) {
+	p := newPatient(t)
+	p.Features = []policy.Feature{policy.Nodes}
+	var tried []string
+	for _, f := range p.examine().Findings {
+		if action, ok := strings.CutPrefix(f.Check, "permission "); ok {
+			tried = append(tried, action)
+		}
+	}
+	want := []string{"vpc:DescribeVpcAttribute", "ecs:DescribeInstances", "ecs:DescribeNetworkInterfaces", "ecs:ModifyNetworkInterfaceAttribute"}
+	if diff := cmp.Diff(want, tried); diff != "" {
+		t.Errorf("tried (-want +got):\n%s", diff)
+	}
+}
+
+func TestDiseases(t *testing.T) {
+	forbidden := func(product, action string) fault.Rule {
+		return fault.Rule{Product: product, Action: action, Error: &fault.Error{
+			Status: 403, Code: "Forbidden.RAM", Message: "User not authorized to operate on the specified resource.",
+		}}
+	}
+	permissionsOf := func(product openapi.Product, result Result) map[string]Result {
+		found := map[string]Result{}
+		for _, row := range policy.Rows() {
+			if product == "" || row.Product == product {
+				found["permission "+row.Name()] = result
+			}
+		}
+		return found
+	}
+	with := func(found map[string]Result, more map[string]Result) map[string]Result {
+		for check, result := range more {
+			found[check] = result
+		}
+		return found
+	}
+	tests := []struct {
+		name   string
+		infect func(p *patient)
+		want   map[string]Result // beside the region, which can't be checked here
+		texts  []string
+	}{
+		{
+			name: "permissions refused",
+			infect: func(p *patient) {
+				p.inject(forbidden("slb", "CreateLoadBalancer"), forbidden("slb", "TagResources"), forbidden("vpc", "*RouteEntries"))
+			},
+			want: map[string]Result{
+				"permission slb:CreateLoadBalancer": Failed, "permission slb:TagResources": Failed,
+				"permission vpc:CreateRouteEntries": Failed, "permission vpc:DeleteRouteEntries": Failed,
+			},
+			texts: []string{
+				"1. Attach the policy deploy/ram-policies/load-balancers.json to acs:ram::1000000000000001:root: it lacks slb:CreateLoadBalancer, slb:TagResources.\n",
+				"2. Attach the policy deploy/ram-policies/routes.json to acs:ram::1000000000000001:root: it lacks vpc:CreateRouteEntries, vpc:DeleteRouteEntries.\n",
+				"\n4 of ",
+			},
+		},
+		{
+			name:   "everything refused",
+			infect: func(p *patient) { p.inject(forbidden("", "")) },
+			want:   with(permissionsOf("", Failed), map[string]Result{"identity": Warning, "vpc": Warning}),
+			texts:  []string{"to the gateway's identity: it lacks slb:DescribeLoadBalancers, "},
+		},
+		{
+			name:   "wrong secret",
+			infect: func(p *patient) { p.Source = p.key("LTAIgood", "wrong-secret") },
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped}),
+			texts:  []string{"1. Replace the AccessKey secret: it is not that of LTAIgood.\n"},
+		},
+		{
+			name:   "unknown key",
+			infect: func(p *patient) { p.Source = p.key("LTAIbad", "good-secret") },
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped}),
+			texts:  []string{"1. Replace the AccessKey: the cloud does not know LTAIbad.\n"},
+		},
+		{
+			name:   "disabled key",
+			infect: func(p *patient) { p.Source = p.key("LTAIoff", "good-secret") },
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Failed, "vpc": Skipped}),
+			texts:  []string{"1. Enable the AccessKey LTAIoff in RAM, or replace it.\n"},
+		},
+		{
+			name:   "no secret",
+			infect: func(p *patient) { p.Source = p.key("LTAIgood", "") },
+			want:   with(permissionsOf("", Skipped), map[string]Result{"credentials": Failed, "vpc": Skipped}),
+			texts:  []string{"/secret is empty", "1. Give the gateway credentials: "},
+		},
+		{
+			name:   "no way to STS",
+			infect: func(p *patient) { p.sts.Endpoint = "127.0.0.1:1" },
+			want:   map[string]Result{"identity": Warning},
+			texts:  []string{"\nNo check failed.\n"},
+		},
+		{
+			name:   "wrong secret and no way to STS",
+			infect: func(p *patient) { p.sts.Endpoint = "127.0.0.1:1"; p.Source = p.key("LTAIgood", "wrong-secret") },
+			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Warning, "vpc": Failed}),
+			texts:  []string{"1. Replace the AccessKey secret: it is not that of LTAIgood.\n"},
+		},
+		{
+			name:   "no way to SLB",
+			infect: func(p *patient) { p.OpenAPI.Endpoints[openapi.SLB] = "127.0.0.1:1" },
+			want:   with(permissionsOf(openapi.SLB, Skipped), map[string]Result{"endpoint slb": Failed}),
+			texts:  []string{"connection refused", "1. Open the way to the endpoint: "},
+		},
+		{
+			name:   "unknown host",
+			infect: func(p *patient) { p.OpenAPI.Endpoints[openapi.ECS] = "ecs.invalid" },
+			want:   with(permissionsOf(openapi.ECS, Skipped), map[string]Result{"endpoint ecs": Failed}),
+			texts:  []string{"1. Check DNS, region and endpoints: "},
+		},
+		{
+			name:   "wrong VPC",
+			infect: func(p *patient) { p.VpcID = "vpc-2" },
+			want:   map[string]Result{"vpc": Failed},
+			texts:  []string{"1. Correct vpcID or region: the account has no vpc-2 in cn-hangzhou.\n"},
+		},
+		{
+			name:   "no VPC configured",
+			infect: func(p *patient) { p.VpcID = "" },
+			want:   map[string]Result{"vpc": Skipped},
+		},
+		{
+			name:   "clock ahead",
+			infect: func(p *patient) { p.Now = func() time.Time { return time.Now().Add(20 * time.Minute) } },
+			want:   map[string]Result{"clock": Failed},
+			texts:  []string{" ahead of the cloud, so the cloud refuses every request", "1. Set the clock of this machine, e.g. with NTP.\n"},
+		},
+		{
+			name:   "clock a little behind",
+			infect: func(p *patient) { p.Now = func() time.Time { return time.Now().Add(-2 * time.Minute) } },
+			want:   map[string]Result{"clock": Warning},
+			texts:  []string{" behind the cloud; from 15m0s on"},
+		},
+		{
+			name:   "throttled",
+			infect: func(p *patient) { p.inject(throttled("TagResources")) },
+			want:   map[string]Result{"permission slb:TagResources": Warning},
+			texts:  []string{"1. Run the doctor again: not every permission could be tried.\n", "\nNo check failed.\n"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPatient(t)
+			tt.infect(p)
+			report := p.examine()
+			tt.want["region"] = Skipped
+			if diff := cmp.Diff(tt.want, unwell(report)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			text := print(t, report)
+			for _, want := range tt.texts {
+				if !strings.Contains(text, want) {
+					t.Errorf("the report lacks %q:\n%s", want, text)
+				}
+			}
+			for _, secret := range []string{"good-secret", "wrong-secret", "Signature="} {
+				if strings.Contains(text, secret) {
+					t.Errorf("the report holds %q", secret)
+				}
+			}
+		})
+	}
+}
+
+func throttled(action string) fault.Rule {
+	return fault.Rule{Action: action, Error: &fault.Error{Status: 400, Code: "Throttling.User", Message: "Request was denied due to user flow control."}}
+}
+
+func (p *patient) inject(rules ...fault.Rule) {
+	p.t.Helper()
+	if err := p.sim.SetFaults(rules...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func TestOnAnInstance(t *testing.T) {
+	t.Run("in another region", func(t *testing.T) {
+		p := newPatient(t)
+		p.onInstance()
+		p.Metadata = items{"region-id": "cn-beijing"}
+		report := p.examine()
+		if diff := cmp.Diff(map[string]Result{"region": Failed}, unwell(report)); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+		if text := print(t, report); !strings.Contains(text, "1. Set region to cn-beijing, or run the gateway in cn-hangzhou.\n") {
+			t.Errorf("report:\n%s", text)
+		}
+	})
+	t.Run("in another VPC", func(t *testing.T) {
+		p := newPatient(t)
+		p.Metadata = items{"region-id": "cn-hangzhou", "vpc-id": "vpc-other"}
+		report := p.examine()
+		if diff := cmp.Diff(map[string]Result{"region": Warning}, unwell(report)); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+	})
+	// ECS does not refuse those who may not see an instance; it shows nothing.
+	t.Run("that is not visible", func(t *testing.T) {
+		p := newPatient(t)
+		p.onInstance()
+		p.inject(fault.Rule{Action: "DescribeInstances", Empty: true})
+		report := p.examine()
+		if diff := cmp.Diff(map[string]Result{"permission ecs:DescribeInstances": Failed}, unwell(report)); diff != "" {
+			t.Errorf("findings (-want +got):\n%s", diff)
+		}
+		if i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Result == Failed }); !strings.Contains(report.Findings[i].Todo, "ecs:DescribeInstances") {
+			t.Errorf("what to do is %q", report.Findings[i].Todo)
+		}
+	})
+}
+
+// items is a metadata service.
+type items map[string]string
+
+func (m items) Get(_ context.Context, item string) (string, error) {
+	if text, ok := m[item]; ok {
+		return text, nil
+	}
+	return "", metadata.ErrNotFound
+}
+
+// TestEveryActionHasHarmlessParameters: a new row of the table needs parameters here.
+func TestEveryActionHasHarmlessParameters(t *testing.T) {
+	for _, row := range policy.Rows() {
+		if len(harmless(row)) == 0 {
+			t.Errorf("%s has none", row.Name())
+		}
+	}
+}
