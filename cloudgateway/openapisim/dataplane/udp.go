@@ -69,7 +69,9 @@ func (u *udpFrontend) receive(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			continue // an earlier answer was refused by its client; that concerns nobody else
+			u.log.WarnContext(ctx, "datagram not received", "error", err)
+			<-time.After(acceptPause)
+			continue
 		}
 		u.forgetEnded()
 		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())

@@ -1,0 +1,281 @@
+package dataplane
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func off() *bool { return new(bool) }
+
+// demo is a cloud with a load balancer of its own, an EIP on it, and servers of every kind.
+func demo() *state.Cloud {
+	c := state.New("cn-hangzhou", "1")
+	c.LoadBalancers["lb-1"] = &state.LoadBalancer{
+		ID: "lb-1", Address: "127.47.0.1", Status: "active",
+		Listeners:      []*state.Listener{{Port: 80, Protocol: "tcp", Status: "running", Attributes: map[string]string{"VServerGroupId": "g"}}},
+		DefaultServers: []*state.Server{{ServerID: "i-1", Weight: 100}},
+	}
+	c.Eips["eip-1"] = &state.Eip{ID: "eip-1", Address: "127.49.0.1", InstanceID: "lb-1", Status: "InUse"}
+	c.Instances = map[string]*state.Instance{
+		"i-1": {ID: "i-1", Status: "Running", PrivateIPs: []string{"127.0.1.1"}},
+		"i-2": {ID: "i-2", Status: "Stopped", PrivateIPs: []string{"127.0.1.2"}},
+		"i-3": {ID: "i-3", Status: "Running", PrivateIPs: []string{"127.0.1.3"}, Healthy: off()},
+		"i-4": {ID: "i-4", Status: "Running", PrivateIPs: []string{"192.168.0.4"}},
+	}
+	c.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", InstanceID: "i-1", PrimaryIP: "127.0.2.1"}
+	c.Interfaces["eni-2"] = &state.NetworkInterface{ID: "eni-2", PrimaryIP: "127.0.2.2"} // attached to nothing
+	c.ServerGroups["g"] = &state.ServerGroup{ID: "g", LoadBalancerID: "lb-1", Servers: []*state.Server{{Type: "ecs", ServerID: "i-1", Port: 8080, Weight: 100}}}
+	return c
+}
+
+func TestDeriveSockets(t *testing.T) {
+	t.Parallel()
+	due := time.Unix(1e9, 0)
+	both := []string{"127.47.0.1:80/tcp", "127.49.0.1:80/tcp"}
+	tests := []struct {
+		name   string
+		change func(*state.Cloud, *state.LoadBalancer, *state.Listener)
+		want   []string
+		due    time.Time
+	}{
+		{"running", func(*state.Cloud, *state.LoadBalancer, *state.Listener) {}, both, time.Time{}},
+		{"configuring", func(_ *state.Cloud, _ *state.LoadBalancer, l *state.Listener) { l.Status = "configuring" }, both, time.Time{}},
+		{"stopped", func(_ *state.Cloud, _ *state.LoadBalancer, l *state.Listener) { l.Status = "stopped" }, nil, time.Time{}},
+		{"starting", func(_ *state.Cloud, _ *state.LoadBalancer, l *state.Listener) { l.Status, l.SettleAt = "starting", due }, nil, due},
+		{"not active yet", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) {
+			lb.Status, lb.ActiveAt = "inactive", due
+		}, nil, due},
+		{"locked", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Status = "locked" }, nil, time.Time{}},
+		{"not on loopback", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "47.96.0.1" }, both[1:], time.Time{}},
+		{"every address", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "0.0.0.0" }, both[1:], time.Time{}},
+		{"nonsense", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "" }, both[1:], time.Time{}},
+		{"EIP on its way", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) {
+			c.Eips["eip-1"].Status, c.Eips["eip-1"].BusyUntil = "Associating", due
+		}, both[:1], due},
+		{"EIP of others", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) { c.Eips["eip-1"].InstanceID = "i-1" }, both[:1], time.Time{}},
+	}
+	for _, tt := range tests {
+		c := demo()
+		lb := c.LoadBalancers["lb-1"]
+		tt.change(c, lb, lb.Listeners[0])
+		w := derive(c)
+		got := map[string]bool{}
+		for s, l := range w.listeners {
+			got[s.addr.String()+"/"+s.protocol] = true
+			if l.address != s.addr.Addr() {
+				t.Errorf("%s: %s thinks it is %s", tt.name, s.addr, l.address)
+			}
+		}
+		want := map[string]bool{}
+		for _, s := range tt.want {
+			want[s] = true
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !w.due.Equal(tt.due) {
+			t.Errorf("%s: due %s, sockets (-want +got):\n%s", tt.name, w.due, diff)
+		}
+	}
+}
+
+func TestDeriveServers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		server state.Server
+		addr   string
+		down   bool
+	}{
+		{"instance", state.Server{Type: "ecs", ServerID: "i-1", Port: 1}, "127.0.1.1:1", false},
+		{"one address of an instance", state.Server{Type: "ecs", ServerID: "i-1", ServerIP: "127.0.1.9", Port: 1}, "127.0.1.9:1", false},
+		{"interface", state.Server{Type: "eni", ServerID: "eni-1", Port: 1}, "127.0.2.1:1", false},
+		{"one address of an interface", state.Server{Type: "eni", ServerID: "eni-1", ServerIP: "127.0.2.9", Port: 1}, "127.0.2.9:1", false},
+		{"stopped", state.Server{Type: "ecs", ServerID: "i-2", Port: 1}, "invalid AddrPort", true},
+		{"marked as failed", state.Server{Type: "ecs", ServerID: "i-3", Port: 1}, "invalid AddrPort", true},
+		{"not on loopback", state.Server{Type: "ecs", ServerID: "i-4", Port: 1}, "192.168.0.4:1", true},
+		{"gone", state.Server{Type: "ecs", ServerID: "i-9", Port: 1}, "invalid AddrPort", true},
+		{"detached interface", state.Server{Type: "eni", ServerID: "eni-2", Port: 1}, "invalid AddrPort", true},
+	}
+	for _, tt := range tests {
+		c := demo()
+		c.ServerGroups["g"].Servers = []*state.Server{&tt.server}
+		w := derive(c)
+		got := w.listeners[socket{addr: netip.MustParseAddrPort("127.47.0.1:80"), protocol: "tcp"}].pool.targets[0]
+		if got.id.addr.String() != tt.addr || got.down != tt.down || (len(w.probes) == 0) != tt.down {
+			t.Errorf("%s: %s, down %t, %d checks; want %s, down %t", tt.name, got.id.addr, got.down, len(w.probes), tt.addr, tt.down)
+		}
+	}
+}
+
+func TestDeriveHealthChecks(t *testing.T) {
+	t.Parallel()
+	at := netip.MustParseAddrPort
+	base := probe{kind: "tcp", addr: at("127.0.1.1:8080"), interval: 2 * time.Second, timeout: 5 * time.Second, rise: 3, fall: 3}
+	with := func(change func(*probe)) probe {
+		p := base
+		change(&p)
+		return p
+	}
+	web := func(p *probe) {
+		p.kind, p.method, p.host, p.uri, p.codes = "http", "HEAD", "127.0.1.1", "/", "http_2xx"
+	}
+	tests := []struct {
+		name, protocol string
+		attributes     map[string]string
+		want           probe
+	}{
+		{"tcp", "tcp", nil, base},
+		{"tcp off", "tcp", map[string]string{"HealthCheckSwitch": "off"}, probe{}},
+		{"tcp by http", "tcp", map[string]string{"HealthCheckType": "http"}, with(web)},
+		{"all set", "tcp", map[string]string{
+			"HealthCheckConnectPort": "90", "HealthCheckInterval": "7", "HealthCheckConnectTimeout": "9", "HealthyThreshold": "2", "UnhealthyThreshold": "4",
+		}, probe{kind: "tcp", addr: at("127.0.1.1:90"), interval: 7 * time.Second, timeout: 9 * time.Second, rise: 2, fall: 4}},
+		{"port of the server", "tcp", map[string]string{"HealthCheckConnectPort": "-520"}, base},
+		{"udp", "udp", map[string]string{"HealthCheckReq": "ping", "HealthCheckExp": "pong"}, with(func(p *probe) { p.kind, p.send, p.expect = "udp", "ping", "pong" })},
+		{"http", "http", map[string]string{"HealthCheckURI": "/ok", "HealthCheckDomain": "a.example", "HealthCheckMethod": "get", "HealthCheckHttpCode": "http_3xx", "HealthCheckTimeout": "1"}, with(func(p *probe) {
+			web(p)
+			p.uri, p.host, p.method, p.codes, p.timeout = "/ok", "a.example", "get", "http_3xx", time.Second
+		})},
+		{"http of the server's address", "https", map[string]string{"HealthCheckDomain": "$_ip"}, with(web)},
+		{"http off", "http", map[string]string{"HealthCheck": "off"}, probe{}},
+	}
+	for _, tt := range tests {
+		got := attributes(tt.attributes).probe(tt.protocol, targetID{server: "i-1", addr: at("127.0.1.1:8080")})
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(probe{}), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestDeriveDefaultServers(t *testing.T) {
+	t.Parallel()
+	for port, want := range map[string]string{"": "127.0.1.1:80", "-520": "127.0.1.1:80", "90": "127.0.1.1:90"} {
+		c := demo()
+		c.LoadBalancers["lb-1"].Listeners[0].Attributes = map[string]string{"BackendServerPort": port}
+		for _, l := range derive(c).listeners {
+			if got := l.pool.targets[0].id.addr.String(); got != want {
+				t.Errorf("port %q: %s, want %s", port, got, want)
+			}
+		}
+	}
+}
+
+// A rule that doesn't follow its listener has defaults of its own for what it doesn't say.
+func TestDeriveRules(t *testing.T) {
+	t.Parallel()
+	listener := attributes{"StickySession": "on", "StickySessionType": "insert", "Scheduler": "wlc", "HealthCheckInterval": "9"}
+	synced := listener.ofRule(&state.Rule{Attributes: map[string]string{"Scheduler": "rr"}})
+	if synced["Scheduler"] != "wlc" || synced.sticky().mode != "insert" {
+		t.Errorf("a rule in step has %v", synced)
+	}
+	own := listener.ofRule(&state.Rule{Attributes: map[string]string{"ListenerSync": "off", "Scheduler": "rr"}})
+	if own["Scheduler"] != "rr" || own.sticky().mode != "" || own["HealthCheckInterval"] != "9" {
+		t.Errorf("a rule of its own has %v", own)
+	}
+}
+
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	l := &listener{pool: pool{id: "listener"}}
+	for id, r := range map[string]rule{
+		"path":       {url: "/api"},
+		"longer":     {url: "/api/v2"},
+		"exact":      {domain: "A.example.com"},
+		"exact path": {domain: "a.example.com", url: "/api"},
+		"wildcard":   {domain: "*.example.com"},
+	} {
+		r.pool.id = id
+		l.rules = append(l.rules, r)
+	}
+	tests := []struct{ host, path, want string }{
+		{"other.org", "/", "listener"},
+		{"other.org", "/api", "path"},
+		{"other.org", "/api/v1", "path"},
+		{"other.org", "/api/v2/x", "longer"},
+		{"other.org", "/apiary", "listener"},
+		{"a.example.com:8080", "/", "exact"},
+		{"A.EXAMPLE.com", "/api/v2", "exact path"},
+		{"b.example.com", "/api/v2", "wildcard"},
+		{"c.b.example.com", "/", "wildcard"},
+		{"example.com", "/", "listener"},
+		{".example.com", "/", "listener"},
+	}
+	for _, tt := range tests {
+		if got := l.route(tt.host, tt.path).id; got != tt.want {
+			t.Errorf("%s%s: %s, want %s", tt.host, tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, kind string
+		entries    []string
+		admitted   bool // 127.0.0.9
+	}{
+		{"white inside", "white", []string{"127.0.0.0/24"}, true},
+		{"white single", "white", []string{"10.0.0.1", "127.0.0.9"}, true},
+		{"white outside", "white", []string{"127.0.1.0/24"}, false},
+		{"white empty", "white", nil, true},
+		{"black inside", "black", []string{"127.0.0.8/29"}, false},
+		{"black outside", "black", []string{"10.0.0.0/8"}, true},
+		{"black empty", "black", nil, true},
+		{"nonsense", "white", []string{"nonsense"}, true},
+	}
+	for _, tt := range tests {
+		c := state.New("r", "1")
+		acl := &state.Acl{ID: "acl-1"}
+		for _, e := range tt.entries {
+			acl.Entries = append(acl.Entries, state.AclEntry{Entry: e})
+		}
+		c.Acls["acl-1"] = acl
+		l := &state.Listener{Attributes: map[string]string{"AclStatus": "on", "AclType": tt.kind}, AclIDs: []string{"acl-1", "acl-gone"}}
+		if got := newAccess(c, l).admits(netip.MustParseAddr("127.0.0.9")); got != tt.admitted {
+			t.Errorf("%s: admitted is %t", tt.name, got)
+		}
+		l.Attributes["AclStatus"] = "off"
+		if !newAccess(c, l).admits(netip.MustParseAddr("127.0.0.9")) {
+			t.Errorf("%s: refused although the list is off", tt.name)
+		}
+	}
+}
+
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	at := netip.MustParsePrefix
+	tests := []struct {
+		name string
+		in   Ranges
+		want Ranges
+	}{
+		{"defaults", Ranges{}, Ranges{at("127.47.0.0/16"), at("127.48.0.0/16")}},
+		{"one set", Ranges{Internet: at("127.90.1.1/24")}, Ranges{at("127.90.1.0/24"), at("127.48.0.0/16")}},
+		{"overlap", Ranges{Internet: at("127.48.1.0/24")}, Ranges{}},
+		{"not loopback", Ranges{Internet: at("47.96.0.0/16")}, Ranges{}},
+		{"more than loopback", Ranges{Internet: at("127.0.0.0/7")}, Ranges{}},
+		{"too small", Ranges{Intranet: at("127.48.0.0/25")}, Ranges{}},
+		{"IPv6", Ranges{Intranet: at("::1/128")}, Ranges{}},
+	}
+	for _, tt := range tests {
+		got, err := tt.in.Complete()
+		if got != tt.want || (err == nil) != (tt.want != Ranges{}) {
+			t.Errorf("%s: %v and %v, want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+func TestProxyHeader(t *testing.T) {
+	t.Parallel()
+	at := netip.MustParseAddrPort
+	const signature = "\r\n\r\n\x00\r\nQUIT\n"
+	for protocol, family := range map[string]string{protoTCP: "\x11", protoUDP: "\x12"} {
+		want := signature + "\x21" + family + "\x00\x0c" + "\x7f\x00\x00\x09" + "\x7f\x2f\x00\x01" + "\x30\x39" + "\x00\x50"
+		if got := string(proxyHeader(protocol, at("127.0.0.9:12345"), at("127.47.0.1:80"))); got != want {
+			t.Errorf("%s: %q, want %q", protocol, got, want)
+		}
+	}
+}

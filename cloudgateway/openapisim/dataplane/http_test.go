@@ -1,0 +1,324 @@
+package dataplane
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// namedHTTP answers every request with its name.
+func namedHTTP(t *testing.T, name string) int {
+	t.Helper()
+	return httpServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })
+}
+
+func newHTTPClient(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{
+		Transport: transport, Jar: jar, Timeout: 10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// get returns the body of an answer, or its status if that isn't 200.
+func get(t *testing.T, c *http.Client, url string) string {
+	t.Helper()
+	answer, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return answer.Status
+	}
+	return string(body)
+}
+
+func TestHTTPForwardsByRequestAndRule(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(namedHTTP(t, "a"), 75), server(namedHTTP(t, "b"), 25))
+	b.group("api", server(namedHTTP(t, "api"), 100))
+	address, client := "http://"+b.listen(protoHTTP), newHTTPClient(t)
+	got := map[string]int{}
+	for range 20 {
+		got[get(t, client, address)]++
+	}
+	if diff := cmp.Diff(map[string]int{"a": 15, "b": 5}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	b.change(func(*state.Cloud) {
+		b.listener(0).Rules = []*state.Rule{{ID: "rule-1", URL: "/api", ServerGroupID: "api"}, {ID: "rule-2", URL: "/none", ServerGroupID: "none"}}
+	})
+	for path, want := range map[string]string{"/api/x": "api", "/none": "503 Service Unavailable"} {
+		if got := get(t, client, address+path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestHTTPHeaders(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "Host: "+r.Host, r.RequestURI)
+		for _, name := range []string{
+			"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Client-Srcport", "SLB-ID", "SLB-IP", "Forwarded",
+		} {
+			if values := r.Header.Values(name); len(values) > 0 {
+				fmt.Fprintf(w, "%s: %s\n", name, strings.Join(values, " and "))
+			}
+		}
+	}), 100))
+	address := b.listen(protoHTTP)
+	client := connect(t, "127.0.0.9", address)
+	reader := bufio.NewReader(client)
+	send := func(headers string) string {
+		t.Helper()
+		fmt.Fprintf(client, "GET /a%%20b?c=d;e HTTP/1.1\r\nHost: web.example\r\n%s\r\n", headers)
+		answer, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, _ := io.ReadAll(answer.Body)
+		return string(body)
+	}
+	const host = "Host: web.example /a%20b?c=d;e\n"
+	if got, want := send(""), host+"X-Forwarded-For: 127.0.0.9\n"; got != want {
+		t.Errorf("by default:\n%s, want\n%s", got, want)
+	}
+	if got, want := send("X-Forwarded-For: 1.2.3.4\r\n"), host+"X-Forwarded-For: 1.2.3.4, 127.0.0.9\n"; got != want {
+		t.Errorf("behind a proxy:\n%s, want\n%s", got, want)
+	}
+	b.change(func(*state.Cloud) { b.listener(0).Attributes["XForwardedFor"] = "off" })
+	given := "X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Proto: gopher\r\nForwarded: for=1.2.3.4\r\n"
+	if got, want := send(given), host+"X-Forwarded-For: 1.2.3.4\nX-Forwarded-Proto: gopher\nForwarded: for=1.2.3.4\n"; got != want {
+		t.Errorf("switched off:\n%s, want\n%s", got, want)
+	}
+	b.change(func(*state.Cloud) {
+		for _, name := range []string{
+			"XForwardedFor", "XForwardedFor_proto", "XForwardedFor_SLBPORT", "XForwardedFor_ClientSrcPort", "XForwardedFor_SLBID", "XForwardedFor_SLBIP",
+		} {
+			b.listener(0).Attributes[name] = "on"
+		}
+	})
+	_, port, _ := net.SplitHostPort(address)
+	want := host + "X-Forwarded-For: 127.0.0.9\nX-Forwarded-Proto: http\nX-Forwarded-Port: " + port + "\nX-Forwarded-Client-Srcport: " +
+		fmt.Sprint(client.LocalAddr().(*net.TCPAddr).Port) + "\nSLB-ID: lb-1\nSLB-IP: " + b.address.String() + "\n"
+	if got := send("X-Forwarded-Proto: gopher\r\n"); got != want {
+		t.Errorf("all on:\n%s, want\n%s", got, want)
+	}
+}
+
+func TestHTTPStickyInsert(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	one, two := server(namedHTTP(t, "a"), 50), server(namedHTTP(t, "b"), 50)
+	b.group("g", one, two)
+	address := "http://" + b.listen(protoHTTP, "Scheduler", "rr", "StickySession", "on", "StickySessionType", "insert", "CookieTimeout", "60")
+	first, second := newHTTPClient(t), newHTTPClient(t)
+	a, other := get(t, first, address), get(t, second, address)
+	if a == other {
+		t.Fatalf("two sessions are at %s", a)
+	}
+	for range 3 {
+		if got := get(t, first, address); got != a {
+			t.Errorf("the session moved to %s", got)
+		}
+		if got := get(t, second, address); got != other {
+			t.Errorf("the other session moved to %s", got)
+		}
+	}
+	for _, s := range []*state.Server{one, two} { // sessions of a server that is drained go elsewhere
+		b.change(func(*state.Cloud) { s.Weight = 0 })
+		if x, y := get(t, first, address), get(t, second, address); x != y {
+			t.Errorf("one server is left, but %s and %s answer", x, y)
+		}
+		b.change(func(*state.Cloud) { s.Weight = 50 })
+	}
+}
+
+func TestHTTPStickyServer(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	login := func(name string) int {
+		return httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/login" {
+				w.Header().Set("Set-Cookie", "session="+name+"-secret; Path=/; HttpOnly")
+				w.Header().Add("Set-Cookie", "colour=red; Path=/")
+			}
+			fmt.Fprint(w, name)
+		})
+	}
+	b.group("g", server(login("a"), 50), server(login("b"), 50))
+	address, client := "http://"+b.listen(protoHTTP, "Scheduler", "rr", "StickySession", "on", "StickySessionType", "server", "Cookie", "session"), newHTTPClient(t)
+	if x, y := get(t, client, address), get(t, client, address); x == y {
+		t.Errorf("without a session both requests went to %s", x)
+	}
+	at := get(t, client, address+"/login")
+	for range 3 {
+		if got := get(t, client, address); got != at {
+			t.Errorf("the session at %s moved to %s", at, got)
+		}
+	}
+}
+
+func TestStickyCookies(t *testing.T) {
+	t.Parallel()
+	all, now := targets(1, 1), time.Unix(1_000_000, 0)
+	token := all[1].id.token()
+	insert := sticky{mode: "insert", cookie: "SERVERID", idle: time.Minute}
+	tests := []struct {
+		name   string
+		sticky sticky
+		cookie string
+		found  bool
+	}{
+		{"fresh", insert, token + "|999990|1", true},
+		{"idle for too long", insert, token + "|999900|1", false},
+		{"until the browser ends", sticky{mode: "insert", cookie: "SERVERID"}, token + "|1|1", true},
+		{"unknown server", insert, "abc|999990|1", false},
+		{"nonsense", insert, token + "|x|", false},
+		{"empty", insert, "", false},
+		{"server", sticky{mode: "server", cookie: "SERVERID"}, token, true},
+		{"not sticky", sticky{}, token, false},
+	}
+	for _, tt := range tests {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Cookie", "other=1; SERVERID="+tt.cookie)
+		got, ok := tt.sticky.find(r, all, now)
+		if ok != tt.found || ok && got.id != all[1].id {
+			t.Errorf("%s: %v %t", tt.name, got.id, ok)
+		}
+		answer := &http.Response{Header: http.Header{"Set-Cookie": {"SERVERID=x; Path=/", "SERVERID2=x"}}}
+		tt.sticky.bind(answer, r, all[1].id, now)
+		want := map[string][]string{
+			"":       {"SERVERID=x; Path=/", "SERVERID2=x"},
+			"server": {"SERVERID=" + token + "; Path=/", "SERVERID2=x"},
+			"insert": {"SERVERID=x; Path=/", "SERVERID2=x", "SERVERID=" + token + "|1000000|1000000;Path=/"},
+		}[tt.sticky.mode]
+		if last := len(want) - 1; tt.found && tt.sticky.mode == "insert" {
+			want[last] = "SERVERID=" + token + "|1000000|1;Path=/" // since when
+		} else if tt.name == "idle for too long" {
+			want[last] = "SERVERID=" + token + "|1000000|1;Path=/"
+		} else if tt.name == "nonsense" {
+			want[last] = "SERVERID=" + token + "|1000000|;Path=/"
+		}
+		if diff := cmp.Diff(want, answer.Header.Values("Set-Cookie")); diff != "" {
+			t.Errorf("%s: cookies (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestHTTPFailures(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	release := make(chan struct{})
+	slow := httpServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() { close(release) })
+	b.group("slow", server(slow, 100))
+	b.group("closed", server(closedTCP(t), 100))
+	address := "http://" + b.listen(protoHTTP, "RequestTimeout", "1", "VServerGroupId", "none")
+	b.change(func(*state.Cloud) {
+		b.listener(0).Rules = []*state.Rule{{ID: "rule-1", URL: "/slow", ServerGroupID: "slow"}, {ID: "rule-2", URL: "/closed", ServerGroupID: "closed"}}
+	})
+	for path, want := range map[string]string{"/": "503 Service Unavailable", "/slow": "504 Gateway Timeout", "/closed": "502 Bad Gateway"} {
+		if got := get(t, newHTTPClient(t), address+path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestHTTPRedirect(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	address, client := b.listen(protoHTTP, "ListenerForward", "on", "ForwardPort", "8443", "ForwardCode", "301"), newHTTPClient(t)
+	answer, err := client.Get("http://" + address + "/a?b=c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	want := "https://" + b.address.String() + ":8443/a?b=c"
+	if got := answer.Header.Get("Location"); answer.StatusCode != 301 || got != want {
+		t.Errorf("%d to %q, want 301 to %q", answer.StatusCode, got, want)
+	}
+	b.change(func(*state.Cloud) { b.listener(0).Attributes["ForwardPort"] = "443" })
+	answer, err = client.Get("http://" + address + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if got := answer.Header.Get("Location"); got != "https://"+b.address.String()+"/" {
+		t.Errorf("redirected to %q", got)
+	}
+}
+
+// An upgraded connection goes both ways, and ends with its listener.
+func TestHTTPUpgrade(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(httpServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = buffered.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = buffered.Flush()
+		_, _ = io.Copy(conn, buffered)
+	}), 100))
+	conn := connect(t, "127.0.0.1", b.listen(protoHTTP))
+	reader := bufio.NewReader(conn)
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	answer, err := http.ReadResponse(reader, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v %v", answer, err)
+	}
+	answer.Body.Close()
+	fmt.Fprint(conn, "ping\n")
+	if got, err := reader.ReadString('\n'); got != "ping\n" {
+		t.Fatalf("%q %v", got, err)
+	}
+	b.change(func(*state.Cloud) { b.listener(0).Status = "stopped" })
+	if _, err := reader.ReadString('\n'); err == nil {
+		t.Error("an upgraded connection outlives its listener")
+	}
+}
+
+func TestPlaneRefusesUnknownProtocol(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := socket{addr: netip.AddrPortFrom(b.address, 1), protocol: "sctp"}
+	if _, err := b.plane.start(context.Background(), s, &listener{}); err == nil {
+		t.Error("a listener of sctp is open")
+	}
+}

@@ -1,0 +1,131 @@
+package dataplane
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// udpServer answers every datagram with its name, the client's address, and the datagram. It returns its port.
+func udpServer(t *testing.T, name string) int {
+	t.Helper()
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, maxDatagram)
+		for {
+			n, from, err := conn.ReadFromUDPAddrPort(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteToUDPAddrPort([]byte(name+" "+from.Addr().Unmap().String()+" "+string(buffer[:n])), from)
+		}
+	}()
+	t.Cleanup(func() {
+		conn.Close()
+		<-ended
+	})
+	return conn.LocalAddr().(*net.UDPAddr).Port
+}
+
+// udpClient is a client of a UDP listener with an address of its own.
+func udpClient(t *testing.T, from, address string) func(text string) string {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.Dial("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return func(text string) string {
+		t.Helper()
+		buffer := make([]byte, maxDatagram)
+		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		if _, err := conn.Write([]byte(text)); err != nil {
+			return ""
+		}
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return ""
+		}
+		return string(buffer[:n])
+	}
+}
+
+func TestUDPForwards(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(udpServer(t, "a"), 50), server(udpServer(t, "b"), 50), server(udpServer(t, "c"), 0))
+	address := b.listen(protoUDP, "Scheduler", "rr")
+	one, two := udpClient(t, "127.0.0.9", address), udpClient(t, "127.0.0.10", address)
+	for range 3 { // a session stays at its server
+		if got := one("hello"); got != "a 127.0.0.9 hello" {
+			t.Errorf("answer %q of the first client", got)
+		}
+		if got := two("hello"); got != "b 127.0.0.10 hello" {
+			t.Errorf("answer %q of the second client", got)
+		}
+	}
+	if got := one(strings.Repeat("x", 60_000)); len(got) != 60_012 {
+		t.Errorf("%d bytes of a large datagram came back", len(got))
+	}
+}
+
+func TestUDPAccessList(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(udpServer(t, "a"), 50))
+	b.change(func(c *state.Cloud) {
+		c.Acls["acl-1"] = &state.Acl{ID: "acl-1", Entries: []state.AclEntry{{Entry: "127.0.0.9"}}}
+	})
+	address := b.listen(protoUDP)
+	b.change(func(*state.Cloud) {
+		b.listener(0).AclIDs = []string{"acl-1"}
+		b.listener(0).Attributes["AclStatus"], b.listener(0).Attributes["AclType"] = "on", "white"
+	})
+	if got := udpClient(t, "127.0.0.9", address)("x"); got != "a 127.0.0.9 x" {
+		t.Errorf("answer %q to a client on the list", got)
+	}
+	if got := udpClient(t, "127.0.0.10", address)("x"); got != "" {
+		t.Errorf("answer %q to a client that isn't on the list", got)
+	}
+}
+
+func TestUDPProxyProtocol(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.group("g", server(udpServer(t, "a"), 50))
+	address := b.listen(protoUDP, "ProxyProtocolV2Enabled", "true")
+	send := udpClient(t, "127.0.0.9", address)
+	for range 2 { // every datagram has it
+		got := send("x")
+		header, ok := strings.CutPrefix(got, "a 127.0.0.9 ")
+		source := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.9"), 0)
+		want := string(proxyHeader(protoUDP, source, netip.MustParseAddrPort(address)))
+		if !ok || len(header) != len(want)+1 || header[:24] != want[:24] || header[26:] != want[26:]+"x" { // but for the port
+			t.Errorf("server got %q, want %q", header, want)
+		}
+	}
+}
+
+// When its server goes, a session gets another one with the client's next datagram.
+func TestUDPSessionsMove(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	first, second := server(udpServer(t, "a"), 50), server(udpServer(t, "b"), 50)
+	b.group("g", first)
+	send := udpClient(t, "127.0.0.9", b.listen(protoUDP))
+	if got := send("x"); got != "a 127.0.0.9 x" {
+		t.Fatalf("answer %q", got)
+	}
+	b.group("g", second)
+	eventually(t, "the session moves", func() bool { return send("x") == "b 127.0.0.9 x" })
+}
