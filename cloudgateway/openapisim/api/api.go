@@ -5,7 +5,6 @@ package api
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -68,13 +67,6 @@ type Context struct {
 	AccessKeyID string
 	Settings    *Settings // never changed while the handler runs
 	Traffic     *Traffic  // nil: load balancers carry none
-}
-
-// Traffic is what handlers need to know of the data plane that carries the traffic of load balancers.
-type Traffic struct {
-	Internet, Intranet netip.Prefix // where the addresses of load balancers come from
-	// Health tells what health checks found, in the words of DescribeHealthStatus.
-	Health func(loadBalancerID string, l *state.Listener, s *state.Server) string
 }
 
 // Error is an answer other than success.

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"context"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,11 +98,13 @@ func TestChecksRunAtTheirInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		var at []time.Duration
-		passing, changes := true, 0
+		var at []time.Duration // written by the check, read when it has ended
+		var passing atomic.Bool
+		passing.Store(true)
+		changes := 0
 		c := newChecks(func(context.Context, probe) bool {
 			at = append(at, time.Since(start))
-			return passing
+			return passing.Load()
 		}, func() { changes++ })
 		p := probe{kind: protoTCP, interval: 2 * time.Second, rise: 2, fall: 2}
 		ctx, stop := context.WithCancel(t.Context())
@@ -117,7 +120,7 @@ func TestChecksRunAtTheirInterval(t *testing.T) {
 		}
 		wait(1*time.Second, unknown)
 		wait(2*time.Second, good)
-		passing = false
+		passing.Store(false)
 		wait(2*time.Second, good)
 		wait(2*time.Second, bad)
 		c.set(ctx, nil)

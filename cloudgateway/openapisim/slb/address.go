@@ -1,7 +1,6 @@
 package slb
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 
@@ -12,7 +11,7 @@ import (
 // internetAddress returns a public address that no load balancer has.
 func internetAddress(c *api.Context, version string) string {
 	if c.Traffic != nil && version != "ipv6" {
-		if address, ok := trafficAddress(c, c.Traffic.Internet); ok {
+		if address, ok := c.TrafficAddress(c.Traffic.Internet); ok {
 			return address
 		}
 	}
@@ -27,30 +26,6 @@ func internetAddress(c *api.Context, version string) string {
 			return address
 		}
 	}
-}
-
-// trafficAddress returns an address of an IPv4 range that no load balancer has, and none had lately. It returns false when
-// the range is used up.
-func trafficAddress(c *api.Context, within netip.Prefix) (string, bool) {
-	taken := make(map[string]bool, len(c.State.LoadBalancers))
-	for _, lb := range c.State.LoadBalancers {
-		taken[lb.Address] = true
-	}
-	first := within.Masked().Addr().As4()
-	size := uint32(1) << (32 - within.Bits())
-	for range size {
-		c.State.Sequence++
-		n := binary.BigEndian.Uint32(first[:]) + uint32(c.State.Sequence)%size
-		if last := byte(n); last == 0 || last == 255 {
-			continue // legal, but surprising
-		}
-		var raw [4]byte
-		binary.BigEndian.PutUint32(raw[:], n)
-		if address := netip.AddrFrom4(raw).String(); !taken[address] {
-			return address, true
-		}
-	}
-	return "", false
 }
 
 func addressTaken(c *api.Context, address string) bool {
@@ -80,7 +55,7 @@ func intranetAddress(c *api.Context, vsw *state.VSwitch, wanted string) (string,
 		return addr.String(), nil
 	}
 	if c.Traffic != nil && !prefix.Addr().IsLoopback() {
-		if address, ok := trafficAddress(c, c.Traffic.Intranet); ok {
+		if address, ok := c.TrafficAddress(c.Traffic.Intranet); ok {
 			return address, nil
 		}
 	}

@@ -149,6 +149,11 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 	}
 	n := c.State.Sequence
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
+	if c.Traffic != nil {
+		if address, ok := c.TrafficAddress(c.Traffic.Internet); ok {
+			e.Address = address
+		}
+	}
 	c.State.Eips[e.ID] = e
 	clienttoken.Remember(c, allocateEipOperation, e.ID)
 	return allocatedEip{AllocationID: e.ID, EipAddress: e.Address}, nil

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Traffic is what handlers need to know of the data plane that carries the traffic of load balancers.
+type Traffic struct {
+	Internet, Intranet netip.Prefix // where the addresses of load balancers come from
+	// Health tells what health checks found, in the words of DescribeHealthStatus.
+	Health func(loadBalancerID string, l *state.Listener, s *state.Server) string
+}
+
+// TrafficAddress returns an address of an IPv4 range that nobody has, and nobody had lately. It returns false when the range
+// is used up.
+func (c *Context) TrafficAddress(within netip.Prefix) (string, bool) {
+	taken := make(map[string]bool, len(c.State.LoadBalancers)+len(c.State.Eips))
+	for _, lb := range c.State.LoadBalancers {
+		taken[lb.Address] = true
+	}
+	for _, eip := range c.State.Eips {
+		taken[eip.Address] = true
+	}
+	first := within.Masked().Addr().As4()
+	size := uint32(1) << (32 - within.Bits())
+	for range size {
+		c.State.Sequence++
+		n := binary.BigEndian.Uint32(first[:]) + uint32(c.State.Sequence)%size
+		if last := byte(n); last == 0 || last == 255 {
+			continue // legal, but surprising
+		}
+		var raw [4]byte
+		binary.BigEndian.PutUint32(raw[:], n)
+		if address := netip.AddrFrom4(raw).String(); !taken[address] {
+			return address, true
+		}
+	}
+	return "", false
+}
