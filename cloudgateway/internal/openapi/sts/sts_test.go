@@ -1,0 +1,366 @@
+package sts_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Addresses of loopback, which no proxy is asked for.
+const (
+	stsAddress = "127.0.0.1:9104"
+	vpcAddress = "127.0.0.1:9102"
+)
+
+const (
+	roleARN     = "acs:ram::1000000000000001:role/gateway"
+	providerARN = "acs:ram::1000000000000001:oidc-provider/ack-rrsa-c1"
+)
+
+func role() credentials.Role {
+	return credentials.Role{ARN: roleARN, SessionName: "gateway", Duration: time.Hour}
+}
+
+// world is a simulated cloud whose clock is the test's.
+type world struct {
+	t       *testing.T
+	sim     *openapisim.Simulator
+	network memory
+	sts     *sts.Client
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	sim, err := openapisim.New(openapisim.Config{LimitsOff: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, sim: sim, network: serve(t, sim, map[string]string{"sts": stsAddress, "vpc": vpcAddress})}
+	w.sts, err = sts.New(sts.Config{Region: "cn-hangzhou", Endpoint: stsAddress, Scheme: "HTTP", UserAgent: "test", Dial: w.network.Dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run keeps credentials fresh until the end of the test, and waits for the first.
+func (w *world) run(source credentials.Source) *credentials.Provider {
+	w.t.Helper()
+	provider, err := credentials.New(credentials.Config{Source: source})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := provider.Run(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(func() { stop(); running.Wait() })
+	synctest.Wait()
+	return provider
+}
+
+// call reads from the cloud with the provider's credentials and tells with which key.
+func (w *world) call(provider *credentials.Provider) (string, error) {
+	w.t.Helper()
+	client, err := openapi.New(openapi.Config{
+		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: map[openapi.Product]string{openapi.VPC: vpcAddress},
+		Credentials: provider, Budget: openapi.Unlimited{}, Dial: w.network.Dial,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Do(w.t.Context(), openapi.Call{Product: openapi.VPC, Action: "DescribeVpcs", Idempotent: true}, nil); err != nil {
+		return "", err
+	}
+	calls := w.sim.Calls(0)
+	return calls[len(calls)-1].Params["AccessKeyId"], nil
+}
+
+func (w *world) mustCall(provider *credentials.Provider) string {
+	w.t.Helper()
+	key, err := w.call(provider)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return key
+}
+
+func (w *world) inject(rules ...fault.Rule) {
+	w.t.Helper()
+	if err := w.sim.SetFaults(rules...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) count(action string) int {
+	n := 0
+	for _, call := range w.sim.Calls(0) {
+		if call.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+func after(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// key is the account's, as a source.
+type key struct{}
+
+func (key) Name() string { return "key" }
+
+func (key) Fetch(context.Context) (credentials.Credentials, error) {
+	return credentials.Credentials{AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret}, nil
+}
+
+// TestSessionOverItsLife: an assumed role is renewed when a third of the session is left; while STS fails, the old session is
+// used to its end; and everything comes back by itself.
+func TestSessionOverItsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		provider := w.run(credentials.AssumeRole{Base: key{}, STS: w.sts, Role: role()})
+		first := w.mustCall(provider)
+		if !strings.HasPrefix(first, "STS.") {
+			t.Fatalf("the call was signed with %s", first)
+		}
+		after(39 * time.Minute)
+		if got := w.mustCall(provider); got != first {
+			t.Errorf("renewed after less than two thirds of the session")
+		}
+		after(2 * time.Minute)
+		second := w.mustCall(provider)
+		if second == first || w.count("AssumeRole") != 2 {
+			t.Errorf("not renewed after two thirds, or too often: %d sessions", w.count("AssumeRole"))
+		}
+
+		w.inject(fault.Rule{Product: "sts", Drop: true})
+		after(58 * time.Minute) // 59 of 60 are over
+		if got := w.mustCall(provider); got != second {
+			t.Errorf("while STS is away: %s, want the second session", got)
+		}
+		after(time.Minute)
+		if _, err := w.call(provider); err == nil || !strings.Contains(err.Error(), "no valid cloud credentials from key+assume_role") {
+			t.Errorf("after the session's end: %v", err)
+		}
+		w.inject()
+		after(time.Minute)
+		if got := w.mustCall(provider); got == second {
+			t.Error("still the session that has ended")
+		}
+	})
+}
+
+// token makes a ServiceAccount token.
+func token(audience string, expires time.Time) string {
+	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	return encode(`{"alg":"RS256"}`) + "." + encode(fmt.Sprintf(
+		`{"iss":"https://oidc.example","sub":"system:serviceaccount:kube-system:cloudgateway","aud":[%q],"exp":%d}`, audience, expires.Unix(),
+	)) + "." + encode("signature")
+}
+
+// TestRRSAOverTheLifeOfTheToken: Kubernetes replaces the token in the file, and each session takes the one that is there.
+func TestRRSAOverTheLifeOfTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		file := filepath.Join(t.TempDir(), "token")
+		write := func(text string) {
+			if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(token("sts.aliyuncs.com", time.Now().Add(time.Hour)))
+		provider := w.run(credentials.RRSA{STS: w.sts, Role: role(), ProviderARN: providerARN, TokenFile: file})
+		first := w.mustCall(provider)
+		if c, err := provider.Current(); err != nil || time.Until(c.Expires) != time.Hour {
+			t.Errorf("%v ends in %v, %v", c, time.Until(c.Expires), err)
+		}
+		after(41 * time.Minute)
+		second := w.mustCall(provider)
+		if second == first {
+			t.Error("not renewed")
+		}
+		after(40 * time.Minute) // the token's hour is over
+		if got := w.mustCall(provider); got != second {
+			t.Error("the old session is not used although it has not ended")
+		}
+		after(20 * time.Minute)
+		if err := provider.Ready(); err == nil || !strings.Contains(err.Error(), "Kubernetes did not replace the token") {
+			t.Errorf("after the end: %v", err)
+		}
+		write(token("sts.aliyuncs.com", time.Now().Add(time.Hour)))
+		after(time.Minute)
+		if got := w.mustCall(provider); got == second {
+			t.Error("still the session that has ended")
+		}
+		for _, call := range w.sim.Calls(0) {
+			if call.Action == "AssumeRoleWithOIDC" && call.Params["AccessKeyId"] != "" {
+				t.Error("the exchange was signed")
+			}
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	refuse := func(status int, code string) fault.Rule {
+		return fault.Rule{Product: "sts", Error: &fault.Error{Status: status, Code: code, Message: "refused"}}
+	}
+	good := func() string { return token("sts.aliyuncs.com", time.Now().Add(time.Hour)) }
+	tests := []struct {
+		name  string
+		fault []fault.Rule
+		do    func(ctx context.Context, c *sts.Client) error
+		want  []string
+	}{
+		{
+			name: "no such role", fault: []fault.Rule{refuse(404, "EntityNotExist.Role")}, do: assume(role()),
+			want: []string{"assume role " + roleARN, "EntityNotExist.Role", "check the name and the account in roleARN"},
+		},
+		{
+			name: "not trusted", fault: []fault.Rule{refuse(403, "NoPermission")}, do: assume(role()),
+			want: []string{"NoPermission", "the role's trust policy must name this identity"},
+		},
+		{
+			name: "role of another account", do: assume(credentials.Role{ARN: "acs:ram::2:role/x", SessionName: "gateway"}),
+			want: []string{"InvalidParameter.RoleArn"},
+		},
+		{
+			name: "too long", do: assume(credentials.Role{ARN: roleARN, SessionName: "gateway", Duration: 24 * time.Hour}),
+			want: []string{"assume role", "DurationSeconds"},
+		},
+		{
+			name: "ServiceAccount not trusted", fault: []fault.Rule{refuse(403, "AuthenticationFail.NoPermission")}, do: exchange(good, providerARN),
+			want: []string{"with the ServiceAccount token", "oidc:sub"},
+		},
+		{
+			name: "token for another audience", do: exchange(func() string { return token("kubernetes", time.Now().Add(time.Hour)) }, providerARN),
+			want: []string{"AuthenticationFail.OIDCToken.AudienceNotMatch", "the audience sts.aliyuncs.com"},
+		},
+		{
+			name: "not a token", do: exchange(func() string { return "x.y" }, providerARN), want: []string{"AuthenticationFail.OIDCToken.Invalid"},
+		},
+		{
+			name: "no such provider", do: exchange(good, "acs:ram::2:oidc-provider/x"),
+			want: []string{"EntityNotExist.OIDCProvider", "enable RRSA for the cluster"},
+		},
+		{
+			name: "STS fails", fault: []fault.Rule{refuse(503, "ServiceUnavailable")}, do: exchange(good, providerARN), want: []string{"ServiceUnavailable"},
+		},
+		{
+			name: "connection lost", fault: []fault.Rule{{Product: "sts", Drop: true}}, do: exchange(good, providerARN), want: []string{"EOF"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.inject(tt.fault...)
+				err := tt.do(t.Context(), w.sts)
+				if err == nil {
+					t.Fatal("no error")
+				}
+				for _, want := range tt.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("error %q lacks %q", err, want)
+					}
+				}
+				for _, secret := range []string{"eyJ", "Signature=", openapisim.DefaultAccessKeySecret} {
+					if strings.Contains(err.Error(), secret) {
+						t.Errorf("error %q holds %q", err, secret)
+					}
+				}
+			})
+		})
+	}
+}
+
+func assume(r credentials.Role) func(context.Context, *sts.Client) error {
+	return func(ctx context.Context, c *sts.Client) error {
+		with, err := key{}.Fetch(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = c.AssumeRole(ctx, with, r)
+		return err
+	}
+}
+
+func exchange(token func() string, provider string) func(context.Context, *sts.Client) error {
+	return func(ctx context.Context, c *sts.Client) error {
+		_, err := c.AssumeRoleWithOIDC(ctx, role(), provider, token())
+		return err
+	}
+}
+
+// TestTokenIsNowhereWritten: what proves the pod's identity lies in the body only, and the simulated cloud keeps none of it.
+func TestTokenIsNowhereWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if _, err := w.sts.AssumeRoleWithOIDC(t.Context(), role(), providerARN, token("sts.aliyuncs.com", time.Now().Add(time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range w.sim.Calls(0) {
+			if text := fmt.Sprint(call.Params); strings.Contains(text, "eyJ") {
+				t.Errorf("the journal holds the token: %s", text)
+			}
+		}
+	})
+}
+
+func TestCallerIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		with, err := key{}.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.sts.CallerIdentity(t.Context(), with); err != nil || got.ARN != "acs:ram::1000000000000001:root" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		session, err := w.sts.AssumeRole(t.Context(), with, credentials.Role{ARN: roleARN, SessionName: "gateway", ExternalID: "tenant"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.sts.CallerIdentity(t.Context(), session); err != nil || got.ARN != "acs:ram::1000000000000001:assumed-role/gateway/gateway" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		for _, call := range w.sim.Calls(0) {
+			if call.Action == "AssumeRole" && (call.Params["ExternalId"] != "tenant" || call.Params["DurationSeconds"] != "") {
+				t.Errorf("parameters %v", call.Params)
+			}
+		}
+	})
+}
+
+func TestNew(t *testing.T) {
+	c, err := sts.New(sts.Config{Region: "cn-hangzhou", Network: "vpc"})
+	if err != nil || c.Host() != "sts-vpc.cn-hangzhou.aliyuncs.com" {
+		t.Errorf("host %v, %v", c, err)
+	}
+	if _, err := sts.New(sts.Config{Region: "cn-hangzhou", Scheme: "ftp"}); err == nil {
+		t.Error("a scheme that there is not")
+	}
+}
