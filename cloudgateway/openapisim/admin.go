@@ -58,7 +58,8 @@ type ClockChange struct {
 	Real    bool          `json:"real,omitempty"`    // lets it run with the real time again
 }
 
-// adminHandler serves the admin API. State and seed are a [state.Cloud] each; see [Simulator.Restore] and [Simulator.Seed].
+// adminHandler serves the admin API, and for people the console. State and seed are a [state.Cloud] each; see
+// [Simulator.Restore] and [Simulator.Seed].
 func (s *Simulator) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -85,6 +86,9 @@ func (s *Simulator) adminHandler() http.Handler {
 	mux.HandleFunc("PUT /admin/limits", s.putLimits)
 	mux.HandleFunc("GET /admin/clock", func(w http.ResponseWriter, _ *http.Request) { s.writeClock(w) })
 	mux.HandleFunc("PUT /admin/clock", s.putClock)
+	mux.Handle("/console", s.console)
+	mux.Handle("/console/", s.console)
+	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))
 	return mux
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/console"
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clock"
@@ -97,6 +98,7 @@ type Simulator struct {
 	realNow         func() time.Time
 	log             *slog.Logger
 
+	console   *console.Console
 	handlers  map[string]http.Handler // by endpoint name
 	listeners map[string]net.Listener // of a started simulator
 	serving   sync.WaitGroup
@@ -157,6 +159,9 @@ func New(cfg Config) (*Simulator, error) {
 		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
 		SessionDuration: cfg.SessionDuration, Now: cfg.Now, Keys: s.keys, View: s.View,
 	})
+	if s.console, err = console.New(console.Config{Source: shown{s}}); err != nil {
+		return nil, err
+	}
 	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}
 	for _, p := range products(s.keys, cfg) {
 		s.handlers[p.Name] = s.newProduct(p)
@@ -172,6 +177,11 @@ func (s *Simulator) Handler(name string) http.Handler { return s.handlers[name] 
 
 // View calls f with the state, in which all transitions that have ended are complete. F must neither change nor keep it.
 func (s *Simulator) View(f func(*state.Cloud)) {
+	s.look(func(c *api.Context) { f(c.State) })
+}
+
+// look is View for those who need to know more than the state.
+func (s *Simulator) look(f func(*api.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := &api.Context{
@@ -180,7 +190,7 @@ func (s *Simulator) View(f func(*state.Cloud)) {
 	for _, settle := range s.settle {
 		settle(now)
 	}
-	f(s.cloud)
+	f(now)
 }
 
 // Update calls f with the state, for changes behind the back of the API. F must not keep it.

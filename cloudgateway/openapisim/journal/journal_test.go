@@ -63,6 +63,32 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
+// A reader sees the calls of the moment it began, whatever happens to the journal meanwhile.
+func TestBackward(t *testing.T) {
+	t.Parallel()
+	j := New(10_000)
+	for call := range j.Backward() {
+		t.Fatalf("empty journal yields %+v", call)
+	}
+	for range 2*chunkSize + 3 {
+		j.Add(Call{})
+	}
+	want := int64(2*chunkSize + 3)
+	for call := range j.Backward() {
+		if call.Seq != want {
+			t.Fatalf("call %d, want %d", call.Seq, want)
+		}
+		want--
+		j.Add(Call{})
+		if want == chunkSize {
+			j.Clear()
+		}
+	}
+	if want != 0 {
+		t.Errorf("ended before call %d", want)
+	}
+}
+
 func TestConcurrentAdd(t *testing.T) {
 	t.Parallel()
 	j := New(10_000)
@@ -72,6 +98,9 @@ func TestConcurrentAdd(t *testing.T) {
 			for range 500 {
 				j.Add(Call{})
 				j.Since(3990)
+				for range j.Backward() {
+					break
+				}
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func (t table) describeHealth(c *api.Context) (any, *api.Error) {
 		for _, s := range targets(c, lb, l) {
 			out.BackendServers.BackendServer = append(out.BackendServers.BackendServer, healthView{
 				ListenerPort: l.Port, Protocol: l.Protocol, ServerID: s.ServerID, ServerIP: s.ServerIP, Type: s.Type, Port: s.Port,
-				Weight: strconv.Itoa(s.Weight), Description: s.Description, ServerHealthStatus: healthOf(c, lb, l, s),
+				Weight: strconv.Itoa(s.Weight), Description: s.Description, ServerHealthStatus: Health(c, lb, l, s),
 			})
 		}
 	}
@@ -97,9 +97,9 @@ func targets(c *api.Context, lb *state.LoadBalancer, l *state.Listener) []*state
 	return out
 }
 
-// healthOf tells the health of a server: unavailable until the first checks are complete and where no checks are made. Without
-// traffic nothing is checked, and the state of the instance decides.
-func healthOf(c *api.Context, lb *state.LoadBalancer, l *state.Listener, s *state.Server) string {
+// Health tells the health of a server of a running listener in the words of DescribeHealthStatus: unavailable until the first
+// checks are complete and where no checks are made. Without traffic nothing is checked, and the state of the instance decides.
+func Health(c *api.Context, lb *state.LoadBalancer, l *state.Listener, s *state.Server) string {
 	if c.Traffic != nil {
 		return c.Traffic.Health(lb.ID, l, s)
 	}

@@ -1,0 +1,115 @@
+// Package console shows people what a simulated cloud holds and which calls it gets, on one page that keeps itself up to date.
+//
+// It is a window, not a tool: nothing can be changed here. Every look goes one way:
+//
+//	query string → query → view (balancers.go, network.go, calls.go, rates.go; pure) → templates → HTML
+//
+// The page consists of parts, each rendered by a template of its name. A stream of server-sent events repeats the look and
+// sends the parts that changed, as HTML; the script of the page puts them in place. Without the script the page is whole, too,
+// and as old as its last load. Nothing comes from anywhere but this server.
+package console
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"iter"
+	"net/http"
+	"sync"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Source is the cloud that is shown.
+type Source interface {
+	// View calls f with the state, which f neither changes nor keeps.
+	View(f func(*state.Cloud, Health))
+	// Backward yields the calls, the latest first.
+	Backward() iter.Seq[journal.Call]
+	// Limits returns whether rate limits are in force, and which, by "product/action".
+	Limits() (enabled bool, table limit.Table)
+	// Clock returns the time of the cloud and whether it stands still.
+	Clock() (now time.Time, frozen bool)
+	// Faults returns the number of fault rules in force.
+	Faults() int
+}
+
+// Config describes a console. Only the source is required.
+type Config struct {
+	Source Source
+	// Interval is the time between two looks for a reader; default 500 ms. Where looks take long they become fewer, see
+	// [Console] for the share of a processor that a reader may cost.
+	Interval time.Duration
+}
+
+// maxShare is the part of a processor that looks for one reader may take: 1/maxShare.
+const maxShare = 20
+
+// maxReaders bounds the streams that are open at once.
+const maxReaders = 32
+
+// Console serves the page. For one reader it takes at most a twentieth of a processor.
+type Console struct {
+	source   Source
+	interval time.Duration
+	pages    *template.Template
+	mux      *http.ServeMux
+	readers  chan struct{} // a slot per open stream
+
+	closed    chan struct{}
+	closeOnce sync.Once
+}
+
+// New returns a console for the paths from /console on.
+func New(cfg Config) (*Console, error) {
+	if cfg.Source == nil {
+		return nil, errors.New("console: Source is required")
+	}
+	if cfg.Interval <= 0 {
+		cfg.Interval = 500 * time.Millisecond
+	}
+	pages, err := parseTemplates()
+	if err != nil {
+		return nil, fmt.Errorf("console: %w", err)
+	}
+	c := &Console{
+		source: cfg.Source, interval: cfg.Interval, pages: pages, mux: http.NewServeMux(),
+		readers: make(chan struct{}, maxReaders), closed: make(chan struct{}),
+	}
+	c.mux.HandleFunc("GET /console", c.servePage)
+	c.mux.HandleFunc("GET /console/stream", c.serveStream)
+	c.mux.Handle("GET /console/assets/", http.StripPrefix("/console/", http.FileServerFS(assets)))
+	c.mux.Handle("GET /console/{$}", http.RedirectHandler("/console", http.StatusMovedPermanently))
+	return c, nil
+}
+
+// Close ends the streams, which otherwise end with their readers.
+func (c *Console) Close() { c.closeOnce.Do(func() { close(c.closed) }) }
+
+// contentPolicy lets the browser load nothing but the assets of the console, and lets nobody put the page in a frame.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP serves the page, its assets and its stream.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	c.mux.ServeHTTP(w, r)
+}
+
+func (c *Console) servePage(w http.ResponseWriter, r *http.Request) {
+	var page bytes.Buffer // whole before the first byte is sent, so that an error can still be told
+	if err := c.pages.ExecuteTemplate(&page, "page", c.look(parseQuery(r.URL.Query()))); err != nil {
+		http.Error(w, fmt.Sprintf("render the console: %v", err), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = page.WriteTo(w) // the reader is gone; nobody is left to tell
+}
