@@ -57,6 +57,12 @@ func (s *source) failWith(err error) {
 func run(t *testing.T, s *source, reg prometheus.Registerer) *Provider {
 	t.Helper()
 	s.begin = time.Now()
+	return keep(t, s, reg)
+}
+
+// keep runs a provider of any source.
+func keep(t *testing.T, s Source, reg prometheus.Registerer) *Provider {
+	t.Helper()
 	p, err := New(Config{Source: s, Registerer: reg})
 	if err != nil {
 		t.Fatal(err)

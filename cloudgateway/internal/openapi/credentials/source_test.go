@@ -48,11 +48,15 @@ func TestEnvironment(t *testing.T) {
 		{"short names", map[string]string{"ACCESS_KEY_ID": "a", "ACCESS_KEY_SECRET": "b"}, "a"},
 		{"long names", map[string]string{"ALIBABA_CLOUD_ACCESS_KEY_ID": "c", "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "d"}, "c"},
 		{"half a pair does not count", map[string]string{"ACCESS_KEY_ID": "a", "ALIBABA_CLOUD_ACCESS_KEY_ID": "c", "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "d"}, "c"},
+		{"temporary", map[string]string{"ACCESS_KEY_ID": "STS.e", "ACCESS_KEY_SECRET": "f", "SECURITY_TOKEN": "g"}, "STS.e"},
 		{"nothing", nil, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Environment{Lookup: func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }}.Fetch(t.Context())
+			if want := tt.env["SECURITY_TOKEN"]; got.SecurityToken != want {
+				t.Errorf("token %q, want %q", got.SecurityToken, want)
+			}
 			if got.AccessKeyID != tt.want || (err == nil) != (tt.want != "") {
 				t.Errorf("Fetch = %v, %v, want %q", got, err, tt.want)
 			}
