@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -41,6 +42,8 @@ func (c Call) repeatable() bool { return !c.Mutating || c.Idempotent }
 type Result struct {
 	// RequestID is what Alibaba's support asks for.
 	RequestID string
+	// Sent is when the last attempt was sent, which is after its wait for the budget; zero if none was.
+	Sent time.Time
 }
 
 // ItemError makes the error of one item of a batch, which the cloud reports inside a successful answer.

@@ -31,14 +31,14 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 	x := &exchange{client: c, call: call}
 	got, err := x.run(ctx)
 	if err != nil {
-		return Result{RequestID: requestIDOf(err)}, err
+		return Result{RequestID: requestIDOf(err), Sent: x.started}, err
 	}
 	if out != nil {
 		if err := decode(got.body, out); err != nil {
-			return Result{}, x.undecodable(err)
+			return Result{RequestID: got.requestID(), Sent: x.started}, x.undecodable(err)
 		}
 	}
-	return Result{RequestID: got.requestID()}, nil
+	return Result{RequestID: got.requestID(), Sent: x.started}, nil
 }
 
 // exchange is one call on its way: what the last attempt brought and what is known from all of them. One goroutine runs it;

@@ -17,6 +17,7 @@ import (
 // application is a set of changes on its way.
 type application struct {
 	client  *Client
+	writer  *writer
 	groupID string
 	todo    changes
 	calls   int32
@@ -36,7 +37,7 @@ func (a *application) run(ctx context.Context) error {
 			return err
 		}
 		a.calls++
-		err = a.client.write(ctx, next.action, params, nil)
+		err = a.writer.write(ctx, next.action, params, nil)
 		switch {
 		case err == nil:
 			a.todo = a.todo.after(next)

@@ -17,17 +17,17 @@ func (c *Client) ApplyServerChanges(ctx context.Context, r *slbv1.ApplyServerCha
 		return 0, nil
 	}
 	var calls int32
-	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) (err error) {
-		calls, err = c.apply(ctx, r.GetServerGroupId(), todo)
+	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *writer) (err error) {
+		calls, err = c.apply(ctx, w, r.GetServerGroupId(), todo)
 		return err
 	})
 	return calls, err
 }
 
 // apply makes the changes, one call after the other.
-func (c *Client) apply(ctx context.Context, groupID string, todo changes) (int32, error) {
+func (c *Client) apply(ctx context.Context, w *writer, groupID string, todo changes) (int32, error) {
 	defer c.caches.groups.Invalidate(groupID)
-	a := &application{client: c, groupID: groupID, todo: todo}
+	a := &application{client: c, writer: w, groupID: groupID, todo: todo}
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
 	err := cloud.Retry(ctx, again, a.run)
 	if err == nil {

@@ -135,7 +135,7 @@ func (c *Client) CreateLoadBalancer(ctx context.Context, r *slbv1.CreateLoadBala
 
 // UpdateLoadBalancer changes the attributes that are present, one call each, in the order of their field numbers.
 func (c *Client) UpdateLoadBalancer(ctx context.Context, r *slbv1.UpdateLoadBalancerRequest) error {
-	return c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) error {
+	return c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, _ *writer) error {
 		for _, u := range updates(r) {
 			if err := c.set(ctx, u.action, u.params); err != nil {
 				return err
@@ -190,7 +190,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 
 // DeleteLoadBalancer releases an instance with all that belongs to it.
 func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
-	return c.exclusively(ctx, id, func(ctx context.Context) error {
+	return c.exclusively(ctx, id, func(ctx context.Context, _ *writer) error {
 		err := c.set(ctx, "DeleteLoadBalancer", cloud.Params{"LoadBalancerId": id})
 		return unless(err, rpcerr.LoadBalancerNotFound)
 	})

@@ -19,16 +19,16 @@ type creation struct{ loadBalancerID, requestID, name string }
 // own. It is safe to repeat: a repetition finds the group of the first request and completes it.
 func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGroupRequest) (string, error) {
 	id := ""
-	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context) error {
+	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
 		group, err := c.recall(ctx, r)
 		if err != nil {
 			return err
 		}
 		if group == nil {
-			group, err = c.createGroup(ctx, r, c.firstServers(r))
+			group, err = c.createGroup(ctx, w, r, c.firstServers(r))
 			if rpcerr.ReasonOf(err) == rpcerr.ServerNotFound || tooMany(err) {
 				// The group comes without servers; apply finds out which one the cloud does not know, or how many it takes.
-				group, err = c.createGroup(ctx, r, nil)
+				group, err = c.createGroup(ctx, w, r, nil)
 			}
 			if err != nil {
 				return err
@@ -37,7 +37,7 @@ func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGro
 		id = group.GetServerGroupId()
 		c.ledger.Put(creationOf(r), id, ledgerLife)
 		missing := remaining(changes{add: r.GetServers()}, group.GetServers())
-		if _, err := c.apply(ctx, id, missing); err != nil {
+		if _, err := c.apply(ctx, w, id, missing); err != nil {
 			return fmt.Errorf("add servers to the new vServer group %s: %w", id, err)
 		}
 		return nil
@@ -64,7 +64,7 @@ func (c *Client) recall(ctx context.Context, r *slbv1.CreateServerGroupRequest) 
 
 // createGroup creates the group with its first servers, and looks it up if the answer is lost.
 func (c *Client) createGroup(
-	ctx context.Context, r *slbv1.CreateServerGroupRequest, first []*slbv1.Server,
+	ctx context.Context, w *writer, r *slbv1.CreateServerGroupRequest, first []*slbv1.Server,
 ) (*slbv1.ServerGroup, error) {
 	params := cloud.Params{"LoadBalancerId": r.GetLoadBalancerId(), "VServerGroupName": r.GetName()}
 	if len(first) > 0 {
@@ -81,7 +81,7 @@ func (c *Client) createGroup(
 		var answer struct {
 			VServerGroupID string `json:"VServerGroupId"`
 		}
-		err := c.write(ctx, "CreateVServerGroup", params, &answer)
+		err := w.write(ctx, "CreateVServerGroup", params, &answer)
 		if err == nil {
 			group = &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}
 			return nil

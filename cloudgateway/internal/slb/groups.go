@@ -128,7 +128,7 @@ func selected(g *slbv1.ServerGroup, ids, prefixes []string) bool {
 // "in use" is waited out if such a change was made a moment ago.
 func (c *Client) DeleteServerGroup(ctx context.Context, loadBalancerID, id string) error {
 	defer c.caches.groups.Invalidate(id)
-	return c.exclusively(ctx, loadBalancerID, func(ctx context.Context) error {
+	return c.exclusively(ctx, loadBalancerID, func(ctx context.Context, w *writer) error {
 		again := cloud.Busy
 		if _, released := c.releases.Get(loadBalancerID); released {
 			bounded, cancel := context.WithTimeout(ctx, settleTime)
@@ -139,7 +139,7 @@ func (c *Client) DeleteServerGroup(ctx context.Context, loadBalancerID, id strin
 			}
 		}
 		err := cloud.Retry(ctx, again, func(ctx context.Context) error {
-			return c.setOnce(ctx, "DeleteVServerGroup", cloud.Params{"VServerGroupId": id})
+			return w.setOnce(ctx, "DeleteVServerGroup", cloud.Params{"VServerGroupId": id})
 		})
 		return unless(unless(err, rpcerr.ServerGroupNotFound), rpcerr.LoadBalancerNotFound)
 	})

@@ -82,12 +82,12 @@ func (c *Client) findListener(ctx context.Context, key *slbv1.ListenerKey) (*slb
 
 // CreateListener creates a listener and, unless told otherwise, starts it.
 func (c *Client) CreateListener(ctx context.Context, r *slbv1.CreateListenerRequest) error {
-	return c.exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context) error {
-		if err := c.createListener(ctx, r.GetKey(), r.GetConfig()); err != nil {
+	return c.exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
+		if err := c.createListener(ctx, w, r.GetKey(), r.GetConfig()); err != nil {
 			return err
 		}
 		if !r.GetLeaveStopped() {
-			if err := c.start(ctx, r.GetKey()); err != nil {
+			if err := c.start(ctx, w, r.GetKey()); err != nil {
 				return err
 			}
 		}
@@ -113,13 +113,13 @@ func (c *Client) finish(key *slbv1.ListenerKey) { c.unfinished.Put(listenerOf(ke
 // createListener creates a stopped listener. The cloud has no token for it: after a lost answer, now or in an earlier request,
 // the listener is looked up, and taken for ours only if it has the marks that were asked for; then "exists already" can only
 // be the echo of our own call.
-func (c *Client) createListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
+func (c *Client) createListener(ctx context.Context, w *writer, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
 	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), true))
 	action := "CreateLoadBalancer" + ProtocolName(key.GetProtocol()) + "Listener"
 	_, begun := c.unfinished.Get(listenerOf(key))
 	return cloud.Retry(ctx, func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) },
 		func(ctx context.Context) error {
-			err := c.write(ctx, action, params, nil)
+			err := w.write(ctx, action, params, nil)
 			if err == nil || cloud.Unclear(err) {
 				begun = true
 				c.unfinished.Put(listenerOf(key), struct{}{}, ledgerLife)
@@ -148,36 +148,39 @@ func sameMarks(got, want *slbv1.ListenerConfig) bool {
 func (c *Client) UpdateListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
 	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), false))
 	action := "SetLoadBalancer" + ProtocolName(key.GetProtocol()) + "ListenerAttribute"
-	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
 		if cfg.ServerGroupId != nil {
 			defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
 		}
-		return c.set(ctx, action, params)
+		return w.set(ctx, action, params)
 	})
 }
 
 // DeleteListener removes a listener.
 func (c *Client) DeleteListener(ctx context.Context, key *slbv1.ListenerKey) error {
-	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
 		defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
 		defer c.finish(key)
-		err := unless(c.set(ctx, "DeleteLoadBalancerListener", stateParams(key)), rpcerr.ListenerNotFound)
+		err := unless(w.set(ctx, "DeleteLoadBalancerListener", stateParams(key)), rpcerr.ListenerNotFound)
 		return unless(err, rpcerr.LoadBalancerNotFound)
 	})
 }
 
 // StartListener lets a listener accept connections.
 func (c *Client) StartListener(ctx context.Context, key *slbv1.ListenerKey) error {
-	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error { return c.start(ctx, key) })
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error { return c.start(ctx, w, key) })
 }
 
-// start starts a listener. The cloud may refuse to start one that runs already with the same code as one that is busy, so a
-// refusal is followed by a look.
-func (c *Client) start(ctx context.Context, key *slbv1.ListenerKey) error {
+// start starts a listener. A busy instance has not done so. But the cloud may refuse to start a listener that runs already, or
+// is about to, in the same words, so when it goes on saying so, or when an answer is lost, the listener is looked at.
+func (c *Client) start(ctx context.Context, w *writer, key *slbv1.ListenerKey) error {
+	const busyAtFirst = 2
+	attempts := 0
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
 	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		err := c.write(ctx, "StartLoadBalancerListener", stateParams(key), nil)
-		if err == nil || !again(err) {
+		attempts++
+		err := w.write(ctx, "StartLoadBalancerListener", stateParams(key), nil)
+		if err == nil || !again(err) || cloud.Busy(err) && attempts <= busyAtFirst {
 			return err
 		}
 		if l, readErr := c.findListener(ctx, key); readErr == nil && (l.GetStatus() == "running" || l.GetStatus() == "starting") {
@@ -189,8 +192,8 @@ func (c *Client) start(ctx context.Context, key *slbv1.ListenerKey) error {
 
 // StopListener makes a listener refuse connections.
 func (c *Client) StopListener(ctx context.Context, key *slbv1.ListenerKey) error {
-	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context) error {
-		return c.set(ctx, "StopLoadBalancerListener", stateParams(key))
+	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
+		return w.set(ctx, "StopLoadBalancerListener", stateParams(key))
 	})
 }
 

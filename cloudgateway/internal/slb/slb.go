@@ -28,6 +28,7 @@ type Config struct {
 type Client struct {
 	caller cloud.Caller
 	locks  cloud.Locker
+	pace   *pace
 	caches *caches
 	// ledger knows the creations of groups of the last hour, unfinished the listeners whose creation was begun and not seen to
 	// its end, releases the instances whose groups were freed a moment ago.
@@ -41,7 +42,7 @@ type Client struct {
 // New makes a Client.
 func New(cfg Config) *Client {
 	c := &Client{
-		caller: cfg.Caller, locks: cfg.Locks, caches: newCaches(cfg.Registerer),
+		caller: cfg.Caller, locks: cfg.Locks, pace: newPace(cfg.Registerer), caches: newCaches(cfg.Registerer),
 		ledger:     memo.New[creation, string](ledgerSize),
 		unfinished: memo.New[listener, struct{}](ledgerSize),
 		releases:   memo.New[string, struct{}](ledgerSize),
@@ -68,28 +69,21 @@ func (c *Client) read(ctx context.Context, action string, params cloud.Params, o
 	return err
 }
 
-// write sends a write to an instance whose lock is held.
-func (c *Client) write(ctx context.Context, action string, params cloud.Params, out any) error {
-	_, err := c.caller.Do(ctx, cloud.Write(openapi.SLB, action, params), out)
-	return err
-}
-
-// setOnce sends a write that says how something shall be, not how it shall change: done twice it has the effect of once, so
-// a lost answer is no obstacle.
-func (c *Client) setOnce(ctx context.Context, action string, params cloud.Params) error {
+// set changes an attribute of the instance itself. The call says how the attribute shall be, not how it shall change: done twice
+// it has the effect of once, so a lost answer is no obstacle. It is repeated while the instance is busy.
+func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
 	call := cloud.Write(openapi.SLB, action, params)
 	call.Idempotent = true
-	_, err := c.caller.Do(ctx, call, nil)
-	return err
-}
-
-// set is setOnce, repeated while the instance is busy.
-func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return c.setOnce(ctx, action, params) })
+	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
+		_, err := c.caller.Do(ctx, call, nil)
+		return err
+	})
 }
 
 // exclusively runs a change of one instance, alone, and forgets what was remembered about it.
-func (c *Client) exclusively(ctx context.Context, loadBalancerID string, change func(ctx context.Context) error) error {
+func (c *Client) exclusively(
+	ctx context.Context, loadBalancerID string, change func(ctx context.Context, w *writer) error,
+) error {
 	unlock, err := cloud.Lock(ctx, c.locks, loadBalancerID)
 	if err != nil {
 		return err
@@ -97,5 +91,5 @@ func (c *Client) exclusively(ctx context.Context, loadBalancerID string, change 
 	defer unlock()
 	// Whatever happens, the cloud may hold something new.
 	defer c.caches.forget(loadBalancerID)
-	return change(ctx)
+	return change(ctx, &writer{client: c, loadBalancerID: loadBalancerID})
 }
