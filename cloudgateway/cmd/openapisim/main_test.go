@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,6 +60,18 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseDataplane(t *testing.T) {
+	t.Parallel()
+	if opts, err := parse(nil, noEnv, io.Discard); err != nil || opts.config.Dataplane != nil {
+		t.Errorf("without the flag: %+v, %v", opts.config.Dataplane, err)
+	}
+	opts, err := parse([]string{"--dataplane", "--dataplane-intranet=127.90.0.0/16"}, noEnv, io.Discard)
+	want := dataplane.Ranges{Intranet: netip.MustParsePrefix("127.90.0.0/16")}
+	if err != nil || *opts.config.Dataplane != want {
+		t.Errorf("%+v, %v, want %+v", opts.config.Dataplane, err, want)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -71,6 +85,8 @@ func TestParseErrors(t *testing.T) {
 		{[]string{"--access-key-id=a", "--access-key-secret-file=/nowhere/at/all"}, "--access-key-secret-file"},
 		{[]string{"--seed=/nowhere/at/all"}, "--seed"},
 		{[]string{"--seed", write(t, `{"elephants":1}`)}, "elephants"},
+		{[]string{"--dataplane-internet=127.47.0.0/16"}, "--dataplane"},
+		{[]string{"--dataplane", "--dataplane-intranet=here"}, "-dataplane-intranet"},
 	}
 	for _, tt := range tests {
 		if _, err := parse(tt.args, noEnv, io.Discard); err == nil || !strings.Contains(err.Error(), tt.want) {
