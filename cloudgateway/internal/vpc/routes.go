@@ -286,7 +286,7 @@ func (creation) judge(want, got *vpcv1.RouteEntry) (verdict, error) {
 }
 
 func (creation) refused(err error) verdict {
-	if rpcerr.ReasonOf(err) == rpcerr.AlreadyExists || itemBusy(err) {
+	if rpcerr.ReasonOf(err) == rpcerr.AlreadyExists || cloud.Busy(err) {
 		return todo
 	}
 	return failed
@@ -321,15 +321,9 @@ func (deletion) refused(err error) verdict {
 	switch {
 	case rpcerr.ReasonOf(err) == rpcerr.RouteNotFound:
 		return done
-	case itemBusy(err):
+	case cloud.Busy(err):
 		return todo
 	default:
 		return failed
 	}
-}
-
-// itemBusy tells whether an entry was refused only because of what it, or its VPC, is doing at the moment.
-func itemBusy(err error) bool {
-	e, ok := rpcerr.From(err)
-	return cloud.Busy(err) || ok && e.CloudCode == "VPC_ROUTE_ENTRY_STATUS_ERROR"
 }

@@ -57,7 +57,7 @@ func rules() []rule {
 		{class: Conflict, products: slb, codes: "OperationFailed.TokenIsProcessing LX_REQUEST_TOKEN_CONFLICT", retry: soon, note: "repeat with the same request_id"},
 		{class: Conflict, products: vpc, codes: "TaskConflict VPC_TASK_CONFLICT", retry: soon},
 		{class: Conflict, codes: "OperationConflict"},
-		{class: Conflict, products: vpc, codes: "IncorrectRouteEntryStatus IncorrcetRouteEntryStatus", retry: soon},
+		{class: Conflict, products: vpc, codes: "IncorrectRouteEntryStatus IncorrcetRouteEntryStatus VPC_ROUTE_ENTRY_STATUS_ERROR", retry: soon},
 		{class: Conflict, codes: "IncorrectVpcStatus IncorrectVSwitchStatus IncorrectHaVipStatus IncorrectInstanceStatus IncorrectStatus IncorrectStatus.* InvalidVBRStatus " +
 			"IncorrectRouteTableStatus IncorrectEipStatus InvalidBindingStatus"},
 		{class: Conflict, products: vpc, codes: "OperationFailed.DistibuteLock OperationFailed.ConcurrentOperation OperationFailed.ConcurrentRequest OperationDenied.OtherSubnetProcessing"},
@@ -71,7 +71,7 @@ func rules() []rule {
 		{class: NotFound, products: slb, codes: "ResourceNotFound.Listener ListenerNotFound", reason: rpcerr.ListenerNotFound},
 		{class: NotFound, products: slb, codes: "InvalidParameter", message: "The specified resource does not exist", reason: rpcerr.ListenerNotFound},
 		{class: NotFound, products: slb, codes: "InvalidParameter", message: "VServerGroupId does not exist", reason: rpcerr.ServerGroupNotFound},
-		{class: NotFound, products: slb, codes: "ResourceNotFound.VServerGroup", reason: rpcerr.ServerGroupNotFound},
+		{class: NotFound, products: slb, codes: "ResourceNotFound.VServerGroup InvalidParameter.VServerGroupId", reason: rpcerr.ServerGroupNotFound},
 		{class: NotFound, products: slb, codes: "ResourceNotFound.vServers InvalidServerId.NotFound InvalidServerId.NotExist ObtainIpFail", reason: rpcerr.ServerNotFound, note: "the backend is gone or not running"},
 		{class: NotFound, products: slb, codes: "AclNotExist", reason: rpcerr.AclNotFound},
 		{class: NotFound, products: slb, codes: "CertificateNotExist ResourceNotFound.Certificate CACertificateId.NotFound ServerCertificateId.NotFound", reason: rpcerr.CertificateNotFound},
