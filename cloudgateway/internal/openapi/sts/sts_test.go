@@ -19,6 +19,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -170,6 +171,33 @@ func TestSessionOverItsLife(t *testing.T) {
 		after(time.Minute)
 		if got := w.mustCall(provider); got == second {
 			t.Error("still the session that has ended")
+		}
+	})
+}
+
+// TestReplacedKey: who replaces the files of an AccessKey need not restart anything, and need not wait for the next look at
+// the files either, since a key that the cloud does not know makes the gateway look.
+func TestReplacedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		dir := t.TempDir()
+		files := credentials.Files{IDFile: filepath.Join(dir, "id"), SecretFile: filepath.Join(dir, "secret")}
+		write := func(id, secret string) {
+			for path, text := range map[string]string{files.IDFile: id, files.SecretFile: secret} {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		write("LTAIdeleted", "old")
+		provider := w.run(files)
+		if _, err := w.call(provider); rpcerr.ReasonOf(err) != rpcerr.CloudCredentials {
+			t.Errorf("with a key that was deleted: %v", err)
+		}
+		write(openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret)
+		after(6 * time.Second)
+		if got := w.mustCall(provider); got != openapisim.DefaultAccessKeyID {
+			t.Errorf("signed with %s", got)
 		}
 	})
 }
