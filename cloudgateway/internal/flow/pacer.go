@@ -22,10 +22,11 @@ type pacer struct {
 	burst   int // capacity of the bucket
 	reserve int // tokens that only privileged calls may take
 
-	sent    []stamp // in the last window, oldest first
-	bursts  int     // how many of them were ahead of the even pace
-	tokens  float64
-	updated time.Time
+	sent      []stamp   // in the last window, oldest first
+	bursts    int       // how many of them were ahead of the even pace
+	burstPaid time.Time // when the last of those is out of the window
+	tokens    float64
+	updated   time.Time
 
 	coolUntil time.Time // nothing goes before
 }
@@ -66,7 +67,7 @@ func (p *pacer) takeOver(now time.Time) {
 	for range p.burst {
 		p.sent = append(p.sent, stamp{at: now, burst: true})
 	}
-	p.bursts = p.burst
+	p.bursts, p.burstPaid = p.burst, now.Add(p.limit.Window)
 }
 
 // take lets a call go if it may. The call is privileged if it may take from the reserve.
@@ -78,6 +79,7 @@ func (p *pacer) take(now time.Time, privileged bool) bool {
 	ahead := p.tokens >= float64(2+p.reserve)
 	if ahead {
 		p.bursts++
+		p.burstPaid = now.Add(p.limit.Window)
 	}
 	p.sent = append(p.sent, stamp{at: now, burst: ahead})
 	p.tokens = max(0, p.tokens-1)
@@ -93,7 +95,7 @@ func (p *pacer) wait(now time.Time, n int, privileged bool) time.Duration {
 		missing += float64(p.reserve)
 	}
 	if missing > epsilon {
-		wait += time.Duration(math.Ceil(missing / p.rate() * float64(time.Second)))
+		wait += p.earn(now.Add(wait), missing)
 	}
 	if over := len(p.sent) + n - p.limit.Calls; over > 0 {
 		// The over-th oldest call has to leave the window first; beyond the calls sent so far, another window each time round.
@@ -126,7 +128,7 @@ func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.T
 	first := sort.Search(len(p.sent), func(i int) bool { return !p.sent[i].at.Before(begun) })
 	again = now.Before(p.coolUntil)
 	p.coolUntil = maxTime(p.coolUntil, next.Add(margin))
-	p.tokens, p.bursts = 0, 0
+	p.tokens, p.bursts, p.burstPaid = 0, 0, now
 	for i := range p.sent {
 		p.sent[i].burst = false // the pause pays for it
 	}
@@ -136,7 +138,8 @@ func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.T
 // advance brings the state to now.
 func (p *pacer) advance(now time.Time) {
 	if from := maxTime(p.updated, p.coolUntil); now.After(from) {
-		p.tokens = min(float64(p.burst), p.tokens+now.Sub(from).Seconds()*p.rate())
+		slow := min(now.Sub(from), max(0, p.burstPaid.Sub(from)))
+		p.tokens = min(float64(p.burst), p.tokens+slow.Seconds()*p.rate()+(now.Sub(from)-slow).Seconds()*p.evenRate())
 	}
 	p.updated = maxTime(p.updated, now)
 	gone := 0
@@ -149,7 +152,20 @@ func (p *pacer) advance(now time.Time) {
 	p.sent = p.sent[gone:]
 }
 
-// rate is the number of tokens that come per second.
+// earn is how long it takes from then on until so many tokens have come.
+func (p *pacer) earn(from time.Time, tokens float64) time.Duration {
+	seconds := tokens / p.rate()
+	if slow := p.burstPaid.Sub(from).Seconds(); seconds > slow {
+		slow = max(0, slow)
+		seconds = slow + (tokens-slow*p.rate())/p.evenRate()
+	}
+	return time.Duration(math.Ceil(seconds * float64(time.Second)))
+}
+
+// evenRate is the number of tokens that come per second when no burst has to be paid back.
+func (p *pacer) evenRate() float64 { return float64(p.limit.Calls) / p.limit.Window.Seconds() }
+
+// rate is the number of tokens that come per second now.
 func (p *pacer) rate() float64 {
 	ahead := p.bursts
 	if ahead > 0 {

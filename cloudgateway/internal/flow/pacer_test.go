@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -86,6 +87,31 @@ func TestSaturatedPacer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWaitOfTheLast: what is told to the last of many calls is true, also in the middle of a burst.
+func TestWaitOfTheLast(t *testing.T) {
+	for _, before := range []int{0, 10, 28, 40} {
+		p, now := newPacer(Limit{Calls: 63, Window: time.Minute}, epoch), epoch
+		for range before {
+			now = now.Add(p.wait(now, 1, false))
+			p.take(now, false)
+		}
+		for _, n := range []int{1, 20, 100, 1000} {
+			ahead := *p
+			ahead.sent = slices.Clone(p.sent)
+			told, at := p.wait(now, n, false), now
+			for range n {
+				at = at.Add(ahead.wait(at, 1, false))
+				if !ahead.take(at, false) {
+					t.Fatal("wait and take disagree")
+				}
+			}
+			if took, slack := at.Sub(now), 2*time.Second; told > took+slack || told < took-slack {
+				t.Errorf("call %d after %d others: told to wait for %s, went after %s", n, before, told, took)
+			}
+		}
 	}
 }
 

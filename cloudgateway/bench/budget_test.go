@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+const write = "CreateVServerGroup"
+
+// accessKey is a credentials provider that always has the simulated cloud's key.
+type accessKey struct{}
+
+func (accessKey) Current() (credentials.Credentials, error) {
+	return credentials.Credentials{
+		AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret,
+	}, nil
+}
+
+func (accessKey) Renew(context.Context, credentials.Credentials) bool { return false }
+
+// TestThousandQueuedWrites sends 1 000 writes through budget and client to the simulated cloud, which grants 90 in a minute of its
+// clock. What the gateway believes at first is right, twice or half of that.
+func TestThousandQueuedWrites(t *testing.T) {
+	const (
+		queued, granted, share = 1000, 90, 0.7
+		window                 = time.Minute
+	)
+	tests := []struct {
+		name     string
+		believed int
+		upTo     float64
+	}{
+		{name: "right", believed: granted, upTo: 1},
+		{name: "twice the truth", believed: 2 * granted, upTo: 1},
+		{name: "half the truth", believed: granted / 2, upTo: 4},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim, client := limited(t, granted, tt.believed, tt.upTo)
+				begin := time.Now()
+				var work sync.WaitGroup
+				for i := range queued {
+					work.Go(func() { writeUntilDone(t, client, i) })
+				}
+				work.Wait()
+				took := time.Since(begin)
+
+				late, throttled := 0, 0
+				for _, call := range sim.Calls(0) {
+					switch {
+					case call.Code != "":
+						throttled++
+					case call.Time.Sub(begin) >= 2*window:
+						late++
+					}
+				}
+				used := float64(late) / ((took - 2*window).Minutes() * share * granted)
+				lost := float64(throttled) / float64(queued+throttled)
+				t.Logf("%.1f %% of the share used after two windows, %d of %d calls throttled (%.2f %%), %s in all",
+					100*used, throttled, queued+throttled, 100*lost, took.Round(time.Second))
+				if used < 0.95 {
+					t.Errorf("%.1f %% of the share used after two windows, want 95", 100*used)
+				}
+				if lost >= 0.01 {
+					t.Errorf("%.2f %% of calls throttled, want less than 1", 100*lost)
+				}
+				sim.View(func(c *state.Cloud) {
+					if len(c.ServerGroups) != queued {
+						t.Errorf("%d groups exist, want %d", len(c.ServerGroups), queued)
+					}
+				})
+			})
+		})
+	}
+}
+
+// limited is a cloud that grants so many writes per minute, and a client that believes in another number.
+func limited(t *testing.T, granted, believed int, upTo float64) (*openapisim.Simulator, *openapi.Client) {
+	t.Helper()
+	fast := api.FastSettings()
+	sim, err := openapisim.New(openapisim.Config{Settings: &fast, Seed: &state.Cloud{
+		LoadBalancers: map[string]*state.LoadBalancer{"lb-1": {AddressType: "internet", Status: "active"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.SetLimits(limit.Table{"slb/" + write: {Calls: granted, Window: api.Duration(time.Minute)}}); err != nil {
+		t.Fatal(err)
+	}
+	net := newNetwork()
+	stop := net.serve(t, sim.Handler("slb"))
+	budget, err := flow.New(flow.Config{
+		LearnUpTo: upTo, Overrides: map[string]flow.Limit{"slb/" + write: {Calls: believed, Window: time.Minute}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := openapi.New(openapi.Config{
+		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: accessKey{}, Budget: budget, Dial: net.Dial,
+		Endpoints: map[openapi.Product]string{openapi.SLB: net.Addr().String()}, Timeout: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		stop()
+	})
+	return sim, client
+}
+
+// writeUntilDone makes a group, again if there is no room for it, as late as the error says.
+func writeUntilDone(t *testing.T, client *openapi.Client, i int) {
+	call := openapi.Call{Product: openapi.SLB, Action: write, Mutating: true, Params: map[string]string{
+		"LoadBalancerId": "lb-1", "VServerGroupName": "group-" + strconv.Itoa(i),
+	}}
+	for {
+		_, err := client.Do(t.Context(), call, nil)
+		if err == nil {
+			return
+		}
+		wait, told := rpcerr.RetryAfter(err)
+		if rpcerr.ReasonOf(err) != rpcerr.Throttled || !told {
+			t.Error(err)
+			return
+		}
+		<-time.After(wait)
+	}
+}
