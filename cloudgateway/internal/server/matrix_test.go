@@ -2,23 +2,14 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
-
-	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // operation is a write RPC and what it needs to be there before.
@@ -27,6 +18,8 @@ type operation struct {
 	actions []string // the cloud's writes it consists of, each of which is struck once
 	prepare func(t *testing.T, w *world) ids
 	run     func(ctx context.Context, w *world, at ids) error
+	// resume is what a caller does whose gateway was killed and which may not simply repeat the RPC; nil: it may.
+	resume func(ctx context.Context, w *world, at ids) error
 }
 
 // ids are what an operation works on.
@@ -70,7 +63,7 @@ func operations() []operation {
 			},
 		},
 		{
-			name: "UpdateLoadBalancer", actions: []string{"SetLoadBalancerName", "TagResources", "SetLoadBalancerDeleteProtection"},
+			name: "UpdateLoadBalancer", actions: []string{"SetLoadBalancerName", "TagResources", "UntagResources", "SetLoadBalancerDeleteProtection"},
 			prepare: withBalancer,
 			run: func(ctx context.Context, w *world, at ids) error {
 				_, err := w.LoadBalancers.UpdateLoadBalancer(ctx, &slbv1.UpdateLoadBalancerRequest{
@@ -102,6 +95,7 @@ func operations() []operation {
 				_, err := w.ServerGroups.CreateServerGroup(ctx, groupRequest(at.lb, ecsServers(0, 45)...))
 				return err
 			},
+			resume: resumeGroup,
 		},
 		{
 			name: "ApplyServerChanges", prepare: withGroup,
@@ -118,7 +112,7 @@ func operations() []operation {
 			},
 		},
 		{
-			name: "ApplyServerChanges that only removes", actions: []string{"RemoveVServerGroupBackendServers"}, prepare: withGroup,
+			name: "ApplyServerChanges, only removals", actions: []string{"RemoveVServerGroupBackendServers"}, prepare: withGroup,
 			run: func(ctx context.Context, w *world, at ids) error {
 				_, err := w.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
 					LoadBalancerId: at.lb, ServerGroupId: at.group, Remove: ecsServers(0, 25),
@@ -140,6 +134,7 @@ func operations() []operation {
 				_, err := w.Listeners.CreateListener(ctx, listenerRequest(at.lb, at.group))
 				return err
 			},
+			resume: resumeListener,
 		},
 		{
 			name: "UpdateListener", actions: []string{"SetLoadBalancerTCPListenerAttribute"}, prepare: withListener,
@@ -147,6 +142,20 @@ func operations() []operation {
 				_, err := w.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{
 					Key: key(at), Config: &slbv1.ListenerConfig{Scheduler: new("wrr")},
 				})
+				return err
+			},
+		},
+		{
+			name: "StartListener", actions: []string{"StartLoadBalancerListener"},
+			prepare: func(t *testing.T, w *world) ids {
+				at := withListener(t, w)
+				if _, err := w.Listeners.StopListener(t.Context(), &slbv1.StopListenerRequest{Key: key(at)}); err != nil {
+					t.Fatal(err)
+				}
+				return at
+			},
+			run: func(ctx context.Context, w *world, at ids) error {
+				_, err := w.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: key(at)})
 				return err
 			},
 		},
@@ -194,6 +203,43 @@ func operations() []operation {
 	}
 }
 
+// resumeGroup looks for the group by its name and adds the servers that it lacks.
+func resumeGroup(ctx context.Context, w *world, at ids) error {
+	want := groupRequest(at.lb, ecsServers(0, 45)...)
+	listed, err := w.ServerGroups.ListServerGroups(ctx, &slbv1.ListServerGroupsRequest{LoadBalancerId: at.lb})
+	if err != nil {
+		return err
+	}
+	if len(listed.GetServerGroups()) == 0 {
+		_, err = w.ServerGroups.CreateServerGroup(ctx, want)
+		return err
+	}
+	id := listed.GetServerGroups()[0].GetServerGroupId()
+	found, err := w.ServerGroups.GetServerGroup(ctx, &slbv1.GetServerGroupRequest{ServerGroupId: id})
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, s := range found.GetServerGroup().GetServers() {
+		there[s.GetServerId()] = true
+	}
+	_, err = w.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
+		LoadBalancerId: at.lb, ServerGroupId: id,
+		Add: slices.DeleteFunc(want.GetServers(), func(s *slbv1.Server) bool { return there[s.GetServerId()] }),
+	})
+	return err
+}
+
+// resumeListener starts the listener if it is there already.
+func resumeListener(ctx context.Context, w *world, at ids) error {
+	want := listenerRequest(at.lb, at.group)
+	_, err := w.Listeners.CreateListener(ctx, want)
+	if rpcerr.ReasonOf(err) == rpcerr.ListenerExists {
+		_, err = w.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: want.GetKey()})
+	}
+	return err
+}
+
 func firstFailure(err error, results []*vpcv1.RouteEntryResult) error {
 	for _, r := range results {
 		if err == nil {
@@ -210,103 +256,4 @@ func (w *world) primaryInterface(t *testing.T, instance string) string {
 		t.Fatal(err)
 	}
 	return answer.GetInstance().GetPrimaryNetworkInterfaceId()
-}
-
-// TestFaultMatrix strikes every cloud write of every write RPC with every fault. The end must be that of an undisturbed run,
-// or a refusal that changed nothing and goes away by repeating the RPC.
-func TestFaultMatrix(t *testing.T) {
-	busy := &fault.Error{Status: 400, Code: "SystemBusy", Message: "The system is busy."}
-	down := &fault.Error{Status: 503, Code: "ServiceUnavailable", Message: "The request has failed due to a temporary failure."}
-	faults := []struct {
-		name  string
-		rule  fault.Rule
-		allow rpcerr.Reason // refusal that is right
-	}{
-		{name: "error before", rule: fault.Rule{Error: down}},
-		{name: "error after", rule: fault.Rule{Error: down, When: fault.After}},
-		{name: "dropped before", rule: fault.Rule{Drop: true}},
-		{name: "dropped after", rule: fault.Rule{Drop: true, When: fault.After}},
-		{name: "busy", rule: fault.Rule{Error: busy}},
-		{
-			name: "throttled", allow: rpcerr.Throttled,
-			rule: fault.Rule{Error: &fault.Error{Status: 400, Code: "Throttling.User", Message: "Request was denied due to user flow control."}},
-		},
-	}
-	for _, op := range operations() {
-		undisturbed := newWorld(t)
-		at := op.prepare(t, undisturbed)
-		if err := op.run(t.Context(), undisturbed, at); err != nil {
-			t.Fatalf("%s undisturbed: %v", op.name, err)
-		}
-		want := undisturbed.picture()
-		for _, action := range op.actions {
-			for _, f := range faults {
-				t.Run(fmt.Sprintf("%s/%s %s", op.name, action, f.name), func(t *testing.T) {
-					t.Parallel()
-					w := newWorld(t)
-					at := op.prepare(t, w)
-					f.rule.Action, f.rule.Times = action, 1
-					w.strike(t, f.rule)
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
-					err := op.run(ctx, w, at)
-					if struck := w.sim.Faults()[0].Struck; struck != 1 {
-						t.Fatalf("the fault struck %d times; the test is wrong", struck)
-					}
-					if err != nil && (f.allow == "" || rpcerr.ReasonOf(err) != f.allow) {
-						t.Fatalf("%v", err)
-					}
-					if err == nil && f.allow != "" {
-						t.Errorf("no error, want %s", f.allow)
-					}
-					if err != nil {
-						if err := op.run(ctx, w, at); err != nil {
-							t.Fatalf("repeated: %v", err)
-						}
-					}
-					if diff := cmp.Diff(want, w.picture()); diff != "" {
-						t.Errorf("the cloud's state (-undisturbed +got):\n%s", diff)
-					}
-				})
-			}
-		}
-	}
-}
-
-// picture describes what the cloud holds, without what differs from run to run.
-func (w *world) picture() []string {
-	var lines []string
-	w.sim.View(func(c *state.Cloud) {
-		groups := map[string]string{}
-		for _, g := range c.ServerGroups {
-			groups[g.ID] = g.Name
-			var servers []string
-			for _, s := range g.Servers {
-				servers = append(servers, fmt.Sprintf("%s %s:%d*%d %s", s.Type, s.ServerID, s.Port, s.Weight, s.Description))
-			}
-			slices.Sort(servers)
-			lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers))
-		}
-		for _, lb := range c.LoadBalancers {
-			tags := slices.SortedFunc(slices.Values(lb.Tags), func(a, b state.Tag) int { return strings.Compare(a.Key, b.Key) })
-			lines = append(lines, fmt.Sprintf("lb %s %s %v %s", lb.Name, lb.Spec, tags, lb.DeleteProtection))
-			for _, l := range lb.Listeners {
-				attributes := maps.Clone(l.Attributes)
-				attributes["VServerGroupId"] = groups[attributes["VServerGroupId"]]
-				lines = append(lines, fmt.Sprintf("listener %d/%s %s %v", l.Port, l.Protocol, l.Status, attributes))
-			}
-		}
-		for _, table := range c.RouteTables {
-			for _, e := range table.Entries {
-				lines = append(lines, fmt.Sprintf("route %s %s %s %s", e.Cidr, e.NextHopID, e.Status, e.Description))
-			}
-		}
-		for _, n := range c.Interfaces {
-			if !n.SourceDestCheck {
-				lines = append(lines, "forwarding "+n.InstanceID)
-			}
-		}
-	})
-	slices.Sort(lines)
-	return lines
 }

@@ -34,7 +34,9 @@ import (
 type world struct {
 	*gateway.Client
 
-	sim *openapisim.Simulator
+	sim       *openapisim.Simulator
+	endpoints map[openapi.Product]string
+	kill      func() // the gateway, in the middle of whatever it does
 }
 
 const (
@@ -56,15 +58,25 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoints := map[openapi.Product]string{}
+	w := &world{sim: sim, endpoints: map[openapi.Product]string{}}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
 		server := httptest.NewServer(sim.Handler(string(p)))
 		t.Cleanup(server.Close)
-		endpoints[p] = strings.TrimPrefix(server.URL, "http://")
+		w.endpoints[p] = strings.TrimPrefix(server.URL, "http://")
 	}
+	w.startGateway(t)
+	return w
+}
+
+// patience is how long the gateway waits for one answer of the cloud.
+const patience = 2 * time.Second
+
+// startGateway starts a gateway that knows nothing yet, and lets the world's client talk to it.
+func (w *world) startGateway(t *testing.T) {
+	t.Helper()
 	caller, err := openapi.New(openapi.Config{
-		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, Credentials: fixedKey{}, Budget: noBudget{},
-		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: w.endpoints, Credentials: fixedKey{}, Budget: noBudget{},
+		AttemptTimeout: patience, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +95,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 		ECS:     instances,
 		Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
-	return &world{Client: gateway.NewClient(connect(t, server)), sim: sim}
+	w.Client, w.kill = gateway.NewClient(connect(t, server)), server.Stop
 }
 
 // connect serves in memory.
