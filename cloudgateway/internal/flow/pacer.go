@@ -152,12 +152,15 @@ func (p *pacer) advance(now time.Time) {
 	p.sent = p.sent[gone:]
 }
 
-// earn is how long it takes from then on until so many tokens have come.
+// earn is how long it takes from then on until so many tokens have come, if those that are there go first.
 func (p *pacer) earn(from time.Time, tokens float64) time.Duration {
-	seconds := tokens / p.rate()
-	if slow := p.burstPaid.Sub(from).Seconds(); seconds > slow {
-		slow = max(0, slow)
-		seconds = slow + (tokens-slow*p.rate())/p.evenRate()
+	slow, paid := p.rate(), p.burstPaid
+	if more := int(p.tokens) - p.reserve - 1; more > 0 {
+		slow, paid = p.rateAfter(p.bursts+more), from.Add(p.limit.Window)
+	}
+	seconds := tokens / slow
+	if left := max(0, paid.Sub(from).Seconds()); seconds > left {
+		seconds = left + (tokens-left*slow)/p.evenRate()
 	}
 	return time.Duration(math.Ceil(seconds * float64(time.Second)))
 }
@@ -166,12 +169,14 @@ func (p *pacer) earn(from time.Time, tokens float64) time.Duration {
 func (p *pacer) evenRate() float64 { return float64(p.limit.Calls) / p.limit.Window.Seconds() }
 
 // rate is the number of tokens that come per second now.
-func (p *pacer) rate() float64 {
-	ahead := p.bursts
-	if ahead > 0 {
-		ahead = min(ahead+p.reserve+1, p.limit.Calls-1) // the end of a burst is not ahead by the rule of take, yet came with it
+func (p *pacer) rate() float64 { return p.rateAfter(p.bursts) }
+
+// rateAfter is the rate that pays back so many calls that went ahead of the even pace.
+func (p *pacer) rateAfter(bursts int) float64 {
+	if bursts > 0 {
+		bursts = min(bursts+p.reserve+1, p.limit.Calls-1) // the end of a burst is not ahead by the rule of take, yet came with it
 	}
-	return float64(p.limit.Calls-ahead) / p.limit.Window.Seconds()
+	return float64(p.limit.Calls-bursts) / p.limit.Window.Seconds()
 }
 
 func maxTime(a, b time.Time) time.Time {
