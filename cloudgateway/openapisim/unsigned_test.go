@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,9 +29,7 @@ func TestUnsigned(t *testing.T) {
 	send := func(t *testing.T, product, action string, form url.Values, inHeaders bool) map[string]any {
 		t.Helper()
 		body := url.Values{}
-		for name, values := range form {
-			body[name] = values
-		}
+		maps.Copy(body, form)
 		header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 		if inHeaders {
 			header["X-Acs-Action"], header["X-Acs-Version"] = []string{action}, []string{versions()[product]}

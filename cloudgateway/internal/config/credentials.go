@@ -155,12 +155,12 @@ func (c Credentials) validate(p *config.Problems, key string) {
 		p.Required(key+".accessKey.secretFile", k.SecretFile)
 	}
 	if r := c.RRSA; r != nil {
-		r.Session.validate(p, key+".rrsa")
+		r.validate(p, key+".rrsa")
 		matches(p, key+".rrsa.oidcProviderARN", r.OIDCProviderARN, oidcProviderARN, "acs:ram::1000000000000001:oidc-provider/ack-rrsa-c1")
 		p.Required(key+".rrsa.tokenFile", r.TokenFile)
 	}
 	if r := c.AssumeRole; r != nil {
-		r.Session.validate(p, key+".assumeRole")
+		r.validate(p, key+".assumeRole")
 	}
 }
 

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"errors"
+	"maps"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -125,7 +127,7 @@ func unwell(r *Report) map[string]Result {
 	return found
 }
 
-func print(t *testing.T, r *Report) string {
+func written(t *testing.T, r *Report) string {
 	t.Helper()
 	var text strings.Builder
 	if _, err := r.WriteTo(&text); err != nil {
@@ -145,7 +147,7 @@ func TestGoodHealth(t *testing.T) {
 	if diff := cmp.Diff(map[string]Result{}, unwell(report)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if text := print(t, report); !strings.HasSuffix(text, "\nNo check failed.\n") || strings.Contains(text, "What to do") {
+	if text := written(t, report); !strings.HasSuffix(text, "\nNo check failed.\n") || strings.Contains(text, "What to do") {
 		t.Errorf("report:\n%s", text)
 	}
 	after, err := p.sim.Snapshot()
@@ -200,9 +202,7 @@ func TestDiseases(t *testing.T) {
 		return found
 	}
 	with := func(found map[string]Result, more map[string]Result) map[string]Result {
-		for check, result := range more {
-			found[check] = result
-		}
+		maps.Copy(found, more)
 		return found
 	}
 	tests := []struct {
@@ -276,7 +276,15 @@ func TestDiseases(t *testing.T) {
 		},
 		{
 			name:   "unknown host",
-			infect: func(p *patient) { p.OpenAPI.Endpoints[openapi.ECS] = "ecs.invalid" },
+			infect: func(p *patient) {
+				p.OpenAPI.Endpoints[openapi.ECS] = "ecs.invalid"
+				p.OpenAPI.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if host, _, err := net.SplitHostPort(address); err != nil || net.ParseIP(host) == nil {
+						return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+					}
+					return (&net.Dialer{}).DialContext(ctx, network, address)
+				}
+			},
 			want:   with(permissionsOf(openapi.ECS, Skipped), map[string]Result{"endpoint ecs": Failed}),
 			texts:  []string{"1. Check DNS, region and endpoints: "},
 		},
@@ -319,7 +327,7 @@ func TestDiseases(t *testing.T) {
 			if diff := cmp.Diff(tt.want, unwell(report)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
-			text := print(t, report)
+			text := written(t, report)
 			for _, want := range tt.texts {
 				if !strings.Contains(text, want) {
 					t.Errorf("the report lacks %q:\n%s", want, text)
@@ -354,7 +362,7 @@ func TestOnAnInstance(t *testing.T) {
 		if diff := cmp.Diff(map[string]Result{"region": Failed}, unwell(report)); diff != "" {
 			t.Errorf("findings (-want +got):\n%s", diff)
 		}
-		if text := print(t, report); !strings.Contains(text, "1. Set region to cn-beijing, or run the gateway in cn-hangzhou.\n") {
+		if text := written(t, report); !strings.Contains(text, "1. Set region to cn-beijing, or run the gateway in cn-hangzhou.\n") {
 			t.Errorf("report:\n%s", text)
 		}
 	})

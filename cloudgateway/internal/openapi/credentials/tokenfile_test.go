@@ -6,6 +6,7 @@ import (
 	"crypto/cipher"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,9 +40,7 @@ func addonToken(t testing.TB, change map[string]string) string {
 		"access.key.id": seal(t, keyring, "STS.1"), "access.key.secret": seal(t, keyring, "s3cret"),
 		"security.token": seal(t, keyring, "t0ken"), "expiration": "2030-01-02T03:04:05Z", "keyring": keyring,
 	}
-	for key, value := range change {
-		document[key] = value
-	}
+	maps.Copy(document, change)
 	text, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)

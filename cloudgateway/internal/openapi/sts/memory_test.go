@@ -3,8 +3,7 @@ package sts_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -23,7 +22,7 @@ func serve(t *testing.T, sim *openapisim.Simulator, endpoints map[string]string)
 	for name, address := range endpoints {
 		l := &listener{calls: make(chan net.Conn), closed: make(chan struct{})}
 		network[address] = l
-		server := &http.Server{Handler: sim.Handler(name), ErrorLog: log.New(io.Discard, "", 0)}
+		server := &http.Server{Handler: sim.Handler(name), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}
 		var serving sync.WaitGroup
 		serving.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
