@@ -86,6 +86,7 @@ func (s *Simulator) adminHandler() http.Handler {
 	mux.HandleFunc("PUT /admin/limits", s.putLimits)
 	mux.HandleFunc("GET /admin/clock", func(w http.ResponseWriter, _ *http.Request) { s.writeClock(w) })
 	mux.HandleFunc("PUT /admin/clock", s.putClock)
+	mux.HandleFunc("GET /admin/dataplane", s.getTraffic)
 	mux.Handle("/console", s.console)
 	mux.Handle("/console/", s.console)
 	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))

@@ -240,3 +240,14 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: rawKey}))
 }
+
+func TestAdminShowsTraffic(t *testing.T) {
+	t.Parallel()
+	if status, body := admin(t, newCloud(t, openapisim.Config{}), http.MethodGet, "/admin/dataplane", ""); status != http.StatusNotFound {
+		t.Errorf("without a data plane: %d %s", status, body)
+	}
+	c, _ := newTrafficCloud(t)
+	if status, body := admin(t, c.sim, http.MethodGet, "/admin/dataplane", ""); status != http.StatusOK || body != `{"listeners":[]}`+"\n" {
+		t.Errorf("with a data plane: %d %s", status, body)
+	}
+}

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -64,33 +65,30 @@ func (a attributes) ofRule(r *state.Rule) attributes {
 	return merged
 }
 
-// probe returns the health check of a server.
-func (a attributes) probe(protocol string, server targetID) probe {
-	p := probe{
-		kind: protocol, interval: max(a.seconds("HealthCheckInterval", 2), time.Second), rise: a.number("HealthyThreshold", 3), fall: a.number("UnhealthyThreshold", 3),
-		timeout: a.seconds("HealthCheckConnectTimeout", 5),
-		addr:    withPort(server.addr, a.port("HealthCheckConnectPort", int(server.addr.Port()))),
+// checkup returns how the servers are checked.
+func (a attributes) checkup(protocol string) checkup {
+	c := checkup{
+		kind: protocol, port: a.port("HealthCheckConnectPort", 0), timeout: a.seconds("HealthCheckConnectTimeout", 5),
+		interval: max(a.seconds("HealthCheckInterval", 2), time.Second),
+		rise:     a.number("HealthyThreshold", 3), fall: a.number("UnhealthyThreshold", 3),
 	}
 	enabled := a.on("HealthCheckSwitch", true)
 	switch protocol {
 	case protoTCP:
-		p.kind = a.text("HealthCheckType", protoTCP)
+		c.kind = a.text("HealthCheckType", protoTCP)
 	case protoUDP:
-		p.send, p.expect = a["HealthCheckReq"], a["HealthCheckExp"]
+		c.send, c.expect = a["HealthCheckReq"], a["HealthCheckExp"]
 	default:
-		p.kind, p.timeout, enabled = protoHTTP, a.seconds("HealthCheckTimeout", 5), a.on("HealthCheck", true)
+		c.kind, c.timeout, enabled = protoHTTP, a.seconds("HealthCheckTimeout", 5), a.on("HealthCheck", true)
 	}
-	if p.kind == protoHTTP {
-		p.uri, p.codes = a.text("HealthCheckURI", "/"), a.text("HealthCheckHttpCode", "http_2xx")
-		p.method, p.host = a.text("HealthCheckMethod", defaultMethod), a["HealthCheckDomain"]
-		if p.host == "$_ip" || p.host == "" {
-			p.host = p.addr.Addr().String()
-		}
+	if c.kind == protoHTTP {
+		c.uri, c.codes = a.text("HealthCheckURI", "/"), a.text("HealthCheckHttpCode", "http_2xx")
+		c.method, c.host = a.text("HealthCheckMethod", defaultMethod), strings.TrimPrefix(a["HealthCheckDomain"], "$_ip")
 	}
 	if !enabled {
-		return probe{}
+		return checkup{}
 	}
-	return p
+	return c
 }
 
 // sticky returns the session stickiness of HTTP.

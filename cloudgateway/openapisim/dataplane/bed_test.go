@@ -26,7 +26,7 @@ const lbID = "lb-1"
 
 // bed is a cloud with one load balancer, and a plane that serves it.
 type bed struct {
-	t       *testing.T
+	t       testing.TB
 	address netip.Addr
 	plane   *Plane
 
@@ -36,7 +36,7 @@ type bed struct {
 	generation uint64
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	t.Helper()
 	b := &bed{t: t, cloud: state.New("cn-hangzhou", "1"), now: time.Unix(1e9, 0)}
 	b.address = netip.AddrFrom4([4]byte{127, byte(64 + rand.IntN(128)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
@@ -155,7 +155,7 @@ func open(address string) bool {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
+func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	ticker, deadline := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
 	defer ticker.Stop()
@@ -169,7 +169,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 }
 
 // tcpServer greets every connection with its name and the client's address, then echoes lines. It returns its port.
-func tcpServer(t *testing.T, name string) int {
+func tcpServer(t testing.TB, name string) int {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -207,7 +207,7 @@ func tcpServer(t *testing.T, name string) int {
 }
 
 // httpServer runs a handler and returns its port.
-func httpServer(t *testing.T, handler http.HandlerFunc) int {
+func httpServer(t testing.TB, handler http.HandlerFunc) int {
 	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
@@ -231,7 +231,7 @@ func greeting(t *testing.T, from, address string) string {
 	return line[:len(line)-1]
 }
 
-func connect(t *testing.T, from, address string) net.Conn {
+func connect(t testing.TB, from, address string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
 	conn, err := dialer.Dial("tcp", address)

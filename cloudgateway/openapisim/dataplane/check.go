@@ -50,7 +50,7 @@ func (c *checks) set(ctx context.Context, wanted map[probe]bool) {
 }
 
 func (c *checks) run(ctx context.Context, p probe, of *check) {
-	ticker := time.NewTicker(p.interval)
+	ticker := time.NewTicker(p.how.Value().interval)
 	defer ticker.Stop()
 	for {
 		ok := c.attempt(ctx, p)
@@ -68,8 +68,8 @@ func (c *checks) run(ctx context.Context, p probe, of *check) {
 
 func (c *checks) record(p probe, of *check, ok bool) {
 	c.mu.Lock()
-	before := of.standing
-	of.verdict = of.next(ok, p.rise, p.fall)
+	before, how := of.standing, p.how.Value()
+	of.verdict = of.next(ok, how.rise, how.fall)
 	changed := of.standing != before
 	c.mu.Unlock()
 	if changed {

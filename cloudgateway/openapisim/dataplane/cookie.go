@@ -9,7 +9,7 @@ import (
 
 // token names a server in a cookie, without telling the client which it is.
 func (id targetID) token() string {
-	return strconv.FormatUint(mix(hashText(id.server+"/"+id.addr.String())), 16)
+	return strconv.FormatUint(id.hash(), 16)
 }
 
 // find returns the server to which a request's cookie binds its session, if it is one of targets.

@@ -1,15 +1,17 @@
 package dataplane
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
+	"unique"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // derive returns what the data plane should do for a cloud. It keeps nothing of the cloud.
 func derive(c *state.Cloud) *world {
-	w := &world{listeners: map[socket]*listener{}, servers: map[reportKey]target{}, probes: map[probe]bool{}}
+	w := &world{listeners: map[socket]*listener{}, byKey: map[listenerKey]*listener{}, probes: map[probe]bool{}}
 	external := map[string][]string{} // addresses of EIPs, by load balancer
 	for _, eip := range c.Eips {
 		if eip.InstanceID != "" && eip.Status == "InUse" {
@@ -50,6 +52,7 @@ func (w *world) add(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener, a
 			spec.rules = append(spec.rules, rule{domain: r.Domain, url: r.URL, pool: d.pool(r.ID, a.ofRule(r), group)})
 		}
 	}
+	w.byKey[listenerKey{lb.ID, l.Port, l.Protocol}] = spec
 	for _, text := range addresses {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || !addr.IsLoopback() {
@@ -123,54 +126,58 @@ type deriver struct {
 }
 
 func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
-	p := pool{id: id, scheduler: a.text("Scheduler", "wrr"), sticky: a.sticky()}
+	p := pool{id: id, scheduler: a.text("Scheduler", "wrr"), sticky: a.sticky(), targets: make([]target, 0, len(group))}
 	if d.listener.protocol == protoTCP {
 		p.persistence = a.seconds("PersistenceTimeout", 0)
 	}
+	c := a.checkup(d.listener.protocol)
+	how := unique.Make(c)
 	for _, s := range group {
-		t := d.target(a, s)
+		addr, down := addressOf(d.cloud, s)
+		t := target{
+			id:     targetID{server: s.ServerID, addr: netip.AddrPortFrom(addr, uint16(s.Port))},
+			key:    serverKey{kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, port: s.Port},
+			weight: s.Weight, down: down,
+		}
+		if c.kind != "" {
+			t.probe = probe{addr: netip.AddrPortFrom(addr, uint16(cmp.Or(c.port, s.Port))), how: how}
+			if down == "" {
+				d.world.probes[t.probe] = true
+			}
+		}
 		p.targets = append(p.targets, t)
-		if !t.down && t.probe.kind != "" {
-			d.world.probes[t.probe] = true
-		}
-		key := reportKey{
-			loadBalancerID: d.listener.loadBalancerID, port: d.listener.port, protocol: d.listener.protocol,
-			kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, serverPort: s.Port,
-		}
-		if _, ok := d.world.servers[key]; !ok { // the listener's own check tells more than that of a rule
-			d.world.servers[key] = t
-		}
 	}
 	return p
 }
 
-func (d deriver) target(a attributes, s *state.Server) target {
-	addr, ok := addressOf(d.cloud, s)
-	id := targetID{server: s.ServerID, addr: netip.AddrPortFrom(addr, uint16(s.Port))}
-	return target{id: id, weight: s.Weight, probe: a.probe(d.listener.protocol, id), down: !ok || !addr.IsLoopback()}
-}
-
-// addressOf returns where a server is reached, and whether anything there can answer: its instance runs and nobody marked it
-// as failed.
-func addressOf(c *state.Cloud, s *state.Server) (netip.Addr, bool) {
+// addressOf returns where a server is reached, or why it can't be.
+func addressOf(c *state.Cloud, s *state.Server) (addr netip.Addr, down string) {
 	id, text := s.ServerID, s.ServerIP
 	if eni := c.Interfaces[id]; eni != nil {
-		id = eni.InstanceID
+		if id = eni.InstanceID; id == "" {
+			return addr, "the network interface is attached to no instance"
+		}
 		if text == "" {
 			text = eni.PrimaryIP
 		}
 	}
 	instance := c.Instances[id]
-	if instance == nil || instance.Status != "Running" || (instance.Healthy != nil && !*instance.Healthy) {
-		return netip.Addr{}, false
-	}
-	if text == "" && len(instance.PrivateIPs) > 0 {
+	switch {
+	case instance == nil:
+		return addr, "the server does not exist"
+	case instance.Status != "Running":
+		return addr, "the instance is " + instance.Status
+	case instance.Healthy != nil && !*instance.Healthy:
+		return addr, "the instance is marked as unhealthy"
+	case text == "" && len(instance.PrivateIPs) > 0:
 		text = instance.PrivateIPs[0]
 	}
 	addr, err := netip.ParseAddr(text)
-	return addr, err == nil
-}
-
-func withPort(addr netip.AddrPort, port int) netip.AddrPort {
-	return netip.AddrPortFrom(addr.Addr(), uint16(port))
+	switch {
+	case err != nil:
+		return addr, "the server has no address"
+	case !addr.IsLoopback():
+		return addr, "the address is not on loopback; seed the instance with privateIps in 127.0.0.0/8"
+	}
+	return addr, ""
 }

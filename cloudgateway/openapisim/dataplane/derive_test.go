@@ -104,47 +104,46 @@ func TestDeriveServers(t *testing.T) {
 		c.ServerGroups["g"].Servers = []*state.Server{&tt.server}
 		w := derive(c)
 		got := w.listeners[socket{addr: netip.MustParseAddrPort("127.47.0.1:80"), protocol: "tcp"}].pool.targets[0]
-		if got.id.addr.String() != tt.addr || got.down != tt.down || (len(w.probes) == 0) != tt.down {
-			t.Errorf("%s: %s, down %t, %d checks; want %s, down %t", tt.name, got.id.addr, got.down, len(w.probes), tt.addr, tt.down)
+		if got.id.addr.String() != tt.addr || (got.down != "") != tt.down || (len(w.probes) == 0) != tt.down {
+			t.Errorf("%s: %s, down %q, %d checks; want %s, down %t", tt.name, got.id.addr, got.down, len(w.probes), tt.addr, tt.down)
 		}
 	}
 }
 
 func TestDeriveHealthChecks(t *testing.T) {
 	t.Parallel()
-	at := netip.MustParseAddrPort
-	base := probe{kind: "tcp", addr: at("127.0.1.1:8080"), interval: 2 * time.Second, timeout: 5 * time.Second, rise: 3, fall: 3}
-	with := func(change func(*probe)) probe {
-		p := base
-		change(&p)
-		return p
+	base := checkup{kind: "tcp", interval: 2 * time.Second, timeout: 5 * time.Second, rise: 3, fall: 3}
+	with := func(change func(*checkup)) checkup {
+		c := base
+		change(&c)
+		return c
 	}
-	web := func(p *probe) {
-		p.kind, p.method, p.host, p.uri, p.codes = "http", "HEAD", "127.0.1.1", "/", "http_2xx"
+	web := func(c *checkup) {
+		c.kind, c.method, c.uri, c.codes = "http", "HEAD", "/", "http_2xx"
 	}
 	tests := []struct {
 		name, protocol string
 		attributes     map[string]string
-		want           probe
+		want           checkup
 	}{
 		{"tcp", "tcp", nil, base},
-		{"tcp off", "tcp", map[string]string{"HealthCheckSwitch": "off"}, probe{}},
+		{"tcp off", "tcp", map[string]string{"HealthCheckSwitch": "off"}, checkup{}},
 		{"tcp by http", "tcp", map[string]string{"HealthCheckType": "http"}, with(web)},
 		{"all set", "tcp", map[string]string{
 			"HealthCheckConnectPort": "90", "HealthCheckInterval": "7", "HealthCheckConnectTimeout": "9", "HealthyThreshold": "2", "UnhealthyThreshold": "4",
-		}, probe{kind: "tcp", addr: at("127.0.1.1:90"), interval: 7 * time.Second, timeout: 9 * time.Second, rise: 2, fall: 4}},
+		}, checkup{kind: "tcp", port: 90, interval: 7 * time.Second, timeout: 9 * time.Second, rise: 2, fall: 4}},
 		{"port of the server", "tcp", map[string]string{"HealthCheckConnectPort": "-520"}, base},
-		{"udp", "udp", map[string]string{"HealthCheckReq": "ping", "HealthCheckExp": "pong"}, with(func(p *probe) { p.kind, p.send, p.expect = "udp", "ping", "pong" })},
-		{"http", "http", map[string]string{"HealthCheckURI": "/ok", "HealthCheckDomain": "a.example", "HealthCheckMethod": "get", "HealthCheckHttpCode": "http_3xx", "HealthCheckTimeout": "1"}, with(func(p *probe) {
-			web(p)
-			p.uri, p.host, p.method, p.codes, p.timeout = "/ok", "a.example", "get", "http_3xx", time.Second
+		{"udp", "udp", map[string]string{"HealthCheckReq": "ping", "HealthCheckExp": "pong"}, with(func(c *checkup) { c.kind, c.send, c.expect = "udp", "ping", "pong" })},
+		{"http", "http", map[string]string{"HealthCheckURI": "/ok", "HealthCheckDomain": "a.example", "HealthCheckMethod": "get", "HealthCheckHttpCode": "http_3xx", "HealthCheckTimeout": "1"}, with(func(c *checkup) {
+			web(c)
+			c.uri, c.host, c.method, c.codes, c.timeout = "/ok", "a.example", "get", "http_3xx", time.Second
 		})},
 		{"http of the server's address", "https", map[string]string{"HealthCheckDomain": "$_ip"}, with(web)},
-		{"http off", "http", map[string]string{"HealthCheck": "off"}, probe{}},
+		{"http off", "http", map[string]string{"HealthCheck": "off"}, checkup{}},
 	}
 	for _, tt := range tests {
-		got := attributes(tt.attributes).probe(tt.protocol, targetID{server: "i-1", addr: at("127.0.1.1:8080")})
-		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(probe{}), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
+		got := attributes(tt.attributes).checkup(tt.protocol)
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(checkup{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unique"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -70,29 +71,29 @@ func TestAttempts(t *testing.T) {
 	closed := closedTCP(t)
 	tests := []struct {
 		name string
-		p    probe
+		how  checkup
 		port int
 		want bool
 	}{
-		{"tcp open", probe{kind: protoTCP}, tcpServer(t, "a"), true},
-		{"tcp closed", probe{kind: protoTCP}, closed, false},
-		{"http with its code", probe{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx,http_3xx"}, web, true},
-		{"http with another code", probe{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, web, false},
-		{"http closed", probe{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, closed, false},
-		{"http to something else", probe{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, tcpServer(t, "a"), false},
-		{"http nonsense", probe{kind: protoHTTP, method: "he ad", uri: "/", codes: "http_2xx"}, web, false},
-		{"udp silent", probe{kind: protoUDP}, silentUDP(t), true},
-		{"udp answers", probe{kind: protoUDP, send: "x"}, udpServer(t, "a"), true},
-		{"udp expected", probe{kind: protoUDP, send: "x", expect: "a 127.0.0.1 x"}, udpServer(t, "a"), true},
-		{"udp unexpected", probe{kind: protoUDP, send: "x", expect: "y"}, udpServer(t, "a"), false},
-		{"udp expected but silent", probe{kind: protoUDP, send: "x", expect: "y"}, silentUDP(t), false},
-		{"udp refused", probe{kind: protoUDP, send: "x"}, closedUDP(t), false},
+		{"tcp open", checkup{kind: protoTCP}, tcpServer(t, "a"), true},
+		{"tcp closed", checkup{kind: protoTCP}, closed, false},
+		{"http with its code", checkup{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx,http_3xx"}, web, true},
+		{"http with another code", checkup{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, web, false},
+		{"http closed", checkup{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, closed, false},
+		{"http to something else", checkup{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, tcpServer(t, "a"), false},
+		{"http nonsense", checkup{kind: protoHTTP, method: "he ad", uri: "/", codes: "http_2xx"}, web, false},
+		{"udp silent", checkup{kind: protoUDP}, silentUDP(t), true},
+		{"udp answers", checkup{kind: protoUDP, send: "x"}, udpServer(t, "a"), true},
+		{"udp expected", checkup{kind: protoUDP, send: "x", expect: "a 127.0.0.1 x"}, udpServer(t, "a"), true},
+		{"udp unexpected", checkup{kind: protoUDP, send: "x", expect: "y"}, udpServer(t, "a"), false},
+		{"udp expected but silent", checkup{kind: protoUDP, send: "x", expect: "y"}, silentUDP(t), false},
+		{"udp refused", checkup{kind: protoUDP, send: "x"}, closedUDP(t), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.p.addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(tt.port))
-			tt.p.timeout, tt.p.interval = 300*time.Millisecond, 300*time.Millisecond
-			if got := attempt(t.Context(), tt.p); got != tt.want {
+			tt.how.timeout, tt.how.interval = 300*time.Millisecond, 300*time.Millisecond
+			p := probe{addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(tt.port)), how: unique.Make(tt.how)}
+			if got := attempt(t.Context(), p); got != tt.want {
 				t.Errorf("passed: %t", got)
 			}
 		})

@@ -50,7 +50,7 @@ func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
 	}
 	secure := f.socket.protocol == protoHTTPS
 	if secure {
-		h.server.TLSConfig = &tls.Config{GetConfigForClient: h.configFor, NextProtos: []string{"h2", "http/1.1"}} //nolint:gosec // every client gets another one
+		h.server.TLSConfig = &tls.Config{GetConfigForClient: h.configFor, NextProtos: []string{"h2", "http/1.1"}} // the limits come with configFor
 	}
 	ln = &guarded{Listener: ln, frontend: f}
 	h.running.Go(func() {

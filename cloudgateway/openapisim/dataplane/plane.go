@@ -1,11 +1,10 @@
 package dataplane
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -15,6 +14,8 @@ import (
 const (
 	// pollInterval is how often the plane looks whether the cloud changed; a look costs next to nothing.
 	pollInterval = 20 * time.Millisecond
+	// restFactor is how much longer than a look the time between two looks is at least.
+	restFactor = 9
 	// retryInterval is how often a listener that could not be opened is tried again.
 	retryInterval = time.Second
 )
@@ -47,15 +48,18 @@ type Plane struct {
 	failed     map[socket]string // why a socket is not open
 	generation uint64
 	looked     bool
+	rest       time.Time // when the next look may be
 
-	mu    sync.Mutex // guards world
+	mu    sync.Mutex // guards what follows
 	world *world
+	shown []place
 }
 
 // running is a frontend of any protocol.
 type running interface {
 	apply(*listener)
 	close()
+	connections(targetID) int
 }
 
 // New returns a plane that serves nothing until it is run.
@@ -102,6 +106,9 @@ func (p *Plane) Run(ctx context.Context) {
 
 // stale tells whether the state may have changed since the last look.
 func (p *Plane) stale() bool {
+	if time.Now().Before(p.rest) {
+		return false
+	}
 	due := p.current().due
 	return !p.looked || p.generation != p.cloud.Generation() || (!due.IsZero() && !p.cloud.Now().Before(due))
 }
@@ -110,12 +117,11 @@ func (p *Plane) stale() bool {
 func (p *Plane) look(ctx context.Context) {
 	p.generation, p.looked = p.cloud.Generation(), true // before the look: what changes meanwhile is looked at again
 	var next *world
+	begun := time.Now()
 	p.cloud.View(func(c *state.Cloud) { next = derive(c) })
+	p.rest = time.Now().Add(restFactor * time.Since(begun)) // looks at a large cloud must not keep others from it
 	p.checks.set(ctx, next.probes)
 	p.reconcile(ctx, next)
-	p.mu.Lock()
-	p.world = next
-	p.mu.Unlock()
 }
 
 // reconcile closes and opens sockets until they are those of the world, and gives every one its settings.
@@ -149,6 +155,18 @@ func (p *Plane) reconcile(ctx context.Context, w *world) {
 		p.open[s] = r
 		p.log.Info("listener open", "address", s.addr, "protocol", s.protocol, "loadBalancerId", spec.loadBalancerID)
 	}
+	p.publish(w)
+}
+
+// publish shows others what the loop did.
+func (p *Plane) publish(w *world) {
+	shown := make([]place, 0, len(w.listeners))
+	for s, spec := range w.listeners {
+		shown = append(shown, place{socket: s, spec: spec, running: p.open[s], problem: p.failed[s]})
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.world, p.shown = w, shown
 }
 
 func (p *Plane) start(ctx context.Context, s socket, spec *listener) (running, error) {
@@ -182,40 +200,22 @@ func (p *Plane) current() *world {
 
 // Health tells what the health checks of a listener know of a server, as DescribeHealthStatus names it.
 func (p *Plane) Health(loadBalancerID string, l *state.Listener, s *state.Server) string {
-	t, ok := p.current().servers[reportKey{
-		loadBalancerID: loadBalancerID, port: l.Port, protocol: l.Protocol,
-		kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, serverPort: s.Port,
-	}]
-	if !ok {
+	spec := p.current().byKey[listenerKey{loadBalancerID, l.Port, l.Protocol}]
+	if spec == nil {
 		return unavailable // the plane has not seen it yet
 	}
-	return standings(p.checks.standing).report(t)
-}
-
-// Ranges are where the addresses of load balancers come from: prefixes of IPv4 loopback.
-type Ranges struct {
-	Internet netip.Prefix // default 127.47.0.0/16
-	Intranet netip.Prefix // default 127.48.0.0/16; for those whose vSwitch isn't on loopback itself
-}
-
-// Complete checks the ranges and fills in those that are not set.
-func (r Ranges) Complete() (Ranges, error) {
-	loopback := netip.MustParsePrefix("127.0.0.0/8")
-	for _, p := range []struct {
-		name     string
-		prefix   *netip.Prefix
-		fallback string
-	}{{"internet", &r.Internet, "127.47.0.0/16"}, {"intranet", &r.Intranet, "127.48.0.0/16"}} {
-		if !p.prefix.IsValid() {
-			*p.prefix = netip.MustParsePrefix(p.fallback)
+	key := serverKey{kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, port: s.Port}
+	report := func(group *pool) string {
+		for _, t := range group.targets {
+			if t.key == key {
+				return standings(p.checks.standing).report(t)
+			}
 		}
-		if !loopback.Contains(p.prefix.Addr()) || p.prefix.Bits() < 8 || p.prefix.Bits() > 24 {
-			return Ranges{}, fmt.Errorf("%s range %s: it must be a part of %s with at most 24 bits", p.name, p.prefix, loopback)
-		}
-		*p.prefix = p.prefix.Masked()
+		return ""
 	}
-	if r.Internet.Overlaps(r.Intranet) {
-		return Ranges{}, errors.New("the ranges " + r.Internet.String() + " and " + r.Intranet.String() + " overlap")
+	health := report(&spec.pool) // tells more than the check of a rule
+	for i := 0; health == "" && i < len(spec.rules); i++ {
+		health = report(&spec.rules[i].pool)
 	}
-	return r, nil
+	return cmp.Or(health, unavailable)
 }

@@ -2,11 +2,13 @@ package dataplane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"syscall"
 	"time"
@@ -14,13 +16,14 @@ import (
 
 // attempt makes one health check and tells whether the server passed.
 func attempt(ctx context.Context, p probe) bool {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	how := p.how.Value()
+	ctx, cancel := context.WithTimeout(ctx, how.timeout)
 	defer cancel()
-	switch p.kind {
+	switch how.kind {
 	case protoHTTP:
-		return attemptHTTP(ctx, p)
+		return attemptHTTP(ctx, p.addr, how)
 	case protoUDP:
-		return attemptUDP(ctx, p)
+		return attemptUDP(ctx, p.addr, how)
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.addr.String())
 	if err != nil {
@@ -30,12 +33,12 @@ func attempt(ctx context.Context, p probe) bool {
 	return true
 }
 
-func attemptHTTP(ctx context.Context, p probe) bool {
-	request, err := http.NewRequestWithContext(ctx, strings.ToUpper(p.method), "http://"+p.addr.String()+p.uri, nil)
+func attemptHTTP(ctx context.Context, addr netip.AddrPort, how checkup) bool {
+	request, err := http.NewRequestWithContext(ctx, strings.ToUpper(how.method), "http://"+addr.String()+how.uri, nil)
 	if err != nil {
 		return false
 	}
-	request.Host = p.host
+	request.Host = cmp.Or(how.host, addr.Addr().String())
 	request.Header.Set("User-Agent", "KeepAliveClient") // how the cloud's checks look in access logs
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request) // redirects are an answer
@@ -43,22 +46,22 @@ func attemptHTTP(ctx context.Context, p probe) bool {
 		return false
 	}
 	_ = response.Body.Close() // the status is all that counts
-	return strings.Contains(p.codes, fmt.Sprintf("http_%dxx", response.StatusCode/100))
+	return strings.Contains(how.codes, fmt.Sprintf("http_%dxx", response.StatusCode/100))
 }
 
 // attemptUDP sends a datagram. Silence is a good sign unless an answer is expected: only a refusal shows that nobody is there.
-func attemptUDP(ctx context.Context, p probe) bool {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", p.addr.String())
+func attemptUDP(ctx context.Context, addr netip.AddrPort, how checkup) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", addr.String())
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }) // wakes the read below
 	defer stop()
-	if p.expect == "" {
-		_ = conn.SetReadDeadline(time.Now().Add(min(p.timeout, p.interval))) // a refusal comes at once on loopback
+	if how.expect == "" {
+		_ = conn.SetReadDeadline(time.Now().Add(min(how.timeout, how.interval))) // a refusal comes at once on loopback
 	}
-	if _, err := conn.Write([]byte(p.send)); err != nil {
+	if _, err := conn.Write([]byte(how.send)); err != nil {
 		return false
 	}
 	answer := make([]byte, 1<<16)
@@ -67,9 +70,9 @@ func attemptUDP(ctx context.Context, p probe) bool {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return false
 	case err != nil:
-		return p.expect == ""
+		return how.expect == ""
 	}
-	return p.expect == "" || bytes.Equal(answer[:n], []byte(p.expect))
+	return how.expect == "" || bytes.Equal(answer[:n], []byte(how.expect))
 }
 
 // abort closes a connection with a reset where that is possible.

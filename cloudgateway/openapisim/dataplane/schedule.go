@@ -62,7 +62,7 @@ func rendezvous(targets []target, key uint64) target {
 	best, highest := targets[0], math.Inf(-1)
 	for _, t := range targets {
 		// The logarithm makes the share of a target its share of the weights.
-		h := float64(mix(key^hashText(t.id.server+"/"+t.id.addr.String()))>>11) / (1 << 53)
+		h := float64(mix(key^t.id.hash())>>11) / (1 << 53)
 		if score := -float64(t.weight) / math.Log(h); score > highest {
 			best, highest = t, score
 		}
@@ -70,11 +70,22 @@ func rendezvous(targets []target, key uint64) target {
 	return best
 }
 
+// hash is the same for the same server in every process.
+func (id targetID) hash() uint64 {
+	h, raw := hashText(id.server), id.addr.Addr().As16()
+	for _, octet := range raw {
+		h = (h ^ uint64(octet)) * fnvPrime
+	}
+	return mix(h ^ uint64(id.addr.Port()))
+}
+
+const fnvPrime = 1099511628211
+
 // hashText is FNV-1a, which is the same in every process.
 func hashText(text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 1099511628211
+		h = (h ^ uint64(text[i])) * fnvPrime
 	}
 	return h
 }

@@ -38,9 +38,9 @@ type standings func(probe) standing
 // of returns the standing of a target. Without a health check everything that can be reached is good.
 func (s standings) of(t target) standing {
 	switch {
-	case t.down:
+	case t.down != "":
 		return bad
-	case t.probe.kind == "":
+	case t.probe == probe{}:
 		return good
 	}
 	return s(t.probe)
@@ -48,7 +48,7 @@ func (s standings) of(t target) standing {
 
 // report names the health of a target as DescribeHealthStatus does.
 func (s standings) report(t target) string {
-	if t.probe.kind == "" {
+	if t.probe == (probe{}) {
 		return unavailable
 	}
 	return map[standing]string{unknown: unavailable, good: normal, bad: abnormal}[s.of(t)]
@@ -67,6 +67,7 @@ func (s standings) usable(targets []target) []target {
 			out = append(out, t)
 		case unknown:
 			untried = append(untried, t)
+		case bad: // nothing is sent there, even if nobody else is left
 		}
 	}
 	if len(out) == 0 {

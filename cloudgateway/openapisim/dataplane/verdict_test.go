@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -63,10 +64,17 @@ func TestVerdictIsTheLastLongStreak(t *testing.T) {
 
 func TestUsable(t *testing.T) {
 	t.Parallel()
-	named := func(name string, weight int, down bool, kind string) target {
-		return target{id: targetID{server: name}, weight: weight, down: down, probe: probe{kind: kind}}
+	named := func(name string, weight int, gone bool, kind string) target {
+		down := ""
+		if gone {
+			down = "gone"
+		}
+		if kind == "" {
+			return target{id: targetID{server: name}, weight: weight, down: down}
+		}
+		return target{id: targetID{server: name}, weight: weight, down: down, probe: probe{how: unique.Make(checkup{kind: kind})}}
 	}
-	known := standings(func(p probe) standing { return map[string]standing{"good": good, "bad": bad}[p.kind] })
+	known := standings(func(p probe) standing { return map[string]standing{"good": good, "bad": bad}[p.how.Value().kind] })
 	tests := []struct {
 		name    string
 		targets []target
@@ -106,7 +114,7 @@ func TestChecksRunAtTheirInterval(t *testing.T) {
 			at = append(at, time.Since(start))
 			return passing.Load()
 		}, func() { changes++ })
-		p := probe{kind: protoTCP, interval: 2 * time.Second, rise: 2, fall: 2}
+		p := probe{how: unique.Make(checkup{kind: protoTCP, interval: 2 * time.Second, rise: 2, fall: 2})}
 		ctx, stop := context.WithCancel(t.Context())
 		c.set(ctx, map[probe]bool{p: true})
 		c.set(ctx, map[probe]bool{p: true}) // goes on

@@ -4,14 +4,15 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+	"unique"
 )
 
 // world is what the data plane should do, derived from one look at the state of the cloud.
 type world struct {
 	listeners map[socket]*listener
-	servers   map[reportKey]target // every server of every listener, for its health
-	probes    map[probe]bool       // the health checks to make
-	due       time.Time            // when the state will change by itself; zero: never
+	byKey     map[listenerKey]*listener
+	probes    map[probe]bool // the health checks to make
+	due       time.Time      // when the state will change by itself; zero: never
 }
 
 // socket is what a listener occupies. Listeners differ in their settings, sockets in their identity: a changed socket is a
@@ -54,9 +55,10 @@ type pool struct {
 // target is a server.
 type target struct {
 	id     targetID
+	key    serverKey
 	weight int
 	probe  probe
-	down   bool // it can't be reached at all: stopped, deleted, or not on loopback
+	down   string // why it can't be reached at all; "": it can
 }
 
 // targetID tells servers apart; the same instance may serve on several ports.
@@ -65,28 +67,37 @@ type targetID struct {
 	addr   netip.AddrPort
 }
 
-// probe is a health check of one address. Equal probes are made once, however many listeners ask.
+// probe is a health check of one address. Equal probes are made once, however many listeners ask. The zero value is none.
 type probe struct {
-	kind     string // tcp, http, udp, or "" for none
-	addr     netip.AddrPort
+	addr netip.AddrPort
+	how  unique.Handle[checkup] // many probes share it, and a handle compares fast
+}
+
+// checkup is how a health check is made.
+type checkup struct {
+	kind     string // tcp, http, udp, or "" for not at all
+	port     int    // 0: that of the server
 	interval time.Duration
 	timeout  time.Duration
 	rise     int // successes until a server is good
 	fall     int // failures until it is bad
 
-	method, host, uri, codes string // http; codes as in http_2xx,http_3xx
+	method, host, uri, codes string // http; host "" is the address of the server, codes are as in http_2xx,http_3xx
 	send, expect             string // udp
 }
 
-// reportKey names a server of a listener as DescribeHealthStatus does.
-type reportKey struct {
+// listenerKey and serverKey name listeners and their servers as DescribeHealthStatus does.
+type listenerKey struct {
 	loadBalancerID string
 	port           int
 	protocol       string
-	kind           string
-	serverID       string
-	serverIP       string
-	serverPort     int
+}
+
+type serverKey struct {
+	kind     string
+	serverID string
+	serverIP string
+	port     int
 }
 
 // rule sends a part of the requests to a pool of its own.
