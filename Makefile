@@ -15,6 +15,7 @@ LDFLAGS     := -X alicloud-controllers.dev/services/version.version=$(VERSION)
 WORLD_DIR   ?= $(CURDIR)/.dev
 NODES       ?= 3
 CONTROLLERS ?= lb,node,route
+TRAFFIC     ?= false
 # Passed to go test, for example TESTFLAGS='-run TestDiff -v'.
 TESTFLAGS   ?=
 
@@ -118,8 +119,8 @@ $(TOOLS)/.complete:
 ## Run
 
 .PHONY: dev
-dev: build ## Bring up the local world and stay; NODES=n, CONTROLLERS=none or a list of lb,node,route
-	@cd deploy && go run ./local/cmd/world up -dir $(WORLD_DIR) -nodes $(NODES) -controllers $(CONTROLLERS)
+dev: build ## Bring up the local world and stay; NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true
+	@cd deploy && go run ./local/cmd/world up -dir $(WORLD_DIR) -nodes $(NODES) -controllers $(CONTROLLERS) -traffic=$(TRAFFIC)
 
 .PHONY: dev-down
 dev-down: ## Stop the local world that make dev started

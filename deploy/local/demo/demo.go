@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,15 +23,17 @@ const serviceName = "web"
 
 // show is a demo on its way.
 type show struct {
-	world   *world.World
-	out     io.Writer
-	started time.Time
-	since   int64 // the journal is told up to here
+	world    *world.World
+	out      io.Writer
+	started  time.Time
+	since    int64 // the journal is told up to here
+	backends backends
 }
 
 // Run plays the demo and fails when something does not turn out as announced.
 func Run(ctx context.Context, w *world.World, out io.Writer) error {
-	s := &show{world: w, out: out, started: time.Now()}
+	s := &show{world: w, out: out, started: time.Now(), backends: backends{servers: map[string]*http.Server{}}}
+	defer s.backends.close()
 	if err := s.nodes(ctx); err != nil {
 		return err
 	}
@@ -75,6 +78,11 @@ func (s *show) create(ctx context.Context) error {
 		return err
 	}
 	s.line("EXTERNAL-IP %s", externalIP(service))
+	if s.world.Traffic() {
+		if err := s.serve(ctx); err != nil {
+			return err
+		}
+	}
 	err = s.wait(ctx, "an address", func(ctx context.Context) (bool, error) {
 		service, err = s.service(ctx)
 		return err == nil && len(service.Status.LoadBalancer.Ingress) > 0, err
@@ -91,6 +99,9 @@ func (s *show) create(ctx context.Context) error {
 		return err
 	}
 	if err := s.balancers(ctx); err != nil {
+		return err
+	}
+	if err := s.curl(ctx); err != nil {
 		return err
 	}
 	return s.calls(ctx)

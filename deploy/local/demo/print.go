@@ -29,11 +29,15 @@ const patience, pollInterval = 30 * time.Second, 50 * time.Millisecond
 // wait waits for a condition and tells how long it took.
 func (s *show) wait(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	begin := time.Now()
-	if err := wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, condition); err != nil {
+	if err := s.until(ctx, condition); err != nil {
 		return fmt.Errorf("wait for %s: %w", what, err)
 	}
 	s.line("after %.1fs: %s", time.Since(begin).Seconds(), what)
 	return nil
+}
+
+func (s *show) until(ctx context.Context, condition wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, patience, true, condition)
 }
 
 // waitCloud waits for a condition of the cloud.

@@ -32,7 +32,7 @@ func (w *World) AddNodes(ctx context.Context, n int) ([]string, error) {
 	resources := &state.Cloud{Instances: map[string]*state.Instance{}, Interfaces: map[string]*state.NetworkInterface{}}
 	var nodes []*corev1.Node
 	for i := first; i < first+n; i++ {
-		m := newMachine(i)
+		m := w.plan.newMachine(i)
 		resources.Instances[m.instance.ID] = m.instance
 		resources.Interfaces[m.primary.ID] = m.primary
 		nodes = append(nodes, m.node())

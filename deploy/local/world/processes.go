@@ -52,6 +52,9 @@ func (w *World) simulator() proc.Spec {
 	if w.cfg.Fast {
 		args = append(args, "--fast")
 	}
+	if w.cfg.Traffic {
+		args = append(args, "--dataplane", "--dataplane-internet="+w.plan.internet, "--dataplane-intranet="+w.plan.intranet)
+	}
 	return proc.Spec{
 		Name: "openapisim", Path: filepath.Join(w.cfg.BinDir, "openapisim"), Args: args, Ready: w.cloud.Healthy,
 	}

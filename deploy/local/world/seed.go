@@ -14,24 +14,23 @@ const (
 	RouteTableID  = "vtb-local"
 	CertificateID = "1000000000000001_local_demo"
 	AclID         = "acl-local"
-	vpcCIDR       = "192.168.0.0/16"
 )
 
 // VSwitchIDs are the world's two subnets.
 func VSwitchIDs() []string { return []string{"vsw-local-a", "vsw-local-b"} }
 
 // network is a VPC with two vSwitches and a system route table, and what Services can refer to.
-func network() *state.Cloud {
+func (p plan) network() *state.Cloud {
 	a, b := VSwitchIDs()[0], VSwitchIDs()[1]
 	certificate := &state.Certificate{
 		ID: CertificateID, Name: "demo", CommonName: "demo.example.com",
 		Created: time.Now(), Expires: time.Now().AddDate(1, 0, 0),
 	}
 	return &state.Cloud{
-		Vpcs: map[string]*state.Vpc{VpcID: {ID: VpcID, Name: "local", CidrBlock: vpcCIDR}},
+		Vpcs: map[string]*state.Vpc{VpcID: {ID: VpcID, Name: "local", CidrBlock: p.vpc()}},
 		VSwitches: map[string]*state.VSwitch{
-			a: {ID: a, VpcID: VpcID, ZoneID: Region + "-h", Name: "local-a", CidrBlock: "192.168.0.0/17", RouteTableID: RouteTableID},
-			b: {ID: b, VpcID: VpcID, ZoneID: Region + "-i", Name: "local-b", CidrBlock: "192.168.128.0/17", RouteTableID: RouteTableID},
+			a: {ID: a, VpcID: VpcID, ZoneID: Region + "-h", Name: "local-a", CidrBlock: p.prefix + ".0.0/17", RouteTableID: RouteTableID},
+			b: {ID: b, VpcID: VpcID, ZoneID: Region + "-i", Name: "local-b", CidrBlock: p.prefix + ".128.0/17", RouteTableID: RouteTableID},
 		},
 		RouteTables:  map[string]*state.RouteTable{RouteTableID: {ID: RouteTableID, VpcID: VpcID, Name: "system", Type: "System"}},
 		Certificates: map[string]*state.Certificate{CertificateID: certificate},
@@ -56,12 +55,12 @@ type machine struct {
 const hostsPerOctet, firstHost = 240, 10
 
 // newMachine makes the i-th machine; odd ones live in one zone, even ones in the other.
-func newMachine(i int) machine {
+func (p plan) newMachine(i int) machine {
 	zone, vswitch, octet := Region+"-h", VSwitchIDs()[0], 0
 	if i%2 == 0 {
 		zone, vswitch, octet = Region+"-i", VSwitchIDs()[1], 128
 	}
-	ip := fmt.Sprintf("192.168.%d.%d", octet+i/2/hostsPerOctet, firstHost+i/2%hostsPerOctet)
+	ip := fmt.Sprintf("%s.%d.%d", p.prefix, octet+i/2/hostsPerOctet, firstHost+i/2%hostsPerOctet)
 	id := fmt.Sprintf("i-local%05d", i)
 	name := Region + "." + ip
 	return machine{

@@ -49,6 +49,9 @@ type Config struct {
 	Nodes int
 	// Controllers to run.
 	Controllers []string
+	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
+	// only.
+	Traffic bool
 	// Fast makes the cloud's transitions take no time.
 	Fast bool
 	// LogLevel of our processes; empty: info.
@@ -60,6 +63,7 @@ type Config struct {
 // World is a running world.
 type World struct {
 	cfg        Config
+	plan       plan
 	started    time.Time
 	addresses  map[string]string // by process or endpoint
 	caFile     string
@@ -102,6 +106,10 @@ func Start(ctx context.Context, cfg Config) (*World, error) {
 
 // prepare does what needs no process.
 func (w *World) prepare() error {
+	var err error
+	if w.plan, err = planAddresses(w.cfg.Traffic); err != nil {
+		return err
+	}
 	for _, dir := range []string{"logs", "secrets", "config"} {
 		if err := os.MkdirAll(w.path(dir), 0o700); err != nil {
 			return fmt.Errorf("make directory of the world: %w", err)
@@ -157,7 +165,7 @@ func (w *World) start(ctx context.Context) error {
 	}
 
 	w.say("starting %s, with %d nodes", strings.Join(append([]string{"cloudgateway"}, w.cfg.Controllers...), ", "), w.cfg.Nodes)
-	if err := w.cloud.Seed(ctx, network()); err != nil {
+	if err := w.cloud.Seed(ctx, w.plan.network()); err != nil {
 		return err
 	}
 	parallel, pctx = errgroup.WithContext(ctx)
@@ -237,7 +245,7 @@ func (w *World) Stop() error {
 	for _, p := range slices.Backward(processes) {
 		errs = append(errs, p.Stop())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.plan.release())...)
 }
 
 // Process returns a process by its name, or nil.
@@ -288,6 +296,9 @@ func (w *World) Dead() []string {
 
 // Client may do everything in the cluster.
 func (w *World) Client() kubernetes.Interface { return w.client }
+
+// Traffic tells whether load balancers forward.
+func (w *World) Traffic() bool { return w.cfg.Traffic }
 
 // Cloud is the simulated cloud.
 func (w *World) Cloud() *cloud.Client { return w.cloud }

@@ -57,7 +57,7 @@ func TestMachines(t *testing.T) {
 	const n = 10_000
 	seen := map[string]bool{}
 	for i := 1; i <= n; i++ {
-		m := newMachine(i)
+		m := plan{prefix: "192.168"}.newMachine(i)
 		ip := m.instance.PrivateIPs[0]
 		for _, s := range []string{m.name, m.instance.ID, m.primary.ID, m.primary.MacAddress, ip} {
 			if seen[s] {
@@ -67,7 +67,7 @@ func TestMachines(t *testing.T) {
 		for _, s := range []string{m.name, m.instance.ID, m.primary.ID, m.primary.MacAddress, ip} {
 			seen[s] = true
 		}
-		subnet := netip.MustParsePrefix(network().VSwitches[m.instance.VSwitchID].CidrBlock)
+		subnet := netip.MustParsePrefix(plan{prefix: "192.168"}.network().VSwitches[m.instance.VSwitchID].CidrBlock)
 		if !subnet.Contains(netip.MustParseAddr(ip)) {
 			t.Fatalf("machine %d has %s, which is not in %s", i, ip, subnet)
 		}

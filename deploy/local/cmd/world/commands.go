@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type options struct {
 	dir, bin, controllers string
 	nodes                 int
+	traffic               bool
 }
 
 func parse(command string, args []string) (options, error) {
@@ -32,6 +34,7 @@ func parse(command string, args []string) (options, error) {
 	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
 	flags.StringVar(&o.controllers, "controllers", "lb,node,route", "`list` of lb, node and route, or none")
 	flags.IntVar(&o.nodes, "nodes", 3, "`number` of fake nodes") //nolint:mnd // A default.
+	flags.BoolVar(&o.traffic, "traffic", command == "demo" && runtime.GOOS == "linux", "let load balancers forward, on loopback addresses; Linux only")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -60,6 +63,7 @@ func start(ctx context.Context, o options) (*world.World, error) {
 	}
 	return world.Start(ctx, world.Config{
 		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Nodes: o.nodes, Controllers: controllers, Out: os.Stdout,
+		Traffic: o.traffic,
 	})
 }
 
