@@ -275,7 +275,7 @@ func TestDiseases(t *testing.T) {
 			texts:  []string{"connection refused", "1. Open the way to the endpoint: "},
 		},
 		{
-			name:   "unknown host",
+			name: "unknown host",
 			infect: func(p *patient) {
 				p.OpenAPI.Endpoints[openapi.ECS] = "ecs.invalid"
 				p.OpenAPI.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -285,8 +285,8 @@ func TestDiseases(t *testing.T) {
 					return (&net.Dialer{}).DialContext(ctx, network, address)
 				}
 			},
-			want:   with(permissionsOf(openapi.ECS, Skipped), map[string]Result{"endpoint ecs": Failed}),
-			texts:  []string{"1. Check DNS, region and endpoints: "},
+			want:  with(permissionsOf(openapi.ECS, Skipped), map[string]Result{"endpoint ecs": Failed}),
+			texts: []string{"1. Check DNS, region and endpoints: "},
 		},
 		{
 			name:   "wrong VPC",

@@ -99,10 +99,11 @@ func Error(a Answer) *rpcerr.Error {
 }
 
 // message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
-// which the beginning is enough.
+// which the beginning is enough. Who signed wrongly is told what should have been signed, and in it the security token.
 func message(a Answer) string {
 	const limit = 300
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
+	text, _, _ = strings.Cut(text, " server string to sign is:")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}

@@ -383,6 +383,26 @@ func TestCallerIdentity(t *testing.T) {
 	})
 }
 
+// TestRefusedSignatureTellsNoToken: the cloud quotes what it signed, and with it the security token.
+func TestRefusedSignatureTellsNoToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		with, err := key{}.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := w.sts.AssumeRole(t.Context(), with, role())
+		if err != nil {
+			t.Fatal(err)
+		}
+		session.AccessKeySecret = "another"
+		_, err = w.sts.CallerIdentity(t.Context(), session)
+		if rpcerr.ReasonOf(err) != rpcerr.CloudCredentials || strings.Contains(err.Error(), session.SecurityToken[:16]) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 func TestNew(t *testing.T) {
 	c, err := sts.New(sts.Config{Region: "cn-hangzhou", Network: "vpc"})
 	if err != nil || c.Host() != "sts-vpc.cn-hangzhou.aliyuncs.com" {
