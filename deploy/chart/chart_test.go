@@ -253,3 +253,37 @@ func TestRBAC(t *testing.T) {
 		}
 	}
 }
+
+// TestGatewayPermissions: what each component may do through the gateway. A new permission is a decision, seen in this table.
+func TestGatewayPermissions(t *testing.T) {
+	t.Parallel()
+	want := map[string]map[string][]string{
+		"cloudgateway": {},
+		"lbcontroller": {
+			"loadbalancers": {"get", "list", "create", "update", "delete"},
+			"listeners":     {"get", "list", "create", "update", "delete"},
+			"servergroups":  {"get", "list", "create", "update", "delete"},
+			"instances":     {"get", "list"}, "networkinterfaces": {"get", "list"}, "networks": {"get", "list"},
+			"capabilities": {"get"},
+		},
+		"nodecontroller": {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
+		"routecontroller": {
+			"routes": {"get", "list", "create", "delete"}, "networks": {"get", "list"}, "instances": {"list"}, "capabilities": {"get"},
+		},
+	}
+	documents := render(t, "kube-system", nil)
+	for _, component := range ours.Components() {
+		got := map[string][]string{}
+		for _, rule := range decode[rbacv1.ClusterRole](t, documents["ClusterRole alicloud:"+component]).Rules {
+			if !slices.Equal(rule.APIGroups, []string{"cloudgateway.alibabacloud.com"}) {
+				continue
+			}
+			for _, resource := range rule.Resources {
+				got[resource] = append(got[resource], rule.Verbs...)
+			}
+		}
+		if diff := cmp.Diff(want[component], got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", component, diff)
+		}
+	}
+}
