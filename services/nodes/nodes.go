@@ -72,14 +72,29 @@ func HasTaint(node *corev1.Node, key string) bool {
 	return false
 }
 
-// Ready gives the status of the node's Ready condition, Unknown if it has none.
+// Ready gives the status of the node's Ready condition, Unknown if it has none: a node that has not begun to report serves
+// nobody. Whether a node has stopped to report is for Silent to tell.
 func Ready(node *corev1.Node) corev1.ConditionStatus {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
-			return node.Status.Conditions[i].Status
-		}
+	if status, ok := ready(node); ok {
+		return status
 	}
 	return corev1.ConditionUnknown
+}
+
+// Silent tells whether the kubelet of the node has stopped reporting: the Ready condition is there and Unknown. A node without
+// the condition has not begun to report, which is no evidence of its end.
+func Silent(node *corev1.Node) bool {
+	status, ok := ready(node)
+	return ok && status == corev1.ConditionUnknown
+}
+
+func ready(node *corev1.Node) (status corev1.ConditionStatus, ok bool) {
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			return node.Status.Conditions[i].Status, true
+		}
+	}
+	return "", false
 }
 
 func hasLabel(node *corev1.Node, key string) bool {

@@ -98,17 +98,19 @@ func TestExclusion(t *testing.T) {
 	}
 }
 
-func TestReady(t *testing.T) {
+func TestReadyAndSilent(t *testing.T) {
 	t.Parallel()
 	conditions := func(c ...corev1.NodeCondition) *corev1.Node {
 		return &corev1.Node{Status: corev1.NodeStatus{Conditions: c}}
 	}
 	for _, tc := range []struct {
-		name string
-		node *corev1.Node
-		want corev1.ConditionStatus
+		name   string
+		node   *corev1.Node
+		want   corev1.ConditionStatus
+		silent bool
 	}{
-		{name: "no condition", node: conditions(), want: corev1.ConditionUnknown},
+		{name: "has not begun to report", node: conditions(), want: corev1.ConditionUnknown},
+		{name: "has stopped to report", node: conditions(corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}), want: corev1.ConditionUnknown, silent: true},
 		{name: "ready", node: conditions(
 			corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
 			corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
@@ -119,6 +121,9 @@ func TestReady(t *testing.T) {
 			t.Parallel()
 			if got := nodes.Ready(tc.node); got != tc.want {
 				t.Errorf("Ready = %s, want %s", got, tc.want)
+			}
+			if got := nodes.Silent(tc.node); got != tc.silent {
+				t.Errorf("Silent = %t, want %t", got, tc.silent)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+	"alicloud-controllers.dev/services/nodes"
 )
 
 // deleteNode deletes a node if it still is the silent one that was decided on: the decision was made on cached state.
@@ -28,7 +28,7 @@ func (c *Controller) deleteNode(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("get node: %w", err)
 	}
-	if node.UID != cached.UID || !initialize.Silent(node) {
+	if node.UID != cached.UID || !nodes.Silent(node) {
 		return errors.New("the node has changed meanwhile")
 	}
 	err = c.cfg.Client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{

@@ -65,7 +65,7 @@ func (c *Controller) sweepable(all []*corev1.Node) ([]*corev1.Node, []string) {
 	for _, node := range all {
 		id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
 		if !ok || id.Region != c.cfg.Region || nodes.Excluded(node) || nodes.IsVirtual(node) ||
-			nodes.IsUninitialized(node) && !initialize.Silent(node) {
+			nodes.IsUninitialized(node) && !nodes.Silent(node) {
 			continue
 		}
 		ours, ids = append(ours, node), append(ids, id.InstanceID)
@@ -109,7 +109,7 @@ func (c *Controller) expire(ctx context.Context, all []*corev1.Node, results []*
 	sightings := make([]lifecycle.Sighting, len(all))
 	for i, node := range all {
 		sightings[i] = lifecycle.Sighting{
-			Node: node.Name, UID: string(node.UID), Answer: answerOf(results[i]), Silent: initialize.Silent(node),
+			Node: node.Name, UID: string(node.UID), Answer: answerOf(results[i]), Silent: nodes.Silent(node),
 		}
 	}
 	verdict := c.tracker.Observe(time.Now(), sightings)
@@ -142,7 +142,7 @@ func (c *Controller) keepEvents(all []*corev1.Node, message string) {
 		if left == 0 {
 			return
 		}
-		if initialize.Silent(node) {
+		if nodes.Silent(node) {
 			c.nodeEvent(node.Name, corev1.EventTypeWarning, eventDeleteFailed, message)
 			left--
 		}

@@ -20,14 +20,3 @@ func Matters(before, after *corev1.Node) bool {
 	// has just written.
 	return after.Spec.ProviderID == "" && !slices.Equal(before.Status.Addresses, after.Status.Addresses)
 }
-
-// Silent tells whether the kubelet of a node has stopped reporting. A node without the condition has not begun to report,
-// which is no evidence of its end.
-func Silent(node *corev1.Node) bool {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
-			return node.Status.Conditions[i].Status == corev1.ConditionUnknown
-		}
-	}
-	return false
-}

@@ -92,20 +92,10 @@ func SameClaim(a, b *corev1.Node) bool {
 		slices.Equal(a.Spec.PodCIDRs, b.Spec.PodCIDRs) && wants(a) == wants(b)
 }
 
-// wants tells whether a route is to be created for a node, as far as the node's life goes.
+// wants tells whether a route is to be created for a node, as far as the node's life goes. A node that has not begun to report
+// is not silent: it needs its route to become ready.
 func wants(node *corev1.Node) bool {
-	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !silent(node)
-}
-
-// silent tells whether the kubelet of a node has stopped reporting. A node that has not begun to report is not silent: it
-// needs its route to become ready.
-func silent(node *corev1.Node) bool {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
-			return node.Status.Conditions[i].Status == corev1.ConditionUnknown
-		}
-	}
-	return false
+	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !nodes.Silent(node)
 }
 
 // podCIDR is the first IPv4 range of a node, or the reason why there is none.
