@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -24,10 +25,10 @@ func newNetwork() *network {
 // serve runs a server until stop is called, which waits for its end.
 func (n *network) serve(t testing.TB, handler http.Handler) (stop func()) {
 	t.Helper()
-	server := &http.Server{Handler: handler} //nolint:gosec // Its only clients are ours.
+	server := &http.Server{Handler: handler}
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := server.Serve(n); err != http.ErrServerClosed {
+		if err := server.Serve(n); !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("serve: %v", err)
 		}
 	})
