@@ -2,12 +2,8 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,124 +13,12 @@ import (
 	"go.uber.org/goleak"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
-	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/internal/policy"
-	"alicloud-controllers.dev/cloudgateway/openapisim"
-	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patient is a configuration and the simulated cloud that it points to.
-type patient struct {
-	Config
-
-	t   *testing.T
-	sim *openapisim.Simulator
-	sts sts.Config
-}
-
-// newPatient makes one that is in good health.
-func newPatient(t *testing.T) *patient {
-	t.Helper()
-	settings := api.FastSettings()
-	sim, err := openapisim.New(openapisim.Config{
-		LimitsOff: true, Settings: &settings,
-		AccessKeys: []openapisim.AccessKey{{ID: "LTAIgood", Secret: "good-secret"}, {ID: "LTAIoff", Secret: "good-secret", Disabled: true}},
-		Seed: &state.Cloud{
-			Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16"}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &patient{t: t, sim: sim}
-	endpoints := map[openapi.Product]string{}
-	for _, product := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS, openapi.STS} {
-		endpoints[product] = p.serve(string(product))
-	}
-	p.Config = Config{
-		OpenAPI: openapi.Config{
-			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, RetryMin: time.Millisecond, RetryMax: time.Millisecond,
-		},
-		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: policy.Features(), Now: time.Now,
-	}
-	p.sts = sts.Config{Region: "cn-hangzhou", Scheme: "HTTP", Endpoint: endpoints[openapi.STS]}
-	return p
-}
-
-func (p *patient) serve(product string) string {
-	server := httptest.NewServer(p.sim.Handler(product))
-	p.t.Cleanup(server.Close)
-	return strings.TrimPrefix(server.URL, "http://")
-}
-
-func (p *patient) key(id, secret string) credentials.Files {
-	p.t.Helper()
-	dir := p.t.TempDir()
-	files := credentials.Files{IDFile: filepath.Join(dir, "id"), SecretFile: filepath.Join(dir, "secret")}
-	for path, text := range map[string]string{files.IDFile: id, files.SecretFile: secret} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	return files
-}
-
-func (p *patient) onInstance() {
-	p.t.Helper()
-	p.sim.Update(func(c *state.Cloud) {
-		c.Instances["i-1"] = &state.Instance{ID: "i-1", VpcID: "vpc-1", Status: "Running"}
-	})
-	var err error
-	if p.Metadata, err = metadata.New(p.serve("metadata")); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *patient) examine() *Report {
-	p.t.Helper()
-	var err error
-	if p.STS, err = sts.New(p.sts); err != nil {
-		p.t.Fatal(err)
-	}
-	report, err := Run(p.t.Context(), p.Config)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return report
-}
-
-// elsewhere is no ECS instance.
-type elsewhere struct{}
-
-func (elsewhere) Get(context.Context, string) (string, error) {
-	return "", errors.New("no route to host")
-}
-
-// unwell lists what is not in order.
-func unwell(r *Report) map[string]Result {
-	found := map[string]Result{}
-	for _, f := range r.Findings {
-		if f.Result != OK {
-			found[f.Check] = f.Result
-		}
-	}
-	return found
-}
-
-func written(t *testing.T, r *Report) string {
-	t.Helper()
-	var text strings.Builder
-	if _, err := r.WriteTo(&text); err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
-}
 
 func TestGoodHealth(t *testing.T) {
 	p := newPatient(t)
@@ -344,13 +228,6 @@ func TestDiseases(t *testing.T) {
 
 func throttled(action string) fault.Rule {
 	return fault.Rule{Action: action, Error: &fault.Error{Status: 400, Code: "Throttling.User", Message: "Request was denied due to user flow control."}}
-}
-
-func (p *patient) inject(rules ...fault.Rule) {
-	p.t.Helper()
-	if err := p.sim.SetFaults(rules...); err != nil {
-		p.t.Fatal(err)
-	}
 }
 
 func TestOnAnInstance(t *testing.T) {
