@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -16,7 +18,7 @@ func TestCallersTerms(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
 	cfg := config.Default().Budget
 	cfg.Callers = map[string]config.Terms{tool: {Share: 0.1}}
-	budget, err := newBudget(cfg, nil, nil)
+	budget, err := newBudget(cfg, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestCallersTerms(t *testing.T) {
 }
 
 func TestStandbyDoesNotCall(t *testing.T) {
-	budget, err := newBudget(config.Default().Budget, nil, nil)
+	budget, err := newBudget(config.Default().Budget, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
