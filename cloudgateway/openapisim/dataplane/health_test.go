@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unique"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -86,12 +86,12 @@ func TestAttempts(t *testing.T) {
 		{"udp answers", checkup{kind: protoUDP, send: "x"}, udpServer(t, "a"), true},
 		{"udp expected", checkup{kind: protoUDP, send: "x", expect: "a 127.0.0.1 x"}, udpServer(t, "a"), true},
 		{"udp unexpected", checkup{kind: protoUDP, send: "x", expect: "y"}, udpServer(t, "a"), false},
-		{"udp expected but silent", checkup{kind: protoUDP, send: "x", expect: "y"}, silentUDP(t), false},
+		{"udp expected but silent", checkup{kind: protoUDP, send: "x", expect: "y", timeout: silence}, silentUDP(t), false},
 		{"udp refused", checkup{kind: protoUDP, send: "x"}, closedUDP(t), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.how.timeout, tt.how.interval = 300*time.Millisecond, 300*time.Millisecond
+			tt.how.timeout, tt.how.interval = cmp.Or(tt.how.timeout, patience), silence
 			p := probe{addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(tt.port)), how: unique.Make(tt.how)}
 			if got := attempt(t.Context(), p); got != tt.want {
 				t.Errorf("passed: %t", got)

@@ -36,8 +36,15 @@ func udpServer(t *testing.T, name string) int {
 	return conn.LocalAddr().(*net.UDPAddr).Port
 }
 
-// udpClient is a client of a UDP listener with an address of its own.
-func udpClient(t *testing.T, from, address string) func(text string) string {
+// patience is how long a client waits that expects an answer, and silence how long one that doesn't.
+const (
+	patience = 10 * time.Second
+	silence  = 200 * time.Millisecond
+)
+
+// udpClient is a client of a UDP listener with an address of its own. What it returns sends a datagram and waits for an answer;
+// it gives "" if there is none.
+func udpClient(t *testing.T, from, address string, wait time.Duration) func(text string) string {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}
 	conn, err := dialer.Dial("udp", address)
@@ -48,7 +55,7 @@ func udpClient(t *testing.T, from, address string) func(text string) string {
 	return func(text string) string {
 		t.Helper()
 		buffer := make([]byte, maxDatagram)
-		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		_ = conn.SetDeadline(time.Now().Add(wait))
 		if _, err := conn.Write([]byte(text)); err != nil {
 			return ""
 		}
@@ -65,7 +72,7 @@ func TestUDPForwards(t *testing.T) {
 	b := newBed(t)
 	b.group("g", server(udpServer(t, "a"), 50), server(udpServer(t, "b"), 50), server(udpServer(t, "c"), 0))
 	address := b.listen(protoUDP, "Scheduler", "rr")
-	one, two := udpClient(t, "127.0.0.9", address), udpClient(t, "127.0.0.10", address)
+	one, two := udpClient(t, "127.0.0.9", address, patience), udpClient(t, "127.0.0.10", address, patience)
 	for range 3 { // a session stays at its server
 		if got := one("hello"); got != "a 127.0.0.9 hello" {
 			t.Errorf("answer %q of the first client", got)
@@ -91,10 +98,10 @@ func TestUDPAccessList(t *testing.T) {
 		b.listener(0).AclIDs = []string{"acl-1"}
 		b.listener(0).Attributes["AclStatus"], b.listener(0).Attributes["AclType"] = "on", "white"
 	})
-	if got := udpClient(t, "127.0.0.9", address)("x"); got != "a 127.0.0.9 x" {
+	if got := udpClient(t, "127.0.0.9", address, patience)("x"); got != "a 127.0.0.9 x" {
 		t.Errorf("answer %q to a client on the list", got)
 	}
-	if got := udpClient(t, "127.0.0.10", address)("x"); got != "" {
+	if got := udpClient(t, "127.0.0.10", address, silence)("x"); got != "" {
 		t.Errorf("answer %q to a client that isn't on the list", got)
 	}
 }
@@ -104,7 +111,7 @@ func TestUDPProxyProtocol(t *testing.T) {
 	b := newBed(t)
 	b.group("g", server(udpServer(t, "a"), 50))
 	address := b.listen(protoUDP, "ProxyProtocolV2Enabled", "true")
-	send := udpClient(t, "127.0.0.9", address)
+	send := udpClient(t, "127.0.0.9", address, patience)
 	for range 2 { // every datagram has it
 		got := send("x")
 		header, ok := strings.CutPrefix(got, "a 127.0.0.9 ")
@@ -122,10 +129,8 @@ func TestUDPSessionsMove(t *testing.T) {
 	b := newBed(t)
 	first, second := server(udpServer(t, "a"), 50), server(udpServer(t, "b"), 50)
 	b.group("g", first)
-	send := udpClient(t, "127.0.0.9", b.listen(protoUDP))
-	if got := send("x"); got != "a 127.0.0.9 x" {
-		t.Fatalf("answer %q", got)
-	}
+	send := udpClient(t, "127.0.0.9", b.listen(protoUDP), silence)
+	eventually(t, "the session begins", func() bool { return send("x") == "a 127.0.0.9 x" })
 	b.group("g", second)
 	eventually(t, "the session moves", func() bool { return send("x") == "b 127.0.0.9 x" })
 }
