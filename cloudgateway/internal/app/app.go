@@ -37,6 +37,7 @@ type Gateway struct {
 	kube        kubernetes.Interface
 	credentials *credentials.Provider
 	openapi     *openapi.Client
+	slb         *slb.Client
 	ecs         *ecs.Client
 	rpc         *rpc.Server
 	admin       *admin.Server
@@ -96,6 +97,12 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	if err != nil {
 		return err
 	}
+	g.slb, err = slb.New(slb.Config{
+		Caller: guarded, Locks: locks, ServersPerCall: g.cfg.Limits.ServersPerCall, Registerer: registry,
+	})
+	if err != nil {
+		return err
+	}
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:      rpc.TLSConfig(g.cfg.TLS),
 		Policies: server.Policies(),
@@ -110,9 +117,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		return err
 	}
 	server.Register(g.rpc, server.Config{
-		SLB: slb.New(slb.Config{
-			Caller: guarded, Locks: locks, ServersPerCall: g.cfg.Limits.ServersPerCall, Registerer: registry,
-		}),
+		SLB: g.slb,
 		VPC: vpc.New(vpc.Config{
 			Caller: guarded, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
 		}),
@@ -130,6 +135,7 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
 	defer g.ecs.Close()
+	defer g.slb.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
 	return process.Run(ctx, g.log,
 		process.Component{Name: "admin", Run: g.admin.Run},

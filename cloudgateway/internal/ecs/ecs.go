@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +38,10 @@ type Client struct {
 	caller     cloud.Caller
 	locks      cloud.Locker
 	instances  *batch.Cache[*ecsv1.Instance]
-	interfaces *batch.Cache[*ecsv1.NetworkInterface]
+	interfaces *batch.Cache[*ecsv1.NetworkInterface] // by id
+	addresses  *batch.Cache[*ecsv1.NetworkInterface] // by address and addressEpoch
+
+	addressEpoch cloud.Epoch
 
 	instancesByID       *batch.Coalescer[string, *ecsv1.Instance]
 	interfacesByID      *batch.Coalescer[string, *ecsv1.NetworkInterface]
@@ -48,11 +50,13 @@ type Client struct {
 
 // New makes a Client. Close it when its callers are gone.
 func New(cfg Config) (*Client, error) {
+	cache := func(name string) batch.CacheConfig { return batch.CacheConfig{Name: name, Registerer: cfg.Registerer} }
 	c := &Client{
 		caller:     cfg.Caller,
 		locks:      cfg.Locks,
-		instances:  batch.NewCache[*ecsv1.Instance](batch.CacheConfig{Name: "instances", Registerer: cfg.Registerer}),
-		interfaces: batch.NewCache[*ecsv1.NetworkInterface](batch.CacheConfig{Name: "networkinterfaces", Registerer: cfg.Registerer}),
+		instances:  batch.NewCache[*ecsv1.Instance](cache("instances")),
+		interfaces: batch.NewCache[*ecsv1.NetworkInterface](cache("networkinterfaces")),
+		addresses:  batch.NewCache[*ecsv1.NetworkInterface](cache("networkinterface_addresses")),
 	}
 	var err error
 	if c.instancesByID, err = coalescer(cfg, "instances", c.fetchInstances); err != nil {
@@ -96,18 +100,12 @@ func (c *Client) GetInstance(ctx context.Context, id string, maxAge time.Duratio
 	})
 }
 
-// BatchGetInstances reads many instances; one result per id, in their order. The answer is always as fresh as can be.
-func (c *Client) BatchGetInstances(ctx context.Context, ids []string) []*ecsv1.InstanceResult {
-	found, failed := getMany(ctx, c.instancesByID, ids)
-	results := make([]*ecsv1.InstanceResult, len(ids))
-	for i, id := range ids {
-		err := failed[id]
-		if err == nil && found[id] == nil {
-			err = noInstance(id)
-		}
-		results[i] = &ecsv1.InstanceResult{Instance: found[id], Error: rpcerr.ToItem(err)}
-	}
-	return results
+// BatchGetInstances reads many instances; one result per id, in their order.
+func (c *Client) BatchGetInstances(ctx context.Context, ids []string, maxAge time.Duration) []*ecsv1.InstanceResult {
+	return each(ids, func(id string) *ecsv1.InstanceResult {
+		instance, err := c.GetInstance(ctx, id, maxAge)
+		return &ecsv1.InstanceResult{Instance: instance, Error: rpcerr.ToItem(err)}
+	})
 }
 
 // GetNetworkInterface reads one interface.
@@ -122,59 +120,41 @@ func (c *Client) GetNetworkInterface(ctx context.Context, id string, maxAge time
 }
 
 // BatchGetNetworkInterfaces reads many interfaces by id; one result per id, in their order.
-func (c *Client) BatchGetNetworkInterfaces(ctx context.Context, ids []string) []*ecsv1.NetworkInterfaceResult {
-	return interfaceResults(ctx, c.interfacesByID, ids, func(id string) error { return noInterface(id) })
-}
-
-// FindNetworkInterfaces reads many interfaces of a VPC by one of their addresses; one result per address, in their order.
-func (c *Client) FindNetworkInterfaces(ctx context.Context, vpcID string, addresses []netip.Addr) []*ecsv1.NetworkInterfaceResult {
-	keys := make([]addressKey, len(addresses))
-	for i, a := range addresses {
-		keys[i] = addressKey{vpcID: vpcID, address: a}
-	}
-	return interfaceResults(ctx, c.interfacesByAddress, keys, func(k addressKey) error {
-		return noInterface(fmt.Sprintf("with address %s in %s", k.address, k.vpcID))
+func (c *Client) BatchGetNetworkInterfaces(ctx context.Context, ids []string, maxAge time.Duration) []*ecsv1.NetworkInterfaceResult {
+	return each(ids, func(id string) *ecsv1.NetworkInterfaceResult {
+		n, err := c.GetNetworkInterface(ctx, id, maxAge)
+		return &ecsv1.NetworkInterfaceResult{NetworkInterface: n, Error: rpcerr.ToItem(err)}
 	})
 }
 
-func interfaceResults[K comparable](
-	ctx context.Context, reads *batch.Coalescer[K, *ecsv1.NetworkInterface], keys []K, missing func(K) error,
+// FindNetworkInterfaces reads many interfaces of a VPC by one of their addresses; one result per address, in their order.
+func (c *Client) FindNetworkInterfaces(
+	ctx context.Context, vpcID string, addresses []netip.Addr, maxAge time.Duration,
 ) []*ecsv1.NetworkInterfaceResult {
-	found, failed := getMany(ctx, reads, keys)
-	results := make([]*ecsv1.NetworkInterfaceResult, len(keys))
-	for i, key := range keys {
-		err := failed[key]
-		if err == nil && found[key] == nil {
-			err = missing(key)
-		}
-		results[i] = &ecsv1.NetworkInterfaceResult{NetworkInterface: found[key], Error: rpcerr.ToItem(err)}
-	}
-	return results
+	return each(addresses, func(address netip.Addr) *ecsv1.NetworkInterfaceResult {
+		n, err := c.findInterface(ctx, addressKey{vpcID: vpcID, address: address}, maxAge)
+		return &ecsv1.NetworkInterfaceResult{NetworkInterface: n, Error: rpcerr.ToItem(err)}
+	})
 }
 
-// getMany reads many items, a call's worth at a time, so that a call that fails fails its own items only.
-func getMany[K comparable, V any](ctx context.Context, reads *batch.Coalescer[K, V], keys []K) (map[K]V, map[K]error) {
-	var (
-		mu     sync.Mutex
-		work   sync.WaitGroup
-		found  = make(map[K]V, len(keys))
-		failed = map[K]error{}
-	)
-	for chunk := range slices.Chunk(keys, itemsPerCall) {
-		work.Go(func() {
-			some, err := reads.GetMany(ctx, chunk)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, key := range chunk {
-				if v, ok := some[key]; ok {
-					found[key] = v
-				}
-				if err != nil {
-					failed[key] = err
-				}
-			}
-		})
+func (c *Client) findInterface(ctx context.Context, key addressKey, maxAge time.Duration) (*ecsv1.NetworkInterface, error) {
+	name := c.addressEpoch.Key(fmt.Sprint(key))
+	return c.addresses.Get(ctx, name, maxAge, func(ctx context.Context) (*ecsv1.NetworkInterface, error) {
+		n, exists, err := c.interfacesByAddress.Get(ctx, key)
+		if err == nil && !exists {
+			err = noInterface(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
+		}
+		return n, err
+	})
+}
+
+// each gets many items at the same time, so that they are read together and that each has its own outcome.
+func each[K, R any](keys []K, get func(K) R) []R {
+	results := make([]R, len(keys))
+	var reads sync.WaitGroup
+	for i, key := range keys {
+		reads.Go(func() { results[i] = get(key) })
 	}
-	work.Wait()
-	return found, failed
+	reads.Wait()
+	return results
 }

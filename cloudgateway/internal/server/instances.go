@@ -39,7 +39,7 @@ func (s *instances) BatchGetInstances(
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	return &ecsv1.BatchGetInstancesResponse{Results: s.ecs.BatchGetInstances(ctx, r.GetInstanceIds())}, nil
+	return &ecsv1.BatchGetInstancesResponse{Results: s.ecs.BatchGetInstances(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration())}, nil
 }
 
 func (s *instances) ListInstances(ctx context.Context, r *ecsv1.ListInstancesRequest) (*ecsv1.ListInstancesResponse, error) {
@@ -117,10 +117,10 @@ func (s *networkInterfaces) BatchGetNetworkInterfaces(
 		return nil, err
 	}
 	if len(addresses) > 0 {
-		results := s.ecs.FindNetworkInterfaces(ctx, r.GetVpcId(), addresses)
+		results := s.ecs.FindNetworkInterfaces(ctx, r.GetVpcId(), addresses, r.GetMaxAge().AsDuration())
 		return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}, nil
 	}
-	results := s.ecs.BatchGetNetworkInterfaces(ctx, r.GetNetworkInterfaceIds())
+	results := s.ecs.BatchGetNetworkInterfaces(ctx, r.GetNetworkInterfaceIds(), r.GetMaxAge().AsDuration())
 	return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}, nil
 }
 

@@ -88,9 +88,14 @@ func (w *world) startGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(instances.Close)
+	balancers, err := slb.New(slb.Config{Caller: caller, Locks: locks, ServersPerCall: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(balancers.Close)
 	server := grpc.NewServer()
 	Register(server, Config{
-		SLB:     slb.New(slb.Config{Caller: caller, Locks: locks, ServersPerCall: 20}),
+		SLB:     balancers,
 		VPC:     vpc.New(vpc.Config{Caller: caller, Locks: locks, RoutesPerCall: 50}),
 		ECS:     instances,
 		Version: "test", Region: "cn-hangzhou", VpcID: testVPC,

@@ -15,7 +15,6 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
@@ -82,7 +81,7 @@ func TestUnknownServersAreLeftOut(t *testing.T) {
 				delete(want, s.GetServerId())
 			}
 		}
-		client := New(Config{Caller: cloud, Locks: &flow.Keyed[string]{}, ServersPerCall: 20})
+		client := newClient(t, cloud)
 		calls, err := client.ApplyServerChanges(context.Background(), &slbv1.ApplyServerChangesRequest{
 			LoadBalancerId: "lb-1", ServerGroupId: "rsp-1", Add: c.add, Remove: c.remove, Update: c.update, RemoveFirst: c.removeFirst,
 		})

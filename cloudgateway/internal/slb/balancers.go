@@ -48,29 +48,36 @@ func (c *Client) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerRe
 
 // balancer reads one instance with its attributes.
 func (c *Client) balancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
-	return c.caches.balancers.Get(ctx, id, maxAge, func(ctx context.Context) (*slbv1.LoadBalancer, error) {
-		found, err := c.describe(ctx, cloud.Params{"LoadBalancerId": id})
-		if err != nil {
-			return nil, err
-		}
-		for _, lb := range found {
-			if lb.GetLoadBalancerId() == id {
-				return lb, nil
-			}
-		}
-		return nil, &rpcerr.Error{
+	lb, err := c.findBalancer(ctx, id, maxAge)
+	if err == nil && lb == nil {
+		err = &rpcerr.Error{
 			Code: codes.NotFound, Reason: rpcerr.LoadBalancerNotFound, API: "slb/DescribeLoadBalancers",
 			Message: fmt.Sprintf("there is no load balancer %s in this region", id),
 		}
+	}
+	return lb, err
+}
+
+// findBalancer reads one instance; nil if it does not exist.
+func (c *Client) findBalancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
+	return c.caches.balancers.Get(ctx, id, maxAge, func(ctx context.Context) (*slbv1.LoadBalancer, error) {
+		lb, _, err := c.reads.balancers.Get(ctx, id)
+		return lb, err
 	})
 }
 
 // ListLoadBalancers reads every instance that matches, ordered by id.
 func (c *Client) ListLoadBalancers(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {
+	ids, maxAge := cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()
+	if len(ids) > 0 && r.GetName() == "" && len(r.GetTags()) == 0 {
+		found, err := each(ctx, ids, func(ctx context.Context, id string) (*slbv1.LoadBalancer, error) {
+			return c.findBalancer(ctx, id, maxAge)
+		})
+		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
+	}
 	key := c.caches.listEpoch.Key(listKey(r))
-	return c.caches.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
+	return c.caches.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
 		filters := cloud.Tags(cloud.Params{}.With("LoadBalancerName", r.GetName()), r.GetTags())
-		ids := cloud.Sorted(r.GetLoadBalancerIds())
 		if len(ids) == 0 {
 			return c.describe(ctx, filters)
 		}

@@ -16,17 +16,18 @@ import (
 
 // ListListeners reads the listeners of many instances, ordered by instance, port and protocol.
 func (c *Client) ListListeners(ctx context.Context, r *slbv1.ListListenersRequest) ([]*slbv1.Listener, error) {
-	ids := cloud.Sorted(r.GetLoadBalancerIds())
-	if len(ids) == 1 {
-		return c.listeners(ctx, ids[0], r.GetMaxAge().AsDuration())
-	}
-	return inChunks(ctx, ids, c.describeListeners)
+	maxAge := r.GetMaxAge().AsDuration()
+	found, err := each(ctx, cloud.Sorted(r.GetLoadBalancerIds()), func(ctx context.Context, id string) ([]*slbv1.Listener, error) {
+		return c.listeners(ctx, id, maxAge)
+	})
+	return slices.Concat(found...), err
 }
 
 // listeners reads the listeners of one instance.
 func (c *Client) listeners(ctx context.Context, id string, maxAge time.Duration) ([]*slbv1.Listener, error) {
 	return c.caches.listeners.Get(ctx, id, maxAge, func(ctx context.Context) ([]*slbv1.Listener, error) {
-		return c.describeListeners(ctx, []string{id})
+		found, _, err := c.reads.listeners.Get(ctx, id)
+		return found, err
 	})
 }
 

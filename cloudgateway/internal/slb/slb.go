@@ -30,6 +30,7 @@ type Client struct {
 	locks  cloud.Locker
 	pace   *pace
 	caches *caches
+	reads  reads
 	// ledger knows the creations of groups of the last hour, unfinished the listeners whose creation was begun and not seen to
 	// its end, releases the instances whose groups were freed a moment ago.
 	ledger     *memo.Memo[creation, string]
@@ -39,8 +40,8 @@ type Client struct {
 	serversPerCall atomic.Int32
 }
 
-// New makes a Client.
-func New(cfg Config) *Client {
+// New makes a Client. Close it when its callers are gone.
+func New(cfg Config) (*Client, error) {
 	c := &Client{
 		caller: cfg.Caller, locks: cfg.Locks, pace: newPace(cfg.Registerer), caches: newCaches(cfg.Registerer),
 		ledger:     memo.New[creation, string](ledgerSize),
@@ -48,7 +49,9 @@ func New(cfg Config) *Client {
 		releases:   memo.New[string, struct{}](ledgerSize),
 	}
 	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall))))
-	return c
+	var err error
+	c.reads, err = c.newReads(cfg.Registerer)
+	return c, err
 }
 
 // The cloud's limits (SLB API reference).

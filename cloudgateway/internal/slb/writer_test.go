@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"pgregory.net/rapid"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -48,6 +49,15 @@ func (b *busyCloud) change(group string) error {
 	return nil
 }
 
+func newClient(t rapid.TB, caller cloud.Caller) *Client {
+	t.Helper()
+	c, err := New(Config{Caller: caller, Locks: &flow.Keyed[string]{}, ServersPerCall: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // TestBusyAnswersAreTheException: writes that follow each other on the same instance wait until the cloud is ready, and no longer.
 func TestBusyAnswersAreTheException(t *testing.T) {
 	const balancers, learning, writes = 5, 20, 400
@@ -55,7 +65,7 @@ func TestBusyAnswersAreTheException(t *testing.T) {
 		t.Run(settles.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &busyCloud{settles: settles, takes: 100 * time.Millisecond, until: map[string]time.Time{}}
-				c := New(Config{Caller: b, Locks: &flow.Keyed[string]{}, ServersPerCall: 20})
+				c := newClient(t, b)
 				round := func(writes int) {
 					var all sync.WaitGroup
 					for i := range balancers {
@@ -93,7 +103,7 @@ func TestBusyAnswersAreTheException(t *testing.T) {
 func TestPauseEndsBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busyCloud{until: map[string]time.Time{}}
-		c := New(Config{Caller: b, Locks: &flow.Keyed[string]{}, ServersPerCall: 20})
+		c := newClient(t, b)
 		c.pace.estimator.Settled(3 * time.Second)
 		c.pace.last.Put("lb-1", time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
