@@ -25,6 +25,8 @@ const (
 	defaultLease = 15 * time.Second
 	defaultRenew = 10 * time.Second
 	defaultRetry = 2 * time.Second
+	// minSlack is the least time between a leader's giving up and the start of the next.
+	minSlack = time.Second
 	// releaseTimeout bounds the giving back of the lease, which only saves the next leader a wait.
 	releaseTimeout = 5 * time.Second
 )
@@ -50,15 +52,23 @@ func (c ElectionConfig) Validate(p *config.Problems, key string) {
 	p.Required(key+".namespace", c.Namespace)
 	p.Required(key+".name", c.Name)
 	lease, renew, retry := c.durations()
-	if lease < time.Second { // A Lease counts in seconds.
-		p.Addf(key+".leaseDuration", "%s is shorter than 1s", lease)
-	}
-	if lease <= renew {
-		p.Addf(key+".leaseDuration", "%s is not longer than renewDeadline, %s", lease, renew)
+	if lease-renew < minSlack {
+		p.Addf(key+".leaseDuration", "%s is not at least %s longer than renewDeadline, %s", lease, minSlack, renew)
 	}
 	if float64(renew) <= leaderelection.JitterFactor*float64(retry) {
 		p.Addf(key+".renewDeadline", "%s is not longer than %g times retryPeriod, %s", renew, leaderelection.JitterFactor, retry)
 	}
+}
+
+// Drain is how long work may go on after a leader has to stop: four fifths of the lease's slack, which is the time between a
+// leader's giving up and the start of the next. The last fifth is for canceled work to return and for clocks that run unevenly.
+// It is zero, nobody's bound, without an election.
+func (c ElectionConfig) Drain() time.Duration {
+	if !c.Enabled {
+		return 0
+	}
+	lease, renew, _ := c.durations()
+	return (lease - renew) * 4 / 5 //nolint:mnd // The comment says so.
 }
 
 func (c ElectionConfig) durations() (lease, renew, retry time.Duration) {

@@ -147,6 +147,31 @@ func TestWithoutElection(t *testing.T) {
 	}
 }
 
+// TestDrainStaysWithinTheLease: work that outlives a lost lease has ended before the next leader starts.
+func TestDrainStaysWithinTheLease(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*kube.ElectionConfig)
+		want   time.Duration
+	}{
+		"defaults":     {func(*kube.ElectionConfig) {}, 4 * time.Second},
+		"short lease":  {func(c *kube.ElectionConfig) { c.LeaseDuration = config.Duration(11 * time.Second) }, 800 * time.Millisecond},
+		"long lease":   {func(c *kube.ElectionConfig) { c.LeaseDuration = config.Duration(time.Minute) }, 40 * time.Second},
+		"no election":  {func(c *kube.ElectionConfig) { c.Enabled = false }, 0},
+		"own deadline": {func(c *kube.ElectionConfig) { c.RenewDeadline = config.Duration(5 * time.Second) }, 8 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := election()
+			tt.change(&cfg)
+			if got := cfg.Drain(); got != tt.want {
+				t.Errorf("Drain = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -157,12 +182,12 @@ func TestValidate(t *testing.T) {
 		{name: "good", change: func(*kube.ElectionConfig) {}},
 		{name: "too short", change: func(c *kube.ElectionConfig) {
 			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = config.Duration(600*time.Millisecond), config.Duration(300*time.Millisecond), 1
-		}, want: "e.leaseDuration: 600ms is shorter than 1s"},
+		}, want: "e.leaseDuration: 600ms is not at least 1s longer than renewDeadline, 300ms"},
 		{name: "off", change: func(c *kube.ElectionConfig) { *c = kube.ElectionConfig{} }},
 		{name: "all wrong", change: func(c *kube.ElectionConfig) {
 			c.Namespace, c.Name = "", ""
 			c.LeaseDuration, c.RenewDeadline, c.RetryPeriod = config.Duration(time.Second), config.Duration(time.Second), config.Duration(time.Second)
-		}, want: "e.namespace: is required\ne.name: is required\ne.leaseDuration: 1s is not longer than renewDeadline, 1s\n" +
+		}, want: "e.namespace: is required\ne.name: is required\ne.leaseDuration: 1s is not at least 1s longer than renewDeadline, 1s\n" +
 			"e.renewDeadline: 1s is not longer than 1.2 times retryPeriod, 1s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

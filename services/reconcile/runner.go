@@ -50,8 +50,8 @@ type Config struct {
 	Timeout time.Duration
 	// BaseDelay and MaxDelay bound the delay after a failure, 1 second and 5 minutes by default. It doubles each time.
 	BaseDelay, MaxDelay time.Duration
-	// Drain is how long attempts under way may go on after the end of Run's context, 4 seconds by default. It has to stay
-	// below the lease's slack (LeaseDuration - RenewDeadline), for after a lost lease another replica starts then.
+	// Drain is how long attempts under way may go on after the end of Run's context, 4 seconds by default. After a lost lease
+	// another replica starts soon: an elected one sets it to kube.ElectionConfig.Drain.
 	Drain time.Duration
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer

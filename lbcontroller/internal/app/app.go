@@ -94,6 +94,7 @@ func controllerConfig(cfg config.Config, client kubernetes.Interface, conn *gate
 		NodeQuiet:     time.Duration(cfg.NodeGather.Quiet),
 		NodeMax:       time.Duration(cfg.NodeGather.Max),
 		DriftCheck:    time.Duration(cfg.DriftCheckInterval),
+		Drain:         cfg.LeaderElection.Drain(),
 		Registerer:    registry,
 		Logger:        log,
 	}

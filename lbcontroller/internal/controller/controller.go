@@ -41,6 +41,8 @@ type Config struct {
 	NodeQuiet, NodeMax time.Duration
 	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
 	DriftCheck time.Duration
+	// Drain is how long work under way may go on when another replica is about to take over.
+	Drain      time.Duration
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 }
@@ -75,7 +77,8 @@ func New(cfg Config) (*Controller, error) {
 		metrics:  newMetrics(cfg.Registerer),
 	}
 	runner, err := reconcile.New(reconcile.Config{
-		Name: "service-controller", Reconciler: c, Workers: cfg.Workers, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Name: "service-controller", Reconciler: c, Workers: cfg.Workers, Drain: cfg.Drain,
+		Registerer: cfg.Registerer, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the queue: %w", err)

@@ -71,7 +71,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		Options:                initialize.Options{CloudRoutes: a.cfg.ConfigureCloudRoutes, IPv6: a.cfg.IPv6},
 		DisableSourceDestCheck: a.cfg.DisableSourceDestCheck,
 		SyncInterval:           time.Duration(a.cfg.SyncInterval), Workers: a.cfg.Workers, Deletion: a.cfg.Deletion.Policy(),
-		Registerer: a.registry, Logger: a.log,
+		Drain: a.cfg.LeaderElection.Drain(), Registerer: a.registry, Logger: a.log,
 	})
 	if err != nil {
 		return err

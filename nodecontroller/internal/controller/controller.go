@@ -53,6 +53,8 @@ type Config struct {
 	Workers int
 	// Deletion bounds the deletion of nodes; nil switches it off.
 	Deletion *lifecycle.Policy
+	// Drain is how long work under way may go on when another replica is about to take over.
+	Drain time.Duration
 
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -92,14 +94,14 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.init, err = reconcile.New(reconcile.Config{
 		Name: "nodeinit", Reconciler: reconcile.Func(c.initialise), Workers: cfg.Workers,
-		Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.sweeps, err = reconcile.New(reconcile.Config{
 		Name: "nodesweep", Reconciler: reconcile.Func(c.sweep), Timeout: sweepTimeout,
-		Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		ClusterID: a.cfg.ClusterID, Region: a.cfg.Region, VPCID: a.cfg.VPCID, RouteTableIDs: a.cfg.RouteTableIDs,
 		ClusterCIDRs: prefixes, SyncInterval: time.Duration(a.cfg.SyncInterval), OrphanGrace: time.Duration(a.cfg.OrphanGrace),
 		GatherQuiet: time.Duration(a.cfg.Gather.Quiet), GatherMax: time.Duration(a.cfg.Gather.Max), RouteQuota: a.cfg.RouteQuota,
-		Registerer: a.registry, Logger: a.log,
+		Drain: a.cfg.LeaderElection.Drain(), Registerer: a.registry, Logger: a.log,
 	})
 	if err != nil {
 		return err

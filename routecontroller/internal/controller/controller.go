@@ -55,6 +55,8 @@ type Config struct {
 	GatherQuiet, GatherMax time.Duration
 	// RouteQuota is how many custom entries a table may hold.
 	RouteQuota int
+	// Drain is how long work under way may go on when another replica is about to take over.
+	Drain time.Duration
 
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -93,14 +95,14 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.tables, err = reconcile.New(reconcile.Config{
 		Name: "routetable", Reconciler: reconcile.Func(c.reconcileTable), Timeout: tableTimeout, MaxDelay: tableMaxDelay,
-		Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.conditions, err = reconcile.New(reconcile.Config{
 		Name: "nodecondition", Reconciler: reconcile.Func(c.reconcileCondition), Workers: conditionWorkers,
-		Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
