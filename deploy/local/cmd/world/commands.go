@@ -85,7 +85,7 @@ func up(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stdout, "\nThe world is up; logs are in %s.\n\n  . %s        # kubectl and the endpoints of the cloud\n"+
-		"  curl -s %s/admin/state    # what the cloud holds\n\nStop it with Ctrl-C or make dev-down.\n",
+		"  %s/console    # what the cloud holds and is asked, for a browser\n\nStop it with Ctrl-C or make dev-down.\n",
 		w.LogDir(), w.EnvFile(), w.Cloud().URL())
 	watch(ctx, w)
 	fmt.Fprintln(os.Stdout, "stopping")
