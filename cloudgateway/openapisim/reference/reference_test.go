@@ -1,0 +1,49 @@
+package reference
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every action of a table and every documented one is on the page once.
+func TestPageIsComplete(t *testing.T) {
+	t.Parallel()
+	page := Markdown()
+	for _, p := range Products() {
+		section := page[strings.Index(page, "\n## "+p.Code+" "):]
+		for _, a := range p.Actions {
+			if n := strings.Count(section, "\n### "+a.Name+"\n"); n < 1 {
+				t.Errorf("%s %s is not on the page", p.Name, a.Name)
+			}
+		}
+		for _, d := range of(p, Missing()) {
+			if !strings.Contains(section, "- `"+d.Name+"`\n") {
+				t.Errorf("the gap %s %s is not on the page", p.Name, d.Name)
+			}
+		}
+	}
+}
+
+func TestDocumentedActions(t *testing.T) {
+	t.Parallel()
+	actions := DocumentedActions()
+	at := slices.IndexFunc(actions, func(d Documented) bool { return d.Product == "slb" && d.Name == "TagResources" })
+	if at < 0 {
+		t.Fatal("slb TagResources is not documented")
+	}
+	want := Documented{Product: "slb", Name: "TagResources", Params: []string{"RegionId", "ResourceId", "ResourceType", "Tag"}}
+	if diff := cmp.Diff(want, actions[at]); diff != "" {
+		t.Errorf("TagResources (-want +got):\n%s", diff)
+	}
+	seen := map[string]bool{}
+	for _, d := range actions {
+		if key := d.Product + "/" + d.Name; seen[key] {
+			t.Errorf("%s is documented twice", key)
+		} else {
+			seen[key] = true
+		}
+	}
+}
