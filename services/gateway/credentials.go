@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -35,32 +34,39 @@ func (f tokenFile) GetRequestMetadata(context.Context, ...string) (map[string]st
 // RequireTransportSecurity keeps the token from ever going over a plain connection.
 func (tokenFile) RequireTransportSecurity() bool { return true }
 
-// transport is TLS that reads the CA file for every handshake, so that a renewed CA needs no restart.
+// transport is TLS that reads its files for every handshake, so that renewed certificates need no restart.
 type transport struct {
 	credentials.TransportCredentials // of the first reading, for all that is not a handshake
 
-	caFile, serverName string
-	log                *slog.Logger
+	cfg Config
 }
 
-func newTransport(caFile, serverName string, log *slog.Logger) (credentials.TransportCredentials, error) {
-	first, err := readTransport(caFile, serverName)
+func newTransport(cfg Config) (credentials.TransportCredentials, error) {
+	first, err := readTransport(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &transport{TransportCredentials: first, caFile: caFile, serverName: serverName, log: log}, nil
+	return &transport{TransportCredentials: first, cfg: cfg}, nil
 }
 
-func readTransport(caFile, serverName string) (credentials.TransportCredentials, error) {
-	text, err := os.ReadFile(caFile)
+func readTransport(cfg Config) (credentials.TransportCredentials, error) {
+	text, err := os.ReadFile(cfg.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("gateway.caFile: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("gateway.caFile: %s holds no PEM certificate", caFile)
+		return nil, fmt.Errorf("gateway.caFile: %s holds no PEM certificate", cfg.CAFile)
 	}
-	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: serverName}), nil
+	loaded := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: cfg.ServerName}
+	if cfg.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(cfg.CertFile, cfg.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("gateway.certFile and gateway.keyFile: %w", err)
+		}
+		loaded.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(loaded), nil
 }
 
 // ClientHandshake implements credentials.TransportCredentials. gRPC repeats a failed one and tells only the calls that come
@@ -69,14 +75,14 @@ func (t *transport) ClientHandshake(ctx context.Context, authority string, conn 
 ) (net.Conn, credentials.AuthInfo, error) {
 	secure, auth, err := t.handshake(ctx, authority, conn)
 	if err != nil {
-		t.log.Warn("no TLS with the gateway", "address", conn.RemoteAddr().String(), "error", err)
+		t.cfg.Logger.Warn("no TLS with the gateway", "address", conn.RemoteAddr().String(), "error", err)
 		return nil, nil, err
 	}
 	return secure, auth, nil
 }
 
 func (t *transport) handshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	fresh, err := readTransport(t.caFile, t.serverName)
+	fresh, err := readTransport(t.cfg)
 	if err != nil {
 		return nil, nil, err
 	}

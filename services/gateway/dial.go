@@ -36,6 +36,10 @@ type Config struct {
 	ServerName string `json:"serverName"`
 	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
 	TokenFile string `json:"tokenFile"`
+	// CertFile and KeyFile are a client certificate, for callers outside of Kubernetes, which have no token. They may be renewed in
+	// place.
+	CertFile string `json:"certFile"`
+	KeyFile  string `json:"keyFile"`
 	// UserAgent is how the gateway's log calls this process.
 	UserAgent string `json:"-"`
 	// Logger tells why there is no connection; nil for silence.
@@ -46,7 +50,12 @@ type Config struct {
 func (c Config) Validate(p *config.Problems, key string) {
 	p.Required(key+".address", c.Address)
 	p.Required(key+".caFile", c.CAFile)
-	p.Required(key+".tokenFile", c.TokenFile)
+	if c.CertFile == "" && c.KeyFile == "" {
+		p.Required(key+".tokenFile", c.TokenFile)
+		return
+	}
+	p.Required(key+".certFile", c.CertFile)
+	p.Required(key+".keyFile", c.KeyFile)
 }
 
 // Conn is a connection to the gateway. It connects by itself, whenever it has to.
@@ -75,13 +84,12 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := newTransport(cfg.CAFile, cfg.ServerName, cfg.Logger)
+	transport, err := newTransport(cfg)
 	if err != nil {
 		return nil, err
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
-		grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)),
 		grpc.WithDefaultServiceConfig(sc),
 		grpc.WithDisableServiceConfig(), // One from DNS could switch the retries.
 		grpc.WithUnaryInterceptor(withDeadline(all)),
@@ -90,6 +98,9 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,
 		}),
+	}
+	if cfg.TokenFile != "" {
+		options = append(options, grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)))
 	}
 	cc, err := grpc.NewClient(cfg.Address, append(options, more...)...)
 	if err != nil {

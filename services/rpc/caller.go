@@ -63,13 +63,22 @@ func identify(policies Policies, authenticator Authenticator, log *slog.Logger) 
 	}
 }
 
+// authenticate goes by the token, and by the client certificate if the call carries none.
 func authenticate(ctx context.Context, authenticator Authenticator) (Caller, error) {
+	if len(metadata.ValueFromIncomingContext(ctx, authorization)) == 0 {
+		if caller, ok := certified(ctx); ok {
+			return caller, nil
+		}
+	}
 	token, err := bearer(ctx)
 	if err != nil {
 		return Caller{}, err
 	}
 	return authenticator.Authenticate(ctx, token)
 }
+
+// authorization is where a call carries its token.
+const authorization = "authorization"
 
 // address is where the call comes from.
 func address(ctx context.Context) string {
@@ -81,7 +90,7 @@ func address(ctx context.Context) string {
 
 // bearer takes the token from the call's metadata.
 func bearer(ctx context.Context) (string, error) {
-	values := metadata.ValueFromIncomingContext(ctx, "authorization")
+	values := metadata.ValueFromIncomingContext(ctx, authorization)
 	if len(values) == 1 {
 		scheme, token, _ := strings.Cut(values[0], " ")
 		if strings.EqualFold(scheme, "Bearer") && token != "" {
@@ -90,7 +99,7 @@ func bearer(ctx context.Context) (string, error) {
 	}
 	return "", &rpcerr.Error{
 		Code: codes.Unauthenticated, Reason: rpcerr.CallerUnauthenticated,
-		Message: `the call carries no token; send "authorization: Bearer <ServiceAccount token>"`,
+		Message: `the call carries no token; send "authorization: Bearer <ServiceAccount token>" or show a client certificate`,
 	}
 }
 

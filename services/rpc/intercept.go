@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,19 +44,29 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 			return next(ctx, req)
 		}
 		caller, _ := CallerFrom(ctx)
-		start := time.Now()
-		response, err := next(ctx, req)
-		attrs := []any{"caller", caller.Name, "method", info.FullMethod, "duration", time.Since(start), "code", status.Code(err).String()}
+		start, done := time.Now(), &trail{}
+		response, err := next(context.WithValue(ctx, trailKey{}, done), req)
+		attrs := []any{"caller", caller.Name, "method", info.FullMethod, "duration", time.Since(start), "outcome", outcome(err)}
 		if message, ok := req.(proto.Message); ok {
 			attrs = append(attrs, slog.GroupAttrs("resource", identifiers(message.ProtoReflect())...))
 		}
+		if r, ok := req.(interface{ GetRequestId() string }); ok {
+			attrs = append(attrs, "requestId", r.GetRequestId())
+		}
+		if ids := done.ids(); len(ids) > 0 {
+			attrs = append(attrs, "cloudRequestIds", ids)
+		}
 		if e, ok := rpcerr.From(err); ok {
-			attrs = append(attrs, "reason", string(e.Reason), "error", e.Message, "api", e.API, "cloudCode", e.CloudCode,
-				"cloudRequestID", e.CloudRequestID)
+			attrs = append(attrs, "error", e.Message, "api", e.API, "cloudCode", e.CloudCode, "cloudRequestId", e.CloudRequestID)
 		}
 		log.Info("audit", attrs...)
 		return response, err
 	}
+}
+
+// outcome is the reason of an error, or its code, OK for none.
+func outcome(err error) string {
+	return cmp.Or(string(rpcerr.ReasonOf(err)), status.Code(err).String())
 }
 
 // identifiers lists the request's fields that name something: single strings called …_id, and a listener's port, also of a
@@ -66,7 +77,7 @@ func identifiers(m protoreflect.Message) []slog.Attr {
 		name := string(field.Name())
 		switch {
 		case field.Cardinality() == protoreflect.Repeated:
-		case field.Kind() == protoreflect.StringKind && strings.HasSuffix(name, "_id"):
+		case field.Kind() == protoreflect.StringKind && strings.HasSuffix(name, "_id") && name != "request_id":
 			found = append(found, slog.String(name, value.String()))
 		case name == "port":
 			found = append(found, slog.Int64(name, value.Int()))

@@ -2,10 +2,13 @@ package rpc
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/services/internal/tlstest"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -99,6 +103,8 @@ func TestAuditLog(t *testing.T) {
 		if p, _ := PolicyFrom(ctx); p.Priority != 7 {
 			return fmt.Errorf("priority is %d", p.Priority)
 		}
+		NoteCloudRequest(ctx, "R-0")
+		NoteCloudRequest(ctx, "R-1")
 		return fmt.Errorf("release lb-1: %w", &rpcerr.Error{
 			Code: codes.FailedPrecondition, Reason: rpcerr.DeleteProtected, Message: "it is protected", CloudCode: "Protected", CloudRequestID: "R-1",
 		})
@@ -123,8 +129,8 @@ func TestAuditLog(t *testing.T) {
 		t.Fatalf("%d audit lines, want one for what was tried:\n%s", len(audits), w.log)
 	}
 	for _, want := range []string{
-		"caller=editor", "method=/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer", "code=FailedPrecondition", "reason=DELETE_PROTECTED",
-		"resource.load_balancer_id=lb-1", "cloudRequestID=R-1", "duration=",
+		"caller=editor", "method=/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer", "outcome=DELETE_PROTECTED",
+		"resource.load_balancer_id=lb-1", "cloudRequestId=R-1", "cloudRequestIds=\"[R-0 R-1]\"", "duration=",
 	} {
 		if !strings.Contains(audits[0], want) {
 			t.Errorf("the audit line lacks %s: %s", want, audits[0])
@@ -266,15 +272,75 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	}
 }
 
+// TestClientCertificates: a caller outside of Kubernetes is the one that its certificate names.
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) {
+		c.TLS.ClientCAFile = filepath.Join(filepath.Dir(c.TLS.CertFile), "clients.crt")
+		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "viewer", "auditors")
+		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "editor")
+		tlstest.Issue(t, filepath.Dir(c.TLS.CertFile), "stranger")
+		var known []byte
+		for _, name := range []string{"viewer.crt", "editor.crt"} {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(c.TLS.CertFile), name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			known = append(known, text...)
+		}
+		if err := os.WriteFile(c.TLS.ClientCAFile, known, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	var groups []string
+	w.handler.get = func(ctx context.Context) error {
+		caller, _ := CallerFrom(ctx)
+		groups = caller.Groups
+		return nil
+	}
+	if err := w.get(w.dialWith("viewer", "")); err != nil {
+		t.Errorf("the viewer reads: %v", err)
+	}
+	if diff := cmp.Diff([]string{"system:authenticated", "auditors"}, groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	if err := w.remove(w.dialWith("viewer", "")); rpcerr.ReasonOf(err) != rpcerr.CallerForbidden {
+		t.Errorf("the viewer removes: %v", err)
+	}
+	if err := w.remove(w.dialWith("editor", "")); err != nil {
+		t.Errorf("the editor removes: %v", err)
+	}
+	if err := w.remove(w.dialWith("editor", tokenViewer)); rpcerr.ReasonOf(err) != rpcerr.CallerForbidden {
+		t.Errorf("the viewer's token over the editor's connection: %v", err)
+	}
+	if err := w.get(w.dialWith("stranger", "")); codeOfErr(err) != codes.Unauthenticated {
+		t.Errorf("the stranger reads: %v", err)
+	}
+}
+
+func TestNamesInCertificates(t *testing.T) {
+	t.Parallel()
+	spiffe := &url.URL{Scheme: "spiffe", Host: "example.com", Path: "/tool"}
+	for _, tt := range []struct {
+		leaf x509.Certificate
+		want string
+	}{
+		{x509.Certificate{}, ""},
+		{x509.Certificate{EmailAddresses: []string{"a@example.com"}}, "a@example.com"},
+		{x509.Certificate{DNSNames: []string{"tool.example.com"}, EmailAddresses: []string{"a@example.com"}}, "tool.example.com"},
+		{x509.Certificate{URIs: []*url.URL{spiffe}, DNSNames: []string{"tool.example.com"}}, "spiffe://example.com/tool"},
+	} {
+		if got := alternative(&tt.leaf); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestUnreadableCertificates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	strict := w.server.cfg
 	strict.TLS.ClientCAFile, strict.Registerer = w.path("server.crt"), nil
-	loaded, err := strict.TLS.load()
-	if err != nil || loaded.ClientCAs == nil {
-		t.Errorf("load = %v, %v", loaded, err)
-	}
 	w.write("empty.crt", []byte("nothing"))
 	for field, change := range map[string]func(*TLSConfig){
 		"tls.certFile and tls.keyFile": func(c *TLSConfig) { c.CertFile = w.path("none") },

@@ -15,7 +15,7 @@ import (
 type TLSConfig struct {
 	CertFile string `json:"certFile"`
 	KeyFile  string `json:"keyFile"`
-	// ClientCAFile, if not empty, makes client certificates of these authorities a must.
+	// ClientCAFile, if not empty, lets callers show client certificates of these authorities instead of a token.
 	ClientCAFile string `json:"clientCAFile"`
 }
 
@@ -39,7 +39,7 @@ func (c TLSConfig) load() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tls.clientCAFile: %w", err)
 	}
-	loaded.ClientCAs, loaded.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	loaded.ClientCAs, loaded.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
 	if !loaded.ClientCAs.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("tls.clientCAFile: %s holds no PEM certificate", c.ClientCAFile)
 	}

@@ -184,6 +184,29 @@ func (w *world) dial(token string) *gateway.Conn {
 	return conn
 }
 
+// dialWith connects with a client certificate, and with a token if there is one.
+func (w *world) dialWith(name, token string) *gateway.Conn {
+	w.t.Helper()
+	cfg := gateway.Config{
+		Address: w.address, CAFile: w.path("server.crt"), ServerName: tlstest.ServerName,
+		CertFile: w.path(name + ".crt"), KeyFile: w.path(name + ".key"),
+	}
+	if token != "" {
+		w.write("token-"+name, []byte(token))
+		cfg.TokenFile = w.path("token-" + name)
+	}
+	conn, err := gateway.Dial(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			w.t.Errorf("Close = %v", err)
+		}
+	})
+	return conn
+}
+
 // get and remove call the two methods of the handler.
 func (w *world) get(conn *gateway.Conn) error {
 	_, err := conn.Client().LoadBalancers.GetLoadBalancer(w.t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})

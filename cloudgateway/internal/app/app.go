@@ -88,7 +88,7 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 // newServer makes the products and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	locks := &flow.Keyed[string]{}
-	guarded := policy.NewGuard(g.openapi)
+	guarded := noting{policy.NewGuard(g.openapi)}
 	var err error
 	g.ecs, err = ecs.New(ecs.Config{
 		Caller: guarded, Locks: locks, Registerer: registry,
@@ -110,6 +110,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience,
 		}),
 		Authorizer: authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
+		Reflection: g.cfg.Reflection,
 		Registerer: registry,
 		Logger:     g.log,
 	})

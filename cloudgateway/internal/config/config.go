@@ -38,14 +38,16 @@ type Config struct {
 	Limits         Limits              `json:"limits"`
 	Coalesce       Coalesce            `json:"coalesce"`
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
-	Logging        logging.Config      `json:"logging"`
+	// Reflection tells the protocol to whoever asks, for tools like grpcurl.
+	Reflection bool           `json:"reflection"`
+	Logging    logging.Config `json:"logging"`
 }
 
 // TLS names the files of the server's identity. They are read again when they change.
 type TLS struct {
 	CertFile string `json:"certFile"`
 	KeyFile  string `json:"keyFile"`
-	// ClientCAFile makes client certificates necessary that it vouches for.
+	// ClientCAFile lets callers show client certificates that it vouches for instead of tokens.
 	ClientCAFile string `json:"clientCAFile"`
 }
 

@@ -18,8 +18,8 @@ import (
 // ServerName is the name in the certificates.
 const ServerName = "gateway.test"
 
-// Issue writes a new self-signed certificate and its key to name.crt and name.key in dir.
-func Issue(t testing.TB, dir, name string) {
+// Issue writes a new self-signed certificate of some organizations and its key to name.crt and name.key in dir.
+func Issue(t testing.TB, dir, name string, organizations ...string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -30,7 +30,7 @@ func Issue(t testing.TB, dir, name string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, DNSNames: []string{ServerName},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name, Organization: organizations}, DNSNames: []string{ServerName},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
