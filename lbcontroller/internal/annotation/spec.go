@@ -4,6 +4,8 @@
 // The package is pure: it reads a map of strings and answers typed values or a list of problems.
 package annotation
 
+//go:generate go run ./gen -o ../../../docs/reference/annotations.md
+
 // Prefixes of the keys. A key under Prefix wins over the same key under LegacyPrefix, even when its value is empty.
 const (
 	Prefix       = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"

@@ -30,7 +30,8 @@ type Config struct {
 
 	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs.
 	ClusterID string `json:"clusterID"`
-	Region    string `json:"region"`
+	// Region is where the cluster is.
+	Region string `json:"region"`
 	// VPCID and VSwitchIDs place intranet CLBs. VPCID also finds the network interfaces of pods; the gateway's own if empty.
 	VPCID      string   `json:"vpcID"`
 	VSwitchIDs []string `json:"vswitchIDs"`

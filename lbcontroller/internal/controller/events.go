@@ -12,19 +12,19 @@ import (
 
 // Reasons of events, those of the existing CCM: users alert on them.
 const (
-	reasonEnsured      = "EnsuredLoadBalancer"
-	reasonSyncFailed   = "SyncLoadBalancerFailed"
-	reasonCleaned      = "CleanLoadBalancer"
-	reasonCleanFailed  = "CleanLoadBalancerFailed"
-	reasonAddFinalizer = "FailedAddFinalizer"
-	reasonRemoveFinal  = "FailedRemoveFinalizer"
-	reasonRemoveHash   = "FailedRemoveHash"
-	reasonUpdateStatus = "FailedUpdateStatus"
-	reasonNoBackends   = "UnAvailableLoadBalancer"
-	reasonSkipBackends = "SkipSyncBackends"
-	reasonPreserved    = "PreservedOnDelete"
-	reasonEIP          = "FailedSetEIPAddress"
-	reasonTypeChanged  = "TypeChanged"
+	reasonEnsured      = "EnsuredLoadBalancer"     // Normal: the CLB was changed and is as the Service asks.
+	reasonSyncFailed   = "SyncLoadBalancerFailed"  // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
+	reasonCleaned      = "CleanLoadBalancer"       // Normal: the CLB is released.
+	reasonCleanFailed  = "CleanLoadBalancerFailed" // Warning: the CLB can't be released; it is tried again.
+	reasonAddFinalizer = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
+	reasonRemoveFinal  = "FailedRemoveFinalizer"   // Warning: the CLB is released but the Service can't go yet.
+	reasonRemoveHash   = "FailedRemoveHash"        // Warning: the API server refused a label; the CLB is not changed yet.
+	reasonUpdateStatus = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
+	reasonNoBackends   = "UnAvailableLoadBalancer" // Normal: a port has no backends: no ready node or pod qualifies.
+	reasonSkipBackends = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
+	reasonPreserved    = "PreservedOnDelete"       // Warning: the CLB will be kept when the Service goes, as its annotation asks.
+	reasonEIP          = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the CLB is published instead.
+	reasonTypeChanged  = "TypeChanged"             // Normal: the Service no longer asks for a CLB.
 )
 
 // announcer tells users what happens to a Service, each thing once until it changes.

@@ -33,7 +33,8 @@ const (
 type Config struct {
 	Kubernetes kube.Config    `json:"kubernetes"`
 	Gateway    gateway.Config `json:"gateway"`
-	ClusterID  string         `json:"clusterID"`
+	// ClusterID names the cluster in the log.
+	ClusterID string `json:"clusterID"`
 	// Region of the instances.
 	Region string `json:"region"`
 	// VPCID is where nodes without providerID are looked for; asked from the gateway if empty.

@@ -12,10 +12,10 @@ import (
 
 // Reasons of events, the same as those of the existing CCM.
 const (
-	eventInitialized  = "InitializedNode"
-	eventSyncFailed   = "SyncNodeFailed"
-	eventDeleted      = "DeletedNode"
-	eventDeleteFailed = "DeleteNodeFailed"
+	eventInitialized  = "InitializedNode"  // Normal: the Node has its provider ID, addresses and labels and may run pods.
+	eventSyncFailed   = "SyncNodeFailed"   // Warning: the Node can't be brought in step with its instance; it is tried again.
+	eventDeleted      = "DeletedNode"      // Normal: the instance is gone and so is the Node.
+	eventDeleteFailed = "DeleteNodeFailed" // Warning: the instance seems gone but the Node stays for now; the text says why.
 )
 
 // Values of the label verb, the same as those of the existing CCM.

@@ -16,11 +16,11 @@ import (
 
 // Reasons of events; the first three are those of the existing CCM.
 const (
-	eventCreated      = "CreatedRoute"
-	eventCreateFailed = "CreateRouteFailed"
-	eventSyncFailed   = "SyncRouteFailed"
-	eventForeign      = "ForeignRoute"
-	eventQuota        = "RouteTableNearlyFull"
+	eventCreated      = "CreatedRoute"         // Normal: the route of the Node is in the table.
+	eventCreateFailed = "CreateRouteFailed"    // Warning: the cloud did not make the route; it is tried again.
+	eventSyncFailed   = "SyncRouteFailed"      // Warning: the VPC or a route table can't be read or changed; it is tried again.
+	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
+	eventQuota        = "RouteTableNearlyFull" // Warning: 80 % of the table's quota is used; ask for more.
 )
 
 // quotaWarning is the share of the quota, in percent, from which on is warned.
