@@ -40,6 +40,7 @@ func merge(c, resources *state.Cloud) {
 	maps.Copy(c.Eips, resources.Eips)
 	maps.Copy(c.Instances, resources.Instances)
 	maps.Copy(c.Interfaces, resources.Interfaces)
+	maps.Copy(c.SecurityGroups, resources.SecurityGroups)
 	maps.Copy(c.LoadBalancers, resources.LoadBalancers)
 	maps.Copy(c.ServerGroups, resources.ServerGroups)
 	maps.Copy(c.Certificates, resources.Certificates)
@@ -56,6 +57,7 @@ func checkIDs(c *state.Cloud) error {
 		checkKind("eips", c.Eips, func(e *state.Eip) *string { return &e.ID }),
 		checkKind("instances", c.Instances, func(i *state.Instance) *string { return &i.ID }),
 		checkKind("networkInterfaces", c.Interfaces, func(i *state.NetworkInterface) *string { return &i.ID }),
+		checkKind("securityGroups", c.SecurityGroups, func(g *state.SecurityGroup) *string { return &g.ID }),
 		checkKind("loadBalancers", c.LoadBalancers, func(lb *state.LoadBalancer) *string { return &lb.ID }),
 		checkKind("serverGroups", c.ServerGroups, func(g *state.ServerGroup) *string { return &g.ID }),
 		checkKind("certificates", c.Certificates, func(c *state.Certificate) *string { return &c.ID }),

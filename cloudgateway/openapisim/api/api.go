@@ -3,8 +3,12 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -67,6 +71,14 @@ type Context struct {
 	AccessKeyID string
 	Settings    *Settings // never changed while the handler runs
 	Traffic     *Traffic  // nil: load balancers carry none
+}
+
+// NewID returns an id that was never handed out before: the sequence makes it unique, the hash makes it opaque, so that no
+// client comes to rely on its order.
+func (c *Context) NewID(prefix string) string {
+	c.State.Sequence++
+	sum := sha256.Sum256([]byte(c.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
+	return prefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
 }
 
 // Error is an answer other than success.

@@ -12,6 +12,7 @@ type Settings struct {
 	GroupReleased      time.Duration // deleting a listener until its group can be deleted
 	BackendHealthy     time.Duration // adding a server until its health is known
 	TagIndexLag        time.Duration // TagResources until filters by tag see it
+	NetworkPending     time.Duration // CreateVpc, CreateVSwitch, CreateRouteTable until Available
 	RoutePending       time.Duration // CreateRouteEntry until Available
 	RouteDeleting      time.Duration // DeleteRouteEntry until gone
 	EipAssociating     time.Duration // Associating until InUse, Unassociating until Available
@@ -38,6 +39,11 @@ type Quotas struct {
 	Tags              int `json:"tags"`              // per resource
 	RouteEntries      int `json:"routeEntries"`      // custom entries per route table
 	Eips              int `json:"eips"`              // per account
+	Vpcs              int `json:"vpcs"`              // per region
+	VSwitches         int `json:"vswitches"`         // per VPC
+	RouteTables       int `json:"routeTables"`       // custom ones per VPC
+	SecurityGroups    int `json:"securityGroups"`    // per region
+	SecurityRules     int `json:"securityRules"`     // per security group
 	VServerGroups     int `json:"vserverGroups"`     // per load balancer; 0: no limit, none is documented
 	ServersPerGroup   int `json:"serversPerGroup"`   // 0: no limit but Servers, none is documented
 }
@@ -51,6 +57,7 @@ func DefaultSettings() Settings {
 		BusyAfterWrite:     300 * time.Millisecond,
 		GroupReleased:      time.Second,
 		BackendHealthy:     6 * time.Second,
+		NetworkPending:     2 * time.Second,
 		RoutePending:       3 * time.Second,
 		RouteDeleting:      3 * time.Second,
 		EipAssociating:     2 * time.Second,
@@ -59,7 +66,7 @@ func DefaultSettings() Settings {
 		Quotas: Quotas{
 			LoadBalancers: 60, Listeners: 50, Servers: 200, ServerAttachments: 50, Rules: 40, DomainExtensions: 3,
 			Certificates: 100, Acls: 200, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,
-			RouteEntries: 200, Eips: 20,
+			RouteEntries: 200, Eips: 20, Vpcs: 10, VSwitches: 150, RouteTables: 9, SecurityGroups: 100, SecurityRules: 200,
 		},
 	}
 }

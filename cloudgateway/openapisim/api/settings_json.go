@@ -37,6 +37,7 @@ func (s *Settings) fields() map[string]any {
 		"groupReleased":      window(&s.GroupReleased),
 		"backendHealthy":     window(&s.BackendHealthy),
 		"tagIndexLag":        window(&s.TagIndexLag),
+		"networkPending":     window(&s.NetworkPending),
 		"routePending":       window(&s.RoutePending),
 		"routeDeleting":      window(&s.RouteDeleting),
 		"eipAssociating":     window(&s.EipAssociating),

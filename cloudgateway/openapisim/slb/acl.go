@@ -68,7 +68,7 @@ func createACL(c *api.Context) (any, *api.Error) {
 	if limit := c.Settings.Quotas.Acls; len(c.State.Acls) >= limit {
 		return nil, api.BadRequest("AclNumberOverLimit", "The number of Acls exceeds the quota of %d.", limit)
 	}
-	acl := &state.Acl{ID: newID(c, "acl-bp1"), Name: c.Get("AclName"), IPVersion: cmp.Or(c.Get("AddressIPVersion"), "ipv4"), Tags: tags}
+	acl := &state.Acl{ID: c.NewID("acl-bp1"), Name: c.Get("AclName"), IPVersion: cmp.Or(c.Get("AddressIPVersion"), "ipv4"), Tags: tags}
 	c.State.Acls[acl.ID] = acl
 	return aclID{AclID: acl.ID}, nil
 }

@@ -108,7 +108,7 @@ func createDomain(c *api.Context) (any, *api.Error) {
 	if err := checkDomainCertificate(c); err != nil {
 		return nil, err
 	}
-	d := &state.Domain{ID: newID(c, "de-bp1"), Domain: domain, CertificateID: c.Get("ServerCertificateId")}
+	d := &state.Domain{ID: c.NewID("de-bp1"), Domain: domain, CertificateID: c.Get("ServerCertificateId")}
 	l.Domains = append(l.Domains, d)
 	changed(c, lb)
 	return createdDomain{DomainExtensionID: d.ID, ListenerPort: l.Port}, nil

@@ -93,7 +93,7 @@ func createGroup(c *api.Context) (any, *api.Error) {
 	if limit := c.Settings.Quotas.VServerGroups; limit > 0 && len(groupsOf(c, lb.ID)) >= limit {
 		return nil, api.BadRequest("OverQuota", "The number of VServerGroups exceeds the quota of %d.", limit)
 	}
-	g := &state.ServerGroup{ID: newID(c, "rsp-bp1"), LoadBalancerID: lb.ID, Name: name, Servers: servers, Tags: tags, Created: c.Now}
+	g := &state.ServerGroup{ID: c.NewID("rsp-bp1"), LoadBalancerID: lb.ID, Name: name, Servers: servers, Tags: tags, Created: c.Now}
 	c.State.ServerGroups[g.ID] = g
 	changed(c, lb)
 	return changedGroup{VServerGroupID: g.ID, BackendServers: newServerList(g.Servers)}, nil

@@ -100,7 +100,7 @@ func createLoadBalancer(c *api.Context) (any, *api.Error) {
 	} else if lb.Address, err = intranetAddress(c, vsw, c.Get("Address")); err != nil {
 		return nil, err
 	}
-	lb.ID = newID(c, "lb-bp1")
+	lb.ID = c.NewID("lb-bp1")
 	if vsw != nil {
 		take(vsw, lb)
 	}

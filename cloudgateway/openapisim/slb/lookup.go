@@ -2,25 +2,14 @@ package slb
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
-
-// newID returns an id that was never handed out before: the sequence makes it unique, the hash makes it opaque, so that no
-// client comes to rely on its order.
-func newID(c *api.Context, prefix string) string {
-	c.State.Sequence++
-	sum := sha256.Sum256([]byte(c.State.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
-	return prefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
-}
 
 // loadBalancer returns the settled load balancer of the parameter LoadBalancerId.
 func loadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {

@@ -204,7 +204,7 @@ func TestIDsAreUnique(t *testing.T) {
 	ctx := c.context(nil)
 	seen := map[string]bool{}
 	for range 10_000 {
-		id := newID(ctx, "lb-bp1")
+		id := ctx.NewID("lb-bp1")
 		if seen[id] || len(id) != len("lb-bp1")+16 {
 			t.Fatalf("the id %s came twice or has a wrong length", id)
 		}

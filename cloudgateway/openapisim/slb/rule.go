@@ -142,7 +142,7 @@ func (t table) createRules(c *api.Context) (any, *api.Error) {
 	}
 	var out createdRules
 	for _, r := range rules[len(l.Rules):] {
-		r.ID = newID(c, "rule-bp1")
+		r.ID = c.NewID("rule-bp1")
 		out.Rules.Rule = append(out.Rules.Rule, createdRule{RuleID: r.ID, RuleName: r.Name})
 	}
 	l.Rules = rules

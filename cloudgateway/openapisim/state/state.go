@@ -12,16 +12,17 @@ type Cloud struct {
 	// Sequence numbers every id that was ever handed out, so that ids are never reused.
 	Sequence int64 `json:"sequence"`
 
-	Vpcs          map[string]*Vpc              `json:"vpcs"`
-	VSwitches     map[string]*VSwitch          `json:"vswitches"`
-	RouteTables   map[string]*RouteTable       `json:"routeTables"`
-	Eips          map[string]*Eip              `json:"eips"`
-	Instances     map[string]*Instance         `json:"instances"`
-	Interfaces    map[string]*NetworkInterface `json:"networkInterfaces"`
-	LoadBalancers map[string]*LoadBalancer     `json:"loadBalancers"`
-	ServerGroups  map[string]*ServerGroup      `json:"serverGroups"`
-	Certificates  map[string]*Certificate      `json:"certificates"`
-	Acls          map[string]*Acl              `json:"acls"`
+	Vpcs           map[string]*Vpc              `json:"vpcs"`
+	VSwitches      map[string]*VSwitch          `json:"vswitches"`
+	RouteTables    map[string]*RouteTable       `json:"routeTables"`
+	Eips           map[string]*Eip              `json:"eips"`
+	Instances      map[string]*Instance         `json:"instances"`
+	Interfaces     map[string]*NetworkInterface `json:"networkInterfaces"`
+	SecurityGroups map[string]*SecurityGroup    `json:"securityGroups"`
+	LoadBalancers  map[string]*LoadBalancer     `json:"loadBalancers"`
+	ServerGroups   map[string]*ServerGroup      `json:"serverGroups"`
+	Certificates   map[string]*Certificate      `json:"certificates"`
+	Acls           map[string]*Acl              `json:"acls"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.
 	Tokens map[string]*Token `json:"tokens"`
 }
@@ -32,7 +33,8 @@ func New(region, account string) *Cloud {
 		Region: region, Account: account,
 		Vpcs: map[string]*Vpc{}, VSwitches: map[string]*VSwitch{}, RouteTables: map[string]*RouteTable{},
 		Eips: map[string]*Eip{}, Instances: map[string]*Instance{}, Interfaces: map[string]*NetworkInterface{},
-		LoadBalancers: map[string]*LoadBalancer{}, ServerGroups: map[string]*ServerGroup{},
+		SecurityGroups: map[string]*SecurityGroup{},
+		LoadBalancers:  map[string]*LoadBalancer{}, ServerGroups: map[string]*ServerGroup{},
 		Certificates: map[string]*Certificate{}, Acls: map[string]*Acl{}, Tokens: map[string]*Token{},
 	}
 }
@@ -58,6 +60,9 @@ type Vpc struct {
 	SecondaryCidrs []string `json:"secondaryCidrs,omitempty"`
 	Ipv6Cidrs      []string `json:"ipv6Cidrs,omitempty"`
 	Tags           []Tag    `json:"tags,omitempty"`
+	Description    string   `json:"description,omitempty"`
+	// PendingUntil is when a new VPC becomes available; the same in vSwitches and route tables.
+	PendingUntil time.Time `json:"pendingUntil,omitzero"`
 }
 
 // VSwitch is a subnet of a VPC in one zone.
@@ -67,8 +72,12 @@ type VSwitch struct {
 	ZoneID       string `json:"zoneId"`
 	Name         string `json:"name"`
 	CidrBlock    string `json:"cidrBlock"`
+	Ipv6Cidr     string `json:"ipv6Cidr,omitempty"`
 	RouteTableID string `json:"routeTableId"`
 	Tags         []Tag  `json:"tags,omitempty"`
+	Description  string `json:"description,omitempty"`
+
+	PendingUntil time.Time `json:"pendingUntil,omitzero"`
 	// UsedIPs are the addresses that load balancers took, by address.
 	UsedIPs map[string]string `json:"usedIps,omitempty"`
 }
@@ -81,6 +90,9 @@ type RouteTable struct {
 	Type    string        `json:"type"` // System or Custom
 	Tags    []Tag         `json:"tags,omitempty"`
 	Entries []*RouteEntry `json:"entries,omitempty"`
+
+	Description  string    `json:"description,omitempty"`
+	PendingUntil time.Time `json:"pendingUntil,omitzero"`
 }
 
 // RouteEntry is an entry of a route table.
@@ -90,7 +102,7 @@ type RouteEntry struct {
 	NextHopID   string    `json:"nextHopId"`
 	NextHopType string    `json:"nextHopType"`
 	Type        string    `json:"type"`   // System or Custom
-	Status      string    `json:"status"` // Pending, Available, Deleting
+	Status      string    `json:"status"` // Pending, Available, Modifying, Deleting
 	BusyUntil   time.Time `json:"busyUntil,omitzero"`
 	Name        string    `json:"name,omitempty"`
 	Description string    `json:"description,omitempty"`
@@ -106,45 +118,82 @@ type Eip struct {
 	InstanceID   string    `json:"instanceId,omitempty"`
 	InstanceType string    `json:"instanceType,omitempty"`
 	Name         string    `json:"name,omitempty"`
+	Description  string    `json:"description,omitempty"`
 	Tags         []Tag     `json:"tags,omitempty"`
 }
 
 // Instance is an ECS instance.
 type Instance struct {
-	ID           string   `json:"id"`
-	Name         string   `json:"name"`
-	HostName     string   `json:"hostName"`
-	ZoneID       string   `json:"zoneId"`
-	InstanceType string   `json:"instanceType"`
-	Status       string   `json:"status"` // Pending, Running, Starting, Stopping, Stopped
-	ChargeType   string   `json:"chargeType"`
-	SpotStrategy string   `json:"spotStrategy"`
-	VpcID        string   `json:"vpcId"`
-	VSwitchID    string   `json:"vswitchId"`
-	PrivateIPs   []string `json:"privateIps"`
-	InnerIPs     []string `json:"innerIps,omitempty"`
-	PublicIPs    []string `json:"publicIps,omitempty"`
-	EipID        string   `json:"eipId,omitempty"`
-	Tags         []Tag    `json:"tags,omitempty"`
+	ID               string   `json:"id"`
+	Name             string   `json:"name"`
+	HostName         string   `json:"hostName"`
+	ZoneID           string   `json:"zoneId"`
+	InstanceType     string   `json:"instanceType"`
+	Status           string   `json:"status"` // Pending, Running, Starting, Stopping, Stopped
+	ChargeType       string   `json:"chargeType"`
+	SpotStrategy     string   `json:"spotStrategy"`
+	VpcID            string   `json:"vpcId"`
+	VSwitchID        string   `json:"vswitchId"`
+	PrivateIPs       []string `json:"privateIps"`
+	InnerIPs         []string `json:"innerIps,omitempty"`
+	PublicIPs        []string `json:"publicIps,omitempty"`
+	EipID            string   `json:"eipId,omitempty"`
+	SecurityGroupIDs []string `json:"securityGroupIds,omitempty"`
+	Tags             []Tag    `json:"tags,omitempty"`
 	// Healthy tells whether health checks of load balancers succeed; nil counts as true.
 	Healthy *bool `json:"healthy,omitempty"`
 }
 
 // NetworkInterface is an elastic network interface.
 type NetworkInterface struct {
-	ID              string   `json:"id"`
-	Type            string   `json:"type"`   // Primary or Secondary
-	Status          string   `json:"status"` // Available, InUse, …
-	InstanceID      string   `json:"instanceId,omitempty"`
-	VpcID           string   `json:"vpcId"`
-	VSwitchID       string   `json:"vswitchId"`
-	ZoneID          string   `json:"zoneId"`
-	MacAddress      string   `json:"macAddress"`
-	PrimaryIP       string   `json:"primaryIp"`
-	PrivateIPs      []string `json:"privateIps"` // the primary one included
-	Ipv6Addresses   []string `json:"ipv6Addresses,omitempty"`
-	SourceDestCheck bool     `json:"sourceDestCheck"`
-	Tags            []Tag    `json:"tags,omitempty"`
+	ID               string   `json:"id"`
+	Type             string   `json:"type"`   // Primary or Secondary
+	Status           string   `json:"status"` // Available, InUse, …
+	InstanceID       string   `json:"instanceId,omitempty"`
+	VpcID            string   `json:"vpcId"`
+	VSwitchID        string   `json:"vswitchId"`
+	ZoneID           string   `json:"zoneId"`
+	MacAddress       string   `json:"macAddress"`
+	PrimaryIP        string   `json:"primaryIp"`
+	PrivateIPs       []string `json:"privateIps"` // the primary one included
+	Ipv6Addresses    []string `json:"ipv6Addresses,omitempty"`
+	SourceDestCheck  bool     `json:"sourceDestCheck"`
+	SecurityGroupIDs []string `json:"securityGroupIds,omitempty"`
+	Name             string   `json:"name,omitempty"`
+	Description      string   `json:"description,omitempty"`
+	Tags             []Tag    `json:"tags,omitempty"`
+}
+
+// SecurityGroup is a security group.
+type SecurityGroup struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	VpcID       string         `json:"vpcId"`
+	Type        string         `json:"type"` // normal, enterprise
+	Created     time.Time      `json:"created"`
+	Tags        []Tag          `json:"tags,omitempty"`
+	Rules       []SecurityRule `json:"rules,omitempty"`
+}
+
+// SecurityRule lets traffic in or out. The peer is where it comes from or goes to: a block, a group or a prefix list.
+type SecurityRule struct {
+	ID              string    `json:"id"`
+	Direction       string    `json:"direction"`  // ingress, egress
+	IPProtocol      string    `json:"ipProtocol"` // upper case
+	PortRange       string    `json:"portRange"`
+	SourcePortRange string    `json:"sourcePortRange,omitempty"`
+	Policy          string    `json:"policy"` // Accept, Drop
+	Priority        string    `json:"priority"`
+	NicType         string    `json:"nicType"`
+	SourceCidr      string    `json:"sourceCidr,omitempty"`
+	DestCidr        string    `json:"destCidr,omitempty"`
+	Ipv6SourceCidr  string    `json:"ipv6SourceCidr,omitempty"`
+	Ipv6DestCidr    string    `json:"ipv6DestCidr,omitempty"`
+	GroupID         string    `json:"groupId,omitempty"`
+	PrefixListID    string    `json:"prefixListId,omitempty"`
+	Description     string    `json:"description,omitempty"`
+	Created         time.Time `json:"created"`
 }
 
 // LoadBalancer is a CLB instance.

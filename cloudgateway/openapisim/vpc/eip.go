@@ -79,7 +79,7 @@ func newEipView(c *api.Context, e *state.Eip) eipView {
 	return eipView{
 		AllocationID: e.ID, IPAddress: e.Address, Name: e.Name, Status: e.Status, Bandwidth: e.Bandwidth, EipBandwidth: e.Bandwidth,
 		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime, ChargeType: "PostPaid",
-		InternetChargeType: "PayByTraffic", BusinessStatus: "Normal", ISP: "BGP", Netmode: "public", Mode: "NAT",
+		InternetChargeType: "PayByTraffic", BusinessStatus: "Normal", Description: e.Description, Misspelt: e.Description, ISP: "BGP", Netmode: "public", Mode: "NAT",
 		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
 		Tags: tags.VPC(e.Tags),
 	}
@@ -144,7 +144,7 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 		return nil, api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
 	}
 	e := &state.Eip{
-		ID: newID(c, "eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
+		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
 		Tags: tags.FilterOf(c),
 	}
 	n := c.State.Sequence

@@ -2,11 +2,7 @@ package vpc
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -52,7 +48,7 @@ func createRouteEntry(c *api.Context) (any, *api.Error) {
 	}
 	table := c.State.RouteTables[c.Get("RouteTableId")]
 	if table == nil {
-		return nil, api.NotFound("InvalidRouteTableId.NotFound", "The specified RouteTableId does not exist.")
+		return nil, tableNotFound()
 	}
 	w := wanted{
 		tableID: table.ID, cidr: c.Get("DestinationCidrBlock"), nextHopID: c.Get("NextHopId"), nextHopType: c.Get("NextHopType"),
@@ -199,7 +195,7 @@ func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEn
 }
 
 func addEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) {
-	entry.ID = newID(c, "rte-")
+	entry.ID = c.NewID("rte-")
 	entry.Status = available
 	if d := c.Settings.RoutePending; d > 0 {
 		entry.Status, entry.BusyUntil = pending, c.Now.Add(d)
@@ -207,9 +203,12 @@ func addEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) 
 	table.Entries = append(table.Entries, entry)
 }
 
+// cloudServices is the block in which the services of the cloud have their addresses.
+const cloudServices = "100.64.0.0/10"
+
 // checkDestination refuses what would take traffic away from a vSwitch or from the services of the cloud.
 func checkDestination(c *state.Cloud, vpcID string, prefix netip.Prefix) *api.Error {
-	if prefix == netip.MustParsePrefix("100.64.0.0/10") {
+	if prefix == netip.MustParsePrefix(cloudServices) {
 		return api.BadRequest("InvalidCidrBlock", "The destination can't be the CIDR block of cloud services.")
 	}
 	for _, vsw := range c.VSwitches {
@@ -245,11 +244,4 @@ func checkNextHop(c *state.Cloud, vpcID, kind, id string) *api.Error {
 
 func nextHopNotFound() *api.Error {
 	return api.BadRequest("InvalidNextHop.NotFound", "The specified next hop does not exist.")
-}
-
-// newID returns an id that was never handed out before and tells nothing.
-func newID(c *api.Context, prefix string) string {
-	c.State.Sequence++
-	sum := sha256.Sum256([]byte(c.Account + "/" + strconv.FormatInt(c.State.Sequence, 10)))
-	return prefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:10]))
 }

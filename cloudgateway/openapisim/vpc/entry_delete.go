@@ -64,7 +64,7 @@ func namedEntry(c *api.Context) (*state.RouteTable, *state.RouteEntry, *api.Erro
 	}
 	table := c.State.RouteTables[c.Get("RouteTableId")]
 	if table == nil {
-		return nil, nil, api.NotFound("InvalidRouteTableId.NotFound", "The specified RouteTableId does not exist.")
+		return nil, nil, tableNotFound()
 	}
 	prefix, err := parseCidr(c.Get("DestinationCidrBlock"))
 	if err != nil {

@@ -91,8 +91,9 @@ type routerTableIDs struct {
 func newVpcView(c *api.Context, v *state.Vpc) vpcView {
 	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
 	view := vpcView{
-		VpcID: v.ID, VpcName: v.Name, Status: available, CreationTime: creationTime, RegionID: c.Region, OwnerID: owner,
+		VpcID: v.ID, VpcName: v.Name, Status: status(v.PendingUntil), CreationTime: creationTime, RegionID: c.Region, OwnerID: owner,
 		CidrBlock: v.CidrBlock, EnabledIPv6: len(v.Ipv6Cidrs) > 0, VRouterID: "vrt-" + suffix(v.ID),
+		Description:         v.Description,
 		VSwitchIDs:          vswitchIDs{VSwitchID: []string{}},
 		SecondaryCidrBlocks: secondaryCidrs{SecondaryCidrBlock: append([]string{}, v.SecondaryCidrs...)},
 		UserCidrs:           userCidrs{UserCidr: []string{}},
@@ -166,7 +167,7 @@ type cloudResource struct {
 func describeVpcAttribute(c *api.Context) (any, *api.Error) {
 	v := c.State.Vpcs[c.Get("VpcId")]
 	if v == nil {
-		return nil, api.NotFound("InvalidVpcId.NotFound", "Specified VPC does not exist.")
+		return nil, vpcNotFound()
 	}
 	view := newVpcView(c, v)
 	return describedVpc{

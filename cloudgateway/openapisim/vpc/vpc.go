@@ -22,8 +22,10 @@ const maxPage = 50
 // Product returns the product with all its actions.
 func Product() api.Product {
 	actions := slices.Concat(
-		networkActions(), vswitchActions(), tableActions(), entryActions(), createEntryActions(), deleteEntryActions(), eipActions(),
-		eipStateActions(), tagging().Actions(), regionActions(),
+		networkActions(), networkWriteActions(), vswitchActions(), vswitchWriteActions(),
+		tableActions(), nestedActions(), tableWriteActions(),
+		entryActions(), createEntryActions(), modifyEntryActions(), deleteEntryActions(),
+		eipActions(), eipStateActions(), eipModifyActions(), tagging().Actions(), regionActions(),
 	)
 	for i := range actions {
 		handle := actions[i].Handle

@@ -53,7 +53,8 @@ type boundTable struct {
 func newVSwitchView(c *api.Context, v *state.VSwitch) vswitchView {
 	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
 	view := vswitchView{
-		VSwitchID: v.ID, VSwitchName: v.Name, VpcID: v.VpcID, ZoneID: v.ZoneID, CidrBlock: v.CidrBlock, Status: available,
+		VSwitchID: v.ID, VSwitchName: v.Name, VpcID: v.VpcID, ZoneID: v.ZoneID, CidrBlock: v.CidrBlock, Status: status(v.PendingUntil),
+		IPv6CidrBlock: v.Ipv6Cidr, Description: v.Description,
 		CreationTime: creationTime, OwnerID: owner, AvailableIPAddressCount: availableAddresses(c.State, v), Tags: tags.VPC(v.Tags),
 	}
 	if table := c.State.RouteTables[v.RouteTableID]; table != nil {

@@ -1,0 +1,85 @@
+package vpc
+
+import (
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func modifyEntryActions() []api.Action {
+	return []api.Action{{
+		Name: "ModifyRouteEntry", Mutating: true, Handle: modifyRouteEntry,
+		Params: []api.Param{
+			region(), {Name: "RouteEntryId"}, {Name: "RouteTableId"}, {Name: "DestinationCidrBlock"}, {Name: "RouteEntryName"},
+			{Name: "Description"}, {Name: "NewNextHopId"}, {Name: "NewNextHopType"}, {Name: "DryRun", Kind: api.Bool},
+		},
+		Codes: []string{
+			"MissingParam.RouteEntryId", "InvalidRouteEntryId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteTableId.NotFound",
+			"InvalidCidrBlock.Malformed", "OperationDenied.ModifyManagedRouteEntry", "InvalidRouteEntryName.Malformed",
+			"MissingParam.NewNextHopId", "MissingParam.NewNextHopType", "OperationDenied.NextHopExist", "InvalidNextHop.NotFound",
+			"IncorrectInstanceStatus", "InvalidParameter", "IncorrectRouteEntryStatus", "TaskConflict", "DryRunOperation",
+		},
+	}}
+}
+
+func modifyRouteEntry(c *api.Context) (any, *api.Error) {
+	if !c.Has("RouteEntryId") && (!c.Has("RouteTableId") || !c.Has("DestinationCidrBlock")) {
+		return nil, api.BadRequest("MissingParam.RouteEntryId", "The input parameter \"RouteEntryId\" is not supplied.")
+	}
+	table, entry, err := namedEntry(c)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case entry.Type != custom:
+		return nil, api.BadRequest("OperationDenied.ModifyManagedRouteEntry", "The system route entry can't be modified.")
+	case !validName(c.Get("RouteEntryName")):
+		return nil, malformed("InvalidRouteEntryName.Malformed", "RouteEntryName")
+	case !validDescription(c.Get("Description")):
+		return nil, invalid("Description")
+	}
+	moved := c.Has("NewNextHopId") || c.Has("NewNextHopType")
+	if moved {
+		if err := checkMove(c, table, entry); err != nil {
+			return nil, err
+		}
+	}
+	if isTrue(c.Get("DryRun")) {
+		return nil, dryRun()
+	}
+	if c.Has("RouteEntryName") {
+		entry.Name = c.Get("RouteEntryName")
+	}
+	if c.Has("Description") {
+		entry.Description = c.Get("Description")
+	}
+	if moved {
+		entry.NextHopID, entry.NextHopType = c.Get("NewNextHopId"), c.Get("NewNextHopType")
+		if d := c.Settings.RoutePending; d > 0 {
+			entry.Status, entry.BusyUntil = modifying, c.Now.Add(d)
+		}
+	}
+	return nil, nil
+}
+
+// checkMove checks whether an entry can get the new next hop, which is a write of the route and no mere renaming.
+func checkMove(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) *api.Error {
+	id, kind := c.Get("NewNextHopId"), c.Get("NewNextHopType")
+	switch {
+	case id == "":
+		return api.BadRequest("MissingParam.NewNextHopId", "The input parameter \"NewNextHopId\" is not supplied.")
+	case kind == "":
+		return api.BadRequest("MissingParam.NewNextHopType", "The input parameter \"NewNextHopType\" is not supplied.")
+	case id == entry.NextHopID && kind == entry.NextHopType:
+		return api.BadRequest("OperationDenied.NextHopExist", "The route entry has this next hop already.")
+	}
+	if err := checkNextHop(c.State, table.VpcID, kind, id); err != nil {
+		return err
+	}
+	switch {
+	case entry.Status != available:
+		return api.BadRequest("IncorrectRouteEntryStatus", "The current status of the route entry does not support this operation.")
+	case busy(c.State, table.VpcID):
+		return taskConflict()
+	}
+	return nil
+}

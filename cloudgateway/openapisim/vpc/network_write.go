@@ -1,0 +1,197 @@
+package vpc
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func networkWriteActions() []api.Action {
+	return []api.Action{
+		{
+			Name: createVpcAction, Mutating: true, Handle: createVpc,
+			Params: []api.Param{
+				region(), {Name: "CidrBlock"}, {Name: "VpcName"}, {Name: "Description"}, {Name: "EnableIpv6", Kind: api.Bool},
+				{Name: "Ipv6CidrBlock"}, {Name: "ClientToken"}, {Name: "DryRun", Kind: api.Bool}, tags.Param(),
+			},
+			Codes: []string{
+				"InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed", "InvalidIpv6CidrBlock.Malformed",
+				"MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation",
+			},
+		},
+		{
+			Name: deleteVpcAction, Mutating: true, Handle: deleteVpc,
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "VpcId", Required: true}, {Name: "ForceDelete", Kind: api.Bool}, {Name: "ClientToken"},
+				{Name: "DryRun", Kind: api.Bool},
+			},
+			Codes: []string{
+				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "TaskConflict", "DependencyViolation.VSwitch", "DependencyViolation.RouteTable",
+				"DependencyViolation.RouteEntry", "DependencyViolation.SecurityGroup", "DependencyViolation.Instance",
+				"IdempotentParameterMismatch", "DryRunOperation",
+			},
+		},
+	}
+}
+
+// The operations under which client tokens are remembered are "vpc/" and the name of the action.
+const (
+	createVpcAction = "CreateVpc"
+	deleteVpcAction = "DeleteVpc"
+)
+
+type createdVpc struct {
+	VpcID           string `json:"VpcId"`
+	VRouterID       string `json:"VRouterId"`
+	RouteTableID    string `json:"RouteTableId"`
+	ResourceGroupID string `json:"ResourceGroupId"`
+}
+
+// defaultCidr is the block of a VPC for which none is asked.
+const defaultCidr = "172.16.0.0/12"
+
+func createVpc(c *api.Context) (any, *api.Error) {
+	if id, err := clienttoken.Recall(c, "vpc/"+createVpcAction); id != "" || err != nil {
+		return newCreatedVpc(c.State, id), err
+	}
+	cidr := cmp.Or(c.Get("CidrBlock"), defaultCidr)
+	switch {
+	case !validName(c.Get("VpcName")):
+		return nil, malformed("InvalidVpcName.Malformed", "VpcName")
+	case !validDescription(c.Get("Description")):
+		return nil, malformed("InvalidVpcDiscription.Malformed", "Description")
+	case !privateBlock(cidr, 8, 28):
+		return nil, invalid("CidrBlock")
+	case c.Has("Ipv6CidrBlock") && !isTrue(c.Get("EnableIpv6")):
+		return nil, api.BadRequest("MissingParam.EnableIpv6", "EnableIpv6 must be true together with Ipv6CidrBlock.")
+	}
+	if prefix, err := netip.ParsePrefix(c.Get("Ipv6CidrBlock")); c.Has("Ipv6CidrBlock") && (err != nil || !prefix.Addr().Is6() || prefix.Bits() != 56) {
+		return nil, malformed("InvalidIpv6CidrBlock.Malformed", "Ipv6CidrBlock")
+	}
+	if quota := c.Settings.Quotas.Vpcs; len(c.State.Vpcs) >= quota {
+		return nil, api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
+	}
+	if isTrue(c.Get("DryRun")) {
+		return nil, dryRun()
+	}
+	v := &state.Vpc{
+		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: tags.FilterOf(c),
+		PendingUntil: pendingUntil(c),
+	}
+	if isTrue(c.Get("EnableIpv6")) {
+		assigned := fmt.Sprintf("2408:4005:%x:%x00::/56", c.State.Sequence>>8&0xffff, c.State.Sequence&0xff)
+		v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), assigned)}
+	}
+	c.State.Vpcs[v.ID] = v
+	addTable(c, &state.RouteTable{VpcID: v.ID, Type: system})
+	clienttoken.Remember(c, "vpc/"+createVpcAction, v.ID)
+	return newCreatedVpc(c.State, v.ID), nil
+}
+
+func newCreatedVpc(c *state.Cloud, id string) createdVpc {
+	out := createdVpc{VpcID: id, VRouterID: "vrt-" + suffix(id)}
+	if table := systemTable(c, id); table != nil {
+		out.RouteTableID = table.ID
+	}
+	return out
+}
+
+func deleteVpc(c *api.Context) (any, *api.Error) {
+	if id, err := clienttoken.Recall(c, "vpc/"+deleteVpcAction); id != "" || err != nil {
+		return nil, err
+	}
+	v := c.State.Vpcs[c.Get("VpcId")]
+	if v == nil {
+		return nil, vpcNotFound()
+	}
+	if !v.PendingUntil.IsZero() {
+		return nil, incorrectVpcStatus()
+	}
+	if err := checkUnused(c.State, v.ID, isTrue(c.Get("ForceDelete"))); err != nil {
+		return nil, err
+	}
+	switch {
+	case isTrue(c.Get("DryRun")):
+		return nil, dryRun()
+	case busy(c.State, v.ID):
+		return nil, taskConflict()
+	}
+	for _, table := range tablesOf(c.State, v.ID) {
+		delete(c.State.RouteTables, table.ID)
+	}
+	delete(c.State.Vpcs, v.ID)
+	clienttoken.Remember(c, "vpc/"+deleteVpcAction, v.ID)
+	return nil, nil
+}
+
+// checkUnused refuses to delete a VPC that has something in it. Custom entries of its system table may be deleted by force.
+func checkUnused(c *state.Cloud, vpcID string, force bool) *api.Error {
+	dependency := func(kind, id string) *api.Error {
+		return api.BadRequest("DependencyViolation."+kind, "The VPC still has %s.", id)
+	}
+	for _, vsw := range c.VSwitches {
+		if vsw.VpcID == vpcID {
+			return dependency("VSwitch", vsw.ID)
+		}
+	}
+	for _, i := range c.Instances {
+		if i.VpcID == vpcID {
+			return dependency("Instance", i.ID)
+		}
+	}
+	for _, group := range c.SecurityGroups {
+		if group.VpcID == vpcID {
+			return dependency("SecurityGroup", group.ID)
+		}
+	}
+	for _, table := range tablesOf(c, vpcID) {
+		if table.Type == custom {
+			return dependency("RouteTable", table.ID)
+		}
+		for _, e := range table.Entries {
+			if e.Type == custom && !force {
+				return dependency("RouteEntry", e.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// privateBlock tells whether text is a private IPv4 block that may be used for networks, with a mask in the range.
+func privateBlock(text string, shortest, longest int) bool {
+	prefix, err := netip.ParsePrefix(text)
+	return err == nil && prefix == prefix.Masked() && prefix.Addr().Is4() && prefix.Addr().IsPrivate() &&
+		prefix.Bits() >= shortest && prefix.Bits() <= longest
+}
+
+// validName holds for all things of VPC: names are optional, and no links.
+func validName(name string) bool {
+	return utf8.RuneCountInString(name) <= 128 && !link(name)
+}
+
+func validDescription(text string) bool {
+	return utf8.RuneCountInString(text) <= 256 && !link(text)
+}
+
+func link(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+func malformed(code, name string) *api.Error {
+	return api.BadRequest(code, "The specified parameter %q is not valid.", name)
+}
+
+func vpcNotFound() *api.Error {
+	return api.NotFound("InvalidVpcId.NotFound", "Specified VPC does not exist.")
+}
+
+func incorrectVpcStatus() *api.Error {
+	return api.BadRequest("IncorrectVpcStatus", "Current VPC status does not support this operation.")
+}

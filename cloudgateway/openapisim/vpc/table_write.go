@@ -1,0 +1,208 @@
+package vpc
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func tableWriteActions() []api.Action {
+	binding := []api.Param{region(), {Name: "RouteTableId", Required: true}, {Name: "VSwitchId", Required: true}, {Name: "ClientToken"}}
+	bindingCodes := []string{
+		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "TaskConflict", "IdempotentParameterMismatch",
+	}
+	return []api.Action{
+		{
+			Name: "CreateRouteTable", Mutating: true, Handle: createRouteTable,
+			Params: []api.Param{
+				region(), {Name: "VpcId", Required: true}, {Name: "RouteTableName"}, {Name: "Description"},
+				{Name: "AssociateType", Enum: []string{"VSwitch"}}, {Name: "ClientToken"}, tags.Param(),
+			},
+			Codes: []string{
+				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
+				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch",
+			},
+		},
+		{
+			Name: "DeleteRouteTable", Mutating: true, Handle: deleteRouteTable,
+			Params: []api.Param{region(), {Name: "RouteTableId", Required: true}},
+			Codes: []string{
+				"InvalidRouteTableId.NotFound", "IncorrectRouteTableType", "IncorrectRouteTableStatus", "DependencyViolation.RouteEntry",
+			},
+		},
+		{
+			Name: "AssociateRouteTable", Mutating: true, Handle: associateRouteTable, Params: binding,
+			Codes: append([]string{
+				"Forbidden.NotInSameVpc", "OperationDenied.SwitchToSystemRouteTable", "Forbidden.VSwitchAlreadyAssociatedRouteTable",
+				"IncorrectStatus.RouteTable",
+			}, bindingCodes...),
+		},
+		{
+			Name: "UnassociateRouteTable", Mutating: true, Handle: unassociateRouteTable, Params: binding,
+			Codes: append([]string{"OperationUnsupported.SystemRouteTable", "OperationFailed.VSwitchNotAssociate"}, bindingCodes...),
+		},
+	}
+}
+
+type createdTable struct {
+	RouteTableID string `json:"RouteTableId"`
+}
+
+const createTableOperation = "vpc/CreateRouteTable"
+
+func createRouteTable(c *api.Context) (any, *api.Error) {
+	if id, err := clienttoken.Recall(c, createTableOperation); id != "" || err != nil {
+		return createdTable{RouteTableID: id}, err
+	}
+	v := c.State.Vpcs[c.Get("VpcId")]
+	switch {
+	case v == nil:
+		return nil, vpcNotFound()
+	case !v.PendingUntil.IsZero():
+		return nil, incorrectVpcStatus()
+	case !validName(c.Get("RouteTableName")):
+		return nil, malformed("InvalidParameter.RouteTableName.Malformed", "RouteTableName")
+	case !validDescription(c.Get("Description")):
+		return nil, malformed("InvalidParameter.Description.Malformed", "Description")
+	}
+	existing := 0
+	for _, table := range tablesOf(c.State, v.ID) {
+		if table.Type == custom {
+			existing++
+		}
+	}
+	if quota := c.Settings.Quotas.RouteTables; existing >= quota {
+		return nil, api.BadRequest("QuotaExceeded.RouteTable", "Route table quota exceeded: a VPC can have %d custom ones.", quota)
+	}
+	table := &state.RouteTable{
+		VpcID: v.ID, Type: custom, Name: c.Get("RouteTableName"), Description: c.Get("Description"), Tags: tags.FilterOf(c),
+		PendingUntil: pendingUntil(c),
+	}
+	addTable(c, table)
+	clienttoken.Remember(c, createTableOperation, table.ID)
+	return createdTable{RouteTableID: table.ID}, nil
+}
+
+// addTable gives a table its id and the entries that the cloud makes.
+func addTable(c *api.Context, table *state.RouteTable) {
+	table.ID = c.NewID("vtb-bp1")
+	c.State.RouteTables[table.ID] = table
+	addSystemEntry(c, table, cloudServices)
+	var subnets []string
+	for _, v := range vswitchesOf(c.State, table.VpcID) {
+		subnets = append(subnets, v.CidrBlock)
+	}
+	slices.Sort(subnets)
+	for _, cidr := range subnets {
+		addSystemEntry(c, table, cidr)
+	}
+}
+
+func addSystemEntry(c *api.Context, table *state.RouteTable, cidr string) {
+	table.Entries = append(table.Entries,
+		&state.RouteEntry{ID: c.NewID("rte-bp1"), Cidr: cidr, NextHopType: "local", Type: system, Status: available})
+}
+
+// systemTable returns the system route table of a VPC, or nil.
+func systemTable(c *state.Cloud, vpcID string) *state.RouteTable {
+	for _, table := range c.RouteTables {
+		if table.VpcID == vpcID && table.Type == system {
+			return table
+		}
+	}
+	return nil
+}
+
+func deleteRouteTable(c *api.Context) (any, *api.Error) {
+	table := c.State.RouteTables[c.Get("RouteTableId")]
+	switch {
+	case table == nil:
+		return nil, tableNotFound()
+	case table.Type != custom:
+		return nil, api.BadRequest("IncorrectRouteTableType", "The system route table can't be deleted.")
+	case !table.PendingUntil.IsZero():
+		return nil, api.NotFound("IncorrectRouteTableStatus", "Current route table status does not support this operation.")
+	case slices.ContainsFunc(table.Entries, func(e *state.RouteEntry) bool { return e.Type == custom }):
+		return nil, api.NotFound("DependencyViolation.RouteEntry", "The route table still has custom entries.")
+	}
+	for _, v := range c.State.VSwitches {
+		if v.RouteTableID == table.ID {
+			return nil, api.NotFound("IncorrectRouteTableStatus", "The route table is still associated with VSwitch %s.", v.ID)
+		}
+	}
+	delete(c.State.RouteTables, table.ID)
+	return nil, nil
+}
+
+func associateRouteTable(c *api.Context) (any, *api.Error) {
+	const operation = "vpc/AssociateRouteTable"
+	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
+		return nil, err
+	}
+	table, v, err := bound(c)
+	if err != nil {
+		return nil, err
+	}
+	current := c.State.RouteTables[v.RouteTableID]
+	switch {
+	case table.VpcID != v.VpcID:
+		return nil, api.NotFound("Forbidden.NotInSameVpc", "The route table and the VSwitch are not in the same VPC.")
+	case table.Type != custom:
+		return nil, api.BadRequest("OperationDenied.SwitchToSystemRouteTable", "The system route table can't be associated.")
+	case current != nil && current.Type == custom:
+		return nil, api.NotFound("Forbidden.VSwitchAlreadyAssociatedRouteTable", "The VSwitch is associated with a route table already.")
+	case !table.PendingUntil.IsZero():
+		return nil, api.NotFound("IncorrectStatus.RouteTable", "Current route table status does not support this operation.")
+	case busy(c.State, v.VpcID):
+		return nil, taskConflict()
+	}
+	v.RouteTableID = table.ID
+	clienttoken.Remember(c, operation, table.ID)
+	return nil, nil
+}
+
+func unassociateRouteTable(c *api.Context) (any, *api.Error) {
+	const operation = "vpc/UnassociateRouteTable"
+	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
+		return nil, err
+	}
+	table, v, err := bound(c)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case table.Type != custom:
+		return nil, api.NotFound("OperationUnsupported.SystemRouteTable", "The system route table can't be unassociated.")
+	case v.RouteTableID != table.ID:
+		return nil, api.NotFound("OperationFailed.VSwitchNotAssociate", "The VSwitch is not associated with the route table.")
+	case busy(c.State, v.VpcID):
+		return nil, taskConflict()
+	}
+	v.RouteTableID = ""
+	if own := systemTable(c.State, v.VpcID); own != nil {
+		v.RouteTableID = own.ID
+	}
+	clienttoken.Remember(c, operation, table.ID)
+	return nil, nil
+}
+
+// bound returns the table and the vSwitch that the parameters name.
+func bound(c *api.Context) (*state.RouteTable, *state.VSwitch, *api.Error) {
+	table, v := c.State.RouteTables[c.Get("RouteTableId")], c.State.VSwitches[c.Get("VSwitchId")]
+	switch {
+	case table == nil:
+		return nil, nil, tableNotFound()
+	case v == nil:
+		return nil, nil, vswitchNotFound()
+	case !v.PendingUntil.IsZero():
+		return nil, nil, api.NotFound("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
+	}
+	return table, v, nil
+}
+
+func tableNotFound() *api.Error {
+	return api.NotFound("InvalidRouteTableId.NotFound", "The specified RouteTableId does not exist.")
+}

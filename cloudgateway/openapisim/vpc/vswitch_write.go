@@ -1,0 +1,222 @@
+package vpc
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func vswitchWriteActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "CreateVSwitch", Mutating: true, Handle: createVSwitch,
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "VpcId", Required: true}, {Name: "ZoneId", Required: true}, {Name: "CidrBlock", Required: true},
+				{Name: "VSwitchName"}, {Name: "Description"}, {Name: "Ipv6CidrBlock", Kind: api.Int, Min: 0, Max: 255}, {Name: "ClientToken"},
+				tags.Param(),
+			},
+			Codes: []string{
+				"InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
+				"InvalidVSwitchDiscription.Malformed", "InvalidCidrBlock.Malformed", "InvalidCirdrBlock.MaskLength", "IllegalParam.CidrBlock",
+				"InvalidCidrBlock.Overlapped", "RouteConflict.AlreadyExist", "OperationFailed.VpcIpv6Disabled",
+				"OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict", "IdempotentParameterMismatch",
+			},
+		},
+		{
+			Name: "DeleteVSwitch", Mutating: true, Handle: deleteVSwitch,
+			Params: []api.Param{{Name: "RegionId"}, {Name: "VSwitchId", Required: true}, {Name: "DryRun", Kind: api.Bool}},
+			Codes: []string{
+				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "DependencyViolation", "DependencyViolation.RouteTable", "TaskConflict",
+				"DryRunOperation",
+			},
+		},
+	}
+}
+
+type createdVSwitch struct {
+	VSwitchID string `json:"VSwitchId"`
+}
+
+const createVSwitchOperation = "vpc/CreateVSwitch"
+
+func createVSwitch(c *api.Context) (any, *api.Error) {
+	if id, err := clienttoken.Recall(c, createVSwitchOperation); id != "" || err != nil {
+		return createdVSwitch{VSwitchID: id}, err
+	}
+	v := c.State.Vpcs[c.Get("VpcId")]
+	switch {
+	case v == nil:
+		return nil, vpcNotFound()
+	case !v.PendingUntil.IsZero():
+		return nil, incorrectVpcStatus()
+	case !knownZone(c, c.Get("ZoneId")):
+		return nil, api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
+	case !validName(c.Get("VSwitchName")):
+		return nil, malformed("InvalidVSwitchName.Malformed", "VSwitchName")
+	case !validDescription(c.Get("Description")):
+		return nil, malformed("InvalidVSwitchDiscription.Malformed", "Description")
+	}
+	subnet, err := checkSubnet(c.State, v, c.Get("CidrBlock"))
+	if err != nil {
+		return nil, err
+	}
+	ipv6, err := ipv6Subnet(c, v)
+	if err != nil {
+		return nil, err
+	}
+	if quota := c.Settings.Quotas.VSwitches; len(vswitchesOf(c.State, v.ID)) >= quota {
+		return nil, api.BadRequest("QuotaExceeded.VSwitch", "VSwitch quota exceeded: a VPC can have %d.", quota)
+	}
+	if busy(c.State, v.ID) {
+		return nil, taskConflict()
+	}
+	vsw := &state.VSwitch{
+		ID: c.NewID("vsw-bp1"), VpcID: v.ID, ZoneID: c.Get("ZoneId"), Name: c.Get("VSwitchName"), Description: c.Get("Description"),
+		CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: tags.FilterOf(c), PendingUntil: pendingUntil(c),
+	}
+	if table := systemTable(c.State, v.ID); table != nil {
+		vsw.RouteTableID = table.ID
+	}
+	c.State.VSwitches[vsw.ID] = vsw
+	for _, table := range tablesOf(c.State, v.ID) {
+		addSystemEntry(c, table, vsw.CidrBlock)
+	}
+	clienttoken.Remember(c, createVSwitchOperation, vsw.ID)
+	return createdVSwitch{VSwitchID: vsw.ID}, nil
+}
+
+// knownZone accepts the zones in which there is a vSwitch, and those that are named as zones of the region are.
+func knownZone(c *api.Context, zone string) bool {
+	if strings.HasPrefix(zone, c.Region+"-") {
+		return true
+	}
+	for _, v := range c.State.VSwitches {
+		if v.ZoneID == zone {
+			return true
+		}
+	}
+	return false
+}
+
+func vswitchesOf(c *state.Cloud, vpcID string) []*state.VSwitch {
+	var out []*state.VSwitch
+	for _, v := range c.VSwitches {
+		if v.VpcID == vpcID {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// checkSubnet reads the block of a new vSwitch, which must lie in the VPC and be free.
+func checkSubnet(c *state.Cloud, v *state.Vpc, text string) (netip.Prefix, *api.Error) {
+	subnet, err := netip.ParsePrefix(text)
+	if err != nil || subnet != subnet.Masked() || !subnet.Addr().Is4() {
+		return subnet, malformedCidr(text)
+	}
+	if subnet.Bits() < 16 || subnet.Bits() > 29 {
+		return subnet, api.BadRequest("InvalidCirdrBlock.MaskLength", "The mask of the CIDR block must be between 16 and 29.")
+	}
+	inside := slices.ContainsFunc(append([]string{v.CidrBlock}, v.SecondaryCidrs...), func(block string) bool {
+		whole, err := netip.ParsePrefix(block)
+		return err == nil && whole.Bits() <= subnet.Bits() && whole.Overlaps(subnet)
+	})
+	if !inside {
+		return subnet, api.BadRequest("IllegalParam.CidrBlock", "The CIDR block does not lie in a block of the VPC.")
+	}
+	for _, other := range vswitchesOf(c, v.ID) {
+		if taken, err := netip.ParsePrefix(other.CidrBlock); err == nil && taken.Overlaps(subnet) {
+			return subnet, api.BadRequest("InvalidCidrBlock.Overlapped", "The CIDR block overlaps with that of VSwitch %s.", other.ID)
+		}
+	}
+	for _, table := range tablesOf(c, v.ID) {
+		for _, e := range table.Entries {
+			to, err := netip.ParsePrefix(e.Cidr)
+			if err == nil && e.Type == custom && subnet.Bits() <= to.Bits() && subnet.Overlaps(to) {
+				return subnet, api.BadRequest("RouteConflict.AlreadyExist", "Route entry %s leads to %s.", e.ID, e.Cidr)
+			}
+		}
+	}
+	return subnet, nil
+}
+
+// ipv6Subnet is the block of which the parameter gives the last eight bits.
+func ipv6Subnet(c *api.Context, v *state.Vpc) (string, *api.Error) {
+	if !c.Has("Ipv6CidrBlock") {
+		return "", nil
+	}
+	if len(v.Ipv6Cidrs) == 0 {
+		return "", api.BadRequest("OperationFailed.VpcIpv6Disabled", "IPv6 is not enabled in the VPC.")
+	}
+	whole, err := netip.ParsePrefix(v.Ipv6Cidrs[0])
+	if err != nil {
+		return "", invalid("Ipv6CidrBlock")
+	}
+	number, _ := strconv.ParseUint(c.Get("Ipv6CidrBlock"), 10, 8) // the range is checked by the table
+	address := whole.Addr().As16()
+	address[7] = byte(number)
+	block := netip.PrefixFrom(netip.AddrFrom16(address), 64).String()
+	for _, other := range vswitchesOf(c.State, v.ID) {
+		if other.Ipv6Cidr == block {
+			return "", api.BadRequest("OperationFailed.Ipv6CidrBlockExisted", "VSwitch %s has the IPv6 CIDR block already.", other.ID)
+		}
+	}
+	return block, nil
+}
+
+func deleteVSwitch(c *api.Context) (any, *api.Error) {
+	v := c.State.VSwitches[c.Get("VSwitchId")]
+	if v == nil {
+		return nil, vswitchNotFound()
+	}
+	if !v.PendingUntil.IsZero() {
+		return nil, api.BadRequest("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
+	}
+	if user := vswitchUser(c.State, v); user != "" {
+		return nil, api.BadRequest("DependencyViolation", "Specified object has dependent resources: %s.", user)
+	}
+	table := c.State.RouteTables[v.RouteTableID]
+	switch {
+	case table != nil && table.Type == custom:
+		return nil, api.BadRequest("DependencyViolation.RouteTable", "Route table %s is associated with the VSwitch.", table.ID)
+	case isTrue(c.Get("DryRun")):
+		return nil, dryRun()
+	case busy(c.State, v.VpcID):
+		return nil, taskConflict()
+	}
+	delete(c.State.VSwitches, v.ID)
+	for _, table := range tablesOf(c.State, v.VpcID) {
+		table.Entries = slices.DeleteFunc(table.Entries, func(e *state.RouteEntry) bool { return e.Type == system && e.Cidr == v.CidrBlock })
+	}
+	return nil, nil
+}
+
+// vswitchUser is something that has an address of the vSwitch, or "".
+func vswitchUser(c *state.Cloud, v *state.VSwitch) string {
+	for _, i := range c.Instances {
+		if i.VSwitchID == v.ID {
+			return i.ID
+		}
+	}
+	for _, eni := range c.Interfaces {
+		if eni.VSwitchID == v.ID {
+			return eni.ID
+		}
+	}
+	for _, lb := range c.LoadBalancers {
+		if lb.VSwitchID == v.ID {
+			return lb.ID
+		}
+	}
+	return ""
+}
+
+func vswitchNotFound() *api.Error {
+	return api.NotFound("InvalidVSwitchId.NotFound", "Specified virtual switch does not exist.")
+}
