@@ -109,7 +109,7 @@ func New(cfg Config) (*Budget, error) {
 }
 
 // TakeOver tells that until now another process may have used the budget: the one that this one replaces. All windows are
-// taken for full, so that both together keep to the limits.
+// taken for full, so that this one goes on at the even pace instead of sending what the other may have sent already.
 func (b *Budget) TakeOver() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

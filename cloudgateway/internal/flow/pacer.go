@@ -56,18 +56,15 @@ func (p *pacer) resize(now time.Time, calls int) {
 	p.tokens = min(p.tokens, float64(p.burst))
 }
 
-// takeOver makes the pacer one that has spent what it may at most: another process has called until now, nobody knows how
-// often. Its window has been full at an even pace but for a burst that was the last thing it did.
+// takeOver makes the pacer one whose window is full: another process has called until now, nobody knows how often. It goes on at
+// the even pace at which that one may have left off, without a burst.
 func (p *pacer) takeOver(now time.Time) {
-	p.sent, p.updated, p.tokens = p.sent[:0], now, float64(1+p.reserve) // the window is what calls wait for
-	even := p.limit.Calls - p.burst
-	for i := range even {
-		p.sent = append(p.sent, stamp{at: now.Add(-p.limit.Window * time.Duration(even-1-i) / time.Duration(even))})
+	p.sent, p.bursts, p.updated = p.sent[:0], 0, now
+	p.tokens = float64(p.reserve)
+	calls := p.limit.Calls
+	for i := range calls {
+		p.sent = append(p.sent, stamp{at: now.Add(-p.limit.Window * time.Duration(calls-1-i) / time.Duration(calls))})
 	}
-	for range p.burst {
-		p.sent = append(p.sent, stamp{at: now, burst: true})
-	}
-	p.bursts, p.burstPaid = p.burst, now.Add(p.limit.Window)
 }
 
 // take lets a call go if it may. The call is privileged if it may take from the reserve.
