@@ -1,0 +1,244 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
+	sdkerrors "github.com/aliyun/alibaba-cloud-sdk-go/sdk/errors"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
+)
+
+// config says where a cloud is and what it holds before the first scenario.
+type config struct {
+	scheme, region    string
+	keyID, secret     string
+	endpoints         map[string]string // product -> host[:port]
+	vpcID, vswitchID  string
+	instances         []string // two running ones in the vSwitch
+	patience, between time.Duration
+}
+
+// fromEnvironment reads where the real cloud is. It returns false when the environment doesn't name one.
+func fromEnvironment(t *testing.T) (config, bool) {
+	t.Helper()
+	region := os.Getenv("CONTRACT_REGION")
+	if region == "" {
+		return config{}, false
+	}
+	cfg := config{
+		scheme: "HTTPS", region: region, keyID: os.Getenv("ACCESS_KEY_ID"), secret: os.Getenv("ACCESS_KEY_SECRET"),
+		vpcID: os.Getenv("CONTRACT_VPC"), vswitchID: os.Getenv("CONTRACT_VSWITCH"),
+		instances: strings.Split(os.Getenv("CONTRACT_INSTANCES"), ","),
+		endpoints: map[string]string{}, patience: 2 * time.Minute, between: 2 * time.Second,
+	}
+	for product := range versions() {
+		cfg.endpoints[product] = os.Getenv(strings.ToUpper(product) + "_ENDPOINT")
+		if cfg.endpoints[product] == "" {
+			cfg.endpoints[product] = product + "." + region + ".aliyuncs.com"
+		}
+	}
+	if cfg.keyID == "" || cfg.secret == "" || cfg.vpcID == "" || cfg.vswitchID == "" || len(cfg.instances) != 2 {
+		t.Fatal("CONTRACT_REGION is set, so ACCESS_KEY_ID, ACCESS_KEY_SECRET, CONTRACT_VPC, CONTRACT_VSWITCH and CONTRACT_INSTANCES=i-a,i-b must be, too")
+	}
+	return cfg, true
+}
+
+func versions() map[string]string {
+	return map[string]string{"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "sts": "2015-04-01"}
+}
+
+// cloud calls a cloud for one scenario.
+type cloud struct {
+	config
+
+	t      *testing.T
+	client *sdk.Client
+}
+
+func newCloud(t *testing.T, cfg config) *cloud {
+	t.Helper()
+	return &cloud{config: cfg, t: t, client: newClient(t, cfg)}
+}
+
+func newClient(t *testing.T, cfg config) *sdk.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	client, err := sdk.NewClientWithOptions(cfg.region, sdk.NewConfig().WithScheme(cfg.scheme).WithHttpTransport(transport),
+		credentials.NewAccessKeyCredential(cfg.keyID, cfg.secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// request makes a request with parameters as name, value, ….
+func (c *cloud) request(product, action string, params ...string) *requests.CommonRequest {
+	r := requests.NewCommonRequest()
+	r.Method, r.Scheme, r.Domain = http.MethodPost, c.scheme, c.endpoints[product]
+	r.Version, r.ApiName = versions()[product], action
+	r.QueryParams["RegionId"] = c.region
+	for i := 0; i < len(params); i += 2 {
+		r.QueryParams[params[i]] = params[i+1]
+	}
+	return r
+}
+
+// once makes a call and returns the answer or the code of the error.
+func (c *cloud) once(product, action string, params ...string) (answer, string) {
+	c.t.Helper()
+	response, err := c.client.ProcessCommonRequest(c.request(product, action, params...))
+	var failure sdkerrors.Error
+	if errors.As(err, &failure) {
+		return answer{}, failure.ErrorCode()
+	}
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", product, action, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(response.GetHttpContentBytes()))
+	decoder.UseNumber()
+	var tree map[string]any
+	if err := decoder.Decode(&tree); err != nil {
+		c.t.Fatalf("%s %s: %v in %s", product, action, err, response.GetHttpContentString())
+	}
+	if id, _ := tree["RequestId"].(string); id == "" {
+		c.t.Errorf("%s %s: no RequestId in %s", product, action, response.GetHttpContentString())
+	}
+	return answer{tree}, ""
+}
+
+// call is once, made again for as long as the cloud says that it is busy.
+func (c *cloud) call(product, action string, params ...string) (got answer, code string) {
+	c.t.Helper()
+	c.wait(action+" is let through", func() bool {
+		got, code = c.once(product, action, params...)
+		return !transient(code)
+	})
+	return got, code
+}
+
+// must is call for what has to succeed.
+func (c *cloud) must(product, action string, params ...string) answer {
+	c.t.Helper()
+	got, code := c.call(product, action, params...)
+	if code != "" {
+		c.t.Fatalf("%s %s: %s", product, action, code)
+	}
+	return got
+}
+
+// refused is call for what has to fail with a code.
+func (c *cloud) refused(want, product, action string, params ...string) {
+	c.t.Helper()
+	var code string
+	c.wait(action+" is refused", func() bool {
+		_, code = c.once(product, action, params...)
+		return code == want || !transient(code)
+	})
+	if code != want {
+		c.t.Errorf("%s %s %v: code %q, want %q", product, action, params, code, want)
+	}
+}
+
+// wait returns when something holds, and fails the test when it doesn't for too long.
+func (c *cloud) wait(what string, holds func() bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(c.patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("waited %v in vain until %s", c.patience, what)
+		}
+		<-time.After(c.between)
+	}
+}
+
+// transient tells whether a code says that the same call succeeds later.
+func transient(code string) bool {
+	return strings.HasPrefix(code, "IncorrectStatus.") || slices.Contains([]string{
+		"Throttling", "Throttling.User", "SystemBusy", "OperationBusy", "ServiceIsConfiguring", "ServiceIsStopping", "Operation.Deny",
+		"OperationFailed.ListenerStatusNotSupport", "VServerGroupProcessing", "OperationFailed.ServiceGroupProcessing",
+		"BackendServer.configuring", "DomainExtensionProcessing", "AclEntryProcessing", "ListenerProcessing", "RspoolVipExist",
+		"OperationFailed.TokenIsProcessing", "TaskConflict", "IncorrectRouteEntryStatus", "IncorrectEipStatus",
+		"IncorrectVpcStatus", "IncorrectVSwitchStatus", "IncorrectRouteTableStatus",
+	}, code)
+}
+
+// answer is what the cloud answered.
+type answer struct{ tree map[string]any }
+
+// get returns a value by its path, for example "Vpcs.Vpc.0.VpcId", as text; "" stands for nothing.
+func (a answer) get(path string) string {
+	var at any = a.tree
+	for step := range strings.SplitSeq(path, ".") {
+		switch node := at.(type) {
+		case map[string]any:
+			at = node[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(node) {
+				return ""
+			}
+			at = node[i]
+		default:
+			return ""
+		}
+	}
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprint(at)
+}
+
+// len returns how many items a list has.
+func (a answer) len(path string) int {
+	var at any = a.tree
+	for step := range strings.SplitSeq(path, ".") {
+		node, _ := at.(map[string]any)
+		at = node[step]
+	}
+	list, _ := at.([]any)
+	return len(list)
+}
+
+// texts returns a member of all items of a list.
+func (a answer) texts(list, member string) []string {
+	out := make([]string, 0, a.len(list))
+	for i := range a.len(list) {
+		out = append(out, a.get(list+"."+strconv.Itoa(i)+"."+member))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// want compares values by path, value, ….
+func (c *cloud) want(a answer, pathsAndValues ...string) {
+	c.t.Helper()
+	for i := 0; i < len(pathsAndValues); i += 2 {
+		if got := a.get(pathsAndValues[i]); got != pathsAndValues[i+1] {
+			c.t.Errorf("%s is %q, want %q", pathsAndValues[i], got, pathsAndValues[i+1])
+		}
+	}
+}
+
+// cleanUp makes a call when the scenario has ended. What is gone already is fine.
+func (c *cloud) cleanUp(product, action string, params ...string) {
+	c.t.Cleanup(func() {
+		if _, code := c.call(product, action, params...); code != "" && !strings.Contains(code, "NotFound") && code != "AclNotExist" {
+			c.t.Logf("clean up: %s %s: %s", product, action, code)
+		}
+	})
+}
+
+// name is a name for something of a scenario, by which a person finds what a broken run left behind.
+func (c *cloud) name() string { return "contract-" + strconv.FormatInt(time.Now().UnixNano(), 36) }

@@ -1,0 +1,156 @@
+package contract
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/openapisimtest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/reference"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scenarios are safe in an account with other things in it: they change nothing that they haven't made.
+func scenarios() map[string]func(c *cloud) {
+	return map[string]func(c *cloud){
+		"regions":           regions,
+		"load balancer":     loadBalancer,
+		"load balancers":    loadBalancers,
+		"protections":       protections,
+		"specification":     specification,
+		"TCP listener":      tcpListener,
+		"UDP listener":      udpListener,
+		"HTTP listener":     httpListener,
+		"HTTPS listener":    httpsListener,
+		"access control":    accessControl,
+		"group":             group,
+		"group in use":      groupInUse,
+		"default group":     defaultGroup,
+		"tags":              slbTags,
+		"legacy tags":       legacyTags,
+		"certificates":      certificates,
+		"rules":             rules,
+		"networks":          networks,
+		"life of a network": lifeOfNetwork,
+		"route":             route,
+		"routes":            routes,
+		"elastic address":   elasticAddress,
+		"network tags":      networkTags,
+		"instances":         instances,
+		"interfaces":        interfaces,
+		"caller":            caller,
+		"unknown things":    unknownThings,
+		"malformed request": malformed,
+		"signature":         signature,
+		"replay":            replay,
+	}
+}
+
+// simulatedScenarios stop and delete instances, or need resource groups and roles that an account may not have.
+func simulatedScenarios() map[string]func(c *cloud) {
+	return map[string]func(c *cloud){
+		"resource group":      resourceGroup,
+		"instance tags":       instanceTags,
+		"source check":        sourceCheck,
+		"role":                role,
+		"role of a pod":       podRole,
+		"life of an instance": lifeOfInstance,
+	}
+}
+
+// TestSimulator runs everything against a simulated cloud whose windows are short but open. Then every action of its tables
+// must have succeeded at least once: an action without a happy path in this suite is an action that nobody has seen work.
+func TestSimulator(t *testing.T) {
+	t.Parallel()
+	sim := openapisimtest.New(t, openapisim.Config{Settings: briskSettings(), LimitsOff: true, Seed: seed()})
+	cfg := config{
+		scheme: "HTTP", region: "cn-hangzhou", keyID: openapisim.DefaultAccessKeyID, secret: openapisim.DefaultAccessKeySecret,
+		vpcID: "vpc-1", vswitchID: "vsw-1", instances: []string{"i-1", "i-2"}, endpoints: map[string]string{},
+		patience: 10 * time.Second, between: 5 * time.Millisecond,
+	}
+	for product := range versions() {
+		cfg.endpoints[product] = sim.Endpoint(product)
+	}
+	all := scenarios()
+	maps.Copy(all, simulatedScenarios())
+	run(t, cfg, all)
+
+	succeeded := map[string]bool{}
+	for _, call := range sim.Calls(0) {
+		if call.Code == "" {
+			succeeded[call.Product+" "+call.Action] = true
+		}
+	}
+	for _, p := range reference.Products() {
+		for _, a := range p.Actions {
+			if !succeeded[p.Name+" "+a.Name] {
+				t.Errorf("%s %s has no happy path in any scenario", p.Name, a.Name)
+			}
+		}
+	}
+	if left := remains(sim); len(left) > 0 {
+		t.Errorf("the scenarios left %v behind", left)
+	}
+}
+
+// TestCloud runs what is safe against the cloud that the environment names, if it names one.
+func TestCloud(t *testing.T) {
+	t.Parallel()
+	if cfg, ok := fromEnvironment(t); ok {
+		run(t, cfg, scenarios())
+	}
+}
+
+// run runs scenarios one after the other, since all routes of a VPC have one writer.
+func run(t *testing.T, cfg config, all map[string]func(c *cloud)) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) { all[name](newCloud(t, cfg)) })
+	}
+}
+
+// briskSettings have all windows, so that the waiting is tested too, but no long ones.
+func briskSettings() *api.Settings {
+	s := api.DefaultSettings()
+	for _, window := range []*time.Duration{
+		&s.LoadBalancerActive, &s.ListenerStart, &s.ListenerSet, &s.BusyAfterWrite, &s.GroupReleased, &s.BackendHealthy,
+		&s.TagIndexLag, &s.RoutePending, &s.RouteDeleting, &s.EipAssociating,
+	} {
+		*window = 10 * time.Millisecond
+	}
+	return &s
+}
+
+func seed() *state.Cloud {
+	return &state.Cloud{
+		Vpcs:      map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16"}},
+		VSwitches: map[string]*state.VSwitch{"vsw-1": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/24"}},
+		Instances: map[string]*state.Instance{
+			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
+			"i-2": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.12"}},
+			"i-3": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.13"}},
+		},
+	}
+}
+
+// remains counts what scenarios have made and not removed.
+func remains(sim *openapisim.Simulator) map[string]int {
+	out := map[string]int{}
+	sim.View(func(c *state.Cloud) {
+		out["load balancers"] = len(c.LoadBalancers)
+		out["server groups"] = len(c.ServerGroups)
+		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
+		out["elastic addresses"] = len(c.Eips)
+		out["access control lists"] = len(c.Acls)
+		out["certificates"] = len(c.Certificates)
+	})
+	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
+	return out
+}
