@@ -16,6 +16,8 @@ type Problem struct {
 	Value string
 	// Want tells what is allowed.
 	Want string
+	// Scope is what the annotation configures.
+	Scope Scope
 }
 
 // String names the annotation, the bad value and what to write instead.
@@ -46,7 +48,7 @@ func Parse(annotations map[string]string) (Values, []Problem) {
 			want = "none: this version does not support the annotation; remove it"
 		}
 		if want != "" {
-			problems = append(problems, Problem{Name: name, Value: raw, Want: want})
+			problems = append(problems, Problem{Name: name, Value: raw, Want: want, Scope: spec.Scope})
 			continue
 		}
 		v.text[spec.Key], v.written[spec.Key] = canonical, Problem{Name: name, Value: raw}

@@ -44,7 +44,12 @@ type Result struct {
 }
 
 // InvalidError lists everything that is wrong with a Service.
-type InvalidError struct{ Problems []string }
+type InvalidError struct {
+	Problems []string
+	// Backends has the wanted vServer groups and nothing else: what is wrong must not cost a CLB that works its servers. It is
+	// nil if what is wrong concerns them.
+	Backends *model.Desired
+}
 
 // Error joins the problems.
 func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
@@ -66,8 +71,10 @@ func Build(cfg Config, in Input) (Result, error) {
 	values, problems := annotation.Parse(svc.Annotations)
 	b := &builder{Config: cfg, Input: in, values: values, mode: ModeOf(cfg, svc),
 		owner: mark.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
+	backendsKnown := true
 	for _, p := range problems {
 		b.problems = append(b.problems, p.String())
+		backendsKnown = backendsKnown && p.Scope != annotation.Backends
 	}
 	d := &model.Desired{Owner: b.owner, UID: string(svc.UID)}
 	d.Instance = b.instance()
@@ -77,7 +84,11 @@ func Build(cfg Config, in Input) (Result, error) {
 		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
 	if len(b.problems) > 0 {
-		return Result{}, &InvalidError{Problems: b.problems}
+		invalid := &InvalidError{Problems: b.problems}
+		if backendsKnown {
+			invalid.Backends = &model.Desired{Owner: d.Owner, UID: d.UID, Groups: d.Groups}
+		}
+		return Result{}, invalid
 	}
 	return Result{
 		Desired:  d,

@@ -45,7 +45,11 @@ type ensuring struct {
 func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed bool, err error) {
 	e := &ensuring{Controller: c, svc: svc}
 	if err := e.build(); err != nil {
-		return false, c.failed(svc, err)
+		changed, followErr := e.follow(ctx, err)
+		if followErr != nil {
+			return changed, c.failed(svc, followErr)
+		}
+		return changed, c.failed(svc, err)
 	}
 	var added bool
 	if e.svc, added, err = c.patcher.addFinalizer(ctx, svc); err != nil {
@@ -245,15 +249,20 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 
 // remember keeps what is there now, and when to read it again.
 func (e *ensuring) remember(ctx context.Context, observed model.Observed) {
-	e.entry.UID, e.entry.Observed = string(e.svc.UID), observed
-	if e.entry.VerifyAt.IsZero() {
-		e.entry.VerifyAt = time.Now().Add(e.nextCheck(observed.ConfigKnown))
-	}
 	if e.built.EIP && e.entry.EIPs == nil {
 		e.entry.EIPs = e.eips(ctx, observed.InstanceID)
 	}
 	if !e.built.EIP {
 		e.entry.EIPs = nil
+	}
+	e.keep(observed)
+}
+
+// keep remembers the servers, and the rest as it is.
+func (e *ensuring) keep(observed model.Observed) {
+	e.entry.UID, e.entry.Observed = string(e.svc.UID), observed
+	if e.entry.VerifyAt.IsZero() {
+		e.entry.VerifyAt = time.Now().Add(e.nextCheck(observed.ConfigKnown))
 	}
 	e.memory.Put(keyOf(e.svc), e.entry)
 	e.runner.AddAfter(keyOf(e.svc), reconcile.Periodic, time.Until(e.entry.VerifyAt))

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"alicloud-controllers.dev/lbcontroller/internal/mark"
@@ -40,6 +41,20 @@ func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) {
 	var p Plan
 	p.add(groupPhase(d, current))
 	return p, true
+}
+
+// FollowServers returns the way to the wanted servers in the groups that there are. Groups are neither made nor given up: that is
+// for a Service whose configuration can't be understood.
+func FollowServers(d *model.Desired, o model.Observed) Plan {
+	current, _ := matchGroups(d, o)
+	present := *d
+	present.Groups = slices.DeleteFunc(slices.Clone(d.Groups), func(g model.Group) bool {
+		_, ok := current[g.Name]
+		return !ok
+	})
+	var p Plan
+	p.add(groupPhase(&present, current))
+	return p
 }
 
 // Release returns the way to give up an instance of ours. A preserved one keeps all it has but our protections and tags.

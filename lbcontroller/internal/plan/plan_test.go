@@ -261,3 +261,28 @@ func BenchmarkDiffServers(b *testing.B) {
 		Diff(d, o)
 	}
 }
+
+// TestFollowServers: only servers of groups that there are.
+func TestFollowServers(t *testing.T) {
+	t.Parallel()
+	owner := mark.Owner{Service: "web", Namespace: "default", ClusterID: "c-1"}
+	server := func(id, group string) model.Server {
+		return model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: id, Port: 30080}, Weight: 100, Description: group}
+	}
+	present, missing, surplus := owner.Group("30080"), owner.Group("30081"), owner.Group("30082")
+	desired := &model.Desired{Owner: owner, Groups: []model.Group{
+		{Name: present, Servers: []model.Server{server("i-2", present)}}, {Name: missing, Servers: []model.Server{server("i-2", missing)}},
+	}}
+	observed := model.Observed{InstanceID: "lb-1", Groups: []model.Group{
+		{ID: "rsp-1", Name: present, Servers: []model.Server{server("i-1", present)}}, {ID: "rsp-2", Name: surplus, Servers: []model.Server{server("i-1", surplus)}},
+	}}
+	want := Plan{Phases: []Phase{{ChangeServers{
+		GroupID: "rsp-1", Name: present, Add: []model.Server{server("i-2", present)}, Remove: []model.Server{server("i-1", present)},
+	}}}}
+	if diff := gocmp.Diff(want, FollowServers(desired, observed)); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if len(desired.Groups) != 2 {
+		t.Error("the input was changed")
+	}
+}
