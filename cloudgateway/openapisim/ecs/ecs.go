@@ -1,5 +1,5 @@
-// Package ecs is the product ECS 2014-05-26 of the simulator: instances, network interfaces and their tags. Instances
-// come from a seed; there is no action that creates one.
+// Package ecs is the product ECS 2014-05-26 of the simulator: instances, network interfaces, security groups and their
+// tags. Instances come from a seed; there is no action that creates one.
 package ecs
 
 import (
@@ -19,7 +19,10 @@ const idsPerCall = 100
 func Product() api.Product {
 	return api.Product{
 		Name: "ecs", Code: "Ecs", Version: "2014-05-26",
-		Actions: slices.Concat(instanceActions(), lifecycleActions(), interfaceActions(), tagging().Actions(), regionActions()),
+		Actions: slices.Concat(
+			instanceActions(), lifecycleActions(), interfaceActions(), groupActions(), ruleActions(), memberActions(),
+			tagging().Actions(), regionActions(),
+		),
 	}
 }
 
@@ -36,6 +39,12 @@ func tagging() tags.Service {
 				}
 				return nil
 			},
+			"securitygroup": func(c *state.Cloud, id string) *[]state.Tag {
+				if g := c.SecurityGroups[id]; g != nil {
+					return &g.Tags
+				}
+				return nil
+			},
 			"eni": func(c *state.Cloud, id string) *[]state.Tag {
 				if e := c.Interfaces[id]; e != nil {
 					return &e.Tags
@@ -44,10 +53,14 @@ func tagging() tags.Service {
 			},
 		},
 		IDs: func(c *state.Cloud, resourceType string) []string {
-			if resourceType == "eni" {
+			switch resourceType {
+			case "eni":
 				return slices.Sorted(maps.Keys(c.Interfaces))
+			case "securitygroup":
+				return slices.Sorted(maps.Keys(c.SecurityGroups))
+			default:
+				return slices.Sorted(maps.Keys(c.Instances))
 			}
-			return slices.Sorted(maps.Keys(c.Instances))
 		},
 		Codes: tags.Codes{
 			Type: "InvalidResourceType.NotFound", ID: "InvalidResourceId.NotFound", Key: "InvalidTagKey.Malformed",

@@ -21,7 +21,7 @@ func instanceActions() []api.Action {
 				jsonList("PublicIpAddresses"), jsonList("EipAddresses"), tags.Param(),
 				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "ZoneId"}, api.Param{Name: "InstanceName"},
 				api.Param{Name: "InstanceType"}, api.Param{Name: "InstanceChargeType"}, api.Param{Name: "InstanceNetworkType"},
-				api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},
+				api.Param{Name: "SecurityGroupId"}, api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},
 				api.Param{Name: "AdditionalAttributes", Kind: api.Strings}, api.Param{Name: "DryRun", Kind: api.Bool},
 			),
 			Codes: []string{"InvalidNetworkType.NotFound", "InvalidStatus.NotFound", "InvalidTagCount", "DryRunOperation"},
@@ -109,6 +109,15 @@ type securityGroupIDs struct {
 	SecurityGroupID []string `json:"SecurityGroupId"`
 }
 
+func newSecurityGroupIDs(ids []string) securityGroupIDs {
+	return securityGroupIDs{SecurityGroupID: append([]string{}, ids...)}
+}
+
+// inGroup tells whether a filter is not set, or one of the groups.
+func inGroup(filter string, groups []string) bool {
+	return filter == "" || slices.Contains(groups, filter)
+}
+
 type instanceLocks struct {
 	LockReason []struct{} `json:"LockReason"`
 }
@@ -122,7 +131,7 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		VpcAttributes:  vpcAttributes{VpcID: i.VpcID, VSwitchID: i.VSwitchID, PrivateIPAddress: newAddresses(i.PrivateIPs)},
 		InnerIPAddress: newAddresses(i.InnerIPs), PublicIPAddress: newAddresses(i.PublicIPs), RdmaIPAddress: newAddresses(nil),
 		NetworkInterfaces: attachedInterfaces{NetworkInterface: []attachedInterface{}},
-		SecurityGroupIDs:  securityGroupIDs{SecurityGroupID: []string{}},
+		SecurityGroupIDs:  newSecurityGroupIDs(i.SecurityGroupIDs),
 		OperationLocks:    instanceLocks{LockReason: []struct{}{}},
 		Tags:              tags.ECS(i.Tags),
 	}
@@ -237,6 +246,7 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 	return has("PrivateIpAddresses", i.PrivateIPs...) && has("InnerIpAddresses", i.InnerIPs...) &&
 		has("PublicIpAddresses", i.PublicIPs...) && has("EipAddresses", eip) &&
 		listing.Match(c.Get("VpcId"), i.VpcID) && listing.Match(c.Get("VSwitchId"), i.VSwitchID) &&
+		inGroup(c.Get("SecurityGroupId"), i.SecurityGroupIDs) &&
 		listing.Match(c.Get("ZoneId"), i.ZoneID) && listing.Match(c.Get("InstanceName"), i.Name) &&
 		listing.Match(c.Get("InstanceType"), i.InstanceType) && listing.Match(c.Get("InstanceChargeType"), i.ChargeType) &&
 		listing.Match(c.Get("InstanceNetworkType"), network) && listing.Match(c.Get("Status"), i.Status)

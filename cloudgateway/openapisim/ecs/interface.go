@@ -20,14 +20,21 @@ func interfaceActions() []api.Action {
 			Params: append(listing.Params(1000),
 				region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
 				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "InstanceId"}, api.Param{Name: "PrimaryIpAddress"},
+				api.Param{Name: "NetworkInterfaceName"}, api.Param{Name: "SecurityGroupId"},
 				api.Param{Name: "Status"}, api.Param{Name: "Type", Enum: []string{"Primary", "Secondary"}},
 				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 10, Max: 500},
 			),
 		},
 		{
 			Name: "ModifyNetworkInterfaceAttribute", Mutating: true, Handle: modifyInterface,
-			Params: []api.Param{region(), {Name: "NetworkInterfaceId", Required: true}, {Name: "SourceDestCheck", Kind: api.Bool}},
-			Codes:  []string{"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState"},
+			Params: []api.Param{
+				region(), {Name: "NetworkInterfaceId", Required: true}, {Name: "SourceDestCheck", Kind: api.Bool}, {Name: "NetworkInterfaceName"},
+				{Name: "Description"}, {Name: "SecurityGroupId", Kind: api.Strings},
+			},
+			Codes: []string{
+				"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState", "InvalidSecurityGroupId.NotFound", "InvalidOperation.VpcMismatch",
+				"JoinedGroupLimitExceed",
+			},
 		},
 	}
 }
@@ -97,7 +104,8 @@ func newInterfaceView(c *api.Context, eni *state.NetworkInterface) interfaceView
 		InstanceID: eni.InstanceID, VpcID: eni.VpcID, VSwitchID: eni.VSwitchID, ZoneID: eni.ZoneID, MacAddress: eni.MacAddress,
 		PrivateIPAddress: eni.PrimaryIP, OwnerID: c.Account, SourceDestCheck: eni.SourceDestCheck, DeleteOnRelease: true,
 		PrivateIPSets: newPrivateIPSets(eni), IPv6Sets: newIPv6Sets(eni),
-		SecurityGroupIDs: securityGroupIDs{SecurityGroupID: []string{}}, AssociatedPublicIP: map[string]string{},
+		NetworkInterfaceName: eni.Name, Description: eni.Description,
+		SecurityGroupIDs: newSecurityGroupIDs(eni.SecurityGroupIDs), AssociatedPublicIP: map[string]string{},
 		Attachment: map[string]any{}, Tags: tags.ECS(eni.Tags),
 	}
 	if eni.InstanceID != "" {
@@ -123,6 +131,7 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 		if listing.Among(ids, id) && listing.Among(ips, eni.PrivateIPs...) && listing.Among(ipv6s, eni.Ipv6Addresses...) &&
 			listing.Match(c.Get("VpcId"), eni.VpcID) && listing.Match(c.Get("VSwitchId"), eni.VSwitchID) &&
 			listing.Match(c.Get("InstanceId"), eni.InstanceID) && listing.Match(c.Get("PrimaryIpAddress"), eni.PrimaryIP) &&
+			listing.Match(c.Get("NetworkInterfaceName"), eni.Name) && inGroup(c.Get("SecurityGroupId"), eni.SecurityGroupIDs) &&
 			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags) {
 			matching = append(matching, eni)
 		}
@@ -149,15 +158,44 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 func modifyInterface(c *api.Context) (any, *api.Error) {
 	eni := c.State.Interfaces[c.Get("NetworkInterfaceId")]
 	if eni == nil {
-		return nil, api.NotFound("InvalidEniId.NotFound", "The specified EniId does not exist.")
+		return nil, interfaceNotFound()
 	}
 	if eni.Status != "Available" && eni.Status != "InUse" {
-		return nil, api.BadRequest("InvalidOperation.InvalidEniState", "The operation is not permitted in the current state of the network interface.")
+		return nil, wrongInterfaceState()
+	}
+	groups := c.List("SecurityGroupId")
+	if len(groups) > groupsPerMember {
+		return nil, api.BadRequest("JoinedGroupLimitExceed", "A network interface can be in %d security groups.", groupsPerMember)
+	}
+	for _, id := range groups {
+		switch g := c.State.SecurityGroups[id]; {
+		case g == nil:
+			return nil, groupNotFound()
+		case g.VpcID != eni.VpcID:
+			return nil, forbidden("InvalidOperation.VpcMismatch", "The network interface and security group %s are not in the same VPC.", id)
+		}
+	}
+	if len(groups) > 0 {
+		eni.SecurityGroupIDs = groups
+	}
+	if c.Has("NetworkInterfaceName") {
+		eni.Name = c.Get("NetworkInterfaceName")
+	}
+	if c.Has("Description") {
+		eni.Description = c.Get("Description")
 	}
 	if c.Has("SourceDestCheck") {
 		eni.SourceDestCheck = strings.EqualFold(c.Get("SourceDestCheck"), "true")
 	}
 	return nil, nil
+}
+
+func interfaceNotFound() *api.Error {
+	return api.NotFound("InvalidEniId.NotFound", "The specified EniId does not exist.")
+}
+
+func wrongInterfaceState() *api.Error {
+	return api.BadRequest("InvalidOperation.InvalidEniState", "The operation is not permitted in the current state of the network interface.")
 }
 
 // interfacesOf returns the interfaces attached to instances, the primary one first.

@@ -1,0 +1,273 @@
+package ecs
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// The types of security groups.
+const (
+	normalGroup     = "normal"
+	enterpriseGroup = "enterprise"
+)
+
+func groupActions() []api.Action {
+	id := api.Param{Name: "SecurityGroupId", Required: true}
+	return []api.Action{
+		{
+			Name: "DescribeSecurityGroups", Handle: describeGroups,
+			Params: append(listing.Params(50),
+				region(), api.Param{Name: "SecurityGroupId"}, api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
+				api.Param{Name: "SecurityGroupName"}, api.Param{Name: "SecurityGroupType"}, api.Param{Name: "VpcId"}, tags.Param(),
+				api.Param{Name: "NetworkType", Enum: []string{"vpc", "classic"}}, api.Param{Name: "IsQueryEcsCount", Kind: api.Bool},
+				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxResults},
+				api.Param{Name: "DryRun", Kind: api.Bool}),
+			Codes: []string{"InvalidParameter.SecurityGroupType", "InValidParameter.NextToken", "InvalidParameter", "DryRunOperation"},
+		},
+		{
+			Name: "CreateSecurityGroup", Mutating: true, Handle: createGroup,
+			Params: []api.Param{
+				region(), {Name: "SecurityGroupName"}, {Name: "Description"}, {Name: "VpcId"}, {Name: "SecurityGroupType"},
+				{Name: "ClientToken"}, tags.Param(),
+			},
+			Codes: []string{
+				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
+				"InvalidParams.GroupType", "InvalidParams.VpcIdGroupType", "QuotaExceed.SecurityGroup", "QuotaExceed.Tags",
+				"IdempotentParameterMismatch",
+			},
+		},
+		{
+			Name: "DeleteSecurityGroup", Mutating: true, Handle: deleteGroup, Params: []api.Param{region(), id},
+			Codes: []string{"InvalidSecurityGroup.NotFound", "DependencyViolation"},
+		},
+		{
+			Name: "ModifySecurityGroupAttribute", Mutating: true, Handle: modifyGroup,
+			Params: []api.Param{region(), id, {Name: "SecurityGroupName"}, {Name: "Description"}},
+			Codes: []string{
+				"InvalidSecurityGroupId.NotFound", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
+			},
+		},
+	}
+}
+
+type groupView struct {
+	SecurityGroupID         string       `json:"SecurityGroupId"`
+	SecurityGroupName       string       `json:"SecurityGroupName"`
+	SecurityGroupType       string       `json:"SecurityGroupType"`
+	Description             string       `json:"Description"`
+	VpcID                   string       `json:"VpcId"`
+	CreationTime            string       `json:"CreationTime"`
+	ResourceGroupID         string       `json:"ResourceGroupId"`
+	EcsCount                int          `json:"EcsCount"`
+	AvailableInstanceAmount int          `json:"AvailableInstanceAmount"`
+	RuleCount               int          `json:"RuleCount"`
+	ServiceManaged          bool         `json:"ServiceManaged"`
+	Tags                    tags.ECSList `json:"Tags"`
+}
+
+type describedGroups struct {
+	listing.Page
+	NextToken      string `json:"NextToken"`
+	RegionID       string `json:"RegionId"`
+	SecurityGroups struct {
+		SecurityGroup []groupView `json:"SecurityGroup"`
+	} `json:"SecurityGroups"`
+}
+
+func describeGroups(c *api.Context) (any, *api.Error) {
+	ids := listing.CommaList(c.Get("SecurityGroupId"))
+	if c.Has("SecurityGroupIds") {
+		var list []string
+		if json.Unmarshal([]byte(c.Get("SecurityGroupIds")), &list) != nil || len(list) > idsPerCall {
+			return nil, invalid("SecurityGroupIds")
+		}
+		ids = append(ids, list...)
+	}
+	if kind := c.Get("SecurityGroupType"); kind != "" && kind != normalGroup && kind != enterpriseGroup {
+		return nil, api.BadRequest("InvalidParameter.SecurityGroupType", "The specified SecurityGroupType is not valid.")
+	}
+	if isTrue(c.Get("DryRun")) {
+		return nil, dryRun()
+	}
+	filter := tags.FilterOf(c)
+	var matching []*state.SecurityGroup
+	for _, id := range slices.Sorted(maps.Keys(c.State.SecurityGroups)) {
+		g := c.State.SecurityGroups[id]
+		network := "vpc"
+		if g.VpcID == "" {
+			network = "classic"
+		}
+		if listing.Among(ids, id) && listing.Match(c.Get("SecurityGroupName"), g.Name) && listing.Match(c.Get("VpcId"), g.VpcID) &&
+			listing.Match(c.Get("SecurityGroupType"), groupType(g)) && listing.Match(c.Get("NetworkType"), network) && filter.Match(g.Tags) {
+			matching = append(matching, g)
+		}
+	}
+	out := describedGroups{RegionID: c.Region}
+	if c.Has("NextToken") || c.Has("MaxResults") {
+		var ok bool
+		size := c.Int("MaxResults", minResults)
+		matching, out.NextToken, ok = listing.After(matching, func(g *state.SecurityGroup) string { return g.ID }, c.Get("NextToken"), size)
+		if !ok {
+			return nil, api.BadRequest("InValidParameter.NextToken", "The specified NextToken is not valid.")
+		}
+		out.Page = listing.Page{PageNumber: 1, PageSize: size} // the total is not counted with tokens
+	} else {
+		matching, out.Page = listing.Numbered(c, matching)
+	}
+	out.SecurityGroups.SecurityGroup = make([]groupView, 0, len(matching))
+	for _, g := range matching {
+		out.SecurityGroups.SecurityGroup = append(out.SecurityGroups.SecurityGroup, newGroupView(c, g))
+	}
+	return out, nil
+}
+
+// instancesPerGroup is how many instances a group of the normal type can have.
+const instancesPerGroup = 2000
+
+func newGroupView(c *api.Context, g *state.SecurityGroup) groupView {
+	v := groupView{
+		SecurityGroupID: g.ID, SecurityGroupName: g.Name, SecurityGroupType: groupType(g), Description: g.Description, VpcID: g.VpcID,
+		CreationTime: g.Created.UTC().Format(time.RFC3339), RuleCount: len(g.Rules), Tags: tags.ECS(g.Tags),
+	}
+	if isTrue(c.Get("IsQueryEcsCount")) {
+		for _, i := range c.State.Instances {
+			if slices.Contains(i.SecurityGroupIDs, g.ID) {
+				v.EcsCount++
+			}
+		}
+		v.AvailableInstanceAmount = instancesPerGroup - v.EcsCount
+	}
+	return v
+}
+
+func groupType(g *state.SecurityGroup) string { return cmp.Or(g.Type, normalGroup) }
+
+type createdGroup struct {
+	SecurityGroupID string `json:"SecurityGroupId"`
+}
+
+const createGroupOperation = "ecs/CreateSecurityGroup"
+
+func createGroup(c *api.Context) (any, *api.Error) {
+	if id, err := clienttoken.Recall(c, createGroupOperation); id != "" || err != nil {
+		return createdGroup{SecurityGroupID: id}, err
+	}
+	if err := checkGroupTexts(c); err != nil {
+		return nil, err
+	}
+	kind, vpc := cmp.Or(c.Get("SecurityGroupType"), normalGroup), c.State.Vpcs[c.Get("VpcId")]
+	switch {
+	case kind != normalGroup && kind != enterpriseGroup:
+		return nil, api.BadRequest("InvalidParams.GroupType", "The specified SecurityGroupType is not valid.")
+	case kind == enterpriseGroup && !c.Has("VpcId"):
+		return nil, api.BadRequest("InvalidParams.VpcIdGroupType", "An enterprise security group must be in a VPC.")
+	case c.Has("VpcId") && vpc == nil:
+		return nil, api.NotFound("InvalidVpcId.NotFound", "Specified VPC does not exist.")
+	case vpc != nil && c.Now.Before(vpc.PendingUntil):
+		return nil, forbidden("IncorrectVpcStatus", "Current VPC status does not support this operation.")
+	}
+	g := &state.SecurityGroup{
+		Name: c.Get("SecurityGroupName"), Description: c.Get("Description"), VpcID: c.Get("VpcId"), Type: kind, Created: c.Now,
+		Tags: tags.FilterOf(c),
+	}
+	if quota := c.Settings.Quotas.Tags; len(g.Tags) > quota {
+		return nil, forbidden("QuotaExceed.Tags", "A resource can have %d tags.", quota)
+	}
+	if quota := c.Settings.Quotas.SecurityGroups; len(c.State.SecurityGroups) >= quota {
+		return nil, forbidden("QuotaExceed.SecurityGroup", "Security group quota exceeded: a region can have %d.", quota)
+	}
+	g.ID = c.NewID("sg-bp1")
+	c.State.SecurityGroups[g.ID] = g
+	clienttoken.Remember(c, createGroupOperation, g.ID)
+	return createdGroup{SecurityGroupID: g.ID}, nil
+}
+
+func checkGroupTexts(c *api.Context) *api.Error {
+	link := func(text string) bool {
+		return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+	}
+	name, description := c.Get("SecurityGroupName"), c.Get("Description")
+	first, _ := utf8.DecodeRuneInString(name)
+	size := utf8.RuneCountInString(name)
+	switch {
+	case name != "" && (size < 2 || size > 128 || !unicode.IsLetter(first) || link(name)):
+		return api.BadRequest("InvalidSecurityGroupName.Malformed", "The specified SecurityGroupName is not valid.")
+	case utf8.RuneCountInString(description) > 256 || link(description):
+		return api.BadRequest("InvalidSecurityGroupDiscription.Malformed", "The specified Description is not valid.")
+	}
+	return nil
+}
+
+func deleteGroup(c *api.Context) (any, *api.Error) {
+	id := c.Get("SecurityGroupId")
+	if c.State.SecurityGroups[id] == nil {
+		return nil, api.NotFound("InvalidSecurityGroup.NotFound", "The specified SecurityGroup does not exist.")
+	}
+	if user := groupUser(c.State, id); user != "" {
+		return nil, forbidden("DependencyViolation", "The security group is still used by %s.", user)
+	}
+	delete(c.State.SecurityGroups, id)
+	return nil, nil
+}
+
+// groupUser is something that is in a group, or a group whose rules name it, or "".
+func groupUser(c *state.Cloud, id string) string {
+	for _, i := range c.Instances {
+		if slices.Contains(i.SecurityGroupIDs, id) {
+			return i.ID
+		}
+	}
+	for _, eni := range c.Interfaces {
+		if slices.Contains(eni.SecurityGroupIDs, id) {
+			return eni.ID
+		}
+	}
+	for _, g := range c.SecurityGroups {
+		if g.ID != id && slices.ContainsFunc(g.Rules, func(r state.SecurityRule) bool { return r.GroupID == id }) {
+			return g.ID
+		}
+	}
+	return ""
+}
+
+func modifyGroup(c *api.Context) (any, *api.Error) {
+	g, err := groupByID(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkGroupTexts(c); err != nil {
+		return nil, err
+	}
+	if c.Has("SecurityGroupName") {
+		g.Name = c.Get("SecurityGroupName")
+	}
+	if c.Has("Description") {
+		g.Description = c.Get("Description")
+	}
+	return nil, nil
+}
+
+func groupByID(c *api.Context) (*state.SecurityGroup, *api.Error) {
+	if g := c.State.SecurityGroups[c.Get("SecurityGroupId")]; g != nil {
+		return g, nil
+	}
+	return nil, groupNotFound()
+}
+
+func groupNotFound() *api.Error {
+	return api.NotFound("InvalidSecurityGroupId.NotFound", "The specified SecurityGroupId does not exist.")
+}
+
+func isTrue(text string) bool { return strings.EqualFold(text, "true") }

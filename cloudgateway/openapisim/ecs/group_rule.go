@@ -1,0 +1,159 @@
+package ecs
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// direction is the way of the traffic that a rule is about, with the words that differ between the two.
+type direction struct {
+	name  string // as in Direction
+	peer  string // "source" or "dest": the prefix of the parameters that name the other side, in lower case
+	codes string // "Source" or "Dest", as in error codes
+}
+
+func ingress() direction { return direction{name: "ingress", peer: "source", codes: "Source"} }
+
+func egress() direction { return direction{name: "egress", peer: "dest", codes: "Dest"} }
+
+// rulesPerCall is the number of Permissions in one call.
+const rulesPerCall = 100
+
+// newRules reads the rules of a call: Permissions.N, or the one that the parameters without a number describe.
+func newRules(c *api.Context, g *state.SecurityGroup, d direction) ([]state.SecurityRule, *api.Error) {
+	items := c.Items("Permissions")
+	if len(items) > rulesPerCall {
+		return nil, api.BadRequest("InvalidParam.Permissions", "The number of Permissions exceeds %d.", rulesPerCall)
+	}
+	if len(items) == 0 {
+		item := map[string]string{}
+		for _, p := range ruleParams() {
+			item[strings.ToLower(p.Name)] = c.Get(p.Name)
+		}
+		items = append(items, item)
+	}
+	var rules []state.SecurityRule
+	for _, item := range items {
+		r, err := newRule(c, g, d, item)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(rules, func(other state.SecurityRule) bool { return sameRule(r, other) }) {
+			return nil, api.BadRequest("InvalidParam.DuplicatePermissions", "The Permissions contain a rule twice.")
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// newRule checks a rule, whose members are in lower case, and completes it.
+func newRule(c *api.Context, g *state.SecurityGroup, d direction, item map[string]string) (state.SecurityRule, *api.Error) {
+	r := state.SecurityRule{
+		Direction: d.name, IPProtocol: strings.ToUpper(item["ipprotocol"]), PortRange: item["portrange"], SourcePortRange: item["sourceportrange"],
+		Priority: cmp.Or(item["priority"], "1"), NicType: cmp.Or(item["nictype"], "internet"), SourceCidr: item["sourcecidrip"],
+		DestCidr: item["destcidrip"], Ipv6SourceCidr: item["ipv6sourcecidrip"], Ipv6DestCidr: item["ipv6destcidrip"],
+		GroupID: item[d.peer+"groupid"], PrefixListID: item[d.peer+"prefixlistid"], Description: item["description"], Created: c.Now,
+	}
+	if g.VpcID != "" {
+		r.NicType = "intranet" // there is no other one in a VPC
+	}
+	switch strings.ToLower(cmp.Or(item["policy"], "accept")) {
+	case "accept":
+		r.Policy = "Accept"
+	case "drop":
+		r.Policy = "Drop"
+	default:
+		return r, api.BadRequest("InvalidPolicy.Malformed", "The specified parameter \"Policy\" is not valid.")
+	}
+	if priority, err := strconv.Atoi(r.Priority); err != nil || priority < 1 || priority > 100 {
+		return r, api.BadRequest("InvalidPriority.ValueNotSupported", "The specified Priority must be in 1 to 100.")
+	}
+	if r.NicType != "internet" && r.NicType != "intranet" {
+		return r, api.BadRequest("InvalidNicType.ValueNotSupported", "The specified NicType does not exist.")
+	}
+	if err := checkPorts(&r); err != nil {
+		return r, err
+	}
+	return r, checkPeer(c.State, r, d)
+}
+
+func checkPorts(r *state.SecurityRule) *api.Error {
+	ported := r.IPProtocol == "TCP" || r.IPProtocol == "UDP"
+	switch {
+	case r.IPProtocol == "":
+		return missing("IpProtocol")
+	case !ported && !slices.Contains([]string{"ICMP", "ICMPV6", "GRE", "ALL"}, r.IPProtocol):
+		return api.BadRequest("InvalidIpProtocol.ValueNotSupported", "The specified IpProtocol does not exist.")
+	case r.PortRange == "" && ported:
+		return missing("PortRange")
+	}
+	r.PortRange = cmp.Or(r.PortRange, "-1/-1")
+	if ported && !portRange(r.PortRange) || !ported && r.PortRange != "-1/-1" {
+		return api.BadRequest("InvalidPortRange.Malformed", "The specified parameter \"PortRange\" is not valid.")
+	}
+	if r.SourcePortRange != "" && !portRange(r.SourcePortRange) {
+		return api.BadRequest("InvalidSourcePortRange.Malformed", "The specified parameter \"SourcePortRange\" is not valid.")
+	}
+	return nil
+}
+
+// portRange tells whether text is a range such as 80/90.
+func portRange(text string) bool {
+	low, high, _ := strings.Cut(text, "/")
+	from, errFrom := strconv.Atoi(low)
+	to, errTo := strconv.Atoi(high)
+	return errFrom == nil && errTo == nil && from >= 1 && from <= to && to <= 65535
+}
+
+// checkPeer checks the two sides of a rule; that of the group itself may stay open.
+func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
+	cidr, ipv6 := r.SourceCidr, r.Ipv6SourceCidr
+	if d == egress() {
+		cidr, ipv6 = r.DestCidr, r.Ipv6DestCidr
+	}
+	switch {
+	case cidr == "" && ipv6 == "" && r.GroupID == "" && r.PrefixListID == "":
+		return api.BadRequest("MissingParameter."+d.codes, "The input parameter that names the other side is not supplied.")
+	case !block(r.SourceCidr, false):
+		return api.BadRequest("InvalidSourceCidrIp.Malformed", "The specified parameter \"SourceCidrIp\" is not valid.")
+	case !block(r.DestCidr, false):
+		return api.BadRequest("InvalidDestCidrIp.Malformed", "The specified parameter \"DestCidrIp\" is not valid.")
+	case !block(r.Ipv6SourceCidr, true):
+		return api.BadRequest("InvalidParam.Ipv6SourceCidrIp", "The specified parameter \"Ipv6SourceCidrIp\" is not valid.")
+	case !block(r.Ipv6DestCidr, true):
+		return api.BadRequest("InvalidParam.Ipv6DestCidrIp", "The specified parameter \"Ipv6DestCidrIp\" is not valid.")
+	case r.GroupID != "" && c.SecurityGroups[r.GroupID] == nil:
+		return api.NotFound("Invalid"+d.codes+"GroupId.NotFound", "The specified group on the other side does not exist.")
+	case r.PrefixListID != "": // there are none
+		return api.NotFound("InvalidPrefixListId.NotFound", "The specified prefix list does not exist.")
+	}
+	return nil
+}
+
+// block tells whether text is nothing, an address, or a block of addresses of the family.
+func block(text string, ipv6 bool) bool {
+	if text == "" {
+		return true
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return addr.Is6() == ipv6
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return err == nil && prefix.Addr().Is6() == ipv6
+}
+
+// sameRule tells whether two rules do the same; ids and descriptions don't count.
+func sameRule(a, b state.SecurityRule) bool {
+	a.ID, a.Description, a.Created = b.ID, b.Description, b.Created
+	return a == b
+}
+
+func missing(name string) *api.Error {
+	return api.BadRequest("MissingParameter", "The input parameter %q that is mandatory for processing this request is not supplied.", name)
+}

@@ -1,0 +1,208 @@
+package ecs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// ruleParams describe one rule without Permissions.N.
+func ruleParams() []api.Param {
+	var params []api.Param
+	for _, name := range []string{
+		"IpProtocol", "PortRange", "SourcePortRange", "Policy", "Priority", "NicType", "SourceCidrIp", "DestCidrIp", "Ipv6SourceCidrIp",
+		"Ipv6DestCidrIp", "SourceGroupId", "DestGroupId", "SourcePrefixListId", "DestPrefixListId", "Description",
+	} {
+		params = append(params, api.Param{Name: name})
+	}
+	return params
+}
+
+func ruleActions() []api.Action {
+	id := api.Param{Name: "SecurityGroupId", Required: true}
+	common := append(ruleParams(), region(), id, api.Param{Name: "ClientToken"}, api.Param{Name: "Permissions", Kind: api.Structs})
+	revoking := append(slices.Clone(common), api.Param{Name: "SecurityGroupRuleId", Kind: api.Strings, Max: rulesPerCall})
+	actions := []api.Action{{
+		Name: "DescribeSecurityGroupAttribute", Handle: describeGroup, Codes: []string{"InvalidSecurityGroupId.NotFound", "InvalidParamter"},
+		Params: []api.Param{
+			region(), id, {Name: "Direction", Enum: []string{"ingress", "egress", "all"}}, {Name: "NicType"}, {Name: "NextToken"},
+			{Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxRules},
+		},
+	}}
+	for suffix, d := range map[string]direction{"": ingress(), "Egress": egress()} {
+		codes := []string{
+			"InvalidSecurityGroupId.NotFound", "MissingParameter", "MissingParameter." + d.codes, "InvalidIpProtocol.ValueNotSupported",
+			"InvalidPortRange.Malformed", "InvalidSourcePortRange.Malformed", "InvalidPolicy.Malformed", "InvalidPriority.ValueNotSupported",
+			"InvalidNicType.ValueNotSupported", "InvalidSourceCidrIp.Malformed", "InvalidDestCidrIp.Malformed",
+			"InvalidParam.Ipv6SourceCidrIp", "InvalidParam.Ipv6DestCidrIp", "Invalid" + d.codes + "GroupId.NotFound",
+			"InvalidPrefixListId.NotFound", "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "IdempotentParameterMismatch",
+		}
+		actions = append(actions,
+			api.Action{
+				Name: "AuthorizeSecurityGroup" + suffix, Mutating: true, Params: common, Codes: append(codes, "AuthorizationLimitExceed"),
+				Handle: func(c *api.Context) (any, *api.Error) {
+					return nil, once(c, "AuthorizeSecurityGroup"+suffix, d, authorize)
+				},
+			},
+			api.Action{
+				Name: "RevokeSecurityGroup" + suffix, Mutating: true, Params: revoking,
+				Codes:  append(slices.Clone(codes), "InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRuleId.NotFound"),
+				Handle: func(c *api.Context) (any, *api.Error) { return nil, once(c, "RevokeSecurityGroup"+suffix, d, revoke) },
+			},
+		)
+	}
+	slices.SortFunc(actions, func(a, b api.Action) int { return strings.Compare(a.Name, b.Name) })
+	return actions
+}
+
+// change adds or removes rules.
+type change func(*api.Context, *state.SecurityGroup, direction) *api.Error
+
+// once changes a group, unless a call with the same token has done it.
+func once(c *api.Context, action string, d direction, change change) *api.Error {
+	operation := "ecs/" + action
+	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
+		return err
+	}
+	g, err := groupByID(c)
+	if err != nil {
+		return err
+	}
+	if err := change(c, g, d); err != nil {
+		return err
+	}
+	clienttoken.Remember(c, operation, g.ID)
+	return nil
+}
+
+// authorize adds rules. Those that are there already are not added again, and that is no error.
+func authorize(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
+	rules, err := newRules(c, g, d)
+	if err != nil {
+		return err
+	}
+	rules = slices.DeleteFunc(rules, func(r state.SecurityRule) bool {
+		return slices.ContainsFunc(g.Rules, func(old state.SecurityRule) bool { return sameRule(r, old) })
+	})
+	if quota := c.Settings.Quotas.SecurityRules; len(g.Rules)+len(rules) > quota {
+		return forbidden("AuthorizationLimitExceed", "A security group can have %d rules.", quota)
+	}
+	for _, r := range rules {
+		r.ID = c.NewID("sgr-bp1")
+		g.Rules = append(g.Rules, r)
+	}
+	return nil
+}
+
+// revoke removes all named rules or none.
+func revoke(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
+	remaining := slices.Clone(g.Rules)
+	remove := func(which func(state.SecurityRule) bool) bool {
+		i := slices.IndexFunc(remaining, which)
+		if i >= 0 {
+			remaining = slices.Delete(remaining, i, i+1)
+		}
+		return i >= 0
+	}
+	ids := c.List("SecurityGroupRuleId")
+	for _, id := range ids {
+		if !remove(func(r state.SecurityRule) bool { return r.ID == id && r.Direction == d.name }) {
+			return api.NotFound("InvalidSecurityGroupRuleId.NotFound", "The specified SecurityGroupRuleId %s does not exist.", id)
+		}
+	}
+	if len(ids) == 0 {
+		rules, err := newRules(c, g, d)
+		if err != nil {
+			return err
+		}
+		for _, wanted := range rules {
+			if !remove(func(r state.SecurityRule) bool { return sameRule(wanted, r) }) {
+				return api.BadRequest("InvalidSecurityGroupRule.RuleNotExist", "The specified rule does not exist.")
+			}
+		}
+	}
+	g.Rules = remaining
+	return nil
+}
+
+type describedGroup struct {
+	SecurityGroupID   string         `json:"SecurityGroupId"`
+	SecurityGroupName string         `json:"SecurityGroupName"`
+	Description       string         `json:"Description"`
+	VpcID             string         `json:"VpcId"`
+	RegionID          string         `json:"RegionId"`
+	InnerAccessPolicy string         `json:"InnerAccessPolicy"`
+	NextToken         string         `json:"NextToken"`
+	Permissions       permissionList `json:"Permissions"`
+}
+
+type permissionList struct {
+	Permission []permission `json:"Permission"`
+}
+
+type permission struct {
+	SecurityGroupRuleID string `json:"SecurityGroupRuleId"`
+	Direction           string `json:"Direction"`
+	IPProtocol          string `json:"IpProtocol"`
+	PortRange           string `json:"PortRange"`
+	SourcePortRange     string `json:"SourcePortRange"`
+	Policy              string `json:"Policy"`
+	Priority            string `json:"Priority"`
+	NicType             string `json:"NicType"`
+	SourceCidrIP        string `json:"SourceCidrIp"`
+	DestCidrIP          string `json:"DestCidrIp"`
+	IPv6SourceCidrIP    string `json:"Ipv6SourceCidrIp"`
+	IPv6DestCidrIP      string `json:"Ipv6DestCidrIp"`
+	SourceGroupID       string `json:"SourceGroupId"`
+	DestGroupID         string `json:"DestGroupId"`
+	Description         string `json:"Description"`
+	CreateTime          string `json:"CreateTime"`
+}
+
+func newPermission(r state.SecurityRule) permission {
+	p := permission{
+		SecurityGroupRuleID: r.ID, Direction: r.Direction, IPProtocol: r.IPProtocol, PortRange: r.PortRange, SourcePortRange: r.SourcePortRange,
+		Policy: r.Policy, Priority: r.Priority, NicType: r.NicType, SourceCidrIP: r.SourceCidr, DestCidrIP: r.DestCidr,
+		IPv6SourceCidrIP: r.Ipv6SourceCidr, IPv6DestCidrIP: r.Ipv6DestCidr, Description: r.Description,
+		CreateTime: r.Created.UTC().Format(time.RFC3339),
+	}
+	if r.Direction == egress().name {
+		p.DestGroupID = r.GroupID
+	} else {
+		p.SourceGroupID = r.GroupID
+	}
+	return p
+}
+
+// maxRules is the greatest page of rules, and the one of those who ask for none.
+const maxRules = 1000
+
+func describeGroup(c *api.Context) (any, *api.Error) {
+	g, err := groupByID(c)
+	if err != nil {
+		return nil, err
+	}
+	way := strings.TrimPrefix(cmp.Or(c.Get("Direction"), "all"), "all")
+	rules := slices.DeleteFunc(slices.Clone(g.Rules), func(r state.SecurityRule) bool {
+		return !listing.Match(way, r.Direction) || !listing.Match(c.Get("NicType"), r.NicType)
+	})
+	slices.SortFunc(rules, func(a, b state.SecurityRule) int { return strings.Compare(a.ID, b.ID) })
+	page, next, ok := listing.After(rules, func(r state.SecurityRule) string { return r.ID }, c.Get("NextToken"), c.Int("MaxResults", maxRules))
+	if !ok {
+		return nil, api.BadRequest("InvalidParamter", "The specified NextToken is not valid.") //nolint:misspell // as in the cloud
+	}
+	out := describedGroup{
+		SecurityGroupID: g.ID, SecurityGroupName: g.Name, Description: g.Description, VpcID: g.VpcID, RegionID: c.Region,
+		InnerAccessPolicy: "Accept", NextToken: next, Permissions: permissionList{Permission: make([]permission, 0, len(page))},
+	}
+	for _, r := range page {
+		out.Permissions.Permission = append(out.Permissions.Permission, newPermission(r))
+	}
+	return out, nil
+}
