@@ -1,9 +1,45 @@
 package app
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"alicloud-controllers.dev/services/logging"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// processFile is the environment variable that makes the test binary a gateway with that configuration, so that a test can kill
+// it as a process is killed.
+const processFile = "GATEWAY_UNDER_TEST"
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(processFile); file != "" {
+		if err := runProcess(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func runProcess(file string) error {
+	cfg, _, err := config.Load(file, "", func(string) string { return "" })
+	if err != nil {
+		return err
+	}
+	log, err := logging.New(cfg.Logging, os.Stdout)
+	if err != nil {
+		return err
+	}
+	g, err := New(cfg, log)
+	if err != nil {
+		return err
+	}
+	return g.Run(context.Background())
+}

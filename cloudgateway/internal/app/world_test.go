@@ -25,6 +25,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -41,6 +42,7 @@ type world struct {
 	t     *testing.T
 	dir   string
 	sim   *openapisim.Simulator
+	lease leases
 	kube  *httptest.Server
 	file  string // the gateway's configuration
 	addr  string
@@ -69,7 +71,7 @@ func (b *lockedBuffer) String() string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir()}
+	w := &world{t: t, dir: t.TempDir(), lease: leases{held: map[string]*coordinationv1.Lease{}}}
 	seed := state.New("cn-hangzhou", "")
 	seed.Vpcs["vpc-1"] = &state.Vpc{CidrBlock: "192.168.0.0/16"}
 	settings := api.FastSettings()
@@ -232,12 +234,20 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		w.answer(out, map[string]string{"gitVersion": "v1.36.3"})
 		return
 	}
+	if _, name, ok := strings.Cut(r.URL.Path, "/namespaces/kube-system/leases"); ok && r.Method == http.MethodGet {
+		object, code := w.lease.handle(r.Method, strings.TrimPrefix(name, "/"), nil)
+		w.answerWith(out, code, object)
+		return
+	}
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
 		w.t.Errorf("%s: %v", r.URL.Path, err)
 		return
 	}
 	switch review := object.(type) {
+	case *coordinationv1.Lease:
+		answer, code := w.lease.handle(r.Method, review.GetName(), review)
+		w.answerWith(out, code, answer)
 	case *authenticationv1.TokenReview:
 		review.APIVersion, review.Kind = "authentication.k8s.io/v1", "TokenReview"
 		review.Status.User.Username = "system:serviceaccount:kube-system:" + review.Spec.Token
@@ -259,8 +269,11 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (w *world) answer(out http.ResponseWriter, object any) {
+func (w *world) answer(out http.ResponseWriter, object any) { w.answerWith(out, http.StatusOK, object) }
+
+func (w *world) answerWith(out http.ResponseWriter, code int, object any) {
 	out.Header().Set("Content-Type", "application/json")
+	out.WriteHeader(code)
 	if err := json.NewEncoder(out).Encode(object); err != nil {
 		w.t.Error(err)
 	}

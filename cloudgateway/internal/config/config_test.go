@@ -91,6 +91,7 @@ logging: {level: debug, format: text}
 	want.Admin.Listen = "127.0.0.1:0"
 	want.Kubernetes.Kubeconfig, want.Kubernetes.QPS, want.Kubernetes.Burst = "k", 1, 2
 	want.LeaderElection.Enabled, want.LeaderElection.Namespace, want.LeaderElection.Name = true, "ns", "lease"
+	want.LeaderElection.LeaseDuration, want.LeaderElection.RetryPeriod = config.Duration(15*time.Second), config.Duration(time.Second)
 	want.Logging.Level, want.Logging.Format = "debug", "text"
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{})); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)

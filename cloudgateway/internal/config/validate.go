@@ -28,6 +28,8 @@ func (c *Config) adoptDefaults() {
 	c.Credentials.adoptDefaults()
 	fill(&c.LeaderElection.Namespace, d.LeaderElection.Namespace)
 	fill(&c.LeaderElection.Name, d.LeaderElection.Name)
+	fill(&c.LeaderElection.LeaseDuration, d.LeaderElection.LeaseDuration)
+	fill(&c.LeaderElection.RetryPeriod, d.LeaderElection.RetryPeriod)
 }
 
 // The greatest sizes that the cloud takes from any account (alibaba's API references), and what can only be a mistake.
