@@ -77,6 +77,9 @@ func Preserved(annotations map[string]string) bool {
 	return on || !known
 }
 
+// ParseOwnTags reads the note OwnTags.
+func ParseOwnTags(annotations map[string]string) []string { return splitList(annotations[OwnTags]) }
+
 // Name returns the name under which the key is set, or its current name.
 func (v Values) Name(key string) string {
 	if w, ok := v.written[key]; ok {

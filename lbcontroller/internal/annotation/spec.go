@@ -20,6 +20,10 @@ const (
 	TunnelType       = "service.beta.kubernetes.io/alibaba-cloud-loadbalancer-tunnel-type"
 )
 
+// OwnTags is the controller's own note on a Service: the keys of the additional tags that it has put on the CLB. Only these go
+// when they are no longer asked for.
+const OwnTags = "service.k8s.alibaba/additional-resource-tags"
+
 // Kind is the syntax of a value.
 type Kind string
 

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"slices"
 	"strings"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -57,8 +58,8 @@ func (b *builder) instance() model.Instance {
 	}
 	b.billing(spec)
 	anyVSwitch := b.network(spec)
-	b.additionalTags(spec)
-	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch}
+	tags := b.additionalTags(spec)
+	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, Tags: tags, DroppedTags: b.droppedTags(tags)}
 }
 
 func (b *builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
@@ -96,13 +97,35 @@ func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch boo
 	return true
 }
 
-func (b *builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) {
+// additionalTags adds the tags that the user asks for and returns their keys.
+func (b *builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) []string {
+	var keys []string
 	for _, p := range b.values.Pairs(annotation.AdditionalTags) {
-		lower := strings.ToLower(p.Key)
-		if p.Key == mark.TagService || p.Key == mark.TagCluster || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun") {
+		if reserved(p.Key) {
 			b.misfit(annotation.AdditionalTags, "other keys than "+p.Key+", which is reserved")
 			continue
 		}
 		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: p.Key, Value: p.Value})
+		keys = append(keys, p.Key)
 	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// droppedTags returns the noted keys that are not wanted any more. The note can be edited, so it is believed only as far as a
+// user could have asked for the tag.
+func (b *builder) droppedTags(wanted []string) []string {
+	var dropped []string
+	for _, key := range annotation.ParseOwnTags(b.Service.Annotations) {
+		if !slices.Contains(wanted, key) && !reserved(key) {
+			dropped = append(dropped, key)
+		}
+	}
+	return dropped
+}
+
+// reserved tells whether a tag is the controller's own mark or the cloud's.
+func reserved(key string) bool {
+	lower := strings.ToLower(key)
+	return key == mark.TagService || key == mark.TagCluster || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
 }

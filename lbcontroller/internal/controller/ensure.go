@@ -226,8 +226,10 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 	e.Logger.Info("changing the CLB", "service", keyOf(e.svc), "loadBalancer", observed.InstanceID, "plan", p.String())
 	replaces := e.svc.Labels[LabelLoadBalancerID]
 	if p.ChangesConfig() {
-		// A crash on the way must not look like success.
-		if err := e.patcher.setLabels(ctx, e.svc, map[string]string{LabelHash: ""}); err != nil {
+		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.
+		if err := e.patcher.note(ctx, e.svc, notes{
+			labels: map[string]string{LabelHash: ""}, annotations: ownTags(slices.Concat(annotation.ParseOwnTags(e.svc.Annotations), e.desired.Instance.Tags)),
+		}); err != nil {
 			e.announce.fail(e.svc, reasonRemoveHash, err)
 			return observed, err
 		}
@@ -236,7 +238,7 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 		Plan: p, Observed: observed,
 		Life: apply.Life{ClusterID: e.Build.ClusterID, UID: string(e.svc.UID), Generation: e.svc.Annotations[annotationGeneration], Replaces: replaces},
 		Created: func(ctx context.Context, id string) error {
-			return e.patcher.setLabels(ctx, e.svc, map[string]string{LabelLoadBalancerID: id})
+			return e.patcher.note(ctx, e.svc, notes{labels: map[string]string{LabelLoadBalancerID: id}})
 		},
 	}
 	if e.desired.Instance.AnyVSwitch {
@@ -282,15 +284,24 @@ func (e *ensuring) nextCheck(complete bool) time.Duration {
 
 // publish writes labels and status. The hash appears only when everything asked for is in place.
 func (e *ensuring) publish(ctx context.Context, observed model.Observed, complete bool) error {
-	labels := map[string]string{LabelLoadBalancerID: observed.InstanceID, LabelHash: e.hash}
-	if !complete {
-		labels[LabelHash] = ""
+	n := notes{
+		labels:      map[string]string{LabelLoadBalancerID: observed.InstanceID, LabelHash: e.hash},
+		annotations: ownTags(e.desired.Instance.Tags),
 	}
-	if err := e.patcher.finish(ctx, e.svc, labels, e.ingress(observed)); err != nil {
+	if !complete {
+		n.labels[LabelHash] = ""
+	}
+	if err := e.patcher.finish(ctx, e.svc, n, e.ingress(observed)); err != nil {
 		e.announce.fail(e.svc, reasonUpdateStatus, err)
 		return err
 	}
 	return nil
+}
+
+// ownTags is the note of the tags that are the Service's, as a set.
+func ownTags(keys []string) map[string]string {
+	keys = slices.Sorted(slices.Values(keys))
+	return map[string]string{annotation.OwnTags: strings.Join(slices.Compact(keys), ",")}
 }
 
 // ingress is what the status shows: the asked host name, else the EIPs, else the address of the CLB.

@@ -77,26 +77,40 @@ func nextGeneration(svc *corev1.Service) string {
 	return strconv.Itoa(n + 1)
 }
 
-// setLabels sets labels, or removes those whose value is empty. It writes nothing if they are as they should be.
-func (p patcher) setLabels(ctx context.Context, svc *corev1.Service, labels map[string]string) error {
-	change := changedLabels(svc, labels)
-	if len(change) == 0 {
+// notes are what the controller writes into the metadata of a Service. An empty value removes the key.
+type notes struct{ labels, annotations map[string]string }
+
+// change returns the part of the notes that differs from what the Service has, as a patch of its metadata.
+func (n notes) change(svc *corev1.Service) map[string]any {
+	meta := map[string]any{}
+	if labels := changed(svc.Labels, n.labels); len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	if annotations := changed(svc.Annotations, n.annotations); len(annotations) > 0 {
+		meta["annotations"] = annotations
+	}
+	return meta
+}
+
+// note writes notes, or nothing if they are as they should be.
+func (p patcher) note(ctx context.Context, svc *corev1.Service, n notes) error {
+	meta := n.change(svc)
+	if len(meta) == 0 {
 		return nil
 	}
-	updated, err := p.patch(ctx, svc, map[string]any{"metadata": map[string]any{"labels": change}})
+	updated, err := p.patch(ctx, svc, map[string]any{"metadata": meta})
 	if err != nil {
-		return fmt.Errorf("label the Service: %w", err)
+		return fmt.Errorf("write on the Service: %w", err)
 	}
 	*svc = *updated
 	return nil
 }
 
-// finish writes labels and status in one go, so that neither is ever there without the other.
-func (p patcher) finish(ctx context.Context, svc *corev1.Service, labels map[string]string, ingress []corev1.LoadBalancerIngress) error {
-	change := changedLabels(svc, labels)
+// finish writes notes and status in one go, so that neither is ever there without the other.
+func (p patcher) finish(ctx context.Context, svc *corev1.Service, n notes, ingress []corev1.LoadBalancerIngress) error {
 	body := map[string]any{}
-	if len(change) > 0 {
-		body["metadata"] = map[string]any{"labels": change}
+	if meta := n.change(svc); len(meta) > 0 {
+		body["metadata"] = meta
 	}
 	if !sameIngress(svc.Status.LoadBalancer.Ingress, ingress) {
 		body["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}
@@ -124,15 +138,15 @@ func (p patcher) patch(ctx context.Context, svc *corev1.Service, body map[string
 	return p.client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
 }
 
-func changedLabels(svc *corev1.Service, labels map[string]string) map[string]any {
+func changed(have, want map[string]string) map[string]any {
 	change := map[string]any{}
-	for key, want := range labels {
-		have, ok := svc.Labels[key]
+	for key, value := range want {
+		old, ok := have[key]
 		switch {
-		case want == "" && ok:
+		case value == "" && ok:
 			change[key] = nil
-		case want != "" && have != want:
-			change[key] = want
+		case value != "" && old != value:
+			change[key] = value
 		}
 	}
 	return change

@@ -40,7 +40,7 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 	}
 	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
 	c.memory.Put(keyOf(svc), memory.Entry{UID: string(svc.UID), Observed: model.Nothing()})
-	if err := c.patcher.finish(ctx, svc, map[string]string{LabelHash: "", LabelLoadBalancerID: ""}, nil); ignoreGone(err) != nil {
+	if err := c.patcher.finish(ctx, svc, blank(), nil); ignoreGone(err) != nil {
 		c.announce.fail(svc, reasonUpdateStatus, err)
 		return changed, err
 	}
@@ -52,6 +52,11 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 		return changed, err
 	}
 	return changed, nil
+}
+
+// blank is what a Service without a CLB has noted on it.
+func blank() notes {
+	return notes{labels: map[string]string{LabelHash: "", LabelLoadBalancerID: ""}, annotations: map[string]string{annotation.OwnTags: ""}}
 }
 
 // releasable finds the instance to give up. What is remembered was proven ours; anything else must prove it.

@@ -29,6 +29,9 @@ type Instance struct {
 	Spec *slbv1.CreateLoadBalancerRequest
 	// Asked tells which attributes of Spec the user asked for; only these are compared with an instance that exists.
 	Asked Asked
+	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
+	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
+	Tags, DroppedTags []string
 	// AnyVSwitch tells that the vSwitch was the controller's choice, so another may be tried when it is full.
 	AnyVSwitch bool
 }

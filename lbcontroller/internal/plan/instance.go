@@ -30,7 +30,9 @@ func (p *Plan) instance(d *model.Desired, o model.Observed) {
 		}
 		set("modification protection")
 	}
-	if up.Request.SetTags = missingTags(want.GetTags(), o.Tags()); len(up.Request.GetSetTags()) > 0 {
+	up.Request.SetTags = missingTags(want.GetTags(), o.Tags())
+	up.Request.RemoveTagKeys = presentTags(d.Instance.DroppedTags, o.Tags())
+	if len(up.Request.GetSetTags())+len(up.Request.GetRemoveTagKeys()) > 0 {
 		set("tags")
 	}
 	if len(up.What) > 0 {
@@ -99,6 +101,17 @@ func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
 	return missing
 }
 
+// presentTags returns the keys that are there.
+func presentTags(keys []string, have map[string]string) []string {
+	var present []string
+	for _, key := range keys {
+		if _, ok := have[key]; ok {
+			present = append(present, key)
+		}
+	}
+	return present
+}
+
 // unprotect lifts what keeps the instance from being deleted. A preserved instance also loses the marks of ownership.
 func unprotect(o model.Observed, preserve bool) Phase {
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
@@ -111,12 +124,7 @@ func unprotect(o model.Observed, preserve bool) Phase {
 			up.Request.ModificationProtection = &slbv1.ModificationProtection{}
 			up.What = append(up.What, "modification protection")
 		}
-		tags := o.Tags()
-		for _, key := range []string{mark.TagService, mark.TagCluster} {
-			if _, ok := tags[key]; ok {
-				up.Request.RemoveTagKeys = append(up.Request.RemoveTagKeys, key)
-			}
-		}
+		up.Request.RemoveTagKeys = presentTags([]string{mark.TagService, mark.TagCluster}, o.Tags())
 		if len(up.Request.GetRemoveTagKeys()) > 0 {
 			up.What = append(up.What, "tags")
 		}

@@ -222,14 +222,18 @@ func TestTags(t *testing.T) {
 	t.Parallel()
 	d, o := observed()
 	d.Instance.Spec.Tags = []*commonv1.Tag{{Key: mark.TagService, Value: "a"}, {Key: mark.TagCluster, Value: "c"}, {Key: "x", Value: "1"}, {Key: "y", Value: "2"}}
-	o.Instance.Tags = []*commonv1.Tag{{Key: "x", Value: "1"}, {Key: "y", Value: "old"}, {Key: "theirs", Value: "z"}}
+	d.Instance.DroppedTags = []string{"gone already", "ours"}
+	o.Instance.Tags = []*commonv1.Tag{{Key: "x", Value: "1"}, {Key: "y", Value: "old"}, {Key: "theirs", Value: "z"}, {Key: "ours", Value: "w"}}
 	update, ok := Diff(d, o).Phases[0][0].(UpdateInstance)
 	if !ok {
 		t.Fatal("no update of the instance")
 	}
 	want := []*commonv1.Tag{{Key: mark.TagService, Value: "a"}, {Key: "y", Value: "2"}}
-	if diff := gocmp.Diff(want, update.Request.GetSetTags(), protocmp.Transform()); diff != "" || len(update.Request.GetRemoveTagKeys()) > 0 {
+	if diff := gocmp.Diff(want, update.Request.GetSetTags(), protocmp.Transform()); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	if diff := gocmp.Diff([]string{"ours"}, update.Request.GetRemoveTagKeys()); diff != "" {
+		t.Errorf("removed tags (-want +got):\n%s", diff)
 	}
 }
 
