@@ -163,7 +163,7 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, err
 	}
 	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}
-	for _, p := range products(s.keys, cfg) {
+	for _, p := range s.products(cfg) {
 		s.handlers[p.Name] = s.newProduct(p)
 		if p.Settle != nil {
 			s.settle = append(s.settle, p.Settle)
@@ -172,7 +172,8 @@ func New(cfg Config) (*Simulator, error) {
 	return s, nil
 }
 
-// Handler returns what serves an endpoint: slb, vpc, ecs, sts, nlb, metadata or admin. It returns nil for other names.
+// Handler returns what serves an endpoint: slb, vpc, ecs, sts, location, nlb,
+// metadata or admin. It returns nil for other names.
 func (s *Simulator) Handler(name string) http.Handler { return s.handlers[name] }
 
 // View calls f with the state, in which all transitions that have ended are complete. F must neither change nor keep it.
