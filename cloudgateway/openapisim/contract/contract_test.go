@@ -2,6 +2,7 @@ package contract
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func scenarios() map[string]func(c *cloud) {
 		"network tags":      networkTags,
 		"instances":         instances,
 		"interfaces":        interfaces,
+		"security group":    securityGroup,
 		"caller":            caller,
 		"unknown things":    unknownThings,
 		"malformed request": malformed,
@@ -59,6 +61,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"resource group":      resourceGroup,
 		"instance tags":       instanceTags,
 		"source check":        sourceCheck,
+		"member of a group":   memberOfGroup,
 		"role":                role,
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
@@ -119,11 +122,11 @@ func run(t *testing.T, cfg config, all map[string]func(c *cloud)) {
 // briskSettings have all windows, so that the waiting is tested too, but no long ones.
 func briskSettings() *api.Settings {
 	s := api.DefaultSettings()
-	for _, window := range []*time.Duration{
-		&s.LoadBalancerActive, &s.ListenerStart, &s.ListenerSet, &s.BusyAfterWrite, &s.GroupReleased, &s.BackendHealthy,
-		&s.TagIndexLag, &s.RoutePending, &s.RouteDeleting, &s.EipAssociating,
-	} {
-		*window = 10 * time.Millisecond
+	windows := reflect.ValueOf(&s).Elem()
+	for i := range windows.NumField() {
+		if window, ok := windows.Field(i).Addr().Interface().(*time.Duration); ok {
+			*window = 10 * time.Millisecond
+		}
 	}
 	return &s
 }

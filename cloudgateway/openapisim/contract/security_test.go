@@ -1,0 +1,47 @@
+package contract
+
+import "slices"
+
+// securityGroup makes a group, adds a rule for each direction and removes it again.
+func securityGroup(c *cloud) {
+	name := c.name()
+	id := c.must("ecs", "CreateSecurityGroup", "VpcId", c.vpcID, "SecurityGroupName", name, "Description", "contract").get("SecurityGroupId")
+	c.cleanUp("ecs", "DeleteSecurityGroup", "SecurityGroupId", id)
+	of := []string{"SecurityGroupId", id}
+	c.must("ecs", "ModifySecurityGroupAttribute", append(slices.Clone(of), "SecurityGroupName", name+"-2")...)
+	c.want(c.must("ecs", "DescribeSecurityGroups", of...), "TotalCount", "1",
+		"SecurityGroups.SecurityGroup.0.SecurityGroupName", name+"-2", "SecurityGroups.SecurityGroup.0.VpcId", c.vpcID)
+
+	for direction, suffix := range map[string]string{"ingress": "", "egress": "Egress"} {
+		peer := map[string]string{"ingress": "SourceCidrIp", "egress": "DestCidrIp"}[direction]
+		rule := append(slices.Clone(of), "IpProtocol", "tcp", "PortRange", "30000/32767", peer, "10.0.0.0/8")
+		rules := func() int {
+			return c.must("ecs", "DescribeSecurityGroupAttribute", append(slices.Clone(of), "Direction", direction)...).len("Permissions.Permission")
+		}
+		before := rules()
+		c.must("ecs", "AuthorizeSecurityGroup"+suffix, rule...)
+		if n := rules(); n != before+1 {
+			c.t.Errorf("%d rules of %s, want %d", n, direction, before+1)
+		}
+		c.must("ecs", "RevokeSecurityGroup"+suffix, rule...)
+		if n := rules(); n != before {
+			c.t.Errorf("%d rules of %s left, want %d", n, direction, before)
+		}
+	}
+	c.must("ecs", "DeleteSecurityGroup", of...)
+	c.refused("InvalidSecurityGroupId.NotFound", "ecs", "DescribeSecurityGroupAttribute", of...)
+}
+
+// memberOfGroup puts an instance into a group, which can't be deleted as long as it is in it.
+func memberOfGroup(c *cloud) {
+	id := c.must("ecs", "CreateSecurityGroup", "VpcId", c.vpcID, "SecurityGroupName", c.name()).get("SecurityGroupId")
+	c.cleanUp("ecs", "DeleteSecurityGroup", "SecurityGroupId", id)
+	of := []string{"SecurityGroupId", id, "InstanceId", c.instances[0]}
+	c.must("ecs", "JoinSecurityGroup", of...)
+	c.refused("DependencyViolation", "ecs", "DeleteSecurityGroup", "SecurityGroupId", id)
+	// An instance needs at least one group.
+	other := c.must("ecs", "CreateSecurityGroup", "VpcId", c.vpcID, "SecurityGroupName", c.name()).get("SecurityGroupId")
+	c.must("ecs", "JoinSecurityGroup", "SecurityGroupId", other, "InstanceId", c.instances[0])
+	c.must("ecs", "LeaveSecurityGroup", of...)
+	c.must("ecs", "DeleteSecurityGroup", "SecurityGroupId", id)
+}
