@@ -24,7 +24,7 @@ func (s shown) View(f func(*state.Cloud, console.Health)) {
 	})
 }
 
-func (s shown) Backward() iter.Seq[journal.Call] { return s.journal.Backward() }
+func (s shown) Backward() iter.Seq[*journal.Call] { return s.journal.Backward() }
 
 func (s shown) Limits() (enabled bool, table limit.Table) { return s.limiter.Get() }
 

@@ -32,12 +32,12 @@ type balancer struct {
 	ID, Name, Address, AddressType, Spec, Network string
 
 	Status    mark
-	Health    mark // of all its servers that are shown
+	Health    mark // of all servers whose health is known
 	Protected bool // against deletion
 	Tags      []string
 
-	Listeners     []listener
-	MoreListeners int
+	Listeners []listener
+	More      string // what there is beside these
 }
 
 // listener is a listener, or with no port the groups that no listener uses.
@@ -79,8 +79,9 @@ type mark struct {
 func viewBalancers(cloud *state.Cloud, health Health, q query) balancersView {
 	groups := groupsByBalancer(cloud)
 	found := make([]*state.LoadBalancer, 0, len(cloud.LoadBalancers))
+	servers := remembered(q.Search) // the same ones are behind many load balancers
 	for _, lb := range cloud.LoadBalancers {
-		if findsBalancer(q, lb, groups[lb.ID]) {
+		if findsBalancer(q, lb, groups[lb.ID], servers) {
 			found = append(found, lb)
 		}
 	}
@@ -108,7 +109,7 @@ func groupsByBalancer(cloud *state.Cloud) map[string][]*state.ServerGroup {
 	return groups
 }
 
-func findsBalancer(q query, lb *state.LoadBalancer, groups []*state.ServerGroup) bool {
+func findsBalancer(q query, lb *state.LoadBalancer, groups []*state.ServerGroup, server func(string) bool) bool {
 	if q.finds(lb.ID, lb.Name, lb.Address) {
 		return true
 	}
@@ -118,15 +119,15 @@ func findsBalancer(q query, lb *state.LoadBalancer, groups []*state.ServerGroup)
 		}
 	}
 	for _, g := range groups {
-		if q.finds(g.ID, g.Name) || findsServer(q, g.Servers) {
+		if q.finds(g.ID, g.Name) || findsServer(server, g.Servers) {
 			return true
 		}
 	}
-	return findsServer(q, lb.DefaultServers)
+	return findsServer(server, lb.DefaultServers)
 }
 
-func findsServer(q query, servers []*state.Server) bool {
-	return slices.ContainsFunc(servers, func(s *state.Server) bool { return q.finds(s.ServerID, s.ServerIP) })
+func findsServer(found func(string) bool, servers []*state.Server) bool {
+	return slices.ContainsFunc(servers, func(s *state.Server) bool { return found(s.ServerID) || s.ServerIP != "" && found(s.ServerIP) })
 }
 
 // room is how much of a load balancer is shown.
@@ -164,13 +165,14 @@ func (b *builder) balancer() balancer {
 		}
 	}
 	shown := ports[:min(len(ports), b.room.listeners)]
-	out.MoreListeners = len(ports) - len(shown)
 	for _, l := range shown {
 		out.Listeners = append(out.Listeners, b.listener(l))
 	}
-	if idle := b.idle(used); len(idle.Rows) > 0 {
+	idle, moreGroups := b.idle(used)
+	if len(idle.Rows) > 0 {
 		out.Listeners = append(out.Listeners, idle)
 	}
+	out.More = more(len(ports)-len(shown), moreGroups)
 	if b.checked > 0 {
 		out.Health = mark{fmt.Sprintf("%d of %d healthy", b.healthy, b.checked), "good"}
 		if b.healthy < b.checked {
@@ -256,8 +258,13 @@ func (b *builder) servers(id string) []*state.Server {
 func (b *builder) rows(l *state.Listener, g group, servers []*state.Server) []row {
 	shown := servers[:min(len(servers), b.room.servers)]
 	rows := make([]row, 0, len(shown)+1)
-	for _, s := range shown {
-		rows = append(rows, row{Server: b.server(l, s)})
+	for i, s := range servers {
+		health := b.check(l, s)
+		if i < len(shown) {
+			rows = append(rows, row{Server: &server{
+				ID: s.ServerID, Address: b.address(s), Description: s.Description, Port: s.Port, Weight: s.Weight, Health: health,
+			}})
+		}
 	}
 	switch more := len(servers) - len(shown); {
 	case len(servers) == 0:
@@ -270,24 +277,22 @@ func (b *builder) rows(l *state.Listener, g group, servers []*state.Server) []ro
 	return rows
 }
 
-func (b *builder) server(l *state.Listener, s *state.Server) *server {
-	out := &server{ID: s.ServerID, Address: b.address(s), Description: s.Description, Port: s.Port, Weight: s.Weight}
+// check tells the health of a server and counts it. Only running listeners check.
+func (b *builder) check(l *state.Listener, s *state.Server) mark {
 	if l == nil || l.Status != "running" && l.Status != "configuring" {
-		out.Health = mark{"not checked", "off"}
-		return out
+		return mark{"not checked", "off"}
 	}
 	switch word := b.health(b.lb, l, s); word {
 	case "normal":
 		b.healthy++
 		b.checked++
-		out.Health = mark{word, "good"}
+		return mark{word, "good"}
 	case "abnormal":
 		b.checked++
-		out.Health = mark{word, "bad"}
+		return mark{word, "bad"}
 	default:
-		out.Health = mark{word, "off"}
+		return mark{word, "off"}
 	}
-	return out
 }
 
 // address returns where a server is reached, which groups of instances don't say themselves.
@@ -304,16 +309,34 @@ func (b *builder) address(s *state.Server) string {
 	return ""
 }
 
-// idle returns the groups that no listener uses.
-func (b *builder) idle(used map[string]bool) listener {
-	var out listener
+// idle returns the groups that no listener uses, and how many more there are of them.
+func (b *builder) idle(used map[string]bool) (out listener, more int) {
 	slices.SortFunc(b.groups, func(x, y *state.ServerGroup) int { return cmp.Compare(x.ID, y.ID) })
 	for _, g := range b.groups {
-		if !used[g.ID] && len(out.Rows) < b.room.servers {
+		switch {
+		case used[g.ID]:
+		case len(out.Rows) >= b.room.servers:
+			more++
+		default:
 			out.Rows = append(out.Rows, b.rows(nil, group{ID: g.ID, Name: g.Name}, g.Servers)...)
 		}
 	}
-	return out
+	return out, more
+}
+
+// more says what isn't shown.
+func more(listeners, groups int) string {
+	var parts []string
+	if listeners > 0 {
+		parts = append(parts, count(listeners)+" more listeners")
+	}
+	if groups > 0 {
+		parts = append(parts, count(groups)+" more groups without a listener")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "and " + strings.Join(parts, ", ")
 }
 
 // status puts the states of all kinds of resources in order. A state that isn't known here is in between.

@@ -43,18 +43,18 @@ type digest struct {
 }
 
 // walk goes through the journal once, from the latest call on, for all that is shown of it.
-func walk(calls iter.Seq[journal.Call], q query, now time.Time) digest {
+func walk(calls iter.Seq[*journal.Call], q query, now time.Time) digest {
 	d := digest{counts: newCounts(now)}
 	passes := filter(q)
 	for c := range calls {
 		d.calls.Kept++
-		d.counts.add(&c)
-		if !passes(&c) {
+		d.counts.add(c)
+		if !passes(c) {
 			continue
 		}
 		d.calls.Matching++
 		if len(d.calls.Items) < callsShown {
-			d.calls.Items = append(d.calls.Items, viewCall(&c))
+			d.calls.Items = append(d.calls.Items, viewCall(c))
 		}
 	}
 	return d

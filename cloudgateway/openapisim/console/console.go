@@ -28,8 +28,8 @@ import (
 type Source interface {
 	// View calls f with the state, which f neither changes nor keeps.
 	View(f func(*state.Cloud, Health))
-	// Backward yields the calls, the latest first.
-	Backward() iter.Seq[journal.Call]
+	// Backward yields the calls, the latest first. They are not changed.
+	Backward() iter.Seq[*journal.Call]
 	// Limits returns whether rate limits are in force, and which, by "product/action".
 	Limits() (enabled bool, table limit.Table)
 	// Clock returns the time of the cloud and whether it stands still.

@@ -79,10 +79,10 @@ func (q query) at(list string, page int) query {
 	return q
 }
 
-// Find returns the query string that searches for something else, from the first page on.
+// Find returns a link that searches for something else, from the first page on.
 func (q query) Find(text string) string {
 	q.Search, q.Pages = strings.ToLower(text), nil
-	return q.String()
+	return "?" + q.String()
 }
 
 // finds tells whether any of the texts contains what is searched for; it doesn't matter in which case.

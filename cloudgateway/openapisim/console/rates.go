@@ -12,13 +12,13 @@ import (
 
 const (
 	minutes    = 15 // that the plots go back
-	ratesShown = 10
+	ratesShown = 6
 )
 
 // A plot is as wide as its bars and this high, in units of its view box.
 const (
 	barWidth, barGap = 8, 2
-	plotHeight       = 32
+	plotHeight       = 22
 )
 
 // minute is the number of calls in one minute of the clock.
@@ -155,11 +155,11 @@ func viewRate(key actionKey, calls *[minutes]minute, allowed limit.Limit) rate {
 func limitText(calls int, window time.Duration) string {
 	switch window {
 	case time.Minute:
-		return count(calls) + " per minute"
+		return count(calls) + "/min"
 	case time.Second:
-		return count(calls) + " per second"
+		return count(calls) + "/s"
 	}
-	return count(calls) + " per " + window.String()
+	return count(calls) + "/" + window.String()
 }
 
 // height scales a number of calls. Even a single one can be seen.

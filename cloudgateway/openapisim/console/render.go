@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"strconv"
+	"strings"
 )
 
 //go:embed assets
@@ -57,10 +58,23 @@ func count(n int) string {
 	return text
 }
 
-// paged is a pager with the noun for its items.
+// paged is a pager with the noun for its items, in the plural.
 type paged struct {
 	pager
 	Noun string
 }
 
 func found(p pager, noun string) paged { return paged{p, noun} }
+
+// Place says which part of the list is shown.
+func (p paged) Place() string {
+	switch {
+	case p.Total == 0:
+		return "No " + p.Noun
+	case p.Total == 1:
+		return "1 " + strings.TrimSuffix(p.Noun, "s")
+	case p.First == 1 && p.Last == p.Total:
+		return count(p.Total) + " " + p.Noun
+	}
+	return fmt.Sprintf("%s–%s of %s %s", count(p.First), count(p.Last), count(p.Total), p.Noun)
+}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -59,30 +60,33 @@ type stream struct {
 
 // send sends the parts that changed.
 func (s *stream) send(parts []part) error {
-	var message []byte
+	var message bytes.Buffer
+	if s.last.IsZero() {
+		message.WriteString("retry: 1000\n\n")
+	}
+	data := json.NewEncoder(&message) // writes a single line, whatever the HTML is
+	data.SetEscapeHTML(false)         // nobody takes a stream of events for HTML
 	for _, p := range parts {
 		if html, has := s.sent[p.ID]; has && html == p.HTML {
 			continue
 		}
-		data, err := json.Marshal(p) // a single line, whatever the HTML is
-		if err != nil {
+		message.WriteString("event: part\ndata: ")
+		if err := data.Encode(p); err != nil {
 			return fmt.Errorf("encode %s: %w", p.ID, err)
 		}
-		message = fmt.Appendf(message, "event: part\ndata: %s\n\n", data)
+		message.WriteByte('\n')
 		s.sent[p.ID] = p.HTML
 	}
 	now := time.Now()
-	switch {
-	case s.last.IsZero():
-		message = append([]byte("retry: 1000\n\n"), message...)
-	case len(message) == 0 && now.Sub(s.last) < idleTime:
-		return nil
-	case len(message) == 0:
-		message = []byte(":\n\n") // a comment
+	if message.Len() == 0 {
+		if now.Sub(s.last) < idleTime {
+			return nil
+		}
+		message.WriteString(":\n\n") // a comment
 	}
 	s.last = now
 	_ = s.control.SetWriteDeadline(now.Add(writeTime)) // in vain only where nothing blocks
-	if _, err := s.to.Write(message); err != nil {
+	if _, err := message.WriteTo(s.to); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	return s.control.Flush()

@@ -78,15 +78,15 @@ func (j *Journal) Since(seq int64) (calls []Call, next int64) {
 }
 
 // Backward yields the calls kept at the moment it is called, the latest first. It neither copies them nor keeps others from
-// adding more while it is ranged over: a call never changes once it is written.
-func (j *Journal) Backward() iter.Seq[Call] {
+// adding more while it is ranged over. A call never changes once it is written; the reader must not change it either.
+func (j *Journal) Backward() iter.Seq[*Call] {
 	j.mu.Lock()
 	chunks := slices.Clone(j.chunks)
 	j.mu.Unlock()
-	return func(yield func(Call) bool) {
+	return func(yield func(*Call) bool) {
 		for _, chunk := range slices.Backward(chunks) {
 			for i := range slices.Backward(chunk) {
-				if !yield(chunk[i]) {
+				if !yield(&chunk[i]) {
 					return
 				}
 			}
