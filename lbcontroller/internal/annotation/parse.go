@@ -77,6 +77,19 @@ func Preserved(annotations map[string]string) bool {
 	return on || !known
 }
 
+// Known returns the keys in any of the maps that a user can tell the controller something with, in any order.
+func Known(annotations ...map[string]string) []string {
+	var keys []string
+	for _, m := range annotations {
+		for key := range m {
+			if strings.HasPrefix(key, Prefix) || strings.HasPrefix(key, LegacyPrefix) || key == Class || key == BackendType {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
 // ParseOwnTags reads the note OwnTags.
 func ParseOwnTags(annotations map[string]string) []string { return splitList(annotations[OwnTags]) }
 

@@ -113,7 +113,7 @@ func TestB07RedirectMoves(t *testing.T) {
 		})
 		check(t, "listeners", []string{"444/HTTPS", "80/HTTP"}, w.listeners())
 		check(t, "calls", []string{"CreateListener", "DeleteListener", "DeleteListener", "CreateListener"}, w.calls())
-		check(t, "failures", []string{"EnsuredLoadBalancer", "EnsuredLoadBalancer"}, w.events.reasons())
+		check(t, "failures", []string{"EnsuredLoadBalancer", "AnnotationChanged", "EnsuredLoadBalancer"}, w.events.reasons())
 	})
 }
 

@@ -62,6 +62,8 @@ type Controller struct {
 	informers informerSet
 	nodes     atomic.Pointer[nodeset.Set]
 	gather    *reconcile.Gather
+	// leading tells that Run has begun: a standby watches but has nothing to tell.
+	leading atomic.Bool
 }
 
 // New makes a controller; nothing runs yet.
@@ -114,6 +116,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	c.nodes.Store(set)
+	c.leading.Store(true)
+	defer c.leading.Store(false)
 	gathering := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -24,6 +24,9 @@ const (
 	reasonSkipBackends = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
 	reasonPreserved    = "PreservedOnDelete"       // Warning: the CLB will be kept when the Service goes, as its annotation asks.
 	reasonEIP          = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the CLB is published instead.
+	reasonAnnotation   = "AnnotationChanged"       // Normal: annotations of the controller were changed; it looks at the CLB.
+	reasonSpec         = "ServiceSpecChanged"      // Normal: the spec of the Service was changed; it looks at the CLB.
+	reasonDeletion     = "DeleteTimestampChanged"  // Normal: the Service is being deleted; the CLB is released.
 	reasonTypeChanged  = "TypeChanged"             // Normal: the Service no longer asks for a CLB.
 )
 

@@ -25,7 +25,7 @@ func TestInvalidServiceKeepsItsBackendsRight(t *testing.T) {
 			annotated(annotation.IdleTimeout, "30")(svc)
 		})
 		check(t, "calls", []string(nil), w.calls())
-		check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
+		check(t, "events", []string{"AnnotationChanged", "SyncLoadBalancerFailed"}, w.events.reasons())
 		w.addNode(3)
 		w.settle()
 		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())

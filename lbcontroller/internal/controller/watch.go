@@ -47,7 +47,7 @@ func (c *Controller) newInformers() (informerSet, error) {
 	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}))
 	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    c.serviceAdded,
-		UpdateFunc: func(_, obj any) { c.serviceChanged(obj) },
+		UpdateFunc: c.serviceChanged,
 		DeleteFunc: c.serviceDeleted,
 	})
 	watch(nodeInformer.Informer(), kube.TrimNode, cache.ResourceEventHandlerFuncs{
@@ -128,10 +128,16 @@ func (c *Controller) serviceAdded(obj any, initial bool) {
 }
 
 // serviceChanged queues every change: what doesn't matter is found out without a call.
-func (c *Controller) serviceChanged(obj any) {
-	if svc, ok := obj.(*corev1.Service); ok && c.Gate.concerns(svc) {
-		c.runner.Add(keyOf(svc), reconcile.User)
+func (c *Controller) serviceChanged(oldObj, newObj any) {
+	old, ok1 := oldObj.(*corev1.Service)
+	svc, ok2 := newObj.(*corev1.Service)
+	if !ok1 || !ok2 || !c.Gate.concerns(svc) {
+		return
 	}
+	if reason, message := change(old, svc); reason != "" && c.leading.Load() && c.Gate.concerns(old) {
+		c.Recorder.Event(svc, corev1.EventTypeNormal, reason, message)
+	}
+	c.runner.Add(keyOf(svc), reconcile.User)
 }
 
 // serviceDeleted queues every Service, so that what is remembered of it is dropped.
