@@ -89,7 +89,7 @@ func (p *product) answer(r *http.Request, x *exchange) wire.Answer {
 	case rule.Drop:
 		p.record(x, 0, droppedCode, false)
 		return wire.Answer{}
-	case rule.Error != nil:
+	case rule.Error != nil && len(rule.Item) == 0:
 		return p.refuse(x, x.faultError())
 	default:
 		return p.perform(x)
@@ -233,15 +233,37 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	if region := params.Get("RegionId"); region != "" && region != p.region {
 		return nil, api.NotFound("InvalidRegionId.NotFound", "The specified RegionId does not exist.")
 	}
-	cloud := p.cloud
-	if x.rule != nil && x.rule.Empty && !x.action.Mutating {
-		cloud = state.New(p.region, p.account)
-	}
 	return x.action.Handle(&api.Context{
-		Params: params, State: cloud, Now: p.clock.Now(), Account: p.account, Region: p.region,
+		Params: params, State: p.visible(x), Now: p.clock.Now(), Account: p.account, Region: p.region,
 		RequestID: x.id, AccessKeyID: x.key.ID, Settings: p.settings.Load(),
-		Traffic: p.traffic,
+		Traffic: p.traffic, FailItem: x.failItem(),
 	})
+}
+
+// visible is the state that a call sees. Faults show another one to reads.
+func (p *product) visible(x *exchange) *state.Cloud {
+	switch {
+	case x.rule == nil || x.action.Mutating:
+		return p.cloud
+	case x.rule.Empty:
+		return state.New(p.region, p.account)
+	case x.rule.Stale:
+		return x.rule.Past()
+	}
+	return p.cloud
+}
+
+// failItem is how a fault strikes single items of a batch, or nil.
+func (x *exchange) failItem() func(map[string]string) *api.Error {
+	if x.rule == nil || len(x.rule.Item) == 0 {
+		return nil
+	}
+	return func(item map[string]string) *api.Error {
+		if x.rule.StrikesItem(item) {
+			return x.faultError()
+		}
+		return nil
+	}
 }
 
 // refuse answers and records a request that had no effect.

@@ -140,10 +140,10 @@ func New(cfg Config) (*Simulator, error) {
 		keys:      keys.NewStore(accessKeys...),
 		nonces:    keys.NewNonces(2 * timestampWindow),
 		limiter:   limit.New(table, !cfg.LimitsOff),
-		faults:    fault.NewSet(),
 		journal:   journal.New(journalCapacity),
 		cloud:     state.New(cfg.Region, cfg.Account),
 	}
+	s.faults = fault.NewSet(s.copyState)
 	s.settings.Store(cfg.Settings)
 	if cfg.Dataplane != nil {
 		if err := s.makePlane(*cfg.Dataplane); err != nil {
@@ -207,6 +207,19 @@ func (s *Simulator) Snapshot() (snapshot []byte, err error) {
 		return nil, fmt.Errorf("encode the state: %w", err)
 	}
 	return snapshot, nil
+}
+
+// copyState returns a copy of the state.
+func (s *Simulator) copyState() (*state.Cloud, error) {
+	snapshot, err := s.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	copied := state.New(s.region, s.account)
+	if err := json.Unmarshal(snapshot, copied); err != nil {
+		return nil, fmt.Errorf("copy the state: %w", err)
+	}
+	return copied, nil
 }
 
 // Restore replaces the state by a snapshot.

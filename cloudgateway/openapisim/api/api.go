@@ -71,6 +71,17 @@ type Context struct {
 	AccessKeyID string
 	Settings    *Settings // never changed while the handler runs
 	Traffic     *Traffic  // nil: load balancers carry none
+	// FailItem returns the error that a fault gives an item of a batch, or nil. Names of members are in lower case. It is
+	// nil itself if no fault strikes the call.
+	FailItem func(item map[string]string) *Error
+}
+
+// ItemFault returns the error that a fault gives an item of a batch, or nil.
+func (c *Context) ItemFault(item map[string]string) *Error {
+	if c.FailItem == nil {
+		return nil
+	}
+	return c.FailItem(item)
 }
 
 // NewID returns an id that was never handed out before: the sequence makes it unique, the hash makes it opaque, so that no

@@ -12,10 +12,12 @@ import (
 	"math/rand/v2"
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // When says on which side of the effect a fault strikes.
@@ -27,7 +29,7 @@ const (
 	After  When = "after"
 )
 
-// Rule describes a fault. Without Error, Drop and Empty the call is only slowed down.
+// Rule describes a fault. Without Error, Drop, Empty and Stale the call is only slowed down.
 type Rule struct {
 	ID string `json:"id"` // chosen if empty; shown in the journal
 
@@ -46,11 +48,30 @@ type Rule struct {
 	Error   *Error       `json:"error,omitempty"`
 	Drop    bool         `json:"drop,omitempty"`  // closes the connection without an answer
 	Empty   bool         `json:"empty,omitempty"` // a read answers as if the account had nothing, as for callers without permission
+	Stale   bool         `json:"stale,omitempty"` // a read answers from the state at which the rule came into force
+
+	// Item restricts Error to those items of a batch of routes whose members match the patterns, for example
+	// {"DstCidrBlock": "10.0.1.*/*"}; the others and the call itself succeed.
+	Item map[string]string `json:"item,omitempty"`
 
 	Matched int `json:"matched"` // calls that matched so far
 	Struck  int `json:"struck"`  // calls that were struck so far
 
 	until time.Time
+	past  *state.Cloud // of a stale rule
+}
+
+// Past returns the state that a stale rule shows.
+func (r *Rule) Past() *state.Cloud { return r.past }
+
+// StrikesItem tells whether the rule makes an item of a batch fail. The names of the item's members are in lower case.
+func (r *Rule) StrikesItem(item map[string]string) bool {
+	for name, pattern := range r.Item {
+		if !fits(pattern, item[strings.ToLower(name)]) {
+			return false
+		}
+	}
+	return len(r.Item) > 0
 }
 
 // Error is the answer a fault gives.
@@ -99,8 +120,16 @@ func (r *Rule) Validate() error {
 		effects++
 		check(r.When == Before, "when: must be %s together with empty", Before)
 	}
-	check(effects <= 1, "error, drop, empty: only one of them is possible")
-	check(effects == 1 || r.Latency > 0, "error, drop, empty, latency: one of them is required")
+	if r.Stale {
+		effects++
+		check(r.When == Before, "when: must be %s together with stale", Before)
+	}
+	if len(r.Item) > 0 {
+		check(r.Error != nil, "error: is required together with item")
+		check(r.When == Before, "when: must be %s together with item", Before)
+	}
+	check(effects <= 1, "error, drop, empty, stale: only one of them is possible")
+	check(effects == 1 || r.Latency > 0, "error, drop, empty, stale, latency: one of them is required")
 	return errors.Join(problems...)
 }
 
@@ -109,14 +138,13 @@ func (r *Rule) patterns() map[string]string {
 	for name, pattern := range r.Params {
 		patterns["params."+name] = pattern
 	}
+	for name, pattern := range r.Item {
+		patterns["item."+name] = pattern
+	}
 	return patterns
 }
 
 func (r *Rule) matches(product, action string, params map[string]string) bool {
-	fits := func(pattern, value string) bool {
-		ok, err := path.Match(pattern, value)
-		return err == nil && ok
-	}
 	if r.Product != "" && !fits(r.Product, product) || r.Action != "" && !fits(r.Action, action) {
 		return false
 	}
@@ -128,16 +156,25 @@ func (r *Rule) matches(product, action string, params map[string]string) bool {
 	return true
 }
 
+func fits(pattern, value string) bool {
+	ok, err := path.Match(pattern, value)
+	return err == nil && ok
+}
+
 // Set holds the rules in force.
 type Set struct {
+	now    func() (*state.Cloud, error)
 	mu     sync.Mutex
 	rules  []*Rule
 	lastID int
 	random *rand.Rand
 }
 
-// NewSet returns a set without rules. Probabilities are drawn from a fixed seed, so that a run can be repeated.
-func NewSet() *Set { return &Set{random: rand.New(rand.NewPCG(1, 2))} } //nolint:gosec // repeatable, not secret
+// NewSet returns a set without rules. Stale rules keep what now returns, a copy of the state, when they come into force.
+// Probabilities are drawn from a fixed seed, so that a run can be repeated.
+func NewSet(now func() (*state.Cloud, error)) *Set {
+	return &Set{now: now, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // repeatable, not secret
+}
 
 // Replace puts the rules in force instead of those that were. Nothing changes if one of them is wrong.
 func (s *Set) Replace(rules []Rule, now time.Time) error {
@@ -172,6 +209,13 @@ func (s *Set) prepare(rules []Rule, now time.Time) ([]*Rule, error) {
 		if rule.ID == "" {
 			s.lastID++
 			rule.ID = "fault-" + strconv.Itoa(s.lastID)
+		}
+		if rule.Stale {
+			var err error
+			if rule.past, err = s.now(); err != nil {
+				problems = append(problems, fmt.Errorf("faults[%d]: stale: %w", i, err))
+				continue
+			}
 		}
 		rule.Matched, rule.Struck = 0, 0
 		if rule.For > 0 {

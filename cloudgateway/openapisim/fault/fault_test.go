@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -37,7 +38,7 @@ func TestWhichCallsAreStruck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			set := NewSet()
+			set := NewSet(nil)
 			if err := set.Replace([]Rule{tt.rule}, epoch); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +59,7 @@ func TestWhichCallsAreStruck(t *testing.T) {
 
 func TestProbability(t *testing.T) {
 	t.Parallel()
-	set := NewSet()
+	set := NewSet(nil)
 	if err := set.Replace([]Rule{{Probability: 0.25, Drop: true}}, epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestProbability(t *testing.T) {
 
 func TestFirstRuleWins(t *testing.T) {
 	t.Parallel()
-	set := NewSet()
+	set := NewSet(nil)
 	if err := set.Replace([]Rule{{ID: "a", Times: 1, Drop: true}, {ID: "b", Drop: true}}, epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +108,16 @@ func TestWrongRulesChangeNothing(t *testing.T) {
 		{"code", "error.code", Rule{Error: &Error{}}},
 		{"status", "error.status: 200", Rule{Error: &Error{Code: "C", Status: 200}}},
 		{"empty after", "together with empty", Rule{Empty: true, When: After}},
+		{"stale after", "together with stale", Rule{Stale: true, When: After}},
+		{"stale and empty", "only one of them", Rule{Stale: true, Empty: true}},
+		{"item without error", "error: is required together with item", Rule{Item: map[string]string{"NextHop": "i-1"}, Drop: true}},
+		{"item after", "together with item", Rule{Item: map[string]string{"NextHop": "i-1"}, Error: busy(), When: After}},
+		{"item pattern", `item.P: "[" is no pattern`, Rule{Item: map[string]string{"P": "["}, Error: busy()}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			set := NewSet()
+			set := NewSet(func() (*state.Cloud, error) { return &state.Cloud{}, nil })
 			if err := set.Replace([]Rule{{ID: "kept", Drop: true}}, epoch); err != nil {
 				t.Fatal(err)
 			}

@@ -118,7 +118,7 @@ func newCertificate(c *api.Context, text, name string, ca bool) (*state.Certific
 	if limit := c.Settings.Quotas.Certificates; count >= limit {
 		return nil, api.BadRequest("OverQuota", "The number of certificates exceeds the quota of %d.", limit)
 	}
-	id := c.NewID(c.State.Account+"_")
+	id := c.NewID(c.State.Account + "_")
 	return &state.Certificate{
 		ID: id, Name: cmp.Or(name, parsed.Subject.CommonName), CA: ca, CommonName: parsed.Subject.CommonName,
 		Expires: parsed.NotAfter.UTC(), Created: c.Now, PEM: text, Tags: tags,

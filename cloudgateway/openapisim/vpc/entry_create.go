@@ -113,6 +113,10 @@ func createRouteEntries(c *api.Context) (any, *api.Error) {
 			tableID: item["routetableid"], cidr: item["dstcidrblock"], nextHopID: item["nexthop"], nextHopType: item["nexthoptype"],
 			name: item["name"], description: item["description"],
 		}
+		if err := c.ItemFault(item); err != nil {
+			out.fail(w.cidr, w.nextHopID, "", err.Code, err.Message)
+			continue
+		}
 		table := c.State.RouteTables[w.tableID]
 		if table == nil {
 			out.fail(w.cidr, w.nextHopID, "", "InvalidRouteTable.NotFound", "The specified RouteTableId does not exist.")

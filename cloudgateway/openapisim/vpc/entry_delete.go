@@ -117,6 +117,10 @@ func deleteBatchItem(c *api.Context, item map[string]string, out *batchResult) {
 	fail := func(code, message string) {
 		out.fail(item["dstcidrblock"], item["nexthop"], item["routeentryid"], code, message)
 	}
+	if err := c.ItemFault(item); err != nil {
+		fail(err.Code, err.Message)
+		return
+	}
 	table := c.State.RouteTables[item["routetableid"]]
 	if table == nil {
 		fail("InvalidRouteTable.NotFound", "The specified RouteTableId does not exist.")
