@@ -200,15 +200,31 @@ func (w *world) write(name, text string) string {
 	return path
 }
 
-// certificate makes the server's certificate, which vouches for itself.
+// certificate makes the server's certificate.
 func (w *world) certificate() {
+	w.t.Helper()
+	certificate, key := w.selfSigned("cloudgateway")
+	w.write("tls.crt", certificate)
+	w.write("tls.key", key)
+}
+
+// issue makes the certificate of a caller, who is the ServiceAccount's namesake.
+func (w *world) issue(name string) {
+	w.t.Helper()
+	certificate, key := w.selfSigned(name)
+	w.write(name+".crt", certificate)
+	w.write(name+".key", key)
+}
+
+// selfSigned makes a certificate that vouches for itself.
+func (w *world) selfSigned(name string) (certificate, privateKey string) {
 	w.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cloudgateway"}, DNSNames: []string{"cloudgateway"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"cloudgateway"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -219,8 +235,8 @@ func (w *world) certificate() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.write("tls.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	w.write("tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
 // review is the API server: the token "reader" may read load balancers, "writer" may do everything, "elsewhere" was made for
