@@ -2,7 +2,7 @@
 # from Go modules once, kept by version under $(CACHE) and never in the tree.
 
 SHELL       := /bin/sh
-MODULES     := proto services cloudgateway lbcontroller nodecontroller routecontroller deploy
+MODULES     := proto services cloudgateway lbcontroller nodecontroller routecontroller deploy deploy/thirdparty
 PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/cmd/openapisim lbcontroller/cmd/lbcontroller \
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)

@@ -35,6 +35,7 @@ func siblings() map[string][]string {
 		"nodecontroller":  service,
 		"routecontroller": service,
 		"deploy":          {"proto", "services", "cloudgateway", "lbcontroller", "nodecontroller", "routecontroller"},
+		"thirdparty":      {"cloudgateway"},
 	}
 }
 
@@ -79,10 +80,14 @@ func checkImports(p pkg) []error {
 
 // maySpeakToCloud tells whether a package may import the SDK: its one home, and tests that check the simulator with it.
 func maySpeakToCloud(module, inModule string, p pkg, imported string) bool {
-	if module != "cloudgateway" {
-		return false
+	inTest := !slices.Contains(p.Imports, imported)
+	switch module {
+	case "cloudgateway":
+		return within(inModule, "internal/openapi") || within(inModule, "openapisim") && inTest
+	case "thirdparty":
+		return inTest
 	}
-	return within(inModule, "internal/openapi") || within(inModule, "openapisim") && !slices.Contains(p.Imports, imported)
+	return false
 }
 
 // pure tells whether a package of a controller holds decisions only.

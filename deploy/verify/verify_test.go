@@ -51,6 +51,10 @@ func TestCheckImports(t *testing.T) {
 			want: []string{prefix + "cloudgateway/openapisim imports " + sdk + ": the SDK stays under cloudgateway/internal/openapi"},
 		},
 		{
+			name: "the tests of third-party clients may use the SDK and the simulator",
+			pkg:  pkg{ImportPath: prefix + "thirdparty", TestImports: []string{sdk, prefix + "cloudgateway/openapisim"}},
+		},
+		{
 			name: "the simulator shares nothing",
 			pkg:  pkg{ImportPath: prefix + "cloudgateway/openapisim/slb", Imports: []string{prefix + "services/nodes", prefix + "cloudgateway/openapisim/api"}},
 			want: []string{prefix + "cloudgateway/openapisim/slb imports " + prefix +

@@ -99,8 +99,7 @@ func (c *cloud) request(product, action string, params ...string) *requests.Comm
 func (c *cloud) once(product, action string, params ...string) (answer, string) {
 	c.t.Helper()
 	response, err := c.client.ProcessCommonRequest(c.request(product, action, params...))
-	var failure sdkerrors.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[sdkerrors.Error](err); ok {
 		return answer{}, failure.ErrorCode()
 	}
 	if err != nil {

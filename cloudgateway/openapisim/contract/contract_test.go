@@ -122,9 +122,8 @@ func run(t *testing.T, cfg config, all map[string]func(c *cloud)) {
 // briskSettings have all windows, so that the waiting is tested too, but no long ones.
 func briskSettings() *api.Settings {
 	s := api.DefaultSettings()
-	windows := reflect.ValueOf(&s).Elem()
-	for i := range windows.NumField() {
-		if window, ok := windows.Field(i).Addr().Interface().(*time.Duration); ok {
+	for _, field := range reflect.ValueOf(&s).Elem().Fields() {
+		if window, ok := field.Addr().Interface().(*time.Duration); ok {
 			*window = 10 * time.Millisecond
 		}
 	}

@@ -1,0 +1,38 @@
+module alicloud-controllers.dev/thirdparty
+
+go 1.26.0
+
+require (
+	alicloud-controllers.dev/cloudgateway v0.0.0
+	github.com/aliyun/alibaba-cloud-sdk-go v1.63.107
+)
+
+require (
+	github.com/alibabacloud-go/alibabacloud-gateway-spi v0.0.5 // indirect
+	github.com/alibabacloud-go/debug v1.0.1 // indirect
+	github.com/alibabacloud-go/tea-rpc-utils v1.1.2 // indirect
+	github.com/alibabacloud-go/tea-utils/v2 v2.0.7 // indirect
+	github.com/aliyun/credentials-go v1.4.5 // indirect
+	github.com/clbanning/mxj/v2 v2.7.0 // indirect
+	github.com/tjfoc/gmsm v1.4.1 // indirect
+	golang.org/x/net v0.60.0 // indirect
+)
+
+require (
+	github.com/alibabacloud-go/darabonba-openapi/v2 v2.1.13
+	github.com/alibabacloud-go/tea v1.3.13
+	github.com/alibabacloud-go/tea-rpc v1.2.0
+	github.com/alibabacloud-go/tea-utils v1.3.5
+	github.com/jmespath/go-jmespath v0.4.0 // indirect
+	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
+	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
+	github.com/opentracing/opentracing-go v1.2.1-0.20220228012449-10b1cf09e00b // indirect
+	gopkg.in/ini.v1 v1.67.0 // indirect
+)
+
+replace (
+	alicloud-controllers.dev/cloudgateway => ../../cloudgateway
+	alicloud-controllers.dev/proto => ../../proto
+	alicloud-controllers.dev/services => ../../services
+)
