@@ -36,7 +36,7 @@ func endpoints() []endpoint {
 		{"nlb", "127.0.0.1:9105", "the OpenAPI of NLB, which has no actions yet"},
 		{"metadata", "127.0.0.1:9106", "the instance metadata service"},
 		{"location", "127.0.0.1:9107", "the Location service, which tells where the others are"},
-		{"admin", "127.0.0.1:9100", "the admin API"},
+		{"admin", "127.0.0.1:9100", "the admin API, and for people the page /console"},
 	}
 }
 
