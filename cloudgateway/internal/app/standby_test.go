@@ -156,7 +156,7 @@ type replica struct {
 // startReplica starts a gateway and waits until it listens.
 func (w *world) startReplica(file string) *replica {
 	w.t.Helper()
-	command := exec.Command(os.Args[0]) //nolint:gosec // Ourselves.
+	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), processFile+"="+file)
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
@@ -260,7 +260,7 @@ func (l *leases) handle(method, name string, sent *coordinationv1.Lease) (any, i
 	defer l.mu.Unlock()
 	refuse := func(code int, reason metav1.StatusReason) (any, int) {
 		return &metav1.Status{
-			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // HTTP.
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code),
 			Reason: reason, Message: string(reason),
 		}, code
 	}
