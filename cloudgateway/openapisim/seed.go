@@ -46,6 +46,7 @@ func merge(c, resources *state.Cloud) {
 	maps.Copy(c.Certificates, resources.Certificates)
 	maps.Copy(c.Acls, resources.Acls)
 	maps.Copy(c.Tokens, resources.Tokens)
+	c.Vanishing = append(c.Vanishing, resources.Vanishing...)
 }
 
 // checkIDs sets the ids that are given as keys only, and reports those that contradict their key.

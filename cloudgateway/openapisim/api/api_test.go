@@ -65,6 +65,8 @@ func TestEverySettingHasAName(t *testing.T) {
 			*f = Duration(time.Second)
 		case *int:
 			*f = 1
+		case *bool:
+			*f = true
 		case *Quotas:
 			f.Tags = 1
 		}

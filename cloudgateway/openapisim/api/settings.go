@@ -11,11 +11,15 @@ type Settings struct {
 	BusyAfterWrite     time.Duration // other writes to the load balancer are refused
 	GroupReleased      time.Duration // deleting a listener until its group can be deleted
 	BackendHealthy     time.Duration // adding a server until its health is known
+	ServersVanish      time.Duration // DeleteInstance until load balancers don't have the server any more
 	TagIndexLag        time.Duration // TagResources until filters by tag see it
 	NetworkPending     time.Duration // CreateVpc, CreateVSwitch, CreateRouteTable until Available
 	RoutePending       time.Duration // CreateRouteEntry until Available
 	RouteDeleting      time.Duration // DeleteRouteEntry until gone
 	EipAssociating     time.Duration // Associating until InUse, Unassociating until Available
+
+	// ChargeTypeAtMidnight lets a load balancer keep the way in which its traffic is charged until the day ends in Beijing.
+	ChargeTypeAtMidnight bool
 
 	ServersPerCall int // items of BackendServers in one call
 	RoutesPerCall  int // items of RouteEntries in one call
@@ -57,12 +61,16 @@ func DefaultSettings() Settings {
 		BusyAfterWrite:     300 * time.Millisecond,
 		GroupReleased:      time.Second,
 		BackendHealthy:     6 * time.Second,
+		ServersVanish:      3 * time.Second,
 		NetworkPending:     2 * time.Second,
 		RoutePending:       3 * time.Second,
 		RouteDeleting:      3 * time.Second,
 		EipAssociating:     2 * time.Second,
-		ServersPerCall:     20,
-		RoutesPerCall:      50,
+
+		ChargeTypeAtMidnight: true,
+
+		ServersPerCall: 20,
+		RoutesPerCall:  50,
 		Quotas: Quotas{
 			LoadBalancers: 60, Listeners: 50, Servers: 200, ServerAttachments: 50, Rules: 40, DomainExtensions: 3,
 			Certificates: 100, Acls: 200, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,

@@ -30,20 +30,22 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func (s *Settings) fields() map[string]any {
 	window := func(d *time.Duration) *Duration { return (*Duration)(d) }
 	return map[string]any{
-		"loadBalancerActive": window(&s.LoadBalancerActive),
-		"listenerStart":      window(&s.ListenerStart),
-		"listenerSet":        window(&s.ListenerSet),
-		"busyAfterWrite":     window(&s.BusyAfterWrite),
-		"groupReleased":      window(&s.GroupReleased),
-		"backendHealthy":     window(&s.BackendHealthy),
-		"tagIndexLag":        window(&s.TagIndexLag),
-		"networkPending":     window(&s.NetworkPending),
-		"routePending":       window(&s.RoutePending),
-		"routeDeleting":      window(&s.RouteDeleting),
-		"eipAssociating":     window(&s.EipAssociating),
-		"serversPerCall":     &s.ServersPerCall,
-		"routesPerCall":      &s.RoutesPerCall,
-		"quotas":             &s.Quotas,
+		"loadBalancerActive":   window(&s.LoadBalancerActive),
+		"listenerStart":        window(&s.ListenerStart),
+		"listenerSet":          window(&s.ListenerSet),
+		"busyAfterWrite":       window(&s.BusyAfterWrite),
+		"groupReleased":        window(&s.GroupReleased),
+		"backendHealthy":       window(&s.BackendHealthy),
+		"serversVanish":        window(&s.ServersVanish),
+		"chargeTypeAtMidnight": &s.ChargeTypeAtMidnight,
+		"tagIndexLag":          window(&s.TagIndexLag),
+		"networkPending":       window(&s.NetworkPending),
+		"routePending":         window(&s.RoutePending),
+		"routeDeleting":        window(&s.RouteDeleting),
+		"eipAssociating":       window(&s.EipAssociating),
+		"serversPerCall":       &s.ServersPerCall,
+		"routesPerCall":        &s.RoutesPerCall,
+		"quotas":               &s.Quotas,
 	}
 }
 

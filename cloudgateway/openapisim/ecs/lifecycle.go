@@ -1,6 +1,7 @@
 package ecs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func incorrectStatus() *api.Error {
 	return forbidden("IncorrectInstanceStatus", "The current status of the resource does not support this operation.")
 }
 
-// deleteInstance removes an instance with its interfaces, and from every group that it serves. Route entries that lead to
+// deleteInstance removes an instance with its interfaces, and a little later from every group that it serves. Route entries that lead to
 // it stay: to remove them is the business of who made them.
 func deleteInstance(c *api.Context) (any, *api.Error) {
 	i := c.State.Instances[c.Get("InstanceId")]
@@ -74,14 +75,9 @@ func deleteInstance(c *api.Context) (any, *api.Error) {
 	if eip := c.State.Eips[i.EipID]; eip != nil {
 		eip.Status, eip.InstanceID, eip.InstanceType = "Available", "", ""
 	}
-	remaining := func(servers []*state.Server) []*state.Server {
-		return slices.DeleteFunc(slices.Clone(servers), func(s *state.Server) bool { return gone[s.ServerID] })
-	}
-	for _, group := range c.State.ServerGroups {
-		group.Servers = remaining(group.Servers)
-	}
-	for _, lb := range c.State.LoadBalancers {
-		lb.DefaultServers = remaining(lb.DefaultServers)
-	}
+	c.State.Vanishing = append(c.State.Vanishing, state.Vanishing{
+		ServerIDs: slices.Sorted(maps.Keys(gone)), At: c.Now.Add(c.Settings.ServersVanish),
+	})
+	c.State.Vanish(c.Now)
 	return nil, nil
 }

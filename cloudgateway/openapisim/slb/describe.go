@@ -2,6 +2,7 @@ package slb
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -219,7 +220,8 @@ type describedLoadBalancer struct {
 	RenewalDuration int    `json:"RenewalDuration"`
 	RenewalCycUnit  string `json:"RenewalCycUnit"`
 	HasReservedInfo string `json:"HasReservedInfo"`
-	ListenerPorts   struct {
+	reservedInfo
+	ListenerPorts struct {
 		ListenerPort []int `json:"ListenerPort"`
 	} `json:"ListenerPorts"`
 	// The cloud has both spellings; neither has all of the other's members.
@@ -230,6 +232,14 @@ type describedLoadBalancer struct {
 		ListenerPortAndProtocol []portAndProtocol `json:"ListenerPortAndProtocol"`
 	} `json:"ListenerPortsAndProtocol"`
 	BackendServers defaultServerList[int] `json:"BackendServers"`
+}
+
+// reservedInfo is a change that is still to come.
+type reservedInfo struct {
+	ChargeType string `json:"ReservedInfoInternetChargeType,omitempty"`
+	Bandwidth  string `json:"ReservedInfoBandwidth,omitempty"`
+	ActiveTime string `json:"ReservedInfoActiveTime,omitempty"`
+	OrderType  string `json:"ReservedInfoOrderType,omitempty"`
 }
 
 type portAndProtocal struct {
@@ -253,6 +263,12 @@ func describeLoadBalancerAttribute(c *api.Context) (any, *api.Error) {
 	out := describedLoadBalancer{
 		loadBalancerView: viewOf(c, lb), EndTime: "2999-09-08T16:00:00Z", EndTimeStamp: 32493801600000,
 		RenewalStatus: "Normal", HasReservedInfo: "false", BackendServers: newDefaultServerList(lb, weightAsInt),
+	}
+	if r := lb.Reserved; r != nil {
+		out.HasReservedInfo = "true"
+		out.reservedInfo = reservedInfo{
+			ChargeType: r.ChargeType, Bandwidth: strconv.Itoa(r.Bandwidth), ActiveTime: stamp(r.ActiveAt), OrderType: "UPGRADE",
+		}
 	}
 	listeners := listenersAt(lb, 0, "")
 	out.ListenerPorts.ListenerPort = make([]int, 0, len(listeners))

@@ -3,6 +3,7 @@ package slb
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -61,7 +62,7 @@ func modifySpec(c *api.Context) (any, *api.Error) {
 	return orderResult{}, nil
 }
 
-// modifyInternetSpec takes effect at once. The cloud changes the charge type at the next midnight.
+// modifyInternetSpec changes the bandwidth at once, and the charge type at the next midnight of the cloud.
 func modifyInternetSpec(c *api.Context) (any, *api.Error) {
 	lb, err := loadBalancer(c)
 	if err != nil {
@@ -81,8 +82,18 @@ func modifyInternetSpec(c *api.Context) (any, *api.Error) {
 	case charge == payByBandwidth && listenerBandwidth(lb, nil) > bandwidth:
 		return nil, invalidBandwidth()
 	}
-	lb.InternetChargeType, lb.Bandwidth = charge, bandwidth
+	if c.Settings.ChargeTypeAtMidnight && charge != lb.InternetChargeType {
+		lb.Reserved = &state.InternetSpec{ChargeType: charge, Bandwidth: bandwidth, ActiveAt: nextMidnight(c.Now)}
+		return orderResult{}, nil
+	}
+	lb.InternetChargeType, lb.Bandwidth, lb.Reserved = charge, bandwidth, nil
 	return orderResult{}, nil
+}
+
+// nextMidnight is the end of the day in Beijing.
+func nextMidnight(now time.Time) time.Time {
+	day := now.In(time.FixedZone("CST", 8*60*60))
+	return time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, day.Location()).UTC()
 }
 
 func modifyInstanceChargeType(c *api.Context) (any, *api.Error) {
@@ -107,7 +118,7 @@ func modifyInstanceChargeType(c *api.Context) (any, *api.Error) {
 }
 
 func toCLCU(lb *state.LoadBalancer) {
-	lb.InstanceChargeType, lb.Spec = payByCLCU, ""
+	lb.InstanceChargeType, lb.Spec, lb.Reserved = payByCLCU, "", nil
 	if lb.InternetChargeType == payByBandwidth {
 		lb.InternetChargeType, lb.Bandwidth = payByTraffic, greatestTraffic
 	}

@@ -22,6 +22,12 @@ const (
 // settle completes the transitions of a load balancer whose time has come, and a seed that says little.
 func settle(c *api.Context, lb *state.LoadBalancer) {
 	complete(c, lb)
+	if len(c.State.Vanishing) > 0 {
+		c.State.Vanish(c.Now)
+	}
+	if r := lb.Reserved; r != nil && !c.Now.Before(r.ActiveAt) {
+		lb.InternetChargeType, lb.Bandwidth, lb.Reserved = r.ChargeType, r.Bandwidth, nil
+	}
 	if !lb.ActiveAt.IsZero() && !c.Now.Before(lb.ActiveAt) {
 		if lb.Status == inactive {
 			lb.Status = active

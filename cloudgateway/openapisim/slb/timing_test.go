@@ -1,10 +1,12 @@
 package slb
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // slowCloud is a cloud with the default windows.
@@ -202,5 +204,47 @@ func TestSettle(t *testing.T) {
 	Product().Settle(c.context(nil))
 	if got := c.listener(protoTCP, 1000).Status; got != running {
 		t.Errorf("the listener is %s, want running", got)
+	}
+}
+
+// The bandwidth changes at once, and the way of charging when the day ends in Beijing, at 16:00 UTC.
+func TestChargeTypeAtMidnight(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	key := params{"LoadBalancerId": "lb-old"}
+	c.now = time.Date(2026, 1, 1, 15, 59, 59, 0, time.UTC)
+	c.call("ModifyLoadBalancerInternetSpec", key.with("Bandwidth", "7"))
+	c.call("ModifyLoadBalancerInternetSpec", key.with("InternetChargeType", payByBandwidth, "Bandwidth", "5"))
+	before := c.call("DescribeLoadBalancerAttribute", key)
+	for name, want := range map[string]any{
+		"InternetChargeType": payByTraffic, "Bandwidth": 7.0, "HasReservedInfo": "true", "ReservedInfoBandwidth": "5",
+		"ReservedInfoInternetChargeType": payByBandwidth, "ReservedInfoActiveTime": "2026-01-01T16:00:00Z",
+	} {
+		if before[name] != want {
+			t.Errorf("before: %s is %v, want %v", name, before[name], want)
+		}
+	}
+	c.pass(time.Second)
+	after := c.call("DescribeLoadBalancerAttribute", key)
+	if after["InternetChargeType"] != payByBandwidth || after["Bandwidth"] != 5.0 || after["HasReservedInfo"] != "false" {
+		t.Errorf("after: %v", after)
+	}
+}
+
+// A server that is gone stays in its groups for a while.
+func TestServersVanish(t *testing.T) {
+	t.Parallel()
+	c := slowCloud(t)
+	c.call("AddVServerGroupBackendServers", params{"VServerGroupId": "rsp-1", "BackendServers": `[{"ServerId":"i-sick","Port":"1"}]`})
+	c.state.Vanishing = []state.Vanishing{{ServerIDs: []string{"i-sick"}, At: c.now.Add(3 * time.Second)}}
+	has := func() bool {
+		group := c.call("DescribeVServerGroupAttribute", params{"VServerGroupId": "rsp-1"})
+		return slices.Contains(group.texts("BackendServers.BackendServer", "ServerId"), "i-sick")
+	}
+	if c.pass(3*time.Second - 1); !has() {
+		t.Error("the server is gone too early")
+	}
+	if c.pass(1); has() {
+		t.Error("the server is still there")
 	}
 }

@@ -23,6 +23,8 @@ type Cloud struct {
 	ServerGroups   map[string]*ServerGroup      `json:"serverGroups"`
 	Certificates   map[string]*Certificate      `json:"certificates"`
 	Acls           map[string]*Acl              `json:"acls"`
+	// Vanishing are servers that are gone, but not yet from the groups of load balancers.
+	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.
 	Tokens map[string]*Token `json:"tokens"`
 }
@@ -37,6 +39,12 @@ func New(region, account string) *Cloud {
 		LoadBalancers:  map[string]*LoadBalancer{}, ServerGroups: map[string]*ServerGroup{},
 		Certificates: map[string]*Certificate{}, Acls: map[string]*Acl{}, Tokens: map[string]*Token{},
 	}
+}
+
+// Vanishing says when servers disappear from the groups of load balancers.
+type Vanishing struct {
+	ServerIDs []string  `json:"serverIds"`
+	At        time.Time `json:"at"`
 }
 
 // Tag is a key and a value.
@@ -224,6 +232,15 @@ type LoadBalancer struct {
 	Tags               []Tag       `json:"tags,omitempty"`
 	Listeners          []*Listener `json:"listeners,omitempty"`
 	DefaultServers     []*Server   `json:"defaultServers,omitempty"`
+	// Reserved is how the load balancer is charged from the next midnight on.
+	Reserved *InternetSpec `json:"reserved,omitempty"`
+}
+
+// InternetSpec is how traffic is charged.
+type InternetSpec struct {
+	ChargeType string    `json:"chargeType"`
+	Bandwidth  int       `json:"bandwidth"`
+	ActiveAt   time.Time `json:"activeAt"`
 }
 
 // Listener is a listener of a CLB instance. Attributes holds every parameter that was set, by its canonical wire name
