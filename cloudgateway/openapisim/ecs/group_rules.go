@@ -195,7 +195,7 @@ func describeGroup(c *api.Context) (any, *api.Error) {
 	slices.SortFunc(rules, func(a, b state.SecurityRule) int { return strings.Compare(a.ID, b.ID) })
 	page, next, ok := listing.After(rules, func(r state.SecurityRule) string { return r.ID }, c.Get("NextToken"), c.Int("MaxResults", maxRules))
 	if !ok {
-		return nil, api.BadRequest("InvalidParamter", "The specified NextToken is not valid.") //nolint:misspell // as in the cloud
+		return nil, api.BadRequest("InvalidParamter", "The specified NextToken is not valid.")
 	}
 	out := describedGroup{
 		SecurityGroupID: g.ID, SecurityGroupName: g.Name, Description: g.Description, VpcID: g.VpcID, RegionID: c.Region,

@@ -37,7 +37,7 @@ type endpointView struct {
 	Endpoint    string    `json:"Endpoint"`
 	ID          string    `json:"Id"`
 	Namespace   string    `json:"Namespace"`
-	ServiceCode string    `json:"SerivceCode"` //nolint:misspell // as in the cloud
+	ServiceCode string    `json:"SerivceCode"` // misspelt as in the cloud
 	Type        string    `json:"Type"`
 	Protocols   protocols `json:"Protocols"`
 }
