@@ -170,15 +170,20 @@ func TestBrowser(t *testing.T) {
 		b.wait(shows("balancers", text))
 	}
 
-	b.do(chromedp.Click(chromedp.CSS("#link-"+id)), chromedp.WaitVisible(chromedp.CSS(`#search[value="`+id+`"]`)))
+	link := `#part-balancers a[href="?search=` + id + `"]`
+	b.do(chromedp.Focus(chromedp.CSS(link)))
+	cloud.must("", "SetLoadBalancerName", "LoadBalancerId", id, "LoadBalancerName", "renamed")
+	b.wait(shows("balancers", "renamed") + " && document.activeElement === document.querySelector(`" + link + "`)")
+
+	b.do(chromedp.Click(chromedp.CSS(link)), chromedp.WaitVisible(chromedp.CSS(`#search[value="`+id+`"]`)))
 	b.wait(`document.getElementById("live").textContent === "live"`)
 	b.wait(shows("balancers", "1 load balancer") + " && " + shows("instances", "No instances"))
 	b.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("search").value = ""; window.sameDocument = true`))
 	b.do(chromedp.SendKeys(chromedp.CSS(`input[name="action"]`), "vservergroup"))
-	b.wait(shows("calls", "The latest 1 of 1 that match, of 4 in all."))
+	b.wait(shows("calls", "The latest 1 of 1 that match, of 5 in all."))
 	b.wait(`location.search === "?action=vservergroup"`)
 	b.do(chromedp.Click(chromedp.CSS(`input[name="errors"]`)))
-	b.wait(shows("calls", "None of 4 calls matches."))
+	b.wait(shows("calls", "None of 5 calls matches."))
 	b.do(chromedp.SendKeys(chromedp.CSS("#search"), "no such thing"))
 	b.wait(shows("balancers", "No load balancer has “no such thing”."))
 	b.do(chromedp.Click(chromedp.CSS("#pause")))

@@ -153,13 +153,11 @@ func viewRate(key actionKey, calls *[minutes]minute, allowed limit.Limit) rate {
 }
 
 func limitText(calls int, window time.Duration) string {
-	switch window {
-	case time.Minute:
-		return count(calls) + "/min"
-	case time.Second:
-		return count(calls) + "/s"
+	unit := window.String()
+	if short := map[time.Duration]string{time.Minute: "min", time.Second: "s"}[window]; short != "" {
+		unit = short
 	}
-	return count(calls) + "/" + window.String()
+	return count(calls) + "/" + unit
 }
 
 // height scales a number of calls. Even a single one can be seen.

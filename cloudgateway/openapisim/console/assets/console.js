@@ -26,13 +26,13 @@
   function replace({ id, html }) {
     const part = document.getElementById(id);
     const before = new Set(Array.from(part.querySelectorAll("[data-key]"), (e) => e.dataset.key));
-    const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+    const focused = part.contains(document.activeElement) && document.activeElement.getAttribute("href"); // links only can be
     part.innerHTML = html;
     if (part.dataset.query === location.search) {
       for (const e of part.querySelectorAll("[data-key]")) e.classList.toggle("new", !before.has(e.dataset.key));
     }
     part.dataset.query = location.search;
-    if (focused) document.getElementById(focused)?.focus();
+    if (focused) Array.from(part.querySelectorAll("a")).find((a) => a.getAttribute("href") === focused)?.focus({ preventScroll: true });
   }
 
   function filter() {
