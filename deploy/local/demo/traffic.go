@@ -41,6 +41,8 @@ func (b *backends) follow(nodes []corev1.Node, service *corev1.Service) error {
 
 func hello(node string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		//nolint:gosec // Plain text, which no browser runs.
 		_, _ = fmt.Fprintf(w, "hello from %s, X-Forwarded-For %q", node, r.Header.Get("X-Forwarded-For"))
 	})
 }
