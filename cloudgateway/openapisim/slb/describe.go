@@ -161,12 +161,20 @@ func loadBalancerFilter(c *api.Context) (func(*state.LoadBalancer) bool, *api.Er
 	}, nil
 }
 
-// indexedTags are the tags that filters see: the index learns of a new load balancer a little later.
+// indexedTags are the tags that filters see.
 func indexedTags(c *api.Context, lb *state.LoadBalancer) []state.Tag {
-	if c.Now.Before(lb.Created.Add(c.Settings.TagIndexLag)) {
-		return nil
+	if c.Now.Before(lb.IndexedAt) {
+		return lb.IndexedTags
 	}
 	return lb.Tags
+}
+
+// setTags changes the tags of a load balancer; the index learns of it a little later.
+func setTags(c *api.Context, lb *state.LoadBalancer, tags []state.Tag) {
+	if lag := c.Settings.TagIndexLag; lag > 0 {
+		lb.IndexedTags, lb.IndexedAt = indexedTags(c, lb), c.Now.Add(lag)
+	}
+	lb.Tags = tags
 }
 
 // holdersOf returns the ids of the load balancers that have a server.

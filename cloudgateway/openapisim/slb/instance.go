@@ -138,10 +138,11 @@ func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
 	if d := c.Settings.LoadBalancerActive; d > 0 {
 		lb.Status, lb.ActiveAt = inactive, c.Now.Add(d)
 	}
-	var err *api.Error
-	if lb.Tags, err = newTags(c.Items("Tag"), c.Settings.Quotas.Tags); err != nil {
+	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	if err != nil {
 		return nil, err
 	}
+	setTags(c, lb, tags)
 	for _, check := range []func(*api.Context, *state.LoadBalancer) *api.Error{setNetwork, setZones, setCharges, checkProtection} {
 		if err := check(c, lb); err != nil {
 			return nil, err

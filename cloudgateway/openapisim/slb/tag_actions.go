@@ -152,8 +152,8 @@ func tagResources(c *api.Context) (any, *api.Error) {
 			return nil, api.BadRequest("QuotaLimitExceeds", "The number of tags of a resource exceeds the quota of %d.", limit)
 		}
 	}
-	for _, old := range all {
-		*old = merge(*old, tags)
+	for i, old := range all {
+		retag(c, i, old, merge(*old, tags))
 	}
 	return nil, nil
 }
@@ -170,12 +170,21 @@ func untagResources(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, tags := range all {
-		*tags = slices.DeleteFunc(*tags, func(t state.Tag) bool {
+	for i, tags := range all {
+		retag(c, i, tags, slices.DeleteFunc(slices.Clone(*tags), func(t state.Tag) bool {
 			return slices.Contains(keys, t.Key) || (len(keys) == 0 && everything)
-		})
+		}))
 	}
 	return nil, nil
+}
+
+// retag changes the tags of the i-th resource of ResourceId.N, which are at old.
+func retag(c *api.Context, i int, old *[]state.Tag, tags []state.Tag) {
+	if lb := c.State.LoadBalancers[c.List("ResourceId")[i]]; lb != nil && c.Get("ResourceType") == "instance" {
+		setTags(c, lb, tags)
+		return
+	}
+	*old = tags
 }
 
 type listedTags struct {

@@ -75,7 +75,7 @@ func addTags(c *api.Context) (any, *api.Error) {
 	if len(next) > legacyTagsPerResource {
 		return nil, api.BadRequest("QuotaExceed.TagsPerResource", "The number of tags of a resource exceeds %d.", legacyTagsPerResource)
 	}
-	lb.Tags = next
+	setTags(c, lb, next)
 	return nil, nil
 }
 
@@ -89,9 +89,9 @@ func removeTags(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	lb.Tags = slices.DeleteFunc(lb.Tags, func(t state.Tag) bool {
+	setTags(c, lb, slices.DeleteFunc(slices.Clone(lb.Tags), func(t state.Tag) bool {
 		return slices.ContainsFunc(tags, func(gone state.Tag) bool { return condition{gone.Key, gone.Value}.matches(t) })
-	})
+	}))
 	return nil, nil
 }
 

@@ -174,6 +174,27 @@ func TestTagIndexLag(t *testing.T) {
 	if got := c.call("DescribeLoadBalancers", find)["TotalCount"]; got != 1.0 {
 		t.Errorf("later the index knows %v, want 1", got)
 	}
+	count := func(key string) any { return c.call("DescribeLoadBalancers", params{"Tag.1.Key": key})["TotalCount"] }
+	for _, step := range []struct {
+		action  string
+		change  params
+		atOnce  float64
+		settled float64
+	}{
+		{"TagResources", params{"ResourceType": "instance", "ResourceId.1": "lb-1", "Tag.1.Key": "late", "Tag.1.Value": "v"}, 0, 1},
+		{"UntagResources", params{"ResourceType": "instance", "ResourceId.1": "lb-1", "TagKey.1": "late"}, 1, 0},
+		{"AddTags", params{"LoadBalancerId": "lb-1", "Tags": `[{"TagKey":"late","TagValue":"v"}]`}, 0, 1},
+		{"RemoveTags", params{"LoadBalancerId": "lb-1", "Tags": `[{"TagKey":"late","TagValue":"v"}]`}, 1, 0},
+	} {
+		c.call(step.action, step.change)
+		if got := count("late"); got != step.atOnce {
+			t.Errorf("%s: at once the index knows %v, want %v", step.action, got, step.atOnce)
+		}
+		c.pass(c.settings.TagIndexLag)
+		if got := count("late"); got != step.settled {
+			t.Errorf("%s: later the index knows %v, want %v", step.action, got, step.settled)
+		}
+	}
 }
 
 func TestHealthTakesTime(t *testing.T) {

@@ -206,32 +206,35 @@ type SecurityRule struct {
 
 // LoadBalancer is a CLB instance.
 type LoadBalancer struct {
-	ID                 string      `json:"id"`
-	Name               string      `json:"name"`
-	Address            string      `json:"address"`
-	AddressType        string      `json:"addressType"` // internet, intranet
-	AddressIPVersion   string      `json:"addressIpVersion"`
-	NetworkType        string      `json:"networkType"` // vpc, classic
-	VpcID              string      `json:"vpcId"`
-	VSwitchID          string      `json:"vswitchId"`
-	MasterZoneID       string      `json:"masterZoneId"`
-	SlaveZoneID        string      `json:"slaveZoneId"`
-	Spec               string      `json:"spec"`
-	InstanceChargeType string      `json:"instanceChargeType"`
-	InternetChargeType string      `json:"internetChargeType"`
-	Bandwidth          int         `json:"bandwidth"`
-	PayType            string      `json:"payType"`
-	DeleteProtection   string      `json:"deleteProtection"`
-	ModificationStatus string      `json:"modificationProtectionStatus"`
-	ModificationReason string      `json:"modificationProtectionReason"`
-	ResourceGroupID    string      `json:"resourceGroupId"`
-	Status             string      `json:"status"` // active, inactive, locked
-	Created            time.Time   `json:"created"`
-	ActiveAt           time.Time   `json:"activeAt,omitzero"`
-	BusyUntil          time.Time   `json:"busyUntil,omitzero"`
-	Tags               []Tag       `json:"tags,omitempty"`
-	Listeners          []*Listener `json:"listeners,omitempty"`
-	DefaultServers     []*Server   `json:"defaultServers,omitempty"`
+	ID                 string    `json:"id"`
+	Name               string    `json:"name"`
+	Address            string    `json:"address"`
+	AddressType        string    `json:"addressType"` // internet, intranet
+	AddressIPVersion   string    `json:"addressIpVersion"`
+	NetworkType        string    `json:"networkType"` // vpc, classic
+	VpcID              string    `json:"vpcId"`
+	VSwitchID          string    `json:"vswitchId"`
+	MasterZoneID       string    `json:"masterZoneId"`
+	SlaveZoneID        string    `json:"slaveZoneId"`
+	Spec               string    `json:"spec"`
+	InstanceChargeType string    `json:"instanceChargeType"`
+	InternetChargeType string    `json:"internetChargeType"`
+	Bandwidth          int       `json:"bandwidth"`
+	PayType            string    `json:"payType"`
+	DeleteProtection   string    `json:"deleteProtection"`
+	ModificationStatus string    `json:"modificationProtectionStatus"`
+	ModificationReason string    `json:"modificationProtectionReason"`
+	ResourceGroupID    string    `json:"resourceGroupId"`
+	Status             string    `json:"status"` // active, inactive, locked
+	Created            time.Time `json:"created"`
+	ActiveAt           time.Time `json:"activeAt,omitzero"`
+	BusyUntil          time.Time `json:"busyUntil,omitzero"`
+	Tags               []Tag     `json:"tags,omitempty"`
+	// IndexedTags are what filters by tag see until IndexedAt; then they see Tags.
+	IndexedTags    []Tag       `json:"indexedTags,omitempty"`
+	IndexedAt      time.Time   `json:"indexedAt,omitzero"`
+	Listeners      []*Listener `json:"listeners,omitempty"`
+	DefaultServers []*Server   `json:"defaultServers,omitempty"`
 	// Reserved is how the load balancer is charged from the next midnight on.
 	Reserved *InternetSpec `json:"reserved,omitempty"`
 }
