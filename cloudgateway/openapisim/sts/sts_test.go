@@ -108,6 +108,11 @@ func TestErrors(t *testing.T) {
 		{"bad name", "AssumeRole", []string{"RoleArn", role, "RoleSessionName", "a b"}, "InvalidParameter.RoleSessionName"},
 		{"too short", "AssumeRole", []string{"RoleArn", role, "RoleSessionName", "me", "DurationSeconds", "899"}, "InvalidParameter"},
 		{"no token", "AssumeRoleWithOIDC", with(provider, "")[:6], "MissingParameter"},
+		{
+			"role of another account", "AssumeRoleWithOIDC", append(with(provider, good), "RoleArn", "acs:ram::2:role/x"),
+			"InvalidParameter.RoleArn",
+		},
+		{"bad name", "AssumeRoleWithOIDC", append(with(provider, good), "RoleSessionName", "a b"), "InvalidParameter.RoleSessionName"},
 		{"provider of another account", "AssumeRoleWithOIDC", with("acs:ram::2:oidc-provider/x", good), "EntityNotExist.OIDCProvider"},
 		{"two parts", "AssumeRoleWithOIDC", with(provider, "a.b"), "AuthenticationFail.OIDCToken.Invalid"},
 		{"not base64", "AssumeRoleWithOIDC", with(provider, "a.?.c"), "AuthenticationFail.OIDCToken.Invalid"},

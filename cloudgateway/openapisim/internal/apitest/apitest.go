@@ -48,6 +48,13 @@ func (c *Caller) Pass(d time.Duration) { c.Now = c.Now.Add(d) }
 // A failed write and a read must leave the state as it was.
 func (c *Caller) Call(action string, params ...string) (map[string]any, string) {
 	c.t.Helper()
+	result, code := c.call(action, params...)
+	Saw(action, code)
+	return result, code
+}
+
+func (c *Caller) call(action string, params ...string) (map[string]any, string) {
+	c.t.Helper()
 	a, ok := c.actions[action]
 	if !ok {
 		c.t.Fatalf("no action %s", action)
