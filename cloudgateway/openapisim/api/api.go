@@ -22,7 +22,7 @@ const (
 	String  Kind = iota // any text
 	Int                 // a decimal integer
 	Bool                // true or false
-	JSON                // JSON text, also in the single-quoted form that terraform sends
+	JSON                // JSON text; the handler checks it
 	Strings             // Name.1, Name.2, …
 	Structs             // Name.1.Key, Name.1.Value, …
 )
