@@ -27,6 +27,13 @@ type server struct {
 // parseServers reads a parameter with JSON text and checks its form, not whether the servers exist.
 func parseServers(c *api.Context, name string, withPort bool) ([]server, *api.Error) {
 	items, ok := parseObjects(c.Get(name))
+	if !ok && !withPort { // older clients send nothing but ids, ["i-1","i-2"]
+		var ids []string
+		ids, ok = parseStrings(c.Get(name))
+		for _, id := range ids {
+			items = append(items, map[string]string{"serverid": id})
+		}
+	}
 	if !ok {
 		return nil, api.BadRequest("BackendServersMalformed", "The specified parameter %s is not a JSON array of servers.", name)
 	}
@@ -67,7 +74,7 @@ func parseServer(item map[string]string, name string, withPort bool) (server, *a
 		s.weight = &weight
 	}
 	if text, ok := item["description"]; ok && text != "" {
-		if !lengthOf(1, 256)(text) {
+		if !lengthOf(1, 80)(text) {
 			return server{}, invalid(name + ".Description")
 		}
 		s.description = &text

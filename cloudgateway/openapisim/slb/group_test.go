@@ -299,7 +299,8 @@ func TestDefaultGroup(t *testing.T) {
 		t.Errorf("set one that is not there: got code %q, want InvalidParameter", got)
 	}
 	c.call("AddBackendServers", lb) // terraform's empty last batch
-	c.call("RemoveBackendServers", lb.with("BackendServers", `[{"ServerId":"i-1"},{"ServerId":"i-3"}]`))
+	c.call("RemoveBackendServers", lb.with("BackendServers", `[{"ServerId":"i-3"}]`))
+	c.call("RemoveBackendServers", lb.with("BackendServers", `["i-1","i-3"]`)) // as older clients send it
 	described := c.call("DescribeLoadBalancerAttribute", lb)
 	if w := described.at("BackendServers.BackendServer.0.Weight"); w != 5.0 || len(described.list("BackendServers.BackendServer")) != 1 {
 		t.Errorf("left: %v, want i-2 with weight 5", described["BackendServers"])
