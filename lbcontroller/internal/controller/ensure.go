@@ -52,13 +52,15 @@ func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed b
 		return changed, c.failed(svc, err)
 	}
 	var added bool
-	if e.svc, added, err = c.patcher.addFinalizer(ctx, svc); err != nil {
+	if e.svc, added, err = c.patcher.addFinalizer(ctx, svc); errors.Is(err, errGone) {
+		return false, nil
+	} else if err != nil {
 		c.announce.fail(svc, reasonAddFinalizer, err)
 		return false, err
 	}
 	e.fresh = added && len(e.svc.Status.LoadBalancer.Ingress) == 0 && e.svc.Labels[LabelLoadBalancerID] == ""
 	changed, err = e.sync(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errGone) {
 		return changed, c.failed(e.svc, err)
 	}
 	return changed, nil
@@ -74,13 +76,36 @@ func (c *Controller) failed(svc *corev1.Service, err error) error {
 		return reconcile.Terminal(err)
 	}
 	c.memory.Forget(keyOf(svc)) // What the failed calls have done isn't known.
-	if rpcerr.ReasonOf(err) == rpcerr.ServerLimit {
+	calls := failures(err)
+	if slices.ContainsFunc(calls, func(e error) bool { return rpcerr.ReasonOf(e) == rpcerr.ServerLimit }) {
 		c.memory.SetFull(keyOf(svc))
 	}
-	if e, ok := rpcerr.From(err); ok && e.Code == codes.InvalidArgument {
+	if !slices.ContainsFunc(calls, func(e error) bool { return !isInvalid(e) }) {
 		return reconcile.Terminal(err)
 	}
 	return err
+}
+
+// failures lists the failed calls in an error: the actions of a phase fail each for its own reason.
+func failures(err error) []error {
+	joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	if !ok {
+		return []error{err}
+	}
+	var list []error
+	for _, e := range joined.Unwrap() {
+		list = append(list, failures(e)...)
+	}
+	return list
+}
+
+// isInvalid tells whether the cloud refused what was asked, which repeating doesn't change.
+func isInvalid(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && e.Code == codes.InvalidArgument
 }
 
 // refusedError is what the controller won't do until the Service changes.
@@ -117,7 +142,7 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 			// A creation that is refused needs no search either when the Service changes.
 			e.memory.Put(keyOf(e.svc), memory.Entry{UID: string(e.svc.UID), Observed: observed})
 		}
-		if err := e.mayCreate(); err != nil {
+		if err := e.mayCreate(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -210,8 +235,16 @@ func (c *Controller) hint(svc *corev1.Service) observe.Hint {
 	return h
 }
 
-// mayCreate keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public CLBs.
-func (e *ensuring) mayCreate() error {
+// mayCreate keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public CLBs. The
+// Service is read anew unless it just was: a CLB must not be made for what the cache shows of a Service that has gone on since.
+func (e *ensuring) mayCreate(ctx context.Context) error {
+	if !e.fresh {
+		live, _, err := e.patcher.confirmFinalizer(ctx, e.svc)
+		if err != nil {
+			return err
+		}
+		e.svc = live
+	}
 	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
 		return &refusedError{fmt.Sprintf("the CLB %s of this Service is gone, and its address with it; to get a new one, clear status.loadBalancer of the Service",
 			e.svc.Labels[LabelLoadBalancerID])}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/reconcile"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/build"
 	"alicloud-controllers.dev/lbcontroller/internal/model"
@@ -20,7 +20,7 @@ func (e *ensuring) follow(ctx context.Context, why error) (changed bool, err err
 		return false, nil
 	}
 	e.desired = invalid.Backends
-	observed, err := e.groups(ctx)
+	observed, err := e.present(ctx)
 	if err != nil || observed.InstanceID == "" {
 		return false, err
 	}
@@ -41,19 +41,15 @@ func (e *ensuring) follow(ctx context.Context, why error) (changed bool, err err
 	return changed, nil
 }
 
-// groups gives what is remembered, or else reads only the vServer groups. There is no instance if none is written on the Service:
-// it is not looked for, as nothing may be written there.
-func (e *ensuring) groups(ctx context.Context) (model.Observed, error) {
+// present gives what is remembered, or else reads the instance, which must prove to be the Service's: the label that names it
+// could have been copied. There is no instance if none is written on the Service: it is not looked for, as nothing may be written
+// there.
+func (e *ensuring) present(ctx context.Context) (model.Observed, error) {
 	if observed, known, _ := e.remembered(); known {
 		return observed, nil
 	}
-	id := e.svc.Labels[LabelLoadBalancerID]
-	if id == "" {
+	if e.svc.Labels[LabelLoadBalancerID] == "" {
 		return model.Nothing(), nil
 	}
-	observed, err := e.observer.Groups(ctx, id, e.desired.Owner)
-	if rpcerr.IsNotFound(err) {
-		return model.Nothing(), nil
-	}
-	return observed, err
+	return e.observer.Find(ctx, e.hint(e.svc), slbv1.View_VIEW_FULL)
 }

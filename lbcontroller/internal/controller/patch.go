@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -17,20 +19,30 @@ import (
 // patcher writes to Services, with the smallest patch. Every patch carries the UID, so that it can't hit a successor.
 type patcher struct{ client kubernetes.Interface }
 
+// errGone tells that the Service is deleted or being deleted, which the cache doesn't show yet. The event is on its way, so there is
+// nothing to tell anybody.
+var errGone = errors.New("the Service was deleted meanwhile")
+
 // addFinalizer makes sure that the Service can't vanish before its CLB. It tells whether it was this call that added it, which
 // means that the Service has no CLB from us yet.
 func (p patcher) addFinalizer(ctx context.Context, svc *corev1.Service) (result *corev1.Service, added bool, err error) {
 	if hasFinalizer(svc) {
 		return svc, false, nil
 	}
+	return p.confirmFinalizer(ctx, svc)
+}
+
+// confirmFinalizer is addFinalizer for those who must not believe the cache: it may still show the finalizer of a CLB that the
+// Service has given up since.
+func (p patcher) confirmFinalizer(ctx context.Context, svc *corev1.Service) (result *corev1.Service, added bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		// The cached object may be older than our own last write.
 		live, err := p.client.CoreV1().Services(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && (live.UID != svc.UID || live.DeletionTimestamp != nil) {
+			return errGone
+		}
 		if err != nil {
 			return err
-		}
-		if live.UID != svc.UID || live.DeletionTimestamp != nil {
-			return fmt.Errorf("service %s was deleted meanwhile", keyOf(svc))
 		}
 		if hasFinalizer(live) {
 			result = live

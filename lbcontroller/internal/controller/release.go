@@ -59,9 +59,10 @@ func blank() notes {
 	return notes{labels: map[string]string{LabelHash: "", LabelLoadBalancerID: ""}, annotations: map[string]string{annotation.OwnTags: ""}}
 }
 
-// releasable finds the instance to give up. What is remembered was proven ours; anything else must prove it.
+// releasable finds the instance to give up. What is remembered completely was proven ours. Anything else must prove it, and knowing
+// the servers only doesn't tell either what protects a preserved instance.
 func (c *Controller) releasable(ctx context.Context, svc *corev1.Service) (model.Observed, error) {
-	if entry, ok := c.memory.Get(keyOf(svc), string(svc.UID)); ok {
+	if entry, ok := c.memory.Get(keyOf(svc), string(svc.UID)); ok && entry.Observed.ConfigKnown {
 		return entry.Observed, nil
 	}
 	return c.observer.Find(ctx, c.hint(svc), slbv1.View_VIEW_BASIC)

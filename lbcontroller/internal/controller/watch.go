@@ -134,6 +134,9 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if !ok1 || !ok2 || !c.Gate.concerns(svc) {
 		return
 	}
+	if c.Gate.Wants(svc) && len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
+		c.memory.Forget(keyOf(svc)) // Somebody knows better than we that the CLB is gone.
+	}
 	if reason, message := change(old, svc); reason != "" && c.leading.Load() && c.Gate.concerns(old) {
 		c.Recorder.Event(svc, corev1.EventTypeNormal, reason, message)
 	}

@@ -10,19 +10,22 @@ import (
 
 // Diff returns the way from what is there, which must be known completely, to what is wanted.
 //
-// The order makes before it breaks: the instance, then vServer groups with their servers, then listeners (see listenerPhases),
-// and at the end the groups that nothing uses any more.
+// The order makes before it breaks: a new instance, then vServer groups with their servers, then listeners (see listenerWork), and
+// at the end the groups that nothing uses any more. Attributes of a present instance come with these: nothing waits for them, and
+// one that the cloud refuses must not keep servers from following their nodes.
 func Diff(d *model.Desired, o model.Observed) Plan {
 	var p Plan
 	if o.InstanceID == "" {
 		p.add(Phase{CreateInstance{Spec: d.Instance.Spec}})
-	} else {
-		p.instance(d, o)
 	}
 	current, surplus := matchGroups(d, o)
 	p.add(groupPhase(d, current))
 	unbound := p.listeners(d, o, current)
-	p.add(cleanUp(d.Owner, surplus, unbound))
+	last := cleanUp(d.Owner, surplus, unbound)
+	if o.InstanceID != "" {
+		last = append(last, p.instance(d, o)...)
+	}
+	p.add(last)
 	return p
 }
 

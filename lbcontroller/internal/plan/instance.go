@@ -8,9 +8,9 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/model"
 )
 
-// instance adds the change of the instance's attributes. Only what the user asked for is compared; what can't be changed is
+// instance returns the change of the instance's attributes. Only what the user asked for is compared; what can't be changed is
 // refused, and the rest goes on.
-func (p *Plan) instance(d *model.Desired, o model.Observed) {
+func (p *Plan) instance(d *model.Desired, o model.Observed) Phase {
 	want, asked, have := d.Instance.Spec, d.Instance.Asked, o.Instance
 	p.fixed(want, asked, have)
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
@@ -35,9 +35,10 @@ func (p *Plan) instance(d *model.Desired, o model.Observed) {
 	if len(up.Request.GetSetTags())+len(up.Request.GetRemoveTagKeys()) > 0 {
 		set("tags")
 	}
-	if len(up.What) > 0 {
-		p.add(Phase{up})
+	if len(up.What) == 0 {
+		return nil
 	}
+	return Phase{up}
 }
 
 // fixed refuses what the cloud decides at creation for good.

@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	kubetesting "k8s.io/client-go/testing"
+)
+
+var serviceResource = corev1.SchemeGroupVersion.WithResource("services") //nolint:gochecknoglobals // A constant in all but name.
+
+// lag makes caches that are filled from now on trail the API server.
+func (w *world) lag(by func() time.Duration) {
+	w.kube.PrependWatchReactor("services", func(action kubetesting.Action) (bool, watch.Interface, error) {
+		inner, err := w.kube.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
+		return true, newLaggard(inner, by), nil
+	})
+}
+
+// laggard passes on the events of another watch, late and in order.
+type laggard struct {
+	inner watch.Interface
+	out   chan watch.Event
+	stop  func()
+}
+
+func newLaggard(inner watch.Interface, by func() time.Duration) *laggard {
+	stopped := make(chan struct{})
+	l := &laggard{inner: inner, out: make(chan watch.Event), stop: sync.OnceFunc(func() {
+		close(stopped)
+		inner.Stop()
+	})}
+	go func() {
+		defer close(l.out)
+		for event := range inner.ResultChan() {
+			select {
+			case <-time.After(by()):
+			case <-stopped:
+				return
+			}
+			select {
+			case l.out <- event:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// ResultChan implements watch.Interface.
+func (l *laggard) ResultChan() <-chan watch.Event { return l.out }
+
+// Stop implements watch.Interface.
+func (l *laggard) Stop() { l.stop() }
+
+// patch changes a part of a Service as a user does who knows nothing of the rest.
+func (w *world) patch(name string, body map[string]any, subresources ...string) {
+	w.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = w.kube.CoreV1().Services("default").Patch(w.t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
