@@ -37,7 +37,7 @@ func newCloud() *state.Cloud {
 	}
 	c.Instances["i-1"].EipID = "eip-1"
 	c.Instances["i-3"].PublicIPs = []string{"47.1.1.3"}
-	c.Eips["eip-1"] = &state.Eip{ID: "eip-1", Address: "121.40.0.1", Status: "InUse", InstanceID: "i-1", InstanceType: "EcsInstance"}
+	c.Eips["eip-1"] = &state.Eip{ID: "eip-1", Address: "121.40.0.1", Bandwidth: "5", Status: "InUse", InstanceID: "i-1", InstanceType: "EcsInstance"}
 	return c
 }
 
@@ -109,7 +109,7 @@ func TestInstanceShape(t *testing.T) {
 		},
 		"PublicIpAddress": map[string]any{"IpAddress": list()}, "InnerIpAddress": map[string]any{"IpAddress": list()},
 		"EipAddress": map[string]any{
-			"AllocationId": "eip-1", "IpAddress": "121.40.0.1", "InternetChargeType": "PayByTraffic", "IsSupportUnassociate": true, "Bandwidth": 0.0,
+			"AllocationId": "eip-1", "IpAddress": "121.40.0.1", "InternetChargeType": "PayByTraffic", "IsSupportUnassociate": true, "Bandwidth": 5.0,
 		},
 		"NetworkInterfaces": map[string]any{"NetworkInterface": list(
 			map[string]any{

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -139,7 +140,10 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		v.InstanceNetworkType = "classic"
 	}
 	if eip := c.State.Eips[i.EipID]; eip != nil {
-		v.EipAddress = eipAddress{AllocationID: eip.ID, IPAddress: eip.Address, InternetChargeType: "PayByTraffic", IsSupportUnassociate: true}
+		bandwidth, _ := strconv.Atoi(eip.Bandwidth) // a text in VPC, 0 if a seed has none
+		v.EipAddress = eipAddress{
+			AllocationID: eip.ID, IPAddress: eip.Address, InternetChargeType: "PayByTraffic", IsSupportUnassociate: true, Bandwidth: bandwidth,
+		}
 	}
 	for _, eni := range interfaces {
 		v.NetworkInterfaces.NetworkInterface = append(v.NetworkInterfaces.NetworkInterface, attachedInterface{

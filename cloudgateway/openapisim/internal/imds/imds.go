@@ -55,6 +55,7 @@ func New(cfg Config) *Service {
 	s.mux.HandleFunc("GET /latest/meta-data/ram/security-credentials", s.getRole)
 	s.mux.HandleFunc("GET /latest/meta-data/ram/security-credentials/{$}", s.getRole)
 	s.mux.HandleFunc("GET /latest/meta-data/ram/security-credentials/{role}", s.getCredentials)
+	s.mux.HandleFunc("GET /latest/meta-data/Ram/security-credentials/{role}", s.getCredentials) // how aliyungo spells it
 	s.mux.HandleFunc("GET /latest/meta-data/", s.getItem)
 	s.mux.HandleFunc("GET /latest/dynamic/instance-identity/document", s.getIdentity)
 	return s

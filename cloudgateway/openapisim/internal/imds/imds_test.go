@@ -132,6 +132,9 @@ func TestCredentials(t *testing.T) {
 	if !ok || key.Secret != first["AccessKeySecret"] || key.Session.Token != first["SecurityToken"] {
 		t.Errorf("the key is not known: %v", first)
 	}
+	if _, body := f.ask(http.MethodGet, "/latest/meta-data/Ram/security-credentials/Worker"); !strings.Contains(body, first["AccessKeyId"]) {
+		t.Errorf("as aliyungo asks for them: %s", body)
+	}
 	if first["Code"] != "Success" || first["Expiration"] != "2026-01-01T01:00:00Z" || first["LastUpdated"] != "2026-01-01T00:00:00Z" {
 		t.Errorf("credentials %v", first)
 	}
