@@ -185,3 +185,12 @@ func TestCachedReadsMakeNoCalls(t *testing.T) {
 		t.Errorf("calls %s, want one", got)
 	}
 }
+
+func (w *world) primaryInterface(t *testing.T, instance string) string {
+	t.Helper()
+	answer, err := w.Instances.GetInstance(t.Context(), &ecsv1.GetInstanceRequest{InstanceId: instance})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.GetInstance().GetPrimaryNetworkInterfaceId()
+}

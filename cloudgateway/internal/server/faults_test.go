@@ -23,6 +23,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/fault-matrix.md")
@@ -68,17 +69,17 @@ func TestFaultMatrix(t *testing.T) {
 		table = map[string]string{}
 	)
 	cells.SetLimit(32) // They mostly wait.
-	for _, op := range operations() {
+	for _, op := range writetest.Operations() {
 		undisturbed := newWorld(t)
-		at := op.prepare(t, undisturbed)
-		if err := op.run(t.Context(), undisturbed, at); err != nil {
-			t.Fatalf("%s undisturbed: %v", op.name, err)
+		at := undisturbed.site(t, op)
+		if err := op.Run(t.Context(), undisturbed.Client, at); err != nil {
+			t.Fatalf("%s undisturbed: %v", op.Name, err)
 		}
 		want := undisturbed.picture()
-		for _, action := range op.actions {
+		for _, action := range op.Actions {
 			for _, m := range mishaps() {
 				cells.Go(func() error {
-					name := cell(op.name, action, m.name)
+					name := cell(op.Name, action, m.name)
 					t.Run(name, func(t *testing.T) {
 						outcome := m.strike(t, op, action, want)
 						mu.Lock()
@@ -111,9 +112,9 @@ func TestFaultMatrix(t *testing.T) {
 func cell(op, action, mishap string) string { return op + "/" + action + "/" + mishap }
 
 // strike runs an operation of which one cloud call goes wrong, and tells in a word how it ended.
-func (m mishap) strike(t *testing.T, op operation, action string, want []string) string {
+func (m mishap) strike(t *testing.T, op writetest.Operation, action string, want []string) string {
 	w := newWorld(t)
-	at := op.prepare(t, w)
+	at := w.site(t, op)
 	rule := m.rule
 	rule.Action, rule.Times = action, 1
 	w.strike(t, rule)
@@ -122,13 +123,13 @@ func (m mishap) strike(t *testing.T, op operation, action string, want []string)
 	outcome := "done"
 	if m.kill {
 		outcome = w.killDuring(ctx, t, op, at)
-	} else if err := op.run(ctx, w, at); err != nil {
+	} else if err := op.Run(ctx, w.Client, at); err != nil {
 		reason := rpcerr.ReasonOf(err)
 		if m.refusal == "" || reason != m.refusal {
 			t.Fatalf("got %v", err)
 		}
 		outcome = string(reason)
-		if err := op.run(ctx, w, at); err != nil {
+		if err := op.Run(ctx, w.Client, at); err != nil {
 			t.Fatalf("repeated: %v", err)
 		}
 	} else if m.refusal != "" {
@@ -144,10 +145,10 @@ func (m mishap) strike(t *testing.T, op operation, action string, want []string)
 }
 
 // killDuring ends the gateway while the cloud works on the call that the fault slows down, and goes on with another gateway.
-func (w *world) killDuring(ctx context.Context, t *testing.T, op operation, at ids) string {
+func (w *world) killDuring(ctx context.Context, t *testing.T, op writetest.Operation, at *writetest.Site) string {
 	t.Helper()
 	ended := make(chan error, 1)
-	go func() { ended <- op.run(ctx, w, at) }()
+	go func() { ended <- op.Run(ctx, w.Client, at) }()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for w.sim.Faults()[0].Struck == 0 || w.sim.Faults()[0].When == fault.After && !w.struck() {
@@ -163,11 +164,11 @@ func (w *world) killDuring(ctx context.Context, t *testing.T, op operation, at i
 		t.Errorf("the caller got %v, want UNAVAILABLE", err)
 	}
 	w.startGateway(t)
-	again, outcome := op.run, "UNAVAILABLE"
-	if op.resume != nil {
-		again, outcome = op.resume, "UNAVAILABLE, look"
+	again, outcome := op.Run, "UNAVAILABLE"
+	if op.Resume != nil {
+		again, outcome = op.Resume, "UNAVAILABLE, look"
 	}
-	if err := again(ctx, w, at); err != nil {
+	if err := again(ctx, w.Client, at); err != nil {
 		t.Fatalf("with the other gateway: %v", err)
 	}
 	return outcome
@@ -191,8 +192,8 @@ func TestMatrixIsComplete(t *testing.T) {
 			missing[method[strings.LastIndex(method, "/")+1:]] = true
 		}
 	}
-	for _, op := range operations() {
-		name, _, _ := strings.Cut(op.name, ",")
+	for _, op := range writetest.Operations() {
+		name, _, _ := strings.Cut(op.Name, ",")
 		delete(missing, name)
 	}
 	if len(missing) > 0 {
@@ -216,8 +217,8 @@ compares what the cloud holds with an undisturbed run: the effect is there exact
 - **UNAVAILABLE, look**: the cloud has no token that would make the call safe to repeat, and the gateway that remembered it is gone.
   The caller looks for what it wanted to create before it goes on.
 
-"Before" is a call that had no effect, "after" one that had. A timeout is an answer that does not come in time; killed is the
-gateway's process while the cloud works on the call.
+"Before" is a call that had no effect, "after" one that had. A timeout is an answer that does not come in time. Killed means that the
+gateway's server ends while the cloud works on the call, and that one which knows nothing takes its place, all in the test's process.
 
 `)
 	b.WriteString("| RPC | cloud call |")
@@ -225,11 +226,11 @@ gateway's process while the cloud works on the call.
 		fmt.Fprintf(&b, " %s |", m.name)
 	}
 	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(mishaps())) + "\n")
-	for _, op := range operations() {
-		for _, action := range op.actions {
-			fmt.Fprintf(&b, "| %s | %s |", op.name, action)
+	for _, op := range writetest.Operations() {
+		for _, action := range op.Actions {
+			fmt.Fprintf(&b, "| %s | %s |", op.Name, action)
 			for _, m := range mishaps() {
-				fmt.Fprintf(&b, " %s |", table[cell(op.name, action, m.name)])
+				fmt.Fprintf(&b, " %s |", table[cell(op.Name, action, m.name)])
 			}
 			b.WriteString("\n")
 		}
@@ -237,40 +238,22 @@ gateway's process while the cloud works on the call.
 	return b.String()
 }
 
-// picture describes what the cloud holds, without what differs from run to run.
-func (w *world) picture() []string {
-	var lines []string
-	w.sim.View(func(c *state.Cloud) {
-		groups := map[string]string{}
-		for _, g := range c.ServerGroups {
-			groups[g.ID] = g.Name
-			var servers []string
-			for _, s := range g.Servers {
-				servers = append(servers, fmt.Sprintf("%s %s:%d*%d %s", s.Type, s.ServerID, s.Port, s.Weight, s.Description))
-			}
-			slices.Sort(servers)
-			lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers))
-		}
-		for _, lb := range c.LoadBalancers {
-			tags := slices.SortedFunc(slices.Values(lb.Tags), func(a, b state.Tag) int { return strings.Compare(a.Key, b.Key) })
-			lines = append(lines, fmt.Sprintf("lb %s %s %v %s", lb.Name, lb.Spec, tags, lb.DeleteProtection))
-			for _, l := range lb.Listeners {
-				attributes := maps.Clone(l.Attributes)
-				attributes["VServerGroupId"] = groups[attributes["VServerGroupId"]]
-				lines = append(lines, fmt.Sprintf("listener %d/%s %s %v", l.Port, l.Protocol, l.Status, attributes))
-			}
-		}
-		for _, table := range c.RouteTables {
-			for _, e := range table.Entries {
-				lines = append(lines, fmt.Sprintf("route %s %s %s %s", e.Cidr, e.NextHopID, e.Status, e.Description))
-			}
-		}
-		for _, n := range c.Interfaces {
-			if !n.SourceDestCheck {
-				lines = append(lines, "forwarding "+n.InstanceID)
-			}
-		}
-	})
-	slices.Sort(lines)
+// site makes what the operation needs.
+func (w *world) site(t *testing.T, op writetest.Operation) *writetest.Site {
+	t.Helper()
+	at := &writetest.Site{Name: "web"}
+	err := w.sim.Seed(at.Seed(1))
+	if err == nil {
+		err = op.Prepare(t.Context(), w.Client, at)
+	}
+	if err != nil {
+		t.Fatalf("prepare %s: %v", op.Name, err)
+	}
+	return at
+}
+
+// picture describes what the cloud holds.
+func (w *world) picture() (lines []string) {
+	w.sim.View(func(c *state.Cloud) { lines = writetest.Picture(c) })
 	return lines
 }

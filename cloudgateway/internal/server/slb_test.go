@@ -64,6 +64,24 @@ func listenerRequest(lb, group string) *slbv1.CreateListenerRequest {
 	}
 }
 
+// ids are what a test works on.
+type ids struct{ lb, group string }
+
+func withGroup(t *testing.T, w *world) ids {
+	t.Helper()
+	lb := w.createBalancer(t, "lb-1")
+	return ids{lb: lb, group: w.createGroup(t, lb, ecsServers(0, 30)...)}
+}
+
+func withListener(t *testing.T, w *world) ids {
+	t.Helper()
+	at := withGroup(t, w)
+	if _, err := w.Listeners.CreateListener(t.Context(), listenerRequest(at.lb, at.group)); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
 func TestColdCreateTakesFourCalls(t *testing.T) {
 	w := newWorld(t)
 	lb := w.createBalancer(t, "lb-1")

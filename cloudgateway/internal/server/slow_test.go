@@ -13,6 +13,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
 // TestCloudThatTakesItsTime: in a cloud that is busy after every write, as the real one is, callers never hear of it.
@@ -51,13 +52,13 @@ func TestCloudThatTakesItsTime(t *testing.T) {
 		created, err := w.Routes.BatchCreateRouteEntries(t.Context(), &vpcv1.BatchCreateRouteEntriesRequest{
 			VpcId: testVPC, RouteEntries: entries,
 		})
-		if err := firstFailure(err, created.GetResults()); err != nil || created.GetResults()[0].GetStatus() != "Available" {
+		if err := writetest.FirstFailure(err, created.GetResults()); err != nil || created.GetResults()[0].GetStatus() != "Available" {
 			t.Errorf("create: got %v, %v", created.GetResults(), err)
 		}
 		deleted, err := w.Routes.BatchDeleteRouteEntries(t.Context(), &vpcv1.BatchDeleteRouteEntriesRequest{
 			VpcId: testVPC, RouteEntries: entries,
 		})
-		if err := firstFailure(err, deleted.GetResults()); err != nil {
+		if err := writetest.FirstFailure(err, deleted.GetResults()); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
 // TestHundredRoutesTakeTwoWrites, in either direction.
@@ -27,7 +28,7 @@ func TestHundredRoutesTakeTwoWrites(t *testing.T) {
 	created, err := w.Routes.BatchCreateRouteEntries(t.Context(), &vpcv1.BatchCreateRouteEntriesRequest{
 		VpcId: testVPC, RouteEntries: entries,
 	})
-	if err := firstFailure(err, created.GetResults()); err != nil {
+	if err := writetest.FirstFailure(err, created.GetResults()); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(w.actions(false)); got != 2 {
@@ -55,7 +56,7 @@ func TestHundredRoutesTakeTwoWrites(t *testing.T) {
 	deleted, err := w.Routes.BatchDeleteRouteEntries(t.Context(), &vpcv1.BatchDeleteRouteEntriesRequest{
 		VpcId: testVPC, RouteEntries: listed.GetRouteEntries()[1:],
 	})
-	if err := firstFailure(err, deleted.GetResults()); err != nil {
+	if err := writetest.FirstFailure(err, deleted.GetResults()); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(w.actions(false)); got != 2 {

@@ -1,0 +1,46 @@
+package writetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Picture describes what the cloud holds, without what differs from run to run.
+func Picture(c *state.Cloud) []string {
+	var lines []string
+	for _, g := range c.ServerGroups {
+		var servers []string
+		for _, s := range g.Servers {
+			servers = append(servers, fmt.Sprintf("%s %s:%d*%d %s", s.Type, s.ServerID, s.Port, s.Weight, s.Description))
+		}
+		slices.Sort(servers)
+		lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers))
+	}
+	for _, lb := range c.LoadBalancers {
+		tags := slices.SortedFunc(slices.Values(lb.Tags), func(a, b state.Tag) int { return strings.Compare(a.Key, b.Key) })
+		lines = append(lines, fmt.Sprintf("lb %s %s %v %s", lb.Name, lb.Spec, tags, lb.DeleteProtection))
+		for _, l := range lb.Listeners {
+			attributes := maps.Clone(l.Attributes)
+			if g := c.ServerGroups[attributes["VServerGroupId"]]; g != nil {
+				attributes["VServerGroupId"] = g.Name
+			}
+			lines = append(lines, fmt.Sprintf("listener %s %d/%s %s %v", lb.Name, l.Port, l.Protocol, l.Status, attributes))
+		}
+	}
+	for _, table := range c.RouteTables {
+		for _, e := range table.Entries {
+			lines = append(lines, fmt.Sprintf("route %s %s %s %s", e.Cidr, e.NextHopID, e.Status, e.Description))
+		}
+	}
+	for _, n := range c.Interfaces {
+		if !n.SourceDestCheck {
+			lines = append(lines, "forwarding "+n.InstanceID)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,155 @@
+// Package writetest has a call of every write RPC, what has to be there before, and what its caller does when the gateway dies,
+// for the tests that let such calls go wrong.
+package writetest
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// instances is how many a Site has: as many as an operation uses.
+const instances = 75
+
+// Site is where one operation works. It shares nothing with other sites, so that operations can run at the same time in one
+// cloud, and so that every call to the cloud tells by its parameters whose it is.
+type Site struct {
+	Name string
+
+	lb, group, eni string // made or found by Operation.Prepare
+}
+
+// Seed is what the cloud has to hold of the site before Operation.Prepare. The number, below 250, makes its addresses its own.
+func (s *Site) Seed(number int) *state.Cloud {
+	c := &state.Cloud{
+		Vpcs:        map[string]*state.Vpc{s.vpc(): {CidrBlock: fmt.Sprintf("172.%d.0.0/16", number)}},
+		VSwitches:   map[string]*state.VSwitch{},
+		RouteTables: map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
+		Instances:   map[string]*state.Instance{},
+	}
+	c.VSwitches[s.vswitch()] = &state.VSwitch{VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.0.0/24", number)}
+	for i := range instances {
+		c.Instances[s.instance(i)] = &state.Instance{
+			VpcID: s.vpc(), VSwitchID: s.vswitch(), ZoneID: zone, Status: "Running",
+			PrivateIPs: []string{fmt.Sprintf("172.%d.0.%d", number, 1+i)},
+		}
+	}
+	return c
+}
+
+const zone = "cn-hangzhou-h"
+
+func (s *Site) vpc() string           { return "vpc-" + s.Name }
+func (s *Site) vswitch() string       { return "vsw-" + s.Name }
+func (s *Site) table() string         { return "vtb-" + s.Name }
+func (s *Site) instance(i int) string { return fmt.Sprintf("i-%s-%02d", s.Name, i) }
+
+// Params are patterns of the parameters by which a write to the cloud is known to be one of this site. They are those of the
+// simulator's faults.
+func (s *Site) Params(action string) map[string]string {
+	switch action {
+	case "CreateLoadBalancer":
+		return map[string]string{"LoadBalancerName": s.Name}
+	case "TagResources", "UntagResources":
+		return map[string]string{"ResourceId.1": s.lb}
+	case "AddVServerGroupBackendServers": // The group may not be known before.
+		return map[string]string{"BackendServers": "*i-" + s.Name + "-*"}
+	case "ModifyVServerGroupBackendServers", "SetVServerGroupAttribute", "RemoveVServerGroupBackendServers", "DeleteVServerGroup":
+		return map[string]string{"VServerGroupId": s.group}
+	case "CreateRouteEntries", "DeleteRouteEntries":
+		return map[string]string{"RouteEntries.1.RouteTableId": s.table()}
+	case "ModifyNetworkInterfaceAttribute":
+		return map[string]string{"NetworkInterfaceId": s.eni}
+	}
+	return map[string]string{"LoadBalancerId": s.lb}
+}
+
+// servers makes servers on the instances from first on.
+func (s *Site) servers(first, count int) []*slbv1.Server {
+	list := make([]*slbv1.Server, count)
+	for i := range list {
+		list[i] = &slbv1.Server{
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: s.instance(first + i), Port: 30080, Weight: 100, Description: "web",
+		}
+	}
+	return list
+}
+
+func (s *Site) balancer() *slbv1.CreateLoadBalancerRequest {
+	return &slbv1.CreateLoadBalancerRequest{
+		RequestId: s.Name, Name: s.Name, AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET,
+		VpcId: s.vpc(), VswitchId: s.vswitch(), Spec: "slb.s1.small",
+		InstanceChargeType:     slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC,
+		DeleteProtection:       true,
+		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: "managed.by.ack"},
+		Tags:                   []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}, {Key: "kubernetes.do.not.delete", Value: s.Name}},
+	}
+}
+
+func (s *Site) serverGroup(servers ...*slbv1.Server) *slbv1.CreateServerGroupRequest {
+	return &slbv1.CreateServerGroupRequest{
+		RequestId: path.Join(s.Name, "group"), LoadBalancerId: s.lb, Name: path.Join(s.Name, "80"), Servers: servers,
+	}
+}
+
+func (s *Site) key() *slbv1.ListenerKey {
+	return &slbv1.ListenerKey{LoadBalancerId: s.lb, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
+}
+
+func (s *Site) listener() *slbv1.CreateListenerRequest {
+	return &slbv1.CreateListenerRequest{
+		Key: s.key(),
+		Config: &slbv1.ListenerConfig{
+			Description: new(path.Join(s.Name, "80")), ServerGroupId: new(s.group), Scheduler: new("rr"),
+			HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(4)},
+		},
+	}
+}
+
+func (s *Site) routes() []*vpcv1.RouteEntry {
+	return []*vpcv1.RouteEntry{
+		{RouteTableId: s.table(), DestinationCidr: "10.0.0.0/24", NextHopId: s.instance(0), Description: "k8s"},
+		{RouteTableId: s.table(), DestinationCidr: "10.0.1.0/24", NextHopId: s.instance(1), Description: "k8s"},
+	}
+}
+
+func nothing(context.Context, *gateway.Client, *Site) error { return nil }
+
+func withBalancer(ctx context.Context, c *gateway.Client, s *Site) error {
+	answer, err := c.LoadBalancers.CreateLoadBalancer(ctx, s.balancer())
+	s.lb = answer.GetLoadBalancer().GetLoadBalancerId()
+	return err
+}
+
+func withGroup(ctx context.Context, c *gateway.Client, s *Site) error {
+	if err := withBalancer(ctx, c, s); err != nil {
+		return err
+	}
+	answer, err := c.ServerGroups.CreateServerGroup(ctx, s.serverGroup(s.servers(0, 30)...))
+	s.group = answer.GetServerGroupId()
+	return err
+}
+
+func withListener(ctx context.Context, c *gateway.Client, s *Site) error {
+	if err := withGroup(ctx, c, s); err != nil {
+		return err
+	}
+	_, err := c.Listeners.CreateListener(ctx, s.listener())
+	return err
+}
+
+func withInterface(ctx context.Context, c *gateway.Client, s *Site) error {
+	answer, err := c.Instances.GetInstance(ctx, &ecsv1.GetInstanceRequest{InstanceId: s.instance(0)})
+	s.eni = answer.GetInstance().GetPrimaryNetworkInterfaceId()
+	return err
+}
