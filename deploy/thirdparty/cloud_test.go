@@ -1,10 +1,17 @@
 package thirdparty
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -63,4 +70,19 @@ func checkCalls(t *testing.T, sim *openapisim.Simulator, expected ...string) {
 			t.Errorf("%s %s: %s", call.Product, call.Action, call.Code)
 		}
 	}
+}
+
+// newCertificate is a certificate for a name and its key, both in PEM.
+func newCertificate(t *testing.T, name string) (certificate, key string) {
+	t.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	check(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	check(t, err)
+	certificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}))
 }

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	alicloud-controllers.dev/cloudgateway v0.0.0
 	github.com/aliyun/alibaba-cloud-sdk-go v1.63.107
+	github.com/denverdino/aliyungo v0.0.0-20190125010748-a747050bb1ba
 )
 
 require (
