@@ -16,10 +16,7 @@ func aclActions() []api.Action {
 			Params: []api.Param{
 				region(), required("AclName"), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("ResourceGroupId"), tagParam(),
 			},
-			Codes: []string{
-				"AclNumberOverLimit", "Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "InvalidParameter",
-				"MissingParam.TagKey", "SizeLimitExceeded.Tag",
-			},
+			Codes: append(newTagCodes(), "AclNumberOverLimit", "InvalidParameter"),
 		},
 		{
 			Name: "DeleteAccessControlList", Mutating: true, Handle: deleteACL,
@@ -33,8 +30,11 @@ func aclActions() []api.Action {
 		},
 		{
 			Name: "DescribeAccessControlLists", Handle: describeACLs,
-			Params: append(paging(), region(), optional("AclName"), optional("AddressIPVersion"), optional("ResourceGroupId"), tagParam()),
-			Codes:  []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
+			Params: []api.Param{
+				region(), optional("AclName"), optional("AddressIPVersion"), number("PageNumber", 1, maxInt32), number("PageSize", 1, 50),
+				optional("ResourceGroupId"), tagParam(),
+			},
+			Codes: []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeAccessControlListAttribute", Handle: describeACL,
@@ -68,7 +68,10 @@ func createACL(c *api.Context) (any, *api.Error) {
 	if limit := c.Settings.Quotas.Acls; len(c.State.Acls) >= limit {
 		return nil, api.BadRequest("AclNumberOverLimit", "The number of Acls exceeds the quota of %d.", limit)
 	}
-	acl := &state.Acl{ID: c.NewID("acl-bp1"), Name: c.Get("AclName"), IPVersion: cmp.Or(c.Get("AddressIPVersion"), "ipv4"), Tags: tags}
+	acl := &state.Acl{
+		ID: c.NewID("acl-bp1"), Name: c.Get("AclName"), IPVersion: cmp.Or(c.Get("AddressIPVersion"), "ipv4"), Tags: tags,
+		Created: c.Now, ResourceGroupID: c.Get("ResourceGroupId"),
+	}
 	c.State.Acls[acl.ID] = acl
 	return aclID{AclID: acl.ID}, nil
 }
@@ -135,13 +138,14 @@ type aclView struct {
 	AddressIPVersion   string  `json:"AddressIPVersion"`
 	ResourceGroupID    string  `json:"ResourceGroupId"`
 	ServiceManagedMode string  `json:"ServiceManagedMode"`
+	CreateTime         string  `json:"CreateTime"`
 	Tags               tagList `json:"Tags"`
 }
 
 func viewOfACL(acl *state.Acl) aclView {
 	return aclView{
-		AclID: acl.ID, AclName: acl.Name, AddressIPVersion: acl.IPVersion, ResourceGroupID: defaultResourceGroup,
-		ServiceManagedMode: "Unmanaged", Tags: newTagList(acl.Tags),
+		AclID: acl.ID, AclName: acl.Name, AddressIPVersion: acl.IPVersion, ResourceGroupID: resourceGroup(acl.ResourceGroupID),
+		ServiceManagedMode: "Unmanaged", CreateTime: stamp(acl.Created), Tags: newTagList(acl.Tags),
 	}
 }
 
@@ -153,7 +157,7 @@ func describeACLs(c *api.Context) (any, *api.Error) {
 	var all []*state.Acl
 	for _, acl := range sortedByID(c.State.Acls) {
 		if strings.Contains(acl.Name, c.Get("AclName")) && matchTags(acl.Tags, filter) &&
-			(!c.Has("AddressIPVersion") || acl.IPVersion == c.Get("AddressIPVersion")) {
+			(!c.Has("AddressIPVersion") || acl.IPVersion == c.Get("AddressIPVersion")) && inResourceGroup(c, acl.ResourceGroupID) {
 			all = append(all, acl)
 		}
 	}
@@ -197,10 +201,8 @@ func describeACL(c *api.Context) (any, *api.Error) {
 		}
 	}
 	out.TotalAclEntry = len(entries)
-	if c.Has("Page") || c.Has("PageSize") { // this action alone calls the number of the page Page
-		size := min(max(1, c.Int("PageSize", 50)), 50)
-		from := min((min(max(1, c.Int("Page", 1)), len(entries)+1)-1)*size, len(entries))
-		entries = entries[from:min(from+size, len(entries))]
+	if c.Has("Page") || c.Has("PageSize") {
+		entries, _, _ = pageOf(entries, c.Int("Page", 1), c.Int("PageSize", 50), 50) // this action alone calls it Page
 	}
 	out.AclEntrys.AclEntry = entries
 	out.RelatedListeners.RelatedListener = aclListeners(c, acl.ID)

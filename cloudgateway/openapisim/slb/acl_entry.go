@@ -14,41 +14,55 @@ func aclEntryActions() []api.Action {
 			Name: "AddAccessControlListEntry", Mutating: true, Handle: addACLEntries,
 			Params: []api.Param{region(), required("AclId"), jsonText("AclEntrys")},
 			Codes: []string{
-				"AclEntryExceedLimit", "AclEntryIllegal", "AclNotExist", "InvalidParam.AclEntryExists", "InvalidParam.Comment",
-				"InvalidParameter", "MissingParameter",
+				"AclEntryExceedLimit", "AclEntryIllegal", "AclEntryProcessing", "AclNotExist", "InvalidParam.AclEntryExists",
+				"InvalidParam.Comment", "InvalidParameter", "MissingParameter",
 			},
 		},
 		{
 			Name: "RemoveAccessControlListEntry", Mutating: true, Handle: removeACLEntries,
 			Params: []api.Param{region(), required("AclId"), jsonText("AclEntrys")},
-			Codes:  []string{"AclEntryEmpty", "AclEntryExceedLimit", "AclEntryIllegal", "AclNotExist", "InvalidParameter", "MissingParameter"},
+			Codes: []string{
+				"AclEntryEmpty", "AclEntryExceedLimit", "AclEntryIllegal", "AclEntryProcessing", "AclNotExist", "InvalidParameter",
+				"MissingParameter",
+			},
 		},
 	}
 }
 
-// aclEntries reads the parameter AclEntrys, [{"entry":"10.0.0.0/8","comment":"…"}].
-func aclEntries(c *api.Context, acl *state.Acl) ([]state.AclEntry, *api.Error) {
+// aclEntries returns the list of a change and the entries of the parameter AclEntrys, [{"entry":"10.0.0.0/8","comment":"…"}].
+func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
+	acl, err := accessControlList(c)
+	if err != nil {
+		return nil, nil, err
+	}
 	items, ok := parseObjects(c.Get("AclEntrys"))
 	switch {
+	case c.Now.Before(acl.BusyUntil):
+		return nil, nil, api.BadRequest("AclEntryProcessing", "The entries of the Acl are being processed, try again later.")
 	case !ok:
-		return nil, invalid("AclEntrys")
+		return nil, nil, invalid("AclEntrys")
 	case len(items) == 0:
-		return nil, missing("AclEntrys")
+		return nil, nil, missing("AclEntrys")
 	case len(items) > c.Settings.Quotas.AclEntriesPerCall:
-		return nil, api.BadRequest("AclEntryExceedLimit", "The number of entries in one call exceeds %d.", c.Settings.Quotas.AclEntriesPerCall)
+		return nil, nil, api.BadRequest("AclEntryExceedLimit", "The number of entries in one call exceeds %d.", c.Settings.Quotas.AclEntriesPerCall)
 	}
 	var out []state.AclEntry
 	for _, item := range items {
 		prefix, ok := parseCIDR(item["entry"])
-		switch {
-		case !ok || prefix.Addr().Is6() != (acl.IPVersion == "ipv6"):
-			return nil, api.BadRequest("AclEntryIllegal", "The specified entry %s is not valid.", item["entry"])
-		case !lengthOf(0, 256)(item["comment"]):
-			return nil, api.BadRequest("InvalidParam.Comment", "The comment of the entry %s is not valid.", item["entry"])
+		if !ok || prefix.Addr().Is6() != (acl.IPVersion == "ipv6") {
+			return nil, nil, api.BadRequest("AclEntryIllegal", "The specified entry %s is not valid.", item["entry"])
 		}
 		out = append(out, state.AclEntry{Entry: prefix.String(), Comment: item["comment"]})
 	}
-	return out, nil
+	return acl, out, nil
+}
+
+// setEntries completes a change, and opens the window in which the list refuses the next one.
+func setEntries(c *api.Context, acl *state.Acl, entries []state.AclEntry) {
+	acl.Entries = entries
+	if d := c.Settings.BusyAfterWrite; d > 0 {
+		acl.BusyUntil = c.Now.Add(d)
+	}
 }
 
 // parseCIDR reads a network, or an address, which stands for a network of one.
@@ -61,17 +75,16 @@ func parseCIDR(text string) (netip.Prefix, bool) {
 }
 
 func addACLEntries(c *api.Context) (any, *api.Error) {
-	acl, err := accessControlList(c)
-	if err != nil {
-		return nil, err
-	}
-	more, err := aclEntries(c, acl)
+	acl, more, err := aclEntries(c)
 	if err != nil {
 		return nil, err
 	}
 	entries := slices.Clone(acl.Entries)
 	for _, e := range more {
-		if slices.ContainsFunc(entries, func(o state.AclEntry) bool { return o.Entry == e.Entry }) {
+		switch {
+		case !lengthOf(0, 256)(e.Comment):
+			return nil, api.BadRequest("InvalidParam.Comment", "The comment of the entry %s is not valid.", e.Entry)
+		case slices.ContainsFunc(entries, func(o state.AclEntry) bool { return o.Entry == e.Entry }):
 			return nil, api.BadRequest("InvalidParam.AclEntryExists", "The entry %s exists already.", e.Entry)
 		}
 		entries = append(entries, e)
@@ -79,25 +92,21 @@ func addACLEntries(c *api.Context) (any, *api.Error) {
 	if limit := c.Settings.Quotas.AclEntries; len(entries) > limit {
 		return nil, api.BadRequest("AclEntryExceedLimit", "The number of entries of the Acl exceeds the quota of %d.", limit)
 	}
-	acl.Entries = entries
+	setEntries(c, acl, entries)
 	return nil, nil
 }
 
 // removeACLEntries ignores entries that are not there, but refuses to work on an empty list.
 func removeACLEntries(c *api.Context) (any, *api.Error) {
-	acl, err := accessControlList(c)
-	if err != nil {
-		return nil, err
-	}
-	gone, err := aclEntries(c, acl)
+	acl, gone, err := aclEntries(c)
 	if err != nil {
 		return nil, err
 	}
 	if len(acl.Entries) == 0 {
 		return nil, api.BadRequest("AclEntryEmpty", "The Acl has no entry.")
 	}
-	acl.Entries = slices.DeleteFunc(acl.Entries, func(e state.AclEntry) bool {
+	setEntries(c, acl, slices.DeleteFunc(acl.Entries, func(e state.AclEntry) bool {
 		return slices.ContainsFunc(gone, func(g state.AclEntry) bool { return g.Entry == e.Entry })
-	})
+	}))
 	return nil, nil
 }

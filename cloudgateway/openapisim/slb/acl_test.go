@@ -20,7 +20,6 @@ func TestAccessControlListCodes(t *testing.T) {
 		"CreateAccessControlList": {
 			{"ok", params{"AclName": "n", "AddressIPVersion": "ipv6", "Tag.1.Key": "k"}, ""},
 			{"long name", params{"AclName": strings.Repeat("x", 81)}, "InvalidParameter"},
-			{"tag", params{"AclName": "n", "Tag.1.Value": "v"}, "MissingParam.TagKey"},
 		},
 		"DeleteAccessControlList": {
 			{"ok", params{"AclId": "acl-2"}, ""},
@@ -36,9 +35,6 @@ func TestAccessControlListCodes(t *testing.T) {
 			{"ok", key, ""},
 			{"page beyond the end", key.with("Page", "2147483647", "PageSize", "50"), ""},
 			{"unknown", params{"AclId": "acl-x"}, "AclNotExist"},
-		},
-		"DescribeAccessControlLists": {
-			{"tag without key", params{"Tag.1.Value": "v"}, "MissingParam.TagKey"},
 		},
 		"AddAccessControlListEntry": {
 			{"network", entry("11.0.0.0/8"), ""},
@@ -57,6 +53,10 @@ func TestAccessControlListCodes(t *testing.T) {
 		"RemoveAccessControlListEntry": {
 			{"ok", entry("10.0.0.0/8"), ""},
 			{"one that is not there", entry("11.0.0.0/8"), ""},
+			{"long comment", key.with("AclEntrys", `[{"entry":"10.0.0.0/8","comment":"`+strings.Repeat("x", 257)+`"}]`), ""},
+			{"fifty-one", key.with("AclEntrys", "["+strings.Join(fifty, ",")+"]"), "AclEntryExceedLimit"},
+			{"no network", entry("x"), "AclEntryIllegal"},
+			{"no JSON", key.with("AclEntrys", "x"), "InvalidParameter"},
 			{"of an empty list", entry("10.0.0.0/8").with("AclId", "acl-2"), "AclEntryEmpty"},
 			{"none", key, "MissingParameter"},
 			{"unknown", params{"AclId": "acl-x", "AclEntrys": "[]"}, "AclNotExist"},

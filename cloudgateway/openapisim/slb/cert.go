@@ -11,7 +11,6 @@ import (
 )
 
 func certificateActions() []api.Action {
-	tagCodes := []string{"Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "MissingParam.TagKey", "SizeLimitExceeded.Tag"}
 	return []api.Action{
 		{
 			Name: "UploadServerCertificate", Mutating: true, Handle: uploadServerCertificate,
@@ -20,25 +19,23 @@ func certificateActions() []api.Action {
 				optional("AliCloudCertificateId"), optional("AliCloudCertificateName"), optional("AliCloudCertificateRegionId"),
 				optional("ResourceGroupId"), tagParam(),
 			},
-			Codes: append([]string{
-				"CertificateFormatInvalid", "IllegalParam.ServerCertificate", "InvalidParameter.AliCloudCertificateId", "MissingParameter",
-				"OverQuota",
-			}, tagCodes...),
+			Codes: append(newTagCodes(), "CertificateFormatInvalid", "IllegalParam.ServerCertificate",
+				"InvalidParameter.AliCloudCertificateId", "MissingParameter", "OverQuota"),
 		},
 		{
 			Name: "UploadCACertificate", Mutating: true, Handle: uploadCACertificate,
 			Params: []api.Param{region(), required("CACertificate"), optional("CACertificateName"), optional("ResourceGroupId"), tagParam()},
-			Codes:  append([]string{"CertificateFormatInvalid", "OverQuota"}, tagCodes...),
+			Codes:  append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"),
 		},
 		{
 			Name: "DescribeServerCertificates", Handle: describeServerCertificates,
 			Params: []api.Param{region(), optional("ServerCertificateId"), optional("ResourceGroupId"), tagParam()},
-			Codes:  []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
+			Codes:  []string{"Abs.ServerCertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeCACertificates", Handle: describeCACertificates,
 			Params: []api.Param{region(), optional("CACertificateId"), optional("ResourceGroupId"), tagParam()},
-			Codes:  []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
+			Codes:  []string{"Abs.CACertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "SetServerCertificateName", Mutating: true, Handle: nameCertificate("ServerCertificateId", "ServerCertificateName", false),
@@ -121,7 +118,7 @@ func newCertificate(c *api.Context, text, name string, ca bool) (*state.Certific
 	id := c.NewID(c.State.Account + "_")
 	return &state.Certificate{
 		ID: id, Name: cmp.Or(name, parsed.Subject.CommonName), CA: ca, CommonName: parsed.Subject.CommonName,
-		Expires: parsed.NotAfter.UTC(), Created: c.Now, PEM: text, Tags: tags,
+		Expires: parsed.NotAfter.UTC(), Created: c.Now, PEM: text, Tags: tags, ResourceGroupID: c.Get("ResourceGroupId"),
 	}, nil
 }
 
@@ -176,15 +173,18 @@ func describeCACertificates(c *api.Context) (any, *api.Error) {
 	return out, nil
 }
 
-// certificates returns those of a kind that meet the filters. An unknown id gives none.
+// certificates returns those of a kind that meet the filters. An unknown id gives none, and one of another resource group is refused.
 func certificates(c *api.Context, idParam string, ca bool) ([]*state.Certificate, *api.Error) {
 	filter, err := tagConditions(c)
 	if err != nil {
 		return nil, err
 	}
+	if cert := c.State.Certificates[c.Get(idParam)]; cert != nil && cert.CA == ca && !inResourceGroup(c, cert.ResourceGroupID) {
+		return nil, api.BadRequest("Abs."+idParam+"AndResourceGroupId.MissMatch", "The certificate is not in the specified resource group.")
+	}
 	var out []*state.Certificate
 	for _, cert := range sortedByID(c.State.Certificates) {
-		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && matchTags(cert.Tags, filter) {
+		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && matchTags(cert.Tags, filter) && inResourceGroup(c, cert.ResourceGroupID) {
 			out = append(out, cert)
 		}
 	}

@@ -50,7 +50,6 @@ func TestUploadCertificates(t *testing.T) {
 		{"broken certificate", upload.with("ServerCertificate", "-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n"), "CertificateFormatInvalid"},
 		{"other key", upload.with("PrivateKey", otherKey), "IllegalParam.ServerCertificate"},
 		{"from the certificate service", params{"AliCloudCertificateId": "x"}, "InvalidParameter.AliCloudCertificateId"},
-		{"tag", upload.with("Tag.1.Value", "v"), "MissingParam.TagKey"},
 	})
 	testCodes(t, "UploadCACertificate", []codeTest{
 		{"ok", params{"CACertificate": cert}, ""},
@@ -88,8 +87,10 @@ func TestUploadCertificates(t *testing.T) {
 		if got := c.code("UploadServerCertificate", upload); got != "OverQuota" {
 			t.Errorf("got code %q, want OverQuota", got)
 		}
-		if got := c.code("UploadCACertificate", params{"CACertificate": cert}); got != "" {
-			t.Errorf("CA certificates have a quota of their own: got code %q", got)
+		for _, want := range []string{"", "OverQuota"} { // CA certificates have a quota of their own, and there are two
+			if got := c.code("UploadCACertificate", params{"CACertificate": cert}); got != want {
+				t.Errorf("CA certificate: got code %q, want %q", got, want)
+			}
 		}
 	})
 }
@@ -104,6 +105,7 @@ func TestCertificates(t *testing.T) {
 		},
 		"SetCACertificateName": {
 			{"ok", params{"CACertificateId": "ca-1", "CACertificateName": "n"}, ""},
+			{"long", params{"CACertificateId": "ca-1", "CACertificateName": strings.Repeat("x", 81)}, "InvalidParameter"},
 			{"of a server", params{"CACertificateId": "cert-1", "CACertificateName": "n"}, "CACertificateId.NotFound"},
 		},
 		"DeleteServerCertificate": {
@@ -117,8 +119,13 @@ func TestCertificates(t *testing.T) {
 			{"used", params{"CACertificateId": "ca-1"}, "CertificateAndPrivateKeyIsRefered"},
 			{"unknown", params{"CACertificateId": "x"}, "CACertificateId.NotFound"},
 		},
-		"DescribeServerCertificates": {{"tag without key", params{"Tag.1.Value": "v"}, "MissingParam.TagKey"}},
-		"DescribeCACertificates":     {{"tag without key", params{"Tag.1.Value": "v"}, "MissingParam.TagKey"}},
+		"DescribeServerCertificates": {
+			{"of another resource group", params{"ServerCertificateId": "cert-1", "ResourceGroupId": "rg-2"}, "Abs.ServerCertificateIdAndResourceGroupId.MissMatch"},
+			{"a CA", params{"ServerCertificateId": "ca-1", "ResourceGroupId": "rg-2"}, ""},
+		},
+		"DescribeCACertificates": {
+			{"of another resource group", params{"CACertificateId": "ca-1", "ResourceGroupId": "rg-2"}, "Abs.CACertificateIdAndResourceGroupId.MissMatch"},
+		},
 	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ type certificateView struct {
 func viewOfCertificate(c *api.Context, cert *state.Certificate) certificateView {
 	return certificateView{
 		CommonName: cert.CommonName, Fingerprint: thumbprint(cert), CreateTime: stamp(cert.Created), CreateTimeStamp: cert.Created.UnixMilli(),
-		ExpireTime: stamp(cert.Expires), ExpireTimeStamp: cert.Expires.UnixMilli(), RegionID: c.Region, ResourceGroupID: defaultResourceGroup,
+		ExpireTime: stamp(cert.Expires), ExpireTimeStamp: cert.Expires.UnixMilli(), RegionID: c.Region, ResourceGroupID: resourceGroup(cert.ResourceGroupID),
 		Tags: newTagList(cert.Tags),
 	}
 }

@@ -3,6 +3,7 @@ package slb
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/apitest"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/wire"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
+
+func TestMain(m *testing.M) { apitest.Main(m, Product()) }
 
 // params are the parameters of a call.
 type params map[string]string
@@ -88,10 +93,12 @@ type cloud struct {
 	settings api.Settings
 	now      time.Time
 	actions  map[string]api.Action
+	saw      func(action, code string) // notes what the tests provoked
 }
 
-// try calls a handler and holds it to the rules of all handlers: it answers only codes that its action lists, reads only
-// parameters that it lists, and a refused call changes nothing.
+// try calls an action with parameters checked by its table, as the server does, and holds the handler to the rules of all
+// handlers: it answers only codes that its action lists, with the documented status, reads only parameters that it lists, and a
+// refused call changes nothing.
 func (c *cloud) try(action string, p params) (answer, *api.Error) {
 	c.testing.Helper()
 	a, ok := c.actions[action]
@@ -105,8 +112,12 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 			c.testing.Fatalf("%s: the table of parameters lacks %s", action, stem)
 		}
 	}
+	ctx := c.context(p)
+	if err := wire.CheckParams(a.Params, ctx.Params); err != nil {
+		return nil, err
+	}
 	before := c.snapshot()
-	result, err := a.Handle(c.context(p))
+	result, err := a.Handle(ctx)
 	windows := c.settings.ListenerStart+c.settings.ListenerSet+c.settings.LoadBalancerActive > 0 // what is due settles in any call
 	if after := c.snapshot(); (err != nil || !a.Mutating) && !windows && before != after {
 		c.testing.Fatalf("%s %v changed the state (-before +after):\n%s", action, p, cmp.Diff(before, after))
@@ -115,9 +126,28 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 		if !slices.Contains(a.Codes, err.Code) {
 			c.testing.Fatalf("%s: the table of codes lacks %s", action, err.Code)
 		}
+		if !slices.Contains(statuses(err.Code), err.Status) || err.Message == "" {
+			c.testing.Fatalf("%s: the error is %v, want a message and a status of %v", action, err, statuses(err.Code))
+		}
+		c.saw(action, err.Code)
 		return nil, err
 	}
+	c.saw(action, "")
 	return c.decode(result), nil
+}
+
+// statuses are those that the cloud documents for a code.
+func statuses(code string) []int {
+	switch code {
+	case "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "ResourceNotFound.vServers", "ResourceNotFound.Certificate",
+		"InvalidRuleId.NotFound", "CACertificateId.NotFound", "ServerCertificateId.NotFound":
+		return []int{http.StatusNotFound}
+	case "BackendServer.configuring":
+		return []int{http.StatusConflict}
+	case "InvalidParameter": // it also stands for a vServer group that does not exist
+		return []int{http.StatusBadRequest, http.StatusNotFound}
+	}
+	return []int{http.StatusBadRequest}
 }
 
 func (c *cloud) context(p params) *api.Context {
@@ -199,7 +229,7 @@ func newCloud(t tester) *cloud {
 	t.Helper()
 	c := &cloud{
 		testing: t, state: state.New("cn-hangzhou", "1000000000000001"), settings: api.FastSettings(),
-		now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), actions: map[string]api.Action{},
+		now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), actions: map[string]api.Action{}, saw: apitest.Saw,
 	}
 	for _, a := range Product().Actions {
 		c.actions[a.Name] = a
@@ -245,6 +275,7 @@ func seedBalancers(c *cloud) {
 	add := func(lb state.LoadBalancer) {
 		lb.Name, lb.AddressIPVersion, lb.InternetChargeType, lb.Status = "name-of-"+lb.ID, "ipv4", payByTraffic, active
 		lb.Created, lb.DeleteProtection, lb.ModificationStatus, lb.Bandwidth = c.now, off, nonProtection, greatestTraffic
+		lb.ResourceGroupID = defaultResourceGroup
 		if lb.PayType == "" {
 			lb.PayType = payOnDemand
 		}

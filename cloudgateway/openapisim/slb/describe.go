@@ -95,7 +95,11 @@ func describeLoadBalancers(c *api.Context) (any, *api.Error) {
 	var out describedLoadBalancers
 	all := allLoadBalancers(c, match)
 	out.TotalCount = len(all)
-	all, out.PageNumber, out.PageSize = page(c, all, 10, 100)
+	if c.Has("PageNumber") {
+		all, out.PageNumber, out.PageSize = page(c, all, 10, 100)
+	} else { // PageSize counts only together with PageNumber
+		all, out.PageNumber, out.PageSize = pageOf(all, 1, 100, 100)
+	}
 	out.LoadBalancers.LoadBalancer = make([]listedLoadBalancer, 0, len(all))
 	for _, lb := range all {
 		item := listedLoadBalancer{loadBalancerView: viewOf(c, lb), InternetChargeTypeAlias: lb.InternetChargeType}

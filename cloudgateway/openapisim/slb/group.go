@@ -14,9 +14,7 @@ func groupActions(t table) []api.Action {
 		{
 			Name: "CreateVServerGroup", Mutating: true, Handle: createGroup,
 			Params: []api.Param{region(), required("LoadBalancerId"), optional("VServerGroupName"), jsonText("BackendServers"), tagParam()},
-			Codes: append(serverCodes(),
-				"Duplicate.TagKey", "InvalidLoadBalancerId.NotFound", "InvalidParam.TagKey", "InvalidParam.TagValue",
-				"MissingParam.TagKey", "SizeLimitExceeded.Tag"),
+			Codes:  slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
 		},
 		{
 			Name: "DescribeVServerGroups", Handle: t.describeGroups,
@@ -24,7 +22,7 @@ func groupActions(t table) []api.Action {
 				region(), required("LoadBalancerId"), optional("Description"), tagParam(),
 				{Name: "IncludeListener", Kind: api.Bool}, {Name: "IncludeRule", Kind: api.Bool},
 			},
-			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey"},
+			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeVServerGroupAttribute", Handle: describeGroup,

@@ -10,11 +10,10 @@ import (
 
 // defaultGroupActions are the changes of the servers of a load balancer that have no port of their own.
 func defaultGroupActions() []api.Action {
-	codes := slices.DeleteFunc(serverCodes(), func(code string) bool { return code == "VServerGroupProcessing" })
-	codes = append(codes, "BackendServer.configuring", "InvalidLoadBalancerId.NotFound")
+	codes := append(formCodes(), "BackendServer.configuring", "InvalidLoadBalancerId.NotFound")
 	return []api.Action{
 		{
-			Name: "AddBackendServers", Mutating: true, Handle: addDefaultServers, Codes: codes,
+			Name: "AddBackendServers", Mutating: true, Handle: addDefaultServers, Codes: slices.Concat(codes, serverCodes()),
 			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("BackendServers")},
 		},
 		{

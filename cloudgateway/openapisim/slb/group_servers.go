@@ -7,41 +7,45 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// formCodes are the codes of a change that lists servers.
+// formCodes are the codes of any change that lists servers.
 func formCodes() []string {
 	return []string{
 		"BackendServer.InvalidType", "BackendServersMalformed", "InvalidParameter", "InvalidWeight.Malformed", "LbStatusNotSupport",
-		"MissingParameter", "TooManyBackendServers", "VServerGroupProcessing",
+		"MissingParameter", "TooManyBackendServers",
 	}
 }
 
-// serverCodes are the codes of a change that adds servers.
+// serverCodes are the further codes of a change that adds servers.
 func serverCodes() []string {
-	return append(formCodes(), "InstanceBackendServerNumberOverLimit", "InvalidServerId.NotExist", "NetworkConflict", "ObtainIpFail",
-		"OverQuota", "ResourceNotFound.vServers")
+	return []string{
+		"InstanceBackendServerNumberOverLimit", "InvalidServerId.NotExist", "NetworkConflict", "ObtainIpFail", "OverQuota",
+		"ResourceNotFound.vServers",
+	}
 }
 
 func groupServerActions() []api.Action {
+	changing := append(formCodes(), "VServerGroupProcessing")
+	adding := slices.Concat(changing, serverCodes())
 	return []api.Action{
 		{
 			Name: "AddVServerGroupBackendServers", Mutating: true, Handle: addGroupServers,
 			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
-			Codes:  serverCodes(),
+			Codes:  adding,
 		},
 		{
 			Name: "RemoveVServerGroupBackendServers", Mutating: true, Handle: removeGroupServers,
 			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
-			Codes:  formCodes(),
+			Codes:  changing,
 		},
 		{
 			Name: "ModifyVServerGroupBackendServers", Mutating: true, Handle: modifyGroupServers,
 			Params: []api.Param{region(), required("VServerGroupId"), jsonText("OldBackendServers"), jsonText("NewBackendServers")},
-			Codes:  serverCodes(),
+			Codes:  adding,
 		},
 		{
 			Name: "SetVServerGroupAttribute", Mutating: true, Handle: setGroup,
 			Params: []api.Param{region(), required("VServerGroupId"), optional("VServerGroupName"), jsonText("BackendServers")},
-			Codes:  formCodes(),
+			Codes:  changing,
 		},
 	}
 }

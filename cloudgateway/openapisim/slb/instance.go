@@ -46,7 +46,7 @@ func instanceActions() []api.Action {
 			Params: []api.Param{
 				region(), optional("Address"), oneOf("AddressIPVersion", "ipv4", "ipv6"), oneOf("AddressType", internet, intranet),
 				number("Bandwidth", 0, 0), optional("ClientToken"), oneOf("DeleteProtection", on, off),
-				{Name: "Duration", Kind: api.Int}, {Name: "AutoPay", Kind: api.Bool}, oneOf("PricingCycle", "month", "year"),
+				number("Duration", 0, 0), oneOf("PricingCycle", "month", "year"),
 				optional("InstanceChargeType"), oneOf("InternetChargeType", payByTraffic, payByBandwidth),
 				optional("LoadBalancerName"), optional("LoadBalancerSpec"), optional("MasterZoneId"), optional("SlaveZoneId"),
 				optional("ModificationProtectionStatus"), optional("ModificationProtectionReason"),
@@ -57,7 +57,7 @@ func instanceActions() []api.Action {
 				"InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus", "InvalidParam.TagKey",
 				"InvalidParam.TagValue", "InvalidParameter", "InvalidParameter.Bandwidth", "InvalidParameter.Mismatch",
 				"InvalidVSwitchId.NotFound", "InvalidVpcId.NotExist", "MissingParam.LoadBalancerSpec", "MissingParam.TagKey",
-				"MissingParam.VSwitchId", "OverQuota", "SizeLimitExceeded.Tag", "VSwitchAvailableIpNotExist",
+				"MissingParam.VSwitchId", "MissingParameter", "OverQuota", "SizeLimitExceeded.Tag", "VSwitchAvailableIpNotExist",
 			},
 		},
 		{
@@ -222,8 +222,8 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	default:
 		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
 	}
-	if lb.PayType == prePay && lb.DeleteProtection == on {
-		return invalid("DeleteProtection")
+	if err := checkSubscription(c, lb); err != nil {
+		return err
 	}
 	lb.Bandwidth = greatestTraffic
 	if lb.InternetChargeType == payByBandwidth {
@@ -238,6 +238,21 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	return nil
 }
 
+// checkSubscription checks what a load balancer that is paid in advance needs.
+func checkSubscription(c *api.Context, lb *state.LoadBalancer) *api.Error {
+	switch {
+	case lb.PayType != prePay:
+		return nil
+	case !c.Has("PricingCycle"):
+		return missing("PricingCycle")
+	case !c.Has("Duration"):
+		return missing("Duration")
+	case lb.DeleteProtection == on:
+		return invalid("DeleteProtection")
+	}
+	return nil
+}
+
 func invalidBandwidth() *api.Error {
 	return api.BadRequest("InvalidParameter.Bandwidth", "The specified Bandwidth is not in the range of 1 to %d.", greatestTraffic)
 }
@@ -246,7 +261,7 @@ func checkProtection(_ *api.Context, lb *state.LoadBalancer) *api.Error {
 	if lb.ModificationStatus != nonProtection && lb.ModificationStatus != consoleProtect {
 		return api.BadRequest("InvalidParam.ModificationProtectionStatus", "The specified ModificationProtectionStatus is not valid.")
 	}
-	if len(lb.ModificationReason) > 80 {
+	if utf8.RuneCountInString(lb.ModificationReason) > 80 {
 		return api.BadRequest("InvalidParam.ModificationProtectionReason", "The specified ModificationProtectionReason is longer than 80 characters.")
 	}
 	if lb.ModificationStatus == nonProtection {

@@ -14,14 +14,13 @@ func instanceModifyActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "ModifyLoadBalancerInstanceSpec", Mutating: true, Handle: modifySpec,
-			Params: []api.Param{region(), required("LoadBalancerId"), required("LoadBalancerSpec"), {Name: "AutoPay", Kind: api.Bool}},
+			Params: []api.Param{region(), required("LoadBalancerId"), required("LoadBalancerSpec")},
 			Codes:  []string{"IllegalParam.SpecType", "InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU"},
 		},
 		{
 			Name: "ModifyLoadBalancerInternetSpec", Mutating: true, Handle: modifyInternetSpec,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), number("Bandwidth", 0, 0), {Name: "AutoPay", Kind: api.Bool},
-				oneOf("InternetChargeType", payByTraffic, payByBandwidth),
+				region(), required("LoadBalancerId"), number("Bandwidth", 0, 0), oneOf("InternetChargeType", payByTraffic, payByBandwidth),
 			},
 			Codes: []string{
 				"InvalidLoadBalancerId.NotFound", "InvalidParameter", "InvalidParameter.Bandwidth", "MissingParameter",
@@ -30,10 +29,7 @@ func instanceModifyActions() []api.Action {
 		},
 		{
 			Name: "ModifyLoadBalancerInstanceChargeType", Mutating: true, Handle: modifyInstanceChargeType,
-			Params: []api.Param{
-				region(), required("LoadBalancerId"), required("InstanceChargeType"), optional("InternetChargeType"),
-				number("Bandwidth", 0, 0), optional("LoadBalancerSpec"),
-			},
+			Params: []api.Param{region(), required("LoadBalancerId"), required("InstanceChargeType"), optional("InternetChargeType")},
 			Codes: []string{
 				"Forbidden.LcuToSpec", "IllegalParam.InstanceChargeType", "IllegalParam.InternetChargeType",
 				"InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU", "OperationDenied.PayBySpec",

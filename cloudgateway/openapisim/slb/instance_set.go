@@ -1,7 +1,6 @@
 package slb
 
 import (
-	"cmp"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -38,7 +37,7 @@ func instanceSetActions() []api.Action {
 			Name: "MoveResourceGroup", Mutating: true, Handle: moveResourceGroup,
 			Params: []api.Param{
 				region(), required("ResourceId"), must(oneOf("ResourceType", "loadbalancer", "certificate", "acl")),
-				required("NewResourceGroupId"), optional("ResourceGroupId"),
+				required("NewResourceGroupId"),
 			},
 			Codes: []string{"AclNotExist", "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Certificate"},
 		},
@@ -95,24 +94,27 @@ func setModificationProtection(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-// moveResourceGroup keeps the group of load balancers only: nothing shows that of certificates and access control lists.
 func moveResourceGroup(c *api.Context) (any, *api.Error) {
-	id := c.Get("ResourceId")
+	id, group := c.Get("ResourceId"), c.Get("NewResourceGroupId")
 	switch c.Get("ResourceType") {
 	case "certificate":
-		if c.State.Certificates[id] == nil {
+		cert := c.State.Certificates[id]
+		if cert == nil {
 			return nil, api.NotFound("ResourceNotFound.Certificate", "The specified certificate does not exist.")
 		}
+		cert.ResourceGroupID = group
 	case "acl":
-		if c.State.Acls[id] == nil {
+		acl := c.State.Acls[id]
+		if acl == nil {
 			return nil, aclNotFound()
 		}
+		acl.ResourceGroupID = group
 	default:
 		lb, err := loadBalancerByID(c, id)
 		if err != nil {
 			return nil, err
 		}
-		lb.ResourceGroupID = cmp.Or(c.Get("NewResourceGroupId"), lb.ResourceGroupID)
+		lb.ResourceGroupID = group
 	}
 	return nil, nil
 }

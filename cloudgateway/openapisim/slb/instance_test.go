@@ -2,6 +2,7 @@ package slb
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,10 +84,7 @@ func TestCreateLoadBalancerRefuses(t *testing.T) {
 	t.Parallel()
 	clcu := params{"InstanceChargeType": payByCLCU}
 	vpc := clcu.with("AddressType", intranet, "VSwitchId", "vsw-1")
-	many := clcu
-	for i := range 21 {
-		many = many.with(fmt.Sprintf("Tag.%d.Key", i+1), fmt.Sprintf("k%d", i))
-	}
+	prepaid := params{"LoadBalancerSpec": "slb.s1.small", "PayType": prePay, "PricingCycle": "month", "Duration": "1"}
 	testCodes(t, "CreateLoadBalancer", []codeTest{
 		{"no specification", params{}, "MissingParam.LoadBalancerSpec"},
 		{"unknown specification", params{"LoadBalancerSpec": "slb.x"}, "IllegalParam.SpecType"},
@@ -105,14 +103,13 @@ func TestCreateLoadBalancerRefuses(t *testing.T) {
 		{"address of a load balancer", vpc.with("Address", "10.0.0.100"), "InvalidParameter"},
 		{"zone of another region", clcu.with("MasterZoneId", "cn-beijing-a"), "InvalidParameter"},
 		{"protection", clcu.with("ModificationProtectionStatus", "x"), "InvalidParam.ModificationProtectionStatus"},
+		{"a reason of 80 letters", clcu.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", strings.Repeat("ü", 80)), ""},
 		{"protection reason", clcu.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", strings.Repeat("x", 81)), "InvalidParam.ModificationProtectionReason"},
-		{"prepaid with delete protection", params{"LoadBalancerSpec": "slb.s1.small", "PayType": prePay, "DeleteProtection": on}, "InvalidParameter"},
+		{"prepaid", prepaid, ""},
+		{"prepaid with delete protection", prepaid.with("DeleteProtection", on), "InvalidParameter"},
+		{"prepaid for unknown months", prepaid.with("Duration", ""), "MissingParameter"},
+		{"prepaid by unknown cycle", prepaid.with("PricingCycle", ""), "MissingParameter"},
 		{"long name", clcu.with("LoadBalancerName", strings.Repeat("x", 81)), "InvalidParameter"},
-		{"too many tags", many, "SizeLimitExceeded.Tag"},
-		{"tag without key", clcu.with("Tag.1.Value", "v"), "MissingParam.TagKey"},
-		{"reserved tag key", clcu.with("Tag.1.Key", "acs:x"), "InvalidParam.TagKey"},
-		{"URL as tag value", clcu.with("Tag.1.Key", "k", "Tag.1.Value", "http://x"), "InvalidParam.TagValue"},
-		{"a tag key twice", clcu.with("Tag.1.Key", "k", "Tag.2.Key", "k"), "Duplicate.TagKey"},
 	})
 }
 
@@ -229,21 +226,21 @@ func TestInstanceChanges(t *testing.T) {
 			{"ok", one.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", "r"), ""},
 			{"status", one.with("ModificationProtectionStatus", "x"), "InvalidParam.ModificationProtectionStatus"},
 			{"reason", one.with("ModificationProtectionStatus", consoleProtect, "ModificationProtectionReason", strings.Repeat("x", 81)), "InvalidParam.ModificationProtectionReason"},
-			{"unknown", params{"LoadBalancerId": "lb-x"}, "InvalidLoadBalancerId.NotFound"},
+			{"unknown", params{"LoadBalancerId": "lb-x", "ModificationProtectionStatus": nonProtection}, "InvalidLoadBalancerId.NotFound"},
 		},
 		"MoveResourceGroup": {
 			{"load balancer", params{"ResourceId": "lb-1", "ResourceType": "loadbalancer", "NewResourceGroupId": "rg-2"}, ""},
 			{"certificate", params{"ResourceId": "cert-1", "ResourceType": "certificate", "NewResourceGroupId": "rg-2"}, ""},
 			{"acl", params{"ResourceId": "acl-1", "ResourceType": "acl", "NewResourceGroupId": "rg-2"}, ""},
-			{"unknown load balancer", params{"ResourceId": "lb-x", "ResourceType": "loadbalancer"}, "InvalidLoadBalancerId.NotFound"},
-			{"unknown certificate", params{"ResourceId": "x", "ResourceType": "certificate"}, "ResourceNotFound.Certificate"},
-			{"unknown acl", params{"ResourceId": "x", "ResourceType": "acl"}, "AclNotExist"},
+			{"unknown load balancer", params{"ResourceId": "lb-x", "ResourceType": "loadbalancer", "NewResourceGroupId": "rg-2"}, "InvalidLoadBalancerId.NotFound"},
+			{"unknown certificate", params{"ResourceId": "x", "ResourceType": "certificate", "NewResourceGroupId": "rg-2"}, "ResourceNotFound.Certificate"},
+			{"unknown acl", params{"ResourceId": "x", "ResourceType": "acl", "NewResourceGroupId": "rg-2"}, "AclNotExist"},
 		},
 		"ModifyLoadBalancerInstanceSpec": {
 			{"ok", spec.with("LoadBalancerSpec", "slb.s3.large"), ""},
 			{"CLCU", one.with("LoadBalancerSpec", "slb.s3.large"), "OperationDenied.PayByCLCU"},
 			{"unknown specification", spec.with("LoadBalancerSpec", "x"), "IllegalParam.SpecType"},
-			{"unknown", params{"LoadBalancerId": "lb-x"}, "InvalidLoadBalancerId.NotFound"},
+			{"unknown", params{"LoadBalancerId": "lb-x", "LoadBalancerSpec": "slb.s3.large"}, "InvalidLoadBalancerId.NotFound"},
 		},
 		"ModifyLoadBalancerInternetSpec": {
 			{"ok", params{"LoadBalancerId": "lb-old", "InternetChargeType": payByBandwidth, "Bandwidth": "5"}, ""},
@@ -260,13 +257,49 @@ func TestInstanceChanges(t *testing.T) {
 			{"specification already", spec.with("InstanceChargeType", payBySpec), "OperationDenied.PayBySpec"},
 			{"unknown charge type", spec.with("InstanceChargeType", "x"), "IllegalParam.InstanceChargeType"},
 			{"by bandwidth", spec.with("InstanceChargeType", payByCLCU, "InternetChargeType", payByBandwidth), "IllegalParam.InternetChargeType"},
-			{"unknown", params{"LoadBalancerId": "lb-x"}, "InvalidLoadBalancerId.NotFound"},
+			{"unknown", params{"LoadBalancerId": "lb-x", "InstanceChargeType": payByCLCU}, "InvalidLoadBalancerId.NotFound"},
 		},
 	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			testCodes(t, action, tests)
 		})
+	}
+}
+
+// Load balancers, certificates and access control lists are in one resource group each, at first that of the account.
+func TestResourceGroups(t *testing.T) {
+	t.Parallel()
+	cert, _ := newPair(t)
+	for _, tt := range []struct {
+		kind, seeded string
+		create       string
+		params       params
+		list, path   string
+		idName       string
+	}{
+		{"loadbalancer", "lb-1", "CreateLoadBalancer", params{"InstanceChargeType": payByCLCU}, "DescribeLoadBalancers", "LoadBalancers.LoadBalancer", "LoadBalancerId"},
+		{"certificate", "ca-1", "UploadCACertificate", params{"CACertificate": cert}, "DescribeCACertificates", "CACertificates.CACertificate", "CACertificateId"},
+		{"acl", "acl-1", "CreateAccessControlList", params{"AclName": "n"}, "DescribeAccessControlLists", "Acls.Acl", "AclId"},
+	} {
+		c := newCloud(t)
+		in := func(group string) []string {
+			return c.call(tt.list, params{"ResourceGroupId": group}).texts(tt.path, tt.idName)
+		}
+		if got := in(defaultResourceGroup); !slices.Contains(got, tt.seeded) {
+			t.Errorf("%s is in no group: %v", tt.seeded, got)
+		}
+		created := c.call(tt.create, tt.params.with("ResourceGroupId", "rg-2")).text(tt.idName)
+		c.call("MoveResourceGroup", params{"ResourceType": tt.kind, "ResourceId": tt.seeded, "NewResourceGroupId": "rg-3"})
+		for group, want := range map[string]string{"rg-2": created, "rg-3": tt.seeded} {
+			if diff := cmp.Diff([]string{want}, in(group)); diff != "" {
+				t.Errorf("%s in %s (-want +got):\n%s", tt.kind, group, diff)
+			}
+			shown := c.call(tt.list, params{"ResourceGroupId": group}).texts(tt.path, "ResourceGroupId")
+			if diff := cmp.Diff([]string{group}, shown); diff != "" {
+				t.Errorf("%s shown in %s (-want +got):\n%s", tt.kind, group, diff)
+			}
+		}
 	}
 }
 

@@ -14,22 +14,24 @@ import (
 func listenerActions(t table) []api.Action {
 	var actions []api.Action
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
-		key := []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 0, 0))}
-		acl := api.Param{Name: "AclId"}
+		key := []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 1, 65535)), optional("AclId")}
+		switches := []api.Param{oneOf("VServerGroup", on, off), {Name: "DryRun", Kind: api.Bool}}
+		if protocolBit(protocol)&layer4 != 0 {
+			key[2] = must(number("ListenerPort", 0, 0)) // the range has a code of its own
+			switches = append(switches, oneOf("MasterSlaveServerGroup", on, off))
+		}
 		actions = append(actions,
 			api.Action{
 				Name: "CreateLoadBalancer" + strings.ToUpper(protocol) + "Listener", Mutating: true,
 				Handle: func(c *api.Context) (any, *api.Error) { return t.create(c, protocol) },
-				Params: slices.Concat(key, []api.Param{acl, tagParam()}, t.params(protocol, inCreate)),
+				Params: slices.Concat(key, []api.Param{tagParam()}, t.params(protocol, inCreate)),
 				Codes:  t.codes(protocol, inCreate),
 			},
 			api.Action{
 				Name: "SetLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute", Mutating: true,
 				Handle: func(c *api.Context) (any, *api.Error) { return t.set(c, protocol) },
-				Params: slices.Concat(key, []api.Param{
-					acl, oneOf("VServerGroup", on, off), oneOf("MasterSlaveServerGroup", on, off), {Name: "DryRun", Kind: api.Bool},
-				}, t.params(protocol, inSet)),
-				Codes: t.codes(protocol, inSet),
+				Params: slices.Concat(key, switches, t.params(protocol, inSet)),
+				Codes:  t.codes(protocol, inSet),
 			},
 		)
 	}
@@ -43,14 +45,20 @@ func (t table) codes(protocol string, use usage) []string {
 		"LbStatusNotSupport", "MissingParameter", "ServiceIsConfiguring",
 	}
 	if use == inCreate {
-		codes = append(codes, "Duplicate.TagKey", "InvalidParam.ListenerPort", "InvalidParam.TagKey", "InvalidParam.TagValue",
-			"InvalidParameter.ListenerPortConflict", "ListenerAlreadyExists", "ListenerNumberOverLimit", "MissingParam.TagKey",
-			"SizeLimitExceeded.Tag")
+		codes = append(codes, "ListenerAlreadyExists", "ListenerNumberOverLimit")
+		codes = append(codes, newTagCodes()...)
 	} else {
 		codes = append(codes, "DryRunOperation", "MissingParam.VServerGroupId", "ResourceNotFound.Listener")
 	}
-	if protocol == protoUDP && use == inCreate {
-		codes = append(codes, "OperationDenied.SpecialListenerPortNotAllowed")
+	if protocolBit(protocol)&layer4 != 0 {
+		codes = append(codes, "InvalidParam.ListenerPort")
+	}
+	if use == inCreate {
+		refusal := "InvalidParameter.ListenerPortConflict"
+		if protocol == protoUDP { // its ports are its own
+			refusal = "OperationDenied.SpecialListenerPortNotAllowed"
+		}
+		codes = append(codes, refusal)
 	}
 	if protocol == protoHTTPS {
 		codes = append(codes, "CACertificateId.NotFound", "CertificateNotExist", "MissingParam.ServerCertificates")
@@ -104,11 +112,11 @@ func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
 
 // newPort checks the port of a new listener. TCP, HTTP and HTTPS listeners share the ports; UDP listeners have their own.
 func newPort(c *api.Context, lb *state.LoadBalancer, protocol string) (int, *api.Error) {
+	if err := checkPort(c); err != nil {
+		return 0, err
+	}
 	port := c.Int("ListenerPort", 0)
-	switch {
-	case port < 1 || port > 65535:
-		return 0, api.BadRequest("InvalidParam.ListenerPort", "The specified ListenerPort is not in the range of 1 to 65535.")
-	case protocol == protoUDP && port == 4789:
+	if protocol == protoUDP && port == 4789 {
 		return 0, api.BadRequest("OperationDenied.SpecialListenerPortNotAllowed", "The port 4789 is reserved.")
 	}
 	for _, other := range listenersAt(lb, port, "") {
@@ -123,6 +131,14 @@ func newPort(c *api.Context, lb *state.LoadBalancer, protocol string) (int, *api
 		return 0, api.BadRequest("ListenerNumberOverLimit", "The number of listeners exceeds the quota of %d.", limit)
 	}
 	return port, nil
+}
+
+// checkPort refuses what is no port in the actions of TCP and UDP listeners.
+func checkPort(c *api.Context) *api.Error {
+	if port := c.Int("ListenerPort", 0); port < 1 || port > 65535 {
+		return api.BadRequest("InvalidParam.ListenerPort", "The specified ListenerPort is not in the range of 1 to 65535.")
+	}
+	return nil
 }
 
 // forward tells whether a listener redirects to an HTTPS listener.

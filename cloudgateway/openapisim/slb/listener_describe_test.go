@@ -21,7 +21,6 @@ func TestDescribeListeners(t *testing.T) {
 		{"101 results", params{"MaxResults": "101"}, "IllegalParam.MaxResults"},
 		{"protocol", params{"ListenerProtocol": "x"}, "IllegalParam.ListenerProtocol"},
 		{"token", params{"NextToken": "x"}, "IllegalParam.NextToken"},
-		{"tag without key", params{"Tag.1.Value": "x"}, "MissingParam.TagKey"},
 	})
 	t.Run("filters", func(t *testing.T) {
 		t.Parallel()

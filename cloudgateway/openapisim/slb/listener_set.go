@@ -14,6 +14,9 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPort(c); err != nil {
+		return nil, err
+	}
 	l, err := listener(c, lb, protocol)
 	if err != nil {
 		return nil, err

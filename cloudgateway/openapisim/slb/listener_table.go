@@ -1,6 +1,7 @@
 package slb
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,17 +61,19 @@ type attribute struct {
 	kind      api.Kind
 	enum      []string
 	min, max  int64
-	fallback  string // value of a listener that was created without it
+	fallback  string // value of a listener that was created, or seeded, without it
+	needed    bool   // the creation requires it
 	code      string // error code for a bad value, if it is not InvalidParameter
 	valid     func(value string) bool
-	lowerCase bool // the creation of TCP and UDP listeners spells it with a small first letter
+	lowerCase usage // the actions that spell it with a small first letter
 }
 
 // attributes is the table. Bandwidth, health check and session ranges are the documented ones.
 func attributes() []attribute {
 	onOff := []string{on, off}
 	return []attribute{
-		{name: "Bandwidth", on: every, use: both | common, kind: api.Int, fallback: "-1", valid: validBandwidth},
+		{name: "Bandwidth", on: every &^ onHTTP, use: both | common, kind: api.Int, fallback: "-1", valid: validBandwidth, needed: true},
+		{name: "Bandwidth", on: onHTTP, use: both | common, kind: api.Int, fallback: "-1", valid: validBandwidth},
 		{name: "Description", on: every, use: both | common, valid: lengthOf(1, 256)},
 		{name: "VServerGroupId", on: every, use: both | common},
 		{name: "MasterSlaveServerGroupId", on: layer4, use: both},
@@ -93,7 +96,7 @@ func attributes() []attribute {
 		{name: "HealthCheckType", on: onTCP, use: both, enum: []string{protoTCP, protoHTTP}, fallback: protoTCP},
 		{name: "HealthCheckConnectTimeout", on: layer4, use: both, kind: api.Int, min: 1, max: 300, fallback: "5"},
 		{name: "HealthCheckTimeout", on: layer7, use: both, kind: api.Int, min: 1, max: 300, fallback: "5"},
-		{name: "HealthCheckInterval", on: layer4, use: both, kind: api.Int, min: 1, max: 50, fallback: "2", lowerCase: true},
+		{name: "HealthCheckInterval", on: layer4, use: both, kind: api.Int, min: 1, max: 50, fallback: "2", lowerCase: inCreate},
 		{name: "HealthCheckInterval", on: layer7, use: both, kind: api.Int, min: 1, max: 50, fallback: "2"},
 		{name: "HealthyThreshold", on: every, use: both, kind: api.Int, min: 2, max: 10, fallback: "3"},
 		{name: "UnhealthyThreshold", on: every, use: both, kind: api.Int, min: 2, max: 10, fallback: "3"},
@@ -102,8 +105,8 @@ func attributes() []attribute {
 		{name: "HealthCheckURI", on: onTCP | layer7, use: both, valid: validURI},
 		{name: "HealthCheckHttpCode", on: onTCP | layer7, use: both, fallback: "http_2xx", valid: validHTTPCodes},
 		{name: "HealthCheckMethod", on: onTCP | layer7, use: both, enum: []string{"head", "get"}},
-		{name: "HealthCheckReq", on: onUDP, use: both, valid: lengthOf(1, 64), code: "InvalidParamLength.HealthCheckReq", lowerCase: true},
-		{name: "HealthCheckExp", on: onUDP, use: both, valid: lengthOf(1, 64), code: "InvalidParamLength.HealthCheckExp", lowerCase: true},
+		{name: "HealthCheckReq", on: onUDP, use: both, valid: lengthOf(1, 64), code: "InvalidParamLength.HealthCheckReq", lowerCase: both},
+		{name: "HealthCheckExp", on: onUDP, use: both, valid: lengthOf(1, 64), code: "InvalidParamLength.HealthCheckExp", lowerCase: both},
 
 		{name: "StickySession", on: layer7, use: both, enum: onOff, fallback: off},
 		{name: "StickySessionType", on: layer7, use: both, enum: []string{"insert", "server"}},
@@ -148,31 +151,23 @@ func newTable() table {
 	return t
 }
 
-// check refuses a value that is not one of the attribute's.
+// check refuses what the description as a parameter cannot: ranges with a code of their own, and the forms of texts.
 func (a attribute) check(value string) *api.Error {
-	n, err := strconv.ParseInt(value, 10, 64)
-	switch {
-	case a.kind == api.Int && err != nil,
-		a.kind == api.Bool && !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false"),
-		len(a.enum) > 0 && !slices.Contains(a.enum, value),
-		(a.min != 0 || a.max != 0) && (n < a.min || n > a.max),
-		a.valid != nil && !a.valid(value):
-		if a.code != "" {
-			return api.BadRequest(a.code, "The specified parameter %s is not valid.", a.name)
-		}
-		return invalid(a.name)
+	n, _ := strconv.ParseInt(value, 10, 64) // the server has checked that it is a number
+	if (a.min == 0 && a.max == 0 || n >= a.min && n <= a.max) && (a.valid == nil || a.valid(value)) {
+		return nil
 	}
-	return nil
+	return api.BadRequest(cmp.Or(a.code, "InvalidParameter"), "The specified parameter %s is not valid.", a.name)
 }
 
 // param describes the attribute as a parameter of a creation or a change. Ranges with a code of their own are left to check.
 func (a attribute) param(use usage) api.Param {
-	p := api.Param{Name: a.name, Kind: a.kind, Enum: a.enum, Min: a.min, Max: a.max}
-	if a.lowerCase && use == inCreate {
+	p := api.Param{Name: a.name, Kind: a.kind, Required: a.needed && use == inCreate, Enum: a.enum, Min: a.min, Max: a.max}
+	if a.lowerCase&use != 0 {
 		p.Name = strings.ToLower(a.name[:1]) + a.name[1:]
 	}
 	if a.code != "" {
-		p.Enum, p.Min, p.Max = nil, 0, 0
+		p.Min, p.Max = 0, 0
 	}
 	return p
 }
@@ -246,6 +241,6 @@ func validCookie(v string) bool {
 func validHTTPCodes(v string) bool {
 	codes := strings.Split(v, ",")
 	return !slices.ContainsFunc(codes, func(code string) bool {
-		return !slices.Contains([]string{"http_1xx", "http_2xx", "http_3xx", "http_4xx", "http_5xx"}, code)
+		return !slices.Contains([]string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"}, code)
 	})
 }

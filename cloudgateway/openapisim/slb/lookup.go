@@ -133,16 +133,24 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// page cuts one page out of a list. Without a page number the answer is the first page of the greatest size. Pages beyond the
-// end are empty.
+// page cuts the page of PageNumber and PageSize out of a list.
 func page[T any](c *api.Context, all []T, size, greatest int) (items []T, pageNumber, pageSize int) {
-	pageNumber = 1
-	pageSize = greatest
-	if c.Has("PageNumber") {
-		pageNumber = min(max(1, c.Int("PageNumber", 1)), len(all)+1)
-		pageSize = min(max(1, c.Int("PageSize", size)), greatest)
-	}
+	return pageOf(all, c.Int("PageNumber", 1), c.Int("PageSize", size), greatest)
+}
+
+// pageOf cuts one page out of a list. Pages beyond the end are empty.
+func pageOf[T any](all []T, number, size, greatest int) (items []T, pageNumber, pageSize int) {
+	pageNumber = min(max(1, number), len(all)+1)
+	pageSize = min(max(1, size), greatest)
 	from := min((pageNumber-1)*pageSize, len(all))
 	to := min(from+pageSize, len(all))
 	return all[from:to], pageNumber, pageSize
+}
+
+// resourceGroup returns a resource group, or that of the account for "".
+func resourceGroup(id string) string { return cmp.Or(id, defaultResourceGroup) }
+
+// inResourceGroup tells whether something is in the resource group of the filter, if there is one.
+func inResourceGroup(c *api.Context, id string) bool {
+	return !c.Has("ResourceGroupId") || resourceGroup(id) == c.Get("ResourceGroupId")
 }

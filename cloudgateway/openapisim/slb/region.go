@@ -8,8 +8,8 @@ import (
 
 func regionActions() []api.Action {
 	return []api.Action{
-		{Name: "DescribeRegions", Handle: describeRegions, Params: []api.Param{region(), optional("AcceptLanguage")}},
-		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), optional("AcceptLanguage")}},
+		{Name: "DescribeRegions", Handle: describeRegions, Params: []api.Param{region()}},
+		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region()}},
 		{
 			Name: "DescribeAvailableResource", Handle: describeAvailableResource,
 			Params: []api.Param{region(), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("AddressType")},

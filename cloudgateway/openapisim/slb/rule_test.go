@@ -22,8 +22,6 @@ func TestRules(t *testing.T) {
 		{"domain", rule(ok), ""},
 		{"URL", rule(`"RuleName":"n","Url":"/c","VServerGroupId":"rsp-1"`), ""},
 		{"dry run", rule(ok).with("DryRun", "true"), "DryRunOperation"},
-		{"unknown load balancer", rule(ok).with("LoadBalancerId", "lb-x"), "InvalidLoadBalancerId.NotFound"},
-		{"unknown listener", rule(ok).with("ListenerPort", "82"), "ResourceNotFound.Listener"},
 		{"TCP listener", rule(ok).with("ListenerPort", "80"), "OperationFailed.ActionNotSupport"},
 		{"no JSON", key.with("RuleList", "x"), "InvalidParameter"},
 		{"none", key.with("RuleList", "[]"), "InvalidParameter"},
@@ -78,7 +76,6 @@ func TestRules(t *testing.T) {
 			"one of two unknown": {"DeleteRules", params{"RuleIds": strings.Replace(one, "]", `,"rule-x"]`, 1)}, "InvalidRuleId.NotFound"},
 			"no ids":             {"DeleteRules", params{"RuleIds": "[]"}, "InvalidParameter"},
 			"no JSON":            {"DeleteRules", params{"RuleIds": "x"}, "InvalidParameter"},
-			"unknown listener":   {"DescribeRules", key.with("ListenerPort", "82"), "ResourceNotFound.Listener"},
 		} {
 			if got := c.code(tt.action, tt.params); got != tt.want {
 				t.Errorf("%s: got code %q, want %q", name, got, tt.want)
@@ -127,11 +124,6 @@ func TestDomainExtensions(t *testing.T) {
 		{"no certificate", create.with("ServerCertificateId", ""), "MissingParam.ServerCertificates"},
 		{"unknown certificate", create.with("ServerCertificateId", "x"), "InvalidParameter.ServerCertificateId"},
 		{"HTTP listener", create.with("ListenerPort", "81"), "ResourceNotFound.Listener"},
-		{"unknown load balancer", create.with("LoadBalancerId", "lb-x"), "InvalidLoadBalancerId.NotFound"},
-	})
-	testCodes(t, "DescribeDomainExtensions", []codeTest{
-		{"HTTP listener", key.with("ListenerPort", "81"), "ResourceNotFound.Listener"},
-		{"unknown load balancer", key.with("LoadBalancerId", "lb-x"), "InvalidLoadBalancerId.NotFound"},
 	})
 	t.Run("life", func(t *testing.T) {
 		t.Parallel()

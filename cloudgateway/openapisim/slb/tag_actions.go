@@ -13,34 +13,42 @@ import (
 const tagsPerPage = 50
 
 func tagActions() []api.Action {
-	types := must(oneOf("ResourceType", "instance", "certificate", "acl", "listener", "vservergroup", "masterslaveservergroup"))
+	types := required("ResourceType") // its values have a code of their own
 	ids := api.Param{Name: "ResourceId", Kind: api.Strings}
 	return []api.Action{
 		{
 			Name: "TagResources", Mutating: true, Handle: tagResources,
 			Params: []api.Param{region(), types, ids, tagParam()},
 			Codes: []string{
-				"Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "MissingParam.ResourceId", "MissingParam.TagKey",
-				"QuotaLimitExceeds", "ResourceNotExist", "SizeLimitExceeded.ResourceId", "SizeLimitExceeded.Tag",
+				"Duplicate.TagKey", "InvalidParam.ResourceType", "InvalidParam.TagKey", "InvalidParam.TagValue", "MissingParam.ResourceId",
+				"MissingParam.TagKey", "QuotaLimitExceeds", "ResourceNotExist", "SizeLimitExceeded.ResourceId", "SizeLimitExceeded.Tag",
 			},
 		},
 		{
 			Name: "UntagResources", Mutating: true, Handle: untagResources,
 			Params: []api.Param{region(), types, ids, {Name: "TagKey", Kind: api.Strings}, {Name: "All", Kind: api.Bool}},
 			Codes: []string{
-				"MissingParam.ResourceId", "MissingParam.TagKey", "ResourceNotExist", "SizeLimitExceeded.ResourceId",
-				"SizeLimitExceeded.TagKey",
+				"Duplicate.TagKey", "InvalidParam.ResourceType", "MissingParam.ResourceId", "MissingParam.TagKey", "ResourceNotExist",
+				"SizeLimitExceeded.ResourceId", "SizeLimitExceeded.TagKey",
 			},
 		},
 		{
 			Name: "ListTagResources", Handle: listTagResources,
 			Params: []api.Param{region(), types, ids, tagParam(), optional("NextToken")},
 			Codes: []string{
-				"InvalidParam.NextToken", "MissingParam.TagKey", "MissingParam.TagOrResourceId", "SizeLimitExceeded.ResourceId",
-				"SizeLimitExceeded.Tag",
+				"InvalidParam.NextToken", "InvalidParam.ResourceType", "MissingParam.TagKey", "MissingParam.TagOrResourceId",
+				"ResourceNotExist", "SizeLimitExceeded.ResourceId", "SizeLimitExceeded.Tag",
 			},
 		},
 	}
+}
+
+// checkType refuses a ResourceType that there is not.
+func checkType(c *api.Context) *api.Error {
+	if slices.Contains([]string{"instance", "certificate", "acl", "listener", "vservergroup", "masterslaveservergroup"}, c.Get("ResourceType")) {
+		return nil
+	}
+	return api.BadRequest("InvalidParam.ResourceType", "The specified ResourceType %s is not valid.", c.Get("ResourceType"))
 }
 
 // taggedResource returns where the tags of a resource are, or nil if there is no such resource.
@@ -123,11 +131,15 @@ func resources(c *api.Context) ([]*[]state.Tag, *api.Error) {
 	for _, id := range ids {
 		tags := taggedResource(c, c.Get("ResourceType"), id)
 		if tags == nil {
-			return nil, api.BadRequest("ResourceNotExist", "The resource %s does not exist.", id)
+			return nil, resourceNotFound(id)
 		}
 		out = append(out, tags)
 	}
 	return out, nil
+}
+
+func resourceNotFound(id string) *api.Error {
+	return api.BadRequest("ResourceNotExist", "The resource %s does not exist.", id)
 }
 
 func tooManyResources() *api.Error {
@@ -135,6 +147,9 @@ func tooManyResources() *api.Error {
 }
 
 func tagResources(c *api.Context) (any, *api.Error) {
+	if err := checkType(c); err != nil {
+		return nil, err
+	}
 	tags, err := newTags(c.Items("Tag"), tagsPerCall)
 	if err != nil {
 		return nil, err
@@ -159,8 +174,13 @@ func tagResources(c *api.Context) (any, *api.Error) {
 }
 
 func untagResources(c *api.Context) (any, *api.Error) {
+	if err := checkType(c); err != nil {
+		return nil, err
+	}
 	keys, everything := c.List("TagKey"), isTrue(c, "All")
 	switch {
+	case len(slices.Compact(slices.Sorted(slices.Values(keys)))) < len(keys):
+		return nil, api.BadRequest("Duplicate.TagKey", "A tag key is duplicated.")
 	case len(keys) > tagsPerCall:
 		return nil, api.BadRequest("SizeLimitExceeded.TagKey", "The number of TagKey exceeds %d.", tagsPerCall)
 	case len(keys) == 0 && !everything:
@@ -202,6 +222,9 @@ type taggedView struct {
 }
 
 func listTagResources(c *api.Context) (any, *api.Error) {
+	if err := checkType(c); err != nil {
+		return nil, err
+	}
 	filter, err := tagConditions(c)
 	if err != nil {
 		return nil, err
@@ -218,7 +241,10 @@ func listTagResources(c *api.Context) (any, *api.Error) {
 	var all []taggedView
 	for _, id := range ids {
 		tags := taggedResource(c, kind, id)
-		if tags == nil || !matchTags(*tags, filter) {
+		switch {
+		case tags == nil:
+			return nil, resourceNotFound(id)
+		case !matchTags(*tags, filter):
 			continue
 		}
 		for _, t := range *tags {

@@ -35,6 +35,8 @@ func TestTagResources(t *testing.T) {
 		{"21 tags", many(key, "Tag", ".Key", 21), "SizeLimitExceeded.Tag"},
 		{"20 more than one", many(key, "Tag", ".Key", 20), "QuotaLimitExceeds"},
 		{"key twice", tag.with("Tag.2.Key", "k"), "Duplicate.TagKey"},
+		{"URL as value", tag.with("Tag.1.Value", "http://x"), "InvalidParam.TagValue"},
+		{"resource type", tag.with("ResourceType", "x"), "InvalidParam.ResourceType"},
 		{"reserved key", key.with("Tag.1.Key", "Aliyun-x"), "InvalidParam.TagKey"},
 		{"the existing CCM's key", key.with("Tag.1.Key", "ack.aliyun.com"), ""},
 	})
@@ -42,17 +44,18 @@ func TestTagResources(t *testing.T) {
 		{"ok", key.with("TagKey.1", "owner"), ""},
 		{"all", key.with("All", "true"), ""},
 		{"no key", key, "MissingParam.TagKey"},
+		{"key twice", key.with("TagKey.1", "owner", "TagKey.2", "owner"), "Duplicate.TagKey"},
+		{"resource type", key.with("ResourceType", "x", "TagKey.1", "owner"), "InvalidParam.ResourceType"},
 		{"21 keys", many(key, "TagKey", "", 21), "SizeLimitExceeded.TagKey"},
 		{"21 resources", many(key.with("TagKey.1", "owner"), "ResourceId", "", 21), "SizeLimitExceeded.ResourceId"},
 		{"unknown load balancer", key.with("ResourceId.1", "lb-x", "TagKey.1", "k"), "ResourceNotExist"},
 		{"no resource", params{"ResourceType": "instance", "TagKey.1": "k"}, "MissingParam.ResourceId"},
 	})
 	testCodes(t, "ListTagResources", []codeTest{
-		{"unknown load balancer", key.with("ResourceId.1", "lb-x"), ""},
+		{"one resource of two unknown", key.with("ResourceId.2", "lb-x"), "ResourceNotExist"},
+		{"resource type", key.with("ResourceType", "x"), "InvalidParam.ResourceType"},
 		{"neither tag nor resource", params{"ResourceType": "instance"}, "MissingParam.TagOrResourceId"},
 		{"21 resources", many(key, "ResourceId", "", 21), "SizeLimitExceeded.ResourceId"},
-		{"21 tags", many(key, "Tag", ".Key", 21), "SizeLimitExceeded.Tag"},
-		{"tag without key", key.with("Tag.1.Value", "v"), "MissingParam.TagKey"},
 		{"token", key.with("NextToken", "x"), "InvalidParam.NextToken"},
 	})
 }
@@ -112,7 +115,8 @@ func TestLegacyTags(t *testing.T) {
 	testCodes(t, "AddTags", []codeTest{
 		{"ok", key.with("Tags", `[{"TagKey":"k","TagValue":"v"}]`), ""},
 		{"no JSON", key.with("Tags", "x"), "InvalidParameter.TagKey"},
-		{"none", key.with("Tags", "[]"), "MissingParameter.Tags"},
+		{"none", key, "MissingParameter.Tags"},
+		{"an empty list", key.with("Tags", "[]"), "MissingParameter.Tags"},
 		{"six", key.with("Tags", six), "QuotaExceeded.Tag"},
 		{"key twice", key.with("Tags", `[{"TagKey":"k"},{"TagKey":"k"}]`), "Duplicate.TagKey"},
 		{"reserved key", key.with("Tags", `[{"TagKey":"acs:k"}]`), "InvalidParameter.TagKey"},
@@ -122,6 +126,8 @@ func TestLegacyTags(t *testing.T) {
 	testCodes(t, "RemoveTags", []codeTest{
 		{"ok", key.with("Tags", `[{"TagKey":"owner","TagValue":"one"}]`), ""},
 		{"none", key, "MissingParameter.Tags"},
+		{"no JSON", key.with("Tags", "x"), "InvalidParameter.TagKey"},
+		{"six", key.with("Tags", six), "QuotaExceeded.Tag"},
 		{"unknown load balancer", params{"LoadBalancerId": "lb-x"}, "InvalidLoadBalancerId.NotFound"},
 	})
 	testCodes(t, "DescribeTags", []codeTest{{"no JSON", params{"Tags": "x"}, "InvalidParameter.TagKey"}})

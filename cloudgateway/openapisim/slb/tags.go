@@ -32,6 +32,11 @@ func tagViews(tags []state.Tag) []tagView {
 
 func newTagList(tags []state.Tag) tagList { return tagList{Tag: tagViews(tags)} }
 
+// newTagCodes are the codes of actions that tag what they create.
+func newTagCodes() []string {
+	return []string{"Duplicate.TagKey", "InvalidParam.TagKey", "InvalidParam.TagValue", "MissingParam.TagKey", "SizeLimitExceeded.Tag"}
+}
+
 // newTags checks the tags of a new resource, given as the items of Tag.N.
 func newTags(items []map[string]string, limit int) ([]state.Tag, *api.Error) {
 	if len(items) > min(limit, tagsPerCall) {

@@ -128,6 +128,9 @@ type Eip struct {
 	Name         string    `json:"name,omitempty"`
 	Description  string    `json:"description,omitempty"`
 	Tags         []Tag     `json:"tags,omitempty"`
+
+	InternetChargeType string `json:"internetChargeType,omitempty"` // PayByTraffic if empty
+	ISP                string `json:"isp,omitempty"`                // BGP if empty
 }
 
 // Instance is an ECS instance.
@@ -311,6 +314,8 @@ type Certificate struct {
 	Created    time.Time `json:"created"`
 	PEM        string    `json:"pem,omitempty"`
 	Tags       []Tag     `json:"tags,omitempty"`
+
+	ResourceGroupID string `json:"resourceGroupId,omitempty"` // "": the account's own; the same in access control lists
 }
 
 // Acl is an access control list.
@@ -320,6 +325,10 @@ type Acl struct {
 	IPVersion string     `json:"ipVersion"`
 	Entries   []AclEntry `json:"entries,omitempty"`
 	Tags      []Tag      `json:"tags,omitempty"`
+	Created   time.Time  `json:"created,omitzero"`
+	BusyUntil time.Time  `json:"busyUntil,omitzero"`
+
+	ResourceGroupID string `json:"resourceGroupId,omitempty"`
 }
 
 // AclEntry is an entry of an access control list.
