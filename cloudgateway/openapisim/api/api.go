@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type Param struct {
 	Required bool
 	Enum     []string // allowed values, matched as written; empty: any
 	Min, Max int64    // range of an Int, and number of items of Strings and Structs; both zero: any
+	Missing  *Error   // the answer if a required one was not sent; nil stands for MissingParameter
 }
 
 // Action is one operation of a product.
@@ -44,9 +46,23 @@ type Action struct {
 	Unsigned bool
 	Params   []Param
 	Codes    []string // error codes the handler can answer, for the generated reference
+	// ItemCodes are what the items of a batch can fail with, in an answer that is none of an error.
+	ItemCodes []string
 	// Handle runs with the state locked. It validates everything before it changes anything. The result is encoded as JSON
 	// or XML by its json tags; nil stands for an answer with nothing but the RequestId.
 	Handle func(c *Context) (any, *Error)
+}
+
+// AllCodes are the codes of the handler and those of the parameters, sorted.
+func (a Action) AllCodes() []string {
+	codes := slices.Clone(a.Codes)
+	for _, p := range a.Params {
+		if p.Required && p.Missing != nil {
+			codes = append(codes, p.Missing.Code)
+		}
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
 }
 
 // Product is an OpenAPI product such as Slb 2014-05-15.

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,10 +44,11 @@ func fromEnvironment(t *testing.T) (config, bool) {
 		endpoints: map[string]string{}, patience: 2 * time.Minute, between: 2 * time.Second,
 	}
 	for product := range versions() {
-		cfg.endpoints[product] = os.Getenv(strings.ToUpper(product) + "_ENDPOINT")
-		if cfg.endpoints[product] == "" {
-			cfg.endpoints[product] = product + "." + region + ".aliyuncs.com"
+		host := product + "." + region + ".aliyuncs.com"
+		if product == "location" {
+			host = "location-readonly.aliyuncs.com" // one for all regions
 		}
+		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}
 	if cfg.keyID == "" || cfg.secret == "" || cfg.vpcID == "" || cfg.vswitchID == "" || len(cfg.instances) != 2 {
 		t.Fatal("CONTRACT_REGION is set, so ACCESS_KEY_ID, ACCESS_KEY_SECRET, CONTRACT_VPC, CONTRACT_VSWITCH and CONTRACT_INSTANCES=i-a,i-b must be, too")
@@ -55,7 +57,9 @@ func fromEnvironment(t *testing.T) (config, bool) {
 }
 
 func versions() map[string]string {
-	return map[string]string{"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "sts": "2015-04-01"}
+	return map[string]string{
+		"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "sts": "2015-04-01", "location": "2015-06-12",
+	}
 }
 
 // cloud calls a cloud for one scenario.

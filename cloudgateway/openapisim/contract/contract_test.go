@@ -48,6 +48,7 @@ func scenarios() map[string]func(c *cloud) {
 		"interfaces":        interfaces,
 		"security group":    securityGroup,
 		"caller":            caller,
+		"endpoints":         endpoints,
 		"unknown things":    unknownThings,
 		"malformed request": malformed,
 		"signature":         signature,

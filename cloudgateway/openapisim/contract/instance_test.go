@@ -90,6 +90,14 @@ func caller(c *cloud) {
 	}
 }
 
+func endpoints(c *cloud) {
+	got := c.must("location", "DescribeEndpoints", "Id", c.region, "ServiceCode", "slb", "Type", "openAPI")
+	c.want(got, "Endpoints.Endpoint.0.Id", c.region, "Endpoints.Endpoint.0.SerivceCode", "slb", "Endpoints.Endpoint.0.Type", "openAPI")
+	if got.get("Endpoints.Endpoint.0.Endpoint") == "" {
+		c.t.Errorf("no address in %v", got.tree)
+	}
+}
+
 func role(c *cloud) {
 	account := c.must("sts", "GetCallerIdentity").get("AccountId")
 	got := c.must("sts", "AssumeRole", "RoleArn", "acs:ram::"+account+":role/contract", "RoleSessionName", "contract")

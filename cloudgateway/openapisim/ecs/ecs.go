@@ -28,6 +28,13 @@ func Product() api.Product {
 
 func region() api.Param { return api.Param{Name: "RegionId", Required: true} }
 
+// groupRegion is the region of most actions on security groups, which have a code of their own for its lack.
+func groupRegion() api.Param {
+	r := region()
+	r.Missing = api.BadRequest("MissingParameter.RegionId", "The input parameter \"RegionId\" that is mandatory for this action is not supplied.")
+	return r
+}
+
 func tagging() tags.Service {
 	return tags.Service{
 		Untag:  "UntagResources",
@@ -62,14 +69,25 @@ func tagging() tags.Service {
 				return slices.Sorted(maps.Keys(c.Instances))
 			}
 		},
-		Codes: tags.Codes{
-			Type: "InvalidResourceType.NotFound", ID: "InvalidResourceId.NotFound", Key: "InvalidTagKey.Malformed",
-			Value: "InvalidTagValue.Malformed", IDs: "NumberExceed.ResourceIds", Tags: "NumberExceed.Tags",
-			Duplicate: "Duplicate.TagKey", Quota: "QuotaExceed.Tags", Neither: "BothEmpty.TagsAndResources",
-			Statuses: map[string]int{
-				"InvalidResourceType.NotFound": http.StatusNotFound, "InvalidResourceId.NotFound": http.StatusNotFound,
-				"QuotaExceed.Tags": http.StatusForbidden, "BothEmpty.TagsAndResources": http.StatusForbidden,
-			},
+		Codes: tagCodes(),
+	}
+}
+
+func tagCodes() tags.Codes {
+	return tags.Codes{
+		Type: "InvalidResourceType.NotFound", ID: "InvalidResourceId.NotFound", Key: "InvalidTagKey.Malformed",
+		Value: "InvalidTagValue.Malformed", IDs: "NumberExceed.ResourceIds", Tags: "NumberExceed.Tags",
+		Duplicate: "Duplicate.TagKey", Quota: "QuotaExceed.Tags", Neither: "BothEmpty.TagsAndResources", Token: "Invalid.NextToken",
+		Missing: map[string]string{
+			"RegionId": "MissingParameter.RegionId", "ResourceType": "MissingParameter.ResourceType",
+			"ResourceId": "MissingParameter.ResourceIds", "Tag": "MissingParameter.Tags",
+		},
+		Statuses: map[string]int{
+			"InvalidResourceType.NotFound": http.StatusNotFound, "InvalidResourceId.NotFound": http.StatusNotFound,
+			"MissingParameter.RegionId": http.StatusNotFound, "MissingParameter.ResourceType": http.StatusNotFound,
+			"MissingParameter.ResourceIds": http.StatusNotFound, "MissingParameter.Tags": http.StatusNotFound,
+			"QuotaExceed.Tags": http.StatusForbidden, "BothEmpty.TagsAndResources": http.StatusForbidden,
+			"Invalid.NextToken": http.StatusForbidden,
 		},
 	}
 }

@@ -310,10 +310,10 @@ func TestTags(t *testing.T) {
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "acs:x"}, "InvalidTagKey.Malformed"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.1.Value", "http://x"}, "InvalidTagValue.Malformed"},
 		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1", "Tag.1.Key", "a", "Tag.2.Key", "a"}, "Duplicate.TagKey"},
-		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1"}, "MissingParameter"},
+		{"TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1"}, "MissingParameter.Tags"},
 		{"UntagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-2", "TagKey.1", "k", "TagKey.2", "none"}, ""},
 		{"ListTagResources", []string{"ResourceType", "instance"}, "BothEmpty.TagsAndResources"},
-		{"ListTagResources", []string{"ResourceType", "instance", "Tag.1.Key", "k", "NextToken", "x"}, "InvalidParameter"},
+		{"ListTagResources", []string{"ResourceType", "instance", "Tag.1.Key", "k", "NextToken", "x"}, "Invalid.NextToken"},
 	}
 	for i, s := range steps {
 		if _, code := c.Call(s.action, s.params...); code != s.want {

@@ -29,7 +29,7 @@ func groupActions() []api.Action {
 		{
 			Name: "DescribeSecurityGroups", Handle: describeGroups,
 			Params: append(listing.Params(50),
-				region(), api.Param{Name: "SecurityGroupId"}, api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
+				groupRegion(), api.Param{Name: "SecurityGroupId"}, api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
 				api.Param{Name: "SecurityGroupName"}, api.Param{Name: "SecurityGroupType"}, api.Param{Name: "VpcId"}, tags.Param(),
 				api.Param{Name: "NetworkType", Enum: []string{"vpc", "classic"}}, api.Param{Name: "IsQueryEcsCount", Kind: api.Bool},
 				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxResults},
@@ -44,12 +44,12 @@ func groupActions() []api.Action {
 			},
 			Codes: []string{
 				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
-				"InvalidParams.GroupType", "InvalidParams.VpcIdGroupType", "QuotaExceed.SecurityGroup", "QuotaExceed.Tags",
-				"IdempotentParameterMismatch",
+				"InvalidParams.GroupType", "InvalidParams.VpcIdGroupType", "InvalidTagKey.Malformed", "InvalidTagValue.Malformed",
+				"Duplicate.TagKey", "QuotaExceed.SecurityGroup", "QuotaExceed.Tags", "IdempotentParameterMismatch",
 			},
 		},
 		{
-			Name: "DeleteSecurityGroup", Mutating: true, Handle: deleteGroup, Params: []api.Param{region(), id},
+			Name: "DeleteSecurityGroup", Mutating: true, Handle: deleteGroup, Params: []api.Param{groupRegion(), id},
 			Codes: []string{"InvalidSecurityGroup.NotFound", "DependencyViolation"},
 		},
 		{
@@ -182,6 +182,9 @@ func createGroup(c *api.Context) (any, *api.Error) {
 		Name: c.Get("SecurityGroupName"), Description: c.Get("Description"), VpcID: c.Get("VpcId"), Type: kind, Created: c.Now,
 		Tags: tags.FilterOf(c),
 	}
+	if err := tagCodes().CheckNew(g.Tags); err != nil {
+		return nil, err
+	}
 	if quota := c.Settings.Quotas.Tags; len(g.Tags) > quota {
 		return nil, forbidden("QuotaExceed.Tags", "A resource can have %d tags.", quota)
 	}
@@ -195,9 +198,6 @@ func createGroup(c *api.Context) (any, *api.Error) {
 }
 
 func checkGroupTexts(c *api.Context) *api.Error {
-	link := func(text string) bool {
-		return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
-	}
 	name, description := c.Get("SecurityGroupName"), c.Get("Description")
 	first, _ := utf8.DecodeRuneInString(name)
 	size := utf8.RuneCountInString(name)
@@ -205,9 +205,18 @@ func checkGroupTexts(c *api.Context) *api.Error {
 	case name != "" && (size < 2 || size > 128 || !unicode.IsLetter(first) || link(name)):
 		return api.BadRequest("InvalidSecurityGroupName.Malformed", "The specified SecurityGroupName is not valid.")
 	case utf8.RuneCountInString(description) > 256 || link(description):
-		return api.BadRequest("InvalidSecurityGroupDiscription.Malformed", "The specified Description is not valid.")
+		return malformedDescription()
 	}
 	return nil
+}
+
+func link(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+// malformedDescription is the error of groups and rules; the code is misspelt as in the cloud.
+func malformedDescription() *api.Error {
+	return api.BadRequest("InvalidSecurityGroupDiscription.Malformed", "The specified Description is not valid.")
 }
 
 func deleteGroup(c *api.Context) (any, *api.Error) {

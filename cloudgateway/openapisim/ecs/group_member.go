@@ -21,7 +21,7 @@ func memberActions() []api.Action {
 			Name: "JoinSecurityGroup", Mutating: true, Handle: joinGroup, Params: params,
 			Codes: append([]string{
 				"InvalidInstanceId.AlreadyExists", "InvalidInstanceId.Mismatch", "InvalidOperation.VpcMismatch",
-				"InstanceSecurityGroupLimitExceeded",
+				"InstanceSecurityGroupLimitExceeded", mixedGroups,
 			}, codes...),
 		},
 		{
@@ -105,6 +105,8 @@ func joinGroup(c *api.Context) (any, *api.Error) {
 		return nil, forbidden("InvalidOperation.VpcMismatch", "The network interface and the security group are not in the same VPC.")
 	case slices.Contains(current, g.ID):
 		return nil, forbidden("InvalidInstanceId.AlreadyExists", "It is in the security group already.")
+	case slices.ContainsFunc(current, func(id string) bool { return mixed(c.State, id, g) }):
+		return nil, api.BadRequest(mixedGroups, "It can't be in security groups of different types.")
 	case len(current) >= groupsPerMember:
 		return nil, api.BadRequest("InstanceSecurityGroupLimitExceeded", "It can be in %d security groups.", groupsPerMember)
 	}
@@ -114,6 +116,14 @@ func joinGroup(c *api.Context) (any, *api.Error) {
 		}
 	}
 	return nil, nil
+}
+
+const mixedGroups = "InvalidOperation.MultiGroupType"
+
+// mixed tells whether a group is of another type than a second one.
+func mixed(c *state.Cloud, id string, second *state.SecurityGroup) bool {
+	g := c.SecurityGroups[id]
+	return g != nil && groupType(g) != groupType(second)
 }
 
 func leaveGroup(c *api.Context) (any, *api.Error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -33,7 +34,7 @@ func newRules(c *api.Context, g *state.SecurityGroup, d direction) ([]state.Secu
 	}
 	if len(items) == 0 {
 		item := map[string]string{}
-		for _, p := range ruleParams() {
+		for _, p := range ruleParams(d) {
 			item[strings.ToLower(p.Name)] = c.Get(p.Name)
 		}
 		items = append(items, item)
@@ -60,6 +61,9 @@ func newRule(c *api.Context, g *state.SecurityGroup, d direction, item map[strin
 		DestCidr: item["destcidrip"], Ipv6SourceCidr: item["ipv6sourcecidrip"], Ipv6DestCidr: item["ipv6destcidrip"],
 		GroupID: item[d.peer+"groupid"], PrefixListID: item[d.peer+"prefixlistid"], Description: item["description"], Created: c.Now,
 	}
+	if !nicType(r.NicType) {
+		return r, nicTypeNotSupported()
+	}
 	if g.VpcID != "" {
 		r.NicType = "intranet" // there is no other one in a VPC
 	}
@@ -71,11 +75,14 @@ func newRule(c *api.Context, g *state.SecurityGroup, d direction, item map[strin
 	default:
 		return r, api.BadRequest("InvalidPolicy.Malformed", "The specified parameter \"Policy\" is not valid.")
 	}
-	if priority, err := strconv.Atoi(r.Priority); err != nil || priority < 1 || priority > 100 {
+	switch priority, err := strconv.Atoi(r.Priority); {
+	case err != nil:
+		return r, api.BadRequest("InvalidPriority.Malformed", "The specified parameter \"Priority\" is not valid.")
+	case priority < 1 || priority > 100:
 		return r, api.BadRequest("InvalidPriority.ValueNotSupported", "The specified Priority must be in 1 to 100.")
 	}
-	if r.NicType != "internet" && r.NicType != "intranet" {
-		return r, api.BadRequest("InvalidNicType.ValueNotSupported", "The specified NicType does not exist.")
+	if utf8.RuneCountInString(r.Description) > 512 || link(r.Description) {
+		return r, malformedDescription()
 	}
 	if err := checkPorts(&r); err != nil {
 		return r, err
@@ -117,6 +124,7 @@ func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
 	if d == egress() {
 		cidr, ipv6 = r.DestCidr, r.Ipv6DestCidr
 	}
+	ipv4s, ipv6s := r.SourceCidr+r.DestCidr != "", r.Ipv6SourceCidr+r.Ipv6DestCidr != ""
 	switch {
 	case cidr == "" && ipv6 == "" && r.GroupID == "" && r.PrefixListID == "":
 		return api.BadRequest("MissingParameter."+d.codes, "The input parameter that names the other side is not supplied.")
@@ -128,12 +136,22 @@ func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
 		return api.BadRequest("InvalidParam.Ipv6SourceCidrIp", "The specified parameter \"Ipv6SourceCidrIp\" is not valid.")
 	case !block(r.Ipv6DestCidr, true):
 		return api.BadRequest("InvalidParam.Ipv6DestCidrIp", "The specified parameter \"Ipv6DestCidrIp\" is not valid.")
+	case r.IPProtocol == "ICMP" && ipv6s:
+		return api.BadRequest("InvalidParam.Ipv4ProtocolConflictWithIpv6Address", "ICMP does not go with IPv6 addresses.")
+	case r.IPProtocol == "ICMPV6" && ipv4s:
+		return api.BadRequest("InvalidParam.Ipv6ProtocolConflictWithIpv4Address", "ICMPv6 does not go with IPv4 addresses.")
 	case r.GroupID != "" && c.SecurityGroups[r.GroupID] == nil:
 		return api.NotFound("Invalid"+d.codes+"GroupId.NotFound", "The specified group on the other side does not exist.")
 	case r.PrefixListID != "": // there are none
 		return api.NotFound("InvalidPrefixListId.NotFound", "The specified prefix list does not exist.")
 	}
 	return nil
+}
+
+func nicType(text string) bool { return text == "internet" || text == "intranet" }
+
+func nicTypeNotSupported() *api.Error {
+	return api.BadRequest("InvalidNicType.ValueNotSupported", "The specified NicType does not exist.")
 }
 
 // block tells whether text is nothing, an address, or a block of addresses of the family.

@@ -13,11 +13,11 @@ import (
 )
 
 // ruleParams describe one rule without Permissions.N.
-func ruleParams() []api.Param {
+func ruleParams(d direction) []api.Param {
 	var params []api.Param
 	for _, name := range []string{
 		"IpProtocol", "PortRange", "SourcePortRange", "Policy", "Priority", "NicType", "SourceCidrIp", "DestCidrIp", "Ipv6SourceCidrIp",
-		"Ipv6DestCidrIp", "SourceGroupId", "DestGroupId", "SourcePrefixListId", "DestPrefixListId", "Description",
+		"Ipv6DestCidrIp", d.codes + "GroupId", d.codes + "PrefixListId", "Description",
 	} {
 		params = append(params, api.Param{Name: name})
 	}
@@ -26,19 +26,22 @@ func ruleParams() []api.Param {
 
 func ruleActions() []api.Action {
 	id := api.Param{Name: "SecurityGroupId", Required: true}
-	common := append(ruleParams(), region(), id, api.Param{Name: "ClientToken"}, api.Param{Name: "Permissions", Kind: api.Structs})
-	revoking := append(slices.Clone(common), api.Param{Name: "SecurityGroupRuleId", Kind: api.Strings, Max: rulesPerCall})
 	actions := []api.Action{{
-		Name: "DescribeSecurityGroupAttribute", Handle: describeGroup, Codes: []string{"InvalidSecurityGroupId.NotFound", "InvalidParamter"},
+		Name: "DescribeSecurityGroupAttribute", Handle: describeGroup,
+		Codes: []string{"InvalidSecurityGroupId.NotFound", "InvalidNicType.ValueNotSupported", "InvalidParamter"},
 		Params: []api.Param{
-			region(), id, {Name: "Direction", Enum: []string{"ingress", "egress", "all"}}, {Name: "NicType"}, {Name: "NextToken"},
+			groupRegion(), id, {Name: "Direction", Enum: []string{"ingress", "egress", "all"}}, {Name: "NicType"}, {Name: "NextToken"},
 			{Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxRules},
 		},
 	}}
 	for suffix, d := range map[string]direction{"": ingress(), "Egress": egress()} {
+		common := append(ruleParams(d), region(), id, api.Param{Name: "ClientToken"}, api.Param{Name: "Permissions", Kind: api.Structs})
+		revoking := append(slices.Clone(common), api.Param{Name: "SecurityGroupRuleId", Kind: api.Strings, Max: rulesPerCall})
 		codes := []string{
 			"InvalidSecurityGroupId.NotFound", "MissingParameter", "MissingParameter." + d.codes, "InvalidIpProtocol.ValueNotSupported",
-			"InvalidPortRange.Malformed", "InvalidSourcePortRange.Malformed", "InvalidPolicy.Malformed", "InvalidPriority.ValueNotSupported",
+			"InvalidPortRange.Malformed", "InvalidSourcePortRange.Malformed", "InvalidPolicy.Malformed", "InvalidPriority.Malformed",
+			"InvalidPriority.ValueNotSupported", "InvalidSecurityGroupDiscription.Malformed",
+			"InvalidParam.Ipv4ProtocolConflictWithIpv6Address", "InvalidParam.Ipv6ProtocolConflictWithIpv4Address",
 			"InvalidNicType.ValueNotSupported", "InvalidSourceCidrIp.Malformed", "InvalidDestCidrIp.Malformed",
 			"InvalidParam.Ipv6SourceCidrIp", "InvalidParam.Ipv6DestCidrIp", "Invalid" + d.codes + "GroupId.NotFound",
 			"InvalidPrefixListId.NotFound", "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "IdempotentParameterMismatch",
@@ -52,7 +55,8 @@ func ruleActions() []api.Action {
 			},
 			api.Action{
 				Name: "RevokeSecurityGroup" + suffix, Mutating: true, Params: revoking,
-				Codes:  append(slices.Clone(codes), "InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRuleId.NotFound"),
+				Codes: append(slices.Clone(codes),
+					"InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRuleId.NotFound", "InvalidParam.SecurityGroupRuleIdRepeated"),
 				Handle: func(c *api.Context) (any, *api.Error) { return nil, once(c, "RevokeSecurityGroup"+suffix, d, revoke) },
 			},
 		)
@@ -111,7 +115,10 @@ func revoke(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
 		return i >= 0
 	}
 	ids := c.List("SecurityGroupRuleId")
-	for _, id := range ids {
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			return api.BadRequest("InvalidParam.SecurityGroupRuleIdRepeated", "The SecurityGroupRuleId %s is given twice.", id)
+		}
 		if !remove(func(r state.SecurityRule) bool { return r.ID == id && r.Direction == d.name }) {
 			return api.NotFound("InvalidSecurityGroupRuleId.NotFound", "The specified SecurityGroupRuleId %s does not exist.", id)
 		}
@@ -187,6 +194,9 @@ func describeGroup(c *api.Context) (any, *api.Error) {
 	g, err := groupByID(c)
 	if err != nil {
 		return nil, err
+	}
+	if c.Has("NicType") && !nicType(c.Get("NicType")) {
+		return nil, nicTypeNotSupported()
 	}
 	way := strings.TrimPrefix(cmp.Or(c.Get("Direction"), "all"), "all")
 	rules := slices.DeleteFunc(slices.Clone(g.Rules), func(r state.SecurityRule) bool {

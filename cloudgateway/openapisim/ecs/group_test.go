@@ -157,53 +157,6 @@ func TestSecurityRules(t *testing.T) {
 	}
 }
 
-func TestSecurityRuleRefusals(t *testing.T) {
-	t.Parallel()
-	rule := func(changes ...string) []string {
-		return append([]string{"SecurityGroupId", "sg-1", "IpProtocol", "tcp", "PortRange", "80/80", "SourceCidrIp", "10.0.0.0/8"}, changes...)
-	}
-	many := []string{"SecurityGroupId", "sg-1"}
-	for n := range 101 {
-		many = append(many, fmt.Sprintf("Permissions.%d.IpProtocol", n+1), "all")
-	}
-	twice := []string{"SecurityGroupId", "sg-1"}
-	for n := range 2 {
-		twice = append(twice, fmt.Sprintf("Permissions.%d.IpProtocol", n+1), "all", fmt.Sprintf("Permissions.%d.SourceCidrIp", n+1), "10.0.0.0/8")
-	}
-	const authorize, revoke, egress = "AuthorizeSecurityGroup", "RevokeSecurityGroup", "AuthorizeSecurityGroupEgress"
-	testRefusals(t, []refusal{
-		{"group", nil, authorize, rule("SecurityGroupId", "sg-none"), "InvalidSecurityGroupId.NotFound"},
-		{"no protocol", nil, authorize, rule("IpProtocol", ""), "MissingParameter"},
-		{"protocol", nil, authorize, rule("IpProtocol", "sctp"), "InvalidIpProtocol.ValueNotSupported"},
-		{"no ports", nil, authorize, rule("PortRange", ""), "MissingParameter"},
-		{"ports", nil, authorize, rule("PortRange", "90/80"), "InvalidPortRange.Malformed"},
-		{"ports of all", nil, authorize, rule("IpProtocol", "all"), "InvalidPortRange.Malformed"},
-		{"source ports", nil, authorize, rule("SourcePortRange", "x"), "InvalidSourcePortRange.Malformed"},
-		{"policy", nil, authorize, rule("Policy", "maybe"), "InvalidPolicy.Malformed"},
-		{"priority", nil, authorize, rule("Priority", "101"), "InvalidPriority.ValueNotSupported"},
-		{"source", nil, authorize, rule("SourceCidrIp", "10.0.0.0/40"), "InvalidSourceCidrIp.Malformed"},
-		{"destination", nil, authorize, rule("DestCidrIp", "2408::/32"), "InvalidDestCidrIp.Malformed"},
-		{"IPv6 source", nil, authorize, rule("Ipv6SourceCidrIp", "10.0.0.0/8"), "InvalidParam.Ipv6SourceCidrIp"},
-		{"IPv6 destination", nil, authorize, rule("Ipv6DestCidrIp", "x"), "InvalidParam.Ipv6DestCidrIp"},
-		{"no source", nil, authorize, rule("SourceCidrIp", ""), "MissingParameter.Source"},
-		{"no destination", nil, egress, rule(), "MissingParameter.Dest"},
-		{"source group", nil, authorize, rule("SourceGroupId", "sg-none"), "InvalidSourceGroupId.NotFound"},
-		{"destination group", nil, egress, rule("DestGroupId", "sg-none"), "InvalidDestGroupId.NotFound"},
-		{"prefix list", nil, authorize, rule("SourcePrefixListId", "pl-1"), "InvalidPrefixListId.NotFound"},
-		{"network card", func(c *apitest.Caller) { c.Cloud.SecurityGroups["sg-1"].VpcID = "" }, authorize, rule("NicType", "x"), "InvalidNicType.ValueNotSupported"},
-		{"too many", nil, authorize, many, "InvalidParam.Permissions"},
-		{"twice", nil, authorize, twice, "InvalidParam.DuplicatePermissions"},
-		{"quota", func(c *apitest.Caller) { c.Settings.Quotas.SecurityRules = 0 }, authorize, rule(), "AuthorizationLimitExceed"},
-		{"token", func(c *apitest.Caller) { c.Must(authorize, rule("ClientToken", "t")...) }, authorize, rule("ClientToken", "t", "Priority", "2"), "IdempotentParameterMismatch"},
-		{"unknown rule", nil, revoke, rule(), "InvalidSecurityGroupRule.RuleNotExist"},
-		{"unknown id", nil, revoke, []string{"SecurityGroupId", "sg-1", "SecurityGroupRuleId.1", "sgr-none"}, "InvalidSecurityGroupRuleId.NotFound"},
-		{"one of two unknown", func(c *apitest.Caller) { c.Must(authorize, twice[:6]...) }, revoke,
-			append([]string{"Permissions.2.IpProtocol", "gre", "Permissions.2.SourceCidrIp", "10.0.0.1"}, twice[:6]...), "InvalidSecurityGroupRule.RuleNotExist"},
-		{"unknown group", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-none"}, "InvalidSecurityGroupId.NotFound"},
-		{"token", nil, "DescribeSecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "NextToken", "x"}, "InvalidParamter"},
-	})
-}
-
 func TestSecurityGroupRefusals(t *testing.T) {
 	t.Parallel()
 	const create, join, leave = "CreateSecurityGroup", "JoinSecurityGroup", "LeaveSecurityGroup"
@@ -225,14 +178,6 @@ func TestSecurityGroupRefusals(t *testing.T) {
 		{"used", nil, "DeleteSecurityGroup", []string{"SecurityGroupId", "sg-1"}, "DependencyViolation"},
 		{"unknown", nil, "ModifySecurityGroupAttribute", []string{"SecurityGroupId", "sg-none"}, "InvalidSecurityGroupId.NotFound"},
 		{"name", nil, "ModifySecurityGroupAttribute", []string{"SecurityGroupId", "sg-1", "SecurityGroupName", "http://x"}, "InvalidSecurityGroupName.Malformed"},
-		{"group", nil, join, group("sg-none", "InstanceId", "i-1"), "InvalidSecurityGroupId.NotFound"},
-		{"instance", nil, join, group("sg-2", "InstanceId", "i-none"), "InvalidInstanceId.NotFound"},
-		{"interface", nil, join, group("sg-2", "NetworkInterfaceId", "eni-none"), "InvalidEniId.NotFound"},
-		{"primary interface", nil, join, group("sg-2", "NetworkInterfaceId", "eni-i-1"), "InvalidOperation.InvalidEniType"},
-		{"detaching interface", func(c *apitest.Caller) { c.Cloud.Interfaces["eni-pod"].Status = "Detaching" }, join, group("sg-2", "NetworkInterfaceId", "eni-pod"), "InvalidOperation.InvalidEniState"},
-		{"nothing", nil, join, []string{"SecurityGroupId", "sg-2"}, "MissingParameter"},
-		{"both", nil, join, append(group("sg-2", "InstanceId", "i-1"), "NetworkInterfaceId", "eni-pod"), "InvalidParam.EniIdAndInstanceId.Conflict"},
-		{"starting instance", func(c *apitest.Caller) { c.Cloud.Instances["i-1"].Status = "Starting" }, join, group("sg-2", "InstanceId", "i-1"), "IncorrectInstanceStatus"},
 		{"again", nil, join, group("sg-1", "InstanceId", "i-1"), "InvalidInstanceId.AlreadyExists"},
 		{"other VPC", nil, join, group("sg-other", "InstanceId", "i-1"), "InvalidInstanceId.Mismatch"},
 		{"interface in other VPC", nil, join, group("sg-other", "NetworkInterfaceId", "eni-pod"), "InvalidOperation.VpcMismatch"},

@@ -1,10 +1,12 @@
 package ecs
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -25,12 +27,14 @@ func instanceActions() []api.Action {
 				api.Param{Name: "SecurityGroupId"}, api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},
 				api.Param{Name: "AdditionalAttributes", Kind: api.Strings}, api.Param{Name: "DryRun", Kind: api.Bool},
 			),
-			Codes: []string{"InvalidNetworkType.NotFound", "InvalidStatus.NotFound", "InvalidTagCount", "DryRunOperation"},
+			Codes: []string{
+				"InvalidNetworkType.NotFound", "InvalidInstanceChargeType.NotFound", "InvalidStatus.NotFound", "InvalidTagCount", "DryRunOperation",
+			},
 		},
 		{
 			Name: "DescribeInstanceStatus", Handle: describeInstanceStatus,
 			Params: append(listing.Params(50), region(), api.Param{Name: "InstanceId", Kind: api.Strings}, api.Param{Name: "ZoneId"}),
-			Codes:  []string{"InvalidParameter.TooManyInstanceIds"},
+			Codes:  []string{"InvalidParameter.TooManyInstanceIds", "InvalidZoneId.NotFound"},
 		},
 	}
 }
@@ -142,7 +146,8 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 	if eip := c.State.Eips[i.EipID]; eip != nil {
 		bandwidth, _ := strconv.Atoi(eip.Bandwidth) // a text in VPC, 0 if a seed has none
 		v.EipAddress = eipAddress{
-			AllocationID: eip.ID, IPAddress: eip.Address, InternetChargeType: "PayByTraffic", IsSupportUnassociate: true, Bandwidth: bandwidth,
+			AllocationID: eip.ID, IPAddress: eip.Address, InternetChargeType: cmp.Or(eip.InternetChargeType, "PayByTraffic"),
+			IsSupportUnassociate: true, Bandwidth: bandwidth,
 		}
 	}
 	for _, eni := range interfaces {
@@ -209,6 +214,9 @@ func findInstances(c *api.Context) ([]*state.Instance, *api.Error) {
 	if network := c.Get("InstanceNetworkType"); network != "" && network != "vpc" && network != "classic" {
 		return nil, api.NotFound("InvalidNetworkType.NotFound", "The specified network type is not found.")
 	}
+	if !slices.Contains([]string{"", "PrePaid", "PostPaid"}, c.Get("InstanceChargeType")) {
+		return nil, api.NotFound("InvalidInstanceChargeType.NotFound", "The specified InstanceChargeType is not found.")
+	}
 	statuses := []string{"", "Pending", "Running", "Starting", "Stopping", "Stopped"}
 	if !slices.Contains(statuses, c.Get("Status")) {
 		return nil, api.NotFound("InvalidStatus.NotFound", "The specified Status is not found.")
@@ -217,7 +225,7 @@ func findInstances(c *api.Context) ([]*state.Instance, *api.Error) {
 	if len(filter) > 20 {
 		return nil, api.BadRequest("InvalidTagCount", "The specified tags are beyond the permitted range.")
 	}
-	if c.Get("DryRun") == "true" {
+	if isTrue(c.Get("DryRun")) {
 		return nil, dryRun()
 	}
 	candidates := slices.Sorted(maps.Keys(c.State.Instances))
@@ -272,6 +280,9 @@ func describeInstanceStatus(c *api.Context) (any, *api.Error) {
 	ids := c.List("InstanceId")
 	if len(ids) > idsPerCall {
 		return nil, forbidden("InvalidParameter.TooManyInstanceIds", "The number of InstanceIds exceeds %d.", idsPerCall)
+	}
+	if zone := c.Get("ZoneId"); zone != "" && !strings.HasPrefix(zone, c.Region+"-") && !slices.Contains(zones(c.State), zone) {
+		return nil, api.NotFound("InvalidZoneId.NotFound", "The specified zone does not exist.")
 	}
 	var statuses []instanceStatus
 	for _, id := range slices.Sorted(maps.Keys(c.State.Instances)) {

@@ -33,7 +33,7 @@ func interfaceActions() []api.Action {
 			},
 			Codes: []string{
 				"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState", "InvalidSecurityGroupId.NotFound", "InvalidOperation.VpcMismatch",
-				"JoinedGroupLimitExceed",
+				"InvalidOperation.MultiGroupType", "JoinedGroupLimitExceed",
 			},
 		},
 	}
@@ -171,6 +171,8 @@ func modifyInterface(c *api.Context) (any, *api.Error) {
 		switch g := c.State.SecurityGroups[id]; {
 		case g == nil:
 			return nil, groupNotFound()
+		case mixed(c.State, groups[0], g):
+			return nil, forbidden(mixedGroups, "A network interface can't be in security groups of different types.")
 		case g.VpcID != eni.VpcID:
 			return nil, forbidden("InvalidOperation.VpcMismatch", "The network interface and security group %s are not in the same VPC.", id)
 		}
@@ -185,7 +187,7 @@ func modifyInterface(c *api.Context) (any, *api.Error) {
 		eni.Description = c.Get("Description")
 	}
 	if c.Has("SourceDestCheck") {
-		eni.SourceDestCheck = strings.EqualFold(c.Get("SourceDestCheck"), "true")
+		eni.SourceDestCheck = isTrue(c.Get("SourceDestCheck"))
 	}
 	return nil, nil
 }

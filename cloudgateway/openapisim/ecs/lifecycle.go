@@ -3,7 +3,6 @@ package ecs
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -56,12 +55,12 @@ func incorrectStatus() *api.Error {
 // it stay: to remove them is the business of who made them.
 func deleteInstance(c *api.Context) (any, *api.Error) {
 	i := c.State.Instances[c.Get("InstanceId")]
-	switch force := strings.EqualFold(c.Get("Force"), "true"); {
+	switch force := isTrue(c.Get("Force")); {
 	case i == nil:
 		return nil, instanceNotFound()
 	case i.Status != "Stopped" && !force:
 		return nil, incorrectStatus()
-	case strings.EqualFold(c.Get("DryRun"), "true"):
+	case isTrue(c.Get("DryRun")):
 		return nil, dryRun()
 	}
 	gone := map[string]bool{i.ID: true}

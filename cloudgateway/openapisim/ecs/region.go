@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 func regionActions() []api.Action {
@@ -46,19 +47,23 @@ type zoneView struct {
 	ZoneType  string `json:"ZoneType"`
 }
 
-// describeZones lists the zones in which there is something.
-func describeZones(c *api.Context) (any, *api.Error) {
+// zones are those in which there is something.
+func zones(c *state.Cloud) []string {
 	var ids []string
-	for _, vsw := range c.State.VSwitches {
+	for _, vsw := range c.VSwitches {
 		ids = append(ids, vsw.ZoneID)
 	}
-	for _, i := range c.State.Instances {
+	for _, i := range c.Instances {
 		ids = append(ids, i.ZoneID)
 	}
 	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func describeZones(c *api.Context) (any, *api.Error) {
 	var out describedZones
 	out.Zones.Zone = []zoneView{}
-	for _, id := range slices.Compact(ids) {
+	for _, id := range zones(c.State) {
 		out.Zones.Zone = append(out.Zones.Zone, zoneView{ZoneID: id, LocalName: id, ZoneType: "AvailabilityZone"})
 	}
 	return out, nil

@@ -11,6 +11,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
+	"alicloud-controllers.dev/cloudgateway/openapisim/location"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/sts"
 	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
@@ -54,7 +55,8 @@ func paramName(documented string) string {
 
 // Products are the products whose actions the page lists.
 func Products() []api.Product {
-	return []api.Product{slb.Product(), vpc.Product(), ecs.Product(), sts.Product(nil)} // the table of STS needs no sessions
+	// The tables need neither the sessions of STS nor the addresses of Location.
+	return []api.Product{slb.Product(), vpc.Product(), ecs.Product(), sts.Product(nil), location.Product(nil)}
 }
 
 // Missing returns the documented actions that the simulated cloud doesn't have.
@@ -143,12 +145,15 @@ func writeAction(b *strings.Builder, product string, a api.Action) {
 	if ignored := ignoredParams(product, a); len(ignored) > 0 {
 		fmt.Fprintf(b, "Ignored: %s.\n\n", strings.Join(quoted(ignored), ", "))
 	}
-	if len(a.Codes) == 0 {
+	codes := a.AllCodes()
+	if len(codes) == 0 {
 		b.WriteString("No codes of its own.\n")
 		return
 	}
-	codes := slices.Compact(slices.Sorted(slices.Values(a.Codes)))
 	fmt.Fprintf(b, "Codes: %s.\n", strings.Join(quoted(codes), ", "))
+	if len(a.ItemCodes) > 0 {
+		fmt.Fprintf(b, "\nCodes of failed items, in an answer with status 200: %s.\n", strings.Join(quoted(slices.Sorted(slices.Values(a.ItemCodes))), ", "))
+	}
 }
 
 // sortedParams puts the required ones first.

@@ -1,6 +1,7 @@
 package vpc
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,18 +16,18 @@ import (
 func eipActions() []api.Action {
 	return []api.Action{
 		{
-			Name: "DescribeEipAddresses", Handle: describeEipAddresses, Codes: []string{"InvalidIAssociatedInstanceType.ValueNotSupported"},
+			Name: "DescribeEipAddresses", Handle: describeEipAddresses, Codes: tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported"),
 			Params: append(listing.Params(100),
 				region(), api.Param{Name: "AllocationId"}, api.Param{Name: "EipAddress"}, api.Param{Name: "EipName"},
 				api.Param{Name: "AssociatedInstanceType"}, api.Param{Name: "AssociatedInstanceId"}, tags.Param(),
-				api.Param{Name: "Status", Enum: []string{available, associating, inUse, unassociating}}),
+				api.Param{Name: "Status", Enum: []string{available, associating, inUse, unassociating, releasing}}),
 		},
 		{
 			Name: "AllocateEipAddress", Mutating: true, Handle: allocateEipAddress,
 			Codes: []string{"QuotaExceeded.Eip", "IdempotentParameterMismatch"},
 			Params: []api.Param{
-				region(), {Name: "Bandwidth", Kind: api.Int, Min: 1, Max: 1000}, {Name: "Name"}, {Name: "InternetChargeType"},
-				{Name: "InstanceChargeType"}, {Name: "ISP"}, {Name: "ClientToken"}, tags.Param(),
+				region(), {Name: "Bandwidth", Kind: api.Int, Min: 1, Max: 1000}, {Name: "Name"}, {Name: "Description"},
+				{Name: "InternetChargeType", Enum: []string{payByBandwidth, payByTraffic}}, {Name: "ISP"}, {Name: "ClientToken"}, tags.Param(),
 			},
 		},
 		{
@@ -36,6 +37,12 @@ func eipActions() []api.Action {
 		},
 	}
 }
+
+// How the traffic of an address is charged.
+const (
+	payByBandwidth = "PayByBandwidth"
+	payByTraffic   = "PayByTraffic"
+)
 
 // eipView shows an address. Numbers are text in the cloud, and one member is there twice.
 type eipView struct {
@@ -79,7 +86,8 @@ func newEipView(c *api.Context, e *state.Eip) eipView {
 	return eipView{
 		AllocationID: e.ID, IPAddress: e.Address, Name: e.Name, Status: e.Status, Bandwidth: e.Bandwidth, EipBandwidth: e.Bandwidth,
 		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime, ChargeType: "PostPaid",
-		InternetChargeType: "PayByTraffic", BusinessStatus: "Normal", Description: e.Description, Misspelt: e.Description, ISP: "BGP", Netmode: "public", Mode: "NAT",
+		InternetChargeType: cmp.Or(e.InternetChargeType, payByTraffic), BusinessStatus: "Normal", Description: e.Description,
+		Misspelt: e.Description, ISP: cmp.Or(e.ISP, "BGP"), Netmode: "public", Mode: "NAT",
 		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
 		Tags: tags.VPC(e.Tags),
 	}
@@ -96,6 +104,10 @@ type describedEips struct {
 const maxEipIDs = 50
 
 func describeEipAddresses(c *api.Context) (any, *api.Error) {
+	filter, err := tagCodes().FilterOf(c)
+	if err != nil {
+		return nil, err
+	}
 	ids, addresses := listing.CommaList(c.Get("AllocationId")), listing.CommaList(c.Get("EipAddress"))
 	switch {
 	case len(ids) > maxEipIDs:
@@ -105,7 +117,6 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 	case c.Has("AssociatedInstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("AssociatedInstanceType")):
 		return nil, api.BadRequest("InvalidIAssociatedInstanceType.ValueNotSupported", "The specified AssociatedInstanceType is not supported.")
 	}
-	filter := tags.FilterOf(c)
 	var matching []*state.Eip
 	for _, id := range slices.Sorted(maps.Keys(c.State.Eips)) {
 		e := c.State.Eips[id]
@@ -145,6 +156,7 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 	}
 	e := &state.Eip{
 		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
+		Description: c.Get("Description"), InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByBandwidth), ISP: c.Get("ISP"),
 		Tags: tags.FilterOf(c),
 	}
 	n := c.State.Sequence

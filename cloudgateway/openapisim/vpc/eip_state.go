@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -14,6 +15,7 @@ const (
 	associating   = "Associating"
 	inUse         = "InUse"
 	unassociating = "Unassociating"
+	releasing     = "Releasing" // for a moment that nobody sees here
 )
 
 // The instances an address can belong to.
@@ -29,12 +31,15 @@ func eipInstanceTypes() []string {
 }
 
 func eipStateActions() []api.Action {
-	codes := []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus", "InvalidInstanceType.ValueNotSupported"}
+	codes := []string{
+		"InvalidAllocationId.NotFound", "IncorrectEipStatus", "IncorrectInstanceStatus", "InvalidInstanceType.ValueNotSupported",
+		"IdempotentParameterMismatch",
+	}
 	return []api.Action{
 		{
 			Name: "AssociateEipAddress", Mutating: true, Handle: associateEipAddress,
 			Codes: append([]string{
-				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "IdempotentParameterMismatch",
+				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP",
 			}, codes...),
 			Params: []api.Param{
 				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId", Required: true}, {Name: "InstanceType"},
@@ -53,14 +58,15 @@ func eipStateActions() []api.Action {
 }
 
 func associateEipAddress(c *api.Context) (any, *api.Error) {
+	const operation = "vpc/AssociateEipAddress"
+	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
+		return nil, err
+	}
 	e, err := eipByID(c)
 	if err != nil {
 		return nil, err
 	}
 	id, kind := c.Get("InstanceId"), cmp.Or(c.Get("InstanceType"), ecsInstance)
-	if e.InstanceID == id && e.InstanceType == kind && e.Status != unassociating && c.Has("ClientToken") {
-		return nil, nil // the repetition of a call that succeeded
-	}
 	if e.Status != available {
 		return nil, incorrectEipStatus()
 	}
@@ -78,6 +84,7 @@ func associateEipAddress(c *api.Context) (any, *api.Error) {
 	}
 	e.Status, e.BusyUntil = associating, c.Now.Add(c.Settings.EipAssociating)
 	settleIfFast(c, e)
+	clienttoken.Remember(c, operation, e.ID)
 	return nil, nil
 }
 
@@ -85,9 +92,11 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 	notFound := api.NotFound("InvalidInstanId.NotFound", "Specified instance does not exist.")
 	switch kind {
 	case ecsInstance:
-		if c.Instances[id] == nil {
+		i := c.Instances[id]
+		if i == nil {
 			return notFound
 		}
+		return checkInstanceStatus(i)
 	case eniInstance:
 		if c.Interfaces[id] == nil {
 			return notFound
@@ -102,7 +111,7 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 		}
 	default:
 		if !slices.Contains(eipInstanceTypes(), kind) {
-			return api.BadRequest("InvalidInstanceType.ValueNotSupported", "The specified value of InstanceType is not supported.")
+			return eipTypeNotSupported()
 		}
 		return notFound // there are none
 	}
@@ -110,21 +119,35 @@ func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
 }
 
 func unassociateEipAddress(c *api.Context) (any, *api.Error) {
+	const operation = "vpc/UnassociateEipAddress"
+	if id, err := clienttoken.Recall(c, operation); id != "" || err != nil {
+		return nil, err
+	}
 	e, err := eipByID(c)
 	switch {
 	case err != nil:
 		return nil, err
+	case c.Has("InstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("InstanceType")):
+		return nil, eipTypeNotSupported()
 	case e.Status != inUse:
 		return nil, incorrectEipStatus()
 	case c.Has("InstanceId") && c.Get("InstanceId") != e.InstanceID:
 		return nil, api.NotFound("InvalidBindInstance.NotFound", "The specified instance does not have this elastic IP address.")
 	}
 	if i := c.State.Instances[e.InstanceID]; i != nil {
+		if err := checkInstanceStatus(i); err != nil {
+			return nil, err
+		}
 		i.EipID = ""
 	}
 	e.Status, e.BusyUntil = unassociating, c.Now.Add(c.Settings.EipAssociating)
 	settleIfFast(c, e)
+	clienttoken.Remember(c, operation, e.ID)
 	return nil, nil
+}
+
+func eipTypeNotSupported() *api.Error {
+	return api.BadRequest("InvalidInstanceType.ValueNotSupported", "The specified value of InstanceType is not supported.")
 }
 
 func settleIfFast(c *api.Context, e *state.Eip) {

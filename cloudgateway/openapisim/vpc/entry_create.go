@@ -3,6 +3,7 @@ package vpc
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -11,13 +12,16 @@ import (
 
 func createEntryActions() []api.Action {
 	codes := []string{
-		"InvalidCidrBlock", "InvalidCidrBlock.Malformed", "InvalidCIDRBlock.Duplicate", "InvalidNextHop.NotFound", "IncorrectInstanceStatus",
-		"InvalidParameter", "QuotaExceeded", "TaskConflict", "DryRunOperation",
+		"InvalidCidrBlock", "InvalidCidrBlock.Malformed", "InvalidNextHop.NotFound", "InvalidNextHopType", "InvalidRouteEntryName.Malformed",
+		"QuotaExceeded",
 	}
 	return []api.Action{
 		{
 			Name: "CreateRouteEntry", Mutating: true, Handle: createRouteEntry,
-			Codes: append([]string{"InvalidRouteTableId.NotFound", "IdempotentParameterMismatch"}, codes...),
+			Codes: append([]string{
+				"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
+				"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation",
+			}, codes...),
 			Params: []api.Param{
 				{Name: "RegionId"}, {Name: "RouteTableId", Required: true}, {Name: "DestinationCidrBlock", Required: true},
 				{Name: "NextHopId", Required: true}, {Name: "NextHopType"}, {Name: "RouteEntryName"}, {Name: "Description"},
@@ -25,7 +29,12 @@ func createEntryActions() []api.Action {
 			},
 		},
 		{
-			Name: "CreateRouteEntries", Mutating: true, Handle: createRouteEntries, Codes: codes,
+			Name: "CreateRouteEntries", Mutating: true, Handle: createRouteEntries,
+			Codes: []string{"MissingParameter", "InvalidParameter", "TaskConflict", "DryRunOperation"},
+			ItemCodes: append([]string{
+				"InvalidRouteTable.NotFound", batchCode(duplicateCode), batchCode("IncorrectInstanceStatus"), "IncorrectVpcStatus",
+				"IncorrectStatus.RouteTableStatus",
+			}, codes...),
 			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, {Name: "DryRun", Kind: api.Bool}},
 		},
 	}
@@ -170,11 +179,22 @@ const duplicateCode = "InvalidCIDRBlock.Duplicate"
 
 // newEntry checks a wanted entry and makes it.
 func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEntry, *api.Error) {
+	switch v := c.State.Vpcs[table.VpcID]; {
+	case v != nil && !v.PendingUntil.IsZero():
+		return nil, incorrectVpcStatus()
+	case !table.PendingUntil.IsZero():
+		return nil, api.BadRequest("IncorrectStatus.RouteTableStatus", "Current route table status does not support this operation.")
+	case !validName(w.name):
+		return nil, malformed("InvalidRouteEntryName.Malformed", "RouteEntryName")
+	}
 	prefix, err := parseCidr(w.cidr)
 	if err != nil {
 		return nil, err
 	}
 	nextHopType := cmp.Or(w.nextHopType, "Instance")
+	if !slices.Contains(nextHopTypes(), nextHopType) {
+		return nil, api.BadRequest("InvalidNextHopType", "The specified next hop type %q does not exist.", nextHopType)
+	}
 	if err := checkNextHop(c.State, table.VpcID, nextHopType, w.nextHopID); err != nil {
 		return nil, err
 	}
@@ -231,19 +251,29 @@ func checkNextHop(c *state.Cloud, vpcID, kind, id string) *api.Error {
 		if i == nil || i.VpcID != vpcID {
 			return nextHopNotFound()
 		}
-		if i.Status != "Running" && i.Status != "Stopped" {
-			return api.BadRequest("IncorrectInstanceStatus", "The current status of the instance does not support this operation.")
-		}
-		return nil
+		return checkInstanceStatus(i)
 	case "NetworkInterface":
 		if eni := c.Interfaces[id]; eni == nil || eni.VpcID != vpcID {
 			return nextHopNotFound()
 		}
 		return nil
-	case "HaVip", "RouterInterface", "VpnGateway", "NatGateway", "IPv6Gateway", "Attachment", "VpcPeer", "Ipv4Gateway", "GatewayEndpoint", "Ecr":
-		return nextHopNotFound() // there are none
 	}
-	return invalid("NextHopType")
+	return nextHopNotFound() // there are none of the other types
+}
+
+func nextHopTypes() []string {
+	return []string{
+		"Instance", "NetworkInterface", "HaVip", "RouterInterface", "VpnGateway", "NatGateway", "IPv6Gateway", "Attachment", "VpcPeer",
+		"Ipv4Gateway", "GatewayEndpoint", "Ecr",
+	}
+}
+
+// checkInstanceStatus refuses an instance on its way between two states.
+func checkInstanceStatus(i *state.Instance) *api.Error {
+	if i.Status != "Running" && i.Status != "Stopped" {
+		return api.BadRequest("IncorrectInstanceStatus", "The current status of the instance does not support this operation.")
+	}
+	return nil
 }
 
 func nextHopNotFound() *api.Error {

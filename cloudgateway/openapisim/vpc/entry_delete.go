@@ -13,8 +13,8 @@ func deleteEntryActions() []api.Action {
 		{
 			Name: "DeleteRouteEntry", Mutating: true, Handle: deleteRouteEntry,
 			Codes: []string{
-				"InvalidRouteTableId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteEntryId.NotFound", "OperationDenied",
-				"IncorrectRouteEntryStatus", "TaskConflict", "MissingParameter", "DryRunOperation",
+				"InvalidRouteTableId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteEntryId.NotFound", "InvalidCidrBlock.Malformed",
+				"OperationDenied", "IncorrectRouteEntryStatus", "TaskConflict", "MissingParameter", "DryRunOperation",
 			},
 			Params: []api.Param{
 				{Name: "RegionId"}, {Name: "RouteEntryId"}, {Name: "RouteTableId"}, {Name: "DestinationCidrBlock"}, {Name: "NextHopId"},
@@ -23,7 +23,10 @@ func deleteEntryActions() []api.Action {
 		},
 		{
 			Name: "DeleteRouteEntries", Mutating: true, Handle: deleteRouteEntries,
-			Codes:  []string{"MissingParameter", "InvalidParameter", "TaskConflict", "DryRunOperation"},
+			Codes: []string{"MissingParameter", "InvalidParameter", "TaskConflict", "DryRunOperation"},
+			ItemCodes: []string{
+				"InvalidRouteTable.NotFound", "VPC_ROUTER_ENTRY_NOT_EXIST", "OperationDenied", "VPC_ROUTE_ENTRY_STATUS_ERROR",
+			},
 			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, {Name: "DryRun", Kind: api.Bool}},
 		},
 	}

@@ -1,6 +1,8 @@
 package vpc
 
 import (
+	"slices"
+
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -13,10 +15,10 @@ func modifyEntryActions() []api.Action {
 			{Name: "Description"}, {Name: "NewNextHopId"}, {Name: "NewNextHopType"}, {Name: "DryRun", Kind: api.Bool},
 		},
 		Codes: []string{
-			"MissingParam.RouteEntryId", "InvalidRouteEntryId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteTableId.NotFound",
+			"MissingParam.RouteEntryId", "InvalidRouteEntryId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteTable.NotFound",
 			"InvalidCidrBlock.Malformed", "OperationDenied.ModifyManagedRouteEntry", "InvalidRouteEntryName.Malformed",
 			"MissingParam.NewNextHopId", "MissingParam.NewNextHopType", "OperationDenied.NextHopExist", "InvalidNextHop.NotFound",
-			"IncorrectInstanceStatus", "InvalidParameter", "IncorrectRouteEntryStatus", "TaskConflict", "DryRunOperation",
+			"IllegealParam.NextHopType", "IncorrectInstanceStatus", "InvalidParameter", "IncorrectRouteEntryStatus", "TaskConflict", "DryRunOperation",
 		},
 	}}
 }
@@ -24,6 +26,9 @@ func modifyEntryActions() []api.Action {
 func modifyRouteEntry(c *api.Context) (any, *api.Error) {
 	if !c.Has("RouteEntryId") && (!c.Has("RouteTableId") || !c.Has("DestinationCidrBlock")) {
 		return nil, api.BadRequest("MissingParam.RouteEntryId", "The input parameter \"RouteEntryId\" is not supplied.")
+	}
+	if !c.Has("RouteEntryId") && c.State.RouteTables[c.Get("RouteTableId")] == nil {
+		return nil, api.BadRequest("InvalidRouteTable.NotFound", "The specified RouteTableId does not exist.")
 	}
 	table, entry, err := namedEntry(c)
 	if err != nil {
@@ -71,6 +76,8 @@ func checkMove(c *api.Context, table *state.RouteTable, entry *state.RouteEntry)
 		return api.BadRequest("MissingParam.NewNextHopType", "The input parameter \"NewNextHopType\" is not supplied.")
 	case id == entry.NextHopID && kind == entry.NextHopType:
 		return api.BadRequest("OperationDenied.NextHopExist", "The route entry has this next hop already.")
+	case !slices.Contains(nextHopTypes(), kind): // the code is misspelt as in the cloud
+		return api.BadRequest("IllegealParam.NextHopType", "The specified next hop type %q does not exist.", kind)
 	}
 	if err := checkNextHop(c.State, table.VpcID, kind, id); err != nil {
 		return err

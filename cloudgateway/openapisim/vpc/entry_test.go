@@ -39,7 +39,7 @@ func TestCreateRouteEntry(t *testing.T) {
 		{"instance not ready", "vtb-1", "10.0.0.0/24", "i-starting", "", "IncorrectInstanceStatus"},
 		{"instance as interface", "vtb-1", "10.0.0.0/24", "i-1", "NetworkInterface", "InvalidNextHop.NotFound"},
 		{"no such gateway", "vtb-1", "10.0.0.0/24", "ngw-1", "NatGateway", "InvalidNextHop.NotFound"},
-		{"no such type", "vtb-1", "10.0.0.0/24", "i-1", "Pigeon", "InvalidParameter"},
+		{"no such type", "vtb-1", "10.0.0.0/24", "i-1", "Pigeon", "InvalidNextHopType"},
 		{"no next hop", "vtb-1", "10.0.0.0/24", "", "", "MissingParameter"},
 	}
 	for _, tt := range tests {
@@ -336,6 +336,7 @@ func TestRouteInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cloud := newCloud()
 		c := apitest.New(t, vpc.Product(), cloud)
+		c.ByChance = true
 		if rapid.Bool().Draw(rt, "slow") {
 			c.Settings = api.DefaultSettings()
 		}

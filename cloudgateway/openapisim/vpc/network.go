@@ -18,7 +18,7 @@ const creationTime = "2024-01-01T00:00:00Z"
 func networkActions() []api.Action {
 	return []api.Action{
 		{
-			Name: "DescribeVpcs", Handle: describeVpcs, Codes: []string{"InvalidVpcIdNumber.NotSupported"},
+			Name: "DescribeVpcs", Handle: describeVpcs, Codes: tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
 			Params: append(listing.Params(maxPage), region(), api.Param{Name: "VpcId"}, api.Param{Name: "VpcName"}, tags.Param()),
 		},
 		{
@@ -120,7 +120,11 @@ type describedVpcs struct {
 }
 
 func describeVpcs(c *api.Context) (any, *api.Error) {
-	ids, filter := listing.CommaList(c.Get("VpcId")), tags.FilterOf(c)
+	filter, err := tagCodes().FilterOf(c)
+	if err != nil {
+		return nil, err
+	}
+	ids := listing.CommaList(c.Get("VpcId"))
 	if len(ids) > 20 {
 		return nil, api.BadRequest("InvalidVpcIdNumber.NotSupported", "The number of VpcIds exceeds 20.")
 	}

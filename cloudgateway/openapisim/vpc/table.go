@@ -18,12 +18,16 @@ const (
 	custom = "Custom"
 )
 
+// routerTypes are those that filters accept; there are no border routers.
+func routerTypes() []string { return []string{"VRouter", "VBR"} }
+
 func tableActions() []api.Action {
 	return []api.Action{{
-		Name: "DescribeRouteTableList", Handle: describeRouteTableList,
+		Name: "DescribeRouteTableList", Handle: describeRouteTableList, Codes: tagFilterCodes(),
 		Params: append(listing.Params(maxPage),
-			region(), api.Param{Name: "VpcId"}, api.Param{Name: "RouterId"}, api.Param{Name: "RouteTableId"},
-			api.Param{Name: "RouteTableName"}, api.Param{Name: "RouteTableType", Enum: []string{system, custom}}, tags.Param()),
+			region(), api.Param{Name: "VpcId"}, api.Param{Name: "RouterId"}, api.Param{Name: "RouterType", Enum: routerTypes()},
+			api.Param{Name: "RouteTableId"}, api.Param{Name: "RouteTableName"},
+			api.Param{Name: "RouteTableType", Enum: []string{system, custom}}, tags.Param()),
 	}}
 }
 
@@ -88,11 +92,15 @@ type describedTables struct {
 }
 
 func describeRouteTableList(c *api.Context) (any, *api.Error) {
-	filter := tags.FilterOf(c)
+	filter, err := tagCodes().FilterOf(c)
+	if err != nil {
+		return nil, err
+	}
 	var matching []tableView
 	for _, t := range tablesOf(c.State, c.Get("VpcId")) {
 		v := newTableView(c, t)
 		if listing.Match(c.Get("RouteTableId"), t.ID) && listing.Match(c.Get("RouterId"), v.RouterID) &&
+			listing.Match(c.Get("RouterType"), v.RouterType) &&
 			listing.Match(c.Get("RouteTableName"), t.Name) && listing.Match(c.Get("RouteTableType"), t.Type) && filter.Match(t.Tags) {
 			matching = append(matching, v)
 		}

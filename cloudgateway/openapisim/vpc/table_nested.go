@@ -15,7 +15,7 @@ func nestedActions() []api.Action {
 			Name: "DescribeRouteTables", Handle: describeRouteTables, Codes: []string{"InvalidVRouterId.NotFound"},
 			Params: append(listing.Params(maxPage),
 				api.Param{Name: "RegionId"}, api.Param{Name: "VRouterId"}, api.Param{Name: "RouterId"}, api.Param{Name: "RouteTableId"},
-				api.Param{Name: "RouteTableName"}, api.Param{Name: "RouterType", Enum: []string{"VRouter", "VBR"}},
+				api.Param{Name: "RouteTableName"}, api.Param{Name: "RouterType", Enum: routerTypes()},
 				api.Param{Name: "Type", Enum: []string{system, custom}}),
 		},
 		{

@@ -28,7 +28,9 @@ func tableWriteActions() []api.Action {
 		},
 		{
 			Name: "DeleteRouteTable", Mutating: true, Handle: deleteRouteTable,
-			Params: []api.Param{region(), {Name: "RouteTableId", Required: true}},
+			Params: []api.Param{
+				region(), {Name: "RouteTableId", Required: true, Missing: missing("MissingParam.RouteTableId", "RouteTableId")},
+			},
 			Codes: []string{
 				"InvalidRouteTableId.NotFound", "IncorrectRouteTableType", "IncorrectRouteTableStatus", "DependencyViolation.RouteEntry",
 			},

@@ -43,6 +43,7 @@ func tagging() tags.Service {
 	return tags.Service{
 		Untag:  "UnTagResources", // spelt so by this product only
 		MaxIDs: 20,
+		Sized:  true,
 		Types: map[string]func(*state.Cloud, string) *[]state.Tag{
 			"VPC": func(c *state.Cloud, id string) *[]state.Tag {
 				if v := c.Vpcs[id]; v != nil {
@@ -81,12 +82,24 @@ func tagging() tags.Service {
 				return slices.Sorted(maps.Keys(c.Eips))
 			}
 		},
-		Codes: tags.Codes{
-			Type: "InvalidInstanceType.NotFound", ID: "InvalidInstanceIds.NotFound", Key: "InvalidTagKey", Value: "InvalidTagValue",
-			IDs: "SizeLimitExceeded.ResourceId", Tags: "SizeLimitExceeded.TagNum", Duplicate: "Forbidden.TagKey.Duplicated",
-			Quota: "QuotaExceeded.TagNum", Neither: "BothEmpty.TagsAndResources",
+		Codes: tagCodes(),
+	}
+}
+
+func tagCodes() tags.Codes {
+	return tags.Codes{
+		Type: "InvalidInstanceType.NotFound", ID: "InvalidInstanceIds.NotFound", Key: "InvalidTagKey", Value: "InvalidTagValue",
+		IDs: "SizeLimitExceeded.ResourceId", Tags: "SizeLimitExceeded.TagNum", Duplicate: "Forbidden.TagKey.Duplicated",
+		Quota: "QuotaExceeded.TagNum", Neither: "BothEmpty.TagsAndResources", Token: "InvalidParameter",
+		Missing: map[string]string{
+			"RegionId": "MissingParam", "ResourceType": "MissingParam", "ResourceId": "MissingParam", "Tag": "MissingParam.Tags",
 		},
 	}
+}
+
+// tagFilterCodes are those of a describe that is filtered by tags.
+func tagFilterCodes(others ...string) []string {
+	return append([]string{tagCodes().Key, tagCodes().Value}, others...)
 }
 
 // suffix is an id without its kind, from which the ids of things that only exist in answers are made.
@@ -96,6 +109,11 @@ func suffix(id string) string {
 }
 
 func isTrue(s string) bool { return strings.EqualFold(s, "true") }
+
+// missing is the error of an action with a code of its own for a required parameter.
+func missing(code, name string) *api.Error {
+	return api.BadRequest(code, "The parameter %s is mandatory for this action.", name)
+}
 
 func dryRun() *api.Error {
 	return api.BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")

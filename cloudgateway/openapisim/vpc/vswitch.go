@@ -15,7 +15,7 @@ import (
 func vswitchActions() []api.Action {
 	return []api.Action{
 		{
-			Name: "DescribeVSwitches", Handle: describeVSwitches, Codes: []string{"InvalidVSwitchIdNumber.NotSupported"},
+			Name: "DescribeVSwitches", Handle: describeVSwitches, Codes: tagFilterCodes("InvalidVSwitchIdNumber.NotSupported"),
 			Params: append(listing.Params(maxPage),
 				api.Param{Name: "RegionId"}, api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "VSwitchName"},
 				api.Param{Name: "ZoneId"}, api.Param{Name: "RouteTableId"}, tags.Param()),
@@ -98,7 +98,11 @@ type describedVSwitches struct {
 }
 
 func describeVSwitches(c *api.Context) (any, *api.Error) {
-	ids, filter := listing.CommaList(c.Get("VSwitchId")), tags.FilterOf(c)
+	filter, err := tagCodes().FilterOf(c)
+	if err != nil {
+		return nil, err
+	}
+	ids := listing.CommaList(c.Get("VSwitchId"))
 	if len(ids) > 20 {
 		return nil, api.NotFound("InvalidVSwitchIdNumber.NotSupported", "The number of VSwitchIds exceeds 20.")
 	}

@@ -17,8 +17,8 @@ func vswitchWriteActions() []api.Action {
 		{
 			Name: "CreateVSwitch", Mutating: true, Handle: createVSwitch,
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "VpcId", Required: true}, {Name: "ZoneId", Required: true}, {Name: "CidrBlock", Required: true},
-				{Name: "VSwitchName"}, {Name: "Description"}, {Name: "Ipv6CidrBlock", Kind: api.Int, Min: 0, Max: 255}, {Name: "ClientToken"},
+				{Name: "RegionId"}, {Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
+				{Name: "ZoneId", Required: true}, {Name: "CidrBlock", Required: true}, {Name: "VSwitchName"}, {Name: "Description"}, {Name: "Ipv6CidrBlock", Kind: api.Int, Min: 0, Max: 255}, {Name: "ClientToken"},
 				tags.Param(),
 			},
 			Codes: []string{

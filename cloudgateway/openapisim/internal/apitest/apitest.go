@@ -17,6 +17,7 @@ type Caller struct {
 	Cloud    *state.Cloud
 	Settings api.Settings
 	Now      time.Time
+	ByChance bool // the calls are drawn at random: what they get is not noted for [Main]
 
 	t       testing.TB
 	actions map[string]api.Action
@@ -49,7 +50,9 @@ func (c *Caller) Pass(d time.Duration) { c.Now = c.Now.Add(d) }
 func (c *Caller) Call(action string, params ...string) (map[string]any, string) {
 	c.t.Helper()
 	result, code := c.call(action, params...)
-	Saw(action, code)
+	if !c.ByChance {
+		Saw(action, code)
+	}
 	return result, code
 }
 

@@ -61,14 +61,14 @@ func unseen(product api.Product, seen map[string]map[string]bool) []string {
 		if !seen[a.Name][""] {
 			missing = append(missing, a.Name+" succeeds")
 		}
-		for _, code := range a.Codes {
+		for _, code := range a.AllCodes() {
 			if !seen[a.Name][code] {
 				missing = append(missing, a.Name+" "+code)
 			}
 		}
 		// The other way round: the table has to name what the handler answers.
 		for _, code := range slices.Sorted(maps.Keys(seen[a.Name])) {
-			if code != "" && !slices.Contains(a.Codes, code) && !common(code) {
+			if code != "" && !slices.Contains(a.AllCodes(), code) && !common(code) {
 				missing = append(missing, a.Name+" "+code+", which its table does not name")
 			}
 		}

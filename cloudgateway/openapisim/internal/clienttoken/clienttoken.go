@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -22,8 +24,12 @@ func Recall(c *api.Context, operation string) (string, *api.Error) {
 	case !c.Has("ClientToken") || token == nil || c.Now.Sub(token.Created) > lifetime:
 		return "", nil
 	case token.Fingerprint != fingerprint(c):
-		return "", api.BadRequest("IdempotentParameterMismatch",
+		err := api.BadRequest("IdempotentParameterMismatch",
 			"The request uses the same client token as a previous, but non-identical request.")
+		if strings.HasPrefix(operation, "ecs/") {
+			err.Status = http.StatusForbidden // in this product only
+		}
+		return "", err
 	}
 	return token.ResourceID, nil
 }

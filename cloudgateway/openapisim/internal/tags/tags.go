@@ -3,12 +3,9 @@
 package tags
 
 import (
-	"cmp"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
@@ -53,22 +50,6 @@ func VPC(tags []state.Tag) VPCList {
 	return list
 }
 
-// Filter is the parameter Tag.N: all tags must match, those without a value by key.
-type Filter []state.Tag
-
-// FilterOf reads Tag.N.
-func FilterOf(c *api.Context) Filter { return Filter(given(c)) }
-
-// Match tells whether tags pass the filter.
-func (f Filter) Match(tags []state.Tag) bool {
-	for _, want := range f {
-		if !slices.ContainsFunc(tags, func(t state.Tag) bool { return t.Key == want.Key && listing.Match(want.Value, t.Value) }) {
-			return false
-		}
-	}
-	return true
-}
-
 // Param is the parameter Tag.N of describes.
 func Param() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
 
@@ -89,46 +70,33 @@ type Service struct {
 
 	Untag  string // name of the action that removes tags
 	MaxIDs int    // resources in one call
+	Sized  bool   // clients choose how many resources a page of tags has
 	Codes  Codes
-}
-
-// maxTags is the number of tags in one call.
-const maxTags = 20
-
-// Codes are the error codes of a product.
-type Codes struct {
-	Type, ID, Key, Value, IDs, Tags, Duplicate, Quota, Neither string
-	Statuses                                                   map[string]int // of codes other than 400
-}
-
-func (k Codes) err(code, format string, args ...any) *api.Error {
-	e := api.BadRequest(code, format, args...)
-	e.Status = cmp.Or(k.Statuses[code], http.StatusBadRequest)
-	return e
 }
 
 // Actions returns the actions.
 func (s Service) Actions() []api.Action {
-	common := []api.Param{{Name: "RegionId", Required: true}, {Name: "ResourceType", Required: true}}
-	codes := []string{s.Codes.Type, s.Codes.ID, s.Codes.Key, s.Codes.Value, s.Codes.IDs, s.Codes.Tags, s.Codes.Duplicate, s.Codes.Quota}
+	required := func(name string, kind api.Kind) api.Param {
+		return api.Param{Name: name, Kind: kind, Required: true, Missing: s.Codes.missing(name)}
+	}
+	common := []api.Param{required("RegionId", api.String), required("ResourceType", api.String)}
+	list := append(slices.Clone(common), api.Param{Name: "ResourceId", Kind: api.Strings}, Param(), api.Param{Name: "NextToken"})
+	if s.Sized {
+		list = append(list, api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: pageSize})
+	}
+	write := append(slices.Clone(common), required("ResourceId", api.Strings))
+	k := s.Codes
+	codes := []string{k.Type, k.IDs, k.Tags, k.Key, k.Duplicate}
 	return []api.Action{
 		{
-			Name: "TagResources", Mutating: true, Handle: s.tag, Codes: codes,
-			Params: append(slices.Clone(common),
-				api.Param{Name: "ResourceId", Kind: api.Strings, Required: true}, api.Param{Name: "Tag", Kind: api.Structs, Required: true}),
+			Name: "TagResources", Mutating: true, Handle: s.tag, Codes: append(slices.Clone(codes), k.ID, k.Value, k.Quota),
+			Params: append(slices.Clone(write), required("Tag", api.Structs)),
 		},
 		{
-			Name: s.Untag, Mutating: true, Handle: s.untag, Codes: codes,
-			Params: append(slices.Clone(common),
-				api.Param{Name: "ResourceId", Kind: api.Strings, Required: true},
-				api.Param{Name: "TagKey", Kind: api.Strings}, api.Param{Name: "All", Kind: api.Bool}),
+			Name: s.Untag, Mutating: true, Handle: s.untag, Codes: append(slices.Clone(codes), k.ID),
+			Params: append(slices.Clone(write), api.Param{Name: "TagKey", Kind: api.Strings}, api.Param{Name: "All", Kind: api.Bool}),
 		},
-		{
-			Name: "ListTagResources", Handle: s.list, Codes: append(codes, s.Codes.Neither),
-			Params: append(slices.Clone(common),
-				api.Param{Name: "ResourceId", Kind: api.Strings}, Param(), api.Param{Name: "NextToken"},
-				api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: pageSize}),
-		},
+		{Name: "ListTagResources", Handle: s.list, Codes: append(slices.Clone(codes), k.Value, k.Neither, k.Token), Params: list},
 	}
 }
 
@@ -168,7 +136,7 @@ func (s Service) tag(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	tags := given(c)
-	if err := s.check(tags); err != nil {
+	if err := s.Codes.checkCall(tags); err != nil {
 		return nil, err
 	}
 	merged := make([][]state.Tag, len(resources))
@@ -182,28 +150,6 @@ func (s Service) tag(c *api.Context) (any, *api.Error) {
 	}
 	return nil, nil
 }
-
-func (s Service) check(tags []state.Tag) *api.Error {
-	if len(tags) > maxTags {
-		return s.Codes.err(s.Codes.Tags, "The number of tags exceeds %d.", maxTags)
-	}
-	seen := map[string]bool{}
-	for _, t := range tags {
-		key := strings.ToLower(t.Key)
-		switch {
-		case key == "" || utf8.RuneCountInString(key) > 128 || strings.HasPrefix(key, "aliyun") || strings.HasPrefix(key, "acs:"), link(key):
-			return s.Codes.err(s.Codes.Key, "The specified tag key %q is not valid.", t.Key)
-		case utf8.RuneCountInString(t.Value) > 128 || link(t.Value):
-			return s.Codes.err(s.Codes.Value, "The specified tag value %q is not valid.", t.Value)
-		case seen[t.Key]:
-			return s.Codes.err(s.Codes.Duplicate, "The tag key %q is duplicated.", t.Key)
-		}
-		seen[t.Key] = true
-	}
-	return nil
-}
-
-func link(s string) bool { return strings.Contains(s, "http://") || strings.Contains(s, "https://") }
 
 // Merge returns old tags with new ones added; a new tag replaces the value of an old one.
 func Merge(old, added []state.Tag) []state.Tag {
@@ -224,8 +170,12 @@ func (s Service) untag(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	keys := c.List("TagKey")
-	if len(keys) > maxTags {
-		return nil, s.Codes.err(s.Codes.Tags, "The number of tag keys exceeds %d.", maxTags)
+	named := make([]state.Tag, 0, len(keys))
+	for _, key := range keys {
+		named = append(named, state.Tag{Key: key})
+	}
+	if err := s.Codes.checkCall(named); err != nil {
+		return nil, err
 	}
 	all := len(keys) == 0 && strings.EqualFold(c.Get("All"), "true")
 	for _, r := range resources {
@@ -265,13 +215,16 @@ func (s Service) list(c *api.Context) (any, *api.Error) {
 	case len(ids) == 0:
 		ids = s.IDs(c.State, c.Get("ResourceType"))
 	}
+	if err := s.Codes.checkCall(filter); err != nil {
+		return nil, err
+	}
 	ids = slices.DeleteFunc(slices.Sorted(slices.Values(ids)), func(id string) bool {
 		tags := find(c.State, id)
 		return tags == nil || !filter.Match(*tags)
 	})
 	page, next, ok := listing.After(ids, func(id string) string { return id }, c.Get("NextToken"), c.Int("MaxResults", pageSize))
 	if !ok {
-		return nil, api.BadRequest("InvalidParameter", "The specified parameter \"NextToken\" is not valid.")
+		return nil, s.Codes.err(s.Codes.Token, "The specified parameter \"NextToken\" is not valid.")
 	}
 	out := listed{NextToken: next}
 	out.TagResources.TagResource = []tagged{}

@@ -29,7 +29,7 @@ func checkParam(p *api.Param, params api.Params) *api.Error {
 	value := params.Get(p.Name)
 	if value == "" {
 		if p.Required {
-			return MissingParameter(p.Name)
+			return missing(p, p.Name)
 		}
 		return nil
 	}
@@ -54,6 +54,14 @@ func checkParam(p *api.Param, params api.Params) *api.Error {
 	return nil
 }
 
+// missing is the action's own error, or the common one.
+func missing(p *api.Param, name string) *api.Error {
+	if p.Missing != nil {
+		return p.Missing
+	}
+	return MissingParameter(name)
+}
+
 func checkItems(p *api.Param, params api.Params) *api.Error {
 	var values []string
 	count := 0
@@ -65,7 +73,7 @@ func checkItems(p *api.Param, params api.Params) *api.Error {
 	}
 	if count == 0 {
 		if p.Required {
-			return MissingParameter(p.Name + ".1")
+			return missing(p, p.Name+".1")
 		}
 		return nil
 	}

@@ -148,6 +148,8 @@ func TestCheckParams(t *testing.T) {
 		required := []api.Param{{Name: "List", Kind: kind, Required: true}}
 		checkError(t, CheckParams(required, api.NewParams(nil)), "MissingParameter List.1")
 	}
+	own := []api.Param{{Name: "Id", Required: true, Missing: api.NotFound("MissingParam.Id", "The parameter Id is required.")}}
+	checkError(t, CheckParams(own, api.NewParams(nil)), "MissingParam.Id Id")
 }
 
 type result struct {
