@@ -10,12 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/health" // Lets the client watch which replica is SERVING.
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
 	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 const (
@@ -44,6 +46,8 @@ type Config struct {
 	UserAgent string `json:"-"`
 	// Logger tells why there is no connection; nil for silence.
 	Logger *slog.Logger `json:"-"`
+	// Tracers lead the caller's traces on to the gateway; nil for no traces.
+	Tracers trace.TracerProvider `json:"-"`
 }
 
 // Validate notes what is wrong, under key.
@@ -102,6 +106,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	if cfg.TokenFile != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)))
 	}
+	options = append(options, tracing.DialOptions(cfg.Tracers)...)
 	cc, err := grpc.NewClient(cfg.Address, append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("gateway.address %q: %w", cfg.Address, err)

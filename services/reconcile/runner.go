@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 // Reconciler brings what key names to its desired state. The error it returns chooses the next attempt: nil, none; Terminal,
@@ -55,13 +58,16 @@ type Config struct {
 	Drain time.Duration
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
-	Logger     *slog.Logger
+	// Tracers begin a trace with every attempt; nil for no traces.
+	Tracers trace.TracerProvider
+	Logger  *slog.Logger
 }
 
 // Runner works off a queue of keys.
 type Runner struct {
 	cfg     Config
 	log     *slog.Logger
+	tracer  trace.Tracer
 	queue   *queue
 	metrics *metrics
 
@@ -82,6 +88,7 @@ func New(cfg Config) (*Runner, error) {
 	r := &Runner{
 		cfg:      cfg,
 		log:      cfg.Logger.With("controller", cfg.Name),
+		tracer:   tracing.Tracer(cfg.Tracers),
 		queue:    newQueue(),
 		failures: map[string]int{},
 	}
@@ -136,12 +143,19 @@ func (r *Runner) work(ctx context.Context) {
 
 // attempt reconciles key once and settles what follows.
 func (r *Runner) attempt(ctx context.Context, key string, p Priority) {
+	ctx, span := r.tracer.Start(ctx, "reconcile "+r.cfg.Name,
+		trace.WithAttributes(attribute.String("key", key), attribute.String("priority", p.String())))
+	defer span.End()
 	bounded, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
 	err := r.guarded(bounded, key)
 	outcome := r.settle(ctx, key, p, err)
 	r.metrics.observe(outcome, time.Since(start))
+	span.SetAttributes(attribute.String("outcome", outcome))
+	if err != nil && outcome != outcomeAfter {
+		tracing.Fail(span, err)
+	}
 }
 
 // panicError is a panic of the Reconciler with the stack it came from.
@@ -167,34 +181,35 @@ func (r *Runner) settle(ctx context.Context, key string, p Priority, err error) 
 		r.forget(key)
 		return outcomeSuccess
 	}
+	log := tracing.Log(ctx, r.log)
 	if ctx.Err() != nil {
-		r.log.Info("attempt was cut off by the stop", "key", key, "error", err)
+		log.Info("attempt was cut off by the stop", "key", key, "error", err)
 		return outcomeStopped
 	}
 	if _, ok := errors.AsType[*terminalError](err); ok {
 		r.forget(key)
-		r.log.Info("not tried again until it changes", "key", key, "error", err)
+		log.Info("not tried again until it changes", "key", key, "error", err)
 		return outcomeTerminal
 	}
 	if after, ok := errors.AsType[*afterError](err); ok {
 		r.forget(key)
-		r.log.Debug("to be continued", "key", key, "error", err, "retryIn", after.delay)
+		log.Debug("to be continued", "key", key, "error", err, "retryIn", after.delay)
 		r.queue.addAfter(key, p, after.delay)
 		return outcomeAfter
 	}
 	if told, ok := rpcerr.RetryAfter(err); ok {
 		delay := jitter(min(told, r.cfg.MaxDelay))
-		r.log.Info("deferred by the gateway", "key", key, "error", err, "retryIn", delay)
+		log.Info("deferred by the gateway", "key", key, "error", err, "retryIn", delay)
 		r.queue.addAfter(key, p, delay)
 		return outcomeDeferred
 	}
 	failures, delay := r.fail(key)
 	if crash, ok := errors.AsType[*panicError](err); ok {
-		r.log.Error("attempt panicked", "key", key, "error", err, "stack", string(crash.stack), "failures", failures, "retryIn", delay)
+		log.Error("attempt panicked", "key", key, "error", err, "stack", string(crash.stack), "failures", failures, "retryIn", delay)
 		r.queue.addAfter(key, p, delay)
 		return outcomePanic
 	}
-	r.log.Warn("attempt failed", "key", key, "error", err, "failures", failures, "retryIn", delay)
+	log.Warn("attempt failed", "key", key, "error", err, "failures", failures, "retryIn", delay)
 	r.queue.addAfter(key, p, delay)
 	return outcomeError
 }

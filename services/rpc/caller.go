@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -59,6 +61,7 @@ func identify(policies Policies, authenticator Authenticator, log *slog.Logger) 
 			log.Warn("caller is not known", "address", address(ctx), "method", info.FullMethod, "error", err)
 			return nil, typed(err, log, info.FullMethod)
 		}
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String("caller", caller.Name))
 		return next(WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), req)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 const (
@@ -59,7 +60,7 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 		if e, ok := rpcerr.From(err); ok {
 			attrs = append(attrs, "error", e.Message, "api", e.API, "cloudCode", e.CloudCode, "cloudRequestId", e.CloudRequestID)
 		}
-		log.Info("audit", attrs...)
+		tracing.Log(ctx, log).Info("audit", attrs...)
 		return response, err
 	}
 }

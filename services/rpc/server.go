@@ -12,12 +12,15 @@ import (
 
 	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+
+	"alicloud-controllers.dev/services/tracing"
 )
 
 const (
@@ -42,7 +45,9 @@ type Config struct {
 	Reflection bool
 	// Registerer gets the metrics; nil for none.
 	Registerer prometheus.Registerer
-	Logger     *slog.Logger
+	// Tracers make the server take part in the traces of its callers; nil for no traces.
+	Tracers trace.TracerProvider
+	Logger  *slog.Logger
 }
 
 // Server is a gRPC server. It says NOT_SERVING until SetServing.
@@ -74,7 +79,7 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("register the metrics of the server: %w", err)
 		}
 	}
-	s.grpc = grpc.NewServer(
+	s.grpc = grpc.NewServer(append(tracing.ServerOptions(cfg.Tracers),
 		grpc.Creds(credentials.NewTLS(tlsConfig)),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace}),
@@ -89,7 +94,7 @@ func New(cfg Config) (*Server, error) {
 			recovering(cfg.Logger), // … and of the handler, so that the audit log tells of its panics.
 		),
 		grpc.ChainStreamInterceptor(s.metrics.StreamServerInterceptor(), stream(s.stopping)),
-	)
+	)...)
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	if cfg.Reflection {
