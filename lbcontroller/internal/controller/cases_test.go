@@ -112,7 +112,7 @@ func TestB07RedirectMoves(t *testing.T) {
 			annotated(annotation.ForwardPort, "80:444")(svc)
 		})
 		check(t, "listeners", []string{"444/HTTPS", "80/HTTP"}, w.listeners())
-		check(t, "calls", []string{"CreateListener", "DeleteListener", "DeleteListener", "CreateListener"}, w.calls())
+		check(t, "calls", []string{"GetLoadBalancer", "CreateListener", "DeleteListener", "DeleteListener", "CreateListener"}, w.calls())
 		check(t, "failures", []string{"EnsuredLoadBalancer", "AnnotationChanged", "EnsuredLoadBalancer"}, w.events.reasons())
 	})
 }

@@ -151,8 +151,9 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 			return true, err
 		}
 	}
-	e.remember(ctx, observed)
-	if err := e.publish(ctx, observed, len(p.Refused) == 0); err != nil {
+	complete := len(p.Refused) == 0
+	e.remember(ctx, observed, complete)
+	if err := e.publish(ctx, observed, complete); err != nil {
 		return changed, err
 	}
 	e.report(observed, unresolved, changed)
@@ -194,13 +195,17 @@ func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) 
 		}
 		known = false
 	}
-	if !known {
-		var err error
-		if observed, err = e.observer.Find(ctx, e.hint(e.svc), slbv1.View_VIEW_FULL); err != nil {
-			return model.Observed{}, plan.Plan{}, err
+	if known {
+		// What is to be deleted is looked at once more: others may have come to use it.
+		if p := plan.Diff(e.desired, observed); !p.Deletes() {
+			return observed, e.ordered(p), nil
 		}
-		e.entry = memory.Entry{} // What was read just now counts as verified.
 	}
+	observed, err := e.observer.Find(ctx, e.hint(e.svc), slbv1.View_VIEW_FULL)
+	if err != nil {
+		return model.Observed{}, plan.Plan{}, err
+	}
+	e.entry = memory.Entry{} // What was read just now counts as verified.
 	return observed, e.ordered(plan.Diff(e.desired, observed)), nil
 }
 
@@ -283,7 +288,10 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 }
 
 // remember keeps what is there now, and when to read it again.
-func (e *ensuring) remember(ctx context.Context, observed model.Observed) {
+func (e *ensuring) remember(ctx context.Context, observed model.Observed, complete bool) {
+	if e.entry.Hash = e.hash; !complete {
+		e.entry.Hash = ""
+	}
 	if e.built.EIP && e.entry.EIPs == nil {
 		e.entry.EIPs = e.eips(ctx, observed.InstanceID)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -62,7 +63,7 @@ func (l *laggard) ResultChan() <-chan watch.Event { return l.out }
 // Stop implements watch.Interface.
 func (l *laggard) Stop() { l.stop() }
 
-// patch changes a part of a Service as a user does who knows nothing of the rest.
+// patch changes a part of a Service as a user does who knows nothing of the rest. One that has just gone is none's fault.
 func (w *world) patch(name string, body map[string]any, subresources ...string) {
 	w.t.Helper()
 	data, err := json.Marshal(body)
@@ -70,7 +71,7 @@ func (w *world) patch(name string, body map[string]any, subresources ...string) 
 		w.t.Fatal(err)
 	}
 	_, err = w.kube.CoreV1().Services("default").Patch(w.t.Context(), name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		w.t.Fatal(err)
 	}
 }

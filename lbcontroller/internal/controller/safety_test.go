@@ -102,6 +102,23 @@ func TestClearedStatusGetsANewCLB(t *testing.T) {
 	})
 }
 
+// TestRemovedHashForcesALook: who takes the hash off a Service gets its CLB compared at once, as with the existing CCM.
+func TestRemovedHashForcesALook(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		hash := w.service().Labels[LabelHash]
+		w.cloud.Lock()
+		for _, l := range w.cloud.Listeners {
+			l.Config.Scheduler, l.Status = new("wlc"), "stopped"
+		}
+		w.cloud.Unlock()
+		w.calls()
+		w.update(func(svc *corev1.Service) { delete(svc.Labels, LabelHash) })
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateListener", "StartListener"}, w.calls())
+		check(t, "hash", hash, w.service().Labels[LabelHash])
+	})
+}
+
 // TestStaleCacheCreatesWithFinalizer: a Service wavers between types faster than the cache follows. No CLB is created while
 // the finalizer is off, whatever the cache shows.
 func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
@@ -123,6 +140,23 @@ func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
 		check(t, "creations without the finalizer", 0, unprotected)
 		check(t, "CLBs", 1, len(w.instances()))
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
+	})
+}
+
+// TestServersOfOthersOutliveTheirGroup: somebody adds a server to a vServer group of ours, which the controller doesn't know when the
+// group is no longer wanted. The group stays, with that server.
+func TestServersOfOthersOutliveTheirGroup(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.cloud.Lock()
+		for _, g := range w.cloud.ServerGroups {
+			g.Servers = append(g.Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 9999, Weight: 7, Description: "by hand"})
+		}
+		w.cloud.Unlock()
+		w.calls()
+		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 30081 })
+		check(t, "calls", []string{"GetLoadBalancer", "CreateServerGroup", "UpdateListener", "ApplyServerChanges"}, w.calls())
+		check(t, "servers", []string{"i-1:30081=100", "i-1:9999=7"}, w.servers())
 	})
 }
 

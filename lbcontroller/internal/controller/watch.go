@@ -134,13 +134,23 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if !ok1 || !ok2 || !c.Gate.concerns(svc) {
 		return
 	}
-	if c.Gate.Wants(svc) && len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
-		c.memory.Forget(keyOf(svc)) // Somebody knows better than we that the CLB is gone.
+	if c.Gate.Wants(svc) && c.doubted(old, svc) {
+		c.memory.Forget(keyOf(svc))
 	}
 	if reason, message := change(old, svc); reason != "" && c.leading.Load() && c.Gate.concerns(old) {
 		c.Recorder.Event(svc, corev1.EventTypeNormal, reason, message)
 	}
 	c.runner.Add(keyOf(svc), reconcile.User)
+}
+
+// doubted tells whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
+// the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and remembers another one then.
+func (c *Controller) doubted(old, svc *corev1.Service) bool {
+	if len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
+		return true
+	}
+	entry, ok := c.memory.Get(keyOf(svc), string(svc.UID))
+	return ok && entry.Hash != "" && old.Labels[LabelHash] == entry.Hash && svc.Labels[LabelHash] == ""
 }
 
 // serviceDeleted queues every Service, so that what is remembered of it is dropped.

@@ -14,6 +14,8 @@ type Entry struct {
 	// UID guards against another Service of the same name.
 	UID      string
 	Observed model.Observed
+	// Hash is the digest of the configuration that was noted on the Service, "" if none was.
+	Hash string
 	// VerifyAt is when the cloud must be read again.
 	VerifyAt time.Time
 	// EIPs are the addresses bound to the instance, if they are published.

@@ -144,6 +144,19 @@ func (p Plan) ChangesConfig() bool {
 	return false
 }
 
+// Deletes tells whether listeners or vServer groups are deleted, with whatever others may have put into them.
+func (p Plan) Deletes() bool {
+	for _, phase := range p.Phases {
+		for _, a := range phase {
+			switch a.(type) {
+			case DeleteListener, DeleteGroup:
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // RemoveFirst makes room before adding, for groups that the cloud has called full.
 func (p Plan) RemoveFirst() {
 	for _, phase := range p.Phases {
