@@ -3,6 +3,7 @@ package thirdparty
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/denverdino/aliyungo/sts"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/openapisimtest"
 )
 
 // aliyungoNetwork returns the client of a product with the types of package ecs, which has those of VPC, too.
@@ -204,4 +206,29 @@ func TestAliyungoCredentials(t *testing.T) {
 	client.SetAccessKeyId("LTAIunknown")
 	_, err = client.DescribeRegions()
 	refused(t, err, 404, "InvalidAccessKeyId.NotFound")
+}
+
+// TestAliyungoExpiry uses keys of the instance's role after their time, and gets new ones.
+func TestAliyungoExpiry(t *testing.T) {
+	var later atomic.Int64
+	sim := openapisimtest.New(t, openapisim.Config{
+		SessionDuration: 5 * time.Minute, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+	})
+	t.Setenv("METADATA_ENDPOINT", "http://"+sim.Endpoint("metadata"))
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	meta := metadata.NewMetaData(&http.Client{Transport: transport})
+	ask := func(keys metadata.RoleAuth) error {
+		client := sts.NewClientWithEndpointAndSecurityToken("http://"+sim.Endpoint("sts"), keys.AccessKeyId, keys.AccessKeySecret, keys.SecurityToken)
+		_, err := client.GetCallerIdentity()
+		return err
+	}
+	keys, err := meta.RamRoleToken("KubernetesWorkerRole")
+	check(t, err)
+	check(t, ask(keys))
+	later.Store(int64(6 * time.Minute)) // the clocks of client and cloud may be 15 minutes apart
+	refused(t, ask(keys), 400, "InvalidSecurityToken.Expired")
+	keys, err = meta.RamRoleToken("KubernetesWorkerRole")
+	check(t, err)
+	check(t, ask(keys))
 }

@@ -3,6 +3,7 @@ package thirdparty
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
@@ -237,4 +238,43 @@ func TestSDKInstances(t *testing.T) {
 		t.Errorf("%d instances, want 1", listed.TotalCount)
 	}
 	checkCalls(t, sim)
+}
+
+// TestSDKXML reads answers and errors in XML, lists of structs and of texts among them.
+func TestSDKXML(t *testing.T) {
+	t.Parallel()
+	sim := newCloud(t)
+	balancers, err := slb.NewClientWithOptions(options(t))
+	check(t, err)
+	balancers.Domain = sim.Endpoint("slb")
+	create := slb.CreateCreateLoadBalancerRequest()
+	create.AcceptFormat = "XML"
+	create.InstanceChargeType, create.LoadBalancerName = "PayByCLCU", "ü<&>"
+	create.Tag = &[]slb.CreateLoadBalancerTag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}}
+	made, err := balancers.CreateLoadBalancer(create)
+	check(t, err)
+	find := slb.CreateDescribeLoadBalancersRequest()
+	find.AcceptFormat = "XML"
+	found, err := balancers.DescribeLoadBalancers(find)
+	check(t, err)
+	if all := found.LoadBalancers.LoadBalancer; found.TotalCount != 1 || len(all) != 1 || all[0].LoadBalancerId != made.LoadBalancerId ||
+		all[0].LoadBalancerName != "ü<&>" || len(all[0].Tags.Tag) != 2 {
+		t.Errorf("found %+v", all)
+	}
+	show := slb.CreateDescribeLoadBalancerAttributeRequest()
+	show.AcceptFormat, show.LoadBalancerId = "XML", "lb-unknown"
+	if _, err = balancers.DescribeLoadBalancerAttribute(show); err == nil || !strings.Contains(err.Error(), "<Code>InvalidLoadBalancerId.NotFound</Code>") {
+		t.Errorf("an unknown load balancer: %v", err)
+	}
+
+	instances, err := ecs.NewClientWithOptions(options(t))
+	check(t, err)
+	instances.Domain = sim.Endpoint("ecs")
+	list := ecs.CreateDescribeInstancesRequest()
+	list.AcceptFormat, list.InstanceIds = "XML", `["i-1","i-2"]`
+	listed, err := instances.DescribeInstances(list)
+	check(t, err)
+	if all := listed.Instances.Instance; len(all) != 2 || all[0].VpcAttributes.PrivateIpAddress.IpAddress[0] != "192.168.0.11" || !all[0].IoOptimized {
+		t.Errorf("instances %+v", all)
+	}
 }
