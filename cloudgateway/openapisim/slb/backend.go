@@ -94,18 +94,22 @@ func same(s *state.Server) func(*state.Server) bool {
 	}
 }
 
-// duplicated tells whether a backend is twice in a list.
-func duplicated(servers []*state.Server) bool {
+// checkDuplicates refuses a list of a parameter that has a backend twice.
+func checkDuplicates(name string, servers []*state.Server) *api.Error {
 	for i, s := range servers {
 		if slices.ContainsFunc(servers[:i], same(s)) {
-			return true
+			return conflict(s, "The specified parameter %s contain duplicated value of ServerID and Port.", name)
 		}
 	}
-	return false
+	return nil
 }
 
-func duplicatedServers(name string) *api.Error {
-	return api.BadRequest("InvalidParameter", "The specified parameter %s contain duplicated value of ServerID and Port.", name)
+// conflict is the error for a server that is there twice, by whether it has an address of its own.
+func conflict(s *state.Server, format string, args ...any) *api.Error {
+	if s.ServerIP != "" {
+		return api.BadRequest("InvalidBackendServers.ServerIpConflict", format, args...)
+	}
+	return api.BadRequest("InvalidParameter", format, args...)
 }
 
 // newServers makes the servers of a group out of the items of a parameter, checked against what exists.

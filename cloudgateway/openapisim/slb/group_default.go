@@ -93,7 +93,7 @@ func addDefaultServers(c *api.Context) (any, *api.Error) {
 	var more []*state.Server
 	for _, s := range all {
 		if slices.ContainsFunc(lb.DefaultServers, same(s)) {
-			return nil, api.BadRequest("InvalidParameter", "The server %s is a backend server already.", s.ServerID)
+			return nil, conflict(s, "The server %s is a backend server already.", s.ServerID)
 		}
 		if !slices.ContainsFunc(more, same(s)) {
 			more = append(more, s)

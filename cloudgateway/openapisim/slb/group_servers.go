@@ -18,8 +18,8 @@ func formCodes() []string {
 // serverCodes are the further codes of a change that adds servers.
 func serverCodes() []string {
 	return []string{
-		"InstanceBackendServerNumberOverLimit", "InvalidServerId.NotExist", "NetworkConflict", "ObtainIpFail", "OverQuota",
-		"ResourceNotFound.vServers",
+		"InstanceBackendServerNumberOverLimit", "InvalidBackendServers.ServerIpConflict", "InvalidServerId.NotExist", "NetworkConflict",
+		"ObtainIpFail", "OverQuota", "ResourceNotFound.vServers",
 	}
 }
 
@@ -92,8 +92,8 @@ func addedServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) 
 	if err != nil {
 		return nil, err
 	}
-	if duplicated(all) {
-		return nil, duplicatedServers("BackendServers")
+	if err := checkDuplicates("BackendServers", all); err != nil {
+		return nil, err
 	}
 	more := slices.DeleteFunc(all, func(s *state.Server) bool { return slices.ContainsFunc(g.Servers, same(s)) })
 	if err := checkGroupQuotas(c, lb, g.Servers, nil, more); err != nil {
@@ -169,13 +169,13 @@ func modifyGroupServers(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if duplicated(more) {
-		return nil, duplicatedServers("NewBackendServers")
+	if err := checkDuplicates("NewBackendServers", more); err != nil {
+		return nil, err
 	}
 	kept, leaving := split(g.Servers, olds)
 	for _, s := range more {
 		if slices.ContainsFunc(kept, same(s)) {
-			return nil, api.BadRequest("InvalidParameter", "The server %s of NewBackendServers is in the VServerGroup already.", s.ServerID)
+			return nil, conflict(s, "The server %s of NewBackendServers is in the VServerGroup already.", s.ServerID)
 		}
 	}
 	if err := checkGroupQuotas(c, lb, kept, leaving, more); err != nil {

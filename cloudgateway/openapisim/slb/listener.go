@@ -48,7 +48,7 @@ func (t table) codes(protocol string, use usage) []string {
 		codes = append(codes, "ListenerAlreadyExists", "ListenerNumberOverLimit")
 		codes = append(codes, newTagCodes()...)
 	} else {
-		codes = append(codes, "DryRunOperation", "MissingParam.VServerGroupId", "ResourceNotFound.Listener")
+		codes = append(codes, "DryRunOperation", noGroup(protocol), "ResourceNotFound.Listener")
 	}
 	if protocolBit(protocol)&layer4 != 0 {
 		codes = append(codes, "InvalidParam.ListenerPort")
@@ -70,7 +70,7 @@ func (t table) codes(protocol string, use usage) []string {
 		}
 	}
 	slices.Sort(codes)
-	return codes
+	return slices.Compact(codes)
 }
 
 func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
@@ -200,6 +200,14 @@ func unknownGroup(protocol string) string {
 		return "InvalidParameter.VServerGroupId"
 	}
 	return "ResourceNotFound.VServerGroup"
+}
+
+// noGroup is the code for a switch to a group that does not say which.
+func noGroup(protocol string) string {
+	if protocolBit(protocol)&layer7 != 0 {
+		return unknownGroup(protocol)
+	}
+	return "MissingParam.VServerGroupId"
 }
 
 // completeListener checks what involves several attributes or other resources, for a new listener and for a changed one.

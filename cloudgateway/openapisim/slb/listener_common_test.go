@@ -56,7 +56,8 @@ func TestListenersThatAreRefused(t *testing.T) {
 		listenerTest{"one too many", every, params{}, "ListenerNumberOverLimit"},
 	)
 	updates := append(listenerTests(),
-		listenerTest{"group missing", every, params{"VServerGroup": on, "VServerGroupId": ""}, "MissingParam.VServerGroupId"},
+		listenerTest{"group missing", layer4, params{"VServerGroup": on, "VServerGroupId": ""}, "MissingParam.VServerGroupId"},
+		listenerTest{"group missing in layer 7", layer7, params{"VServerGroup": on, "VServerGroupId": ""}, "InvalidParameter.VServerGroupId"},
 		listenerTest{"dry run", every, params{"DryRun": "true"}, "DryRunOperation"},
 	)
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {

@@ -65,7 +65,7 @@ func retarget(c *api.Context, lb *state.LoadBalancer, next *state.Listener) *api
 	case c.Get("MasterSlaveServerGroup") == on || c.Has("MasterSlaveServerGroupId"):
 		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
 	case c.Get("VServerGroup") == on && !c.Has("VServerGroupId"):
-		return api.BadRequest("MissingParam.VServerGroupId", "The parameter VServerGroupId is required when VServerGroup is on.")
+		return api.BadRequest(noGroup(next.Protocol), "The parameter VServerGroupId is required when VServerGroup is on.")
 	case c.Get("VServerGroup") == off:
 		if next.Attributes["BackendServerPort"] == "" {
 			return api.BadRequest("InvalidParameter", "The listener has no BackendServerPort for the default server group.")

@@ -156,7 +156,7 @@ func (m *machine) check() {
 		if m.state.LoadBalancers[g.LoadBalancerID] == nil {
 			m.rt.Fatalf("the group %s outlives its load balancer", id)
 		}
-		if duplicated(g.Servers) {
+		if checkDuplicates("", g.Servers) != nil {
 			m.rt.Fatalf("the group %s has a server twice: %v", id, m.backends(id))
 		}
 		for _, s := range g.Servers {

@@ -72,7 +72,7 @@ func unusable() []serverTest {
 func doubled() []serverTest {
 	return []serverTest{
 		{"twice", "1", `[{"ServerId":"i-1","Port":1},{"ServerId":"i-1","Port":"1"}]`, "InvalidParameter"},
-		{"interface twice, once without address", "1", `[{"ServerId":"eni-1","Port":1,"Type":"eni"},{"ServerId":"eni-1","ServerIp":"10.0.0.20","Port":1,"Type":"eni"}]`, "InvalidParameter"},
+		{"interface twice, once without address", "1", `[{"ServerId":"eni-1","Port":1,"Type":"eni"},{"ServerId":"eni-1","ServerIp":"10.0.0.20","Port":1,"Type":"eni"}]`, "InvalidBackendServers.ServerIpConflict"},
 	}
 }
 
@@ -220,6 +220,12 @@ func TestDefaultGroup(t *testing.T) {
 	if got := c.code("SetBackendServers", lb.with("BackendServers", `[{"ServerId":"i-3"}]`)); got != "InvalidParameter" {
 		t.Errorf("set one that is not there: got code %q, want InvalidParameter", got)
 	}
+	eni := lb.with("BackendServers", `[{"ServerId":"eni-1","Type":"eni"}]`)
+	c.call("AddBackendServers", eni)
+	if got := c.code("AddBackendServers", eni); got != "InvalidBackendServers.ServerIpConflict" {
+		t.Errorf("add an address that is there: got code %q, want InvalidBackendServers.ServerIpConflict", got)
+	}
+	c.call("RemoveBackendServers", eni)
 	c.call("AddBackendServers", lb) // terraform's empty last batch
 	c.call("RemoveBackendServers", lb.with("BackendServers", `[{"ServerId":"i-3"}]`))
 	c.call("RemoveBackendServers", lb.with("BackendServers", `["i-1","i-3"]`)) // as older clients send it

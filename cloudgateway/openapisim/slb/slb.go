@@ -52,6 +52,12 @@ func must(p api.Param) api.Param {
 	return p
 }
 
+// mustWith requires a parameter whose absence has a code of its own.
+func mustWith(p api.Param, code string) api.Param {
+	p.Missing = api.BadRequest(code, "The parameter %s is missing.", p.Name)
+	return must(p)
+}
+
 // region is optional although some texts require it: every client sends it, and the endpoint implies it.
 func region() api.Param { return optional("RegionId") }
 

@@ -15,21 +15,19 @@ const tagsPerPage = 50
 func tagActions() []api.Action {
 	types := required("ResourceType") // its values have a code of their own
 	ids := api.Param{Name: "ResourceId", Kind: api.Strings}
+	wanted := mustWith(ids, "MissingParam.ResourceId")
 	return []api.Action{
 		{
 			Name: "TagResources", Mutating: true, Handle: tagResources,
-			Params: []api.Param{region(), types, ids, tagParam()},
-			Codes: []string{
-				"Duplicate.TagKey", "InvalidParam.ResourceType", "InvalidParam.TagKey", "InvalidParam.TagValue", "MissingParam.ResourceId",
-				"MissingParam.TagKey", "QuotaLimitExceeds", "ResourceNotExist", "SizeLimitExceeded.ResourceId", "SizeLimitExceeded.Tag",
-			},
+			Params: []api.Param{region(), types, wanted, mustWith(tagParam(), "MissingParam.TagKey")},
+			Codes:  append(newTagCodes(), "InvalidParam.ResourceType", "QuotaLimitExceeds", "ResourceNotExist", "SizeLimitExceeded.ResourceId"),
 		},
 		{
 			Name: "UntagResources", Mutating: true, Handle: untagResources,
-			Params: []api.Param{region(), types, ids, {Name: "TagKey", Kind: api.Strings}, {Name: "All", Kind: api.Bool}},
+			Params: []api.Param{region(), types, wanted, {Name: "TagKey", Kind: api.Strings}, {Name: "All", Kind: api.Bool}},
 			Codes: []string{
-				"Duplicate.TagKey", "InvalidParam.ResourceType", "MissingParam.ResourceId", "MissingParam.TagKey", "ResourceNotExist",
-				"SizeLimitExceeded.ResourceId", "SizeLimitExceeded.TagKey",
+				"Duplicate.TagKey", "InvalidParam.ResourceType", "MissingParam.TagKey", "ResourceNotExist", "SizeLimitExceeded.ResourceId",
+				"SizeLimitExceeded.TagKey",
 			},
 		},
 		{
@@ -121,10 +119,7 @@ func taggedIDs(c *api.Context, kind string) []string {
 // resources returns where the tags of the resources in ResourceId.N are.
 func resources(c *api.Context) ([]*[]state.Tag, *api.Error) {
 	ids := c.List("ResourceId")
-	switch {
-	case len(ids) == 0:
-		return nil, api.BadRequest("MissingParam.ResourceId", "The parameter ResourceId is missing.")
-	case len(ids) > tagsPerCall:
+	if len(ids) > tagsPerCall {
 		return nil, tooManyResources()
 	}
 	var out []*[]state.Tag
@@ -153,9 +148,6 @@ func tagResources(c *api.Context) (any, *api.Error) {
 	tags, err := newTags(c.Items("Tag"), tagsPerCall)
 	if err != nil {
 		return nil, err
-	}
-	if len(tags) == 0 {
-		return nil, api.BadRequest("MissingParam.TagKey", "The tag key is missing.")
 	}
 	all, err := resources(c)
 	if err != nil {

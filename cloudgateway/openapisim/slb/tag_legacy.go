@@ -20,7 +20,7 @@ func legacyTagActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "AddTags", Mutating: true, Handle: addTags,
-			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("Tags")}, // a code of its own when it is missing
+			Params: []api.Param{region(), required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
 			Codes: []string{
 				"Duplicate.TagKey", "InvalidLoadBalancerId.NotFound", "InvalidParameter.TagKey", "InvalidParameter.TagValue",
 				"MissingParameter.Tags", "QuotaExceed.TagsPerResource", "QuotaExceeded.Tag",
@@ -28,7 +28,7 @@ func legacyTagActions() []api.Action {
 		},
 		{
 			Name: "RemoveTags", Mutating: true, Handle: removeTags,
-			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("Tags")},
+			Params: []api.Param{region(), required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "InvalidParameter.TagKey", "MissingParameter.Tags", "QuotaExceeded.Tag"},
 		},
 		{

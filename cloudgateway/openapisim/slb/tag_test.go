@@ -121,14 +121,14 @@ func TestLegacyTags(t *testing.T) {
 		{"key twice", key.with("Tags", `[{"TagKey":"k"},{"TagKey":"k"}]`), "Duplicate.TagKey"},
 		{"reserved key", key.with("Tags", `[{"TagKey":"acs:k"}]`), "InvalidParameter.TagKey"},
 		{"URL as value", key.with("Tags", `[{"TagKey":"k","TagValue":"https://x"}]`), "InvalidParameter.TagValue"},
-		{"unknown load balancer", params{"LoadBalancerId": "lb-x"}, "InvalidLoadBalancerId.NotFound"},
+		{"unknown load balancer", params{"LoadBalancerId": "lb-x", "Tags": "[]"}, "InvalidLoadBalancerId.NotFound"},
 	})
 	testCodes(t, "RemoveTags", []codeTest{
 		{"ok", key.with("Tags", `[{"TagKey":"owner","TagValue":"one"}]`), ""},
 		{"none", key, "MissingParameter.Tags"},
 		{"no JSON", key.with("Tags", "x"), "InvalidParameter.TagKey"},
 		{"six", key.with("Tags", six), "QuotaExceeded.Tag"},
-		{"unknown load balancer", params{"LoadBalancerId": "lb-x"}, "InvalidLoadBalancerId.NotFound"},
+		{"unknown load balancer", params{"LoadBalancerId": "lb-x", "Tags": "[]"}, "InvalidLoadBalancerId.NotFound"},
 	})
 	testCodes(t, "DescribeTags", []codeTest{{"no JSON", params{"Tags": "x"}, "InvalidParameter.TagKey"}})
 	t.Run("added, counted, removed", func(t *testing.T) {
