@@ -40,7 +40,7 @@ func groupActions() []api.Action {
 			Name: "CreateSecurityGroup", Mutating: true, Handle: createGroup,
 			Params: []api.Param{
 				region(), {Name: "SecurityGroupName"}, {Name: "Description"}, {Name: "VpcId"}, {Name: "SecurityGroupType"},
-				{Name: "ClientToken"}, tags.Param(),
+				{Name: "ClientToken"}, tags.Uncounted(),
 			},
 			Codes: []string{
 				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",

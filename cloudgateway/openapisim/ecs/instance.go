@@ -21,7 +21,7 @@ func instanceActions() []api.Action {
 			Name: "DescribeInstances", Handle: describeInstances,
 			Params: append(listing.Params(idsPerCall),
 				region(), jsonList("InstanceIds"), jsonList("PrivateIpAddresses"), jsonList("InnerIpAddresses"),
-				jsonList("PublicIpAddresses"), jsonList("EipAddresses"), tags.Param(),
+				jsonList("PublicIpAddresses"), jsonList("EipAddresses"), tags.Uncounted(),
 				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "ZoneId"}, api.Param{Name: "InstanceName"},
 				api.Param{Name: "InstanceType"}, api.Param{Name: "InstanceChargeType"}, api.Param{Name: "InstanceNetworkType"},
 				api.Param{Name: "SecurityGroupId"}, api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},

@@ -50,8 +50,11 @@ func VPC(tags []state.Tag) VPCList {
 	return list
 }
 
-// Param is the parameter Tag.N of describes.
-func Param() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
+// Param is the parameter Tag.N.
+func Param() api.Param { return api.Param{Name: "Tag", Kind: api.Structs, Max: maxTags} }
+
+// Uncounted is the parameter Tag.N of an action that has a code of its own for too many tags.
+func Uncounted() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
 
 func given(c *api.Context) []state.Tag {
 	var tags []state.Tag
@@ -80,7 +83,7 @@ func (s Service) Actions() []api.Action {
 		return api.Param{Name: name, Kind: kind, Required: true, Missing: s.Codes.missing(name)}
 	}
 	common := []api.Param{required("RegionId", api.String), required("ResourceType", api.String)}
-	list := append(slices.Clone(common), api.Param{Name: "ResourceId", Kind: api.Strings}, Param(), api.Param{Name: "NextToken"})
+	list := append(slices.Clone(common), api.Param{Name: "ResourceId", Kind: api.Strings}, Uncounted(), api.Param{Name: "NextToken"})
 	if s.Sized {
 		list = append(list, api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: pageSize})
 	}
