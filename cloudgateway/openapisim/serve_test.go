@@ -163,51 +163,6 @@ func TestXML(t *testing.T) {
 	}
 }
 
-func TestTemporaryKeys(t *testing.T) {
-	t.Parallel()
-	now := time.Now().Add(-10 * time.Minute) // so that the end of the session lies within the skew that is allowed
-	sim := newCloud(t, openapisim.Config{Now: func() time.Time { return now }})
-	answer := newClient(t, sim).must("sts", "AssumeRole", "RoleArn", "acs:ram::1000000000000001:role/reader", "RoleSessionName", "me", "DurationSeconds", "900")
-	text := func(name string) string { return at(t, answer, "Credentials", name).(string) }
-	id, secret, token := text("AccessKeyId"), text("AccessKeySecret"), text("SecurityToken")
-	tests := []struct {
-		name   string
-		client *client
-		want   string
-	}{
-		{"token", newClientWith(t, sim, credentials.NewStsTokenCredential(id, secret, token)), ""},
-		{"wrong token", newClientWith(t, sim, credentials.NewStsTokenCredential(id, secret, "x")), "InvalidSecurityToken.Malformed"},
-		{"no token", newClientWith(t, sim, credentials.NewAccessKeyCredential(id, secret)), "MissingSecurityToken"},
-		{
-			"token of another key", newClientWith(t, sim, credentials.NewStsTokenCredential(openapisim.DefaultAccessKeyID, openapisim.DefaultAccessKeySecret, token)),
-			"InvalidSecurityToken.MismatchWithAccessKey",
-		},
-	}
-	for _, tt := range tests {
-		if _, code := tt.client.call("ecs", "DescribeInstances"); code != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, code, tt.want)
-		}
-	}
-	who := tests[0].client.must("sts", "GetCallerIdentity")
-	if who["IdentityType"] != "AssumedRoleUser" || who["Arn"] != "acs:ram::1000000000000001:assumed-role/reader/me" {
-		t.Errorf("caller %v", who)
-	}
-	if who := newClient(t, sim).must("sts", "GetCallerIdentity"); who["IdentityType"] != "Account" || who["AccountId"] != "1000000000000001" {
-		t.Errorf("caller %v", who)
-	}
-	for _, call := range sim.Calls(0) {
-		for name, value := range call.Params {
-			if name == "SecurityToken" || name == "Signature" || strings.Contains(value, token) {
-				t.Errorf("secret in the journal: %s", name)
-			}
-		}
-	}
-	now = now.Add(900 * time.Second)
-	if _, code := tests[0].client.call("ecs", "DescribeInstances"); code != "InvalidSecurityToken.Expired" {
-		t.Errorf("after its end: %q", code)
-	}
-}
-
 // 200 calls within one minute of the virtual clock: 90 succeed, 110 are throttled, the next minute is a new one.
 func TestThrottling(t *testing.T) {
 	t.Parallel()
