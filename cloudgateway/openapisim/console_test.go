@@ -37,6 +37,17 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// Calls can be filtered by every product that is called.
+func TestConsoleKnowsEveryProduct(t *testing.T) {
+	t.Parallel()
+	_, page := admin(t, newCloud(t, openapisim.Config{}), http.MethodGet, "/console", "")
+	for product := range versions() {
+		if !strings.Contains(page, "<option>"+product+"</option>") {
+			t.Errorf("no filter for %s", product)
+		}
+	}
+}
+
 // Who has the console open doesn't hold up the end of the simulator.
 func TestConsoleLetsTheSimulatorStop(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package openapisim simulates the parts of Alibaba Cloud that Kubernetes controllers use: the OpenAPI of SLB, VPC, ECS and
-// STS with signatures, limits, transitions and faults, and the instance metadata service. Clients can't tell it from the
+// Package openapisim simulates the parts of Alibaba Cloud that Kubernetes controllers use: the OpenAPI of SLB, VPC, ECS, STS and
+// Location with signatures, limits, transitions and faults, and the instance metadata service. Clients can't tell it from the
 // cloud but by the address.
 //
 // A [Simulator] is used in a process of its own (cmd/openapisim) or inside a test (package openapisimtest). What it holds is

@@ -12,7 +12,7 @@ import (
 type Call struct {
 	Seq      int64             `json:"seq"`              // counts from 1 and is never used twice
 	Time     time.Time         `json:"time"`             // of the virtual clock
-	Product  string            `json:"product"`          // slb, vpc, ecs, sts, nlb
+	Product  string            `json:"product"`          // slb, vpc, ecs, sts, location, nlb
 	Action   string            `json:"action"`           // as sent, also if it does not exist
 	Params   map[string]string `json:"params"`           // as sent, without Signature and SecurityToken
 	Caller   string            `json:"caller"`           // user agent
