@@ -29,8 +29,7 @@ func Child(ctx context.Context, name string, options ...trace.SpanStartOption) (
 	if !parent.IsRecording() {
 		return ctx, noop.Span{}
 	}
-	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, options...)
-	return ctx, span
+	return parent.TracerProvider().Tracer(scope).Start(ctx, name, options...) //nolint:spancheck // The caller ends it.
 }
 
 // Fail marks the span as failed. Secrets in the text of err are taken out, as in logs.

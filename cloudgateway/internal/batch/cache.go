@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // CacheConfig of a Cache.
@@ -40,6 +41,7 @@ type entry[V any] struct {
 
 // flight is a read under way. It does not change after done is closed.
 type flight[V any] struct {
+	by    trace.SpanContext // of the caller who began it
 	asOf  time.Time
 	done  chan struct{}
 	value V
@@ -104,14 +106,18 @@ func (c *Cache[V]) lookup(ctx context.Context, key string, maxAge time.Duration,
 	now := time.Now()
 	if e, ok := c.entries[key]; ok && now.Sub(e.asOf) <= maxAge && maxAge > 0 {
 		c.requests.WithLabelValues("hit").Inc()
+		trace.SpanFromContext(ctx).AddEvent("cache hit")
 		return nil, e.value, true
 	}
 	if f := c.flights[key]; f != nil {
 		c.requests.WithLabelValues("shared").Inc()
+		if f.by.IsSampled() {
+			trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: f.by})
+		}
 		return f, none, false
 	}
 	c.requests.WithLabelValues("load").Inc()
-	f := &flight[V]{asOf: now, done: make(chan struct{})}
+	f := &flight[V]{by: trace.SpanContextFromContext(ctx), asOf: now, done: make(chan struct{})}
 	c.flights[key] = f
 	go c.fly(context.WithoutCancel(ctx), key, f, load)
 	return f, none, false

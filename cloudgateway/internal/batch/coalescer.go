@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 // ErrClosed is what callers get who come after Close or whose batch has not started by then. Another gateway will answer them.
@@ -62,6 +63,7 @@ type Coalescer[K comparable, V any] struct {
 type batch[K comparable, V any] struct {
 	callers   map[K]int       // how many still want the key; counted until the batch starts
 	values    context.Context // of the first caller, without its end
+	waiting   waiting         // for the trace
 	deadline  time.Time       // the latest of its callers
 	unlimited bool            // a caller has no deadline
 	opened    time.Time
@@ -182,6 +184,7 @@ func (c *Coalescer[K, V]) add(ctx context.Context, key K, now time.Time) *batch[
 		c.gathering = b
 	}
 	b.callers[key]++
+	b.waiting.add(ctx)
 	b.touched = now
 	if deadline, has := ctx.Deadline(); !has {
 		b.unlimited = true
@@ -271,7 +274,13 @@ func (c *Coalescer[K, V]) run(b *batch[K, V]) {
 	ctx, cancel := context.WithDeadline(b.values, deadline)
 	defer cancel()
 	defer close(b.done)
+	ctx, span := b.waiting.begin(ctx, c.cfg.Name, len(b.callers))
+	defer span.End()
 	c.read(ctx, b, b.keys())
+	for _, err := range b.failed { // any of them
+		tracing.Fail(span, err)
+		break
+	}
 }
 
 // read reads some keys of a batch, in halves if the error is about one of them.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
@@ -55,6 +56,7 @@ type exchange struct {
 	failure error             // why none came
 	refusal catalogue.Answer  // the answer, if it is an error
 	meaning catalogue.Meaning // of the refusal
+	span    trace.Span
 
 	attempts int
 	renewed  bool
@@ -95,15 +97,25 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 	return nil, x.conclude(ctx, err)
 }
 
-// prepare makes the next attempt ready: newer credentials if the last ones were refused, room in the budget, a fresh signature.
-// It is retryablehttp's PrepareRetry.
+// prepare makes the next attempt ready, and its trace. It is retryablehttp's PrepareRetry.
 func (x *exchange) prepare(r *http.Request) error {
+	x.attempts++
+	x.beginSpan(r.Context())
+	err := x.ready(r)
+	if err != nil {
+		x.endSpan(err)
+	}
+	return err
+}
+
+// ready gets what an attempt needs: newer credentials if the last ones were refused, room in the budget, a fresh signature.
+func (x *exchange) ready(r *http.Request) error {
 	ctx := r.Context()
 	if x.meaning.Renew {
 		x.renewed = true
 		x.client.cfg.Credentials.Renew(ctx, x.with)
 	}
-	if err := x.client.cfg.Budget.Acquire(ctx, string(x.call.Product), x.call.Action); err != nil {
+	if err := x.acquire(ctx); err != nil {
 		return err
 	}
 	with, err := x.client.cfg.Credentials.Current()
@@ -119,7 +131,6 @@ func (x *exchange) prepare(r *http.Request) error {
 	x.with, x.started = with, time.Now()
 	x.answer, x.failure, x.refusal, x.meaning = nil, nil, catalogue.Answer{}, catalogue.Meaning{}
 	x.sent.Store(false)
-	x.attempts++
 	return nil
 }
 
@@ -134,6 +145,7 @@ func (x *exchange) check(ctx context.Context, res *http.Response, err error) (bo
 		x.meaning = catalogue.Lookup(x.refusal)
 	}
 	x.record()
+	x.endSpan(nil)
 	if x.succeeded() {
 		return false, nil
 	}
