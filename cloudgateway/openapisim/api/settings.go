@@ -8,7 +8,7 @@ type Settings struct {
 	LoadBalancerActive time.Duration // CreateLoadBalancer until the status is active
 	ListenerStart      time.Duration // starting until running
 	ListenerSet        time.Duration // configuring until the former status
-	BusyAfterWrite     time.Duration // other writes to the load balancer are refused
+	BusyAfterWrite     time.Duration // other writes to the load balancer or access control list are refused
 	GroupReleased      time.Duration // deleting a listener until its group can be deleted
 	BackendHealthy     time.Duration // adding a server until its health is known
 	ServersVanish      time.Duration // DeleteInstance until load balancers don't have the server any more
