@@ -73,7 +73,7 @@ type monkey struct {
 }
 
 func newMonkey(w *world, seed uint64) *monkey {
-	m := &monkey{world: w, random: rand.New(rand.NewPCG(seed, 0)), ports: 30000} //nolint:gosec // Repeatable, not secret.
+	m := &monkey{world: w, random: rand.New(rand.NewPCG(seed, 0)), ports: 30000}
 	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		patch, ok := action.(kubetesting.PatchAction)
 		if ok && bytes.Contains(patch.GetPatch(), []byte(`"uid"`)) && m.strikes(apiFaultPercent) { // The controller's, not a user's.

@@ -8,12 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	kubetesting "k8s.io/client-go/testing"
 )
 
-var serviceResource = corev1.SchemeGroupVersion.WithResource("services") //nolint:gochecknoglobals // A constant in all but name.
+func serviceResource() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("services")
+}
 
 // lag makes caches that are filled from now on trail the API server.
 func (w *world) lag(by func() time.Duration) {

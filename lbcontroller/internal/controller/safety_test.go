@@ -22,7 +22,7 @@ func TestInvalidServiceCannotTakeAnotherCLB(t *testing.T) {
 		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
 		left := w.instances()[0].GetLoadBalancerId()
 		w.remove()
-		if err := w.kube.Tracker().Delete(serviceResource, "default", "web"); err != nil {
+		if err := w.kube.Tracker().Delete(serviceResource(), "default", "web"); err != nil {
 			t.Fatal(err)
 		}
 		w.settle()
@@ -128,7 +128,7 @@ func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
 		w.restart()
 		unprotected := 0
 		w.cloud.Interpose(onCreate(func() {
-			if svc, err := w.kube.Tracker().Get(serviceResource, "default", "web"); err == nil && !hasFinalizer(svc.(*corev1.Service)) {
+			if svc, err := w.kube.Tracker().Get(serviceResource(), "default", "web"); err == nil && !hasFinalizer(svc.(*corev1.Service)) {
 				unprotected++
 			}
 		}))
