@@ -86,7 +86,7 @@ func (k *keys) fields(s *source, name string, at place) error {
 	comment := ""
 	for _, field := range st.Fields.List {
 		if len(field.Names) == 0 { // Embedded: its keys are ours.
-			if err := k.fields(s, field.Type.(*ast.Ident).Name, at); err != nil { //nolint:forcetypeassert // Our structs embed their own package's.
+			if err := k.embedded(s, st.file, field.Type, at); err != nil {
 				return err
 			}
 			continue
@@ -108,6 +108,33 @@ func (k *keys) fields(s *source, name string, at place) error {
 		}
 	}
 	return nil
+}
+
+// embedded adds the keys of an embedded struct, of this package or another.
+func (k *keys) embedded(s *source, file *ast.File, e ast.Expr, at place) error {
+	switch e := e.(type) {
+	case *ast.Ident:
+		at.path += "." + e.Name
+		return k.fields(s, e.Name, at)
+	case *ast.SelectorExpr:
+		at.path += "." + e.Sel.Name
+		return k.elsewhere(file, e, at)
+	default:
+		return fmt.Errorf("%s: embeds %T: %w", at.path, e, errNotConstant)
+	}
+}
+
+// elsewhere adds the keys of a struct of another package.
+func (k *keys) elsewhere(file *ast.File, e *ast.SelectorExpr, at place) error {
+	dir, ok := imported(file, e.X.(*ast.Ident).Name) //nolint:forcetypeassert // A package.
+	if !ok {
+		return fmt.Errorf("%s: a type of others: %w", at.key, errNotConstant)
+	}
+	other, err := k.tree.load(dir)
+	if err != nil {
+		return err
+	}
+	return k.fields(other, e.Sel.Name, at)
 }
 
 func keyOf(field *ast.Field) (string, bool) {
@@ -139,15 +166,7 @@ func (k *keys) field(s *source, file *ast.File, e ast.Expr, at place) error {
 			kind = "duration"
 			break
 		}
-		dir, ok := imported(file, e.X.(*ast.Ident).Name) //nolint:forcetypeassert // A package.
-		if !ok {
-			return fmt.Errorf("%s: a type of others: %w", at.key, errNotConstant)
-		}
-		other, err := k.tree.load(dir)
-		if err != nil {
-			return err
-		}
-		return k.fields(other, e.Sel.Name, at)
+		return k.elsewhere(file, e, at)
 	}
 	k.table.row(code(at.key), kind, code(k.defaults[at.path]), at.comment)
 	return nil

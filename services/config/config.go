@@ -40,6 +40,14 @@ func Parse(text []byte, into any) error {
 	return errors.Join(strict...)
 }
 
+// Fill gives an empty value another one.
+func Fill[T comparable](value *T, otherwise T) {
+	var empty T
+	if *value == empty {
+		*value = otherwise
+	}
+}
+
 // describe says which key holds the wrong value.
 func describe(doc []byte, err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

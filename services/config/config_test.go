@@ -98,6 +98,16 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestFill(t *testing.T) {
+	t.Parallel()
+	empty, set := "", "own"
+	config.Fill(&empty, "old")
+	config.Fill(&set, "old")
+	if empty != "old" || set != "own" {
+		t.Errorf("an empty value becomes %q, a set one %q", empty, set)
+	}
+}
+
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(config.Duration(90 * time.Second))

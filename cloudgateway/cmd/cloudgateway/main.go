@@ -4,54 +4,33 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
+	"io"
+	"log/slog"
 	"os"
 
+	"alicloud-controllers.dev/services/command"
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/version"
 
 	"alicloud-controllers.dev/cloudgateway/internal/app"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintf(os.Stderr, "cloudgateway: %s\n", logging.Redact(err.Error()))
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(process().Execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run() error {
-	if len(os.Args) > 1 && os.Args[1] == "doctor" {
-		return examine(os.Args[2:], os.Stdout)
+func process() command.Command[config.Config] {
+	return command.Command[config.Config]{
+		Name: "cloudgateway",
+		Load: func(path, cloudConfig string) (config.Config, []string, error) {
+			return config.Load(path, cloudConfig, os.Getenv)
+		},
+		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
+		Run: func(ctx context.Context, cfg config.Config, log *slog.Logger) error {
+			gateway, err := app.New(cfg, log)
+			if err != nil {
+				return err
+			}
+			return gateway.Run(ctx)
+		},
+		Subcommands: map[string]func([]string, io.Writer) error{"doctor": examine},
 	}
-	file := flag.String("config", "", "configuration `FILE` (YAML), required")
-	cloudConfig := flag.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, for what the configuration leaves out")
-	showVersion := flag.Bool("version", false, "print the version and exit")
-	flag.Parse()
-	if *showVersion {
-		fmt.Fprintln(os.Stdout, "cloudgateway", version.String())
-		return nil
-	}
-	if *file == "" {
-		return fmt.Errorf("no configuration; name one with --config FILE")
-	}
-	cfg, warnings, err := config.Load(*file, *cloudConfig, os.Getenv)
-	if err != nil {
-		return err
-	}
-	log, err := logging.New(cfg.Logging, os.Stderr)
-	if err != nil {
-		return err
-	}
-	logging.Bridge(log)
-	for _, w := range warnings {
-		log.Warn("setting of the cloud-config file", "warning", w)
-	}
-	gateway, err := app.New(cfg, log)
-	if err != nil {
-		return err
-	}
-	return gateway.Run(context.Background())
 }

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -131,28 +132,27 @@ func Default() Config {
 // Load reads the file at path, and the existing CCM's cloud-config file if one is named, which fills what the file leaves out;
 // what is missing then comes from the environment. The warnings are for the log.
 func Load(path, cloudConfig string, environ func(string) string) (Config, []string, error) {
+	existing, warnings, err := cloudconfig.Load(cloudConfig)
+	if err != nil {
+		return Config{}, nil, err
+	}
 	cfg := Config{}
 	if err := config.Load(path, &cfg); err != nil {
 		return Config{}, nil, err
 	}
-	var warnings []string
-	if cloudConfig != "" {
-		existing, noted, err := cloudconfig.Load(cloudConfig)
-		if err != nil {
-			return Config{}, nil, err
-		}
-		warnings = noted
-		cfg.adopt(existing)
-	}
+	cfg.adopt(existing)
 	cfg.adoptEnvironment(environ)
 	cfg.adoptDefaults()
-	return cfg, warnings, cfg.Validate()
+	if err := cfg.Validate(); err != nil {
+		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return cfg, warnings, nil
 }
 
 // adopt takes over the gateway's part of the existing CCM's file.
 func (c *Config) adopt(existing *cloudconfig.CloudConfig) {
-	fill(&c.Region, existing.Region)
-	fill(&c.VpcID, existing.VpcID)
+	config.Fill(&c.Region, existing.Region)
+	config.Fill(&c.VpcID, existing.VpcID)
 	if c.Credentials.sources() == 0 && existing.AccessKeyID != "" {
 		c.Credentials.given = &KeyPair{ID: existing.AccessKeyID, Secret: existing.AccessKeySecret}
 	}
@@ -160,14 +160,14 @@ func (c *Config) adopt(existing *cloudconfig.CloudConfig) {
 
 // adoptEnvironment takes the variables that the existing CCM knows.
 func (c *Config) adoptEnvironment(environ func(string) string) {
-	fill(&c.Region, environ("REGION_ID"))
-	fill(&c.VpcID, environ("VPC_ID"))
-	fill(&c.MetadataEndpoint, environ("METADATA_ENDPOINT"))
-	fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
-	fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
-	fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
-	fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))
-	fill(&c.Scheme, environ("ALICLOUD_CLIENT_SCHEME"))
+	config.Fill(&c.Region, environ("REGION_ID"))
+	config.Fill(&c.VpcID, environ("VPC_ID"))
+	config.Fill(&c.MetadataEndpoint, environ("METADATA_ENDPOINT"))
+	config.Fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
+	config.Fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
+	config.Fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
+	config.Fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))
+	config.Fill(&c.Scheme, environ("ALICLOUD_CLIENT_SCHEME"))
 	c.Credentials.adoptEnvironment(environ)
 }
 
@@ -177,11 +177,4 @@ func host(endpoint string) string {
 		endpoint = strings.TrimPrefix(endpoint, scheme)
 	}
 	return strings.TrimSuffix(endpoint, "/")
-}
-
-func fill[T comparable](value *T, otherwise T) {
-	var empty T
-	if *value == empty {
-		*value = otherwise
-	}
 }

@@ -178,7 +178,7 @@ logging.level: "loud" is not one of debug, info, warn, error`
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
+	if diff := cmp.Diff(want, problems(t, err)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }

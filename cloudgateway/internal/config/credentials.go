@@ -91,10 +91,10 @@ func (c *Credentials) adoptEnvironment(environ func(string) string) {
 		}
 	}
 	if r := c.RRSA; r != nil {
-		fill(&r.RoleARN, environ("ALIBABA_CLOUD_ROLE_ARN"))
-		fill(&r.OIDCProviderARN, environ("ALIBABA_CLOUD_OIDC_PROVIDER_ARN"))
-		fill(&r.TokenFile, environ("ALIBABA_CLOUD_OIDC_TOKEN_FILE"))
-		fill(&r.SessionName, environ("ALIBABA_CLOUD_ROLE_SESSION_NAME"))
+		config.Fill(&r.RoleARN, environ("ALIBABA_CLOUD_ROLE_ARN"))
+		config.Fill(&r.OIDCProviderARN, environ("ALIBABA_CLOUD_OIDC_PROVIDER_ARN"))
+		config.Fill(&r.TokenFile, environ("ALIBABA_CLOUD_OIDC_TOKEN_FILE"))
+		config.Fill(&r.SessionName, environ("ALIBABA_CLOUD_ROLE_SESSION_NAME"))
 	}
 }
 
@@ -108,8 +108,8 @@ func (c *Credentials) adoptDefaults() {
 }
 
 func (s *Session) adoptDefaults() {
-	fill(&s.SessionName, defaultSessionName)
-	fill(&s.DurationSeconds, defaultDuration)
+	config.Fill(&s.SessionName, defaultSessionName)
+	config.Fill(&s.DurationSeconds, defaultDuration)
 }
 
 // named tells which sources are named, by key.

@@ -1,19 +1,23 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestRunNamesTheMissingFlag(t *testing.T) {
-	t.Parallel()
-	if err := run(nil); err == nil || !strings.Contains(err.Error(), "--config") {
-		t.Errorf("got %v", err)
+// TestProcess runs the command as far as it gets without a cluster: to a configuration that lacks everything.
+func TestProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if err := run([]string{"--config", t.TempDir() + "/none.yaml"}); err == nil || !strings.Contains(err.Error(), "none.yaml") {
-		t.Errorf("got %v", err)
+	var stdout, stderr strings.Builder
+	if code := process().Execute(t.Context(), []string{"--config", path}, &stdout, &stderr); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
 	}
-	if err := run([]string{"--version"}); err != nil {
-		t.Errorf("got %v", err)
+	if want := "lbcontroller: configuration " + path + ": gateway.address: is required\n"; !strings.HasPrefix(stderr.String(), want) {
+		t.Errorf("got %q, want it to begin with %q", stderr.String(), want)
 	}
 }

@@ -1,5 +1,5 @@
-// Package config is the configuration of lbcontroller: one YAML file, completed by the existing CCM's cloud-config file if that
-// is given.
+// Package config is the configuration of lbcontroller: one YAML file, and for a cluster that is taken over the cloud-config file
+// of the existing CCM besides.
 package config
 
 import (
@@ -11,7 +11,7 @@ import (
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
-	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/replica"
 )
 
 // Backend types.
@@ -22,18 +22,9 @@ const (
 
 // Config is the file.
 type Config struct {
-	Kubernetes     kube.Config         `json:"kubernetes"`
-	Gateway        gateway.Config      `json:"gateway"`
-	Admin          admin.Config        `json:"admin"`
-	LeaderElection kube.ElectionConfig `json:"leaderElection"`
-	Logging        logging.Config      `json:"logging"`
+	replica.Config
 
-	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs.
-	ClusterID string `json:"clusterID"`
-	// Region is where the cluster is.
-	Region string `json:"region"`
-	// VPCID and VSwitchIDs place intranet CLBs. VPCID also finds the network interfaces of pods; the gateway's own if empty.
-	VPCID      string   `json:"vpcID"`
+	// VSwitchIDs place intranet CLBs: each gets one of them, and another one if that is full.
 	VSwitchIDs []string `json:"vswitchIDs"`
 	// ResourceGroupID is for CLBs whose Service names none.
 	ResourceGroupID string `json:"resourceGroupID"`
@@ -62,9 +53,11 @@ type NodeGather struct {
 // Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Gateway:            gateway.Config{ServerName: "cloudgateway"},
-		Admin:              admin.Config{Listen: "127.0.0.1:7081"},
-		LeaderElection:     kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "lbcontroller"},
+		Config: replica.Config{
+			Gateway:        gateway.Config{ServerName: "cloudgateway"},
+			Admin:          admin.Config{Listen: "127.0.0.1:7081"},
+			LeaderElection: kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "lbcontroller"},
+		},
 		BackendType:        BackendNode,
 		Workers:            10,
 		NodeGather:         NodeGather{Quiet: config.Duration(time.Second), Max: config.Duration(5 * time.Second)},
@@ -72,51 +65,50 @@ func Default() Config {
 	}
 }
 
-// Load reads the file, and the cloud-config file if cloudPath isn't empty. What the first says wins. The warnings are about
-// settings of the second that have no effect.
-func Load(path, cloudPath string) (Config, []string, error) {
+// Load reads the file and, if its path is not empty, the cloud-config, whose values stand in for keys that the file leaves out.
+// It gives warnings about settings of the latter without effect.
+func Load(path, cloudConfigPath string) (Config, []string, error) {
+	old, warnings, err := cloudconfig.Load(cloudConfigPath)
+	if err != nil {
+		return Config{}, nil, err
+	}
 	cfg := Default()
-	var warnings []string
-	if cloudPath != "" {
-		cloud, unused, err := cloudconfig.Load(cloudPath)
-		if err != nil {
-			return Config{}, nil, fmt.Errorf("read --cloud-config: %w", err)
-		}
-		cfg.take(cloud)
-		warnings = unused
-	}
+	cfg.preset(old)
 	if err := config.Load(path, &cfg); err != nil {
-		return Config{}, nil, fmt.Errorf("read --config: %w", err)
+		return Config{}, nil, err
 	}
+	cfg.Fill(old)
 	if err := cfg.Validate(); err != nil {
 		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return cfg, warnings, nil
 }
 
-// take uses what the existing CCM's file says about CLBs.
-func (c *Config) take(cloud *cloudconfig.CloudConfig) {
-	c.ClusterID, c.Region, c.VPCID = cloud.ClusterID, cloud.Region, cloud.VpcID
-	c.VSwitchIDs, c.ResourceGroupID = cloud.VSwitchIDs, cloud.ResourceGroupID
-	c.DisablePublicLoadBalancer = cloud.DisablePublicSLB
-	c.LoadBalancerTypeAnnotation = cloud.FeatureGates["LoadBalancerTypeAnnotation"]
-	if cloud.ServiceBackendType == BackendENI {
+// preset takes from the existing CCM's file the switches and numbers, whose zeros mean something in our own file.
+func (c *Config) preset(old *cloudconfig.CloudConfig) {
+	c.DisablePublicLoadBalancer = old.DisablePublicSLB
+	c.LoadBalancerTypeAnnotation = old.FeatureGates["LoadBalancerTypeAnnotation"]
+	if old.ServiceBackendType == BackendENI {
 		c.BackendType = BackendENI
 	}
-	if cloud.ServiceMaxConcurrentReconciles > 0 {
-		c.Workers = cloud.ServiceMaxConcurrentReconciles
+	if old.ServiceMaxConcurrentReconciles > 0 {
+		c.Workers = old.ServiceMaxConcurrentReconciles
 	}
 }
 
-// Validate reports every problem at once.
+// Fill takes from the existing CCM's file what the configuration leaves empty.
+func (c *Config) Fill(old *cloudconfig.CloudConfig) {
+	c.Config.Fill(old)
+	config.Fill(&c.ResourceGroupID, old.ResourceGroupID)
+	if len(c.VSwitchIDs) == 0 {
+		c.VSwitchIDs = old.VSwitchIDs
+	}
+}
+
+// Validate tells all that is wrong at once.
 func (c *Config) Validate() error {
 	var p config.Problems
-	c.Kubernetes.Validate(&p, "kubernetes")
-	c.Gateway.Validate(&p, "gateway")
-	c.Admin.Validate(&p, "admin")
-	c.LeaderElection.Validate(&p, "leaderElection")
-	c.Logging.Validate(&p, "logging")
-	p.Required("clusterID", c.ClusterID)
+	c.Config.Validate(&p)
 	p.OneOf("backendType", c.BackendType, BackendNode, BackendENI)
 	p.Range("workers", c.Workers, 1, 100)
 	p.Positive("nodeGather.quiet", c.NodeGather.Quiet)

@@ -50,6 +50,15 @@ func TestCloudConfig(t *testing.T) {
 	if diff := cmp.Diff([]any{"c-demo", "cn-hangzhou", "vpc-1", []string{"vsw-1", "vsw-2"}, "rg-1", "eni", true, 7, true}, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
+	// It also says something with false, but nothing with an empty text or list.
+	cfg, _, err = Load(write(t, minimal+"disablePublicLoadBalancer: false\nvpcID: \"\"\nvswitchIDs: []\n"), cloud)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = []any{cfg.DisablePublicLoadBalancer, cfg.VPCID, cfg.VSwitchIDs}
+	if diff := cmp.Diff([]any{false, "vpc-1", []string{"vsw-1", "vsw-2"}}, got); diff != "" {
+		t.Errorf("configuration with empty values (-want +got):\n%s", diff)
+	}
 }
 
 // B-27: without a cluster id two clusters would own each other's objects.

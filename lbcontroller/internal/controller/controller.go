@@ -16,7 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/apply"
@@ -97,14 +99,18 @@ func New(cfg Config) (*Controller, error) {
 
 // Watch keeps the caches until ctx ends. It runs in a standby too, so that it can take over at once.
 func (c *Controller) Watch(ctx context.Context) error {
-	c.informers.factory.Start(ctx.Done())
-	<-ctx.Done()
-	c.informers.factory.Shutdown()
-	return nil
+	return kube.RunInformers(ctx, c.informers.factory)
 }
 
-// Synced tells whether the caches are complete.
-func (c *Controller) Synced() bool { return c.informers.synced() }
+// Checks are the conditions of readiness.
+func (c *Controller) Checks() []admin.Check {
+	return []admin.Check{{Name: "caches", Check: func(context.Context) error {
+		if !c.informers.synced() {
+			return errors.New("the caches of Services, Nodes and EndpointSlices are not complete yet")
+		}
+		return nil
+	}}}
+}
 
 // Run reconciles until ctx ends. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {

@@ -1,40 +1,23 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestRun(t *testing.T) {
-	t.Parallel()
-	bad := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(bad, []byte("regoin: x"), 0o600); err != nil {
+// TestProcess runs the command as far as it gets without a cluster: to a configuration that lacks everything.
+func TestProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tests := []struct {
-		name     string
-		args     []string
-		out, err string
-	}{
-		{name: "version", args: []string{"--version"}, out: "dev"},
-		{name: "no configuration", err: "--config FILE is required"},
-		{name: "no such file", args: []string{"--config", "/nowhere"}, err: "/nowhere"},
-		{name: "bad configuration", args: []string{"--config", bad}, err: `unknown field "regoin"`},
+	var stdout, stderr strings.Builder
+	if code := process().Execute(t.Context(), []string{"--config", path}, &stdout, &stderr); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var out, logs bytes.Buffer
-			err := run(t.Context(), tt.args, &out, &logs)
-			if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("error %v, want %q", err, tt.err)
-			}
-			if !strings.HasPrefix(out.String(), tt.out) {
-				t.Errorf("prints %q, want %q", out.String(), tt.out)
-			}
-		})
+	if want := "nodecontroller: configuration " + path + ": gateway.address: is required\n"; !strings.HasPrefix(stderr.String(), want) {
+		t.Errorf("got %q, want it to begin with %q", stderr.String(), want)
 	}
 }

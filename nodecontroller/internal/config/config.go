@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"alicloud-controllers.dev/services/admin"
@@ -10,7 +11,7 @@ import (
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
-	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
@@ -31,15 +32,9 @@ const (
 
 // Config is the configuration file.
 type Config struct {
-	Kubernetes kube.Config    `json:"kubernetes"`
-	Gateway    gateway.Config `json:"gateway"`
-	// ClusterID names the cluster in the log.
-	ClusterID string `json:"clusterID"`
-	// Region of the instances.
-	Region string `json:"region"`
-	// VPCID is where nodes without providerID are looked for; asked from the gateway if empty.
-	VPCID string `json:"vpcID"`
-	// ClusterTag is the key of the tag that instances carry, for nodes without providerID.
+	replica.Config
+
+	// ClusterTag is the key of the tag that instances carry, for nodes without providerID, which are looked for in the VPC.
 	ClusterTag string `json:"clusterTag"`
 	// ConfigureCloudRoutes keeps pods off new nodes until the routecontroller has made their routes.
 	ConfigureCloudRoutes bool `json:"configureCloudRoutes"`
@@ -52,10 +47,7 @@ type Config struct {
 	// Workers is how many nodes are initialised at once.
 	Workers int `json:"workers"`
 	// Deletion bounds the deletion of nodes whose instances are gone.
-	Deletion       Deletion            `json:"deletion"`
-	Admin          admin.Config        `json:"admin"`
-	LeaderElection kube.ElectionConfig `json:"leaderElection"`
-	Logging        logging.Config      `json:"logging"`
+	Deletion Deletion `json:"deletion"`
 }
 
 // Deletion bounds the deletion of nodes.
@@ -82,7 +74,11 @@ func (d Deletion) Policy() *lifecycle.Policy {
 // Default gives the values of keys that a file leaves out.
 func Default() Config {
 	return Config{
-		Gateway:                gateway.Config{ServerName: "cloudgateway"},
+		Config: replica.Config{
+			Gateway:        gateway.Config{ServerName: "cloudgateway"},
+			Admin:          admin.Config{Listen: "127.0.0.1:7082"},
+			LeaderElection: kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "nodecontroller"},
+		},
 		ConfigureCloudRoutes:   true,
 		DisableSourceDestCheck: true,
 		SyncInterval:           config.Duration(defaultSyncInterval),
@@ -91,53 +87,38 @@ func Default() Config {
 			Enabled: true, ConfirmAfter: config.Duration(defaultConfirmAfter), Window: config.Duration(defaultWindow),
 			Minimum: defaultMinimum, Percent: defaultPercent,
 		},
-		Admin:          admin.Config{Listen: "127.0.0.1:7082"},
-		LeaderElection: kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "nodecontroller"},
 	}
 }
 
 // Load reads the file and, if its path is not empty, the cloud-config, whose values stand in for keys that the file leaves
-// empty. It gives warnings about settings without effect.
+// empty. It gives warnings about settings of the latter without effect.
 func Load(path, cloudConfigPath string) (Config, []string, error) {
+	old, warnings, err := cloudconfig.Load(cloudConfigPath)
+	if err != nil {
+		return Config{}, nil, err
+	}
 	cfg := Default()
 	if err := config.Load(path, &cfg); err != nil {
 		return Config{}, nil, err
 	}
-	var warnings []string
-	if cloudConfigPath != "" {
-		old, notes, err := cloudconfig.Load(cloudConfigPath)
-		if err != nil {
-			return Config{}, nil, err
-		}
-		warnings = notes
-		cfg.fill(old)
+	cfg.Fill(old)
+	if err := cfg.Validate(); err != nil {
+		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	if cfg.ClusterTag == "" {
-		cfg.ClusterTag = defaultClusterTag
-	}
-	return cfg, warnings, cfg.Validate()
+	return cfg, warnings, nil
 }
 
-func (c *Config) fill(old *cloudconfig.CloudConfig) {
-	for _, value := range []struct {
-		key *string
-		old string
-	}{{&c.ClusterID, old.ClusterID}, {&c.Region, old.Region}, {&c.VPCID, old.VpcID}, {&c.ClusterTag, old.KubernetesClusterTag}} {
-		if *value.key == "" {
-			*value.key = value.old
-		}
-	}
+// Fill takes from the existing CCM's file what the configuration leaves empty.
+func (c *Config) Fill(old *cloudconfig.CloudConfig) {
+	c.Config.Fill(old)
+	config.Fill(&c.ClusterTag, old.KubernetesClusterTag)
+	config.Fill(&c.ClusterTag, defaultClusterTag)
 }
 
 // Validate tells all that is wrong at once.
-func (c Config) Validate() error {
+func (c *Config) Validate() error {
 	var p config.Problems
-	c.Kubernetes.Validate(&p, "kubernetes")
-	c.Gateway.Validate(&p, "gateway")
-	c.Admin.Validate(&p, "admin")
-	c.LeaderElection.Validate(&p, "leaderElection")
-	c.Logging.Validate(&p, "logging")
-	p.Required("clusterID", c.ClusterID)
+	c.Config.Validate(&p)
 	p.Required("region", c.Region)
 	p.Positive("syncInterval", c.SyncInterval)
 	p.Range("workers", c.Workers, 1, maxWorkers)

@@ -16,12 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
@@ -73,11 +75,11 @@ type Controller struct {
 	vpc     atomic.Pointer[string]
 	// tracker is nil if deletion is off. Only the sweep uses it, of which there is one at a time.
 	tracker *lifecycle.Tracker
-	// leading tells that Run has begun; a standby has nothing to be unready about.
+	// leading tells that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
 
-// New makes a Controller. Nothing happens before Run.
+// New makes a Controller. Nothing happens before Watch.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
 		cfg: cfg,
@@ -108,9 +110,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
-	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated,
-	})
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated})
 	if err != nil {
 		return nil, fmt.Errorf("watch nodes: %w", err)
 	}
@@ -118,15 +118,25 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// Run works until ctx ends.
+// Watch keeps the cache of nodes until ctx ends. It runs in a standby too, so that it can take over at once.
+func (c *Controller) Watch(ctx context.Context) error { return kube.RunInformers(ctx, c.factory) }
+
+// Run works until ctx ends, on the cache that Watch keeps. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {
-	c.leading.Store(true)
-	ctx, cancel := context.WithCancel(ctx)
-	defer c.factory.Shutdown()
-	defer cancel() // Before Shutdown, which waits for the informers to stop.
-	c.factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
 		return nil
+	}
+	// From here on events count. Those before have left their traces in the cache.
+	c.leading.Store(true)
+	defer c.leading.Store(false)
+	all, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for _, node := range all {
+		if nodes.IsUninitialized(node) {
+			c.init.Add(node.Name, reconcile.Periodic)
+		}
 	}
 	c.sweeps.Add(sweepKey, reconcile.Periodic)
 	group, ctx := errgroup.WithContext(ctx)
@@ -135,24 +145,20 @@ func (c *Controller) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Ready tells why the controller does not serve yet, for the readiness probe.
-func (c *Controller) Ready(context.Context) error {
-	if c.leading.Load() && !c.synced() {
-		return errors.New("nodes are not listed yet")
-	}
-	return nil
+// Checks are the conditions of readiness.
+func (c *Controller) Checks() []admin.Check {
+	return []admin.Check{{Name: "caches", Check: func(context.Context) error {
+		if !c.synced() {
+			return errors.New("nodes are not listed yet")
+		}
+		return nil
+	}}}
 }
 
-func (c *Controller) nodeAdded(object any, initial bool) {
-	node, ok := object.(*corev1.Node)
-	if !ok || !nodes.IsUninitialized(node) {
-		return
+func (c *Controller) nodeAdded(object any) {
+	if node, ok := object.(*corev1.Node); ok && c.leading.Load() && nodes.IsUninitialized(node) {
+		c.init.Add(node.Name, reconcile.Node)
 	}
-	priority := reconcile.Node
-	if initial {
-		priority = reconcile.Periodic
-	}
-	c.init.Add(node.Name, priority)
 }
 
 // nodeUpdated ignores what can't turn a failed initialisation into a success, such as heartbeats, so that the delay between
@@ -160,7 +166,7 @@ func (c *Controller) nodeAdded(object any, initial bool) {
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
-	if isOld && isNode && nodes.IsUninitialized(node) && initialize.Matters(old, node) {
+	if isOld && isNode && c.leading.Load() && nodes.IsUninitialized(node) && initialize.Matters(old, node) {
 		c.init.Add(node.Name, reconcile.Node)
 	}
 }

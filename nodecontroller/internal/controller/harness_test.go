@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,12 +67,13 @@ func run(t *testing.T, edit func(*controller.Config), prepare, body func(*world)
 		if err != nil {
 			t.Fatal(err)
 		}
-		done := make(chan error, 1)
-		go func() { done <- c.Run(ctx) }()
+		var running errgroup.Group
+		running.Go(func() error { return c.Watch(ctx) })
+		running.Go(func() error { return c.Run(ctx) })
 		w.pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
 		body(w)
 		cancel()
-		if err := <-done; err != nil {
+		if err := running.Wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
-	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/replica"
 )
 
 const (
@@ -30,14 +31,8 @@ const (
 
 // Config is the configuration file.
 type Config struct {
-	Kubernetes kube.Config    `json:"kubernetes"`
-	Gateway    gateway.Config `json:"gateway"`
-	// ClusterID goes into the mark of created routes.
-	ClusterID string `json:"clusterID"`
-	// Region of the VPC.
-	Region string `json:"region"`
-	// VPCID is asked from the gateway if empty.
-	VPCID string `json:"vpcID"`
+	replica.Config
+
 	// RouteTableIDs are the tables that get the routes; if empty, the VPC's only one.
 	RouteTableIDs []string `json:"routeTableIDs"`
 	// ClusterCIDRs are the ranges of pods; routes outside of them are never created or deleted.
@@ -49,10 +44,7 @@ type Config struct {
 	// Gather says how long node changes are gathered.
 	Gather Gather `json:"gather"`
 	// RouteQuota is the number of custom entries a table may hold; 80 % of it is warned about.
-	RouteQuota     int                 `json:"routeQuota"`
-	Admin          admin.Config        `json:"admin"`
-	LeaderElection kube.ElectionConfig `json:"leaderElection"`
-	Logging        logging.Config      `json:"logging"`
+	RouteQuota int `json:"routeQuota"`
 }
 
 // Gather says how long node changes are gathered: until none has come for Quiet, Max at most.
@@ -64,58 +56,48 @@ type Gather struct {
 // Default gives the values of keys that a file leaves out.
 func Default() Config {
 	return Config{
-		Gateway:        gateway.Config{ServerName: "cloudgateway"},
-		SyncInterval:   config.Duration(defaultSyncInterval),
-		OrphanGrace:    config.Duration(defaultOrphanGrace),
-		Gather:         Gather{Quiet: config.Duration(defaultGatherQuiet), Max: config.Duration(defaultGatherMax)},
-		RouteQuota:     defaultRouteQuota,
-		Admin:          admin.Config{Listen: "127.0.0.1:7083"},
-		LeaderElection: kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "routecontroller"},
+		Config: replica.Config{
+			Gateway:        gateway.Config{ServerName: "cloudgateway"},
+			Admin:          admin.Config{Listen: "127.0.0.1:7083"},
+			LeaderElection: kube.ElectionConfig{Enabled: true, Namespace: "kube-system", Name: "routecontroller"},
+		},
+		SyncInterval: config.Duration(defaultSyncInterval),
+		OrphanGrace:  config.Duration(defaultOrphanGrace),
+		Gather:       Gather{Quiet: config.Duration(defaultGatherQuiet), Max: config.Duration(defaultGatherMax)},
+		RouteQuota:   defaultRouteQuota,
 	}
 }
 
 // Load reads the file and, if its path is not empty, the cloud-config, whose values stand in for keys that the file leaves
-// empty. It gives warnings about settings without effect.
+// empty. It gives warnings about settings of the latter without effect.
 func Load(path, cloudConfigPath string) (Config, []string, error) {
+	old, warnings, err := cloudconfig.Load(cloudConfigPath)
+	if err != nil {
+		return Config{}, nil, err
+	}
 	cfg := Default()
 	if err := config.Load(path, &cfg); err != nil {
 		return Config{}, nil, err
 	}
-	var warnings []string
-	if cloudConfigPath != "" {
-		old, notes, err := cloudconfig.Load(cloudConfigPath)
-		if err != nil {
-			return Config{}, nil, err
-		}
-		warnings = notes
-		cfg.fill(old)
+	cfg.Fill(old)
+	if err := cfg.Validate(); err != nil {
+		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return cfg, warnings, cfg.Validate()
+	return cfg, warnings, nil
 }
 
-func (c *Config) fill(old *cloudconfig.CloudConfig) {
-	for _, value := range []struct {
-		key *string
-		old string
-	}{{&c.ClusterID, old.ClusterID}, {&c.Region, old.Region}, {&c.VPCID, old.VpcID}} {
-		if *value.key == "" {
-			*value.key = value.old
-		}
-	}
+// Fill takes from the existing CCM's file what the configuration leaves empty.
+func (c *Config) Fill(old *cloudconfig.CloudConfig) {
+	c.Config.Fill(old)
 	if len(c.RouteTableIDs) == 0 {
 		c.RouteTableIDs = old.RouteTableIDs
 	}
 }
 
 // Validate tells all that is wrong at once.
-func (c Config) Validate() error {
+func (c *Config) Validate() error {
 	var p config.Problems
-	c.Kubernetes.Validate(&p, "kubernetes")
-	c.Gateway.Validate(&p, "gateway")
-	c.Admin.Validate(&p, "admin")
-	c.LeaderElection.Validate(&p, "leaderElection")
-	c.Logging.Validate(&p, "logging")
-	p.Required("clusterID", c.ClusterID)
+	c.Config.Validate(&p)
 	if len(c.ClusterID) > maxClusterID || strings.Contains(c.ClusterID, "/") {
 		p.Addf("clusterID", "%q is longer than %d characters or has a slash", c.ClusterID, maxClusterID)
 	}
@@ -128,8 +110,8 @@ func (c Config) Validate() error {
 	if len(c.ClusterCIDRs) == 0 {
 		p.Addf("clusterCIDRs", "at least one range of pods is required, e.g. 10.0.0.0/8")
 	}
-	if _, problem := c.Prefixes(); problem != "" {
-		p.Addf("clusterCIDRs", "%s", problem)
+	if _, err := c.Prefixes(); err != nil {
+		p.Addf("clusterCIDRs", "%v", err)
 	}
 	if time.Duration(c.SyncInterval) < minSyncInterval {
 		p.Addf("syncInterval", "%s is shorter than %s", c.SyncInterval, minSyncInterval)
@@ -147,18 +129,18 @@ func (c Config) Validate() error {
 	return p.Err()
 }
 
-// Prefixes are the parsed ClusterCIDRs. The text tells which is wrong, if one is.
-func (c Config) Prefixes() ([]netip.Prefix, string) {
+// Prefixes are the parsed ClusterCIDRs.
+func (c *Config) Prefixes() ([]netip.Prefix, error) {
 	prefixes := make([]netip.Prefix, 0, len(c.ClusterCIDRs))
 	for _, text := range c.ClusterCIDRs {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, `"` + text + `" is not a CIDR such as 10.0.0.0/8`
+			return nil, fmt.Errorf("%q is not a CIDR such as 10.0.0.0/8", text)
 		}
 		if prefix.Bits() == 0 {
-			return nil, `"` + text + `" is everything; name the range of the pods`
+			return nil, fmt.Errorf("%q is everything; name the range of the pods", text)
 		}
 		prefixes = append(prefixes, prefix.Masked())
 	}
-	return prefixes, ""
+	return prefixes, nil
 }

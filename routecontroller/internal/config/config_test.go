@@ -50,10 +50,11 @@ func TestDefaults(t *testing.T) {
 
 func TestPrefixesAreMasked(t *testing.T) {
 	t.Parallel()
-	got, problem := config.Config{ClusterCIDRs: []string{" 10.1.2.3/16 ", "172.16.0.0/12"}}.Prefixes()
+	cfg := config.Config{ClusterCIDRs: []string{" 10.1.2.3/16 ", "172.16.0.0/12"}}
+	got, err := cfg.Prefixes()
 	want := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("172.16.0.0/12")}
-	if problem != "" || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("prefixes %v, problem %q, want %v", got, problem, want)
+	if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("prefixes %v, error %v, want %v", got, err, want)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
+	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
@@ -76,11 +77,11 @@ type Controller struct {
 	// target is nil until the VPC and its tables are known.
 	target atomic.Pointer[target]
 	board  *board
-	// leading tells that Run has begun; a standby has nothing to be unready about.
+	// leading tells that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
 
-// New makes a Controller. Nothing happens before Run.
+// New makes a Controller. Nothing happens before Watch.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
 		cfg:   cfg,
@@ -123,17 +124,17 @@ func New(cfg Config) (*Controller, error) {
 	return c, nil
 }
 
-// Run works until ctx ends.
+// Watch keeps the cache of nodes until ctx ends. It runs in a standby too, so that it can take over at once.
+func (c *Controller) Watch(ctx context.Context) error { return kube.RunInformers(ctx, c.factory) }
+
+// Run works until ctx ends, on the cache that Watch keeps. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {
-	c.leading.Store(true)
-	ctx, cancel := context.WithCancel(ctx)
-	defer c.factory.Shutdown()
-	defer cancel() // Before Shutdown, which waits for the informers to stop.
-	c.factory.Start(ctx.Done())
 	// No table may be looked at before all nodes are known: a missing node would make its route an orphan.
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
 		return nil
 	}
+	c.leading.Store(true)
+	defer c.leading.Store(false)
 	c.tables.Add(discoverKey, reconcile.Node)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.gather.Run(ctx) })
@@ -142,24 +143,28 @@ func (c *Controller) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Ready tells why the controller does not serve yet, for the readiness probe.
-func (c *Controller) Ready(context.Context) error {
-	switch {
-	case !c.leading.Load():
-		return nil
-	case !c.synced():
-		return errors.New("nodes are not listed yet")
-	case c.target.Load() == nil:
-		return errors.New("route tables are not found yet")
-	default:
-		return nil
+// Checks are the conditions of readiness. The route tables are looked for by the leader only.
+func (c *Controller) Checks() []admin.Check {
+	return []admin.Check{
+		{Name: "caches", Check: func(context.Context) error {
+			if !c.synced() {
+				return errors.New("nodes are not listed yet")
+			}
+			return nil
+		}},
+		{Name: "tables", Check: func(context.Context) error {
+			if c.leading.Load() && c.target.Load() == nil {
+				return errors.New("route tables are not found yet")
+			}
+			return nil
+		}},
 	}
 }
 
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
-	if !isOld || !isNode {
+	if !isOld || !isNode || !c.leading.Load() {
 		return
 	}
 	if !table.SameClaim(old, node) {

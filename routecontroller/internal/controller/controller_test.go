@@ -175,8 +175,12 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 		if n := len(w.cloud.Writes()); n != 0 {
 			t.Errorf("%d writes", n)
 		}
-		if err := w.started.Ready(t.Context()); err == nil {
-			t.Error("ready without a route table")
+		unready := map[string]bool{}
+		for _, c := range w.started.Checks() {
+			unready[c.Name] = c.Check(t.Context()) != nil
+		}
+		if diff := cmp.Diff(map[string]bool{"caches": false, "tables": true}, unready); diff != "" {
+			t.Errorf("not ready without a route table (-want +got):\n%s", diff)
 		}
 		want := "route-controller SyncRouteFailed: vpc-test has 2 route tables (vtb-a, vtb-a); name those to use in routeTableIDs"
 		if len(w.events.matching(want)) == 0 {

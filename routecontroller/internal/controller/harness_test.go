@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,12 +76,13 @@ func run(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, prep
 		if w.started, err = controller.New(cfg); err != nil {
 			t.Fatal(err)
 		}
-		done := make(chan error, 1)
-		go func() { done <- w.started.Run(ctx) }()
+		var running errgroup.Group
+		running.Go(func() error { return w.started.Watch(ctx) })
+		running.Go(func() error { return w.started.Run(ctx) })
 		w.settle()
 		body(w)
 		cancel()
-		if err := <-done; err != nil {
+		if err := running.Wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})

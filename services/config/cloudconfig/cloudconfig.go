@@ -19,8 +19,6 @@ import (
 
 // CloudConfig is what the file says, decoded. What it does not say is left at zero, so that a process keeps its own default.
 type CloudConfig struct {
-	// UID is the owner's account.
-	UID string
 	// AccessKeyID and AccessKeySecret are decoded from the file's base64.
 	AccessKeyID     string
 	AccessKeySecret logging.Secret
@@ -29,21 +27,22 @@ type CloudConfig struct {
 	KubernetesClusterTag string
 	Region               string
 	VpcID                string
-	ZoneID               string
 	// VSwitchIDs are the ids of "zone:id" and ":id" items and bare ids, in the order of the file.
 	VSwitchIDs                     []string
 	ResourceGroupID                string
 	ServiceBackendType             string
 	DisablePublicSLB               bool
 	ServiceMaxConcurrentReconciles int
-	NodeMaxConcurrentReconciles    int
-	RouteMaxConcurrentReconciles   int
 	RouteTableIDs                  []string
 	FeatureGates                   map[string]bool
 }
 
-// Load reads the file, JSON or YAML. The warnings tell, once for each, the settings that have no effect here.
+// Load reads the file, JSON or YAML. The warnings tell, once for each, the settings that have no effect here. Without a path, the
+// result is as if the file said nothing.
 func Load(path string) (*CloudConfig, []string, error) {
+	if path == "" {
+		return &CloudConfig{}, nil, nil
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the cloud-config: %w", err)
@@ -90,10 +89,14 @@ func (r *reader) warnf(format string, args ...any) {
 // ineffective lists the settings that are accepted and do nothing, with what takes their place.
 func ineffective() map[string]string {
 	return map[string]string{
-		"nodemonitorperiod":    "use syncInterval of the nodecontroller",
-		"nodeaddrsyncperiod":   "use syncInterval of the nodecontroller",
-		"privatezoneid":        "PrivateZone is not supported",
-		"privatezonerecordttl": "PrivateZone is not supported",
+		"uid":                          "the gateway's credentials tell the account",
+		"zoneid":                       "the vSwitches tell their zones",
+		"nodemonitorperiod":            "use syncInterval of the nodecontroller",
+		"nodeaddrsyncperiod":           "use syncInterval of the nodecontroller",
+		"nodemaxconcurrentreconciles":  "use workers of the nodecontroller",
+		"routemaxconcurrentreconciles": "the routecontroller looks at all nodes at once",
+		"privatezoneid":                "PrivateZone is not supported",
+		"privatezonerecordttl":         "PrivateZone is not supported",
 	}
 }
 
@@ -126,21 +129,17 @@ type setter func(key string, raw json.RawMessage)
 func (r *reader) setters() map[string]setter {
 	c := r.cfg
 	return map[string]setter{
-		"uid":                            r.text(&c.UID),
 		"accesskeyid":                    r.encoded(&c.AccessKeyID),
 		"accesskeysecret":                r.encoded((*string)(&c.AccessKeySecret)),
 		"clusterid":                      r.text(&c.ClusterID),
 		"kubernetesclustertag":           r.text(&c.KubernetesClusterTag),
 		"region":                         r.text(&c.Region),
 		"vpcid":                          r.text(&c.VpcID),
-		"zoneid":                         r.text(&c.ZoneID),
 		"vswitchid":                      r.vSwitches,
 		"resourcegroupid":                r.text(&c.ResourceGroupID),
 		"servicebackendtype":             r.text(&c.ServiceBackendType),
 		"disablepublicslb":               r.flag(&c.DisablePublicSLB),
 		"servicemaxconcurrentreconciles": r.number(&c.ServiceMaxConcurrentReconciles),
-		"nodemaxconcurrentreconciles":    r.number(&c.NodeMaxConcurrentReconciles),
-		"routemaxconcurrentreconciles":   r.number(&c.RouteMaxConcurrentReconciles),
 		"routetableids":                  r.routeTables,
 		"featuregates":                   r.gates,
 	}

@@ -26,10 +26,10 @@ func TestParse(t *testing.T) {
 			"vswitchid": "vsw-a", "clusterID": "c-1", "routeTableIDs": " vtb-1,vtb-2 ", "serviceBackendType": "eni",
 			"disablePublicSLB": true, "serviceMaxConcurrentReconciles": 5, "kubernetesClusterTag": "k"}}`,
 			want: cloudconfig.CloudConfig{
-				UID: "123", AccessKeyID: "myId", AccessKeySecret: "mySecret", Region: "cn-hangzhou", VSwitchIDs: []string{"vsw-a"},
+				AccessKeyID: "myId", AccessKeySecret: "mySecret", Region: "cn-hangzhou", VSwitchIDs: []string{"vsw-a"},
 				ClusterID: "c-1", RouteTableIDs: []string{"vtb-1", "vtb-2"}, ServiceBackendType: "eni", DisablePublicSLB: true,
 				ServiceMaxConcurrentReconciles: 5, KubernetesClusterTag: "k",
-			}},
+			}, warnings: []string{"Global.uid: has no effect; the gateway's credentials tell the account"}},
 		{name: "YAML, other case", text: "global:\n  REGION: cn-beijing\n  VpcId: vpc-1\n  resourceGroupid: ' rg-1 '\n",
 			want: cloudconfig.CloudConfig{Region: "cn-beijing", VpcID: "vpc-1", ResourceGroupID: "rg-1"}},
 		{name: "B-20: all forms of vSwitches", text: `{"Global": {"vswitchid": "cn-hangzhou-b:vsw-1, :vsw-2,vsw-3,"}}`,
@@ -43,14 +43,14 @@ func TestParse(t *testing.T) {
 			"Local: unknown section, ignored; settings belong under Global",
 		}},
 		{name: "all errors at once", text: `{"Global": {"accessKeySecret": "!!hush!!", "vswitchid": "a:b:c,zone:", "routeTableIDs": "rtb-1",
-			"disablePublicSLB": "maybe", "region": 5, "nodeMaxConcurrentReconciles": -1, "featureGates": "A"}}`, wantErr: []string{
+			"disablePublicSLB": "maybe", "region": 5, "serviceMaxConcurrentReconciles": -1, "featureGates": "A"}}`, wantErr: []string{
 			"Global.accessKeySecret: want base64",
 			`Global.vswitchid: "a:b:c" is not of the form "zone:vsw-id" or "vsw-id"`,
 			`Global.vswitchid: "zone:" is not of the form`,
 			`Global.routeTableIDs: "rtb-1" is not a route table id`,
 			`Global.disablePublicSLB: got "maybe", want true or false`,
 			"Global.region: want a string",
-			"Global.nodeMaxConcurrentReconciles: got -1, want a number of 0 or more",
+			"Global.serviceMaxConcurrentReconciles: got -1, want a number of 0 or more",
 			`Global.featureGates: "A" is not of the form "Name=true"`,
 		}},
 		{name: "global is no object", text: `{"Global": 3}`, wantErr: []string{"Global: want an object"}},
@@ -98,6 +98,9 @@ func FuzzParse(f *testing.F) {
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
+	if cfg, warnings, err := cloudconfig.Load(""); err != nil || warnings != nil || cmp.Diff(&cloudconfig.CloudConfig{}, cfg) != "" {
+		t.Errorf("no file gives %+v, %v, %v", cfg, warnings, err)
+	}
 	path := filepath.Join(t.TempDir(), "cloud-config.conf")
 	if _, _, err := cloudconfig.Load(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a missing file gives %v", err)

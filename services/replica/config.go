@@ -1,0 +1,42 @@
+package replica
+
+import (
+	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/config/cloudconfig"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/logging"
+)
+
+// Config is the part that the configurations of all controllers have in common; they embed it.
+type Config struct {
+	Kubernetes     kube.Config         `json:"kubernetes"`
+	Gateway        gateway.Config      `json:"gateway"`
+	Admin          admin.Config        `json:"admin"`
+	LeaderElection kube.ElectionConfig `json:"leaderElection"`
+	Logging        logging.Config      `json:"logging"`
+	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs and routes.
+	ClusterID string `json:"clusterID"`
+	// Region is where the cluster is.
+	Region string `json:"region"`
+	// VPCID is the VPC of the cluster; the gateway's own if empty.
+	VPCID string `json:"vpcID"`
+}
+
+// Fill takes from the existing CCM's file what the configuration leaves empty.
+func (c *Config) Fill(old *cloudconfig.CloudConfig) {
+	config.Fill(&c.ClusterID, old.ClusterID)
+	config.Fill(&c.Region, old.Region)
+	config.Fill(&c.VPCID, old.VpcID)
+}
+
+// Validate notes what is wrong.
+func (c *Config) Validate(p *config.Problems) {
+	c.Kubernetes.Validate(p, "kubernetes")
+	c.Gateway.Validate(p, "gateway")
+	c.Admin.Validate(p, "admin")
+	c.LeaderElection.Validate(p, "leaderElection")
+	c.Logging.Validate(p, "logging")
+	p.Required("clusterID", c.ClusterID)
+}

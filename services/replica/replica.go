@@ -1,0 +1,98 @@
+// Package replica is what every controller process is around its own work: the clients, the admin server and the election that
+// lets one of its replicas work while the others stand by with warm caches.
+package replica
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+
+	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/process"
+	"alicloud-controllers.dev/services/version"
+)
+
+// Process is a controller process.
+type Process struct {
+	// Name of the process in user agents.
+	Name string
+	// EventSource is the component that its events come from.
+	EventSource string
+	// New makes the controller. It must not wait for anything.
+	New func(Surroundings) (Controller, error)
+}
+
+// Surroundings are what a controller works with.
+type Surroundings struct {
+	Client     kubernetes.Interface
+	Gateway    *gateway.Client
+	Recorder   record.EventRecorder
+	Registerer prometheus.Registerer
+	// Drain is how long work under way may go on when another replica is about to take over.
+	Drain  time.Duration
+	Logger *slog.Logger
+}
+
+// Controller is the work of the process.
+type Controller interface {
+	// Watch keeps the caches until ctx ends. It runs in a standby too, so that it can take over at once.
+	Watch(ctx context.Context) error
+	// Run works until ctx ends, on the caches that Watch keeps meanwhile. Only one replica does.
+	Run(ctx context.Context) error
+	// Checks are the conditions under which a replica, be it working or standing by, is ready.
+	Checks() []admin.Check
+}
+
+// Run runs the process until ctx ends or a signal comes. It waits for neither the API server nor the gateway; /readyz tells
+// what is missing.
+func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
+	userAgent := p.Name + "/" + version.String()
+	client, err := kube.NewClient(cfg.Kubernetes, userAgent)
+	if err != nil {
+		return err
+	}
+	identity, err := kube.Identity()
+	if err != nil {
+		return err
+	}
+	cfg.Gateway.UserAgent, cfg.Gateway.Logger = userAgent, log
+	conn, err := gateway.Dial(cfg.Gateway)
+	if err != nil {
+		return fmt.Errorf("connect to the gateway: %w", err)
+	}
+	defer func() {
+		if err := conn.Close(); err != nil {
+			log.Warn("the connection to the gateway didn't close", "error", err)
+		}
+	}()
+	recorder, flush := kube.NewRecorder(ctx, client, p.EventSource)
+	defer flush()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	controller, err := p.New(Surroundings{
+		Client: client, Gateway: conn.Client(), Recorder: recorder, Registerer: registry, Drain: cfg.LeaderElection.Drain(), Logger: log,
+	})
+	if err != nil {
+		return fmt.Errorf("make the controller: %w", err)
+	}
+	server, err := admin.New(cfg.Admin, registry, append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready})...)
+	if err != nil {
+		return err
+	}
+	log.Info("starting", "version", version.String(), "cluster", cfg.ClusterID, "region", cfg.Region, "admin", server.Addr())
+	return process.Run(ctx, log,
+		process.Component{Name: "admin", Run: server.Run},
+		process.Component{Name: "caches", Run: controller.Watch},
+		process.Component{Name: "controller", Run: func(ctx context.Context) error {
+			return kube.RunElected(ctx, client, cfg.LeaderElection, identity, log, controller.Run)
+		}},
+	)
+}
