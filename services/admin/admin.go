@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"alicloud-controllers.dev/services/config"
@@ -43,7 +44,26 @@ type Check struct {
 	Name string
 	// Check gives nil when the condition holds, and otherwise the reason that /readyz shows.
 	Check func(ctx context.Context) error
+	// Remedy is what an operator does next when the condition does not hold; empty if the reason says it.
+	Remedy string
+	// Detail, if not nil, is what there is to say when the condition holds.
+	Detail func() string
 }
+
+// tell is the check's line in the answer.
+func (c Check) tell(err error) string {
+	switch {
+	case err != nil && c.Remedy != "":
+		return fmt.Sprintf("%s: %s; next step: %s\n", c.Name, oneLine(err), c.Remedy)
+	case err != nil:
+		return fmt.Sprintf("%s: %s\n", c.Name, oneLine(err))
+	case c.Detail != nil:
+		return fmt.Sprintf("%s: ok, %s\n", c.Name, c.Detail())
+	}
+	return c.Name + ": ok\n"
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Server answers on the admin address.
 type Server struct {
@@ -94,7 +114,7 @@ func (s *Server) Run(ctx context.Context) error {
 func Handler(registry *prometheus.Registry, checks ...Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
-	mux.HandleFunc("GET /readyz", readiness(checks))
+	mux.HandleFunc("GET /readyz", readiness(newGauge(registry), checks))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, version.String()+"\n") })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	for path, handler := range map[string]http.HandlerFunc{
@@ -112,8 +132,16 @@ func answer(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text)) // The client has gone away; there is nobody to tell.
 }
 
+// newGauge makes the metric that keeps the last answers to the kubelet's probes.
+func newGauge(registry *prometheus.Registry) *prometheus.GaugeVec {
+	return promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "readiness_check",
+		Help: "1 if the condition of readiness held when /readyz was last asked, otherwise 0.",
+	}, []string{"check"})
+}
+
 // readiness runs all checks at once and answers one line for each.
-func readiness(checks []Check) http.HandlerFunc {
+func readiness(held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 		defer cancel()
@@ -123,20 +151,16 @@ func readiness(checks []Check) http.HandlerFunc {
 			running.Go(func() { errs[i] = c.Check(ctx) })
 		}
 		running.Wait()
-		code, text := http.StatusOK, &strings.Builder{}
+		code, verdict, lines := http.StatusOK, "ready\n", &strings.Builder{}
 		for i, c := range checks {
-			if errs[i] == nil {
-				fmt.Fprintf(text, "%s: ok\n", c.Name)
-				continue
+			holds := 1.0
+			if errs[i] != nil {
+				code, verdict, holds = http.StatusServiceUnavailable, "not ready\n", 0
 			}
-			code = http.StatusServiceUnavailable
-			fmt.Fprintf(text, "%s: %s\n", c.Name, strings.ReplaceAll(errs[i].Error(), "\n", "; "))
+			held.WithLabelValues(c.Name).Set(holds)
+			lines.WriteString(c.tell(errs[i]))
 		}
-		verdict := "ready\n"
-		if code != http.StatusOK {
-			verdict = "not ready\n"
-		}
-		answer(w, code, verdict+text.String())
+		answer(w, code, verdict+lines.String())
 	}
 }
 

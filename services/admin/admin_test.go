@@ -23,10 +23,10 @@ func check(name string, err error) admin.Check {
 
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	registry := prometheus.NewRegistry()
-	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "things_total"})
-	registry.MustRegister(counter)
 	good, bad := check("informers", nil), check("gateway", errors.New("connection refused\ntwice"))
+	standby, forbidden := check("leadership", nil), check("leadership", errors.New("forbidden"))
+	standby.Detail = func() string { return "standby: other leads" }
+	forbidden.Remedy = "install the RBAC"
 	for _, tc := range []struct {
 		name, method, path, remote string
 		checks                     []admin.Check
@@ -38,6 +38,10 @@ func TestHandler(t *testing.T) {
 		{name: "ready", path: "/readyz", checks: []admin.Check{good}, wantCode: 200, wantBody: "ready\ninformers: ok\n"},
 		{name: "not ready", path: "/readyz", checks: []admin.Check{good, bad}, wantCode: 503,
 			wantBody: "not ready\ninformers: ok\ngateway: connection refused; twice\n"},
+		{name: "ready, with a word more", path: "/readyz", checks: []admin.Check{standby}, wantCode: 200,
+			wantBody: "ready\nleadership: ok, standby: other leads\n"},
+		{name: "not ready, and what to do", path: "/readyz?verbose", checks: []admin.Check{forbidden}, wantCode: 503,
+			wantBody: "not ready\nleadership: forbidden; next step: install the RBAC\n"},
 		{name: "metrics", path: "/metrics", wantCode: 200, wantBody: "things_total 0"},
 		{name: "version", path: "/version", wantCode: 200, wantBody: "dev"},
 		{name: "profile, local", path: "/debug/pprof/goroutine?debug=1", remote: "127.0.0.1:5", wantCode: 200, wantBody: "goroutine profile"},
@@ -56,12 +60,34 @@ func TestHandler(t *testing.T) {
 			if tc.remote != "" {
 				request.RemoteAddr = tc.remote
 			}
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "things_total"}))
 			recorder := httptest.NewRecorder()
 			admin.Handler(registry, tc.checks...).ServeHTTP(recorder, request)
 			if recorder.Code != tc.wantCode || !strings.Contains(recorder.Body.String(), tc.wantBody) {
 				t.Errorf("%s = %d %q, want %d with %q", tc.path, recorder.Code, recorder.Body, tc.wantCode, tc.wantBody)
 			}
 		})
+	}
+}
+
+// TestReadinessIsAMetric: alerts see what the kubelet's probes saw last.
+func TestReadinessIsAMetric(t *testing.T) {
+	t.Parallel()
+	var failure error
+	handler := admin.Handler(prometheus.NewRegistry(),
+		admin.Check{Name: "gateway", Check: func(context.Context) error { return failure }}, check("nodes", nil))
+	get := func(path string) string {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return recorder.Body.String()
+	}
+	for want, err := range map[string]error{`readiness_check{check="gateway"} 1`: nil, `readiness_check{check="gateway"} 0`: errors.New("gone")} {
+		failure = err
+		get("/readyz")
+		if got := get("/metrics"); !strings.Contains(got, want) || !strings.Contains(got, `readiness_check{check="nodes"} 1`) {
+			t.Errorf("with error %v the metrics lack %s:\n%s", err, want, got)
+		}
 	}
 }
 

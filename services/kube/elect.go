@@ -87,27 +87,43 @@ func Identity() (string, error) {
 // ErrLeaseLost ends a leader that could not renew its lease.
 var ErrLeaseLost = errors.New("lost the lease")
 
-// RunElected waits for the lease and then runs run, whose context ends with ctx or with the lease. The lease is renewed for as
-// long as run takes to return and given back only then, so that two leaders never work at once. The result is run's, or
-// ErrLeaseLost; nil if ctx ends before the lease was won.
+// RunElected is Election.Run for those who need not know more of the election.
 func RunElected(ctx context.Context, client kubernetes.Interface, cfg ElectionConfig, identity string, log *slog.Logger,
 	run func(ctx context.Context) error,
 ) error {
-	if !cfg.Enabled {
+	return NewElection(client, cfg, identity, log).Run(ctx, run)
+}
+
+// Election is a replica's part in the election of the active one, and what it knows of the others.
+type Election struct {
+	cfg  ElectionConfig
+	lock *watchedLock
+	log  *slog.Logger
+}
+
+// NewElection makes the part of the replica with that identity.
+func NewElection(client kubernetes.Interface, cfg ElectionConfig, identity string, log *slog.Logger) *Election {
+	return &Election{cfg: cfg, lock: &watchedLock{Interface: newLock(client, cfg, identity)}, log: log}
+}
+
+// Run waits for the lease and then runs run, whose context ends with ctx or with the lease. The lease is renewed for as long as
+// run takes to return and given back only then, so that two leaders never work at once. The result is run's, or ErrLeaseLost;
+// nil if ctx ends before the lease was won.
+func (e *Election) Run(ctx context.Context, run func(ctx context.Context) error) error {
+	if !e.cfg.Enabled {
 		return run(ctx)
 	}
 	leading, endLeading := context.WithCancelCause(ctx)
 	defer endLeading(nil)
 	// The election outlives ctx, until run has returned. client-go takes its logger from the context.
-	electing, endElecting := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.FromSlogHandler(log.Handler())))
+	electing, endElecting := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.FromSlogHandler(e.log.Handler())))
 	defer endElecting()
 	won, ended := make(chan struct{}), make(chan struct{})
-	lock := newLock(client, cfg, identity)
-	elector, err := newElector(cfg, lock, leaderelection.LeaderCallbacks{
+	elector, err := newElector(e.cfg, e.lock, leaderelection.LeaderCallbacks{
 		OnStartedLeading: func(context.Context) { close(won) },
 		OnStoppedLeading: func() { endLeading(ErrLeaseLost) },
 		OnNewLeader: func(leader string) {
-			log.Info("leader elected", "lease", lock.Describe(), "leader", leader, "own", leader == identity)
+			e.log.Info("leader elected", "lease", e.lock.Describe(), "leader", leader, "own", leader == e.lock.Identity())
 		},
 	})
 	if err != nil {
@@ -121,16 +137,16 @@ func RunElected(ctx context.Context, client kubernetes.Interface, cfg ElectionCo
 	case <-won:
 		err = run(leading)
 		if errors.Is(context.Cause(leading), ErrLeaseLost) {
-			err = errors.Join(fmt.Errorf("%w %s", ErrLeaseLost, lock.Describe()), err)
+			err = errors.Join(fmt.Errorf("%w %s", ErrLeaseLost, e.lock.Describe()), err)
 		}
 	case <-ctx.Done():
 	case <-ended:
-		err = fmt.Errorf("%w %s", ErrLeaseLost, lock.Describe())
+		err = fmt.Errorf("%w %s", ErrLeaseLost, e.lock.Describe())
 	}
 	endElecting()
 	<-ended
-	if releaseErr := release(ctx, lock); releaseErr != nil {
-		log.Info("the lease was not given back; the next leader has to wait for its end", "lease", lock.Describe(), "error", releaseErr)
+	if releaseErr := release(ctx, e.lock); releaseErr != nil {
+		e.log.Info("the lease was not given back; the next leader has to wait for its end", "lease", e.lock.Describe(), "error", releaseErr)
 	}
 	return err
 }

@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Standing is what a replica knows of the election.
+type Standing struct {
+	// Leader is the identity of the active replica, empty if there is none.
+	Leader string
+	// Leads tells whether that is this one.
+	Leads bool
+	// Until is when a replica before this one may have worked last, zero if none is known.
+	Until time.Time
+}
+
+// errNotStanding is the state before the Lease has been read for the first time.
+var errNotStanding = errors.New("it has not been read yet")
+
+// Standing tells how the election stands. Its error is for people: why nothing is known of the Lease, or not any more.
+func (e *Election) Standing() (Standing, error) {
+	if !e.cfg.Enabled {
+		return Standing{Leads: true}, nil
+	}
+	standing, err := e.lock.standing()
+	if err != nil {
+		return standing, fmt.Errorf("the Lease %s: %w", e.lock.Describe(), err)
+	}
+	return standing, nil
+}
+
+// watchedLock is a lock that remembers what the election has seen on its way through it.
+type watchedLock struct {
+	resourcelock.Interface
+
+	mu    sync.Mutex
+	last  *resourcelock.LeaderElectionRecord // nil: none has been seen
+	until time.Time
+	read  bool
+	err   error // of the last request, nil if it was answered
+}
+
+// Get reads the Lease.
+func (l *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if apierrors.IsNotFound(err) {
+		l.note(nil, nil)
+	} else {
+		l.note(record, err)
+	}
+	return record, raw, err
+}
+
+// Create makes the Lease.
+func (l *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Create(ctx, record)
+	l.note(&record, err)
+	return err
+}
+
+// Update takes, renews or gives back the Lease.
+func (l *watchedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.Interface.Update(ctx, record)
+	l.note(&record, err)
+	return err
+}
+
+// note remembers what a request has shown: the Lease, that there is none, or why it could not be known.
+func (l *watchedLock) note(record *resourcelock.LeaderElectionRecord, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		return // Another replica was faster, and the next read shows which.
+	case err != nil:
+		l.err = err
+		return
+	}
+	l.read, l.err, l.last = true, nil, record
+	if record != nil && record.HolderIdentity != l.Identity() {
+		// Without a holder the record is that of a leader that has given it back when all work was done. The times are of the other's
+		// clock; nodes' clocks differ by much less than the windows of the cloud's limits.
+		l.until = record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
+	}
+}
+
+func (l *watchedLock) standing() (Standing, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	standing := Standing{Until: l.until}
+	if l.last != nil {
+		standing.Leader = l.last.HolderIdentity
+	}
+	standing.Leads = standing.Leader == l.Identity()
+	switch {
+	case l.err != nil:
+		return standing, l.err
+	case !l.read:
+		return standing, errNotStanding
+	}
+	return standing, nil
+}
