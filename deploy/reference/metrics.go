@@ -33,7 +33,7 @@ func metricsPage(t *tree) (string, error) {
 		}
 		title := module
 		if module == "services" {
-			title = "every controller"
+			title = "shared by several processes"
 		}
 		rows := newTable("name", "type", "labels", "meaning")
 		for _, row := range sorted(found) {

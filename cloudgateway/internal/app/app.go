@@ -35,6 +35,7 @@ type Gateway struct {
 	cfg         config.Config
 	log         *slog.Logger
 	kube        kubernetes.Interface
+	election    *kube.Election
 	credentials *credentials.Provider
 	openapi     *openapi.Client
 	slb         *slb.Client
@@ -43,19 +44,25 @@ type Gateway struct {
 	admin       *admin.Server
 	listener    net.Listener
 	turn        *turn
+	leader      prometheus.Gauge
 }
 
 // New puts the gateway together. It opens its listeners and does nothing else yet.
 func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	g := &Gateway{cfg: cfg, log: log}
+	g := &Gateway{cfg: cfg, log: log, leader: newLeaderGauge(registry)}
 	agent := userAgent()
 
 	var err error
 	if g.kube, err = kube.NewClient(cfg.Kubernetes, agent); err != nil {
 		return nil, err
 	}
+	identity, err := kube.Identity()
+	if err != nil {
+		return nil, err
+	}
+	g.election = kube.NewElection(g.kube, cfg.LeaderElection, identity, log)
 	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
 		return nil, err
 	}
@@ -73,10 +80,7 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	if err := g.newServer(registry); err != nil {
 		return nil, err
 	}
-	if g.admin, err = admin.New(cfg.Admin, registry,
-		admin.Check{Name: "credentials", Check: func(context.Context) error { return g.credentials.Ready() }},
-		admin.Check{Name: "kubernetes", Check: g.reachKubernetes},
-	); err != nil {
+	if g.admin, err = admin.New(cfg.Admin, registry, g.checks()...); err != nil {
 		return nil, err
 	}
 	if g.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
@@ -148,26 +152,17 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 // lead serves while this replica is the active one; without election it always is.
 func (g *Gateway) lead(ctx context.Context) error {
-	identity, err := kube.Identity()
-	if err != nil {
-		return err
-	}
-	return kube.RunElected(ctx, g.kube, g.cfg.LeaderElection, identity, g.log, func(ctx context.Context) error {
-		g.turn.begin()
+	return g.election.Run(ctx, func(ctx context.Context) error {
+		standing, _ := g.election.Standing() // What was seen stays true, also if the Lease can't be read at present.
+		g.turn.begin(standing.Until)
 		g.rpc.SetServing(true)
+		g.leader.Set(1)
 		<-ctx.Done()
+		g.leader.Set(0)
 		g.rpc.SetServing(false)
 		g.turn.end()
 		return nil
 	})
-}
-
-// reachKubernetes is a condition of readiness: without the API server no caller can be checked.
-func (g *Gateway) reachKubernetes(ctx context.Context) error {
-	if err := g.kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-		return fmt.Errorf("the API server can't be reached, so callers can't be checked: %w", err)
-	}
-	return nil
 }
 
 func endpoints(e config.Endpoints) map[openapi.Product]string {

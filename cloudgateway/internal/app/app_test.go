@@ -62,27 +62,6 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
-func TestReadinessTellsTheReason(t *testing.T) {
-	w := newWorld(t)
-	w.write("secret", "")
-	w.start()
-	code, text := w.get("/readyz")
-	for begin := time.Now(); strings.Contains(text, "not been fetched yet") && time.Since(begin) < 10*time.Second; {
-		code, text = w.get("/readyz")
-	}
-	if code == 200 || !strings.Contains(text, "credentials") || !strings.Contains(text, "is empty") {
-		t.Errorf("without a secret: %d\n%s", code, text)
-	}
-	w.kube.Close()
-	code, text = w.get("/readyz")
-	if code == 200 || !strings.Contains(text, "the API server can't be reached") {
-		t.Errorf("without an API server: %d\n%s", code, text)
-	}
-	if code, text = w.get("/livez"); code != 200 {
-		t.Errorf("live: %d\n%s", code, text)
-	}
-}
-
 // TestStopFinishesTheCallsUnderWay: a caller whose change is being made gets its answer.
 func TestStopFinishesTheCallsUnderWay(t *testing.T) {
 	w := newWorld(t)

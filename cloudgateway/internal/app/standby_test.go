@@ -249,9 +249,10 @@ func (w *world) dialReplicas(addresses ...string) *gateway.Client {
 
 // leases is the part of the API server that keeps Leases.
 type leases struct {
-	mu      sync.Mutex
-	version int
-	held    map[string]*coordinationv1.Lease
+	mu        sync.Mutex
+	version   int
+	held      map[string]*coordinationv1.Lease
+	forbidden bool
 }
 
 // handle answers a request about a Lease: the object, or a refusal.
@@ -269,6 +270,8 @@ func (l *leases) handle(method, name string, sent *coordinationv1.Lease) (any, i
 	}
 	there := l.held[name]
 	switch {
+	case l.forbidden:
+		return refuse(http.StatusForbidden, metav1.StatusReasonForbidden)
 	case method == http.MethodPost && there != nil:
 		return refuse(http.StatusConflict, metav1.StatusReasonAlreadyExists)
 	case method != http.MethodPost && there == nil:

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,12 +51,54 @@ func TestStandbyDoesNotCall(t *testing.T) {
 	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
 		t.Errorf("before its turn: reason %q", got)
 	}
-	gate.begin()
+	gate.begin(time.Time{})
 	if err := gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers"); err != nil {
 		t.Errorf("in its turn: %v", err)
 	}
 	gate.end()
 	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
 		t.Errorf("after its turn: reason %q", got)
+	}
+}
+
+// TestFirstCallOfATurn: who begins waits only for what another replica may have spent.
+func TestFirstCallOfATurn(t *testing.T) {
+	// 42 calls in a minute are the share: half of them go at once, without the reserve of two.
+	tests := []struct {
+		name  string
+		until func(now time.Time) time.Time // another replica may have called
+		burst int                           // calls that go at once
+	}{
+		{name: "nobody before", until: func(time.Time) time.Time { return time.Time{} }, burst: 19},
+		{name: "just now", until: func(now time.Time) time.Time { return now }, burst: 0},
+		{name: "its lease would have lasted longer", until: func(now time.Time) time.Time { return now.Add(10 * time.Second) }, burst: 0},
+		{name: "half a minute ago", until: func(now time.Time) time.Time { return now.Add(-30 * time.Second) }, burst: 19},
+		{name: "a minute ago", until: func(now time.Time) time.Time { return now.Add(-time.Minute) }, burst: 19},
+		{name: "yesterday", until: func(now time.Time) time.Time { return now.AddDate(0, 0, -1) }, burst: 19},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				budget, err := newBudget(config.Default().Budget, prometheus.NewRegistry(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				gate := &turn{budget: budget}
+				gate.begin(tt.until(time.Now()))
+				begun, burst := time.Now(), 0
+				for {
+					if err := gate.Acquire(t.Context(), "slb", "CreateLoadBalancer"); err != nil {
+						t.Fatal(err)
+					}
+					if time.Since(begun) > 0 {
+						break
+					}
+					burst++
+				}
+				if burst != tt.burst {
+					t.Errorf("%d calls went at once, want %d", burst, tt.burst)
+				}
+			})
+		})
 	}
 }

@@ -108,14 +108,16 @@ func New(cfg Config) (*Budget, error) {
 	return &Budget{cfg: cfg, limits: limits, metrics: newMetrics(cfg.Registerer), limiters: make(map[string]*limiter)}, nil
 }
 
-// TakeOver tells that until now another process may have used the budget: the one that this one replaces. All windows are
-// taken for full, so that this one goes on at the even pace instead of sending what the other may have sent already.
-func (b *Budget) TakeOver() {
+// TakeOver tells that up to a time another process may have used the budget: the one that this one replaces. The windows are
+// taken for full then, so that this one goes on at the even pace instead of sending what the other may have sent already. What
+// is longer ago than a window does not matter.
+func (b *Budget) TakeOver(until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.takenOver = time.Now()
+	now := time.Now()
+	b.takenOver = minTime(until, now)
 	for _, l := range b.limiters {
-		l.takeOver(b.takenOver, b.takenOver)
+		l.takeOver(b.takenOver, now)
 	}
 }
 
@@ -143,9 +145,7 @@ func (b *Budget) limiter(product, action string) *limiter {
 		limit = unlisted(action)
 	}
 	l := newLimiter(name, &b.cfg, limit, b.metrics.of(product, action))
-	if now := time.Now(); !b.takenOver.IsZero() && now.Sub(b.takenOver) < limit.Window {
-		l.takeOver(b.takenOver, now)
-	}
+	l.takeOver(b.takenOver, time.Now())
 	b.limiters[name] = l
 	return l
 }

@@ -202,7 +202,7 @@ func TestTakenOverBudget(t *testing.T) {
 		for begin := time.Now(); time.Since(begin) < 5*time.Minute; {
 			send(before)
 		}
-		after.TakeOver()
+		after.TakeOver(time.Now())
 		sent := 0
 		for begin := time.Now(); time.Since(begin) < time.Minute; sent++ {
 			if wait := send(after); wait > time.Second {

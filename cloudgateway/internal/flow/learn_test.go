@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -83,17 +82,7 @@ func TestKeepsToTheShareInTheLongRun(t *testing.T) {
 				})
 				c := newCloud(b, tt.truth, tt.window)
 				c.tells = true
-				ctx, stop := context.WithTimeout(as(t.Context(), "bulk", Change), hours*time.Hour)
-				defer stop()
-				var work sync.WaitGroup
-				for range 16 {
-					work.Go(func() {
-						for b.Acquire(ctx, "slb", learned) == nil {
-							_ = c.call() // what was throttled comes again with the next
-						}
-					})
-				}
-				work.Wait()
+				work(t, c, hours*time.Hour)
 				used := float64(len(c.granted)) / (hours * float64(time.Hour/tt.window) * DefaultShare * float64(tt.truth))
 				throttled := float64(c.throttled) / float64(len(c.granted)+c.throttled)
 				t.Logf("%.1f %% of the share used in %d hours, %d calls throttled (%.3f %%)", 100*used, hours, c.throttled, 100*throttled)

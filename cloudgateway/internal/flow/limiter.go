@@ -39,11 +39,14 @@ func newLimiter(name string, cfg *Config, documented Limit, metrics actionMetric
 	return l
 }
 
-// takeOver forgets what is known of the window, since another process has called until now or may have.
-func (l *limiter) takeOver(at, now time.Time) {
+// takeOver forgets what is known of the window if another process may have called in it, up to a time.
+func (l *limiter) takeOver(until, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pacer.takeOver(at)
+	if now.Sub(until) >= l.pacer.limit.Window {
+		return
+	}
+	l.pacer.takeOver(until)
 	l.dispatch(now)
 }
 

@@ -56,14 +56,14 @@ func (p *pacer) resize(now time.Time, calls int) {
 	p.tokens = min(p.tokens, float64(p.burst))
 }
 
-// takeOver makes the pacer one whose window is full: another process has called until now, nobody knows how often. It goes on at
-// the even pace at which that one may have left off, without a burst.
-func (p *pacer) takeOver(now time.Time) {
-	p.sent, p.bursts, p.updated = p.sent[:0], 0, now
+// takeOver makes the pacer one whose window was full at a time: another process called until then, nobody knows how often. It goes
+// on at the even pace at which that one may have left off, without a burst.
+func (p *pacer) takeOver(until time.Time) {
+	p.sent, p.bursts, p.updated = p.sent[:0], 0, until
 	p.tokens = float64(p.reserve)
 	calls := p.limit.Calls
 	for i := range calls {
-		p.sent = append(p.sent, stamp{at: now.Add(-p.limit.Window * time.Duration(calls-1-i) / time.Duration(calls))})
+		p.sent = append(p.sent, stamp{at: until.Add(-p.limit.Window * time.Duration(calls-1-i) / time.Duration(calls))})
 	}
 }
 
@@ -178,6 +178,13 @@ func (p *pacer) rateAfter(bursts int) float64 {
 
 func maxTime(a, b time.Time) time.Time {
 	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
 		return a
 	}
 	return b

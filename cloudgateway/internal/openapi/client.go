@@ -88,6 +88,7 @@ type Client struct {
 	scheme  string
 	http    *http.Client
 	metrics metrics
+	reach   *reach
 }
 
 // New makes a client. It does not connect.
@@ -104,7 +105,8 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Credentials == nil || cfg.Budget == nil {
 		return nil, errors.New("openapi: Credentials and Budget are required")
 	}
-	return &Client{cfg: cfg, hosts: hosts, scheme: scheme, http: newHTTP(cfg), metrics: newMetrics(cfg.Registerer)}, nil
+	return &Client{cfg: cfg, hosts: hosts, scheme: scheme, http: newHTTP(cfg), metrics: newMetrics(cfg.Registerer),
+		reach: newReach(cfg.Registerer)}, nil
 }
 
 // Close lets go of the idle connections. Calls under way are not affected.

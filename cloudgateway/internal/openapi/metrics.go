@@ -35,6 +35,7 @@ func (x *exchange) record() {
 	took := time.Since(x.started)
 	outcome, requestID := x.outcome()
 	product, action := string(x.call.Product), x.call.Action
+	x.client.reach.note(x.call.Product, x.started, x.failure)
 	x.client.metrics.calls.WithLabelValues(product, action, outcome).Inc()
 	x.client.metrics.latency.WithLabelValues(product, action).Observe(took.Seconds())
 	x.client.cfg.Logger.Debug("cloud call", "api", x.call.api(), "outcome", outcome, "attempt", x.attempts, "took", took, "cloudRequestId", requestID)
