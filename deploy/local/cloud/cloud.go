@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -65,9 +66,26 @@ func (c *Client) Calls(ctx context.Context, since int64) ([]journal.Call, int64,
 	return answer.Calls, answer.Next, nil
 }
 
-// SetFaults replaces the rules by which calls fail; see the simulator for their form.
-func (c *Client) SetFaults(ctx context.Context, rules any) error {
-	return c.do(ctx, http.MethodPut, "/admin/faults", rules, nil)
+// faults is the document of the rules by which calls fail.
+type faults struct {
+	Faults []fault.Rule `json:"faults"`
+}
+
+// Faults returns the rules by which calls fail, with what they did.
+func (c *Client) Faults(ctx context.Context) ([]fault.Rule, error) {
+	var document faults
+	err := c.do(ctx, http.MethodGet, "/admin/faults", nil, &document)
+	return document.Faults, err
+}
+
+// SetFaults replaces the rules by which calls fail.
+func (c *Client) SetFaults(ctx context.Context, rules ...fault.Rule) error {
+	return c.do(ctx, http.MethodPut, "/admin/faults", faults{rules}, nil)
+}
+
+// EnableLimits says whether calls beyond the rate limits are throttled.
+func (c *Client) EnableLimits(ctx context.Context, enabled bool) error {
+	return c.do(ctx, http.MethodPut, "/admin/limits", map[string]bool{"enabled": enabled}, nil)
 }
 
 // ClearFaults removes all rules by which calls fail.

@@ -63,23 +63,6 @@ func (w *World) simulator() proc.Spec {
 // section is a part of a configuration file.
 type section map[string]any
 
-func (w *World) gateway() (proc.Spec, error) {
-	return w.ours("cloudgateway", section{
-		"region": Region,
-		"vpcID":  VpcID,
-		"listen": w.addresses["cloudgateway"],
-		"tls":    section{"certFile": w.gatewayTLS.CertFile, "keyFile": w.gatewayTLS.KeyFile},
-		"kubernetes": section{
-			"kubeconfig": w.componentKubeconfig("cloudgateway"),
-		},
-		"authentication": section{"audience": Audience},
-		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
-		"endpoints":      section{"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"]},
-		"scheme":         "HTTP",
-		"leaderElection": lease("cloudgateway"),
-	})
-}
-
 // lease is short, so that a process that was killed can soon lead again.
 func lease(name string) section {
 	return section{
@@ -92,7 +75,7 @@ func (w *World) controller(name string) (proc.Spec, error) {
 	cfg := section{
 		"kubernetes": section{"kubeconfig": w.componentKubeconfig(name)},
 		"gateway": section{
-			"address": w.addresses["cloudgateway"], "caFile": w.caFile, "serverName": "cloudgateway",
+			"address": w.GatewayAddress(), "caFile": w.caFile, "serverName": "cloudgateway",
 			"tokenFile": w.tokenFile(name, "gateway"),
 		},
 		"clusterID":      ClusterID,
@@ -108,11 +91,11 @@ func (w *World) controller(name string) (proc.Spec, error) {
 	default:
 		return proc.Spec{}, fmt.Errorf("controller %q is not one of %v", name, Controllers())
 	}
-	return w.ours(name, cfg)
+	return w.ours(name, name, cfg)
 }
 
 // ours writes the configuration of one of our processes, which is ready when it says so on its admin port.
-func (w *World) ours(name string, cfg section) (proc.Spec, error) {
+func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 	level := w.cfg.LogLevel
 	if level == "" {
 		level = "info"
@@ -128,7 +111,7 @@ func (w *World) ours(name string, cfg section) (proc.Spec, error) {
 		return proc.Spec{}, fmt.Errorf("write configuration of %s: %w", name, err)
 	}
 	return proc.Spec{
-		Name: name, Path: filepath.Join(w.cfg.BinDir, name), Args: []string{"--config=" + file},
+		Name: name, Path: filepath.Join(w.cfg.BinDir, program), Args: []string{"--config=" + file},
 		Ready: w.answers(w.AdminURL(name)+"/readyz", ""),
 	}, nil
 }

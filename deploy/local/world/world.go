@@ -49,6 +49,10 @@ type Config struct {
 	Nodes int
 	// Controllers to run.
 	Controllers []string
+	// Gateways to run, of which the first to start is the active one; 0: one. More than one are for Linux only.
+	Gateways int
+	// Gateway replaces keys of the gateways' configuration.
+	Gateway map[string]any
 	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
 	// only.
 	Traffic bool
@@ -70,6 +74,7 @@ type World struct {
 	gatewayTLS pki.Pair
 	adminToken string
 	accessKey  accessKey
+	names      string // address of the name server of the gateways, if there is more than one
 
 	client kubernetes.Interface
 	cloud  *cloud.Client
@@ -122,6 +127,7 @@ func (w *World) prepare() error {
 	for i, name := range endpoints() {
 		w.addresses[name] = free[i]
 	}
+	w.placeStandbys()
 	w.adminToken = rand.Text()
 	w.cloud = cloud.New("http://" + w.addresses["openapisim"])
 	return w.makeAccessKey()
@@ -143,6 +149,9 @@ func (w *World) start(ctx context.Context) error {
 		return err
 	}
 	if err := w.connect(); err != nil {
+		return err
+	}
+	if err := w.nameGateways(background); err != nil {
 		return err
 	}
 
@@ -176,11 +185,7 @@ func (w *World) start(ctx context.Context) error {
 		if err := w.grant(pctx); err != nil {
 			return err
 		}
-		gateway, err := w.gateway()
-		if err != nil {
-			return err
-		}
-		return w.run(pctx, gateway)
+		return w.startGateways(pctx)
 	})
 	parallel.Go(func() error {
 		_, err := w.AddNodes(pctx, w.cfg.Nodes)
@@ -302,9 +307,6 @@ func (w *World) Traffic() bool { return w.cfg.Traffic }
 
 // Cloud is the simulated cloud.
 func (w *World) Cloud() *cloud.Client { return w.cloud }
-
-// GatewayAddress and CAFile are what a client of the gateway needs besides a token.
-func (w *World) GatewayAddress() string { return w.addresses["cloudgateway"] }
 
 // CAFile has signed the certificates of the gateway and the API server.
 func (w *World) CAFile() string { return w.caFile }

@@ -1,0 +1,137 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sync/errgroup"
+
+	"alicloud-controllers.dev/deploy/local/proc"
+)
+
+// gatewayNames are the names of the gateways' processes.
+func (w *World) gatewayNames() []string {
+	names := []string{"cloudgateway"}
+	for i := 2; i <= w.cfg.Gateways; i++ {
+		names = append(names, "cloudgateway-"+strconv.Itoa(i))
+	}
+	return names
+}
+
+// loopback is the address on which the i-th of a few gateways listens. All have the same port, like the pods of a Service.
+func loopback(i int) net.IP { return net.IPv4(127, 0, 0, byte(1+i)) }
+
+func (w *World) placeStandbys() {
+	for i, name := range w.gatewayNames()[1:] {
+		for _, suffix := range []string{"", "-admin"} {
+			w.addresses[name+suffix] = net.JoinHostPort(loopback(1+i).String(), port(w.addresses["cloudgateway"+suffix]))
+		}
+	}
+}
+
+// startGateways starts the one that is to be active before the others.
+func (w *World) startGateways(ctx context.Context) error {
+	standbys, sctx := errgroup.WithContext(ctx)
+	for i, name := range w.gatewayNames() {
+		spec, err := w.gateway(name)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			if err := w.run(ctx, spec); err != nil {
+				return err
+			}
+			continue
+		}
+		standbys.Go(func() error { return w.run(sctx, spec) })
+	}
+	return standbys.Wait()
+}
+
+func (w *World) gateway(name string) (proc.Spec, error) {
+	cfg := section{
+		"region": Region,
+		"vpcID":  VpcID,
+		"listen": w.addresses[name],
+		"tls":    section{"certFile": w.gatewayTLS.CertFile, "keyFile": w.gatewayTLS.KeyFile},
+		"kubernetes": section{
+			"kubeconfig": w.componentKubeconfig("cloudgateway"),
+		},
+		"authentication": section{"audience": Audience},
+		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
+		"endpoints":      section{"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"]},
+		"scheme":         "HTTP",
+		"leaderElection": lease("cloudgateway"),
+	}
+	maps.Copy(cfg, w.cfg.Gateway)
+	return w.ours(name, "cloudgateway", cfg)
+}
+
+// GatewayAddress and CAFile are what a client of the gateway needs besides a token. Several gateways have a DNS name, as behind a
+// headless Service, and the address says whom to ask for it.
+func (w *World) GatewayAddress() string {
+	if w.names == "" {
+		return w.addresses["cloudgateway"]
+	}
+	return "dns://" + w.names + "/cloudgateway.world.:" + port(w.addresses["cloudgateway"])
+}
+
+// nameGateways starts the name server, if there is more than one gateway.
+func (w *World) nameGateways(ctx context.Context) error {
+	gateways := len(w.gatewayNames())
+	if gateways == 1 {
+		return nil
+	}
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("start the name server of the gateways: %w", err)
+	}
+	w.names = conn.LocalAddr().String()
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	w.background.Go(func() { serveNames(conn, gateways) })
+	return nil
+}
+
+// serveNames tells whoever asks, whatever the name, the addresses of the gateways, until conn is closed.
+func serveNames(conn net.PacketConn, gateways int) {
+	query := make([]byte, 512) // What DNS allows without further agreement.
+	for {
+		n, from, err := conn.ReadFrom(query)
+		if err != nil {
+			return
+		}
+		if answer, err := resolve(query[:n], gateways); err == nil {
+			_, _ = conn.WriteTo(answer, from) // Who does not get it asks again.
+		}
+	}
+}
+
+func resolve(query []byte, gateways int) ([]byte, error) {
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil {
+		return nil, fmt.Errorf("read query: %w", err)
+	}
+	m.Response, m.Authoritative, m.Additionals = true, true, nil
+	for _, q := range m.Questions {
+		if q.Type != dnsmessage.TypeA {
+			continue
+		}
+		for i := range gateways {
+			m.Answers = append(m.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class},
+				Body:   &dnsmessage.AResource{A: [4]byte(loopback(i).To4())},
+			})
+		}
+	}
+	return m.Pack()
+}
+
+// Ours are the names of the processes that are not Kubernetes'.
+func (w *World) Ours() []string {
+	return slices.Concat([]string{"openapisim"}, w.gatewayNames(), w.cfg.Controllers)
+}
