@@ -97,7 +97,8 @@ func TestObjects(t *testing.T) {
 			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true}, "hostNetwork": false,
 			"vswitchIDs": []any{"vsw-1"}, "clusterCIDRs": []any{"10.0.0.0/8"}, "vpcID": "vpc-1",
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
-			"image": map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
+			"image":   map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
+			"tracing": map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
 		},
 	}
 	for name, changes := range variants {
@@ -214,6 +215,51 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestTracing: all components send their traces to one collector, and none knows of tracing while there is no collector.
+func TestTracing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		values, want map[string]any
+	}{
+		"off": {values: map[string]any{"sampleRatio": 1, "caSecret": "unused"}},
+		"plain": {
+			values: map[string]any{"endpoint": "collector.tracing:4317", "insecure": true},
+			want:   map[string]any{"endpoint": "collector.tracing:4317", "insecure": true, "sampleRatio": 0.01},
+		},
+		"own authority": {
+			values: map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector", "sampleRatio": 0},
+			want: map[string]any{
+				"endpoint": "https://collector:4317", "insecure": false, "caFile": "/etc/tracing/ca.crt", "sampleRatio": float64(0),
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			documents := render(t, "kube-system", map[string]any{"tracing": tt.values})
+			for _, component := range ours.Components() {
+				file := decode[corev1.ConfigMap](t, documents["ConfigMap "+component]).Data["config.yaml"]
+				got, there := decode[map[string]any](t, file)["tracing"]
+				if there != (tt.want != nil) {
+					t.Errorf("%s has a section about tracing: %t", component, there)
+				}
+				if there {
+					if diff := cmp.Diff(tt.want, got); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", component, diff)
+					}
+				}
+				pod := decode[appsv1.Deployment](t, documents["Deployment "+component]).Spec.Template.Spec
+				mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+					return m.Name == "tracing" && m.MountPath == "/etc/tracing" && m.ReadOnly
+				})
+				if _, wanted := tt.values["caSecret"]; mounted != wanted {
+					t.Errorf("%s has the collector's authority: %t", component, mounted)
+				}
+			}
+		})
+	}
+}
+
 // TestSchema: a mistake in the values is told before anything is installed.
 func TestSchema(t *testing.T) {
 	t.Parallel()
@@ -221,10 +267,12 @@ func TestSchema(t *testing.T) {
 		values map[string]any
 		want   string
 	}{
-		"no cluster":  {values: map[string]any{"region": "cn-hangzhou"}, want: "clusterID"},
-		"no region":   {values: map[string]any{"clusterID": "c-1"}, want: "region"},
-		"unknown key": {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
-		"bad level":   {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
+		"no cluster":       {values: map[string]any{"region": "cn-hangzhou"}, want: "clusterID"},
+		"no region":        {values: map[string]any{"clusterID": "c-1"}, want: "region"},
+		"unknown key":      {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
+		"bad level":        {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
+		"bad collector":    {values: values(map[string]any{"tracing": map[string]any{"endpoint": "collector"}}), want: "/tracing/endpoint"},
+		"bad sample ratio": {values: values(map[string]any{"tracing": map[string]any{"sampleRatio": 2}}), want: "sampleRatio"},
 		"bad digest": {
 			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"digest": "latest"}}}), want: "digest",
 		},

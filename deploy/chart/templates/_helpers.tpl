@@ -54,5 +54,12 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if eq $name "lbcontroller" -}}{{- $base = merge $base (dict "vswitchIDs" $root.Values.vswitchIDs) -}}{{- end -}}
 {{- if eq $name "routecontroller" -}}{{- $base = merge $base (dict "clusterCIDRs" $root.Values.clusterCIDRs) -}}{{- end -}}
 {{- end -}}
+{{- with $root.Values.tracing -}}
+{{- if .endpoint -}}
+{{- $tracing := pick . "endpoint" "insecure" "sampleRatio" -}}
+{{- if .caSecret -}}{{- $tracing = set $tracing "caFile" "/etc/tracing/ca.crt" -}}{{- end -}}
+{{- $base = merge $base (dict "tracing" $tracing) -}}
+{{- end -}}
+{{- end -}}
 {{ mergeOverwrite $base (deepCopy $c.config) | toYaml }}
 {{- end }}

@@ -23,6 +23,8 @@ type Span struct {
 	Name, Kind, Trace, ID string
 	// Parent is an ID, empty for the beginning of a trace.
 	Parent string
+	// Started can be compared.
+	Started string
 	// Links are the IDs of spans.
 	Links []string
 	// Error is what the status says, empty if it is no error.
@@ -126,7 +128,8 @@ func read(s *tracev1.Span, resource map[string]string) Span {
 	span := Span{
 		Name: s.GetName(), Kind: s.GetKind().String(), Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
 		Parent: hex.EncodeToString(s.GetParentSpanId()), Attributes: texts(s.GetAttributes()), Resource: maps.Clone(resource),
-		Error: s.GetStatus().GetMessage(), Failed: s.GetStatus().GetCode() == tracev1.Status_STATUS_CODE_ERROR,
+		Started: fmt.Sprintf("%020d", s.GetStartTimeUnixNano()),
+		Error:   s.GetStatus().GetMessage(), Failed: s.GetStatus().GetCode() == tracev1.Status_STATUS_CODE_ERROR,
 	}
 	for _, link := range s.GetLinks() {
 		span.Links = append(span.Links, hex.EncodeToString(link.GetSpanId()))
