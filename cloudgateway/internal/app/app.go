@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/process"
 	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/tracing"
 	"alicloud-controllers.dev/services/version"
 
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
@@ -34,6 +35,7 @@ import (
 type Gateway struct {
 	cfg         config.Config
 	log         *slog.Logger
+	tracing     *tracing.Provider
 	kube        kubernetes.Interface
 	election    *kube.Election
 	credentials *credentials.Provider
@@ -77,6 +79,9 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if g.tracing, err = tracing.Start(context.Background(), cfg.Tracing, "cloudgateway", version.String(), log); err != nil {
+		return nil, err
+	}
 	if err := g.newServer(registry); err != nil {
 		return nil, err
 	}
@@ -116,6 +121,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Authorizer: authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
 		Reflection: g.cfg.Reflection,
 		Registerer: registry,
+		Tracers:    g.tracing.Tracers(),
 		Logger:     g.log,
 	})
 	if err != nil {
@@ -143,6 +149,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer g.slb.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
 	return process.Run(ctx, g.log,
+		process.Component{Name: "tracing", Run: g.tracing.Run},
 		process.Component{Name: "admin", Run: g.admin.Run},
 		process.Component{Name: "credentials", Run: g.credentials.Run},
 		process.Component{Name: "leadership", Run: g.lead},

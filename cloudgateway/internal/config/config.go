@@ -12,6 +12,7 @@ import (
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 // Config is the file.
@@ -42,6 +43,7 @@ type Config struct {
 	// Reflection tells the protocol to whoever asks, for tools like grpcurl.
 	Reflection bool           `json:"reflection"`
 	Logging    logging.Config `json:"logging"`
+	Tracing    tracing.Config `json:"tracing"`
 }
 
 // TLS names the files of the server's identity. They are read again when they change.

@@ -67,6 +67,7 @@ func (c *Config) Validate() error {
 	c.Coalesce.validate(&p)
 	c.LeaderElection.Validate(&p, "leaderElection")
 	c.Logging.Validate(&p, "logging")
+	c.Tracing.Validate(&p, "tracing")
 	return p.Err()
 }
 
