@@ -28,7 +28,7 @@ endef
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ## Build and test
 
@@ -49,6 +49,11 @@ race: ## Run the tests of all modules but the end-to-end ones ten times with the
 .PHONY: e2e
 e2e: ## Run the end-to-end tests only: real API server, real processes, simulated cloud
 	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./e2e/...
+
+.PHONY: chaos
+chaos: ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, CHAOS_FOR=time end to end, CHAOS_SEED=n
+	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/controller/
+	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 
 .PHONY: bench
 bench: ## Run the benchmarks of all modules
@@ -91,6 +96,9 @@ verify-generated: tools
 verify-proto: tools
 	@echo "== buf lint"
 	@cd proto && buf lint
+	@echo "== buf breaking"
+	@cd proto && buf breaking --against baseline.txtpb || { \
+		echo "proto: callers of the last release would break; see proto/buf.yaml for what may change"; exit 1; }
 
 .PHONY: lint
 lint: tools ## Run golangci-lint on all modules
@@ -100,6 +108,10 @@ lint: tools ## Run golangci-lint on all modules
 generate: tools ## Write generated code and reference pages
 	cd proto && buf generate
 	$(call each,go generate,go generate ./...)
+
+.PHONY: proto-baseline
+proto-baseline: tools ## Make the present gRPC API the one that changes are compared with; part of a release
+	cd proto && buf build --exclude-source-info -o baseline.txtpb
 
 .PHONY: tidy
 tidy: ## Tidy all modules and align their versions
