@@ -21,6 +21,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/policy"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -74,14 +75,15 @@ const patience = 2 * time.Second
 // startGateway starts a gateway that knows nothing yet, and lets the world's client talk to it.
 func (w *world) startGateway(t *testing.T) {
 	t.Helper()
-	caller, err := openapi.New(openapi.Config{
+	client, err := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: w.endpoints, Credentials: fixedKey{}, Budget: noBudget{},
 		AttemptTimeout: patience, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(caller.Close)
+	t.Cleanup(client.Close)
+	caller := policy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	locks := &flow.Keyed[string]{}
 	instances, err := ecs.New(ecs.Config{Caller: caller, Locks: locks})
 	if err != nil {
