@@ -46,7 +46,7 @@ func (w *World) simulator() proc.Spec {
 		"--region=" + Region, "--admin=" + w.addresses["openapisim"],
 		"--access-key-id=" + w.accessKey.id, "--access-key-secret-file=" + w.accessKey.secretFile,
 	}
-	for _, endpoint := range []string{"slb", "vpc", "ecs", "sts", "nlb", "metadata"} {
+	for _, endpoint := range []string{"slb", "vpc", "ecs", "sts", "nlb", "location", "metadata"} {
 		args = append(args, "--"+endpoint+"="+w.addresses[endpoint])
 	}
 	if w.cfg.Fast {

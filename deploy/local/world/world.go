@@ -92,7 +92,7 @@ type World struct {
 func endpoints() []string {
 	return []string{
 		"etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager", "kwok",
-		"slb", "vpc", "ecs", "sts", "nlb", "metadata", "openapisim",
+		"slb", "vpc", "ecs", "sts", "nlb", "location", "metadata", "openapisim",
 		"cloudgateway", "cloudgateway-admin", LB + "-admin", Node + "-admin", Route + "-admin",
 	}
 }
