@@ -23,8 +23,8 @@ func TestDocumentIsComplete(t *testing.T) {
 	for _, kind := range []reflect.Type{
 		reflect.TypeFor[api.Quotas](), reflect.TypeFor[fault.Rule](), reflect.TypeFor[fault.Error](), reflect.TypeFor[openapisim.LimitsDocument](),
 	} {
-		for i := range kind.NumField() {
-			if name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ","); name != "" {
+		for field := range kind.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
 				names = append(names, name)
 			}
 		}

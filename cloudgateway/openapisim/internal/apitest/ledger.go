@@ -13,6 +13,8 @@ import (
 )
 
 // ledger is what the tests of this binary saw: the codes of each action, "" for success.
+//
+//nolint:gochecknoglobals // all tests of a binary write to it, and TestMain reads it when they are through
 var ledger = struct {
 	sync.Mutex
 	codes map[string]map[string]bool
@@ -34,9 +36,9 @@ func Main(m *testing.M, product api.Product) {
 	code := m.Run()
 	if code == 0 && whole() {
 		if missing := unseen(product, ledger.codes); len(missing) > 0 {
-			fmt.Printf("%d answers of %s are provoked by no test:\n", len(missing), product.Name)
+			fmt.Fprintf(os.Stderr, "%d answers of %s are provoked by no test:\n", len(missing), product.Name)
 			for _, line := range missing {
-				fmt.Println("  " + line)
+				fmt.Fprintln(os.Stderr, "  "+line)
 			}
 			code = 1
 		}
