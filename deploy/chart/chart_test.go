@@ -309,15 +309,12 @@ func TestGatewayPermissions(t *testing.T) {
 		"cloudgateway": {},
 		"lbcontroller": {
 			"loadbalancers": {"get", "list", "create", "update", "delete"},
-			"listeners":     {"get", "list", "create", "update", "delete"},
+			"listeners":     {"create", "update", "delete"},
 			"servergroups":  {"get", "list", "create", "update", "delete"},
-			"instances":     {"get", "list"}, "networkinterfaces": {"get", "list"}, "networks": {"get", "list"},
-			"capabilities": {"get"},
+			"networks":      {"list"}, "networkinterfaces": {"list"}, "capabilities": {"get"},
 		},
-		"nodecontroller": {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
-		"routecontroller": {
-			"routes": {"get", "list", "create", "delete"}, "networks": {"get", "list"}, "instances": {"list"}, "capabilities": {"get"},
-		},
+		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "update"}, "capabilities": {"get"}},
+		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},
 	}
 	documents := render(t, "kube-system", nil)
 	for _, component := range ours.Components() {
