@@ -106,15 +106,19 @@ func New(cfg Config) (*Server, error) {
 // RegisterService implements grpc.ServiceRegistrar, for the generated Register functions.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
 	s.grpc.RegisterService(desc, handler)
+	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
 
-// SetServing tells clients whether this is the active replica.
+// SetServing tells clients whether this is the active replica, whichever service they ask after; "" is all of them.
 func (s *Server) SetServing(serving bool) {
 	state := healthv1.HealthCheckResponse_NOT_SERVING
 	if serving {
 		state = healthv1.HealthCheckResponse_SERVING
 	}
 	s.health.SetServingStatus("", state)
+	for service := range s.grpc.GetServiceInfo() {
+		s.health.SetServingStatus(service, state)
+	}
 }
 
 // Check tells what is wrong with the policies: a handler without a row, or a row without a handler.
