@@ -7,6 +7,7 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/tracing"
 )
 
 // Config is the part that the configurations of all controllers have in common; they embed it.
@@ -16,6 +17,7 @@ type Config struct {
 	Admin          admin.Config        `json:"admin"`
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
 	Logging        logging.Config      `json:"logging"`
+	Tracing        tracing.Config      `json:"tracing"`
 	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs and routes.
 	ClusterID string `json:"clusterID"`
 	// Region is where the cluster is.
@@ -38,5 +40,6 @@ func (c *Config) Validate(p *config.Problems) {
 	c.Admin.Validate(p, "admin")
 	c.LeaderElection.Validate(p, "leaderElection")
 	c.Logging.Validate(p, "logging")
+	c.Tracing.Validate(p, "tracing")
 	p.Required("clusterID", c.ClusterID)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
@@ -17,6 +18,7 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/process"
+	"alicloud-controllers.dev/services/tracing"
 	"alicloud-controllers.dev/services/version"
 )
 
@@ -36,6 +38,8 @@ type Surroundings struct {
 	Gateway    *gateway.Client
 	Recorder   record.EventRecorder
 	Registerer prometheus.Registerer
+	// Tracers begin the traces of the controller's work; nil for no traces.
+	Tracers trace.TracerProvider
 	// Drain is how long work under way may go on when another replica is about to take over.
 	Drain  time.Duration
 	Logger *slog.Logger
@@ -63,7 +67,11 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	cfg.Gateway.UserAgent, cfg.Gateway.Logger = userAgent, log
+	traces, err := tracing.Start(ctx, cfg.Tracing, p.Name, version.String(), log)
+	if err != nil {
+		return err
+	}
+	cfg.Gateway.UserAgent, cfg.Gateway.Logger, cfg.Gateway.Tracers = userAgent, log, traces.Tracers()
 	conn, err := gateway.Dial(cfg.Gateway)
 	if err != nil {
 		return fmt.Errorf("connect to the gateway: %w", err)
@@ -78,7 +86,8 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	controller, err := p.New(Surroundings{
-		Client: client, Gateway: conn.Client(), Recorder: recorder, Registerer: registry, Drain: cfg.LeaderElection.Drain(), Logger: log,
+		Client: client, Gateway: conn.Client(), Recorder: recorder, Registerer: registry, Tracers: traces.Tracers(),
+		Drain: cfg.LeaderElection.Drain(), Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
@@ -89,6 +98,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	}
 	log.Info("starting", "version", version.String(), "cluster", cfg.ClusterID, "region", cfg.Region, "admin", server.Addr())
 	return process.Run(ctx, log,
+		process.Component{Name: "tracing", Run: traces.Run},
 		process.Component{Name: "admin", Run: server.Run},
 		process.Component{Name: "caches", Run: controller.Watch},
 		process.Component{Name: "controller", Run: func(ctx context.Context) error {

@@ -23,7 +23,8 @@ const eventSource = "service-controller"
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Surroundings) (replica.Controller, error) {
 		return controller.New(controller.Config{
-			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain, Registerer: s.Registerer, Logger: s.Logger,
+			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
+			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Build: build.Config{
 				ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
 				PodBackends: cfg.BackendType == config.BackendENI,

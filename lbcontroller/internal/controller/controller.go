@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -46,7 +47,9 @@ type Config struct {
 	// Drain is how long work under way may go on when another replica is about to take over.
 	Drain      time.Duration
 	Registerer prometheus.Registerer
-	Logger     *slog.Logger
+	// Tracers begin a trace with every attempt; nil for no traces.
+	Tracers trace.TracerProvider
+	Logger  *slog.Logger
 }
 
 // Controller reconciles Services.
@@ -82,7 +85,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	runner, err := reconcile.New(reconcile.Config{
 		Name: "service-controller", Reconciler: c, Workers: cfg.Workers, Drain: cfg.Drain,
-		Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the queue: %w", err)

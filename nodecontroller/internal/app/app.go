@@ -20,7 +20,8 @@ const Name = "nodecontroller"
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: Name, New: func(s replica.Surroundings) (replica.Controller, error) {
 		return controller.New(controller.Config{
-			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain, Registerer: s.Registerer, Logger: s.Logger,
+			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
+			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Region: cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
 			Options:                initialize.Options{CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6},
 			DisableSourceDestCheck: cfg.DisableSourceDestCheck,

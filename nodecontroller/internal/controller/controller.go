@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -59,7 +60,9 @@ type Config struct {
 	Drain time.Duration
 
 	Registerer prometheus.Registerer
-	Logger     *slog.Logger
+	// Tracers begin a trace with every attempt; nil for no traces.
+	Tracers trace.TracerProvider
+	Logger  *slog.Logger
 }
 
 // Controller is the node controller.
@@ -96,14 +99,14 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.init, err = reconcile.New(reconcile.Config{
 		Name: "nodeinit", Reconciler: reconcile.Func(c.initialise), Workers: cfg.Workers,
-		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.sweeps, err = reconcile.New(reconcile.Config{
 		Name: "nodesweep", Reconciler: reconcile.Func(c.sweep), Timeout: sweepTimeout,
-		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

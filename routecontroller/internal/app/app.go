@@ -23,7 +23,8 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	}
 	process := replica.Process{Name: Name, EventSource: Name, New: func(s replica.Surroundings) (replica.Controller, error) {
 		return controller.New(controller.Config{
-			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain, Registerer: s.Registerer, Logger: s.Logger,
+			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
+			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			ClusterID: cfg.ClusterID, Region: cfg.Region, VPCID: cfg.VPCID,
 			RouteTableIDs: cfg.RouteTableIDs, ClusterCIDRs: clusterCIDRs, RouteQuota: cfg.RouteQuota,
 			SyncInterval: time.Duration(cfg.SyncInterval),

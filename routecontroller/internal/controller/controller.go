@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -60,7 +61,9 @@ type Config struct {
 	Drain time.Duration
 
 	Registerer prometheus.Registerer
-	Logger     *slog.Logger
+	// Tracers begin a trace with every attempt; nil for no traces.
+	Tracers trace.TracerProvider
+	Logger  *slog.Logger
 }
 
 // Controller is the route controller.
@@ -91,19 +94,16 @@ func New(cfg Config) (*Controller, error) {
 			informers.WithTransform(kube.TrimNode)),
 	}
 	var err error
-	if c.metrics, err = newMetrics(cfg.Registerer); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
 	c.tables, err = reconcile.New(reconcile.Config{
 		Name: "routetable", Reconciler: reconcile.Func(c.reconcileTable), Timeout: tableTimeout, MaxDelay: tableMaxDelay,
-		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.conditions, err = reconcile.New(reconcile.Config{
 		Name: "nodecondition", Reconciler: reconcile.Func(c.reconcileCondition), Workers: conditionWorkers,
-		Drain: cfg.Drain, Registerer: cfg.Registerer, Logger: cfg.Logger,
+		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
