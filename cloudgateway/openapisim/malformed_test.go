@@ -196,3 +196,33 @@ func populated() *state.Cloud {
 	s.Acls = map[string]*state.Acl{"acl-1": {Name: "acl", IPVersion: "ipv4"}}
 	return s
 }
+
+// The same kind of mistake has different statuses, by product and action.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	sim := newCloud(t, openapisim.Config{LimitsOff: true})
+	c := newClient(t, sim)
+	group := c.must("ecs", "CreateSecurityGroup", "VpcId", "vpc-1", "ClientToken", "t")["SecurityGroupId"].(string)
+	c.must("vpc", "CreateRouteTable", "VpcId", "vpc-1", "ClientToken", "t")
+	for _, tt := range []struct {
+		product, action string
+		params          []string
+		code            string
+		status          int
+	}{
+		{"vpc", "CreateRouteTable", []string{"VpcId", "vpc-1", "ClientToken", "t", "Description", "d"}, "IdempotentParameterMismatch", 400},
+		{"ecs", "CreateSecurityGroup", []string{"ClientToken", "t"}, "IdempotentParameterMismatch", 403},
+		{"ecs", "AuthorizeSecurityGroup", []string{"SecurityGroupId", group}, "MissingParameter", 403},
+		{"ecs", "RevokeSecurityGroup", []string{"SecurityGroupId", group}, "MissingParameter", 400},
+		{"ecs", "TagResources", []string{"ResourceType", "instance", "ResourceId.1", "i-1"}, "MissingParameter.Tags", 404},
+		{"ecs", "DescribeSecurityGroups", []string{"RegionId", ""}, "MissingParameter.RegionId", 400},
+		{"vpc", "TagResources", []string{"ResourceType", "VPC", "ResourceId.1", "vpc-1"}, "MissingParam.Tags", 400},
+		{"ecs", "ListTagResources", []string{"ResourceType", "instance", "Tag.1.Key", "k", "NextToken", "x"}, "Invalid.NextToken", 403},
+	} {
+		sim.ClearCalls()
+		c.call(tt.product, tt.action, tt.params...)
+		if call := sim.Calls(0)[0]; call.Code != tt.code || call.Status != tt.status {
+			t.Errorf("%s %s: %d %q, want %d %q", tt.product, tt.action, call.Status, call.Code, tt.status, tt.code)
+		}
+	}
+}

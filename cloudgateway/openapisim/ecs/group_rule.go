@@ -129,7 +129,7 @@ func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
 	case cidr == "" && ipv6 == "" && r.GroupID == "" && r.PrefixListID == "":
 		return api.BadRequest("MissingParameter."+d.codes, "The input parameter that names the other side is not supplied.")
 	case !block(r.SourceCidr, false):
-		return api.BadRequest("InvalidSourceCidrIp.Malformed", "The specified parameter \"SourceCidrIp\" is not valid.")
+		return api.BadRequest(sourceCidrCode(d), "The specified parameter \"SourceCidrIp\" is not valid.")
 	case !block(r.DestCidr, false):
 		return api.BadRequest("InvalidDestCidrIp.Malformed", "The specified parameter \"DestCidrIp\" is not valid.")
 	case !block(r.Ipv6SourceCidr, true):
@@ -146,6 +146,14 @@ func checkPeer(c *state.Cloud, r state.SecurityRule, d direction) *api.Error {
 		return api.NotFound("InvalidPrefixListId.NotFound", "The specified prefix list does not exist.")
 	}
 	return nil
+}
+
+// sourceCidrCode differs between the directions; that of destinations does not.
+func sourceCidrCode(d direction) string {
+	if d == egress() {
+		return "InvalidParam.SourceCidrIp"
+	}
+	return "InvalidSourceCidrIp.Malformed"
 }
 
 func nicType(text string) bool { return text == "internet" || text == "intranet" }

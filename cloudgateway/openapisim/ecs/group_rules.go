@@ -2,6 +2,7 @@ package ecs
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func ruleActions() []api.Action {
 			"InvalidPortRange.Malformed", "InvalidSourcePortRange.Malformed", "InvalidPolicy.Malformed", "InvalidPriority.Malformed",
 			"InvalidPriority.ValueNotSupported", "InvalidSecurityGroupDiscription.Malformed",
 			"InvalidParam.Ipv4ProtocolConflictWithIpv6Address", "InvalidParam.Ipv6ProtocolConflictWithIpv4Address",
-			"InvalidNicType.ValueNotSupported", "InvalidSourceCidrIp.Malformed", "InvalidDestCidrIp.Malformed",
+			"InvalidNicType.ValueNotSupported", sourceCidrCode(d), "InvalidDestCidrIp.Malformed",
 			"InvalidParam.Ipv6SourceCidrIp", "InvalidParam.Ipv6DestCidrIp", "Invalid" + d.codes + "GroupId.NotFound",
 			"InvalidPrefixListId.NotFound", "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "IdempotentParameterMismatch",
 		}
@@ -89,6 +90,9 @@ func once(c *api.Context, action string, d direction, change change) *api.Error 
 func authorize(c *api.Context, g *state.SecurityGroup, d direction) *api.Error {
 	rules, err := newRules(c, g, d)
 	if err != nil {
+		if err.Code == "MissingParameter" {
+			err.Status = http.StatusForbidden // unlike everywhere else
+		}
 		return err
 	}
 	rules = slices.DeleteFunc(rules, func(r state.SecurityRule) bool {

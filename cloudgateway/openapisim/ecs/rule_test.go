@@ -52,7 +52,10 @@ func TestSecurityRuleRefusals(t *testing.T) {
 			refusal{"priority in letters", nil, a.name, rule("Priority", "high"), "InvalidPriority.Malformed"},
 			refusal{"network card", nil, a.name, rule("NicType", "x"), "InvalidNicType.ValueNotSupported"},
 			refusal{"description", nil, a.name, rule("Description", "http://x"), "InvalidSecurityGroupDiscription.Malformed"},
-			refusal{"source", nil, a.name, rule("SourceCidrIp", "10.0.0.0/40"), "InvalidSourceCidrIp.Malformed"},
+			refusal{
+				"source", nil, a.name, rule("SourceCidrIp", "10.0.0.0/40"),
+				map[string]string{"Source": "InvalidSourceCidrIp.Malformed", "Dest": "InvalidParam.SourceCidrIp"}[peer],
+			},
 			refusal{"destination", nil, a.name, rule("DestCidrIp", "2408::/32"), "InvalidDestCidrIp.Malformed"},
 			refusal{"IPv6 source", nil, a.name, rule("Ipv6SourceCidrIp", "10.0.0.0/8"), "InvalidParam.Ipv6SourceCidrIp"},
 			refusal{"IPv6 destination", nil, a.name, rule("Ipv6DestCidrIp", "x"), "InvalidParam.Ipv6DestCidrIp"},

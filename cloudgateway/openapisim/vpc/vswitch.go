@@ -34,6 +34,7 @@ type vswitchView struct {
 	ZoneID                  string       `json:"ZoneId"`
 	CidrBlock               string       `json:"CidrBlock"`
 	IPv6CidrBlock           string       `json:"Ipv6CidrBlock"`
+	EnabledIPv6             bool         `json:"EnabledIpv6"`
 	Status                  string       `json:"Status"`
 	CreationTime            string       `json:"CreationTime"`
 	Description             string       `json:"Description"`
@@ -54,7 +55,7 @@ func newVSwitchView(c *api.Context, v *state.VSwitch) vswitchView {
 	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
 	view := vswitchView{
 		VSwitchID: v.ID, VSwitchName: v.Name, VpcID: v.VpcID, ZoneID: v.ZoneID, CidrBlock: v.CidrBlock, Status: status(v.PendingUntil),
-		IPv6CidrBlock: v.Ipv6Cidr, Description: v.Description,
+		IPv6CidrBlock: v.Ipv6Cidr, EnabledIPv6: v.Ipv6Cidr != "", Description: v.Description,
 		CreationTime: creationTime, OwnerID: owner, AvailableIPAddressCount: availableAddresses(c.State, v), Tags: tags.VPC(v.Tags),
 	}
 	if table := c.State.RouteTables[v.RouteTableID]; table != nil {

@@ -71,7 +71,7 @@ func TestNetworkLife(t *testing.T) {
 	}
 	c.Pass(2 * time.Second)
 	shown := c.Must("DescribeVSwitchAttributes", "VSwitchId", vswitchID)
-	if shown["Status"] != "Available" || shown["Ipv6CidrBlock"] == "" || shown["AvailableIpAddressCount"] != 252.0 {
+	if shown["Status"] != "Available" || shown["Ipv6CidrBlock"] == "" || shown["EnabledIpv6"] != true || shown["AvailableIpAddressCount"] != 252.0 {
 		t.Errorf("vSwitch %v", shown)
 	}
 	custom := c.Must("CreateRouteTable", "VpcId", vpcID, "RouteTableName", "mine", "ClientToken", "r")["RouteTableId"].(string)
