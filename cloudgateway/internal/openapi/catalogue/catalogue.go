@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -99,11 +100,13 @@ func Error(a Answer) *rpcerr.Error {
 }
 
 // message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
-// which the beginning is enough. Who signed wrongly is told what should have been signed, and in it the security token.
+// which the beginning is enough, and may quote the URL. Who signed wrongly is told what should have been signed, and in it the
+// security token.
 func message(a Answer) string {
 	const limit = 300
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
 	text, _, _ = strings.Cut(text, " server string to sign is:")
+	text = logging.Redact(text)
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}

@@ -74,6 +74,11 @@ func TestError(t *testing.T) {
 	if e := Error(page); !strings.HasPrefix(e.Message, "the cloud answered HTTP status 502: <p>bad gateway") || len(e.Message) > 400 {
 		t.Errorf("page: %q", e.Message)
 	}
+	quoting := Answer{Product: slb, Status: 403, Message: "Access to /?Action=A&SecurityToken=sts&Signature=sig%3D was denied."}
+	want := "the cloud answered HTTP status 403: Access to /?Action=A&SecurityToken=REDACTED&Signature=REDACTED was denied."
+	if e := Error(quoting); e.Message != want {
+		t.Errorf("a proxy that quotes the URL: %q", e.Message)
+	}
 	if e := Error(Answer{Product: slb, Status: 502}); e.Message != "the cloud answered HTTP status 502" {
 		t.Errorf("nothing: %q", e.Message)
 	}
