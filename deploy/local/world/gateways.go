@@ -63,6 +63,7 @@ func (w *World) gateway(name string) (proc.Spec, error) {
 			"kubeconfig": w.componentKubeconfig("cloudgateway"),
 		},
 		"authentication": section{"audience": Audience},
+		"reflection":     true, // for those who look around with grpcurl
 		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
 		"endpoints":      section{"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"]},
 		"scheme":         "HTTP",
