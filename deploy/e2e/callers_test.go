@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -16,6 +20,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/local/world"
 )
@@ -86,7 +91,8 @@ func TestCallers(t *testing.T) {
 			if tt.authorization != "" {
 				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", tt.authorization)
 			}
-			if err := tt.call(ctx); status.Code(err) != tt.want {
+			err := tt.call(ctx)
+			if w.seen.saw(tt.name, err); status.Code(err) != tt.want {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})
@@ -98,5 +104,30 @@ func TestCallers(t *testing.T) {
 	allowed := metadata.AppendToOutgoingContext(t.Context(), "authorization", token(world.Node, world.Audience))
 	if err := instance(allowed); err != nil {
 		t.Errorf("nodecontroller reads an instance: %v", err)
+	}
+	w.quoteSecrets(t, func() error { return instance(allowed) })
+}
+
+// quoteSecrets lets the cloud's answers to a read quote what was sent. That the answers, which the world's end looks at, do not
+// pass it on is the point.
+func (w testWorld) quoteSecrets(t *testing.T, read func() error) {
+	t.Helper()
+	for name, answer := range map[string]fault.Error{
+		"wrongly signed": {Code: "SignatureDoesNotMatch", Message: "Specified signature is not matched with our calculation. " +
+			"server string to sign is:POST&%2F&AccessKeyId%3DLTAI%26SecurityToken%3D" + planted + "%26Version%3D2014-05-26"},
+		"a proxy that quotes the URL": {Status: http.StatusForbidden, Code: "ProxyDenied", Message: "Access to /?Action=DescribeInstances&" +
+			"SecurityToken=" + planted + "&Signature=" + planted + " was denied."},
+	} {
+		answer.Status = cmp.Or(answer.Status, http.StatusBadRequest)
+		if err := w.Cloud().SetFaults(t.Context(), fault.Rule{Action: "DescribeInstances", Error: &answer}); err != nil {
+			t.Fatal(err)
+		}
+		err := read()
+		if w.seen.saw("a read, "+name, err); err == nil || !strings.Contains(fmt.Sprint(status.Convert(err).Proto()), answer.Code) {
+			t.Errorf("%s: got %v, want an error with the cloud's code", name, err)
+		}
+	}
+	if err := w.Cloud().ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +16,15 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/binaries"
 	"alicloud-controllers.dev/deploy/local/proc"
 	"alicloud-controllers.dev/deploy/local/world"
 )
 
 // testWorld is a world with the helpers of the tests.
-type testWorld struct{ *world.World }
+type testWorld struct {
+	*world.World
+	seen *evidence
+}
 
 // pace is how long changes take in the cloud.
 type pace bool
@@ -35,64 +35,40 @@ const (
 	realistic pace = false
 )
 
-// boot starts a world, stops it after the test, and looks for secrets in its logs then. The processes log all they can.
+// boot starts a world with all controllers.
 func boot(t *testing.T, nodes int, p pace) testWorld {
 	t.Helper()
+	return bootWith(t, world.Config{Nodes: nodes, Controllers: world.Controllers(), Fast: bool(p)})
+}
+
+// bootWith starts a world, stops it after the test, and looks then for secrets in all that could be seen of it. The processes log
+// all they can.
+func bootWith(t *testing.T, cfg world.Config) testWorld {
+	t.Helper()
 	progress := &bytes.Buffer{}
-	w, err := world.Start(t.Context(), world.Config{
-		Dir: t.TempDir(), Kubernetes: built.kubernetes, BinDir: built.bin, Nodes: nodes, Controllers: world.Controllers(),
-		LogLevel: "debug", Fast: bool(p), Out: progress,
-	})
+	cfg.Dir, cfg.Kubernetes, cfg.BinDir, cfg.LogLevel, cfg.Out = t.TempDir(), built.kubernetes, built.bin, "debug", progress
+	started, err := world.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("start world: %v\n%s", err, progress)
 	}
+	w := testWorld{World: started, seen: &evidence{texts: map[string]string{}}}
 	t.Cleanup(func() {
 		if t.Failed() {
-			showLogs(t, w)
+			w.showLogs(t)
 		}
+		w.collect(t)
 		if err := w.Stop(); err != nil {
 			t.Errorf("stop world: %v", err)
 		}
-		checkLogs(t, w)
+		w.checkSecrets(t)
 	})
-	return testWorld{w}
+	return w
 }
 
-func showLogs(t *testing.T, w *world.World) {
+func (w testWorld) showLogs(t *testing.T) {
 	t.Helper()
-	for _, name := range binaries.Processes() {
+	for _, name := range w.Ours() {
 		t.Logf("end of the log of %s:\n%s", name, proc.Tail(w.Process(name).LogFile()))
-	}
-}
-
-// checkLogs fails when a log has a secret, a token, a signature, or the report of a data race.
-func checkLogs(t *testing.T, w *world.World) {
-	t.Helper()
-	secrets := map[string]string{
-		"the AccessKeySecret": w.AccessKeySecret(), "a signature": "Signature=", "a security token": "SecurityToken=",
-		"a data race": "WARNING: DATA RACE", "a panic": "panic:",
-	}
-	tokens, err := filepath.Glob(filepath.Join(w.Dir(), "secrets", "*.token"))
-	if err != nil || len(tokens) == 0 {
-		t.Fatalf("find tokens: %v, %d found", err, len(tokens))
-	}
-	for _, file := range tokens {
-		token, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatalf("read token: %v", err)
-		}
-		secrets["the token "+filepath.Base(file)] = string(token)
-	}
-	for _, name := range binaries.Processes() {
-		log, err := os.ReadFile(w.Process(name).LogFile())
-		if err != nil {
-			t.Fatalf("read log: %v", err)
-		}
-		for what, secret := range secrets {
-			if at := bytes.Index(log, []byte(secret)); at >= 0 {
-				t.Errorf("the log of %s has %s:\n%s", name, what, log[max(0, at-200):min(len(log), at+2000)])
-			}
-		}
 	}
 }
 
@@ -238,13 +214,18 @@ func (w testWorld) balanced(t *testing.T, name string) *corev1.Service {
 	return service
 }
 
+func (w testWorld) delete(t *testing.T, name string) {
+	t.Helper()
+	if err := w.Client().CoreV1().Services(metav1.NamespaceDefault).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatalf("delete Service: %v", err)
+	}
+}
+
 // remove deletes a Service and waits until it is gone.
 func (w testWorld) remove(t *testing.T, name string) {
 	t.Helper()
+	w.delete(t, name)
 	services := w.Client().CoreV1().Services(metav1.NamespaceDefault)
-	if err := services.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatalf("delete Service: %v", err)
-	}
 	eventually(t, "Service "+name+" goes", func(ctx context.Context) error {
 		list, err := services.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err == nil && len(list.Items) > 0 {

@@ -218,7 +218,8 @@ compares what the cloud holds with an undisturbed run: the effect is there exact
   The caller looks for what it wanted to create before it goes on.
 
 "Before" is a call that had no effect, "after" one that had. A timeout is an answer that does not come in time. Killed means that the
-gateway's server ends while the cloud works on the call, and that one which knows nothing takes its place, all in the test's process.
+gateway's server ends while the cloud works on the call, and that one which knows nothing takes its place, all in the test's process;
+[killed-gateway.md](killed-gateway.md) is the same with processes that are really killed.
 
 `)
 	b.WriteString("| RPC | cloud call |")
