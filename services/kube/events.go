@@ -156,3 +156,8 @@ func (r *recorder) stop() {
 	<-r.sent
 	r.cut()
 }
+
+// NodeReference refers to a node as the kubelet does, with its name for its UID, so that the events of both are shown together.
+func NodeReference(name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}
+}

@@ -75,8 +75,8 @@ func HasTaint(node *corev1.Node, key string) bool {
 // Ready gives the status of the node's Ready condition, Unknown if it has none: a node that has not begun to report serves
 // nobody. Whether a node has stopped to report is for Silent to tell.
 func Ready(node *corev1.Node) corev1.ConditionStatus {
-	if status, ok := ready(node); ok {
-		return status
+	if ready, ok := Condition(node, corev1.NodeReady); ok {
+		return ready.Status
 	}
 	return corev1.ConditionUnknown
 }
@@ -84,17 +84,18 @@ func Ready(node *corev1.Node) corev1.ConditionStatus {
 // Silent tells whether the kubelet of the node has stopped reporting: the Ready condition is there and Unknown. A node without
 // the condition has not begun to report, which is no evidence of its end.
 func Silent(node *corev1.Node) bool {
-	status, ok := ready(node)
-	return ok && status == corev1.ConditionUnknown
+	ready, ok := Condition(node, corev1.NodeReady)
+	return ok && ready.Status == corev1.ConditionUnknown
 }
 
-func ready(node *corev1.Node) (status corev1.ConditionStatus, ok bool) {
+// Condition gives a condition of the node, false if it has none of that type.
+func Condition(node *corev1.Node, kind corev1.NodeConditionType) (corev1.NodeCondition, bool) {
 	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
-			return node.Status.Conditions[i].Status, true
+		if node.Status.Conditions[i].Type == kind {
+			return node.Status.Conditions[i], true
 		}
 	}
-	return "", false
+	return corev1.NodeCondition{}, false
 }
 
 func hasLabel(node *corev1.Node, key string) bool {

@@ -136,3 +136,16 @@ func TestIsUninitialized(t *testing.T) {
 		t.Error("IsUninitialized does not go by the taint")
 	}
 }
+
+func TestCondition(t *testing.T) {
+	t.Parallel()
+	node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeNetworkUnavailable, Reason: "NoRouteCreated"},
+	}}}
+	if got, ok := nodes.Condition(node, corev1.NodeNetworkUnavailable); !ok || got.Reason != "NoRouteCreated" {
+		t.Errorf("condition %+v, %v", got, ok)
+	}
+	if got, ok := nodes.Condition(node, corev1.NodeDiskPressure); ok {
+		t.Errorf("a condition that the node does not have: %+v", got)
+	}
+}

@@ -58,3 +58,11 @@ func (m *metrics) observe(outcome string, d time.Duration) {
 	m.total.WithLabelValues(outcome).Inc()
 	m.duration.Observe(d.Seconds())
 }
+
+// LatencyBuckets are those of the existing CCM's histograms of nodes and routes, in milliseconds.
+func LatencyBuckets() []float64 {
+	return []float64{
+		500, 700, 1000, 1500, 2000, 3000, 4000, 5000, 7000, 8000, 9000, 10000, 30000, 60000, 100000, 150000, 200000, 300000,
+		600000, 700000, 800000,
+	}
+}

@@ -3,13 +3,11 @@ package eni
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -121,24 +119,9 @@ func (r *Resolver) remember(service string, ids map[string]string) {
 	}
 }
 
-// vpc returns the configured VPC, or the gateway's own.
-func (r *Resolver) vpc(ctx context.Context) (string, error) {
-	if r.VPCID != "" {
-		return r.VPCID, nil
-	}
-	answer, err := r.Client.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
-	if err != nil {
-		return "", fmt.Errorf("ask the gateway for its VPC: %w", err)
-	}
-	if answer.GetVpcId() == "" {
-		return "", errors.New("pods as backends need the VPC; set vpcID in the configuration")
-	}
-	return answer.GetVpcId(), nil
-}
-
 // look asks the gateway, which answers one result per address in order.
 func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string) error {
-	vpc, err := r.vpc(ctx)
+	vpc, err := r.Client.VPC(ctx, r.VPCID)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,6 @@ type Controller struct {
 	init    *reconcile.Runner
 	sweeps  *reconcile.Runner
 	metrics *metrics
-	vpc     atomic.Pointer[string]
 	// tracker is nil if deletion is off. Only the sweep uses it, of which there is one at a time.
 	tracker *lifecycle.Tracker
 	// leading tells that Run has begun; a standby watches and queues nothing.
@@ -85,8 +84,9 @@ type Controller struct {
 // New makes a Controller. Nothing happens before Watch.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
-		cfg: cfg,
-		log: cfg.Logger,
+		cfg:     cfg,
+		log:     cfg.Logger,
+		metrics: newMetrics(cfg.Registerer),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
 	}
@@ -94,9 +94,6 @@ func New(cfg Config) (*Controller, error) {
 		c.tracker = lifecycle.New(*cfg.Deletion)
 	}
 	var err error
-	if c.metrics, err = newMetrics(cfg.Registerer); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
 	c.init, err = reconcile.New(reconcile.Config{
 		Name: "nodeinit", Reconciler: reconcile.Func(c.initialise), Workers: cfg.Workers,
 		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,

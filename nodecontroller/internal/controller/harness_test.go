@@ -42,10 +42,20 @@ type world struct {
 	cloud  *gatewaytest.Fake
 	client *fake.Clientset
 	events *recorder
+	lead   func()
 }
 
 // run starts a controller in a world that prepare has furnished, and lets body play once the controller has nothing to do.
 func run(t *testing.T, edit func(*controller.Config), prepare, body func(*world)) {
+	t.Helper()
+	standBy(t, edit, prepare, func(w *world) {
+		w.lead()
+		body(w)
+	})
+}
+
+// standBy is run with a controller that does not lead until body says so.
+func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -69,8 +79,10 @@ func run(t *testing.T, edit func(*controller.Config), prepare, body func(*world)
 		}
 		var running errgroup.Group
 		running.Go(func() error { return c.Watch(ctx) })
-		running.Go(func() error { return c.Run(ctx) })
-		w.pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
+		w.lead = func() {
+			running.Go(func() error { return c.Run(ctx) })
+			w.pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
+		}
 		body(w)
 		cancel()
 		if err := running.Wait(); err != nil {

@@ -90,6 +90,33 @@ func TestCheckThatIsOffStaysUntouched(t *testing.T) {
 }
 
 // The existing CCM drops a whole batch for one bad node, and does not come back to it for minutes.
+// TestStandby checks that a replica that stands by writes nothing, and that what happened meanwhile is done once it leads,
+// without listing the nodes again.
+func TestStandby(t *testing.T) {
+	standBy(t, nil, furnished(2), func(w *world) {
+		w.pass(time.Hour)
+		w.instance(2)
+		w.create(fresh(2))
+		w.update("node-1", func(n *corev1.Node) { n.Labels = map[string]string{"changed": "yes"} })
+		w.pass(time.Hour)
+		if n := len(w.cloud.Calls()); n != 0 || len(w.patches()) != 0 {
+			t.Errorf("a standby made %d calls and patched %v", n, w.patches())
+		}
+		w.client.ClearActions()
+		w.lead()
+		for i := range 3 {
+			if nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))) {
+				t.Errorf("node-%d is not initialised", i)
+			}
+		}
+		for _, action := range w.client.Actions() {
+			if action.GetVerb() == "list" || action.GetVerb() == "watch" {
+				t.Errorf("the new leader has to %s %s", action.GetVerb(), action.GetResource().Resource)
+			}
+		}
+	})
+}
+
 func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(3)(w)

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -20,7 +19,7 @@ func (c *Controller) instanceByAddress(ctx context.Context, node *corev1.Node) (
 	if err != nil {
 		return nil, err
 	}
-	vpc, err := c.vpcID(ctx)
+	vpc, err := c.cfg.Gateway.VPC(ctx, c.cfg.VPCID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,24 +57,4 @@ func internalIP(node *corev1.Node) (string, error) {
 			"start the kubelet with --provider-id=<region>.<instance id>", len(found))
 	}
 	return found[0], nil
-}
-
-// vpcID is the configured VPC or the gateway's.
-func (c *Controller) vpcID(ctx context.Context) (string, error) {
-	if c.cfg.VPCID != "" {
-		return c.cfg.VPCID, nil
-	}
-	if known := c.vpc.Load(); known != nil {
-		return *known, nil
-	}
-	resp, err := c.cfg.Gateway.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
-	if err != nil {
-		return "", fmt.Errorf("ask the gateway for its VPC: %w", err)
-	}
-	vpc := resp.GetVpcId()
-	if vpc == "" {
-		return "", errors.New("the gateway does not know its VPC; set vpcID in the configuration")
-	}
-	c.vpc.Store(&vpc)
-	return vpc, nil
 }

@@ -87,7 +87,7 @@ func WithoutTaint(taints []corev1.Taint) []corev1.Taint {
 // condition is the condition to set, nil for none. Pods must not land on a node before it has its route: the scheduler sees the
 // condition from the moment the taint is gone.
 func condition(node *corev1.Node, opts Options) *corev1.NodeCondition {
-	current, exists := networkUnavailable(node)
+	current, exists := nodes.Condition(node, corev1.NodeNetworkUnavailable)
 	switch {
 	case opts.CloudRoutes && !nodes.Excluded(node) && nodes.IsUninitialized(node) && (!exists || current.Status == corev1.ConditionUnknown):
 		return &corev1.NodeCondition{
@@ -101,15 +101,6 @@ func condition(node *corev1.Node, opts Options) *corev1.NodeCondition {
 	default:
 		return nil
 	}
-}
-
-func networkUnavailable(node *corev1.Node) (corev1.NodeCondition, bool) {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeNetworkUnavailable {
-			return node.Status.Conditions[i], true
-		}
-	}
-	return corev1.NodeCondition{}, false
 }
 
 // StatusPatch is the strategic merge patch of the status: the whole list of addresses, and one condition.

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"alicloud-controllers.dev/services/nodes"
+
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
@@ -69,10 +71,6 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 
 // networkUnavailable is the status of the condition, empty if there is none.
 func networkUnavailable(node *corev1.Node) corev1.ConditionStatus {
-	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeNetworkUnavailable {
-			return node.Status.Conditions[i].Status
-		}
-	}
-	return ""
+	condition, _ := nodes.Condition(node, corev1.NodeNetworkUnavailable)
+	return condition.Status
 }

@@ -87,9 +87,10 @@ type Controller struct {
 // New makes a Controller. Nothing happens before Watch.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
-		cfg:   cfg,
-		log:   cfg.Logger,
-		board: newBoard(),
+		cfg:     cfg,
+		log:     cfg.Logger,
+		metrics: newMetrics(cfg.Registerer),
+		board:   newBoard(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
 	}

@@ -165,6 +165,35 @@ func TestConditionNeedsEveryTable(t *testing.T) {
 	})
 }
 
+// TestStandby checks that a replica that stands by reads and writes nothing, and that what happened meanwhile is done once it
+// leads, without listing the nodes again.
+func TestStandby(t *testing.T) {
+	standBy(t, nil, makeNodes(2), nil, func(w *world) {
+		w.pass(time.Hour)
+		joining := makeNode(2)
+		w.instance(joining)
+		w.create(joining)
+		w.delete("node-1")
+		w.pass(time.Hour)
+		if n := len(w.cloud.Calls()); n != 0 || w.patches() != 0 {
+			t.Errorf("a standby made %d calls and %d patches", n, w.patches())
+		}
+		w.client.ClearActions()
+		w.lead()
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		if got := w.network("node-2"); got != "False RouteCreated" {
+			t.Errorf("node-2: NetworkUnavailable %s", got)
+		}
+		for _, action := range w.client.Actions() {
+			if action.GetVerb() == "list" || action.GetVerb() == "watch" {
+				t.Errorf("the new leader has to %s %s", action.GetVerb(), action.GetResource().Resource)
+			}
+		}
+	})
+}
+
 func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 	prepare := func(w *world) {
 		w.cloud.Lock()

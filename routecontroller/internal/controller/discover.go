@@ -2,11 +2,9 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
@@ -31,7 +29,7 @@ func (c *Controller) discover(ctx context.Context) error {
 	if c.target.Load() != nil {
 		return nil
 	}
-	vpcID, err := c.vpcID(ctx)
+	vpcID, err := c.cfg.Gateway.VPC(ctx, c.cfg.VPCID)
 	if err != nil {
 		return err
 	}
@@ -52,20 +50,6 @@ func (c *Controller) discover(ctx context.Context) error {
 	c.log.Info("route tables found", "vpc", vpcID, "routeTables", ids)
 	c.gather.Trigger()
 	return nil
-}
-
-func (c *Controller) vpcID(ctx context.Context) (string, error) {
-	if c.cfg.VPCID != "" {
-		return c.cfg.VPCID, nil
-	}
-	resp, err := c.cfg.Gateway.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
-	if err != nil {
-		return "", fmt.Errorf("ask the gateway for its VPC: %w", err)
-	}
-	if resp.GetVpcId() == "" {
-		return "", errors.New("the gateway does not know its VPC; set vpcID in the configuration")
-	}
-	return resp.GetVpcId(), nil
 }
 
 func (c *Controller) tableIDs(ctx context.Context, vpcID string) ([]string, error) {

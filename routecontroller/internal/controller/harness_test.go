@@ -44,10 +44,20 @@ type world struct {
 	client  *fake.Clientset
 	events  *recorder
 	started *controller.Controller
+	lead    func()
 }
 
 // run lets body play in a world with the given nodes, which is quiet when body begins: the controller has nothing to do.
 func run(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, prepare func(*world), body func(*world)) {
+	t.Helper()
+	standBy(t, edit, nodes, prepare, func(w *world) {
+		w.lead()
+		body(w)
+	})
+}
+
+// standBy is run with a controller that does not lead until body says so.
+func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, prepare func(*world), body func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -78,8 +88,10 @@ func run(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, prep
 		}
 		var running errgroup.Group
 		running.Go(func() error { return w.started.Watch(ctx) })
-		running.Go(func() error { return w.started.Run(ctx) })
-		w.settle()
+		w.lead = func() {
+			running.Go(func() error { return w.started.Run(ctx) })
+			w.settle()
+		}
 		body(w)
 		cancel()
 		if err := running.Wait(); err != nil {

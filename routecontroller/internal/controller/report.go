@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -132,9 +132,8 @@ func (c *Controller) watchQuota(tableID string, m *memory) {
 	m.full = full
 }
 
-// nodeEvent refers to a node as the kubelet does, with its name for its UID, so that both kinds are shown together.
 func (c *Controller) nodeEvent(node, kind, reason, message string) {
-	c.cfg.Recorder.Event(&corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node)}, kind, reason, message)
+	c.cfg.Recorder.Event(kube.NodeReference(node), kind, reason, message)
 }
 
 // tableEvent warns about a route table, for which there is no object in the API.
