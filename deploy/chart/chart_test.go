@@ -97,8 +97,9 @@ func TestObjects(t *testing.T) {
 			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true}, "hostNetwork": false,
 			"vswitchIDs": []any{"vsw-1"}, "clusterCIDRs": []any{"10.0.0.0/8"}, "vpcID": "vpc-1",
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
-			"image":   map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
-			"tracing": map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
+			"image":     map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
+			"tracing":   map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
+			"podLabels": map[string]any{"team": "edge"}, "podAnnotations": map[string]any{"note": "x"},
 		},
 	}
 	for name, changes := range variants {
@@ -116,7 +117,9 @@ func TestObjects(t *testing.T) {
 				case "Secret":
 					decode[corev1.Secret](t, doc)
 				case "ServiceAccount":
-					decode[corev1.ServiceAccount](t, doc)
+					if mount := decode[corev1.ServiceAccount](t, doc).AutomountServiceAccountToken; mount == nil || *mount {
+						t.Errorf("%s gives its token to every pod that names it", key)
+					}
 				case "Role":
 					decode[rbacv1.Role](t, doc)
 				case "RoleBinding":
@@ -147,6 +150,12 @@ func checkPod(t *testing.T, d appsv1.Deployment) {
 	}
 	if pod.ServiceAccountName != d.Name {
 		t.Errorf("%s: ServiceAccount is %q", d.Name, pod.ServiceAccountName)
+	}
+	if pod.AutomountServiceAccountToken == nil || pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
+		t.Errorf("%s: it is left to defaults what the pod learns of the cluster", d.Name)
+	}
+	if len(pod.TopologySpreadConstraints) != 2 {
+		t.Errorf("%s: the pods are not spread over nodes and zones: %+v", d.Name, pod.TopologySpreadConstraints)
 	}
 	for _, c := range pod.Containers {
 		s := c.SecurityContext
@@ -267,12 +276,27 @@ func TestSchema(t *testing.T) {
 		values map[string]any
 		want   string
 	}{
-		"no cluster":       {values: map[string]any{"region": "cn-hangzhou"}, want: "clusterID"},
-		"no region":        {values: map[string]any{"clusterID": "c-1"}, want: "region"},
-		"unknown key":      {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
-		"bad level":        {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
-		"bad collector":    {values: values(map[string]any{"tracing": map[string]any{"endpoint": "collector"}}), want: "/tracing/endpoint"},
-		"bad sample ratio": {values: values(map[string]any{"tracing": map[string]any{"sampleRatio": 2}}), want: "sampleRatio"},
+		"no cluster":             {values: map[string]any{"region": "cn-hangzhou"}, want: "clusterID"},
+		"no region":              {values: map[string]any{"clusterID": "c-1"}, want: "region"},
+		"unknown key":            {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
+		"bad level":              {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
+		"bad collector":          {values: values(map[string]any{"tracing": map[string]any{"endpoint": "collector"}}), want: "/tracing/endpoint"},
+		"bad sample ratio":       {values: values(map[string]any{"tracing": map[string]any{"sampleRatio": 2}}), want: "sampleRatio"},
+		"two secrets by mistake": {values: credentials("existingSecret", []any{"a", "b"}), want: "/credentials/existingSecret"},
+		"unknown source":         {values: credentials("accessKey", "x"), want: "accessKey"},
+		"bad role":               {values: credentials("rrsa", map[string]any{"roleARN": "gateway"}), want: "/credentials/rrsa/roleARN"},
+		"bad provider":           {values: credentials("rrsa", map[string]any{"oidcProviderARN": roleARN}), want: "/credentials/rrsa/oidcProviderARN"},
+		"short session":          {values: credentials("assumeRole", map[string]any{"durationSeconds": 60}), want: "/credentials/assumeRole/durationSeconds"},
+		"no share":               {values: budget("share", 0), want: "/budget/share"},
+		"share in percent":       {values: budget("share", 70), want: "/budget/share"},
+		"learn too much":         {values: budget("learnUpTo", 11), want: "/budget/learnUpTo"},
+		"bad weight":             {values: budget("callers", map[string]any{"a": map[string]any{"weight": 0}}), want: "/budget/callers/a/weight"},
+		"unknown product":        {values: budget("overrides", map[string]any{"rds/X": map[string]any{}}), want: "rds/X"},
+		"limit without window": {
+			values: budget("overrides", map[string]any{"slb/CreateLoadBalancer": map[string]any{"calls": 1}}), want: "window",
+		},
+		"bad reflection": {values: values(map[string]any{"reflection": "yes"}), want: "/reflection"},
+		"bad authority":  {values: values(map[string]any{"tls": map[string]any{"clientCASecret": "a b"}}), want: "/tls/clientCASecret"},
 		"bad digest": {
 			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"digest": "latest"}}}), want: "digest",
 		},
@@ -286,6 +310,14 @@ func TestSchema(t *testing.T) {
 			}
 		})
 	}
+}
+
+func credentials(key string, value any) map[string]any {
+	return values(map[string]any{"credentials": map[string]any{key: value}})
+}
+
+func budget(key string, value any) map[string]any {
+	return values(map[string]any{"budget": map[string]any{key: value}})
 }
 
 // TestRBAC: every component that the chart can install has its permissions.

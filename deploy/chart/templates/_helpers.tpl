@@ -34,15 +34,7 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
   "logging" (dict "level" $root.Values.logging.level "format" "json")
   "leaderElection" (dict "enabled" true "namespace" $root.Release.Namespace "name" $name) -}}
 {{- if eq $name "cloudgateway" -}}
-{{- $credentials := dict "ecsRAMRole" (dict "role" $root.Values.credentials.ramRole) -}}
-{{- if $root.Values.credentials.existingSecret -}}
-{{- $credentials = dict "accessKey" (dict "idFile" "/etc/credentials/id" "secretFile" "/etc/credentials/secret") -}}
-{{- end -}}
-{{- $base = merge $base (dict
-  "vpcID" $root.Values.vpcID
-  "listen" (printf ":%d" (int $root.Values.gatewayPort))
-  "tls" (dict "certFile" "/etc/tls/tls.crt" "keyFile" "/etc/tls/tls.key")
-  "credentials" $credentials) -}}
+{{- $base = merge $base (include "gatewayConfig" $root | fromYaml) -}}
 {{- else -}}
 {{- $base = merge $base (dict
   "clusterID" $root.Values.clusterID

@@ -1,0 +1,228 @@
+package chart_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const (
+	roleARN     = "acs:ram::1000000000000001:role/gateway"
+	providerARN = "acs:ram::1000000000000001:oidc-provider/ack-rrsa-c1"
+)
+
+// TestGatewayConfig: each source of credentials comes with what it needs in the pod. The files are golden; that the gateway takes
+// them is tested where its configuration is.
+func TestGatewayConfig(t *testing.T) {
+	t.Parallel()
+	secret := func(name string) *corev1.VolumeSource {
+		return &corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}
+	}
+	hour := int64(3600)
+	token := &corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+		ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "sts.aliyuncs.com", ExpirationSeconds: &hour, Path: "token"},
+	}}}}
+	tests := []struct {
+		file   string
+		values map[string]any
+		volume *corev1.VolumeSource // with what the source of credentials needs
+	}{
+		{file: "defaults"},
+		{file: "access-key", values: map[string]any{"credentials": map[string]any{"existingSecret": "key"}}, volume: secret("key")},
+		{file: "ram-role", values: map[string]any{"credentials": map[string]any{"ramRole": "worker"}}},
+		{
+			file:   "rrsa",
+			values: map[string]any{"credentials": map[string]any{"rrsa": map[string]any{"roleARN": roleARN, "oidcProviderARN": providerARN}}},
+			volume: token,
+		},
+		{file: "sts-token", values: map[string]any{"credentials": map[string]any{"stsTokenSecret": "fresh"}}, volume: secret("fresh")},
+		{file: "addon-token", values: map[string]any{"credentials": map[string]any{"addonTokenSecret": "addon"}}, volume: secret("addon")},
+		{
+			file: "assume-role",
+			values: map[string]any{"credentials": map[string]any{
+				"rrsa":       map[string]any{"roleARN": roleARN, "oidcProviderARN": providerARN, "sessionName": "gw", "durationSeconds": 900},
+				"assumeRole": map[string]any{"roleARN": roleARN + "-2", "externalID": "x"},
+			}},
+			volume: token,
+		},
+		{
+			file: "own-credentials", // named in the component's configuration, as before the chart knew of them
+			values: map[string]any{"components": map[string]any{"cloudgateway": map[string]any{
+				"config": map[string]any{"credentials": map[string]any{"environment": true}},
+			}}},
+		},
+		{
+			file: "budget",
+			values: map[string]any{
+				"budget": map[string]any{
+					"share": 0.3, "learnUpTo": 2.5,
+					"callers":   map[string]any{"system:serviceaccount:tools:backup": map[string]any{"weight": 1, "share": 0.1}},
+					"overrides": map[string]any{"slb/CreateLoadBalancer": map[string]any{"calls": 120, "window": "60s"}},
+				},
+				"reflection": true, "tls": map[string]any{"clientCASecret": "callers"},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			t.Parallel()
+			documents := render(t, "kube-system", tt.values)
+			golden(t, tt.file, decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"])
+			if got := volume(decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]), "credentials", "/etc/credentials"); tt.volume != nil {
+				if diff := cmp.Diff(tt.volume, got); diff != "" {
+					t.Errorf("volume of the credentials (-want +got):\n%s", diff)
+				}
+			} else if got != nil {
+				t.Errorf("a volume for credentials that need none: %+v", got)
+			}
+			for _, other := range []string{"lbcontroller", "nodecontroller", "routecontroller"} {
+				if got := volume(decode[appsv1.Deployment](t, documents["Deployment "+other]), "credentials", "/etc/credentials"); got != nil {
+					t.Errorf("%s has credentials of the cloud: %+v", other, got)
+				}
+			}
+		})
+	}
+}
+
+// volume returns a volume that is mounted there, read-only.
+func volume(d appsv1.Deployment, name, path string) *corev1.VolumeSource {
+	pod := d.Spec.Template.Spec
+	for _, m := range pod.Containers[0].VolumeMounts {
+		if m.Name != name || m.MountPath != path || !m.ReadOnly {
+			continue
+		}
+		for _, v := range pod.Volumes {
+			if v.Name == name {
+				return &v.VolumeSource
+			}
+		}
+	}
+	return nil
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "cloudgateway", name+".yaml")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run go test ./chart -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), go test ./chart -update writes it anew:\n%s", file, diff)
+	}
+}
+
+// TestClientCA: the authority of callers outside Kubernetes is the gateway's to read, and nothing else of its Secret.
+func TestClientCA(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "kube-system", map[string]any{"tls": map[string]any{"clientCASecret": "callers"}})
+	got := volume(decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]), "client-ca", "/etc/client-ca")
+	want := &corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: "callers", Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("volume (-want +got):\n%s", diff)
+	}
+}
+
+// TestContradictions: what the schema can't express is told when the chart is rendered.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		credentials map[string]any
+		want        string
+	}{
+		"two sources": {
+			credentials: map[string]any{"existingSecret": "key", "rrsa": map[string]any{"roleARN": roleARN, "oidcProviderARN": providerARN}},
+			want:        "credentials: existingSecret and rrsa are named; keep one of them",
+		},
+		"half of RRSA": {
+			credentials: map[string]any{"rrsa": map[string]any{"roleARN": roleARN}},
+			want:        "credentials.rrsa: roleARN and oidcProviderARN are required together",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t)
+			all, err := chartutil.ToRenderValues(c, values(map[string]any{"credentials": tt.credentials}), chartutil.ReleaseOptions{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := engine.Render(c, all); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestRollout: on the node's network a new pod has to wait for the ports of an old one; elsewhere it comes before the old one goes.
+// A pod that can't work is neither restarted for that nor in the way of a drain, and callers find it all the same.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	for hostNetwork, want := range map[bool][2]int32{true: {1, 0}, false: {0, 1}} {
+		documents := render(t, "kube-system", map[string]any{"hostNetwork": hostNetwork})
+		d := decode[appsv1.Deployment](t, documents["Deployment cloudgateway"])
+		if r := d.Spec.Strategy.RollingUpdate; r.MaxUnavailable.IntVal != want[0] || r.MaxSurge.IntVal != want[1] {
+			t.Errorf("host network %t: %+v, want at most %d unavailable and %d more", hostNetwork, r, want[0], want[1])
+		}
+		c := d.Spec.Template.Spec.Containers[0]
+		if s, l, r := c.StartupProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path; s != "/livez" || l != s || r != "/readyz" {
+			t.Errorf("probes at %s, %s and %s", s, l, r)
+		}
+		if s := decode[corev1.Service](t, documents["Service cloudgateway"]); !s.Spec.PublishNotReadyAddresses || s.Spec.ClusterIP != "None" {
+			t.Errorf("Service: %+v", s.Spec)
+		}
+		policy := decode[policyv1.PodDisruptionBudget](t, documents["PodDisruptionBudget cloudgateway"]).Spec.UnhealthyPodEvictionPolicy
+		if policy == nil || *policy != policyv1.AlwaysAllow {
+			t.Errorf("unhealthy pods: %v", policy)
+		}
+	}
+}
+
+// TestWhoReachesTheGateway: the controllers, and whom the values name.
+func TestWhoReachesTheGateway(t *testing.T) {
+	t.Parallel()
+	document := render(t, "kube-system", map[string]any{"networkPolicy": map[string]any{
+		"enabled": true, "gatewayFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.1.0.0/16"}}},
+	}})["NetworkPolicy cloudgateway"]
+	for _, rule := range decode[networkingv1.NetworkPolicy](t, document).Spec.Ingress {
+		if rule.Ports[0].Port.StrVal != "grpc" {
+			continue
+		}
+		if len(rule.From) != 2 || rule.From[0].PodSelector == nil || rule.From[1].IPBlock == nil || rule.From[1].IPBlock.CIDR != "10.1.0.0/16" {
+			t.Errorf("the gateway is open to %+v", rule.From)
+		}
+		return
+	}
+	t.Errorf("no rule for calls:\n%s", document)
+}
+
+// TestLint is helm lint --strict.
+func TestLint(t *testing.T) {
+	t.Parallel()
+	for _, m := range lint.All(".", values(nil), "kube-system", true).Messages {
+		if m.Severity >= support.WarningSev {
+			t.Error(m)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+{{/* The one source of credentials that is named: its key, or nothing for the RAM role of the instance. */}}
+{{- define "credentialSource" -}}
+{{- $credentials := .Values.credentials -}}
+{{- $named := list -}}
+{{- range $key := list "existingSecret" "ramRole" "stsTokenSecret" "addonTokenSecret" -}}
+{{- if get $credentials $key -}}{{- $named = append $named $key -}}{{- end -}}
+{{- end -}}
+{{- if or $credentials.rrsa.roleARN $credentials.rrsa.oidcProviderARN -}}{{- $named = append $named "rrsa" -}}{{- end -}}
+{{- if gt (len $named) 1 -}}
+{{- fail (printf "credentials: %s are named; keep one of them" (join " and " $named)) -}}
+{{- end -}}
+{{- if and (has "rrsa" $named) (not (and $credentials.rrsa.roleARN $credentials.rrsa.oidcProviderARN)) -}}
+{{- fail "credentials.rrsa: roleARN and oidcProviderARN are required together; both are shown in the RAM console" -}}
+{{- end -}}
+{{- if $named -}}{{- first $named -}}{{- end -}}
+{{- end }}
+
+{{/* The gateway's part of its configuration file. */}}
+{{- define "gatewayConfig" -}}
+{{- $credentials := dict -}}
+{{- $source := include "credentialSource" . -}}
+{{- $own := .Values.components.cloudgateway.config.credentials -}}
+{{- if eq $source "existingSecret" -}}
+{{- $credentials = dict "accessKey" (dict "idFile" "/etc/credentials/id" "secretFile" "/etc/credentials/secret") -}}
+{{- else if eq $source "rrsa" -}}
+{{- $credentials = dict "rrsa" (merge (dict "tokenFile" "/etc/credentials/token") .Values.credentials.rrsa) -}}
+{{- else if eq $source "stsTokenSecret" -}}
+{{- $credentials = dict "stsTokenFile" "/etc/credentials/token" -}}
+{{- else if eq $source "addonTokenSecret" -}}
+{{- $credentials = dict "addonTokenFile" "/etc/credentials/token-config" -}}
+{{- else if or (eq $source "ramRole") (not $own) -}}
+{{- $credentials = dict "ecsRAMRole" (dict "role" .Values.credentials.ramRole) -}}
+{{- end -}}
+{{- if .Values.credentials.assumeRole.roleARN -}}{{- $credentials = set $credentials "assumeRole" .Values.credentials.assumeRole -}}{{- end -}}
+{{- $tls := dict "certFile" "/etc/tls/tls.crt" "keyFile" "/etc/tls/tls.key" -}}
+{{- if .Values.tls.clientCASecret -}}{{- $tls = set $tls "clientCAFile" "/etc/client-ca/ca.crt" -}}{{- end -}}
+{{- dict
+  "vpcID" .Values.vpcID
+  "listen" (printf ":%d" (int .Values.gatewayPort))
+  "tls" $tls "credentials" $credentials "budget" .Values.budget "reflection" .Values.reflection | toYaml -}}
+{{- end }}
+
+{{/* The volume with what the source of credentials needs, as a list item. */}}
+{{- define "credentialVolume" -}}
+{{- $source := include "credentialSource" . -}}
+{{- if eq $source "rrsa" -}}
+- name: credentials
+  projected:
+    sources:
+      - serviceAccountToken: {audience: sts.aliyuncs.com, expirationSeconds: 3600, path: token}
+{{- else if and $source (ne $source "ramRole") -}}
+- name: credentials
+  secret: {secretName: {{ get .Values.credentials $source }}}
+{{- end -}}
+{{- end }}
