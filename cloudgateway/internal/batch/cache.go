@@ -41,6 +41,7 @@ type entry[V any] struct {
 
 // flight is a read under way. It does not change after done is closed.
 type flight[V any] struct {
+	key   string
 	by    trace.SpanContext // of the caller who began it
 	asOf  time.Time
 	done  chan struct{}
@@ -69,22 +70,47 @@ func NewCache[V any](cfg CacheConfig) *Cache[V] {
 	}
 }
 
+// Result is what came of one of many keys.
+type Result[V any] struct {
+	Value V
+	Err   error
+}
+
 // Get returns the value of a key as it was at most maxAge ago, or as load reads it. Errors are not remembered.
 func (c *Cache[V]) Get(ctx context.Context, key string, maxAge time.Duration, load func(context.Context) (V, error)) (V, error) {
-	var none V
+	one := func(context.Context, []string) func(context.Context, string) (V, error) {
+		return func(ctx context.Context, _ string) (V, error) { return load(ctx) }
+	}
+	result := c.GetMany(ctx, []string{key}, maxAge, one)[0]
+	return result.Value, result.Err
+}
+
+// GetMany is Get for many keys; the results are in their order. Load is told at once all that it has to read, and returns what
+// reads one of them.
+func (c *Cache[V]) GetMany(
+	ctx context.Context, keys []string, maxAge time.Duration, load func(context.Context, []string) func(context.Context, string) (V, error),
+) []Result[V] {
+	results := make([]Result[V], len(keys))
 	if err := ctx.Err(); err != nil {
-		return none, err
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
 	}
-	f, value, hit := c.lookup(ctx, key, maxAge, load)
-	if hit {
-		return value, nil
+	flights, missing := c.lookup(ctx, keys, maxAge, results)
+	c.launch(context.WithoutCancel(ctx), missing, load)
+	for i, f := range flights {
+		if f == nil {
+			continue // a hit
+		}
+		select {
+		case <-f.done:
+			results[i] = Result[V]{Value: f.value, Err: f.err}
+		case <-ctx.Done():
+			results[i].Err = ctx.Err()
+		}
 	}
-	select {
-	case <-f.done:
-		return f.value, f.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
+	return results
 }
 
 // Invalidate forgets what is known about the keys, because they were written. Reads that are under way may or may not have
@@ -98,42 +124,70 @@ func (c *Cache[V]) Invalidate(keys ...string) {
 	}
 }
 
-// lookup finds a fresh entry, or else the read to wait for.
-func (c *Cache[V]) lookup(ctx context.Context, key string, maxAge time.Duration, load func(context.Context) (V, error)) (*flight[V], V, bool) {
-	var none V
+// lookup puts fresh entries into the results, and returns the reads to wait for in place of the others: those of them that are
+// missing have to be launched.
+func (c *Cache[V]) lookup(
+	ctx context.Context, keys []string, maxAge time.Duration, results []Result[V],
+) (flights []*flight[V], missing []*flight[V]) {
+	flights = make([]*flight[V], len(keys))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if e, ok := c.entries[key]; ok && now.Sub(e.asOf) <= maxAge && maxAge > 0 {
-		c.requests.WithLabelValues("hit").Inc()
-		trace.SpanFromContext(ctx).AddEvent("cache hit")
-		return nil, e.value, true
-	}
-	if f := c.flights[key]; f != nil {
-		c.requests.WithLabelValues("shared").Inc()
-		if f.by.IsSampled() {
-			trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: f.by})
+	for i, key := range keys {
+		if e, ok := c.entries[key]; ok && now.Sub(e.asOf) <= maxAge && maxAge > 0 {
+			c.requests.WithLabelValues("hit").Inc()
+			trace.SpanFromContext(ctx).AddEvent("cache hit")
+			results[i].Value = e.value
+			continue
 		}
-		return f, none, false
+		if f := c.flights[key]; f != nil {
+			c.requests.WithLabelValues("shared").Inc()
+			if f.by.IsSampled() {
+				trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: f.by})
+			}
+			flights[i] = f
+			continue
+		}
+		c.requests.WithLabelValues("load").Inc()
+		f := &flight[V]{key: key, by: trace.SpanContextFromContext(ctx), asOf: now, done: make(chan struct{})}
+		c.flights[key], flights[i] = f, f
+		missing = append(missing, f)
 	}
-	c.requests.WithLabelValues("load").Inc()
-	f := &flight[V]{by: trace.SpanContextFromContext(ctx), asOf: now, done: make(chan struct{})}
-	c.flights[key] = f
-	go c.fly(context.WithoutCancel(ctx), key, f, load)
-	return f, none, false
+	return flights, missing
 }
 
-// fly reads a key. It ends by its own timeout, since those who wait for it come and go.
-func (c *Cache[V]) fly(ctx context.Context, key string, f *flight[V], load func(context.Context) (V, error)) {
+// launch begins reads. They end by their own timeout, since those who wait for them come and go.
+func (c *Cache[V]) launch(
+	ctx context.Context, flights []*flight[V], load func(context.Context, []string) func(context.Context, string) (V, error),
+) {
+	if len(flights) == 0 {
+		return
+	}
+	keys := make([]string, len(flights))
+	for i, f := range flights {
+		keys[i] = f.key
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
-	f.value, f.err = recovered(c.cfg.Logger, c.cfg.Name, func() (V, error) { return load(ctx) })
+	read := load(ctx, keys)
+	var underWay sync.WaitGroup
+	for _, f := range flights {
+		underWay.Go(func() { c.fly(ctx, f, read) })
+	}
+	go func() {
+		defer cancel()
+		underWay.Wait()
+	}()
+}
+
+// fly reads a key.
+func (c *Cache[V]) fly(ctx context.Context, f *flight[V], read func(context.Context, string) (V, error)) {
+	f.value, f.err = recovered(c.cfg.Logger, c.cfg.Name, func() (V, error) { return read(ctx, f.key) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.flights[key] == f { // otherwise the key was written meanwhile
-		delete(c.flights, key)
+	if c.flights[f.key] == f { // otherwise the key was written meanwhile
+		delete(c.flights, f.key)
 		if f.err == nil {
-			c.store(key, entry[V]{value: f.value, asOf: f.asOf})
+			c.store(f.key, entry[V]{value: f.value, asOf: f.asOf})
 		}
 	}
 	close(f.done)

@@ -106,38 +106,27 @@ func setDefault(d *time.Duration, def time.Duration) {
 
 // Get reads one item together with what others want. It tells whether the item exists.
 func (c *Coalescer[K, V]) Get(ctx context.Context, key K) (value V, exists bool, err error) {
-	found, err := c.GetMany(ctx, []K{key})
-	value, exists = found[key]
-	return value, exists, err
+	return c.Join(ctx, []K{key})(ctx, key)
 }
 
-// GetMany reads some items together with what others want. Items that do not exist are absent from the result. The first
-// error fails the whole.
-func (c *Coalescer[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	batches, err := c.join(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[K]V, len(batches))
-	for key, b := range batches {
+// Join puts keys into batches, all in one step, so that what one caller wants costs the fewest reads however busy the machine is.
+// What it returns waits for the outcome of one of the keys, and is to be called once for each.
+func (c *Coalescer[K, V]) Join(ctx context.Context, keys []K) func(context.Context, K) (value V, exists bool, err error) {
+	batches, joinErr := c.join(ctx, keys)
+	return func(ctx context.Context, key K) (value V, exists bool, err error) {
+		if joinErr != nil {
+			return value, false, joinErr
+		}
+		b := batches[key]
 		select {
 		case <-b.done:
+			value, exists = b.found[key]
+			return value, exists, b.failed[key]
 		case <-ctx.Done():
-			c.leave(batches)
-			return nil, ctx.Err()
-		}
-		if err := b.failed[key]; err != nil {
-			c.leave(batches)
-			return nil, err
-		}
-		if v, exists := b.found[key]; exists {
-			found[key] = v
+			c.leave(b, key)
+			return value, false, ctx.Err()
 		}
 	}
-	return found, nil
 }
 
 // Close refuses new callers, fails those whose batch has not started and waits for the batches under way.
@@ -161,6 +150,9 @@ func (c *Coalescer[K, V]) Close() {
 
 // join puts the keys into batches and returns the batch of each.
 func (c *Coalescer[K, V]) join(ctx context.Context, keys []K) (map[K]*batch[K, V], error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -198,17 +190,15 @@ func (c *Coalescer[K, V]) add(ctx context.Context, key K, now time.Time) *batch[
 	return b
 }
 
-// leave takes a caller's keys out of the batches that have not started, so that nothing is read for nobody.
-func (c *Coalescer[K, V]) leave(joined map[K]*batch[K, V]) {
+// leave takes a caller's key out of a batch that has not started, so that nothing is read for nobody.
+func (c *Coalescer[K, V]) leave(b *batch[K, V], key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, b := range joined {
-		if b.started {
-			continue
-		}
-		if b.callers[key]--; b.callers[key] <= 0 {
-			delete(b.callers, key)
-		}
+	if b.started {
+		return
+	}
+	if b.callers[key]--; b.callers[key] <= 0 {
+		delete(b.callers, key)
 	}
 }
 

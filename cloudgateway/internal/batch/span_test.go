@@ -47,7 +47,7 @@ func TestBatchIsPartOfItsCallersTraces(t *testing.T) {
 			ctx, span := tracer.Start(t.Context(), name)
 			callers.Go(func() {
 				defer span.End()
-				if _, err := c.GetMany(ctx, keys); err == nil {
+				if _, err := join(ctx, c, keys...); err == nil {
 					t.Error("no error")
 				}
 			})

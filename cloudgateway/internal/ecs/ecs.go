@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,53 +34,49 @@ type Config struct {
 
 // Client does the operations of ecs.v1.
 type Client struct {
-	caller     cloud.Caller
-	locks      cloud.Locker
-	instances  *batch.Cache[*ecsv1.Instance]
-	interfaces *batch.Cache[*ecsv1.NetworkInterface] // by id
-	addresses  *batch.Cache[*ecsv1.NetworkInterface] // by address and addressEpoch
-
+	caller       cloud.Caller
+	locks        cloud.Locker
+	instances    batch.Reader[string, *ecsv1.Instance]
+	interfaces   batch.Reader[string, *ecsv1.NetworkInterface]
+	addresses    batch.Reader[addressKey, *ecsv1.NetworkInterface]
 	addressEpoch cloud.Epoch
-
-	instancesByID       *batch.Coalescer[string, *ecsv1.Instance]
-	interfacesByID      *batch.Coalescer[string, *ecsv1.NetworkInterface]
-	interfacesByAddress *batch.Coalescer[addressKey, *ecsv1.NetworkInterface]
 }
 
 // New makes a Client. Close it when its callers are gone.
 func New(cfg Config) (*Client, error) {
-	cache := func(name string) batch.CacheConfig { return batch.CacheConfig{Name: name, Registerer: cfg.Registerer} }
-	c := &Client{
-		caller:     cfg.Caller,
-		locks:      cfg.Locks,
-		instances:  batch.NewCache[*ecsv1.Instance](cache("instances")),
-		interfaces: batch.NewCache[*ecsv1.NetworkInterface](cache("networkinterfaces")),
-		addresses:  batch.NewCache[*ecsv1.NetworkInterface](cache("networkinterface_addresses")),
-	}
+	c := &Client{caller: cfg.Caller, locks: cfg.Locks}
 	var err error
-	if c.instancesByID, err = coalescer(cfg, "instances", c.fetchInstances); err != nil {
+	if c.instances, err = reader(cfg, "instances", c.fetchInstances, itself, noInstance); err != nil {
 		return nil, err
 	}
-	if c.interfacesByID, err = coalescer(cfg, "networkinterfaces", c.fetchInterfaces); err != nil {
+	if c.interfaces, err = reader(cfg, "networkinterfaces", c.fetchInterfaces, itself, noInterface); err != nil {
 		return nil, err
 	}
-	c.interfacesByAddress, err = coalescer(cfg, "networkinterface_addresses", c.fetchAddresses)
+	c.addresses, err = reader(cfg, "networkinterface_addresses", c.fetchAddresses,
+		func(key addressKey) string { return c.addressEpoch.Key(fmt.Sprint(key)) },
+		func(key addressKey) error {
+			return noInterface(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
+		})
 	return c, err
 }
 
-func coalescer[K comparable, V any](
-	cfg Config, name string, load func(context.Context, []K) (map[K]V, error),
-) (*batch.Coalescer[K, V], error) {
-	return batch.New(batch.Config[K, V]{
+func reader[K comparable, V any](
+	cfg Config, name string, load func(context.Context, []K) (map[K]V, error), key func(K) string, absent func(K) error,
+) (batch.Reader[K, V], error) {
+	coalescer, err := batch.New(batch.Config[K, V]{
 		Name: name, Load: load, MaxItems: itemsPerCall, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer,
 	})
+	cache := batch.NewCache[V](batch.CacheConfig{Name: name, Registerer: cfg.Registerer})
+	return batch.Reader[K, V]{Cache: cache, Coalescer: coalescer, Name: key, Absent: absent}, err
 }
+
+func itself(id string) string { return id }
 
 // Close ends the gathering of reads.
 func (c *Client) Close() {
-	c.instancesByID.Close()
-	c.interfacesByID.Close()
-	c.interfacesByAddress.Close()
+	c.instances.Close()
+	c.interfaces.Close()
+	c.addresses.Close()
 }
 
 func (c *Client) read(ctx context.Context, action string, params cloud.Params, out any) error {
@@ -91,70 +86,43 @@ func (c *Client) read(ctx context.Context, action string, params cloud.Params, o
 
 // GetInstance reads one instance.
 func (c *Client) GetInstance(ctx context.Context, id string, maxAge time.Duration) (*ecsv1.Instance, error) {
-	return c.instances.Get(ctx, id, maxAge, func(ctx context.Context) (*ecsv1.Instance, error) {
-		instance, exists, err := c.instancesByID.Get(ctx, id)
-		if err == nil && !exists {
-			err = noInstance(id)
-		}
-		return instance, err
-	})
+	return c.instances.Get(ctx, id, maxAge)
 }
 
 // BatchGetInstances reads many instances; one result per id, in their order.
 func (c *Client) BatchGetInstances(ctx context.Context, ids []string, maxAge time.Duration) []*ecsv1.InstanceResult {
-	return each(ids, func(id string) *ecsv1.InstanceResult {
-		instance, err := c.GetInstance(ctx, id, maxAge)
-		return &ecsv1.InstanceResult{Instance: instance, Error: rpcerr.ToItem(err)}
-	})
+	results := make([]*ecsv1.InstanceResult, len(ids))
+	for i, r := range c.instances.GetMany(ctx, ids, maxAge) {
+		results[i] = &ecsv1.InstanceResult{Instance: r.Value, Error: rpcerr.ToItem(r.Err)}
+	}
+	return results
 }
 
 // GetNetworkInterface reads one interface.
 func (c *Client) GetNetworkInterface(ctx context.Context, id string, maxAge time.Duration) (*ecsv1.NetworkInterface, error) {
-	return c.interfaces.Get(ctx, id, maxAge, func(ctx context.Context) (*ecsv1.NetworkInterface, error) {
-		n, exists, err := c.interfacesByID.Get(ctx, id)
-		if err == nil && !exists {
-			err = noInterface(id)
-		}
-		return n, err
-	})
+	return c.interfaces.Get(ctx, id, maxAge)
 }
 
 // BatchGetNetworkInterfaces reads many interfaces by id; one result per id, in their order.
 func (c *Client) BatchGetNetworkInterfaces(ctx context.Context, ids []string, maxAge time.Duration) []*ecsv1.NetworkInterfaceResult {
-	return each(ids, func(id string) *ecsv1.NetworkInterfaceResult {
-		n, err := c.GetNetworkInterface(ctx, id, maxAge)
-		return &ecsv1.NetworkInterfaceResult{NetworkInterface: n, Error: rpcerr.ToItem(err)}
-	})
+	return interfaceResults(c.interfaces.GetMany(ctx, ids, maxAge))
 }
 
 // FindNetworkInterfaces reads many interfaces of a VPC by one of their addresses; one result per address, in their order.
 func (c *Client) FindNetworkInterfaces(
 	ctx context.Context, vpcID string, addresses []netip.Addr, maxAge time.Duration,
 ) []*ecsv1.NetworkInterfaceResult {
-	return each(addresses, func(address netip.Addr) *ecsv1.NetworkInterfaceResult {
-		n, err := c.findInterface(ctx, addressKey{vpcID: vpcID, address: address}, maxAge)
-		return &ecsv1.NetworkInterfaceResult{NetworkInterface: n, Error: rpcerr.ToItem(err)}
-	})
-}
-
-func (c *Client) findInterface(ctx context.Context, key addressKey, maxAge time.Duration) (*ecsv1.NetworkInterface, error) {
-	name := c.addressEpoch.Key(fmt.Sprint(key))
-	return c.addresses.Get(ctx, name, maxAge, func(ctx context.Context) (*ecsv1.NetworkInterface, error) {
-		n, exists, err := c.interfacesByAddress.Get(ctx, key)
-		if err == nil && !exists {
-			err = noInterface(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
-		}
-		return n, err
-	})
-}
-
-// each gets many items at the same time, so that they are read together and that each has its own outcome.
-func each[K, R any](keys []K, get func(K) R) []R {
-	results := make([]R, len(keys))
-	var reads sync.WaitGroup
-	for i, key := range keys {
-		reads.Go(func() { results[i] = get(key) })
+	keys := make([]addressKey, len(addresses))
+	for i, address := range addresses {
+		keys[i] = addressKey{vpcID: vpcID, address: address}
 	}
-	reads.Wait()
+	return interfaceResults(c.addresses.GetMany(ctx, keys, maxAge))
+}
+
+func interfaceResults(from []batch.Result[*ecsv1.NetworkInterface]) []*ecsv1.NetworkInterfaceResult {
+	results := make([]*ecsv1.NetworkInterfaceResult, len(from))
+	for i, r := range from {
+		results[i] = &ecsv1.NetworkInterfaceResult{NetworkInterface: r.Value, Error: rpcerr.ToItem(r.Err)}
+	}
 	return results
 }

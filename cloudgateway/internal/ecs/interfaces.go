@@ -98,7 +98,7 @@ func (c *Client) UpdateNetworkInterface(ctx context.Context, id string, sourceDe
 	}
 	defer unlock()
 	defer c.addressEpoch.Next()
-	defer c.interfaces.Invalidate(id)
+	defer c.interfaces.Cache.Invalidate(id)
 	call := cloud.Write(openapi.ECS, "ModifyNetworkInterfaceAttribute", cloud.Params{
 		"NetworkInterfaceId": id, "SourceDestCheck": strconv.FormatBool(sourceDestCheck),
 	})

@@ -15,6 +15,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -33,7 +34,7 @@ func (c *Client) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerRe
 	)
 	parts, partCtx := errgroup.WithContext(ctx)
 	parts.Go(func() (err error) { lb, err = c.balancer(partCtx, id, maxAge); return err })
-	parts.Go(func() (err error) { listeners, err = c.listeners(partCtx, id, maxAge); return err })
+	parts.Go(func() (err error) { listeners, err = c.reads.listeners.Get(partCtx, id, maxAge); return err })
 	parts.Go(func() (err error) {
 		groups, err = c.groupsWithServers(partCtx, id, maxAge, r.GetServerGroupIds(), r.GetServerGroupNamePrefixes())
 		return err
@@ -48,7 +49,7 @@ func (c *Client) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerRe
 
 // balancer reads one instance with its attributes.
 func (c *Client) balancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
-	lb, err := c.findBalancer(ctx, id, maxAge)
+	lb, err := c.reads.balancers.Get(ctx, id, maxAge)
 	if err == nil && lb == nil {
 		err = &rpcerr.Error{
 			Code: codes.NotFound, Reason: rpcerr.LoadBalancerNotFound, API: "slb/DescribeLoadBalancers",
@@ -58,21 +59,11 @@ func (c *Client) balancer(ctx context.Context, id string, maxAge time.Duration) 
 	return lb, err
 }
 
-// findBalancer reads one instance; nil if it does not exist.
-func (c *Client) findBalancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
-	return c.caches.balancers.Get(ctx, id, maxAge, func(ctx context.Context) (*slbv1.LoadBalancer, error) {
-		lb, _, err := c.reads.balancers.Get(ctx, id)
-		return lb, err
-	})
-}
-
 // ListLoadBalancers reads every instance that matches, ordered by id.
 func (c *Client) ListLoadBalancers(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {
 	ids, maxAge := cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()
 	if len(ids) > 0 && r.GetName() == "" && len(r.GetTags()) == 0 {
-		found, err := each(ctx, ids, func(ctx context.Context, id string) (*slbv1.LoadBalancer, error) {
-			return c.findBalancer(ctx, id, maxAge)
-		})
+		found, err := batch.Values(c.reads.balancers.GetMany(ctx, ids, maxAge))
 		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
 	}
 	key := c.caches.listEpoch.Key(listKey(r))

@@ -6,29 +6,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // ListListeners reads the listeners of many instances, ordered by instance, port and protocol.
 func (c *Client) ListListeners(ctx context.Context, r *slbv1.ListListenersRequest) ([]*slbv1.Listener, error) {
-	maxAge := r.GetMaxAge().AsDuration()
-	found, err := each(ctx, cloud.Sorted(r.GetLoadBalancerIds()), func(ctx context.Context, id string) ([]*slbv1.Listener, error) {
-		return c.listeners(ctx, id, maxAge)
-	})
+	found, err := batch.Values(c.reads.listeners.GetMany(ctx, cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()))
 	return slices.Concat(found...), err
-}
-
-// listeners reads the listeners of one instance.
-func (c *Client) listeners(ctx context.Context, id string, maxAge time.Duration) ([]*slbv1.Listener, error) {
-	return c.caches.listeners.Get(ctx, id, maxAge, func(ctx context.Context) ([]*slbv1.Listener, error) {
-		found, _, err := c.reads.listeners.Get(ctx, id)
-		return found, err
-	})
 }
 
 func (c *Client) describeListeners(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {

@@ -3,7 +3,6 @@ package slb
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,25 +15,26 @@ import (
 
 // reads gather what is asked about single instances while other reads are under way. A read that comes alone hardly waits.
 type reads struct {
-	balancers *batch.Coalescer[string, *slbv1.LoadBalancer]
-	listeners *batch.Coalescer[string, []*slbv1.Listener]
+	balancers batch.Reader[string, *slbv1.LoadBalancer] // nil: there is no such instance
+	listeners batch.Reader[string, []*slbv1.Listener]
 }
 
 func (c *Client) newReads(registerer prometheus.Registerer) (r reads, err error) {
-	if r.balancers, err = gathering(registerer, "loadbalancers", c.fetchBalancers); err != nil {
+	if r.balancers, err = gathering(registerer, "loadbalancers", c.caches.balancers, c.fetchBalancers); err != nil {
 		return r, err
 	}
-	r.listeners, err = gathering(registerer, "listeners", c.fetchListeners)
+	r.listeners, err = gathering(registerer, "listeners", c.caches.listeners, c.fetchListeners)
 	return r, err
 }
 
 func gathering[V any](
-	registerer prometheus.Registerer, name string, load func(context.Context, []string) (map[string]V, error),
-) (*batch.Coalescer[string, V], error) {
-	return batch.New(batch.Config[string, V]{
+	registerer prometheus.Registerer, name string, cache *batch.Cache[V], load func(context.Context, []string) (map[string]V, error),
+) (batch.Reader[string, V], error) {
+	coalescer, err := batch.New(batch.Config[string, V]{
 		Name: name, Load: load, MaxItems: idsPerCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond, Parallel: parallelReads,
 		Registerer: registerer,
 	})
+	return batch.Reader[string, V]{Cache: cache, Coalescer: coalescer, Name: func(id string) string { return id }}, err
 }
 
 // Close ends the gathering of reads.
@@ -68,23 +68,4 @@ func (c *Client) fetchListeners(ctx context.Context, ids []string) (map[string][
 		found[id] = append(found[id], l)
 	}
 	return found, nil
-}
-
-// each gets the parts of many instances at the same time, so that they are read together, and gives them in the order of the ids.
-// The first error fails the whole.
-func each[T any](ctx context.Context, ids []string, get func(ctx context.Context, id string) (T, error)) ([]T, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	parts := make([]T, len(ids))
-	var all sync.WaitGroup
-	for i, id := range ids {
-		all.Go(func() {
-			var err error
-			if parts[i], err = get(ctx, id); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	all.Wait()
-	return parts, context.Cause(ctx)
 }
