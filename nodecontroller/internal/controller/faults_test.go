@@ -44,9 +44,9 @@ func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 		})
 	}
 	run(t, nil, prepare, func(w *world) {
-		w.pass(7 * time.Minute)
+		w.Pass(7 * time.Minute)
 		for i := range 2 {
-			node := w.node(fmt.Sprintf("node-%d", i))
+			node := w.Node(fmt.Sprintf("node-%d", i))
 			if nodes.IsUninitialized(node) || condition(node, corev1.NodeNetworkUnavailable).Status != corev1.ConditionTrue {
 				t.Errorf("%s: taints %+v, conditions %+v", node.Name, node.Spec.Taints, node.Status.Conditions)
 			}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	kubetesting "k8s.io/client-go/testing"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
@@ -38,11 +33,10 @@ const (
 
 // world is a cluster, a cloud and a controller between them, in a bubble of its own time.
 type world struct {
-	t      *testing.T
-	cloud  *gatewaytest.Fake
-	client *fake.Clientset
-	events *recorder
-	lead   func()
+	*kubetest.Cluster
+
+	cloud *gatewaytest.Fake
+	lead  func()
 }
 
 // run starts a controller in a world that prepare has furnished, and lets body play once the controller has nothing to do.
@@ -60,11 +54,11 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := &world{t: t, cloud: gatewaytest.New(t), client: fake.NewClientset(), events: &recorder{}}
+		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
 		prepare(w)
-		w.client.ClearActions()
+		w.Client.ClearActions()
 		cfg := controller.Config{
-			Client: w.client, Gateway: w.cloud.Client(), Recorder: w.events,
+			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events,
 			Region: region, ClusterTag: "ack.aliyun.com", Options: initialize.Options{CloudRoutes: true},
 			DisableSourceDestCheck: true, SyncInterval: 5 * time.Minute, Workers: 100,
 			Deletion: &lifecycle.Policy{ConfirmAfter: time.Minute, Window: 10 * time.Minute, Minimum: 3, Percent: 5},
@@ -81,7 +75,7 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 		running.Go(func() error { return c.Watch(ctx) })
 		w.lead = func() {
 			running.Go(func() error { return c.Run(ctx) })
-			w.pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
+			w.Pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
 		}
 		body(w)
 		cancel()
@@ -89,51 +83,6 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 			t.Errorf("Run: %v", err)
 		}
 	})
-}
-
-// pass lets time go by.
-func (w *world) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
-
-func (w *world) create(n *corev1.Node) {
-	w.t.Helper()
-	if _, err := w.client.CoreV1().Nodes().Create(w.t.Context(), n.DeepCopy(), metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) update(name string, edit func(*corev1.Node)) {
-	w.t.Helper()
-	n := w.node(name)
-	edit(n)
-	if _, err := w.client.CoreV1().Nodes().Update(w.t.Context(), n, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) node(name string) *corev1.Node {
-	w.t.Helper()
-	n, err := w.client.CoreV1().Nodes().Get(w.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return n
-}
-
-// names lists the nodes that exist.
-func (w *world) names() []string {
-	w.t.Helper()
-	list, err := w.client.CoreV1().Nodes().List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	names := make([]string, 0, len(list.Items))
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
-	}
-	return names
 }
 
 // instance lets the cloud have instance i-i with its primary network interface.
@@ -159,17 +108,6 @@ func (w *world) vanish(i int) {
 
 func (w *world) calls(methods ...string) int { return len(w.cloud.CallsOf(methods...)) }
 
-// patches lists the patches of nodes: "node-1" or "node-1 status".
-func (w *world) patches() []string {
-	var list []string
-	for _, action := range w.client.Actions() {
-		if patch, ok := action.(kubetesting.PatchAction); ok {
-			list = append(list, strings.TrimSpace(patch.GetName()+" "+patch.GetSubresource()))
-		}
-	}
-	return list
-}
-
 // fresh makes node-i, instance i-i, as a kubelet makes it.
 func fresh(i int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", i)
@@ -194,7 +132,7 @@ func furnished(n int) func(*world) {
 	return func(w *world) {
 		for i := range n {
 			w.instance(i)
-			w.create(fresh(i))
+			w.CreateNode(fresh(i))
 		}
 	}
 }
@@ -210,34 +148,3 @@ func condition(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondit
 }
 
 func silent(n *corev1.Node) { condition(n, corev1.NodeReady).Status = corev1.ConditionUnknown }
-
-// recorder keeps events as "object reason: message".
-type recorder struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (r *recorder) Event(object runtime.Object, _, reason, message string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name := "?"
-	if ref, ok := object.(*corev1.ObjectReference); ok {
-		name = ref.Name
-	}
-	r.list = append(r.list, name+" "+reason+": "+message)
-}
-
-func (r *recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
-	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
-}
-
-func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
-	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
-}
-
-// matching gives the events that contain a text.
-func (r *recorder) matching(text string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.list), func(e string) bool { return !strings.Contains(e, text) })
-}

@@ -22,7 +22,7 @@ import (
 
 func TestNodeIsInitialised(t *testing.T) {
 	run(t, nil, furnished(1), func(w *world) {
-		node := w.node("node-0")
+		node := w.Node("node-0")
 		if diff := cmp.Diff([]corev1.Taint{{Key: "example.com/other", Effect: corev1.TaintEffectNoExecute}}, node.Spec.Taints); diff != "" {
 			t.Errorf("taints (-want +got):\n%s", diff)
 		}
@@ -37,7 +37,7 @@ func TestNodeIsInitialised(t *testing.T) {
 			t.Errorf("labels %v", node.Labels)
 		}
 		// The condition goes with the first patch, the taint with the second: pods never see a node with neither.
-		if diff := cmp.Diff([]string{"node-0 status", "node-0"}, w.patches()); diff != "" {
+		if diff := cmp.Diff([]string{"node-0 status", "node-0"}, w.Patches()); diff != "" {
 			t.Errorf("patches (-want +got):\n%s", diff)
 		}
 		w.cloud.Lock()
@@ -51,7 +51,7 @@ func TestNodeIsInitialised(t *testing.T) {
 func TestHundredNodesAreReadTogether(t *testing.T) {
 	run(t, nil, furnished(100), func(w *world) {
 		for i := range 100 {
-			if nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))) {
+			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
 				t.Fatalf("node-%d has its taint still", i)
 			}
 		}
@@ -63,7 +63,7 @@ func TestHundredNodesAreReadTogether(t *testing.T) {
 				t.Errorf("%d calls of %s, want %d", n, method, want)
 			}
 		}
-		if n := len(w.patches()); n != 200 {
+		if n := len(w.Patches()); n != 200 {
 			t.Errorf("%d patches, want 2 per node", n)
 		}
 	})
@@ -94,25 +94,23 @@ func TestCheckThatIsOffStaysUntouched(t *testing.T) {
 // without listing the nodes again.
 func TestStandby(t *testing.T) {
 	standBy(t, nil, furnished(2), func(w *world) {
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		w.instance(2)
-		w.create(fresh(2))
-		w.update("node-1", func(n *corev1.Node) { n.Labels = map[string]string{"changed": "yes"} })
-		w.pass(time.Hour)
-		if n := len(w.cloud.Calls()); n != 0 || len(w.patches()) != 0 {
-			t.Errorf("a standby made %d calls and patched %v", n, w.patches())
+		w.CreateNode(fresh(2))
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Labels = map[string]string{"changed": "yes"} })
+		w.Pass(time.Hour)
+		if n := len(w.cloud.Calls()); n != 0 || len(w.Patches()) != 0 {
+			t.Errorf("a standby made %d calls and patched %v", n, w.Patches())
 		}
-		w.client.ClearActions()
+		w.Client.ClearActions()
 		w.lead()
 		for i := range 3 {
-			if nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))) {
+			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
 				t.Errorf("node-%d is not initialised", i)
 			}
 		}
-		for _, action := range w.client.Actions() {
-			if action.GetVerb() == "list" || action.GetVerb() == "watch" {
-				t.Errorf("the new leader has to %s %s", action.GetVerb(), action.GetResource().Resource)
-			}
+		if listed := w.Listed(); len(listed) != 0 {
+			t.Errorf("the new leader has to %v", listed)
 		}
 	})
 }
@@ -124,27 +122,27 @@ func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 	}
 	run(t, nil, prepare, func(w *world) {
 		for i, want := range []bool{false, true, false} {
-			if got := nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))); got != want {
+			if got := nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))); got != want {
 				t.Errorf("node-%d tainted: %v, want %v", i, got, want)
 			}
 		}
-		if len(w.events.matching("node-1 SyncNodeFailed: get instance i-1")) != 1 {
-			t.Errorf("events %v", w.events.matching("node-1"))
+		if len(w.Events.Matching("node-1 SyncNodeFailed: get instance i-1")) != 1 {
+			t.Errorf("events %v", w.Events.Matching("node-1"))
 		}
 		w.instance(1)
-		w.pass(10 * time.Second)
-		if nodes.IsUninitialized(w.node("node-1")) {
+		w.Pass(10 * time.Second)
+		if nodes.IsUninitialized(w.Node("node-1")) {
 			t.Error("node-1 has its taint after its instance has come")
 		}
 	})
 }
 
 func TestHeartbeatsDoNotShortenTheDelay(t *testing.T) {
-	prepare := func(w *world) { w.create(fresh(0)) }
+	prepare := func(w *world) { w.CreateNode(fresh(0)) }
 	run(t, nil, prepare, func(w *world) {
 		for range 60 {
-			w.update("node-0", func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion += "x" })
-			w.pass(time.Second)
+			w.UpdateNode("node-0", func(n *corev1.Node) { n.Status.NodeInfo.KernelVersion += "x" })
+			w.Pass(time.Second)
 		}
 		if n := w.calls("GetInstance"); n > 8 {
 			t.Errorf("%d attempts within a minute, want the growing delay to hold", n)
@@ -158,11 +156,11 @@ func TestNoCheckNoTaint(t *testing.T) {
 		w.cloud.Fail("UpdateNetworkInterface", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudForbidden, Message: "no"})
 	}
 	run(t, nil, prepare, func(w *world) {
-		if !nodes.IsUninitialized(w.node("node-0")) || len(w.patches()) != 0 {
+		if !nodes.IsUninitialized(w.Node("node-0")) || len(w.Patches()) != 0 {
 			t.Error("the node is in service though it drops the packets of its pods")
 		}
-		w.pass(3 * time.Second)
-		if nodes.IsUninitialized(w.node("node-0")) {
+		w.Pass(3 * time.Second)
+		if nodes.IsUninitialized(w.Node("node-0")) {
 			t.Error("the node has its taint after the second attempt")
 		}
 	})
@@ -176,15 +174,15 @@ func TestThrottlingIsNoEvent(t *testing.T) {
 		})
 	}
 	run(t, nil, prepare, func(w *world) {
-		w.pass(9 * time.Second)
+		w.Pass(9 * time.Second)
 		if n := w.calls("GetInstance"); n != 1 {
 			t.Errorf("%d attempts before the time told", n)
 		}
-		w.pass(5 * time.Second)
-		if nodes.IsUninitialized(w.node("node-0")) {
+		w.Pass(5 * time.Second)
+		if nodes.IsUninitialized(w.Node("node-0")) {
 			t.Error("the node has its taint after the time told")
 		}
-		if got := w.events.matching("SyncNodeFailed"); len(got) != 0 {
+		if got := w.Events.Matching("SyncNodeFailed"); len(got) != 0 {
 			t.Errorf("events %v", got)
 		}
 	})
@@ -199,10 +197,10 @@ func TestNodeWithoutProviderID(t *testing.T) {
 	prepare := func(w *world) {
 		w.instance(1)
 		w.instance(2)
-		w.create(bare(fresh(1)))
+		w.CreateNode(bare(fresh(1)))
 	}
 	run(t, nil, prepare, func(w *world) {
-		node := w.node("node-1")
+		node := w.Node("node-1")
 		if node.Spec.ProviderID != region+".i-1" || nodes.IsUninitialized(node) {
 			t.Errorf("providerID %q, tainted %v", node.Spec.ProviderID, nodes.IsUninitialized(node))
 		}
@@ -214,11 +212,11 @@ func TestNodeWithoutProviderID(t *testing.T) {
 		w.cloud.Instances["i-2"].PrivateIps = []string{"192.168.0.1"}
 	}
 	run(t, nil, ambiguous, func(w *world) {
-		if node := w.node("node-1"); node.Spec.ProviderID != "" || !nodes.IsUninitialized(node) {
+		if node := w.Node("node-1"); node.Spec.ProviderID != "" || !nodes.IsUninitialized(node) {
 			t.Errorf("providerID %q was guessed", node.Spec.ProviderID)
 		}
-		if len(w.events.matching("SyncNodeFailed: 2 instances in vpc-test have address 192.168.0.1")) == 0 {
-			t.Errorf("events %v", w.events.matching(""))
+		if len(w.Events.Matching("SyncNodeFailed: 2 instances in vpc-test have address 192.168.0.1")) == 0 {
+			t.Errorf("events %v", w.Events.Matching(""))
 		}
 	})
 }
@@ -230,24 +228,24 @@ func TestNodesOfOthers(t *testing.T) {
 		return n
 	}
 	prepare := func(w *world) {
-		w.create(with(1, func(n *corev1.Node) { n.Spec.ProviderID = "ack-hybrid://x" }))
-		w.create(with(2, func(n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-2" }))
-		w.create(with(3, func(n *corev1.Node) { n.Spec.ProviderID = ""; n.Labels = map[string]string{"type": "virtual-kubelet"} }))
-		w.create(with(4, func(n *corev1.Node) {
+		w.CreateNode(with(1, func(n *corev1.Node) { n.Spec.ProviderID = "ack-hybrid://x" }))
+		w.CreateNode(with(2, func(n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-2" }))
+		w.CreateNode(with(3, func(n *corev1.Node) { n.Spec.ProviderID = ""; n.Labels = map[string]string{"type": "virtual-kubelet"} }))
+		w.CreateNode(with(4, func(n *corev1.Node) {
 			n.Spec.ProviderID, n.Labels = "e01-cn-x", map[string]string{"alibabacloud.com/lingjun-worker": "true"}
 		}))
 	}
 	run(t, nil, prepare, func(w *world) {
-		w.pass(10 * time.Minute)
+		w.Pass(10 * time.Minute)
 		if n := len(w.cloud.Calls()); n != 0 {
 			t.Errorf("%d calls", n)
 		}
 		for i, want := range map[int]bool{1: true, 2: true, 3: true, 4: false} {
-			if got := nodes.IsUninitialized(w.node(fmt.Sprintf("node-%d", i))); got != want {
+			if got := nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))); got != want {
 				t.Errorf("node-%d tainted: %v, want %v", i, got, want)
 			}
 		}
-		if got := w.events.matching("node-2 SyncNodeFailed"); len(got) != 1 {
+		if got := w.Events.Matching("node-2 SyncNodeFailed"); len(got) != 1 {
 			t.Errorf("events %v, want one about the other region", got)
 		}
 	})
@@ -258,10 +256,10 @@ func TestExcludedNodeIsInitialisedWithoutTheCondition(t *testing.T) {
 		w.instance(0)
 		n := fresh(0)
 		n.Labels = map[string]string{nodes.LabelExclude: ""}
-		w.create(n)
+		w.CreateNode(n)
 	}
 	run(t, nil, prepare, func(w *world) {
-		n := w.node("node-0")
+		n := w.Node("node-0")
 		if nodes.IsUninitialized(n) || len(n.Status.Conditions) != 1 {
 			t.Errorf("tainted %v, conditions %+v", nodes.IsUninitialized(n), n.Status.Conditions)
 		}
@@ -274,28 +272,28 @@ func TestTaintAddedMeanwhileIsKept(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(1)(w)
 		once := false
-		w.client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		w.Client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
 			if action.GetSubresource() != "" || once {
 				return false, nil, nil
 			}
 			once = true
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-			object, err := w.client.Tracker().Get(gvr, "", "node-0")
+			object, err := w.Client.Tracker().Get(gvr, "", "node-0")
 			if err != nil {
 				return true, nil, err
 			}
 			node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
 			node.Spec.Taints = append(node.Spec.Taints, added)
-			if err := w.client.Tracker().Update(gvr, node, ""); err != nil {
+			if err := w.Client.Tracker().Update(gvr, node, ""); err != nil {
 				return true, nil, err
 			}
 			return true, nil, apierrors.NewConflict(gvr.GroupResource(), "node-0", nil)
 		})
 	}
 	run(t, nil, prepare, func(w *world) {
-		w.pass(time.Second)
-		taints := w.node("node-0").Spec.Taints
-		if nodes.IsUninitialized(w.node("node-0")) || !slices.Contains(taints, added) {
+		w.Pass(time.Second)
+		taints := w.Node("node-0").Spec.Taints
+		if nodes.IsUninitialized(w.Node("node-0")) || !slices.Contains(taints, added) {
 			t.Errorf("taints %+v, want the added one and not the cloud's", taints)
 		}
 		if n := w.calls("GetInstance"); n != 1 {

@@ -17,12 +17,12 @@ import (
 func TestSweepOfNothingNewWritesNothing(t *testing.T) {
 	run(t, nil, furnished(20), func(w *world) {
 		w.cloud.ResetCalls()
-		w.client.ClearActions()
-		w.pass(5 * time.Minute)
+		w.Client.ClearActions()
+		w.Pass(5 * time.Minute)
 		if n := len(w.cloud.Calls()); n != 1 || w.calls("BatchGetInstances") != 1 {
 			t.Errorf("%d calls, want one for all", n)
 		}
-		if got := w.patches(); len(got) != 0 {
+		if got := w.Patches(); len(got) != 0 {
 			t.Errorf("patches %v", got)
 		}
 	})
@@ -30,19 +30,19 @@ func TestSweepOfNothingNewWritesNothing(t *testing.T) {
 
 func TestSweepRepairs(t *testing.T) {
 	run(t, nil, furnished(3), func(w *world) {
-		w.client.ClearActions()
+		w.Client.ClearActions()
 		w.cloud.Lock()
 		w.cloud.Instances["i-1"].Eip = "47.1.1.1"
 		w.cloud.Unlock()
-		w.update("node-2", func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "edited" })
-		w.pass(6 * time.Minute)
-		if got := w.node("node-1").Status.Addresses[0].Address; got != "47.1.1.1" {
+		w.UpdateNode("node-2", func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "edited" })
+		w.Pass(6 * time.Minute)
+		if got := w.Node("node-1").Status.Addresses[0].Address; got != "47.1.1.1" {
 			t.Errorf("first address %s", got)
 		}
-		if got := w.node("node-2").Labels["topology.kubernetes.io/zone"]; got != region+"-h" {
+		if got := w.Node("node-2").Labels["topology.kubernetes.io/zone"]; got != region+"-h" {
 			t.Errorf("zone %s", got)
 		}
-		got := w.patches()
+		got := w.Patches()
 		slices.Sort(got)
 		if !slices.Equal(got, []string{"node-1 status", "node-2"}) {
 			t.Errorf("patches %v, want one per changed node", got)
@@ -54,17 +54,17 @@ func TestNodeWhoseInstanceIsGone(t *testing.T) {
 	run(t, nil, furnished(3), func(w *world) {
 		w.vanish(1)
 		w.vanish(2)
-		w.update("node-1", silent)
-		w.pass(5*time.Minute + time.Second)
-		if n := len(w.names()); n != 3 {
+		w.UpdateNode("node-1", silent)
+		w.Pass(5*time.Minute + time.Second)
+		if n := len(w.NodeNames()); n != 3 {
 			t.Fatalf("%d nodes after one answer, want 3", n)
 		}
-		w.pass(time.Minute)
-		if got := w.names(); !slices.Equal(got, []string{"node-0", "node-2"}) { // node-2 talks.
+		w.Pass(time.Minute)
+		if got := w.NodeNames(); !slices.Equal(got, []string{"node-0", "node-2"}) { // node-2 talks.
 			t.Errorf("nodes %v", got)
 		}
-		if len(w.events.matching("node-1 DeletedNode")) != 1 {
-			t.Errorf("events %v", w.events.matching("node-1"))
+		if len(w.Events.Matching("node-1 DeletedNode")) != 1 {
+			t.Errorf("events %v", w.Events.Matching("node-1"))
 		}
 	})
 }
@@ -74,14 +74,14 @@ func TestNoInstanceFoundAtAllDeletesNothing(t *testing.T) {
 	run(t, nil, furnished(5), func(w *world) {
 		for i := range 5 {
 			w.vanish(i)
-			w.update(fmt.Sprintf("node-%d", i), silent)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
 		}
-		w.pass(time.Hour)
-		if n := len(w.names()); n != 5 {
+		w.Pass(time.Hour)
+		if n := len(w.NodeNames()); n != 5 {
 			t.Errorf("%d nodes left, want 5", n)
 		}
-		if len(w.events.matching("node-3 DeleteNodeFailed: Not one instance of the nodes was found")) == 0 {
-			t.Errorf("events %v", w.events.matching("node-3"))
+		if len(w.Events.Matching("node-3 DeleteNodeFailed: Not one instance of the nodes was found")) == 0 {
+			t.Errorf("events %v", w.Events.Matching("node-3"))
 		}
 	})
 }
@@ -90,17 +90,17 @@ func TestDeletionsAreSpread(t *testing.T) {
 	run(t, nil, furnished(20), func(w *world) {
 		for i := range 8 {
 			w.vanish(i)
-			w.update(fmt.Sprintf("node-%d", i), silent)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
 		}
-		w.pass(7 * time.Minute)
-		if n := len(w.names()); n != 17 {
+		w.Pass(7 * time.Minute)
+		if n := len(w.NodeNames()); n != 17 {
 			t.Errorf("%d nodes left after the first minutes, want 17", n)
 		}
-		if len(w.events.matching("DeleteNodeFailed")) == 0 {
+		if len(w.Events.Matching("DeleteNodeFailed")) == 0 {
 			t.Error("no event about deletions put off")
 		}
-		w.pass(time.Hour)
-		if n := len(w.names()); n != 12 {
+		w.Pass(time.Hour)
+		if n := len(w.NodeNames()); n != 12 {
 			t.Errorf("%d nodes left at last, want 12", n)
 		}
 	})
@@ -108,10 +108,10 @@ func TestDeletionsAreSpread(t *testing.T) {
 
 func TestFailedReadDeletesNothing(t *testing.T) {
 	run(t, nil, furnished(3), func(w *world) {
-		w.update("node-1", silent)
+		w.UpdateNode("node-1", silent)
 		w.cloud.Fail("BatchGetInstances", 100, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
-		w.pass(time.Hour)
-		if n := len(w.names()); n != 3 {
+		w.Pass(time.Hour)
+		if n := len(w.NodeNames()); n != 3 {
 			t.Errorf("%d nodes left, want 3", n)
 		}
 	})
@@ -121,9 +121,9 @@ func TestDeletionIsOff(t *testing.T) {
 	off := func(cfg *controller.Config) { cfg.Deletion = nil }
 	run(t, off, furnished(3), func(w *world) {
 		w.vanish(1)
-		w.update("node-1", silent)
-		w.pass(time.Hour)
-		if n := len(w.names()); n != 3 {
+		w.UpdateNode("node-1", silent)
+		w.Pass(time.Hour)
+		if n := len(w.NodeNames()); n != 3 {
 			t.Errorf("%d nodes left, want 3", n)
 		}
 	})

@@ -32,7 +32,7 @@ func TestHundredNodesCostOneReadAndOneBatch(t *testing.T) {
 				t.Errorf("node-%d: NetworkUnavailable %s, want %s", i, got, want)
 			}
 		}
-		if n := w.patches(); n != 100 {
+		if n := len(w.Patches()); n != 100 {
 			t.Errorf("%d patches, want one per node", n)
 		}
 	})
@@ -43,7 +43,7 @@ func TestNodeJoins(t *testing.T) {
 		w.cloud.ResetCalls()
 		joining := makeNode(7)
 		w.instance(joining)
-		w.create(joining)
+		w.CreateNode(joining)
 		w.settle()
 		if got := w.network("node-7"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s", got)
@@ -57,14 +57,14 @@ func TestNodeJoins(t *testing.T) {
 func TestIrrelevantEventsCostNothing(t *testing.T) {
 	run(t, nil, makeNodes(3), nil, func(w *world) {
 		w.cloud.ResetCalls()
-		w.client.ClearActions()
-		w.update("node-1", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} })
-		w.update("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		w.Client.ClearActions()
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Labels = map[string]string{"x": "y"} })
+		w.UpdateNode("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
 		w.settle()
 		if n := len(w.cloud.Calls()); n != 0 {
 			t.Errorf("%d calls, want 0", n)
 		}
-		if n := w.patches(); n != 0 {
+		if n := len(w.Patches()); n != 0 {
 			t.Errorf("%d patches, want 0", n)
 		}
 	})
@@ -73,7 +73,7 @@ func TestIrrelevantEventsCostNothing(t *testing.T) {
 func TestNodeLeaves(t *testing.T) {
 	run(t, nil, makeNodes(3), nil, func(w *world) {
 		w.cloud.ResetCalls()
-		w.delete("node-1")
+		w.DeleteNode("node-1")
 		w.settle()
 		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
@@ -96,7 +96,7 @@ func TestNodeLeftWhileTheControllerWasDown(t *testing.T) {
 		if diff := cmp.Diff(before, w.routes(tableA)); diff != "" {
 			t.Errorf("routes before the grace is over (-want +got):\n%s", diff)
 		}
-		w.pass(2 * time.Minute)
+		w.Pass(2 * time.Minute)
 		after := []string{"10.0.0.0/24→i-0", "10.0.10.0/24→i-10", "10.0.9.0/24→i-9"}
 		if diff := cmp.Diff(after, w.routes(tableA)); diff != "" {
 			t.Errorf("routes after the grace (-want +got):\n%s", diff)
@@ -108,7 +108,7 @@ func TestTakeoverFromTheExistingCCM(t *testing.T) {
 	prepare := func(w *world) {
 		for i := range 3 {
 			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), "")
-			w.update(fmt.Sprintf("node-%d", i), func(n *corev1.Node) {
+			w.UpdateNode(fmt.Sprintf("node-%d", i), func(n *corev1.Node) {
 				n.Spec.ProviderID = "alicloud://" + n.Spec.ProviderID // Never equal to its own route for the existing CCM.
 				n.Status.Conditions[1] = corev1.NodeCondition{
 					Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "RouteCreated",
@@ -120,10 +120,10 @@ func TestTakeoverFromTheExistingCCM(t *testing.T) {
 		if n := len(w.cloud.Writes()); n != 0 {
 			t.Errorf("%d cloud writes, want 0", n)
 		}
-		if n := w.patches(); n != 0 {
+		if n := len(w.Patches()); n != 0 {
 			t.Errorf("%d patches, want 0", n)
 		}
-		w.delete("node-1")
+		w.DeleteNode("node-1")
 		w.settle()
 		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
 			t.Errorf("routes after a node has gone (-want +got):\n%s", diff)
@@ -136,7 +136,7 @@ func TestRouteDeletedByHandComesBack(t *testing.T) {
 		w.cloud.Lock()
 		clear(w.cloud.Routes)
 		w.cloud.Unlock()
-		w.pass(6 * time.Minute)
+		w.Pass(6 * time.Minute)
 		if n := len(w.routes(tableA)); n != 2 {
 			t.Errorf("%d routes after the drift check, want 2", n)
 		}
@@ -152,13 +152,13 @@ func TestConditionNeedsEveryTable(t *testing.T) {
 		if got := w.network("node-0"); got != "True NoRouteCreated" {
 			t.Errorf("NetworkUnavailable %s with one of two tables done", got)
 		}
-		if len(w.events.matching(tableB+" SyncRouteFailed")) == 0 {
+		if len(w.Events.Matching(tableB+" SyncRouteFailed")) == 0 {
 			t.Error("no event about the table that can't be read")
 		}
 		w.cloud.Lock()
 		w.cloud.RouteTables[tableB] = w.cloud.RouteTables[tableA]
 		w.cloud.Unlock()
-		w.pass(2 * time.Minute)
+		w.Pass(2 * time.Minute)
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s with both tables done", got)
 		}
@@ -169,16 +169,16 @@ func TestConditionNeedsEveryTable(t *testing.T) {
 // leads, without listing the nodes again.
 func TestStandby(t *testing.T) {
 	standBy(t, nil, makeNodes(2), nil, func(w *world) {
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		joining := makeNode(2)
 		w.instance(joining)
-		w.create(joining)
-		w.delete("node-1")
-		w.pass(time.Hour)
-		if n := len(w.cloud.Calls()); n != 0 || w.patches() != 0 {
-			t.Errorf("a standby made %d calls and %d patches", n, w.patches())
+		w.CreateNode(joining)
+		w.DeleteNode("node-1")
+		w.Pass(time.Hour)
+		if n := len(w.cloud.Calls()); n != 0 || len(w.Patches()) != 0 {
+			t.Errorf("a standby made %d calls and %d patches", n, len(w.Patches()))
 		}
-		w.client.ClearActions()
+		w.Client.ClearActions()
 		w.lead()
 		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
@@ -186,10 +186,8 @@ func TestStandby(t *testing.T) {
 		if got := w.network("node-2"); got != "False RouteCreated" {
 			t.Errorf("node-2: NetworkUnavailable %s", got)
 		}
-		for _, action := range w.client.Actions() {
-			if action.GetVerb() == "list" || action.GetVerb() == "watch" {
-				t.Errorf("the new leader has to %s %s", action.GetVerb(), action.GetResource().Resource)
-			}
+		if listed := w.Listed(); len(listed) != 0 {
+			t.Errorf("the new leader has to %v", listed)
 		}
 	})
 }
@@ -212,8 +210,8 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 			t.Errorf("not ready without a route table (-want +got):\n%s", diff)
 		}
 		want := "route-controller SyncRouteFailed: vpc-test has 2 route tables (vtb-a, vtb-a); name those to use in routeTableIDs"
-		if len(w.events.matching(want)) == 0 {
-			t.Errorf("events %v", w.events.matching(""))
+		if len(w.Events.Matching(want)) == 0 {
+			t.Errorf("events %v", w.Events.Matching(""))
 		}
 	})
 }
@@ -231,11 +229,11 @@ func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 				t.Errorf("%s: NetworkUnavailable %s, want %s", name, got, want)
 			}
 		}
-		if len(w.events.matching("node-1 CreateRouteFailed")) != 1 {
-			t.Errorf("events %v, want one about the failed route", w.events.matching("node-1"))
+		if len(w.Events.Matching("node-1 CreateRouteFailed")) != 1 {
+			t.Errorf("events %v, want one about the failed route", w.Events.Matching("node-1"))
 		}
 		w.instance(makeNode(1))
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		if got := w.network("node-1"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s once the instance is there", got)
 		}
@@ -249,10 +247,10 @@ func TestNodeWithoutRangeIsToldSo(t *testing.T) {
 		if got := w.network("node-1"); got != "True NoRouteCreated" {
 			t.Errorf("NetworkUnavailable %s", got)
 		}
-		if len(w.events.matching("node-1 CreateRouteFailed: spec.podCIDR is not set")) != 1 {
-			t.Errorf("events %v", w.events.matching(""))
+		if len(w.Events.Matching("node-1 CreateRouteFailed: spec.podCIDR is not set")) != 1 {
+			t.Errorf("events %v", w.Events.Matching(""))
 		}
-		w.update("node-1", func(n *corev1.Node) { n.Spec.PodCIDR = "10.0.1.0/24" })
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Spec.PodCIDR = "10.0.1.0/24" })
 		w.settle()
 		if got := w.network("node-1"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s with a range", got)
@@ -268,7 +266,7 @@ func TestProviderIDComesLate(t *testing.T) {
 			t.Errorf("%d routes", n)
 		}
 		w.instance(makeNode(1))
-		w.update("node-1", func(n *corev1.Node) { n.Spec.ProviderID = region + ".i-1" })
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Spec.ProviderID = region + ".i-1" })
 		w.settle()
 		if got := w.network("node-1"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s", got)
@@ -278,10 +276,10 @@ func TestProviderIDComesLate(t *testing.T) {
 
 func TestExcludedAndSilentNodesKeepTheirRoutes(t *testing.T) {
 	run(t, nil, makeNodes(4), nil, func(w *world) {
-		w.update("node-1", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
-		w.update("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
-		w.update("node-3", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
-		w.pass(10 * time.Minute)
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
+		w.UpdateNode("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		w.UpdateNode("node-3", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		w.Pass(10 * time.Minute)
 		if n := len(w.routes(tableA)); n != 4 {
 			t.Errorf("%d routes, want all 4 to stay", n)
 		}
@@ -302,8 +300,8 @@ func TestStrangersInTheWay(t *testing.T) {
 		if got := w.network("node-1"); got != "True NoRouteCreated" {
 			t.Errorf("NetworkUnavailable %s of the node whose place is taken", got)
 		}
-		if len(w.events.matching("node-1 CreateRouteFailed: route table vtb-a: destination 10.0.1.0/24 is taken")) != 1 {
-			t.Errorf("events %v", w.events.matching("node-1"))
+		if len(w.Events.Matching("node-1 CreateRouteFailed: route table vtb-a: destination 10.0.1.0/24 is taken")) != 1 {
+			t.Errorf("events %v", w.Events.Matching("node-1"))
 		}
 	})
 }
@@ -315,15 +313,15 @@ func TestThrottlingIsWaitedFor(t *testing.T) {
 		})
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
-		w.pass(20 * time.Second)
+		w.Pass(20 * time.Second)
 		if n := w.calls("BatchCreateRouteEntries"); n != 1 {
 			t.Errorf("%d creations before the time told, want 1", n)
 		}
-		w.pass(25 * time.Second)
+		w.Pass(25 * time.Second)
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s after the time told", got)
 		}
-		if got := w.events.matching("Failed"); len(got) != 0 {
+		if got := w.Events.Matching("Failed"); len(got) != 0 {
 			t.Errorf("events %v about a mere wait", got)
 		}
 	})
@@ -334,7 +332,7 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 		w.cloud.FailAfter("BatchCreateRouteEntries", 1, &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown})
 	}
 	run(t, nil, makeNodes(5), prepare, func(w *world) {
-		w.pass(5 * time.Second)
+		w.Pass(5 * time.Second)
 		if n := w.calls("BatchCreateRouteEntries"); n != 1 {
 			t.Errorf("%d creations, want the lost one only", n)
 		}
@@ -347,7 +345,7 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 func TestConditionSetAfterTheRouteIsCleared(t *testing.T) {
 	run(t, nil, makeNodes(1), nil, func(w *world) {
 		w.cloud.ResetCalls()
-		w.update("node-0", func(n *corev1.Node) { n.Status.Conditions[1].Status = corev1.ConditionTrue })
+		w.UpdateNode("node-0", func(n *corev1.Node) { n.Status.Conditions[1].Status = corev1.ConditionTrue })
 		w.settle()
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s", got)
@@ -360,15 +358,15 @@ func TestConditionSetAfterTheRouteIsCleared(t *testing.T) {
 
 func TestQuotaWarning(t *testing.T) {
 	run(t, func(cfg *controller.Config) { cfg.RouteQuota = 5 }, makeNodes(3), nil, func(w *world) {
-		if n := len(w.events.matching("RouteTableNearlyFull")); n != 0 {
+		if n := len(w.Events.Matching("RouteTableNearlyFull")); n != 0 {
 			t.Errorf("%d warnings at 3 of 5", n)
 		}
 		for i := 3; i < 5; i++ {
 			w.instance(makeNode(i))
-			w.create(makeNode(i))
+			w.CreateNode(makeNode(i))
 			w.settle()
 		}
-		if n := len(w.events.matching("RouteTableNearlyFull")); n != 1 {
+		if n := len(w.Events.Matching("RouteTableNearlyFull")); n != 1 {
 			t.Errorf("%d warnings at 5 of 5, want 1", n)
 		}
 	})
@@ -377,8 +375,8 @@ func TestQuotaWarning(t *testing.T) {
 func TestForeignEntryIsReportedOnce(t *testing.T) {
 	prepare := func(w *world) { w.entry(tableA, "10.0.0.128/25", "i-stranger", "by hand") }
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
-		w.pass(20 * time.Minute)
-		if got := w.events.matching("node-0 ForeignRoute"); len(got) != 1 {
+		w.Pass(20 * time.Minute)
+		if got := w.Events.Matching("node-0 ForeignRoute"); len(got) != 1 {
 			t.Errorf("events %v, want one", got)
 		}
 		if n := len(w.routes(tableA)); n != 2 {
@@ -390,7 +388,7 @@ func TestForeignEntryIsReportedOnce(t *testing.T) {
 func TestDriftCheckCostsOneRead(t *testing.T) {
 	run(t, nil, makeNodes(3), nil, func(w *world) {
 		w.cloud.ResetCalls()
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		if n := w.calls("ListRouteEntries"); n < 10 || n > 12 || len(w.cloud.Calls()) != n {
 			t.Errorf("%d readings of %d calls within an hour, want one every five minutes", n, len(w.cloud.Calls()))
 		}
@@ -407,7 +405,7 @@ func TestEntryTheCloudIsWorkingOn(t *testing.T) {
 			t.Errorf("NetworkUnavailable %s while the entry is pending", got)
 		}
 		w.status(tableA, "10.0.0.0/24", "Available")
-		w.pass(10 * time.Second)
+		w.Pass(10 * time.Second)
 		if got := w.network("node-0"); got != "False RouteCreated" {
 			t.Errorf("NetworkUnavailable %s once the entry is available", got)
 		}

@@ -52,9 +52,9 @@ func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 	run(t, nil, []*corev1.Node{makeNode(0), makeNode(1), makeNode(2)}, prepare, func(w *world) {
 		joining := makeNode(3)
 		w.instance(joining)
-		w.create(joining)
-		w.delete("node-1")
-		w.pass(10 * time.Minute)
+		w.CreateNode(joining)
+		w.DeleteNode("node-1")
+		w.Pass(10 * time.Minute)
 		want := []string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2", "10.0.3.0/24→i-3", "10.0.9.0/24→i-9"}
 		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)

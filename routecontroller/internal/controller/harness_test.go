@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +15,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/kube/kubetest"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
@@ -39,10 +37,9 @@ const (
 
 // world is a cluster, a cloud and a controller between them, in a bubble of its own time.
 type world struct {
-	t       *testing.T
+	*kubetest.Cluster
+
 	cloud   *gatewaytest.Fake
-	client  *fake.Clientset
-	events  *recorder
 	started *controller.Controller
 	lead    func()
 }
@@ -62,19 +59,19 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := &world{t: t, cloud: gatewaytest.New(t), client: fake.NewClientset(), events: &recorder{}}
+		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
 		w.cloud.Lock()
 		w.cloud.RouteTables[tableA] = &vpcv1.RouteTable{RouteTableId: tableA, VpcId: vpcID}
 		w.cloud.Unlock()
 		for _, n := range nodes {
 			w.instance(n)
-			w.create(n)
+			w.CreateNode(n)
 		}
 		if prepare != nil {
 			prepare(w)
 		}
 		cfg := controller.Config{
-			Client: w.client, Gateway: w.cloud.Client(), Recorder: w.events,
+			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events,
 			ClusterID: cluster, Region: region, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
 			SyncInterval: 5 * time.Minute, OrphanGrace: 2 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
 			RouteQuota: 200, Logger: slog.New(slog.DiscardHandler),
@@ -102,46 +99,7 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 
 // settle lets a gathered burst of events be worked off.
 func (w *world) settle() {
-	<-time.After(8 * time.Second)
-	synctest.Wait()
-}
-
-// pass lets time go by.
-func (w *world) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
-
-func (w *world) create(n *corev1.Node) {
-	w.t.Helper()
-	if _, err := w.client.CoreV1().Nodes().Create(w.t.Context(), n.DeepCopy(), metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) update(name string, edit func(*corev1.Node)) {
-	w.t.Helper()
-	n := w.node(name)
-	edit(n)
-	if _, err := w.client.CoreV1().Nodes().Update(w.t.Context(), n, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) delete(name string) {
-	w.t.Helper()
-	if err := w.client.CoreV1().Nodes().Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) node(name string) *corev1.Node {
-	w.t.Helper()
-	n, err := w.client.CoreV1().Nodes().Get(w.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return n
+	w.Pass(8 * time.Second)
 }
 
 // instance lets the cloud have the instance of a node.
@@ -188,7 +146,7 @@ func (w *world) routes(tableID string) []string {
 
 // network tells the status of the condition NetworkUnavailable and its reason.
 func (w *world) network(name string) string {
-	for _, c := range w.node(name).Status.Conditions {
+	for _, c := range w.Node(name).Status.Conditions {
 		if c.Type == corev1.NodeNetworkUnavailable {
 			return string(c.Status) + " " + c.Reason
 		}
@@ -197,17 +155,6 @@ func (w *world) network(name string) string {
 }
 
 func (w *world) calls(methods ...string) int { return len(w.cloud.CallsOf(methods...)) }
-
-// patches counts the patches sent to the API server.
-func (w *world) patches() int {
-	n := 0
-	for _, action := range w.client.Actions() {
-		if action.GetVerb() == "patch" {
-			n++
-		}
-	}
-	return n
-}
 
 // makeNode makes node-i with instance i-i and range 10.0.i.0/24.
 func makeNode(i int) *corev1.Node {
@@ -228,37 +175,6 @@ func makeNodes(n int) []*corev1.Node {
 		nodes[i] = makeNode(i)
 	}
 	return nodes
-}
-
-// recorder keeps events as "object reason: message".
-type recorder struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (r *recorder) Event(object runtime.Object, _, reason, message string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name := "?"
-	if ref, ok := object.(*corev1.ObjectReference); ok {
-		name = ref.Name
-	}
-	r.list = append(r.list, name+" "+reason+": "+message)
-}
-
-func (r *recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
-	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
-}
-
-func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
-	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
-}
-
-// matching gives the events that contain a text.
-func (r *recorder) matching(text string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.list), func(e string) bool { return !strings.Contains(e, text) })
 }
 
 func tag(key, value string) *commonv1.Tag { return &commonv1.Tag{Key: key, Value: value} }

@@ -53,19 +53,8 @@ type Refusal struct {
 	Entry table.Entry
 }
 
-// Empty tells whether nothing has to be changed or waited for.
-func (p Plan) Empty() bool {
-	return len(p.Delete)+len(p.Create)+len(p.Orphans)+len(p.Pending) == 0
-}
-
-// String tells the size of the plan for logs.
-func (p Plan) String() string {
-	return fmt.Sprintf("create %d, delete %d, orphans %d, ready %d, pending %d, refused %d",
-		len(p.Create), len(p.Delete), len(p.Orphans), len(p.Ready), len(p.Pending), len(p.Refused))
-}
-
-// Diff plans the way from the entries of a table to the claims of the nodes. The plan does not depend on the
-// order of the entries.
+// Diff plans the way from the entries of a table to the claims of the nodes. The plan does not depend on the order of the
+// entries.
 func Diff(in Input, policy Policy) Plan {
 	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
 		held: map[table.Key]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}

@@ -1,0 +1,143 @@
+// Package kubetest is a cluster in memory for the tests of controllers, and what they ask of it.
+package kubetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+)
+
+// Cluster is a cluster in a bubble of its own time (testing/synctest).
+type Cluster struct {
+	Client *fake.Clientset
+	Events *Recorder
+
+	t testing.TB
+}
+
+// New makes an empty cluster.
+func New(t testing.TB) *Cluster {
+	return &Cluster{Client: fake.NewClientset(), Events: &Recorder{}, t: t}
+}
+
+// Pass lets time go by, until all that it set off is done.
+func (c *Cluster) Pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// CreateNode adds a node.
+func (c *Cluster) CreateNode(n *corev1.Node) {
+	c.t.Helper()
+	if _, err := c.Client.CoreV1().Nodes().Create(c.t.Context(), n.DeepCopy(), metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// UpdateNode changes a node.
+func (c *Cluster) UpdateNode(name string, edit func(*corev1.Node)) {
+	c.t.Helper()
+	n := c.Node(name)
+	edit(n)
+	if _, err := c.Client.CoreV1().Nodes().Update(c.t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// DeleteNode takes a node away.
+func (c *Cluster) DeleteNode(name string) {
+	c.t.Helper()
+	if err := c.Client.CoreV1().Nodes().Delete(c.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Node gives a node as it is now.
+func (c *Cluster) Node(name string) *corev1.Node {
+	c.t.Helper()
+	n, err := c.Client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// NodeNames lists the nodes that exist.
+func (c *Cluster) NodeNames() []string {
+	c.t.Helper()
+	list, err := c.Client.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// Patches lists the patches of objects: "node-1" or "node-1 status".
+func (c *Cluster) Patches() []string {
+	var list []string
+	for _, action := range c.Client.Actions() {
+		if patch, ok := action.(kubetesting.PatchAction); ok {
+			list = append(list, strings.TrimSpace(patch.GetName()+" "+patch.GetSubresource()))
+		}
+	}
+	return list
+}
+
+// Listed lists what was listed and watched, as "verb resource".
+func (c *Cluster) Listed() []string {
+	var list []string
+	for _, action := range c.Client.Actions() {
+		if verb := action.GetVerb(); verb == "list" || verb == "watch" {
+			list = append(list, verb+" "+action.GetResource().Resource)
+		}
+	}
+	return list
+}
+
+// Recorder implements record.EventRecorder. It keeps events as "object reason: message"; the zero value is empty.
+type Recorder struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// Event implements record.EventRecorder.
+func (r *Recorder) Event(object runtime.Object, _, reason, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := "?"
+	if ref, ok := object.(*corev1.ObjectReference); ok {
+		name = ref.Name
+	}
+	r.list = append(r.list, name+" "+reason+": "+message)
+}
+
+// Eventf implements record.EventRecorder.
+func (r *Recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// AnnotatedEventf implements record.EventRecorder.
+func (r *Recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// Matching gives the events that contain a text.
+func (r *Recorder) Matching(text string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.list), func(e string) bool { return !strings.Contains(e, text) })
+}
