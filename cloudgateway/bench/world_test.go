@@ -51,7 +51,8 @@ func wide(actions ...string) string {
 	return "{share: 1, overrides: {" + strings.Join(overrides, ", ") + "}}"
 }
 
-func newWorld(t testing.TB, seed *state.Cloud, budget string) *world {
+// newWorld runs a gateway; more is added to its configuration.
+func newWorld(t testing.TB, seed *state.Cloud, budget string, more ...string) *world {
 	t.Helper()
 	settings := api.FastSettings()
 	w := &world{t: t, dir: t.TempDir()}
@@ -80,7 +81,8 @@ credentials: {accessKey: {idFile: %[1]s/id, secretFile: %[1]s/secret}}
 endpoints: {slb: %[2]q, vpc: %[3]q, ecs: %[4]q}
 scheme: HTTP
 budget: %[5]s
-`, w.dir, w.sim.Endpoint("slb"), w.sim.Endpoint("vpc"), w.sim.Endpoint("ecs"), budget)))
+%[6]s
+`, w.dir, w.sim.Endpoint("slb"), w.sim.Endpoint("vpc"), w.sim.Endpoint("ecs"), budget, strings.Join(more, "\n"))))
 	return w
 }
 
