@@ -25,6 +25,8 @@ import (
 func TestConcurrentReadsShareCalls(t *testing.T) {
 	const count = 5000
 	w := newWorld(t, func(c *openapisim.Config) { c.Seed = seed(count) })
+	w.patience = time.Minute // A busy machine may need long for 5 000 goroutines.
+	w.startGateway(t)
 	var reads sync.WaitGroup
 	for i := range count {
 		reads.Go(func() {

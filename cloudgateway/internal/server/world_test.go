@@ -37,6 +37,7 @@ type world struct {
 
 	sim       *openapisim.Simulator
 	endpoints map[openapi.Product]string
+	patience  time.Duration // of the gateway, for one answer of the cloud
 	kill      func() // the gateway, in the middle of whatever it does
 }
 
@@ -59,7 +60,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{sim: sim, endpoints: map[openapi.Product]string{}}
+	w := &world{sim: sim, endpoints: map[openapi.Product]string{}, patience: patience}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
 		server := httptest.NewServer(sim.Handler(string(p)))
 		t.Cleanup(server.Close)
@@ -69,7 +70,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	return w
 }
 
-// patience is how long the gateway waits for one answer of the cloud.
+// patience is how long the gateway waits for one answer of the cloud, where a test doesn't say.
 const patience = 2 * time.Second
 
 // startGateway starts a gateway that knows nothing yet, and lets the world's client talk to it.
@@ -77,7 +78,7 @@ func (w *world) startGateway(t *testing.T) {
 	t.Helper()
 	client, err := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: w.endpoints, Credentials: fixedKey{}, Budget: noBudget{},
-		AttemptTimeout: patience, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		AttemptTimeout: w.patience, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

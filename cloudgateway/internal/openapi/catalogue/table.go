@@ -133,7 +133,7 @@ func rules() []rule {
 		{class: Invalid, codes: "IdempotentParameterMismatch IdempotenceParamNotMatch Idempotence.SignatureMismatch IdempotenceSignatureMismatch InvalidParamter.Conflict",
 			reason: rpcerr.IdempotencyMismatch, note: "the request_id was used with other parameters"},
 		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
-		{class: Invalid, codes: "MissingParameter MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
+		{class: Invalid, codes: "MissingParameter MissingParameter.* MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
 
 		// Billing.
 		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE*"},
