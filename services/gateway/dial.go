@@ -12,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	_ "google.golang.org/grpc/health" // Lets the client watch which replica is SERVING.
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -24,6 +25,10 @@ const (
 	// keepaliveTime finds a dead connection, e.g. of a vanished node, before a call has to wait for it.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
+	// reconnectDelay is the longest wait, give or take a fifth, before a lost replica is tried again.
+	reconnectDelay = 3 * time.Second
+	// connectTimeout is gRPC's own.
+	connectTimeout = 20 * time.Second
 	// maxAnswer fits the answer that lists 20 000 instances.
 	maxAnswer = 64 << 20
 )
@@ -99,6 +104,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		grpc.WithUnaryInterceptor(withDeadline(all)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithUserAgent(cfg.UserAgent),
+		grpc.WithConnectParams(reconnect()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,
 		}),
@@ -112,6 +118,14 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		return nil, fmt.Errorf("gateway.address %q: %w", cfg.Address, err)
 	}
 	return &Conn{cc: cc, client: NewClient(cc)}, nil
+}
+
+// reconnect is how a replica that is gone is tried again. gRPC's own longest wait is 2 minutes, for which a standby that came back
+// would not be there for this client.
+func reconnect() grpc.ConnectParams {
+	wait := backoff.DefaultConfig
+	wait.MaxDelay = reconnectDelay
+	return grpc.ConnectParams{Backoff: wait, MinConnectTimeout: connectTimeout}
 }
 
 // Client gives the typed clients.
