@@ -72,7 +72,7 @@ func nodeWithNPM(t *testing.T) string {
 }
 
 // installed returns a directory with the packages of the lock file, which is filled once per content of that file and kept in
-// the user's cache. The test is skipped where npm can't reach its registry.
+// the user's cache. The test is skipped where npm can't reach its registry or may not.
 func installed(t *testing.T) string {
 	t.Helper()
 	files := []string{"package.json", "package-lock.json"}
@@ -108,10 +108,11 @@ func installed(t *testing.T) string {
 // npmCI installs exactly what the lock file says. Nothing that comes with a package is run.
 func npmCI(ctx context.Context, t *testing.T, directory string) {
 	t.Helper()
-	command := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	command := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retry-mintimeout=1000")
 	command.Dir = directory
 	output, err := command.CombinedOutput()
-	if unreachable := regexp.MustCompile(`code (ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|ETIMEDOUT|ENOTCACHED)`); err != nil && unreachable.Match(output) {
+	unreachable := regexp.MustCompile(`code (E(NOTFOUND|AI_AGAIN|CONN(REFUSED|RESET|ABORTED)|(NET|HOST)UNREACH|TIMEDOUT|403|407)|ERR_SOCKET_TIMEOUT)`)
+	if err != nil && unreachable.Match(output) {
 		t.Skipf("npm can't reach its registry: %s", output)
 	}
 	if err != nil {
