@@ -87,7 +87,7 @@ func TestDiffReachesItsGoalInOnePass(t *testing.T) {
 		in.Entries = perform(t, in.Entries, p)
 		again := plan.Diff(in, policy)
 		if len(again.Create)+len(again.Delete)+len(again.Orphans) > 0 {
-			t.Fatalf("after %s comes %s: %+v", p, again, again)
+			t.Fatalf("after %+v comes %+v", p, again)
 		}
 		outcomes := map[string]int{}
 		for _, r := range again.Ready {
