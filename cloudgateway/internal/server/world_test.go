@@ -38,7 +38,7 @@ type world struct {
 	sim       *openapisim.Simulator
 	endpoints map[openapi.Product]string
 	patience  time.Duration // of the gateway, for one answer of the cloud
-	kill      func() // the gateway, in the middle of whatever it does
+	kill      func()        // the gateway, in the middle of whatever it does
 }
 
 const (
