@@ -14,7 +14,7 @@ type Problem struct {
 	Name string
 	// Value is the value the user wrote.
 	Value string
-	// Want tells what is allowed.
+	// Want tells what is allowed; empty if nothing is, because the annotation is not supported.
 	Want string
 	// Scope is what the annotation configures.
 	Scope Scope
@@ -22,6 +22,9 @@ type Problem struct {
 
 // String names the annotation, the bad value and what to write instead.
 func (p Problem) String() string {
+	if p.Want == "" {
+		return fmt.Sprintf("annotation %s: value %q is refused: this version does not support the annotation; remove it", p.Name, p.Value)
+	}
 	return fmt.Sprintf("annotation %s: value %q is not allowed, use %s", p.Name, p.Value, p.Want)
 }
 
@@ -45,9 +48,9 @@ func Parse(annotations map[string]string) (Values, []Problem) {
 		}
 		canonical, want := spec.parse(raw)
 		if spec.Refused {
-			want = "none: this version does not support the annotation; remove it"
+			want = ""
 		}
-		if want != "" {
+		if spec.Refused || want != "" {
 			problems = append(problems, Problem{Name: name, Value: raw, Want: want, Scope: spec.Scope})
 			continue
 		}

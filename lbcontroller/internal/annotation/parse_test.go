@@ -89,7 +89,7 @@ func TestEveryAnnotation(t *testing.T) {
 			if len(problems) != 1 || v.Has(spec.Key) {
 				t.Fatalf("%s=%q: got %q, problems %v, want one problem", spec.Key, raw, v.text[spec.Key], problems)
 			}
-			if p := problems[0]; p.Name != Prefix+spec.Key || p.Value != raw || !strings.Contains(p.String(), p.Name) || p.Want == "" {
+			if p := problems[0]; p.Name != Prefix+spec.Key || p.Value != raw || !strings.Contains(p.String(), p.Name) || (p.Want == "") != spec.Refused {
 				t.Errorf("%s=%q: the problem doesn't name annotation, value and what is allowed: %s", spec.Key, raw, p)
 			}
 		}

@@ -251,8 +251,9 @@ func (e *ensuring) mayCreate(ctx context.Context) error {
 		e.svc = live
 	}
 	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
-		return &refusedError{fmt.Sprintf("the CLB %s of this Service is gone, and its address with it; to get a new one, clear status.loadBalancer of the Service",
-			e.svc.Labels[LabelLoadBalancerID])}
+		return &refusedError{fmt.Sprintf("the CLB %s of this Service is gone, and its address with it; to get a new one, clear status.loadBalancer: "+
+			`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`,
+			e.svc.Labels[LabelLoadBalancerID], e.svc.Namespace, e.svc.Name)}
 	}
 	if e.DisablePublic && e.desired.Instance.Spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
 		return &refusedError{"public CLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"}
