@@ -33,8 +33,11 @@ type estimate struct {
 // newEstimate starts from a documented limit. UpTo is how many times of that it may grow to, at least 1.
 func newEstimate(documented Limit, upTo float64) estimate {
 	calls := float64(documented.Calls)
-	// What the cloud counts in seconds it lets us save up, so that too high a rate shows late: a second is too short to learn from.
 	step := growth * calls * min(1, documented.Window.Minutes())
+	if documented.Window <= bucketWindow {
+		// What the cloud counts in seconds it lets us save up, so that too high a rate shows late: the slower it grows, the less.
+		step /= 2
+	}
 	return estimate{documented: calls, most: calls * max(1, upTo), step: step, calls: calls}
 }
 
@@ -49,7 +52,7 @@ func (e *estimate) grow(now time.Time, perWindow int) {
 // refused tells that the cloud throttles until a time, and how many calls were sent in its window up to now, the refused one
 // among them.
 func (e *estimate) refused(now, until time.Time, sent int) {
-	if !e.throttled.IsZero() && now.Sub(e.throttled) <= 2*e.hold {
+	if !e.throttled.IsZero() && now.Sub(e.throttled) <= 3*e.hold { // The pause, and time to grow.
 		e.hold = min(2*e.hold, longestHold)
 	} else {
 		e.hold = shortestHold

@@ -9,6 +9,8 @@ import (
 const (
 	clockMargin = 250 * time.Millisecond
 	epsilon     = 1e-9 // tokens are computed in floating point
+	// bucketWindow is the window for which the cloud keeps a bucket that fills all the time: it has no beginning on the clock.
+	bucketWindow = time.Second
 )
 
 // pacer decides when calls of one action may go. It knows nothing of who calls, and of time only what it is told.
@@ -119,7 +121,7 @@ func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.T
 		next, margin = now.Truncate(p.limit.Window).Add(p.limit.Window), clockMargin
 	}
 	begun := now.Add(-p.limit.Window)
-	if retryAfter <= p.limit.Window {
+	if retryAfter <= p.limit.Window && p.limit.Window > bucketWindow {
 		begun = next.Add(-p.limit.Window)
 	}
 	first := sort.Search(len(p.sent), func(i int) bool { return !p.sent[i].at.Before(begun) })
