@@ -34,8 +34,8 @@ func (c *Controller) initialise(ctx context.Context, name string) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
 	if err := c.initialiseNode(ctx, node); err != nil {
-		// Being asked to wait is no failure of the node.
-		if _, wait := rpcerr.RetryAfter(err); !wait && ctx.Err() == nil {
+		// Neither being asked to wait nor somebody who keeps changing the node is a failure of the node.
+		if _, wait := rpcerr.RetryAfter(err); !wait && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			c.nodeEvent(name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
 		}
 		return err

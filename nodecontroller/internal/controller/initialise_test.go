@@ -267,6 +267,30 @@ func TestExcludedNodeIsInitialisedWithoutTheCondition(t *testing.T) {
 }
 
 // The existing CCM loses a taint that somebody adds between its read and its write.
+// TestManyConflictsAreNoEvent checks that a node which others keep changing is initialised in the end, and nobody is told.
+func TestManyConflictsAreNoEvent(t *testing.T) {
+	conflicts := 0
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.Client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			if action.GetSubresource() != "" || conflicts == 6 {
+				return false, nil, nil
+			}
+			conflicts++
+			return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "node-0", nil)
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(5 * time.Second)
+		if nodes.IsUninitialized(w.Node("node-0")) || conflicts != 6 {
+			t.Errorf("tainted after %d conflicts", conflicts)
+		}
+		if events := w.Events.Matching("SyncNodeFailed"); len(events) != 0 {
+			t.Errorf("events %v", events)
+		}
+	})
+}
+
 func TestTaintAddedMeanwhileIsKept(t *testing.T) {
 	added := corev1.Taint{Key: "example.com/added", Effect: corev1.TaintEffectNoSchedule}
 	prepare := func(w *world) {
