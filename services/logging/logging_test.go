@@ -27,6 +27,7 @@ func TestRedact(t *testing.T) {
 		{name: "signature's neighbours stay", in: "SignatureMethod=HMAC-SHA1&SignatureNonce=1", want: "SignatureMethod=HMAC-SHA1&SignatureNonce=1"},
 		{name: "JSON", in: `{"AccessKeySecret" : "` + hush + `","AccessKeyId":"x"}`, want: `{"AccessKeySecret" : "REDACTED","AccessKeyId":"x"}`},
 		{name: "YAML", in: "access_key_secret: " + hush + "\n", want: "access_key_secret: REDACTED\n"},
+		{name: "percent-encoded", in: "GET&%2F&SecurityToken%3D" + hush + "%26Version%253D1 signature%253d" + hush, want: "GET&%2F&SecurityToken%3DREDACTED signature%253dREDACTED"},
 		{name: "ServiceAccount token", in: "Bearer eyJhbGciOi.eyJpc3MiOi.c2ln refused", want: "Bearer REDACTED refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,15 +24,15 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText hides the secret from JSON and YAML.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// patterns of secrets inside of longer texts: parameters of a signed URL, fields of a JSON object, and tokens.
+// patterns of secrets inside of longer texts: parameters of a signed URL, also percent-encoded, fields of a JSON object, and tokens.
 var (
-	parameter = regexp.MustCompile(`(?i)(access_?key_?secret|security_?token|signature|password)("?\s*[=:]\s*"?)[^&\s",}]+`)
+	parameter = regexp.MustCompile(`(?i)(access_?key_?secret|security_?token|signature|password)("?\s*(?:[=:]|%(?:25)*3[da])\s*"?)[^&\s",}]+`)
 	jwt       = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
 )
 
 // Redact takes secrets out of a text from elsewhere, e.g. the error of an HTTP client, which quotes the signed URL.
 func Redact(s string) string {
-	if strings.ContainsAny(s, "=:") {
+	if strings.ContainsAny(s, "=:%") {
 		s = parameter.ReplaceAllString(s, "${1}${2}"+redacted)
 	}
 	if strings.Contains(s, "eyJ") {

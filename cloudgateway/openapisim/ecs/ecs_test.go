@@ -97,7 +97,8 @@ func TestInstanceShape(t *testing.T) {
 	got := map[string]any{}
 	for _, name := range []string{
 		"InstanceId", "HostName", "RegionId", "ZoneId", "Status", "InstanceNetworkType", "VpcAttributes", "PublicIpAddress", "InnerIpAddress",
-		"EipAddress", "NetworkInterfaces", "Tags", "OperationLocks", "SecurityGroupIds",
+		"EipAddress", "NetworkInterfaces", "Tags", "OperationLocks", "SecurityGroupIds", "CreationTime", "ExpiredTime", "InstanceTypeFamily",
+		"Cpu", "CPU",
 	} {
 		got[name] = instances[0].(map[string]any)[name]
 	}
@@ -127,6 +128,7 @@ func TestInstanceShape(t *testing.T) {
 		)},
 		"Tags":           map[string]any{"Tag": list(map[string]any{"TagKey": "k", "TagValue": "v"})},
 		"OperationLocks": map[string]any{"LockReason": list()}, "SecurityGroupIds": map[string]any{"SecurityGroupId": list()},
+		"CreationTime": "2026-01-01T00:00Z", "ExpiredTime": "2099-12-31T15:59Z", "InstanceTypeFamily": "ecs.g7", "Cpu": 4.0, "CPU": 4.0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("instance (-want +got):\n%s", diff)

@@ -55,6 +55,11 @@ type instanceView struct {
 	RegionID                string             `json:"RegionId"`
 	ZoneID                  string             `json:"ZoneId"`
 	InstanceType            string             `json:"InstanceType"`
+	InstanceTypeFamily      string             `json:"InstanceTypeFamily"`
+	ImageID                 string             `json:"ImageId"`
+	CreationTime            string             `json:"CreationTime"`
+	StartTime               string             `json:"StartTime"`
+	ExpiredTime             string             `json:"ExpiredTime"`
 	Status                  string             `json:"Status"`
 	InstanceNetworkType     string             `json:"InstanceNetworkType"`
 	InstanceChargeType      string             `json:"InstanceChargeType"`
@@ -63,6 +68,7 @@ type instanceView struct {
 	InternetMaxBandwidthOut int                `json:"InternetMaxBandwidthOut"`
 	SpotStrategy            string             `json:"SpotStrategy"`
 	CPU                     int                `json:"Cpu"`
+	CPUToo                  int                `json:"CPU"` // some clients read this one
 	Memory                  int                `json:"Memory"`
 	OSType                  string             `json:"OSType"`
 	Description             string             `json:"Description"`
@@ -127,11 +133,27 @@ type instanceLocks struct {
 	LockReason []struct{} `json:"LockReason"`
 }
 
+// What all instances have in common. A seed does not say when they came; those paid by use never expire.
+const (
+	cpus     = 4
+	birthday = "2026-01-01T00:00Z"
+)
+
+// family of an instance type: ecs.g7 of ecs.g7.large.
+func family(instanceType string) string {
+	if at := strings.LastIndexByte(instanceType, '.'); at >= 0 {
+		return instanceType[:at]
+	}
+	return instanceType
+}
+
 func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.NetworkInterface) instanceView {
 	v := instanceView{
 		InstanceID: i.ID, InstanceName: i.Name, HostName: i.HostName, RegionID: c.Region, ZoneID: i.ZoneID,
 		InstanceType: i.InstanceType, Status: i.Status, InstanceNetworkType: "vpc", InstanceChargeType: i.ChargeType,
-		InternetChargeType: "PayByTraffic", SpotStrategy: i.SpotStrategy, CPU: 4, Memory: 16384, OSType: "linux",
+		InternetChargeType: "PayByTraffic", SpotStrategy: i.SpotStrategy, CPU: cpus, CPUToo: cpus, Memory: 16384, OSType: "linux",
+		InstanceTypeFamily: family(i.InstanceType), ImageID: "aliyun_3_x64_20G_alibase_20260101.vhd",
+		CreationTime: birthday, StartTime: birthday, ExpiredTime: "2099-12-31T15:59Z",
 		StoppedMode: "Not-applicable", IoOptimized: true,
 		VpcAttributes:  vpcAttributes{VpcID: i.VpcID, VSwitchID: i.VSwitchID, PrivateIPAddress: newAddresses(i.PrivateIPs)},
 		InnerIPAddress: newAddresses(i.InnerIPs), PublicIPAddress: newAddresses(i.PublicIPs), RdmaIPAddress: newAddresses(nil),

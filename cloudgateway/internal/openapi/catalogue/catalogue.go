@@ -105,8 +105,8 @@ func Error(a Answer) *rpcerr.Error {
 func message(a Answer) string {
 	const limit = 300
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
-	text, _, _ = strings.Cut(text, " server string to sign is:")
-	text = logging.Redact(text)
+	text, _, _ = strings.Cut(text, "server string to sign is:")
+	text = logging.Redact(strings.TrimSpace(text))
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}
