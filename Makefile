@@ -38,8 +38,13 @@ build: ## Build the processes into bin/
 	@set -e; for process in $(PROCESSES); do echo "building $${process##*/}"; \
 		(cd $${process%%/*} && go build -trimpath -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/ ./$${process#*/}); done
 
+# The control plane of the end-to-end tests takes minutes the first time: it is built before their time limit begins.
+.PHONY: kubernetes
+kubernetes: ## Build the local control plane into the cache, once
+	@cd deploy && go run ./local/cmd/world prepare
+
 .PHONY: test
-test: ## Run the tests of all modules with the race detector, end to end included
+test: kubernetes ## Run the tests of all modules with the race detector, end to end included
 	$(call each,go test,go test $(RACE) -timeout 20m $(TESTFLAGS) ./...)
 
 .PHONY: race
@@ -47,11 +52,11 @@ race: ## Run the tests of all modules but the end-to-end ones ten times with the
 	$(call each,go test -race -count=10,go test -race -count=10 -short -timeout 30m $(TESTFLAGS) ./...)
 
 .PHONY: e2e
-e2e: ## Run the end-to-end tests only: real API server, real processes, simulated cloud
+e2e: kubernetes ## Run the end-to-end tests only: real API server, real processes, simulated cloud
 	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./e2e/...
 
 .PHONY: chaos
-chaos: ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, CHAOS_FOR=time end to end, CHAOS_SEED=n
+chaos: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, CHAOS_FOR=time end to end, CHAOS_SEED=n
 	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 

@@ -51,13 +51,7 @@ func start(ctx context.Context, o options) (*world.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := binaries.Root()
-	if err != nil {
-		return nil, err
-	}
-	kubernetes, err := binaries.EnsureKubernetes(ctx, binaries.Config{
-		Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout,
-	})
+	kubernetes, err := ensureKubernetes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +59,24 @@ func start(ctx context.Context, o options) (*world.World, error) {
 		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Nodes: o.nodes, Controllers: controllers, Out: os.Stdout,
 		Traffic: o.traffic,
 	})
+}
+
+// ensureKubernetes builds the control plane if the cache does not have it.
+func ensureKubernetes(ctx context.Context) (binaries.Kubernetes, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return binaries.Kubernetes{}, err
+	}
+	return binaries.EnsureKubernetes(ctx, binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout})
+}
+
+// prepare does the long part of what the other commands and the end-to-end tests need, so that no time limit is on it.
+func prepare(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("prepare takes no arguments, got %q", args)
+	}
+	_, err := ensureKubernetes(ctx)
+	return err
 }
 
 func up(ctx context.Context, args []string) error {

@@ -3,6 +3,7 @@
 //	world up   [-dir DIR] [-bin DIR] [-nodes N] [-controllers lb,node,route|none]   brings a world up and stays
 //	world down [-dir DIR]                                                           stops it
 //	world demo [-bin DIR]                                                           shows what it does and leaves nothing
+//	world prepare                                                                   builds the control plane into the cache
 //
 // KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which then need not be built.
 package main
@@ -26,9 +27,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	commands := map[string]func(context.Context, []string) error{"up": up, "down": down, "demo": showcase}
+	commands := map[string]func(context.Context, []string) error{"up": up, "down": down, "demo": showcase, "prepare": prepare}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("name a command: up, down or demo")
+		return fmt.Errorf("name a command: up, down, demo or prepare")
 	}
 	return commands[args[0]](ctx, args[1:])
 }
