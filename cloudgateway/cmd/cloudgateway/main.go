@@ -25,7 +25,7 @@ func process() command.Command[config.Config] {
 		},
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run: func(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-			gateway, err := app.New(cfg, log)
+			gateway, err := app.New(ctx, cfg, log)
 			if err != nil {
 				return err
 			}

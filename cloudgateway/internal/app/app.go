@@ -50,7 +50,7 @@ type Gateway struct {
 }
 
 // New puts the gateway together. It opens its listeners and does nothing else yet.
-func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
+func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g := &Gateway{cfg: cfg, log: log, leader: newLeaderGauge(registry)}
@@ -79,7 +79,7 @@ func New(cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if g.tracing, err = tracing.Start(context.Background(), cfg.Tracing, "cloudgateway", version.String(), log); err != nil {
+	if g.tracing, err = tracing.Start(ctx, cfg.Tracing, "cloudgateway", version.String(), log); err != nil {
 		return nil, err
 	}
 	if err := g.newServer(registry); err != nil {

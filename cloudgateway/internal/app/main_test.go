@@ -37,9 +37,10 @@ func runProcess(file string) error {
 	if err != nil {
 		return err
 	}
-	g, err := New(cfg, log)
+	ctx := context.Background()
+	g, err := New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	return g.Run(context.Background())
+	return g.Run(ctx)
 }

@@ -126,12 +126,13 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	g, err := New(cfg, log)
+	ctx, cancel := context.WithCancel(context.Background())
+	g, err := New(ctx, cfg, log)
 	if err != nil {
+		cancel()
 		w.t.Fatal(err)
 	}
 	w.addr, w.admin = g.Addr(), g.admin.Addr()
-	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- g.Run(ctx) }()
 	w.stop = sync.OnceValue(func() error {
