@@ -39,9 +39,10 @@ func serve(file string) error {
 		return err
 	}
 	logging.Bridge(log)
-	gateway, err := app.New(cfg, log)
+	ctx := context.Background()
+	gateway, err := app.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	return gateway.Run(context.Background())
+	return gateway.Run(ctx)
 }
