@@ -21,6 +21,7 @@ type estimate struct {
 	documented float64
 	most       float64 // that it may grow to
 	step       float64 // by which it grows in a window
+	bucket     bool    // the cloud has no windows to count in
 	calls      float64 // believed at present
 
 	before    float64 // what was believed before the last throttling
@@ -34,11 +35,7 @@ type estimate struct {
 func newEstimate(documented Limit, upTo float64) estimate {
 	calls := float64(documented.Calls)
 	step := growth * calls * min(1, documented.Window.Minutes())
-	if documented.Window <= bucketWindow {
-		// What the cloud counts in seconds it lets us save up, so that too high a rate shows late: the slower it grows, the less.
-		step /= 2
-	}
-	return estimate{documented: calls, most: calls * max(1, upTo), step: step, calls: calls}
+	return estimate{documented: calls, most: calls * max(1, upTo), step: step, bucket: documented.isBucket(), calls: calls}
 }
 
 // grow tells that one of so many calls per window went while others were waiting.
@@ -49,23 +46,30 @@ func (e *estimate) grow(now time.Time, perWindow int) {
 	e.calls = min(e.most, e.calls+e.step/float64(perWindow))
 }
 
-// refused tells that the cloud throttles until a time, and how many calls were sent in its window up to now, the refused one
-// among them.
-func (e *estimate) refused(now, until time.Time, sent int) {
+// refused tells that the cloud throttles until a time, and how many calls it has granted in its window.
+func (e *estimate) refused(now, until time.Time, granted int) {
 	if !e.throttled.IsZero() && now.Sub(e.throttled) <= 3*e.hold { // The pause, and time to grow.
 		e.hold = min(2*e.hold, longestHold)
 	} else {
 		e.hold = shortestHold
 	}
 	e.throttled, e.holdUntil = now, until.Add(e.hold)
-	e.before, e.granted = e.calls, sent
-	e.refusedToo()
+	e.before, e.granted = e.calls, granted
+	e.fall()
 }
 
-// refusedToo tells that another call was refused that had been sent before the refusal was known.
+// refusedToo tells that another call was refused that had been sent before the refusal was known, and counted as granted. One
+// among the many that a bucket has granted makes no difference.
 func (e *estimate) refusedToo() {
+	if !e.bucket {
+		e.granted--
+		e.fall()
+	}
+}
+
+// fall lowers the estimate to what was granted, within bounds.
+func (e *estimate) fall() {
 	const atLeastLower = 7.0 / 8
-	e.granted--
 	e.calls = min(max(float64(e.granted), e.before/2, e.documented*leastPart), e.before*atLeastLower)
 	e.calls = max(1, e.calls)
 }

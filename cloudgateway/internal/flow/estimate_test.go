@@ -7,19 +7,21 @@ import (
 
 func TestEstimateFalls(t *testing.T) {
 	tests := []struct {
-		name       string
-		sent, also int // in the cloud's window, and refusals that follow the first
-		want       float64
+		name          string
+		window        time.Duration
+		granted, also int // in the cloud's window, and refusals that follow the first
+		want          float64
 	}{
-		{name: "to what was granted", sent: 71, want: 70},
-		{name: "calls under way were not granted either", sent: 78, also: 7, want: 70},
-		{name: "at most by half", sent: 11, want: 45},
-		{name: "at least by an eighth", sent: 101, want: 78.75},
+		{name: "to what was granted", window: time.Minute, granted: 70, want: 70},
+		{name: "calls under way were not granted either", window: time.Minute, granted: 77, also: 7, want: 70},
+		{name: "a bucket has granted many more", window: time.Second, granted: 70, also: 7, want: 70},
+		{name: "at most by half", window: time.Minute, granted: 10, want: 45},
+		{name: "at least by an eighth", window: time.Minute, granted: 100, want: 78.75},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := newEstimate(Limit{90, time.Minute}, 1)
-			e.refused(epoch, epoch.Add(time.Minute), tt.sent)
+			e := newEstimate(Limit{90, tt.window}, 1)
+			e.refused(epoch, epoch.Add(time.Minute), tt.granted)
 			for range tt.also {
 				e.refusedToo()
 			}

@@ -185,17 +185,17 @@ func (l *limiter) throttled(retryAfter time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	until, sent, again := l.pacer.throttled(now, retryAfter)
+	until, granted, again := l.pacer.throttled(now, retryAfter)
 	pause := until.Sub(now)
 	l.metrics.throttled.Inc()
 	if again {
 		l.estimate.refusedToo()
 	} else {
-		l.estimate.refused(now, until, sent)
+		l.estimate.refused(now, until, granted)
 	}
 	l.adjust(now)
 	if !again {
-		l.cfg.Logger.Warn("the cloud throttles", "api", l.name, "pause", pause, "callsInWindow", sent,
+		l.cfg.Logger.Warn("the cloud throttles", "api", l.name, "pause", pause, "granted", granted,
 			"callsPerWindowAfterwards", l.pacer.limit.Calls, "window", l.pacer.limit.Window)
 	}
 	for _, w := range l.queue.expired(until) {

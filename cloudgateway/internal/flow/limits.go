@@ -18,6 +18,9 @@ type Limit struct {
 // String has the form of the cloud's documentation.
 func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Calls, l.Window) }
 
+// isBucket tells that the cloud counts with a bucket that fills all the time, and not in windows that begin with the clock's.
+func (l Limit) isBucket() bool { return l.Window <= time.Second }
+
 func (l Limit) check() error {
 	if l.Calls < 1 {
 		return fmt.Errorf("calls %d: want at least 1", l.Calls)

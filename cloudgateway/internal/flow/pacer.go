@@ -9,8 +9,6 @@ import (
 const (
 	clockMargin = 250 * time.Millisecond
 	epsilon     = 1e-9 // tokens are computed in floating point
-	// bucketWindow is the window for which the cloud keeps a bucket that fills all the time: it has no beginning on the clock.
-	bucketWindow = time.Second
 )
 
 // pacer decides when calls of one action may go. It knows nothing of who calls, and of time only what it is told.
@@ -27,6 +25,7 @@ type pacer struct {
 	sent      []stamp   // in the last window, oldest first
 	bursts    int       // how many of them were ahead of the even pace
 	burstPaid time.Time // when the last of those is out of the window
+	seconds   seconds
 	tokens    float64
 	updated   time.Time
 
@@ -81,6 +80,7 @@ func (p *pacer) take(now time.Time, privileged bool) bool {
 		p.burstPaid = now.Add(p.limit.Window)
 	}
 	p.sent = append(p.sent, stamp{at: now, burst: ahead})
+	p.seconds.add(now)
 	p.tokens = max(0, p.tokens-1)
 	return true
 }
@@ -112,26 +112,36 @@ func (p *pacer) wait(now time.Time, n int, privileged bool) time.Duration {
 }
 
 // throttled stops all calls because the cloud refused one. Without the cloud's word this is until the next window of the clock
-// begins. It returns until when, how many calls went in the cloud's window, and whether calls were already stopped: then the
-// refused call had been under way.
-func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.Time, sent int, again bool) {
+// begins. It returns until when, how many calls the cloud granted in its window, and whether calls were already stopped: then
+// the refused call had been under way.
+func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.Time, granted int, again bool) {
 	p.advance(now)
-	next, margin := now.Add(retryAfter), time.Duration(0)
-	if retryAfter <= 0 {
-		next, margin = now.Truncate(p.limit.Window).Add(p.limit.Window), clockMargin
+	resume := now.Add(retryAfter)
+	switch {
+	case p.limit.isBucket():
+		resume = now.Add(max(retryAfter, p.limit.Window)) // also if told less: calls under way must not count as refused again
+		granted = int(math.Round(p.seconds.granted(now)))
+	case retryAfter > p.limit.Window:
+		granted = p.sentSince(now.Add(-p.limit.Window)) - 1
+	case retryAfter > 0:
+		granted = p.sentSince(resume.Add(-p.limit.Window)) - 1
+	default:
+		begun := now.Truncate(p.limit.Window)
+		resume = begun.Add(p.limit.Window + clockMargin)
+		granted = p.sentSince(begun) - 1
 	}
-	begun := now.Add(-p.limit.Window)
-	if retryAfter <= p.limit.Window && p.limit.Window > bucketWindow {
-		begun = next.Add(-p.limit.Window)
-	}
-	first := sort.Search(len(p.sent), func(i int) bool { return !p.sent[i].at.Before(begun) })
 	again = now.Before(p.coolUntil)
-	p.coolUntil = maxTime(p.coolUntil, next.Add(margin))
+	p.coolUntil = maxTime(p.coolUntil, resume)
 	p.tokens, p.bursts, p.burstPaid = 0, 0, now
 	for i := range p.sent {
 		p.sent[i].burst = false // the pause pays for it
 	}
-	return p.coolUntil, len(p.sent) - first, again
+	return p.coolUntil, granted, again
+}
+
+// sentSince counts the calls that went since a time in the last window.
+func (p *pacer) sentSince(t time.Time) int {
+	return len(p.sent) - sort.Search(len(p.sent), func(i int) bool { return !p.sent[i].at.Before(t) })
 }
 
 // advance brings the state to now.

@@ -169,16 +169,33 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestThrottledCounts: what is learned from are the calls in the window of the cloud that ended with the refusal.
+// TestThrottledBucket: calls stop for long enough that those under way count as the same refusal.
+func TestThrottledBucket(t *testing.T) {
+	for _, tt := range []struct{ told, want time.Duration }{
+		{0, time.Second}, {20 * time.Millisecond, time.Second}, {3 * time.Second, 3 * time.Second},
+	} {
+		p := newPacer(Limit{Calls: 10, Window: time.Second}, epoch)
+		at := epoch.Add(300 * time.Millisecond)
+		until, _, again := p.throttled(at, tt.told)
+		if got := until.Sub(at); got != tt.want || again {
+			t.Errorf("told %s: pause of %s, again %t, want %s", tt.told, got, again, tt.want)
+		}
+		if _, _, again := p.throttled(at.Add(160*time.Millisecond), tt.told); !again {
+			t.Errorf("told %s: a call that was under way counts as another refusal", tt.told)
+		}
+	}
+}
+
+// TestThrottledCounts: what is learned from are the calls that the cloud granted in its window, which ended with the refusal.
 func TestThrottledCounts(t *testing.T) {
 	tests := []struct {
 		name string
 		told time.Duration
 		want int
 	}{
-		{name: "nothing told: since the minute began", want: 20},
-		{name: "told how long the window lasts", told: 35 * time.Second, want: 25},
-		{name: "told to stay away: the last minute", told: 5 * time.Minute, want: 40},
+		{name: "nothing told: since the minute began", want: 19},
+		{name: "told how long the window lasts", told: 35 * time.Second, want: 24},
+		{name: "told to stay away: the last minute", told: 5 * time.Minute, want: 39},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
