@@ -163,7 +163,8 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, snapshot := range map[string]string{
-		"no JSON": "{", "unknown member": `{"elephants":{}}`, "null": `{"instances":{"i-1":null}}`, "another region": `{"region":"cn-beijing","account":"1000000000000001"}`, "two documents": "{}{}",
+		"no JSON": "{", "unknown member": `{"elephants":{}}`, "null": `{"instances":{"i-1":null}}`,
+		"null within": `{"loadBalancers":{"lb-1":{"listeners":[{"port":1,"rules":[null]}]}}}`, "another region": `{"region":"cn-beijing","account":"1000000000000001"}`, "two documents": "{}{}",
 	} {
 		if err := sim.Restore([]byte(snapshot)); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -208,5 +209,26 @@ func TestSeedCompletesWhatTheCloudAdds(t *testing.T) {
 	err := sim.Seed(&wrong)
 	if err == nil || !strings.Contains(err.Error(), `eips["eip-1"]: id is "eip-2"`) || !strings.Contains(err.Error(), `acls["acl-1"]: is null`) {
 		t.Errorf("wrong seed: %v", err)
+	}
+}
+
+// Handlers and the data plane rely on that nothing is null, however deep.
+func TestSeedsWithNullsAreRefused(t *testing.T) {
+	t.Parallel()
+	sim := newCloud(t, openapisim.Config{})
+	for document, want := range map[string]string{
+		`{"eips":{"eip-1":null}}`:                                            `eips["eip-1"]: is null`,
+		`{"loadBalancers":{"lb-1":{"listeners":[{"port":1},null]}}}`:         `loadBalancers["lb-1"].listeners[1]: is null`,
+		`{"loadBalancers":{"lb-1":{"listeners":[{"rules":[null]}]}}}`:        `loadBalancers["lb-1"].listeners[0].rules[0]: is null`,
+		`{"loadBalancers":{"lb-1":{"defaultServers":[null]}}}`:               `loadBalancers["lb-1"].defaultServers[0]: is null`,
+		`{"serverGroups":{"rsp-1":{"servers":[null]}}}`:                      `serverGroups["rsp-1"].servers[0]: is null`,
+		`{"routeTables":{"vtb-1":{"entries":[null]}}}`:                       `routeTables["vtb-1"].entries[0]: is null`,
+		`{"tokens":{"t":null}}`:                                              `tokens["t"]: is null`,
+		`{"instances":{"i-1":{"healthy":null}},"loadBalancers":{"lb-1":{}}}`: "",
+	} {
+		status, body := admin(t, sim, http.MethodPut, "/admin/seed", document)
+		if refused := status == http.StatusBadRequest; refused != (want != "") || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %q", document, status, body, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // cloud itself would add is added: the system route table of a VPC with its entries, the primary interface of an
 // instance, and the states a resource has when it is ready.
 func (s *Simulator) Seed(resources *state.Cloud) error {
-	if err := checkIDs(resources); err != nil {
+	if err := check(resources); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
 	s.mu.Lock()
@@ -49,9 +50,11 @@ func merge(c, resources *state.Cloud) {
 	c.Vanishing = append(c.Vanishing, resources.Vanishing...)
 }
 
-// checkIDs sets the ids that are given as keys only, and reports those that contradict their key.
-func checkIDs(c *state.Cloud) error {
+// check refuses resources that are null or have null parts, sets the ids that are given as keys only, and reports those that
+// contradict their key.
+func check(c *state.Cloud) error {
 	return errors.Join(
+		errors.Join(nulls("", reflect.ValueOf(c))...),
 		checkKind("vpcs", c.Vpcs, func(v *state.Vpc) *string { return &v.ID }),
 		checkKind("vswitches", c.VSwitches, func(v *state.VSwitch) *string { return &v.ID }),
 		checkKind("routeTables", c.RouteTables, func(t *state.RouteTable) *string { return &t.ID }),
@@ -70,8 +73,7 @@ func checkKind[R any](kind string, resources map[string]*R, id func(*R) *string)
 	var problems []error
 	for key, resource := range resources {
 		if resource == nil {
-			problems = append(problems, fmt.Errorf("%s[%q]: is null", kind, key))
-			continue
+			continue // it is reported as such
 		}
 		setDefault(id(resource), key)
 		if got := *id(resource); got != key {
@@ -79,6 +81,38 @@ func checkKind[R any](kind string, resources map[string]*R, id func(*R) *string)
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// nulls reports every item of a map or list that is null; handlers rely on that there is none. Members that can be left out
+// can be null.
+func nulls(path string, v reflect.Value) (problems []error) {
+	item := func(path string, v reflect.Value) {
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			problems = append(problems, fmt.Errorf("%s: is null", path))
+			return
+		}
+		problems = append(problems, nulls(path, v)...)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return nulls(path, v.Elem())
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+				problems = append(problems, nulls(strings.TrimPrefix(path+"."+name, "."), value)...)
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			item(fmt.Sprintf("%s[%q]", path, key), v.MapIndex(key))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			item(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+	default: // has no items
+	}
+	return problems
 }
 
 // completeNetwork gives every VPC a system route table, and that table the entries of its vSwitches and of the cloud's own

@@ -231,7 +231,7 @@ func (s *Simulator) Restore(snapshot []byte) error {
 	if loaded.Region != s.region || loaded.Account != s.account {
 		return fmt.Errorf("snapshot: it is of account %s in %s, not of %s in %s", loaded.Account, loaded.Region, s.account, s.region)
 	}
-	if err := checkIDs(&loaded); err != nil {
+	if err := check(&loaded); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	cloud := state.New(s.region, s.account)
