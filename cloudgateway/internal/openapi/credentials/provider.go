@@ -38,6 +38,7 @@ type Provider struct {
 	source  Source
 	poll    time.Duration
 	log     *slog.Logger
+	now     func() time.Time
 	current atomic.Pointer[snapshot]
 	renew   chan chan struct{}
 	metrics metrics
@@ -72,6 +73,7 @@ func New(cfg Config) (*Provider, error) {
 		source: cfg.Source,
 		poll:   cfg.Poll,
 		log:    cfg.Logger.With("source", cfg.Source.Name()),
+		now:    time.Now,
 		renew:  make(chan chan struct{}),
 		metrics: metrics{
 			expiry: factory.NewGauge(prometheus.GaugeOpts{
@@ -93,7 +95,7 @@ func New(cfg Config) (*Provider, error) {
 // Current returns the credentials to sign with. Its error is for people: why there are none.
 func (p *Provider) Current() (Credentials, error) {
 	s := p.current.Load()
-	err := s.credentials.Check(time.Now())
+	err := s.credentials.Check(p.now())
 	if err == nil {
 		return s.credentials, nil
 	}
@@ -135,16 +137,19 @@ func (p *Provider) differs(refused Credentials) bool {
 
 // Run fetches credentials and keeps them fresh until ctx ends. It never fails: the state is told by Ready, logs and metrics.
 func (p *Provider) Run(ctx context.Context) error {
-	wait := p.refresh(ctx)
+	due := p.refresh(ctx)
 	for ctx.Err() == nil {
-		timer := time.NewTimer(wait)
+		// The clock is looked at every now and then: a timer stands still while the machine is suspended.
+		timer := time.NewTimer(min(due.Sub(p.now()), p.poll))
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-			wait = p.refresh(ctx)
+			if reached(due, p.now()) {
+				due = p.refresh(ctx)
+			}
 		case done := <-p.renew:
-			if since := time.Since(p.current.Load().fetched); since >= renewLeastSpacing {
-				wait = p.refresh(ctx)
+			if since := p.now().Sub(p.current.Load().fetched); since >= renewLeastSpacing {
+				due = p.refresh(ctx)
 			}
 			close(done)
 		}
@@ -153,12 +158,23 @@ func (p *Provider) Run(ctx context.Context) error {
 	return nil
 }
 
+// reached tells whether a time has come: by what has passed, or by the clock on the wall, by which credentials end.
+func reached(due, now time.Time) bool {
+	return !now.Before(due) || !now.Round(0).Before(due.Round(0))
+}
+
 // refresh fetches once and returns when to fetch next.
-func (p *Provider) refresh(ctx context.Context) time.Duration {
+func (p *Provider) refresh(ctx context.Context) time.Time {
+	wait := p.fetch(ctx)
+	return p.now().Add(wait)
+}
+
+// fetch fetches once and returns how long to wait until the next time.
+func (p *Provider) fetch(ctx context.Context) time.Duration {
 	fetchCtx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	got, err := p.source.Fetch(fetchCtx)
-	now := time.Now()
+	now := p.now()
 	old := p.current.Load()
 	if err == nil {
 		err = got.Check(now)

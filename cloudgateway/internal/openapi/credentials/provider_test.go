@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,12 @@ func (s *source) Fetch(context.Context) (Credentials, error) {
 	return c, nil
 }
 
+func (s *source) setLife(life time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.life = life
+}
+
 func (s *source) failWith(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,6 +74,12 @@ func keep(t *testing.T, s Source, reg prometheus.Registerer) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	start(t, p)
+	return p
+}
+
+func start(t *testing.T, p *Provider) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -76,7 +89,6 @@ func keep(t *testing.T, s Source, reg prometheus.Registerer) *Provider {
 	})
 	t.Cleanup(func() { stop(); running.Wait() })
 	synctest.Wait()
-	return p
 }
 
 func after(d time.Duration) {
@@ -106,6 +118,43 @@ func TestRefreshWithAThirdOfLifeLeft(t *testing.T) {
 			t.Errorf("after two thirds of its life: %s", got)
 		}
 	})
+}
+
+// TestClockThatJumps: after a machine slept, or its clock was set, new credentials come with the next look at the clock.
+func TestClockThatJumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{life: 3 * time.Hour}
+		p, err := New(Config{Source: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var slept atomic.Int64
+		p.now = func() time.Time { return time.Now().Round(0).Add(time.Duration(slept.Load())) }
+		start(t, p)
+		slept.Store(int64(4 * time.Hour))
+		if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "they expired at") {
+			t.Errorf("just woken up: %v", err)
+		}
+		s.setLife(12 * time.Hour) // of the clock that stood still
+		after(30 * time.Second)
+		if got := current(t, p); got != "key-2" {
+			t.Errorf("half a minute later: %s", got)
+		}
+	})
+	now := time.Now()
+	for _, tt := range []struct {
+		name     string
+		due, now time.Time
+		want     bool
+	}{
+		{"not yet", now.Add(time.Second), now, false},
+		{"now", now, now, true},
+		{"by the clock only", now.Add(time.Hour), now.Round(0).Add(2 * time.Hour), true},
+	} {
+		if got := reached(tt.due, tt.now); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
 }
 
 func TestOldCredentialsServeToTheirEnd(t *testing.T) {

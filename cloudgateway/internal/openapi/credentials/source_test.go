@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +38,44 @@ func TestFiles(t *testing.T) {
 	_, err = files.Fetch(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "none") || !strings.Contains(err.Error(), "empty is empty") {
 		t.Errorf("error %v does not tell both files", err)
+	}
+}
+
+// TestFilesReplacedWhileRead: the new key is taken, never the id of one with the secret of the other.
+func TestFilesReplacedWhileRead(t *testing.T) {
+	dir := t.TempDir()
+	files := Files{IDFile: filepath.Join(dir, "id"), SecretFile: filepath.Join(dir, "secret")}
+	// A pipe as the secret keeps the reader until somebody writes.
+	if err := syscall.Mkfifo(files.SecretFile, 0o600); err != nil {
+		t.Skip(err)
+	}
+	put := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	put(files.IDFile, "old")
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		pipe, err := os.OpenFile(files.SecretFile, os.O_WRONLY, 0) // waits for the reader, which has read the id then
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		put(files.IDFile, "new")
+		_, writeErr := pipe.WriteString("new secret")
+		if err := errors.Join(writeErr, os.Remove(files.SecretFile)); err != nil {
+			t.Error(err)
+		}
+		put(files.SecretFile, "new secret")
+		if err := pipe.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	got, err := files.Fetch(t.Context())
+	writer.Wait()
+	if want := (Credentials{AccessKeyID: "new", AccessKeySecret: "new secret"}); got != want || err != nil {
+		t.Errorf("Fetch = %v, %v, want %v", got, err, want)
 	}
 }
 

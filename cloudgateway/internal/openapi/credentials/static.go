@@ -16,14 +16,19 @@ type Files struct {
 // Name of the source.
 func (Files) Name() string { return "access_key_files" }
 
-// Fetch reads both files; surrounding white space does not count.
-func (f Files) Fetch(context.Context) (Credentials, error) {
-	id, idErr := readWord(f.IDFile)
-	secret, secretErr := readWord(f.SecretFile)
-	if err := errors.Join(idErr, secretErr); err != nil {
-		return Credentials{}, fmt.Errorf("read the AccessKey: %w", err)
+// Fetch reads both files; surrounding white space does not count. It reads again what was replaced in the meantime, since the id
+// of one key does not go with the secret of another.
+func (f Files) Fetch(ctx context.Context) (Credentials, error) {
+	for {
+		id, idErr := readWord(f.IDFile)
+		secret, secretErr := readWord(f.SecretFile)
+		if err := errors.Join(idErr, secretErr, ctx.Err()); err != nil {
+			return Credentials{}, fmt.Errorf("read the AccessKey: %w", err)
+		}
+		if again, err := readWord(f.IDFile); err == nil && again == id {
+			return Credentials{AccessKeyID: id, AccessKeySecret: secret}, nil
+		}
 	}
-	return Credentials{AccessKeyID: id, AccessKeySecret: secret}, nil
 }
 
 func (Files) changesAnyTime() {}
