@@ -114,7 +114,7 @@ func (s *Simulator) getState(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Simulator) putState(w http.ResponseWriter, r *http.Request) {
-	snapshot, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDocument))
+	snapshot, err := readBody(w, r)
 	if err == nil {
 		err = s.Restore(snapshot)
 	}
@@ -154,15 +154,28 @@ func (s *Simulator) changeFaults(change func([]fault.Rule, time.Time) error) htt
 }
 
 func (s *Simulator) putLimits(w http.ResponseWriter, r *http.Request) {
-	settings := s.Settings() // the document changes a part of it
-	document := LimitsDocument{Settings: &settings}
-	err := readDocument(w, r, &document)
+	body, err := readBody(w, r)
 	if err == nil {
-		err = s.SetLimits(document.Actions)
+		err = s.changeLimits(body)
 	}
 	if err != nil {
 		refuseDocument(w, err)
 		return
+	}
+	s.writeLimits(w)
+}
+
+// changeLimits changes what a document names.
+func (s *Simulator) changeLimits(body []byte) error {
+	s.partial.Lock()
+	defer s.partial.Unlock()
+	settings := s.Settings()
+	document := LimitsDocument{Settings: &settings}
+	if err := strictJSON(body, &document); err != nil {
+		return err
+	}
+	if err := s.SetLimits(document.Actions); err != nil {
+		return err
 	}
 	s.SetSettings(settings)
 	if document.Enabled != nil {
@@ -171,7 +184,7 @@ func (s *Simulator) putLimits(w http.ResponseWriter, r *http.Request) {
 	if document.RetryAfterHeader != nil {
 		s.retryAfter.Store(*document.RetryAfterHeader)
 	}
-	s.writeLimits(w)
+	return nil
 }
 
 func (s *Simulator) writeLimits(w http.ResponseWriter) {
@@ -205,11 +218,19 @@ func (s *Simulator) writeClock(w http.ResponseWriter) {
 }
 
 func readDocument(w http.ResponseWriter, r *http.Request, into any) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDocument))
+	body, err := readBody(w, r)
 	if err != nil {
-		return fmt.Errorf("read the document: %w", err)
+		return err
 	}
 	return strictJSON(body, into)
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDocument))
+	if err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	return body, nil
 }
 
 // strictJSON refuses what it doesn't know: a misspelt name must not go unnoticed.

@@ -3,10 +3,13 @@ package openapisim_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
 
 func TestAdminRequests(t *testing.T) {
@@ -47,13 +50,19 @@ func TestAdminRequests(t *testing.T) {
 		{"GET", "/admin/limits", "", 200, `"serversPerCall":40`},
 		{"GET", "/admin/limits", "", 200, `"eips":3`},
 		{"GET", "/admin/limits", "", 200, `"loadBalancers":60`},
-		{"PUT", "/admin/limits", `{"actions":{"slb/A":{"calls":1}}}`, 400, "limit of slb/A: window"},
+		{"PUT", "/admin/limits", `{"actions":{"slb/SetRule":{"calls":1}}}`, 400, "limit of slb/SetRule: window"},
+		{"PUT", "/admin/limits", `{"actions":{"slb/SetRuler":{"calls":1,"window":"5s"}}}`, 400, "limit of slb/SetRuler: there is no such action"},
+		{"PUT", "/admin/limits", `{"actions":{"SetRule":{"calls":1,"window":"5s"}}}`, 400, "limit of SetRule: there is no such action"},
 		{"PUT", "/admin/limits", `{"settings":{"speed":1}}`, 400, `unknown setting "speed"`},
-		{"PUT", "/admin/limits", `{"actions":{"slb/A":{"calls":1,"window":"5s"}}}`, 200, `"slb/A":{"calls":1,"window":"5s"}`},
+		{"PUT", "/admin/limits", `{"settings":{"serversPerCall":7,"quotas":{"eips":-1}}}`, 400, "eips: -1"},
+		{"GET", "/admin/limits", "", 200, `"serversPerCall":40`},
+		{"PUT", "/admin/limits", `{"actions":{"slb/SetRule":{"calls":1,"window":"5s"}}}`, 200, `"slb/SetRule":{"calls":1,"window":"5s"}`},
+		{"PUT", "/admin/limits", `{"actions":{"sts/AssumeRole":{"calls":1,"window":"5s"}}}`, 200, `"sts/AssumeRole":{"calls":1,"window":"5s"}`},
 
 		{"PUT", "/admin/clock", `{"set":"2026-01-01T00:00:00Z"}`, 200, `{"now":"2026-01-01T00:00:00Z","frozen":true}`},
 		{"PUT", "/admin/clock", `{"advance":"90s"}`, 200, `{"now":"2026-01-01T00:01:30Z","frozen":true}`},
 		{"GET", "/admin/clock", "", 200, `"2026-01-01T00:01:30Z"`},
+		{"PUT", "/admin/clock", `{"set":"0001-01-01T00:00:00Z"}`, 200, `{"now":"0001-01-01T00:00:00Z","frozen":true}`},
 		{"PUT", "/admin/clock", `{}`, 400, "exactly one of"},
 		{"PUT", "/admin/clock", `{"real":true,"advance":"1s"}`, 400, "exactly one of"},
 		{"PUT", "/admin/clock", `{"advance":"soon"}`, 400, "soon"},
@@ -71,6 +80,27 @@ func TestAdminRequests(t *testing.T) {
 		status, body := admin(t, sim, tt.method, tt.path, tt.body)
 		if status != tt.status || !strings.Contains(body, tt.want) {
 			t.Errorf("%s %s %s: %d %s, want %d %s", tt.method, tt.path, tt.body, status, body, tt.status, tt.want)
+		}
+	}
+}
+
+// Who changes one setting does not undo what others change at the same time.
+func TestSettingsChangeAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	sim := newCloud(t, openapisim.Config{})
+	var wg sync.WaitGroup
+	for quota := range reflect.TypeFor[api.Quotas]().Fields() {
+		wg.Go(func() {
+			document := `{"settings":{"quotas":{"` + quota.Tag.Get("json") + `":7}}}`
+			if status, body := admin(t, sim, http.MethodPut, "/admin/limits", document); status != 200 {
+				t.Error(body)
+			}
+		})
+	}
+	wg.Wait()
+	for quota, value := range reflect.ValueOf(sim.Settings().Quotas).Fields() {
+		if value.Int() != 7 {
+			t.Errorf("%s is %d, want 7", quota.Name, value.Int())
 		}
 	}
 }

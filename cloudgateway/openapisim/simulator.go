@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,6 +118,8 @@ type Simulator struct {
 	traffic *api.Traffic         // nil without a data plane
 	plane   *dataplane.Plane     // nil without a data plane
 	changes atomic.Uint64        // counts what may have changed the state
+
+	partial sync.Mutex // held by who changes a part of the settings
 
 	mu    sync.Mutex // guards cloud
 	cloud *state.Cloud
@@ -266,13 +269,24 @@ func (s *Simulator) EnableLimits(on bool) { s.limiter.Enable(on) }
 
 // SetLimits changes rate limits, by "product/action".
 func (s *Simulator) SetLimits(table limit.Table) error {
+	_, known := s.limiter.Get()
 	for action, l := range table {
+		if _, limited := known[action]; !limited && !s.simulates(action) {
+			return fmt.Errorf("limit of %s: there is no such action; an example of one is slb/CreateVServerGroup", action)
+		}
 		if err := l.Validate(); err != nil {
 			return fmt.Errorf("limit of %s: %w", action, err)
 		}
 	}
 	s.limiter.Set(table)
 	return nil
+}
+
+// simulates tells whether there is an action, given as product/action.
+func (s *Simulator) simulates(action string) bool {
+	name, action, _ := strings.Cut(action, "/")
+	p, ok := s.handlers[name].(*product)
+	return ok && p.actions[action] != nil
 }
 
 // Settings returns the settings in force.

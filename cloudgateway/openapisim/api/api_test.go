@@ -42,6 +42,8 @@ func TestWrongSettingsChangeNothing(t *testing.T) {
 		`{"routesPerCall":1,"routePending":"-1s"}`:      "routePending",
 		`{"routesPerCall":1,"quotas":{"elephants":1}}`:  "elephants",
 		`{"routesPerCall":1,"serversPerCall":"twenty"}`: "serversPerCall",
+		`{"routePending":"1s","serversPerCall":0}`:      "serversPerCall: 0 is less than 1",
+		`{"routesPerCall":1,"quotas":{"eips":-1}}`:      "quotas.eips: -1 is less than 0",
 		`["routePending"]`:                              "array",
 	} {
 		s := DefaultSettings()

@@ -3,8 +3,10 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +51,25 @@ func (s *Settings) fields() map[string]any {
 	}
 }
 
+// check refuses numbers that stand for nothing.
+func (s *Settings) check() error {
+	var problems []error
+	check := func(name string, n, least int) {
+		if n < least {
+			problems = append(problems, fmt.Errorf("setting %s: %d is less than %d", name, n, least))
+		}
+	}
+	for name, field := range s.fields() {
+		if n, ok := field.(*int); ok {
+			check(name, *n, 1)
+		}
+	}
+	for field, value := range reflect.ValueOf(s.Quotas).Fields() {
+		check("quotas."+field.Tag.Get("json"), int(value.Int()), 0)
+	}
+	return errors.Join(problems...)
+}
+
 // MarshalJSON writes durations as text.
 func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.fields()) }
 
@@ -71,6 +92,9 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 		if err := decoder.Decode(field); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
+	}
+	if err := changed.check(); err != nil {
+		return err
 	}
 	*s = changed
 	return nil
