@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -282,7 +283,7 @@ func (x *exchange) faultError() *api.Error {
 func (p *product) record(x *exchange, status int, code string, effect bool) {
 	latency := p.realNow().Sub(x.arrived)
 	call := journal.Call{
-		Time: p.clock.Now(), Product: p.name, Action: x.request.Action, Params: withoutToken(x.params), Caller: x.caller,
+		Time: p.clock.Now(), Product: p.name, Action: x.request.Action, Params: withoutSecrets(x.params), Caller: x.caller,
 		Status: status, Code: code, Mutating: x.action != nil && x.action.Mutating, Effect: effect,
 	}
 	if x.rule != nil {
@@ -295,15 +296,21 @@ func (p *product) record(x *exchange, status int, code string, effect bool) {
 	p.journal.Add(call)
 }
 
-// withoutToken keeps a token that stands for a person or a pod out of the journal.
-func withoutToken(params map[string]string) map[string]string {
-	const token = "OIDCToken"
-	if _, has := params[token]; !has {
-		return params
+// withoutSecrets keeps secrets out of the journal.
+func withoutSecrets(params map[string]string) map[string]string {
+	for name, value := range params {
+		if secret(name, value) {
+			rest := maps.Clone(params)
+			maps.DeleteFunc(rest, secret)
+			return rest
+		}
 	}
-	rest := maps.Clone(params)
-	delete(rest, token)
-	return rest
+	return params
+}
+
+// secret tells whether a parameter is a token that stands for a person or a pod, or the key of a certificate.
+func secret(name, _ string) bool {
+	return strings.EqualFold(name, "OIDCToken") || strings.EqualFold(name, "PrivateKey")
 }
 
 func internalError() *api.Error {

@@ -163,6 +163,20 @@ func TestXML(t *testing.T) {
 	}
 }
 
+// The journal tells what was sent, but not what nobody else may know.
+func TestJournalHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	sim := newCloud(t, openapisim.Config{})
+	c := newClient(t, sim)
+	c.call("slb", "UploadServerCertificate", "ServerCertificate", "public", "PrivateKey", "hush")
+	c.call("slb", "UploadServerCertificate", "ServerCertificate", "public", "privatekey", "hush")
+	c.call("sts", "AssumeRoleWithOIDC", "RoleSessionName", "public", "OIDCToken", "hush")
+	_, calls := admin(t, sim, http.MethodGet, "/admin/calls", "")
+	if strings.Contains(calls, "hush") || strings.Count(calls, "public") != 3 || strings.Contains(calls, openapisim.DefaultAccessKeySecret) {
+		t.Error(calls)
+	}
+}
+
 // 200 calls within one minute of the virtual clock: 90 succeed, 110 are throttled, the next minute is a new one.
 func TestThrottling(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ type Call struct {
 	Time     time.Time         `json:"time"`             // of the virtual clock
 	Product  string            `json:"product"`          // slb, vpc, ecs, sts, location, nlb
 	Action   string            `json:"action"`           // as sent, also if it does not exist
-	Params   map[string]string `json:"params"`           // as sent, without Signature and SecurityToken
+	Params   map[string]string `json:"params"`           // as sent, without signature, tokens and private keys
 	Caller   string            `json:"caller"`           // user agent
 	Status   int               `json:"status"`           // HTTP status; 0: the connection was dropped by a fault
 	Code     string            `json:"code"`             // error code, empty on success
