@@ -19,6 +19,9 @@ func derive(c *state.Cloud) *world {
 		}
 		w.expect(eip.BusyUntil)
 	}
+	for _, v := range c.Vanishing {
+		w.expect(v.At)
+	}
 	for _, lb := range c.LoadBalancers {
 		w.expect(lb.ActiveAt)
 		for _, l := range lb.Listeners {

@@ -57,6 +57,9 @@ func TestDeriveSockets(t *testing.T) {
 		{"EIP on its way", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) {
 			c.Eips["eip-1"].Status, c.Eips["eip-1"].BusyUntil = "Associating", due
 		}, both[:1], due},
+		{"server on its way out", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) {
+			c.Vanishing = []state.Vanishing{{ServerIDs: []string{"i-1"}, At: due}}
+		}, both, due},
 		{"EIP of others", func(c *state.Cloud, _ *state.LoadBalancer, _ *state.Listener) { c.Eips["eip-1"].InstanceID = "i-1" }, both[:1], time.Time{}},
 	}
 	for _, tt := range tests {

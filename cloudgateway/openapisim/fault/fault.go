@@ -202,6 +202,10 @@ func (s *Set) prepare(rules []Rule, now time.Time) ([]*Rule, error) {
 	var problems []error
 	ready := make([]*Rule, 0, len(rules))
 	for i, rule := range rules {
+		if rule.Error != nil {
+			own := *rule.Error // Validate completes it
+			rule.Error = &own
+		}
 		if err := rule.Validate(); err != nil {
 			problems = append(problems, fmt.Errorf("faults[%d]: %w", i, err))
 			continue

@@ -12,7 +12,8 @@ type Clock struct {
 
 	mu     sync.Mutex
 	shift  time.Duration // added to the real time while the clock runs
-	frozen time.Time     // the time while the clock stands, else zero
+	stands bool
+	frozen time.Time // the time while the clock stands
 }
 
 // New returns a clock that runs with the real time.
@@ -26,7 +27,7 @@ func (c *Clock) Now() time.Time {
 }
 
 func (c *Clock) now() time.Time {
-	if !c.frozen.IsZero() {
+	if c.stands {
 		return c.frozen
 	}
 	return c.realNow().Add(c.shift).UTC().Round(0)
@@ -36,30 +37,30 @@ func (c *Clock) now() time.Time {
 func (c *Clock) Set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.frozen = t.UTC().Round(0)
+	c.stands, c.frozen = true, t.UTC().Round(0)
 }
 
 // Advance moves the clock, whether it runs or stands.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.frozen.IsZero() {
+	if c.stands {
+		c.frozen = c.frozen.Add(d)
+	} else {
 		c.shift += d
-		return
 	}
-	c.frozen = c.frozen.Add(d)
 }
 
 // Real lets the clock run with the real time again.
 func (c *Clock) Real() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shift, c.frozen = 0, time.Time{}
+	c.shift, c.stands = 0, false
 }
 
 // Frozen tells whether the clock stands.
 func (c *Clock) Frozen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.frozen.IsZero()
+	return c.stands
 }

@@ -26,6 +26,8 @@ func TestClock(t *testing.T) {
 	check("standing", set, true)
 	c.Advance(time.Minute)
 	check("moved while standing", set.Add(time.Minute), true)
+	c.Set(time.Time{})
+	check("standing at no time in particular", time.Time{}, true)
 	c.Real()
 	check("real again", realNow, false)
 }
