@@ -12,7 +12,7 @@ GENERATED   := proto docs/reference
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 LDFLAGS     := -X alicloud-controllers.dev/services/version.version=$(VERSION)
-WORLD_DIR   ?= $(CURDIR)/.dev
+WORLD_DIR   ?= .dev
 NODES       ?= 3
 CONTROLLERS ?= lb,node,route
 TRAFFIC     ?= false
@@ -20,6 +20,9 @@ TRAFFIC     ?= false
 TESTFLAGS   ?=
 
 export PATH := $(TOOLS):$(PATH)
+
+# The command that runs worlds. It takes the place of its shell, so that a signal to make reaches it.
+WORLD       := (cd deploy && go build -o ../bin/ ./local/cmd/world) && exec bin/world
 
 # each runs a command in every module and says where it is, so that no module is skipped without notice.
 define each
@@ -36,12 +39,12 @@ help: ## Show this list
 build: ## Build the processes into bin/
 	@mkdir -p bin
 	@set -e; for process in $(PROCESSES); do echo "building $${process##*/}"; \
-		(cd $${process%%/*} && go build -trimpath -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/ ./$${process#*/}); done
+		(cd $${process%%/*} && go build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./$${process#*/}); done
 
 # The control plane of the end-to-end tests takes minutes the first time: it is built before their time limit begins.
 .PHONY: kubernetes
 kubernetes: ## Build the local control plane into the cache, once
-	@cd deploy && go run ./local/cmd/world prepare
+	@$(WORLD) prepare
 
 .PHONY: test
 test: kubernetes ## Run the tests of all modules with the race detector, end to end included
@@ -107,7 +110,7 @@ verify-proto: tools
 
 .PHONY: lint
 lint: tools ## Run golangci-lint on all modules
-	$(call each,golangci-lint,golangci-lint run --config $(CURDIR)/.golangci.yaml ./...)
+	$(call each,golangci-lint,golangci-lint run --config "$(CURDIR)/.golangci.yaml" ./...)
 
 .PHONY: generate
 generate: tools ## Write generated code and reference pages
@@ -124,28 +127,26 @@ tidy: ## Tidy all modules and align their versions
 	$(call each,go mod tidy,GOWORK=off go mod tidy)
 
 .PHONY: tools
-tools: $(TOOLS)/.complete
-
-$(TOOLS)/.complete:
-	@mkdir -p $(TOOLS)
-	@echo "building tools into $(TOOLS), once (about 6 minutes on 2 cores)"
-	@set -e; cd deploy/tools; for tool in $$(GOWORK=off go list tool); do \
-		echo "  $${tool##*/}"; GOWORK=off GOBIN=$(TOOLS) go install $$tool; done
-	@touch $@
+tools:
+	@test -e "$(TOOLS)/.complete" || { set -e; mkdir -p "$(TOOLS)"; \
+		echo "building tools into $(TOOLS), once (about 6 minutes on 2 cores)"; \
+		cd deploy/tools; for tool in $$(GOWORK=off go list tool); do \
+			echo "  $${tool##*/}"; GOWORK=off GOBIN="$(TOOLS)" go install $$tool; done; \
+		touch "$(TOOLS)/.complete"; }
 
 ## Run
 
 .PHONY: dev
 dev: build ## Bring up the local world and stay; NODES=n, CONTROLLERS=none or a list of lb,node,route, TRAFFIC=true
-	@cd deploy && go run ./local/cmd/world up -dir $(WORLD_DIR) -nodes $(NODES) -controllers $(CONTROLLERS) -traffic=$(TRAFFIC)
+	@$(WORLD) up -dir "$(WORLD_DIR)" -nodes "$(NODES)" -controllers "$(CONTROLLERS)" -traffic="$(TRAFFIC)"
 
 .PHONY: dev-down
 dev-down: ## Stop the local world that make dev started
-	@cd deploy && go run ./local/cmd/world down -dir $(WORLD_DIR)
+	@$(WORLD) down -dir "$(WORLD_DIR)"
 
 .PHONY: demo
 demo: build ## Show a Service become a load balancer, change and go, in a world of its own
-	@cd deploy && go run ./local/cmd/world demo
+	@$(WORLD) demo
 
 ## Ship
 

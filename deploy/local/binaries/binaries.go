@@ -5,6 +5,7 @@ package binaries
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // kwokVersion is not in local/kubernetes/go.mod: kwok and Kubernetes do not agree on the versions of what they share.
@@ -62,6 +64,12 @@ func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 			return Kubernetes{}, fmt.Errorf("find the cache directory: %w", err)
 		}
 		cfg.CacheDir = filepath.Join(base, "alicloud-controllers")
+	}
+	if cfg.Assets != "" {
+		// Otherwise a slip of the pen costs a quarter of an hour of building.
+		if info, err := os.Stat(cfg.Assets); err != nil || !info.IsDir() || !filepath.IsAbs(cfg.Assets) {
+			return Kubernetes{}, fmt.Errorf("KUBEBUILDER_ASSETS is %q: name the absolute path of a directory, or unset it", cfg.Assets)
+		}
 	}
 	var k Kubernetes
 	recipes := []struct {
@@ -119,13 +127,25 @@ func ensure(ctx context.Context, cfg Config, r recipe) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // A cache of public programs.
 		return "", fmt.Errorf("make cache directory: %w", err)
 	}
-	unlock, err := lock(filepath.Join(dir, ".lock"))
+	unlock, err := lock(ctx, filepath.Join(dir, ".lock"), func() {
+		_, _ = fmt.Fprintf(cfg.Out, "waiting for somebody else who builds in %s\n", dir)
+	})
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 	if executable(path) {
 		return path, nil
+	}
+	// Nobody else builds here, so that a build was killed if its directory is there.
+	dead, err := filepath.Glob(filepath.Join(dir, buildDirs))
+	if err != nil {
+		return "", fmt.Errorf("find builds that were killed: %w", err)
+	}
+	for _, d := range dead {
+		if err := os.RemoveAll(d); err != nil {
+			return "", fmt.Errorf("remove a build that was killed: %w", err)
+		}
 	}
 	return path, r.build(ctx, dir, cfg.Out)
 }
@@ -135,16 +155,36 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-func lock(path string) (unlock func(), err error) {
+// lockInterval is short against what is done with the lock held.
+const lockInterval = 200 * time.Millisecond
+
+// lock takes the lock, and calls wait if somebody else has it.
+func lock(ctx context.Context, path string, wait func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open build lock: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	ticker := time.NewTicker(lockInterval)
+	defer ticker.Stop()
+	for first := true; ; first = false {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if first {
+			wait()
+		}
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			select {
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-ticker.C:
+				continue
+			}
+		}
 		_ = f.Close()
 		return nil, fmt.Errorf("take build lock %s: %w", path, err)
 	}
-	return func() { _ = f.Close() }, nil
 }
 
 // Processes are our own programs, by name.

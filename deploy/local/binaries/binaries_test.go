@@ -2,6 +2,8 @@ package binaries
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +65,87 @@ func TestEnsureFails(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(cfg.CacheDir, "tiny-v1"))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left in the cache: %v, %v; want the lock only", entries, err)
+	}
+}
+
+// TestEnsureInterrupted: whoever builds, or waits for another's build, can be stopped at any time, and leaves nothing.
+func TestEnsureInterrupted(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		lock bool // somebody else builds
+		says string
+	}{
+		{name: "building", says: "building tiny"},
+		{name: "waiting", lock: true, says: "waiting for somebody else"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			out := &watched{wanted: tt.says, found: cancel}
+			cfg := Config{CacheDir: t.TempDir(), Out: out}
+			r := source(t, "package main\n\nfunc main() {}\n")
+			dir := filepath.Join(cfg.CacheDir, r.directory)
+			if tt.lock {
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				unlock, err := lock(ctx, filepath.Join(dir, ".lock"), func() { t.Error("the lock is not free") })
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer unlock()
+			}
+			if _, err := ensure(ctx, cfg, r); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want that it was canceled", err)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) != 1 {
+				t.Errorf("left in the cache: %v, %v; want the lock only", entries, err)
+			}
+		})
+	}
+}
+
+// TestEnsureAfterKill: what a build that was killed has left goes with the next.
+func TestEnsureAfterKill(t *testing.T) {
+	t.Parallel()
+	cfg := Config{CacheDir: t.TempDir(), Out: &bytes.Buffer{}}
+	r := source(t, "package main\n\nfunc main() {}\n")
+	dead := filepath.Join(cfg.CacheDir, r.directory, ".build-1234")
+	if err := os.MkdirAll(dead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ensure(t.Context(), cfg, r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the dead build: %v, want that it is gone", err)
+	}
+}
+
+// watched calls found when wanted is written.
+type watched struct {
+	wanted string
+	found  func()
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.wanted) {
+		w.found()
+	}
+	return len(p), nil
+}
+
+func TestAssetsThatAreNot(t *testing.T) {
+	t.Parallel()
+	for _, assets := range []string{filepath.Join(t.TempDir(), "missing"), "relative"} {
+		_, err := EnsureKubernetes(t.Context(), Config{Root: "../../..", Assets: assets, CacheDir: t.TempDir(), Out: &bytes.Buffer{}})
+		if err == nil || !strings.Contains(err.Error(), "KUBEBUILDER_ASSETS is \""+assets) {
+			t.Errorf("error %v does not name KUBEBUILDER_ASSETS and %s", err, assets)
+		}
 	}
 }
 

@@ -52,9 +52,15 @@ func kwokRecipe(version string) recipe {
 // progressInterval is short enough that nobody thinks the build hangs.
 const progressInterval = 15 * time.Second
 
+// buildDirs matches the directories in which programs are built. stopTime is what the go command has to remove its own.
+const (
+	buildDirs = ".build-*"
+	stopTime  = 10 * time.Second
+)
+
 // build runs the go command and puts the program into dir only when it is complete.
 func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
-	tmp, err := os.MkdirTemp(dir, ".build-")
+	tmp, err := os.MkdirTemp(dir, buildDirs)
 	if err != nil {
 		return fmt.Errorf("build %s: %w", r.name, err)
 	}
@@ -69,6 +75,7 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir, cmd.Env = r.dir, env
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopTime
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build %s: %w", r.name, err)
@@ -80,6 +87,9 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 	}
 	tail := follow(stderr, r.name, start, out)
 	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("build %s: %w", r.name, ctx.Err())
+		}
 		return fmt.Errorf("build %s: %w\n%s", r.name, err, strings.Join(tail, "\n"))
 	}
 	if err := os.Rename(filepath.Join(tmp, r.name), filepath.Join(dir, r.name)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"alicloud-controllers.dev/deploy/local/pki"
 	"alicloud-controllers.dev/deploy/local/proc"
@@ -85,7 +86,7 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 		{
 			Name: "kwok", Path: w.cfg.Kubernetes.Kwok,
 			Args: []string{
-				"--kubeconfig=" + w.Kubeconfig(), "--config=" + stages, "--server-address=" + a["kwok"],
+				"--kubeconfig=" + w.Kubeconfig(), "--config=" + listOfOne(stages), "--server-address=" + a["kwok"],
 				"--manage-nodes-with-annotation-selector=" + fakeNode + "=fake", "--node-lease-duration-seconds=0",
 			},
 			// It looks for a file in the home directory, which is not ours to read.
@@ -94,6 +95,9 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 		},
 	}, nil
 }
+
+// listOfOne writes a path as a list, whose items a comma ends if they are not quoted.
+func listOfOne(path string) string { return `"` + strings.ReplaceAll(path, `"`, `""`) + `"` }
 
 // answers reports nil when url answers 200. Certificates are not checked: the question is whether the process is up.
 func (w *World) answers(url, token string) func(context.Context) error {

@@ -69,6 +69,7 @@ type World struct {
 	cfg        Config
 	plan       plan
 	started    time.Time
+	ports      block
 	addresses  map[string]string // by process or endpoint
 	caFile     string
 	gatewayTLS pki.Pair
@@ -100,10 +101,11 @@ func endpoints() []string {
 // Start brings a world up. When it fails, nothing is left running.
 func Start(ctx context.Context, cfg Config) (*World, error) {
 	w := &World{cfg: cfg, started: time.Now(), addresses: map[string]string{}, admin: map[string]string{}, nextNode: 1}
-	if err := w.prepare(); err != nil {
-		return nil, err
+	err := w.prepare()
+	if err == nil {
+		err = w.start(ctx)
 	}
-	if err := w.start(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, w.Stop())
 	}
 	return w, nil
@@ -120,12 +122,11 @@ func (w *World) prepare() error {
 			return fmt.Errorf("make directory of the world: %w", err)
 		}
 	}
-	free, err := freePorts(len(endpoints()))
-	if err != nil {
+	if w.ports, err = takeBlock(len(endpoints())); err != nil {
 		return err
 	}
 	for i, name := range endpoints() {
-		w.addresses[name] = free[i]
+		w.addresses[name] = w.ports.addresses[i]
 	}
 	w.placeStandbys()
 	w.adminToken = rand.Text()
@@ -250,7 +251,7 @@ func (w *World) Stop() error {
 	for _, p := range slices.Backward(processes) {
 		errs = append(errs, p.Stop())
 	}
-	return errors.Join(append(errs, w.plan.release())...)
+	return errors.Join(append(errs, w.plan.release(), w.ports.release())...)
 }
 
 // Process returns a process by its name, or nil.
@@ -324,9 +325,18 @@ func (w *World) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(w.cfg.Out, "%5.1fs  %s\n", time.Since(w.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
+// Remains are the names of what a world has in its directory and dir has as well.
+func Remains(dir string) []string {
+	parts := []string{"etcd", "logs", "secrets", "config", "kubeconfig", "env"}
+	return slices.DeleteFunc(parts, func(part string) bool {
+		_, err := os.Lstat(filepath.Join(dir, part))
+		return err != nil
+	})
+}
+
 // Clean makes dir ready for a new world.
 func Clean(dir string) error {
-	for _, part := range []string{"etcd", "logs", "secrets", "config", "kubeconfig", "env"} {
+	for _, part := range Remains(dir) {
 		if err := os.RemoveAll(filepath.Join(dir, part)); err != nil {
 			return fmt.Errorf("clean %s: %w", dir, err)
 		}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -38,16 +39,53 @@ func TestParseControllers(t *testing.T) {
 	}
 }
 
-func TestFreePorts(t *testing.T) {
+// TestBlocks: worlds do not get each other's ports, even while nobody listens on these yet.
+func TestBlocks(t *testing.T) {
 	t.Parallel()
-	const n = 50
-	got, err := freePorts(n)
+	const worlds = 20
+	n := len(endpoints())
+	seen := map[string]bool{}
+	for range worlds {
+		b, err := takeBlock(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, address := range append(b.addresses, b.claim.Addr().String()) {
+			if seen[address] {
+				t.Errorf("%s is given to two worlds", address)
+			}
+			seen[address] = true
+		}
+		t.Cleanup(func() {
+			if err := b.release(); err != nil {
+				t.Errorf("give the block back: %v", err)
+			}
+		})
+	}
+	if len(seen) != worlds*(n+1) {
+		t.Errorf("%d addresses for %d worlds, want %d each", len(seen), worlds, n+1)
+	}
+}
+
+// TestTakenPort: what somebody else listens on is left out, and a block that has too few ports is passed over.
+func TestTakenPort(t *testing.T) {
+	t.Parallel()
+	b, err := takeBlock(2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(got)
-	if different := len(slices.Compact(got)); different != n {
-		t.Errorf("%d different addresses, want %d", different, n)
+	defer func() { _ = b.release() }()
+	taken, err := net.Listen("tcp", b.addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	first := taken.Addr().(*net.TCPAddr).Port
+	if got := freePorts(first, first+2, 2); !slices.Equal(got, b.addresses[1:]) {
+		t.Errorf("got %v, want %v", got, b.addresses[1:])
+	}
+	if _, err := takeBlock(blockSize); err == nil {
+		t.Error("a block has more ports than it has")
 	}
 }
 

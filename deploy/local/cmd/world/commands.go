@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -84,24 +85,39 @@ func up(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	return inDirectory(ctx, o, func(w *world.World) error {
+		fmt.Fprintf(os.Stdout, "\nThe world is up; logs are in %s.\n\n  . '%s'        # kubectl and the endpoints of the cloud\n"+
+			"  %s/console    # what the cloud holds and is asked, for a browser\n\nStop it with Ctrl-C or make dev-down.\n",
+			w.LogDir(), w.EnvFile(), w.Cloud().URL())
+		watch(ctx, w)
+		fmt.Fprintln(os.Stdout, "stopping; Ctrl-C ends it at once")
+		return nil
+	})
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// inDirectory runs a world in a directory that is removed if all goes well, and when the user has had enough. Otherwise the logs stay
+// until the next world comes.
+func inDirectory(ctx context.Context, o options, use func(*world.World) error) error {
 	hold, err := acquire(o.dir)
 	if err != nil {
 		return err
 	}
 	defer hold.release()
-	if err := world.Clean(o.dir); err != nil {
-		return err
-	}
 	w, err := start(ctx, o)
-	if err != nil {
-		return err
+	var stopped error
+	if err == nil {
+		err, stopped = use(w), w.Stop()
 	}
-	fmt.Fprintf(os.Stdout, "\nThe world is up; logs are in %s.\n\n  . %s        # kubectl and the endpoints of the cloud\n"+
-		"  %s/console    # what the cloud holds and is asked, for a browser\n\nStop it with Ctrl-C or make dev-down.\n",
-		w.LogDir(), w.EnvFile(), w.Cloud().URL())
-	watch(ctx, w)
-	fmt.Fprintln(os.Stdout, "stopping")
-	return w.Stop()
+	switch interrupted := ctx.Err() != nil; {
+	case stopped == nil && err == nil:
+		return hold.vacate()
+	case stopped == nil && interrupted: // What else the error says comes from that.
+		return errors.Join(errInterrupted, hold.vacate())
+	default:
+		return fmt.Errorf("%w\nlogs are in %s", errors.Join(err, stopped), filepath.Join(o.dir, "logs"))
+	}
 }
 
 // watchInterval is how soon the death of a process is told.
@@ -135,25 +151,31 @@ func down(ctx context.Context, args []string) error {
 	return stopHolder(ctx, o.dir)
 }
 
-func showcase(ctx context.Context, args []string) (err error) {
+// demoDirs matches the directories of demos in the directory for temporary files.
+const demoDirs = "alicloud-demo-*"
+
+func showcase(ctx context.Context, args []string) error {
 	o, err := parse("demo", args)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "alicloud-demo-")
+	old, err := fs.Glob(os.DirFS(os.TempDir()), demoDirs)
 	if err != nil {
+		return fmt.Errorf("find demos that crashed or failed: %w", err)
+	}
+	for _, name := range old {
+		err := sweep(filepath.Join(os.TempDir(), name))
+		if err != nil && !errors.Is(err, os.ErrPermission) { // Others have theirs there, too.
+			return err
+		}
+	}
+	if o.dir, err = os.MkdirTemp("", demoDirs); err != nil {
 		return fmt.Errorf("make directory of the demo: %w", err)
 	}
-	o.dir = dir
 	begin := time.Now()
-	w, err := start(ctx, o)
-	if err != nil {
-		return fmt.Errorf("%w\nlogs are in %s", err, dir)
+	err = inDirectory(ctx, o, func(w *world.World) error { return demo.Run(ctx, w, os.Stdout) })
+	if err == nil {
+		fmt.Fprintf(os.Stdout, "\nDone in %s.\n", time.Since(begin).Round(100*time.Millisecond))
 	}
-	err = demo.Run(ctx, w, os.Stdout)
-	if err = errors.Join(err, w.Stop()); err != nil {
-		return fmt.Errorf("%w\nlogs are in %s", err, w.LogDir())
-	}
-	fmt.Fprintf(os.Stdout, "\nDone in %s.\n", time.Since(begin).Round(100*time.Millisecond))
-	return os.RemoveAll(dir)
+	return err
 }
