@@ -2,16 +2,19 @@ package catalogue
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
 )
+
+const errorsPage = "../../../../docs/reference/errors.md"
 
 // TestReferencePage shows every change of the table as a change of the page that users read.
 func TestReferencePage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "errors.md"))
+	page, err := os.ReadFile(errorsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +23,8 @@ func TestReferencePage(t *testing.T) {
 	}
 }
 
-// TestEveryKnownCode holds the table against the codes that the cloud documents, listed by themselves.
+// TestEveryKnownCode holds the table against the codes that the cloud documents, listed by themselves: each comes to the caller as the
+// page promises.
 func TestEveryKnownCode(t *testing.T) {
 	tests := []struct {
 		product string
@@ -88,26 +92,97 @@ func TestEveryKnownCode(t *testing.T) {
 		{slb, Authentication, "SignatureDoesNotMatch IncompleteSignature InvalidTimeStamp.Expired IllegalTimestamp"},
 		{slb, Money, "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY.ERROR PRICE.ERROR"},
 	}
-	rows := Rows()
+	documented := documentedRows(t)
 	for _, tt := range tests {
 		for code := range strings.FieldsSeq(tt.codes) {
 			answer := Answer{Product: tt.product, Status: 400, Code: code}
 			if got := Lookup(answer).Class; got != tt.class {
 				t.Errorf("%s %s: class %s, want %s", tt.product, code, got, tt.class)
 			}
-			if !inTable(rows, tt.product, code) {
+			want, ok := inTable(documented, tt.product, code)
+			if !ok {
 				t.Errorf("%s %s is guessed, want a row", tt.product, code)
+				continue
+			}
+			if diff := cmp.Diff(want.outcome, received(Error(answer))); diff != "" {
+				t.Errorf("%s %s (-documented +received):\n%s", tt.product, code, diff)
+			}
+			if want.class != string(tt.class) || want.GRPCCode != grpcCode(tt.class) {
+				t.Errorf("%s %s is documented as %s, %s; want %s, %s", tt.product, code, want.class, want.GRPCCode, tt.class, grpcCode(tt.class))
 			}
 		}
 	}
 }
 
-func inTable(rows []Row, product, code string) bool {
-	for _, row := range rows {
-		prefix, open := strings.CutSuffix(row.Code, "*")
-		if (row.Product == "" || row.Product == product) && (row.Code == code || open && strings.HasPrefix(code, prefix)) {
-			return true
+// outcome is what a caller of the gateway gets, in the words of the page.
+type outcome struct{ GRPCCode, Reason, RetryAfter string }
+
+// received is what the caller's side reads from the status on the wire.
+func received(err error) outcome {
+	s := status.Convert(err)
+	got := outcome{GRPCCode: s.Code().String(), RetryAfter: "–"}
+	for _, detail := range s.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			got.Reason = d.GetReason()
+		case *errdetails.RetryInfo:
+			got.RetryAfter = d.GetRetryDelay().AsDuration().String()
 		}
 	}
-	return false
+	return got
+}
+
+// grpcCode is what every code of a class becomes.
+func grpcCode(c Class) string {
+	return map[Class]string{
+		Throttle: "ResourceExhausted", Conflict: "Aborted", NotFound: "NotFound", Exists: "AlreadyExists", Quota: "ResourceExhausted",
+		Dependency: "FailedPrecondition", Invalid: "InvalidArgument", Permission: "FailedPrecondition",
+		Authentication: "FailedPrecondition", Money: "FailedPrecondition", Server: "Unavailable",
+	}[c]
+}
+
+// documentedRow is a row of docs/reference/errors.md.
+type documentedRow struct {
+	class, code, product string
+	outcome
+}
+
+// documentedRows reads the page, without the rows that only some messages of a code get.
+func documentedRows(t *testing.T) (rows []documentedRow) {
+	t.Helper()
+	page, err := os.ReadFile(errorsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	class := ""
+	for line := range strings.Lines(string(page)) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			class = strings.TrimSpace(heading)
+		}
+		cells := strings.Split(line, " | ")
+		if code, ok := strings.CutPrefix(cells[0], "| `"); ok && !strings.Contains(line, "message contains") {
+			rows = append(rows, documentedRow{
+				class: class, code: strings.Trim(code, "`"), product: cells[1],
+				outcome: outcome{GRPCCode: cells[2], Reason: strings.Trim(cells[3], "`"), RetryAfter: cells[4]},
+			})
+		}
+	}
+	return rows
+}
+
+// inTable finds the row of a code as a reader of the page does: the row of the code itself, else that of its longest beginning.
+func inTable(rows []documentedRow, product, code string) (best documentedRow, found bool) {
+	for _, row := range rows {
+		if row.product != "all" && row.product != product {
+			continue
+		}
+		if row.code == code {
+			return row, true
+		}
+		prefix, open := strings.CutSuffix(row.code, "*")
+		if open && strings.HasPrefix(code, prefix) && len(row.code) > len(best.code) {
+			best, found = row, true
+		}
+	}
+	return best, found
 }

@@ -46,7 +46,7 @@ func classes() []Class {
 func (c Class) about() string {
 	switch c {
 	case Throttle:
-		return "A rate limit of the cloud. Nothing was done. The gateway stops the action, halves its rate and tells when to come back."
+		return "A rate limit of the cloud. Nothing was done. The gateway stops the action, learns from how many calls were granted, and tells when to come back."
 	case Conflict:
 		return "The resource works on another change. Nothing was done. The gateway repeats inside the deadline."
 	case NotFound:
