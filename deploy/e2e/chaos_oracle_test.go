@@ -34,7 +34,10 @@ func (m *monkey) mend() {
 			protocols[port.Port] = listenerProtocol(&svc, port)
 		}
 		annotations := map[string]any{annotationPrefix + "cert-id": world.CertificateID, "peace": time.Now().String()}
-		for key, wrong := range map[string]string{"scheduler": "fastest", "default-weight": "many", "protocol-port": "gopher:70"} {
+		if asked := annotation(&svc, "scheduler"); asked == "" || asked == "fastest" { // Who says nothing gets what there is.
+			annotations[annotationPrefix+"scheduler"] = "rr"
+		}
+		for key, wrong := range map[string]string{"default-weight": "many", "protocol-port": "gopher:70"} {
 			if annotation(&svc, key) == wrong {
 				annotations[annotationPrefix+key] = nil
 			}
@@ -144,10 +147,6 @@ func listenerProtocol(svc *corev1.Service, port corev1.ServicePort) string {
 
 // wantedParts are the listeners and vServer groups that a Service asks for.
 func (m *monkey) wantedParts(svc *corev1.Service) []string {
-	scheduler := annotation(svc, "scheduler")
-	if scheduler == "" {
-		scheduler = "rr"
-	}
 	var parts []string
 	for _, port := range svc.Spec.Ports {
 		number := port.NodePort
@@ -161,7 +160,7 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 		}
 		listener := fmt.Sprintf("listener %d/%s running to %s", port.Port, protocol, target)
 		if target == group { // A redirect has none.
-			listener += " by " + scheduler
+			listener += " by " + annotation(svc, "scheduler")
 		}
 		parts = append(parts, listener, fmt.Sprintf("group %s: %s", group, strings.Join(m.wantedServers(svc, port), " ")))
 	}

@@ -8,21 +8,31 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// unlimited is the bandwidth of a listener that may use all of the instance's.
-const unlimited = -1
+const (
+	// defaultScheduler is the existing CCM's, not the cloud's.
+	defaultScheduler = "rr"
+	// unlimited is the bandwidth of a listener that may use all of the instance's.
+	unlimited = -1
+)
 
-// listenerConfig returns the attributes of a listener of the protocol: the annotated ones and the existing CCM's defaults. What
-// is left absent keeps the value it has in the cloud.
-func (b *builder) listenerConfig(protocol slbv1.Protocol) *slbv1.ListenerConfig {
-	c := &slbv1.ListenerConfig{Scheduler: new(defaultScheduler), AclEnabled: b.onOff(annotation.ACLStatus)}
-	if s := b.text(annotation.Scheduler); s != nil {
-		c.Scheduler = s
-	}
-	if c.GetAclEnabled() {
-		c.AclType, c.AclIds = b.text(annotation.ACLType), b.values.List(annotation.ACLID)
-	}
+// listenerDefaults returns what a new listener of the protocol has unless an annotation says otherwise, as with the existing CCM.
+func listenerDefaults(protocol slbv1.Protocol) *slbv1.ListenerConfig {
+	c := &slbv1.ListenerConfig{Scheduler: new(defaultScheduler)}
 	if protocol != slbv1.Protocol_PROTOCOL_HTTP {
 		c.BandwidthMbps = proto.Int32(unlimited)
+	}
+	if protocol == slbv1.Protocol_PROTOCOL_HTTP || protocol == slbv1.Protocol_PROTOCOL_HTTPS {
+		c.StickySession, c.HealthCheck = new(false), &slbv1.HealthCheck{Enabled: new(false)}
+	}
+	return c
+}
+
+// listenerConfig returns the annotated attributes of a listener of the protocol. What is left absent keeps the value it has in
+// the cloud.
+func (b *builder) listenerConfig(protocol slbv1.Protocol) *slbv1.ListenerConfig {
+	c := &slbv1.ListenerConfig{Scheduler: b.text(annotation.Scheduler), AclEnabled: b.onOff(annotation.ACLStatus)}
+	if c.GetAclEnabled() {
+		c.AclType, c.AclIds = b.text(annotation.ACLType), b.values.List(annotation.ACLID)
 	}
 	c.HealthCheck = &slbv1.HealthCheck{
 		ConnectPort:        b.number(annotation.HealthCheckConnectPort),
@@ -75,14 +85,14 @@ func (b *builder) tcp(c *slbv1.ListenerConfig) {
 func (b *builder) web(c *slbv1.ListenerConfig) {
 	c.IdleTimeout = b.number(annotation.IdleTimeout)
 	c.RequestTimeout = b.number(annotation.RequestTimeout)
-	c.StickySession = new(b.values.On(annotation.StickySession))
+	c.StickySession = b.onOff(annotation.StickySession)
 	c.StickySessionType = b.text(annotation.StickySessionType)
 	c.Cookie = b.text(annotation.Cookie)
 	c.CookieTimeout = b.number(annotation.CookieTimeout)
 	c.XForwardedForProto = b.onOff(annotation.XForwardedForProto)
 	c.XForwardedForSlbPort = b.onOff(annotation.XForwardedForSLBPort)
 	c.XForwardedForClientSrcPort = b.onOff(annotation.XForwardedForSrcPort)
-	c.HealthCheck.Enabled = new(b.values.On(annotation.HealthCheckFlag))
+	c.HealthCheck.Enabled = b.onOff(annotation.HealthCheckFlag)
 	c.HealthCheck.Uri = b.text(annotation.HealthCheckURI)
 	c.HealthCheck.Domain = b.text(annotation.HealthCheckDomain)
 	c.HealthCheck.HttpCode = b.text(annotation.HealthCheckHTTPCode)

@@ -257,7 +257,7 @@ func TestListeners(t *testing.T) {
 	got := mustBuild(t, testConfig(), service(all, http80, https443), nil).Desired.Listeners
 	web := func(number int32) *slbv1.ListenerConfig {
 		return &slbv1.ListenerConfig{
-			Description: new(fmt.Sprintf("k8s/%d/web/default/c", number)), Scheduler: new("rr"), IdleTimeout: proto.Int32(30),
+			Description: new(fmt.Sprintf("k8s/%d/web/default/c", number)), IdleTimeout: proto.Int32(30),
 			StickySession: new(true), StickySessionType: new("insert"), CookieTimeout: proto.Int32(100),
 			AclEnabled: new(true), AclType: new("white"), AclIds: []string{"acl-1", "acl-2"},
 			HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Uri: new("/ok"), Timeout: proto.Int32(8)},
@@ -265,19 +265,26 @@ func TestListeners(t *testing.T) {
 	}
 	first, second := web(80), web(443)
 	first.ForwardPort = proto.Int32(443)
-	second.BandwidthMbps, second.ServerCertificateId = proto.Int32(-1), new("cert-1")
+	second.ServerCertificateId = new("cert-1")
 	second.Http2, second.TlsCipherPolicy = new(true), new("tls_cipher_policy_1_2")
+	http := &slbv1.ListenerConfig{Scheduler: new("rr"), StickySession: new(false), HealthCheck: &slbv1.HealthCheck{Enabled: new(false)}}
+	https := proto.CloneOf(http)
+	https.BandwidthMbps = proto.Int32(-1)
 	want := []model.Listener{
-		{Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}, Config: first},
-		{Key: model.ListenerKey{Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}, Group: "k8s/30443/web/default/c", Config: second},
+		{Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}, Config: first, Defaults: http},
+		{Key: model.ListenerKey{Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS}, Group: "k8s/30443/web/default/c", Config: second, Defaults: https},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("listeners (-want +got):\n%s", diff)
 	}
 
 	plain := mustBuild(t, testConfig(), service(map[string]string{annotation.PersistenceTimeout: "0", annotation.ACLID: "acl-1", annotation.ConnectionDrainTimeout: "20"}), nil).Desired.Listeners
-	wantPlain := &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(0)}
-	if diff := cmp.Diff(wantPlain, plain[0].Config, protocmp.Transform()); diff != "" {
+	wantPlain := model.Listener{
+		Key: model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}, Group: "k8s/30080/web/default/c",
+		Config:   &slbv1.ListenerConfig{Description: new("k8s/80/web/default/c"), PersistenceTimeout: proto.Int32(0)},
+		Defaults: &slbv1.ListenerConfig{Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1)},
+	}
+	if diff := cmp.Diff(wantPlain, plain[0], protocmp.Transform()); diff != "" {
 		t.Errorf("plain tcp (-want +got):\n%s", diff)
 	}
 }

@@ -14,9 +14,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/model"
 )
 
-// defaultScheduler is the existing CCM's, not the cloud's.
-const defaultScheduler = "rr"
-
 func (b *builder) listeners() []model.Listener {
 	protocols := b.protocols()
 	forwards := b.forwards(protocols)
@@ -33,7 +30,7 @@ func (b *builder) listeners() []model.Listener {
 			continue
 		}
 		seen[key] = true
-		l := model.Listener{Key: key, Group: b.groupName(port), Config: b.listenerConfig(protocol)}
+		l := model.Listener{Key: key, Group: b.groupName(port), Config: b.listenerConfig(protocol), Defaults: listenerDefaults(protocol)}
 		l.Config.Description = new(b.owner.Listener(port.Port))
 		if target, ok := forwards[port.Port]; ok && protocol == slbv1.Protocol_PROTOCOL_HTTP {
 			l.Group, l.Config.ForwardPort = "", new(target)

@@ -25,9 +25,10 @@ func (m *monkey) value(svc *corev1.Service, suffix string) string {
 // mend corrects every Service that is wrong, and waits until whatever was noticed late is noticed.
 func (m *monkey) mend() {
 	for _, svc := range m.services() {
-		for suffix, wrong := range map[string]string{
-			annotation.Scheduler: "fastest", annotation.DefaultWeight: "many", annotation.ProtocolPort: "gopher:70",
-		} {
+		if asked := m.value(svc, annotation.Scheduler); asked == "" || asked == "fastest" { // Who says nothing gets what there is.
+			m.edit(svc, annotationPatch(annotation.Scheduler, "rr"))
+		}
+		for suffix, wrong := range map[string]string{annotation.DefaultWeight: "many", annotation.ProtocolPort: "gopher:70"} {
 			if m.value(svc, suffix) == wrong {
 				m.edit(svc, annotationPatch(suffix, nil))
 			}
@@ -149,10 +150,6 @@ func (m *monkey) protocol(svc *corev1.Service, port corev1.ServicePort) string {
 // wantedParts are the listeners and vServer groups that a Service asks for.
 func (m *monkey) wantedParts(svc *corev1.Service) []string {
 	pods := svc.Annotations["service.beta.kubernetes.io/backend-type"] == "eni"
-	scheduler := m.value(svc, annotation.Scheduler)
-	if scheduler == "" {
-		scheduler = "rr"
-	}
 	var parts []string
 	for _, port := range svc.Spec.Ports {
 		number := port.NodePort
@@ -165,7 +162,7 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 			target = "redirect to 443"
 		}
 		parts = append(parts,
-			fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, scheduler, target),
+			fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, m.value(svc, annotation.Scheduler), target),
 			fmt.Sprintf("group %s: %s", group, strings.Join(m.wantedServers(svc, port, pods), " ")))
 	}
 	slices.Sort(parts)

@@ -115,7 +115,7 @@ func TestOneAttributeIsOneUpdate(t *testing.T) {
 			t.Errorf("unchanged attributes were sent: %v", request.GetConfig())
 		}
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.Scheduler) })
-		check(t, "scheduler goes back to the controller's default", []string{"UpdateListener"}, w.calls())
+		check(t, "calls when the annotation goes: the listener keeps what it has", []string(nil), w.calls())
 	})
 }
 

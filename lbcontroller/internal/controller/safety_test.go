@@ -105,7 +105,7 @@ func TestClearedStatusGetsANewCLB(t *testing.T) {
 // TestRemovedHashForcesALook: who takes the hash off a Service gets its CLB compared at once, as with the existing CCM.
 func TestRemovedHashForcesALook(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.create(web())
+		w.create(web(annotated(annotation.Scheduler, "rr")))
 		hash := w.service().Labels[LabelHash]
 		w.cloud.Lock()
 		for _, l := range w.cloud.Listeners {

@@ -61,6 +61,9 @@ type Listener struct {
 	Group string
 	// Config are the attributes. The vServer group id is set only in what is present.
 	Config *slbv1.ListenerConfig
+	// Defaults are further attributes of a listener that is created. One that exists keeps what it has: the existing CCM did so,
+	// and what was set by hand since must survive.
+	Defaults *slbv1.ListenerConfig
 	// Stopped tells that a present listener refuses connections.
 	Stopped bool
 }

@@ -77,6 +77,11 @@ func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, p
 	if l.Config.GetForwardPort() != 0 {
 		phase = &w.forward
 	}
+	if l.Defaults != nil {
+		asked := l.Config
+		l.Config, l.Defaults = proto.CloneOf(l.Defaults), nil
+		proto.Merge(l.Config, asked)
+	}
 	*phase = append(*phase, CreateListener{Listener: l, Group: refTo(l.Group, groups)})
 }
 
@@ -142,21 +147,19 @@ func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
 	return result
 }
 
-// dropInert leaves out what has no effect because it is switched off on both sides: the cloud doesn't report it reliably, and a
+// dropInert leaves out what has no effect because it is switched off and stays so: the cloud doesn't report it reliably, and a
 // comparison would find a difference for ever.
 func dropInert(want, have *slbv1.ListenerConfig) {
-	if isOff(want.GetHealthCheck()) && isOff(have.GetHealthCheck()) {
+	if h := have.GetHealthCheck(); h != nil && h.Enabled != nil && !h.GetEnabled() && !want.GetHealthCheck().GetEnabled() {
 		want.HealthCheck = nil
 	}
-	if want.StickySession != nil && !want.GetStickySession() && !have.GetStickySession() {
+	if !want.GetStickySession() && !have.GetStickySession() {
 		want.StickySession, want.StickySessionType, want.Cookie, want.CookieTimeout = nil, nil, nil, nil
 	}
 	if want.AclEnabled != nil && !want.GetAclEnabled() && !have.GetAclEnabled() {
 		want.AclEnabled = nil
 	}
 }
-
-func isOff(h *slbv1.HealthCheck) bool { return h != nil && h.Enabled != nil && !h.GetEnabled() }
 
 // copyDiff copies the fields of want that differ from have to result, and tells whether there are any.
 func copyDiff(result, want, have protoreflect.Message) (differ bool) {

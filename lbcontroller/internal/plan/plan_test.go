@@ -41,9 +41,14 @@ func TestChanged(t *testing.T) {
 			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
 		},
 		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(false), Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
+		"health check off, nothing said": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
 		"health check turned off":        {&slbv1.ListenerConfig{HealthCheck: off}, &slbv1.ListenerConfig{HealthCheck: on}, &slbv1.ListenerConfig{HealthCheck: off}},
 		"stickiness off on both sides": {
 			&slbv1.ListenerConfig{StickySession: new(false), CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(false)}, nil,
+		},
+		"stickiness off, nothing said": {&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(false)}, nil},
+		"stickiness on, nothing said": {
+			&slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)}, &slbv1.ListenerConfig{StickySession: new(true)}, &slbv1.ListenerConfig{CookieTimeout: proto.Int32(3)},
 		},
 		"access control off, not reported": {&slbv1.ListenerConfig{AclEnabled: new(false)}, &slbv1.ListenerConfig{}, nil},
 	} {
@@ -234,6 +239,32 @@ func TestTags(t *testing.T) {
 	}
 	if diff := gocmp.Diff([]string{"ours"}, update.Request.GetRemoveTagKeys()); diff != "" {
 		t.Errorf("removed tags (-want +got):\n%s", diff)
+	}
+}
+
+// TestDefaultsAreForNewListeners: where an annotation says nothing, a listener that exists keeps what it has.
+func TestDefaultsAreForNewListeners(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	d.Listeners[0].Config.IdleTimeout = proto.Int32(30)
+	d.Listeners[0].Defaults = &slbv1.ListenerConfig{
+		Scheduler: new("rr"), StickySession: new(false), IdleTimeout: proto.Int32(15), HealthCheck: &slbv1.HealthCheck{Enabled: new(false)},
+	}
+	have := o.Listeners[0].Config
+	have.Scheduler, have.StickySession, have.IdleTimeout, have.HealthCheck = new("wlc"), new(true), proto.Int32(30), &slbv1.HealthCheck{Enabled: new(true)}
+	wantPlan(t, Diff(d, o), "")
+	o.Listeners = nil
+	create, ok := Diff(d, o).Phases[0][0].(CreateListener)
+	if !ok {
+		t.Fatal("the listener isn't created")
+	}
+	want := proto.CloneOf(d.Listeners[0].Defaults)
+	want.Description, want.IdleTimeout = new(us().Listener(80)), proto.Int32(30)
+	if diff := gocmp.Diff(want, create.Listener.Config, protocmp.Transform()); diff != "" {
+		t.Errorf("new listener (-want +got):\n%s", diff)
+	}
+	if d.Listeners[0].Config.Scheduler != nil {
+		t.Error("the input was changed")
 	}
 }
 
