@@ -67,7 +67,7 @@ type Controller struct {
 	informers informerSet
 	nodes     atomic.Pointer[nodeset.Set]
 	gather    *reconcile.Gather
-	// leading tells that Run has begun: a standby watches but has nothing to tell.
+	// leading tells that Run has begun: a standby watches, but queues nothing and has nothing to tell.
 	leading atomic.Bool
 }
 
@@ -127,6 +127,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.nodes.Store(set)
 	c.leading.Store(true)
 	defer c.leading.Store(false)
+	if err := c.queueAll(); err != nil {
+		return err
+	}
 	gathering := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -45,7 +45,7 @@ func (c *Controller) newInformers() (informerSet, error) {
 		handlers, errs = append(handlers, registration), append(errs, err)
 	}
 	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}))
-	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerDetailedFuncs{
+	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.serviceAdded,
 		UpdateFunc: c.serviceChanged,
 		DeleteFunc: c.serviceDeleted,
@@ -114,17 +114,37 @@ func indexSlice(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// serviceAdded gives way, at the start, to Services that have an address already: they only need to be verified.
-func (c *Controller) serviceAdded(obj any, initial bool) {
-	svc, ok := obj.(*corev1.Service)
-	if !ok || !c.Gate.concerns(svc) {
-		return
+// queueAll queues all Services when the controller begins to lead. Those that have an address already give way: they only need to
+// be verified.
+func (c *Controller) queueAll() error {
+	services, err := c.informers.services.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list the Services in the cache: %w", err)
 	}
-	priority := reconcile.User
-	if initial && len(svc.Status.LoadBalancer.Ingress) > 0 && svc.DeletionTimestamp == nil {
-		priority = reconcile.Periodic
+	for _, svc := range services {
+		if !c.Gate.concerns(svc) {
+			continue
+		}
+		priority := reconcile.User
+		if len(svc.Status.LoadBalancer.Ingress) > 0 && svc.DeletionTimestamp == nil {
+			priority = reconcile.Periodic
+		}
+		c.queue(keyOf(svc), priority)
 	}
-	c.runner.Add(keyOf(svc), priority)
+	return nil
+}
+
+// queue asks for a look at a Service. A standby queues nothing: what it would gather goes on growing until it leads.
+func (c *Controller) queue(key string, priority reconcile.Priority) {
+	if c.leading.Load() {
+		c.runner.Add(key, priority)
+	}
+}
+
+func (c *Controller) serviceAdded(obj any) {
+	if svc, ok := obj.(*corev1.Service); ok && c.Gate.concerns(svc) {
+		c.queue(keyOf(svc), reconcile.User)
+	}
 }
 
 // serviceChanged queues every change: what doesn't matter is found out without a call.
@@ -140,7 +160,7 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if reason, message := change(old, svc); reason != "" && c.leading.Load() && c.Gate.concerns(old) {
 		c.Recorder.Event(svc, corev1.EventTypeNormal, reason, message)
 	}
-	c.runner.Add(keyOf(svc), reconcile.User)
+	c.queue(keyOf(svc), reconcile.User)
 }
 
 // doubted tells whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
@@ -156,7 +176,7 @@ func (c *Controller) doubted(old, svc *corev1.Service) bool {
 // serviceDeleted queues every Service, so that what is remembered of it is dropped.
 func (c *Controller) serviceDeleted(obj any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-		c.runner.Add(key, reconcile.Periodic)
+		c.queue(key, reconcile.Periodic)
 	}
 }
 
@@ -172,7 +192,7 @@ func (c *Controller) sliceChanged(obj any) {
 			continue // A Service that comes later brings itself.
 		}
 		if build.ModeOf(c.Build, svc) != build.Cluster || c.nodes.Load().HasVirtual(build.ViewOf(svc)) {
-			c.runner.Add(key, reconcile.Endpoint)
+			c.queue(key, reconcile.Endpoint)
 		}
 	}
 }
@@ -222,7 +242,7 @@ func (c *Controller) nodesChanged() {
 			changes[view] = changed
 		}
 		if len(changed) > 0 && c.runsOn(svc, changed) {
-			c.runner.Add(keyOf(svc), reconcile.Node)
+			c.queue(keyOf(svc), reconcile.Node)
 		}
 	}
 }

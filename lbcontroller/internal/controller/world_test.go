@@ -48,6 +48,10 @@ type world struct {
 	// registry is that of the last controller started.
 	registry *prometheus.Registry
 	stop     func()
+	// standby lets the controller watch only, as one does that isn't elected.
+	standby bool
+	// elect makes a standby the leader.
+	elect func()
 	// failing decides about each patch of a Service.
 	failing func() error
 }
@@ -87,12 +91,17 @@ func (w *world) start() {
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{c.Watch, c.Run} {
+	start := func(run func(context.Context) error) {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				w.t.Error(err)
 			}
 		})
+	}
+	start(c.Watch)
+	w.elect = func() { start(c.Run) }
+	if !w.standby {
+		w.elect()
 	}
 	w.stop = sync.OnceFunc(func() {
 		cancel()
