@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
+	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
+	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
 
 var minute = time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)
@@ -46,6 +49,22 @@ func TestDefault(t *testing.T) {
 	} {
 		if table[action] != want {
 			t.Errorf("%s: %v, want %v", action, table[action], want)
+		}
+	}
+}
+
+// An action without a limit is one that was forgotten. STS and Location publish none.
+func TestEveryActionHasALimit(t *testing.T) {
+	t.Parallel()
+	table, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, product := range []api.Product{slb.Product(), vpc.Product(), ecs.Product()} {
+		for _, action := range product.Actions {
+			if table[product.Name+"/"+action.Name].Calls == 0 {
+				t.Errorf("%s/%s has no limit", product.Name, action.Name)
+			}
 		}
 	}
 }
