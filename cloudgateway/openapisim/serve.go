@@ -228,7 +228,8 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 		}
 	}()
 	params := api.NewParams(x.params)
-	if err := wire.CheckParams(x.action.Params, params); err != nil {
+	settings := p.settings.Load()
+	if err := wire.CheckParams(x.action.Params, params, settings); err != nil {
 		return nil, err
 	}
 	if region := params.Get("RegionId"); region != "" && region != p.region {
@@ -236,7 +237,7 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	}
 	return x.action.Handle(&api.Context{
 		Params: params, State: p.visible(x), Now: p.clock.Now(), Account: p.account, Region: p.region,
-		RequestID: x.id, AccessKeyID: x.key.ID, Settings: p.settings.Load(),
+		RequestID: x.id, AccessKeyID: x.key.ID, Settings: settings,
 		Traffic: p.traffic, FailItem: x.failItem(),
 	})
 }

@@ -36,6 +36,16 @@ type Param struct {
 	Enum     []string // allowed values, matched as written; empty: any
 	Min, Max int64    // range of an Int, and number of items of Strings and Structs; both zero: any
 	Missing  *Error   // the answer if a required one was not sent; nil stands for MissingParameter
+	// Limit is the greatest number of items where that is a setting; nil stands for Max.
+	Limit func(*Settings) int
+}
+
+// Most is the upper end of the range, as Max.
+func (p *Param) Most(s *Settings) int64 {
+	if p.Limit != nil {
+		return int64(p.Limit(s))
+	}
+	return p.Max
 }
 
 // Action is one operation of a product.

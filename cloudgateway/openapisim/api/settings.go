@@ -21,8 +21,14 @@ type Settings struct {
 	// ChargeTypeAtMidnight lets a load balancer keep the way in which its traffic is charged until the day ends in Beijing.
 	ChargeTypeAtMidnight bool
 
+	// What the documents leave open is decided for the client, unless these refuse it.
+	StartOfRunningRefused bool // StartLoadBalancerListener of a running listener
+	SharedPortsRefused    bool // a UDP listener at a port that has another one, and the other way round
+	PresentServersRefused bool // AddVServerGroupBackendServers of a server that is in the group
+
 	ServersPerCall int // items of BackendServers in one call
 	RoutesPerCall  int // items of RouteEntries in one call
+	IDsPerCall     int // ids or addresses in one describe of ECS
 
 	Quotas Quotas
 }
@@ -71,6 +77,7 @@ func DefaultSettings() Settings {
 
 		ServersPerCall: 20,
 		RoutesPerCall:  50,
+		IDsPerCall:     100,
 		Quotas: Quotas{
 			LoadBalancers: 60, Listeners: 50, Servers: 200, ServerAttachments: 50, Rules: 40, DomainExtensions: 3,
 			Certificates: 100, Acls: 200, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,
@@ -82,5 +89,5 @@ func DefaultSettings() Settings {
 // FastSettings are the default ones without any window: every change is complete when the call answers.
 func FastSettings() Settings {
 	s := DefaultSettings()
-	return Settings{ServersPerCall: s.ServersPerCall, RoutesPerCall: s.RoutesPerCall, Quotas: s.Quotas}
+	return Settings{ServersPerCall: s.ServersPerCall, RoutesPerCall: s.RoutesPerCall, IDsPerCall: s.IDsPerCall, Quotas: s.Quotas}
 }

@@ -12,8 +12,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// idsPerCall is the number of ids or addresses in one describe.
-const idsPerCall = 100
+func idsPerCall(s *api.Settings) int { return s.IDsPerCall }
 
 // Product returns the product with all its actions.
 func Product() api.Product {

@@ -347,3 +347,28 @@ func TestTags(t *testing.T) {
 		t.Errorf("21st tag: %q", code)
 	}
 }
+
+// The existing controllers ask for 100 at once; a cloud that takes fewer or more is a matter of settings.
+func TestIDsPerCall(t *testing.T) {
+	t.Parallel()
+	c := apitest.New(t, ecs.Product(), newCloud())
+	c.Settings.IDsPerCall = 1
+	for _, tt := range []struct {
+		action   string
+		one, two []string
+		code     string
+	}{
+		{"DescribeInstances", []string{"InstanceIds", `["i-1"]`}, []string{"InstanceIds", `["i-1","i-2"]`}, "InvalidParameter"},
+		{"DescribeInstances", []string{"PrivateIpAddresses", `["x"]`}, []string{"PrivateIpAddresses", `["x","y"]`}, "InvalidParameter"},
+		{"DescribeInstanceStatus", []string{"InstanceId.1", "x"}, []string{"InstanceId.1", "x", "InstanceId.2", "y"}, "InvalidParameter.TooManyInstanceIds"},
+		{"DescribeNetworkInterfaces", []string{"PrivateIpAddress.1", "x"}, []string{"PrivateIpAddress.1", "x", "PrivateIpAddress.2", "y"}, "InvalidParameter"},
+		{"DescribeSecurityGroups", []string{"SecurityGroupIds", `["x"]`}, []string{"SecurityGroupIds", `["x","y"]`}, "InvalidParameter"},
+	} {
+		if _, code := c.Call(tt.action, tt.one...); code != "" {
+			t.Errorf("%s %v: %q", tt.action, tt.one, code)
+		}
+		if _, code := c.Call(tt.action, tt.two...); code != tt.code {
+			t.Errorf("%s %v: %q, want %s", tt.action, tt.two, code, tt.code)
+		}
+	}
+}

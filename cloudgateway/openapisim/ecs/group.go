@@ -90,7 +90,7 @@ func describeGroups(c *api.Context) (any, *api.Error) {
 	ids := listing.CommaList(c.Get("SecurityGroupId"))
 	if c.Has("SecurityGroupIds") {
 		var list []string
-		if json.Unmarshal([]byte(c.Get("SecurityGroupIds")), &list) != nil || len(list) > idsPerCall {
+		if json.Unmarshal([]byte(c.Get("SecurityGroupIds")), &list) != nil || len(list) > c.Settings.IDsPerCall {
 			return nil, invalid("SecurityGroupIds")
 		}
 		ids = append(ids, list...)

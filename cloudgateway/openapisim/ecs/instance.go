@@ -19,7 +19,7 @@ func instanceActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "DescribeInstances", Handle: describeInstances,
-			Params: append(listing.Params(idsPerCall),
+			Params: append(listing.Params(maxResults),
 				region(), jsonList("InstanceIds"), jsonList("PrivateIpAddresses"), jsonList("InnerIpAddresses"),
 				jsonList("PublicIpAddresses"), jsonList("EipAddresses"), tags.Uncounted(),
 				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "ZoneId"}, api.Param{Name: "InstanceName"},
@@ -189,7 +189,7 @@ type describedInstances struct {
 	} `json:"Instances"`
 }
 
-// minResults and maxResults are what MaxResults is brought to.
+// minResults and maxResults are what MaxResults is brought to. A numbered page is no larger either.
 const minResults, maxResults = 10, 100
 
 func describeInstances(c *api.Context) (any, *api.Error) {
@@ -228,7 +228,7 @@ func findInstances(c *api.Context) ([]*state.Instance, *api.Error) {
 			continue
 		}
 		list := []string{}
-		if json.Unmarshal([]byte(c.Get(name)), &list) != nil || len(list) > idsPerCall {
+		if json.Unmarshal([]byte(c.Get(name)), &list) != nil || len(list) > c.Settings.IDsPerCall {
 			return nil, invalid(name)
 		}
 		lists[name] = list
@@ -300,8 +300,8 @@ type instanceStatus struct {
 
 func describeInstanceStatus(c *api.Context) (any, *api.Error) {
 	ids := c.List("InstanceId")
-	if len(ids) > idsPerCall {
-		return nil, forbidden("InvalidParameter.TooManyInstanceIds", "The number of InstanceIds exceeds %d.", idsPerCall)
+	if limit := c.Settings.IDsPerCall; len(ids) > limit {
+		return nil, forbidden("InvalidParameter.TooManyInstanceIds", "The number of InstanceIds exceeds %d.", limit)
 	}
 	if zone := c.Get("ZoneId"); zone != "" && !strings.HasPrefix(zone, c.Region+"-") && !slices.Contains(zones(c.State), zone) {
 		return nil, api.NotFound("InvalidZoneId.NotFound", "The specified zone does not exist.")

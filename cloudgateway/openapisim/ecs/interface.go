@@ -13,7 +13,7 @@ import (
 )
 
 func interfaceActions() []api.Action {
-	list := func(name string) api.Param { return api.Param{Name: name, Kind: api.Strings, Max: idsPerCall} }
+	list := func(name string) api.Param { return api.Param{Name: name, Kind: api.Strings, Limit: idsPerCall} }
 	return []api.Action{
 		{
 			Name: "DescribeNetworkInterfaces", Handle: describeInterfaces,

@@ -212,8 +212,9 @@ func values(p api.Param) string {
 	if len(p.Enum) > 0 {
 		parts = append(parts, strings.Join(quoted(p.Enum), ", "))
 	}
-	if p.Min != 0 || p.Max != 0 {
-		parts = append(parts, fmt.Sprintf("%d…%d", p.Min, p.Max))
+	settings := api.DefaultSettings()
+	if most := p.Most(&settings); p.Min != 0 || most != 0 {
+		parts = append(parts, fmt.Sprintf("%d…%d", p.Min, most))
 	}
 	return strings.Join(parts, "; ")
 }

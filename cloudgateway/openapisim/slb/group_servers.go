@@ -82,7 +82,7 @@ func addGroupServers(c *api.Context) (any, *api.Error) {
 }
 
 // addedServers returns the servers of a group with those of the parameter BackendServers added. A server that is in the group
-// stays as it is.
+// stays as it is, unless that is set to be refused.
 func addedServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) ([]*state.Server, *api.Error) {
 	items, err := parseServers(c, "BackendServers", true)
 	if err != nil {
@@ -95,7 +95,11 @@ func addedServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) 
 	if err := checkDuplicates("BackendServers", all); err != nil {
 		return nil, err
 	}
-	more := slices.DeleteFunc(all, func(s *state.Server) bool { return slices.ContainsFunc(g.Servers, same(s)) })
+	present := func(s *state.Server) bool { return slices.ContainsFunc(g.Servers, same(s)) }
+	if i := slices.IndexFunc(all, present); i >= 0 && c.Settings.PresentServersRefused {
+		return nil, conflict(all[i], "The server %s of BackendServers is in the VServerGroup already.", all[i].ServerID)
+	}
+	more := slices.DeleteFunc(all, present)
 	if err := checkGroupQuotas(c, lb, g.Servers, nil, more); err != nil {
 		return nil, err
 	}

@@ -54,11 +54,10 @@ func (t table) codes(protocol string, use usage) []string {
 		codes = append(codes, "InvalidParam.ListenerPort")
 	}
 	if use == inCreate {
-		refusal := "InvalidParameter.ListenerPortConflict"
-		if protocol == protoUDP { // its ports are its own
-			refusal = "OperationDenied.SpecialListenerPortNotAllowed"
-		}
-		codes = append(codes, refusal)
+		codes = append(codes, "InvalidParameter.ListenerPortConflict")
+	}
+	if use == inCreate && protocol == protoUDP {
+		codes = append(codes, "OperationDenied.SpecialListenerPortNotAllowed")
 	}
 	if protocol == protoHTTPS {
 		codes = append(codes, "CACertificateId.NotFound", "CertificateNotExist", "MissingParam.ServerCertificates")
@@ -110,7 +109,8 @@ func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
 	return nil, nil
 }
 
-// newPort checks the port of a new listener. TCP, HTTP and HTTPS listeners share the ports; UDP listeners have their own.
+// newPort checks the port of a new listener. TCP, HTTP and HTTPS listeners share the ports; UDP listeners have their own, unless
+// that is set to be refused.
 func newPort(c *api.Context, lb *state.LoadBalancer, protocol string) (int, *api.Error) {
 	if err := checkPort(c); err != nil {
 		return 0, err
@@ -123,7 +123,7 @@ func newPort(c *api.Context, lb *state.LoadBalancer, protocol string) (int, *api
 		switch {
 		case other.Protocol == protocol:
 			return 0, api.BadRequest("ListenerAlreadyExists", "There is already a listener bound to the port on the specified load balancer.")
-		case (other.Protocol == protoUDP) == (protocol == protoUDP):
+		case (other.Protocol == protoUDP) == (protocol == protoUDP) || c.Settings.SharedPortsRefused:
 			return 0, api.BadRequest("InvalidParameter.ListenerPortConflict", "The ListenerPort conflicts with a listener of another protocol.")
 		}
 	}

@@ -35,7 +35,7 @@ func listenerStateActions() []api.Action {
 }
 
 // startListener makes a stopped listener run after a while, and an inactive load balancer active. To start a running listener
-// changes nothing.
+// changes nothing, unless it is set to be refused.
 func startListener(c *api.Context) (any, *api.Error) {
 	lb, l, err := loadBalancerAndListener(c)
 	if err != nil {
@@ -44,11 +44,10 @@ func startListener(c *api.Context) (any, *api.Error) {
 	if err := writable(c, lb, busyListener); err != nil {
 		return nil, err
 	}
-	switch l.Status {
-	case running:
+	switch {
+	case l.Status == running && !c.Settings.StartOfRunningRefused:
 		return nil, nil
-	case stopped:
-	default:
+	case l.Status != stopped:
 		return nil, listenerUnsettled()
 	}
 	if id := l.Attributes["VServerGroupId"]; id != "" && !groupIn(c, lb, id) {

@@ -239,3 +239,42 @@ func TestDefaultGroup(t *testing.T) {
 		}
 	}
 }
+
+// What the documents leave open is decided for the client, or against it where a setting says so.
+func TestWhatTheDocumentsLeaveOpen(t *testing.T) {
+	t.Parallel()
+	present := `[{"ServerId":"i-1","Port":"30080"}]`
+	tests := []struct {
+		action string
+		params params
+		refuse func(*cloud)
+		code   string
+	}{
+		{
+			"StartLoadBalancerListener", params{"LoadBalancerId": "lb-1", "ListenerPort": "80"},
+			func(c *cloud) { c.settings.StartOfRunningRefused = true }, "OperationFailed.ListenerStatusNotSupport",
+		},
+		{
+			action("Create", protoUDP), newListener(protoUDP).with("ListenerPort", "80"),
+			func(c *cloud) { c.settings.SharedPortsRefused = true }, "InvalidParameter.ListenerPortConflict",
+		},
+		{
+			action("Create", protoTCP), newListener(protoTCP).with("ListenerPort", "53"),
+			func(c *cloud) { c.settings.SharedPortsRefused = true }, "InvalidParameter.ListenerPortConflict",
+		},
+		{
+			"AddVServerGroupBackendServers", params{"VServerGroupId": "rsp-1", "BackendServers": present},
+			func(c *cloud) { c.settings.PresentServersRefused = true }, "InvalidParameter",
+		},
+	}
+	for _, tt := range tests {
+		c := newCloud(t)
+		tt.refuse(c)
+		if got := c.code(tt.action, tt.params); got != tt.code {
+			t.Errorf("%s where it is refused: got code %q, want %s", tt.action, got, tt.code)
+		}
+		if got := newCloud(t).code(tt.action, tt.params); got != "" {
+			t.Errorf("%s: got code %q, want success", tt.action, got)
+		}
+	}
+}

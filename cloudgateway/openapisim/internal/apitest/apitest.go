@@ -67,7 +67,7 @@ func (c *Caller) call(action string, params ...string) (map[string]any, string) 
 		values[params[i]] = params[i+1]
 	}
 	p := api.NewParams(values)
-	if err := wire.CheckParams(a.Params, p); err != nil {
+	if err := wire.CheckParams(a.Params, p, &c.Settings); err != nil {
 		return nil, err.Code
 	}
 	before := c.state()

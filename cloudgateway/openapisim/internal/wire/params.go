@@ -11,19 +11,19 @@ import (
 // CheckParams checks the parameters of a request against the table of the action. An empty value counts as not sent.
 // Parameters that the table doesn't name are ignored, as the cloud does. JSON is left to the handlers: what they take for JSON
 // is lenient, and many have a code of their own for what is not.
-func CheckParams(table []api.Param, params api.Params) *api.Error {
+func CheckParams(table []api.Param, params api.Params, settings *api.Settings) *api.Error {
 	for i := range table {
-		if err := checkParam(&table[i], params); err != nil {
+		if err := checkParam(&table[i], params, settings); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkParam(p *api.Param, params api.Params) *api.Error {
+func checkParam(p *api.Param, params api.Params, settings *api.Settings) *api.Error {
 	switch p.Kind {
 	case api.Strings, api.Structs:
-		return checkItems(p, params)
+		return checkItems(p, params, settings)
 	case api.String, api.Int, api.Bool, api.JSON:
 	}
 	value := params.Get(p.Name)
@@ -62,7 +62,7 @@ func missing(p *api.Param, name string) *api.Error {
 	return MissingParameter(name)
 }
 
-func checkItems(p *api.Param, params api.Params) *api.Error {
+func checkItems(p *api.Param, params api.Params, settings *api.Settings) *api.Error {
 	var values []string
 	count := 0
 	if p.Kind == api.Strings {
@@ -77,8 +77,8 @@ func checkItems(p *api.Param, params api.Params) *api.Error {
 		}
 		return nil
 	}
-	if (p.Min != 0 || p.Max != 0) && (int64(count) < p.Min || int64(count) > p.Max) {
-		return InvalidParameter(p.Name, "%d items are not in %d…%d", count, p.Min, p.Max)
+	if most := p.Most(settings); (p.Min != 0 || most != 0) && (int64(count) < p.Min || int64(count) > most) {
+		return InvalidParameter(p.Name, "%d items are not in %d…%d", count, p.Min, most)
 	}
 	for _, value := range values {
 		if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {

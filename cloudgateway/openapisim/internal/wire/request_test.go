@@ -104,6 +104,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestCheckParams(t *testing.T) {
 	t.Parallel()
+	settings := api.Settings{IDsPerCall: 3}
 	table := []api.Param{
 		{Name: "Id", Required: true},
 		{Name: "Port", Kind: api.Int, Min: 1, Max: 65535},
@@ -113,6 +114,7 @@ func TestCheckParams(t *testing.T) {
 		{Name: "Servers", Kind: api.JSON},
 		{Name: "Item", Kind: api.Strings, Max: 2, Enum: []string{"x", "y"}},
 		{Name: "Tag", Kind: api.Structs, Max: 1},
+		{Name: "Address", Kind: api.Strings, Limit: func(s *api.Settings) int { return s.IDsPerCall }},
 	}
 	tests := []struct {
 		name   string
@@ -135,21 +137,23 @@ func TestCheckParams(t *testing.T) {
 		{"JSON is for the handler to read", map[string]string{"Id": "1", "Servers": `[{`}, ""},
 		{"strings", map[string]string{"Id": "1", "Item.1": "x", "Item.5": "y"}, ""},
 		{"too many strings", map[string]string{"Id": "1", "Item.1": "x", "Item.2": "y", "Item.3": "x"}, "InvalidParameter Item"},
+		{"as many as the setting says", map[string]string{"Id": "1", "Address.1": "x", "Address.2": "y", "Address.3": "z"}, ""},
+		{"more than the setting says", map[string]string{"Id": "1", "Address.1": "x", "Address.2": "y", "Address.3": "z", "Address.4": "a"}, "InvalidParameter Address"},
 		{"string not allowed", map[string]string{"Id": "1", "Item.1": "z"}, "InvalidParameter Item"},
 		{"too many structs", map[string]string{"Id": "1", "Tag.1.Key": "x", "Tag.2.Key": "y"}, "InvalidParameter Tag"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			checkError(t, CheckParams(table, api.NewParams(tt.params)), tt.want)
+			checkError(t, CheckParams(table, api.NewParams(tt.params), &settings), tt.want)
 		})
 	}
 	for _, kind := range []api.Kind{api.Strings, api.Structs} {
 		required := []api.Param{{Name: "List", Kind: kind, Required: true}}
-		checkError(t, CheckParams(required, api.NewParams(nil)), "MissingParameter List.1")
+		checkError(t, CheckParams(required, api.NewParams(nil), &settings), "MissingParameter List.1")
 	}
 	own := []api.Param{{Name: "Id", Required: true, Missing: api.NotFound("MissingParam.Id", "The parameter Id is required.")}}
-	checkError(t, CheckParams(own, api.NewParams(nil)), "MissingParam.Id Id")
+	checkError(t, CheckParams(own, api.NewParams(nil), &settings), "MissingParam.Id Id")
 }
 
 type result struct {
