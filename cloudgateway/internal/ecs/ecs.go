@@ -18,8 +18,12 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
-// itemsPerCall is how many ids or addresses one call may name (ECS API reference).
-const itemsPerCall = 100
+const (
+	// itemsPerCall is how many ids or addresses one call may name (ECS API reference).
+	itemsPerCall = 100
+	// listsKept bounds how many lists are remembered: one may hold all instances.
+	listsKept = 100
+)
 
 // Config holds what a Client works with.
 type Config struct {
@@ -37,6 +41,7 @@ type Client struct {
 	caller       cloud.Caller
 	locks        cloud.Locker
 	instances    batch.Reader[string, *ecsv1.Instance]
+	lists        *batch.Cache[[]*ecsv1.Instance] // by filter
 	interfaces   batch.Reader[string, *ecsv1.NetworkInterface]
 	addresses    batch.Reader[addressKey, *ecsv1.NetworkInterface]
 	addressEpoch cloud.Epoch
@@ -44,7 +49,10 @@ type Client struct {
 
 // New makes a Client. Close it when its callers are gone.
 func New(cfg Config) (*Client, error) {
-	c := &Client{caller: cfg.Caller, locks: cfg.Locks}
+	c := &Client{
+		caller: cfg.Caller, locks: cfg.Locks,
+		lists:  batch.NewCache[[]*ecsv1.Instance](batch.CacheConfig{Name: "instance_lists", MaxEntries: listsKept, Registerer: cfg.Registerer}),
+	}
 	var err error
 	if c.instances, err = reader(cfg, "instances", c.fetchInstances, itself, noInstance); err != nil {
 		return nil, err

@@ -44,8 +44,15 @@ func (c *Client) fetchInstances(ctx context.Context, ids []string) (map[string]*
 // ListInstances reads every instance that matches, ordered by id.
 func (c *Client) ListInstances(ctx context.Context, r *ecsv1.ListInstancesRequest) ([]*ecsv1.Instance, error) {
 	filter := cloud.Tags(cloud.Params{}.With("VpcId", r.GetVpcId()), r.GetTags())
-	found := map[string]*ecsv1.Instance{}
 	addresses := cloud.Sorted(r.GetPrivateIps())
+	return c.lists.Get(ctx, fmt.Sprintf("%q %q", filter, addresses), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
+		return c.listInstances(ctx, filter, addresses)
+	})
+}
+
+// listInstances reads now, as many addresses in a call as it takes.
+func (c *Client) listInstances(ctx context.Context, filter cloud.Params, addresses []string) ([]*ecsv1.Instance, error) {
+	found := map[string]*ecsv1.Instance{}
 	for {
 		chunk := addresses[:min(itemsPerCall, len(addresses))]
 		p := cloud.Params{}.Merge(filter)

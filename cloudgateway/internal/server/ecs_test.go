@@ -186,6 +186,24 @@ func TestCachedReadsMakeNoCalls(t *testing.T) {
 	if got := fmt.Sprint(w.actions(true)); got != "[DescribeInstances]" {
 		t.Errorf("calls %s, want one", got)
 	}
+	w.forget()
+	list := func(maxAge time.Duration, tags ...string) {
+		t.Helper()
+		r := &ecsv1.ListInstancesRequest{VpcId: "vpc-1", MaxAge: durationpb.New(maxAge)}
+		for _, key := range tags {
+			r.Tags = append(r.Tags, &commonv1.Tag{Key: key})
+		}
+		if _, err := w.Instances.ListInstances(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list(time.Minute, "a")
+	list(time.Minute, "a")
+	list(time.Minute, "b") // another list
+	list(0, "a")           // now
+	if got := fmt.Sprint(w.actions(true)); got != "[DescribeInstances DescribeInstances DescribeInstances]" {
+		t.Errorf("calls of lists %s, want three", got)
+	}
 }
 
 func (w *world) primaryInterface(t *testing.T, instance string) string {

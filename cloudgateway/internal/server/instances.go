@@ -47,6 +47,7 @@ func (s *instances) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReq
 	c.optionalID("vpc_id", r.GetVpcId())
 	c.addresses("private_ips", r.GetPrivateIps())
 	c.tags("tags", r.GetTags())
+	c.maxAge(r.GetMaxAge())
 	switch {
 	case len(r.GetPrivateIps()) > 0 && r.GetVpcId() == "":
 		c.addf("vpc_id", "is required with private_ips")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPoliciesFitTheMethods: every method has a row, every row a method, and only what the protocol calls free of side effects
-// escapes the audit log.
+// escapes the audit log. Whoever reads the cloud can say how old the answer may be.
 func TestPoliciesFitTheMethods(t *testing.T) {
 	server := grpc.NewServer()
 	Register(server, Config{})
@@ -35,6 +35,9 @@ func TestPoliciesFitTheMethods(t *testing.T) {
 			reads := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 			if row.Mutating == reads {
 				t.Errorf("%s: Mutating is %t, but the protocol says NO_SIDE_EFFECTS=%t", full, row.Mutating, reads)
+			}
+			if fresh := method.Input().Fields().ByName("max_age") != nil; fresh != reads && m.Name != "GetCapabilities" {
+				t.Errorf("%s: max_age in the request is %t; every read of the cloud has one, and no write", full, fresh)
 			}
 			verbs := []string{"create", "update", "delete"}
 			if reads {

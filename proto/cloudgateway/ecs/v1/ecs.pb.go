@@ -625,7 +625,9 @@ type ListInstancesRequest struct {
 	// Instances with one of these private addresses; needs vpc_id.
 	PrivateIps []string `protobuf:"bytes,2,rep,name=private_ips,json=privateIps,proto3" json:"private_ips,omitempty"`
 	// Instances with all of these tags; an empty value matches any value.
-	Tags          []*v1.Tag `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
+	Tags []*v1.Tag `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
+	// How old a cached answer may be; absent or zero: read the cloud now.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -677,6 +679,13 @@ func (x *ListInstancesRequest) GetPrivateIps() []string {
 func (x *ListInstancesRequest) GetTags() []*v1.Tag {
 	if x != nil {
 		return x.Tags
+	}
+	return nil
+}
+
+func (x *ListInstancesRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
 	}
 	return nil
 }
@@ -1155,12 +1164,13 @@ const file_cloudgateway_ecs_v1_ecs_proto_rawDesc = "" +
 	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
 	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"Z\n" +
 	"\x19BatchGetInstancesResponse\x12=\n" +
-	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\"\x7f\n" +
+	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\"\xb3\x01\n" +
 	"\x14ListInstancesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
 	"\vprivate_ips\x18\x02 \x03(\tR\n" +
 	"privateIps\x12/\n" +
-	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"T\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"T\n" +
 	"\x15ListInstancesResponse\x12;\n" +
 	"\tinstances\x18\x01 \x03(\v2\x1d.cloudgateway.ecs.v1.InstanceR\tinstances\"\x82\x01\n" +
 	"\x1aGetNetworkInterfaceRequest\x120\n" +
@@ -1235,30 +1245,31 @@ var file_cloudgateway_ecs_v1_ecs_proto_depIdxs = []int32{
 	18, // 5: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
 	5,  // 6: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
 	16, // 7: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 8: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
-	17, // 9: cloudgateway.ecs.v1.GetNetworkInterfaceRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 10: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	17, // 11: cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 12: cloudgateway.ecs.v1.NetworkInterfaceResult.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	18, // 13: cloudgateway.ecs.v1.NetworkInterfaceResult.error:type_name -> cloudgateway.common.v1.ItemError
-	12, // 14: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.results:type_name -> cloudgateway.ecs.v1.NetworkInterfaceResult
-	2,  // 15: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
-	4,  // 16: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
-	7,  // 17: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
-	9,  // 18: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:input_type -> cloudgateway.ecs.v1.GetNetworkInterfaceRequest
-	11, // 19: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:input_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest
-	14, // 20: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:input_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
-	3,  // 21: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
-	6,  // 22: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
-	8,  // 23: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
-	10, // 24: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:output_type -> cloudgateway.ecs.v1.GetNetworkInterfaceResponse
-	13, // 25: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:output_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse
-	15, // 26: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:output_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	17, // 8: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 9: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
+	17, // 10: cloudgateway.ecs.v1.GetNetworkInterfaceRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 11: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
+	17, // 12: cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 13: cloudgateway.ecs.v1.NetworkInterfaceResult.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
+	18, // 14: cloudgateway.ecs.v1.NetworkInterfaceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	12, // 15: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.results:type_name -> cloudgateway.ecs.v1.NetworkInterfaceResult
+	2,  // 16: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
+	4,  // 17: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
+	7,  // 18: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
+	9,  // 19: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:input_type -> cloudgateway.ecs.v1.GetNetworkInterfaceRequest
+	11, // 20: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:input_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest
+	14, // 21: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:input_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
+	3,  // 22: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
+	6,  // 23: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
+	8,  // 24: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
+	10, // 25: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:output_type -> cloudgateway.ecs.v1.GetNetworkInterfaceResponse
+	13, // 26: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:output_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse
+	15, // 27: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:output_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_ecs_proto_init() }
