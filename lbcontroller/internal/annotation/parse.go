@@ -80,6 +80,12 @@ func Preserved(annotations map[string]string) bool {
 	return on || !known
 }
 
+// Reused names the existing CLB that the Service asks for, or "". It is not supported, but a cluster that is taken over may have it.
+func Reused(annotations map[string]string) string {
+	_, value, _ := lookup(annotations, ID)
+	return strings.TrimSpace(value)
+}
+
 // Known returns the keys in any of the maps that a user can tell the controller something with, in any order.
 func Known(annotations ...map[string]string) []string {
 	var keys []string

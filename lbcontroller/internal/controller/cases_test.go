@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -229,47 +228,6 @@ func TestCopiedLabelsDontTakeOver(t *testing.T) {
 		w.remove()
 		check(t, "instances", 1, len(w.instances()))
 		check(t, "the other one stays", "a11111111222233334444555555555555"[:32], w.instances()[0].GetName())
-	})
-}
-
-// TestTakeover starts on what the existing CCM left behind: nothing in the cloud may be written.
-func TestTakeover(t *testing.T) {
-	inWorld(t, 2, func(w *world) {
-		w.stop()
-		group := "k8s/30080/web/default/" + clusterID
-		w.cloud.Lock()
-		w.cloud.LoadBalancers["lb-old"] = &slbv1.LoadBalancer{
-			LoadBalancerId: "lb-old", Name: instance, Address: "47.1.2.3", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET,
-			InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC, Spec: "slb.s1.small", Status: "active",
-			Tags: []*commonv1.Tag{{Key: "kubernetes.do.not.delete", Value: instance}, {Key: "mine", Value: "x"}},
-		}
-		servers := []*slbv1.Server{}
-		for _, id := range []string{"i-1", "i-2"} {
-			servers = append(servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, ServerIp: "192.168.0.1", Port: 30080, Weight: 100, Description: group})
-		}
-		servers = append(servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-foreign", Port: 80, Weight: 10, Description: "by hand"})
-		w.cloud.ServerGroups["rsp-old"] = &gatewaytest.ServerGroup{ID: "rsp-old", LoadBalancerID: "lb-old", Name: group, Servers: servers}
-		key := &slbv1.ListenerKey{LoadBalancerId: "lb-old", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
-		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: "lb-old", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}] = &slbv1.Listener{
-			Key: key, Status: "running", Config: &slbv1.ListenerConfig{
-				Description: new("k8s/80/web/default/" + clusterID), ServerGroupId: new("rsp-old"), Scheduler: new("rr"),
-				BandwidthMbps: proto.Int32(-1), PersistenceTimeout: proto.Int32(0), HealthCheck: &slbv1.HealthCheck{Enabled: new(true)},
-			},
-		}
-		w.cloud.Unlock()
-		svc := web()
-		svc.Finalizers = []string{Finalizer}
-		svc.Labels = map[string]string{LabelHash: strings.Repeat("a", 56), LabelLoadBalancerID: "lb-old"}
-		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.1.2.3"}}
-		w.create(svc)
-		w.start()
-		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
-		check(t, "events", []string(nil), w.events.reasons())
-		w.addNode(3)
-		w.settle()
-		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
-		w.remove()
-		check(t, "instances", 0, len(w.instances()))
 	})
 }
 

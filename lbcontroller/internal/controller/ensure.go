@@ -231,7 +231,9 @@ func (e *ensuring) remembered() (observed model.Observed, known, due bool) {
 }
 
 func (c *Controller) hint(svc *corev1.Service) observe.Hint {
-	h := observe.Hint{RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: mark.DefaultName(string(svc.UID))}
+	h := observe.Hint{
+		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: mark.DefaultName(string(svc.UID)), ClusterID: c.Build.ClusterID,
+	}
 	for _, i := range svc.Status.LoadBalancer.Ingress {
 		if i.IP != "" {
 			h.Addresses = append(h.Addresses, i.IP)
@@ -251,7 +253,8 @@ func (e *ensuring) mayCreate(ctx context.Context) error {
 		e.svc = live
 	}
 	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
-		return &refusedError{fmt.Sprintf("the CLB %s of this Service is gone, and its address with it; to get a new one, clear status.loadBalancer: "+
+		return &refusedError{fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
+			"to get a new one, clear status.loadBalancer: "+
 			`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`,
 			e.svc.Labels[LabelLoadBalancerID], e.svc.Namespace, e.svc.Name)}
 	}

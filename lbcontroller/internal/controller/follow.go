@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/build"
@@ -41,15 +40,15 @@ func (e *ensuring) follow(ctx context.Context, why error) (changed bool, err err
 	return changed, nil
 }
 
-// present gives what is remembered, or else reads the instance, which must prove to be the Service's: the label that names it
-// could have been copied. There is no instance if none is written on the Service: it is not looked for, as nothing may be written
-// there.
+// present gives what is remembered, or else reads the instance that is written on the Service: it is not looked for, as nothing may
+// be written there.
 func (e *ensuring) present(ctx context.Context) (model.Observed, error) {
 	if observed, known, _ := e.remembered(); known {
 		return observed, nil
 	}
-	if e.svc.Labels[LabelLoadBalancerID] == "" {
+	hint := e.hint(e.svc)
+	if hint.RecordedID == "" {
 		return model.Nothing(), nil
 	}
-	return e.observer.Find(ctx, e.hint(e.svc), slbv1.View_VIEW_FULL)
+	return e.observer.Serving(ctx, hint)
 }

@@ -46,6 +46,9 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 	}
 	if changed {
 		c.announce.tell(svc, corev1.EventTypeNormal, reasonCleaned, "CLB %s is released", observed.InstanceID)
+	} else if id := annotation.Reused(svc.Annotations); id != "" {
+		c.announce.tell(svc, corev1.EventTypeWarning, reasonPreserved, "CLB %s was not created for this Service and stays as it is; "+
+			"what was made on it for the Service, listeners and vServer groups called k8s/…/%s/%s/…, is left for you to delete", id, svc.Name, svc.Namespace)
 	}
 	if err := c.patcher.removeFinalizer(ctx, svc); ignoreGone(err) != nil {
 		c.announce.fail(svc, reasonRemoveFinal, err)

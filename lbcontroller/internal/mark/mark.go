@@ -17,6 +17,9 @@ const (
 	TagCluster = "ack.aliyun.com"
 )
 
+// TagReused is what the existing CCM puts on an instance that a user made and a Service names. Such an instance is never ours.
+const TagReused = "kubernetes.reused.by.user"
+
 // maxName is the cloud's limit for the name of a vServer group and the description of a server; listeners allow more.
 const maxName = 80
 

@@ -30,6 +30,26 @@ type Hint struct {
 	Addresses []string
 	// DefaultName is the name and tag that a creation gives.
 	DefaultName string
+	// ClusterID is in another tag that a creation gives.
+	ClusterID string
+}
+
+// owns tells whether an instance was created for the Service: by its tag, or, if somebody removed that, by another mark together
+// with the published address. The address alone proves nothing: a Service of the existing CCM may publish that of a user's instance.
+func (h Hint) owns(found model.Observed) bool {
+	tags := found.Tags()
+	if _, reused := tags[mark.TagReused]; reused {
+		return false
+	}
+	if tag, ok := tags[mark.TagService]; ok {
+		return tag == h.DefaultName
+	}
+	cluster, tagged := tags[mark.TagCluster]
+	return h.publishes(found) && (found.Instance.GetName() == h.DefaultName || tagged && cluster == h.ClusterID)
+}
+
+func (h Hint) publishes(found model.Observed) bool {
+	return slices.Contains(h.Addresses, found.Instance.GetAddress())
 }
 
 // Full reads an instance with its listeners and those of its vServer groups that may be ours.
@@ -82,7 +102,7 @@ func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.O
 	if hint.RecordedID != "" {
 		found, err := o.get(ctx, hint.RecordedID, view)
 		switch {
-		case err == nil && hint.proves(found):
+		case err == nil && hint.owns(found):
 			return found, nil
 		case err != nil && !rpcerr.IsNotFound(err):
 			return model.Observed{}, err
@@ -101,12 +121,22 @@ func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.O
 	return o.get(ctx, id, view)
 }
 
-// proves tells whether an instance is the Service's: by its tag, or, if somebody removed that, by the published address.
-func (h Hint) proves(found model.Observed) bool {
-	if tag, ok := found.Tags()[mark.TagService]; ok {
-		return tag == h.DefaultName
+// Serving reads the recorded instance to keep its servers right. If that isn't known to be the Service's own, but the one that the
+// Service publishes, only its vServer groups are answered. The result has no instance if it is neither, or gone.
+func (o Observer) Serving(ctx context.Context, hint Hint) (model.Observed, error) {
+	found, err := o.Full(ctx, hint.RecordedID)
+	switch {
+	case rpcerr.IsNotFound(err):
+		return model.Nothing(), nil
+	case err != nil:
+		return model.Observed{}, err
+	case hint.owns(found):
+		return found, nil
+	case hint.publishes(found):
+		return model.Observed{InstanceID: found.InstanceID, Groups: found.Groups}, nil
+	default:
+		return model.Nothing(), nil
 	}
-	return slices.Contains(h.Addresses, found.Instance.GetAddress())
 }
 
 func (o Observer) search(ctx context.Context, r *slbv1.ListLoadBalancersRequest) (string, error) {

@@ -34,8 +34,15 @@ func seed(f *gatewaytest.Fake, id, lbName, tag string) {
 	f.ServerGroups["theirs-"+id] = &gatewaytest.ServerGroup{ID: "theirs-" + id, LoadBalancerID: id, Name: "theirs", Servers: servers}
 }
 
+func addTag(f *gatewaytest.Fake, key, value string) {
+	f.Lock()
+	defer f.Unlock()
+	f.LoadBalancers["lb-1"].Tags = append(f.LoadBalancers["lb-1"].GetTags(), &commonv1.Tag{Key: key, Value: value})
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
+	published := Hint{RecordedID: "lb-1", Addresses: []string{"47.0.0.9"}}
 	for what, test := range map[string]struct {
 		seed func(*gatewaytest.Fake)
 		hint Hint
@@ -46,7 +53,16 @@ func TestFind(t *testing.T) {
 		"by recorded id":                {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, hint: Hint{RecordedID: "lb-1"}, want: "lb-1"},
 		"recorded id of another":        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "other") }, hint: Hint{RecordedID: "lb-1"}},
 		"recorded id without tag":       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: Hint{RecordedID: "lb-1"}},
-		"untagged, proven by address":   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: Hint{RecordedID: "lb-1", Addresses: []string{"47.0.0.9"}}, want: "lb-1"},
+		"untagged, address published":   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", "") }, hint: published},
+		"untagged, address and name":    {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: published, want: "lb-1"},
+		"untagged, address and cluster": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, mark.TagCluster, "c") }, hint: published, want: "lb-1"},
+		"address and another cluster":   {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, mark.TagCluster, "d") }, hint: published},
+		"address, cluster, but reused": {seed: func(f *gatewaytest.Fake) {
+			seed(f, "lb-1", "x", "")
+			addTag(f, mark.TagCluster, "c")
+			addTag(f, mark.TagReused, "true")
+		}, hint: published},
+		"cluster, another address":      {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", ""); addTag(f, mark.TagCluster, "c") }, hint: Hint{RecordedID: "lb-1"}},
 		"recorded id is gone, then tag": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) }, hint: Hint{RecordedID: "lb-1"}, want: "lb-2"},
 		"by tag":                        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
 		"by name":                       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
@@ -60,10 +76,40 @@ func TestFind(t *testing.T) {
 			t.Parallel()
 			f := gatewaytest.New(t)
 			test.seed(f)
-			test.hint.DefaultName = name
+			test.hint.DefaultName, test.hint.ClusterID = name, "c"
 			got, err := Observer{Client: f.Client()}.Find(t.Context(), test.hint, slbv1.View_VIEW_FULL)
 			if (err != nil) != test.fail || got.InstanceID != test.want {
 				t.Errorf("got %q, %v; want %q, failure %t", got.InstanceID, err, test.want, test.fail)
+			}
+		})
+	}
+}
+
+// TestServing: the published address is enough to keep servers right, and for nothing else.
+func TestServing(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		tag  string
+		hint Hint
+		want string
+		full bool
+	}{
+		"our own":    {tag: name, hint: Hint{RecordedID: "lb-1"}, want: "lb-1", full: true},
+		"published":  {hint: Hint{RecordedID: "lb-1", Addresses: []string{"47.0.0.9"}}, want: "lb-1"},
+		"of another": {tag: "other", hint: Hint{RecordedID: "lb-1"}, full: true},
+		"gone":       {hint: Hint{RecordedID: "lb-2", Addresses: []string{"47.0.0.9"}}, full: true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			f := gatewaytest.New(t)
+			seed(f, "lb-1", "x", test.tag)
+			test.hint.DefaultName = name
+			got, err := Observer{Client: f.Client()}.Serving(t.Context(), test.hint)
+			if err != nil || got.InstanceID != test.want || got.ConfigKnown != test.full {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			if want := test.want != ""; want != (len(got.Groups) > 0) || (want && test.full) != (len(got.Listeners) > 0) {
+				t.Errorf("got %d groups and %d listeners", len(got.Groups), len(got.Listeners))
 			}
 		})
 	}

@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+const usersLB = "lb-users"
+
+// reusing is what the existing CCM leaves of a Service that names a user's CLB: its marks, a vServer group of its own on that CLB, and
+// a listener that the user made for it.
+func reusing() *legacy {
+	l := newLegacy()
+	annotated(annotation.ID, usersLB)(l.service)
+	l.service.Labels[LabelLoadBalancerID] = usersLB
+	l.lb.LoadBalancerId, l.lb.Name = usersLB, "mine"
+	l.lb.Tags = []*commonv1.Tag{tag("kubernetes.reused.by.user", "true")}
+	l.groups[0].LoadBalancerID = usersLB
+	l.listeners[0].Key.LoadBalancerId, l.listeners[0].Config.Description = usersLB, new("by hand")
+	return l
+}
+
+// checkUsersCLB makes sure that the user's CLB is as it was but for our servers.
+func (w *world) checkUsersCLB(servers ...string) {
+	w.t.Helper()
+	check(w.t, "instances", 1, len(w.instances()))
+	check(w.t, "tags", "kubernetes.reused.by.user", w.instances()[0].GetTags()[0].GetKey())
+	check(w.t, "servers", servers, w.servers())
+	check(w.t, "protection", true, w.instances()[0].GetDeleteProtection())
+}
+
+// TestReusedCLBIsNeverDeleted: a Service that names a CLB of the user's publishes the address of that CLB, and the existing CCM has
+// written its id on the Service. It isn't ours for all that: not when the Service goes, not when its annotation goes, and not when
+// the tag of the existing CCM is missing.
+func TestReusedCLBIsNeverDeleted(t *testing.T) {
+	both := []string{"i-1:30080=100", "i-2:30080=100"}
+	for name, change := range map[string]func(l *legacy){
+		"marked as reused": func(*legacy) {},
+		"unmarked":         func(l *legacy) { l.lb.Tags = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				l := reusing()
+				change(l)
+				l.seed(w)
+				w.events.take()
+				w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
+				events := strings.Join(w.events.take(), "\n")
+				if !strings.Contains(events, usersLB) || !strings.Contains(events, "was not created for this Service") {
+					t.Errorf("events when the annotation goes: %s", events)
+				}
+				w.remove()
+				check(t, "writes", 0, len(w.cloud.Writes()))
+				check(t, "instances", 1, len(w.instances()))
+				check(t, "servers", both, w.servers())
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+			})
+		})
+	}
+	inWorld(t, 2, func(w *world) {
+		reusing().seed(w)
+		w.events.take()
+		w.remove()
+		check(t, "writes", 0, len(w.cloud.Writes()))
+		w.checkUsersCLB(both...)
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+		events := strings.Join(w.events.take(), "\n")
+		if !strings.Contains(events, "Warning PreservedOnDelete CLB lb-users was not created for this Service and stays as it is") {
+			t.Errorf("events: %s", events)
+		}
+	})
+}
+
+// TestReusedCLBKeepsItsServersRight: what the annotation asks for beyond that isn't supported, and costs one event and no write.
+func TestReusedCLBKeepsItsServersRight(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		reusing().seed(w)
+		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
+		check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
+		w.addNode(3)
+		w.settle()
+		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+		w.checkUsersCLB("i-1:30080=100", "i-2:30080=100", "i-3:30080=100")
+		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 31000 })
+		check(t, "calls for another port", []string(nil), w.calls())
+		w.remove()
+		check(t, "writes of the deletion", 0, len(w.cloud.Writes()))
+		w.checkUsersCLB("i-1:30080=100", "i-2:30080=100", "i-3:30080=100")
+	})
+}
+
+// TestB30NamedCLBDoesNotHideTheOwnOne: the existing CCM forgets the CLB it made when the Service names another one later.
+func TestB30NamedCLBDoesNotHideTheOwnOne(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		inWorld(t, 1, func(w *world) {
+			w.create(web())
+			w.cloud.Lock()
+			w.cloud.LoadBalancers[usersLB] = &slbv1.LoadBalancer{LoadBalancerId: usersLB, Name: "mine", Address: "47.9.9.9"}
+			w.cloud.Unlock()
+			w.update(annotated(annotation.ID, usersLB))
+			if restart {
+				w.restart()
+			}
+			w.remove()
+			check(t, "instances", 1, len(w.instances()))
+			check(t, "the one left", usersLB, w.instances()[0].GetLoadBalancerId())
+			check(t, "finalizers", 0, len(w.service().Finalizers))
+		})
+	}
+}
+
+// TestB13NoAnnotationBlocksDeletion: in the existing CCM a malformed vgroup-port does.
+func TestB13NoAnnotationBlocksDeletion(t *testing.T) {
+	for key, value := range map[string]string{
+		annotation.VGroupPort: "rsp-1", annotation.Scheduler: "fastest", annotation.Weight: "much", annotation.CertID: " ",
+		annotation.DomainExtensions: "a", annotation.ProtocolPort: "gopher:70",
+	} {
+		t.Run(key, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.create(web())
+				w.update(annotated(key, value))
+				w.restart()
+				w.remove()
+				check(t, "instances", 0, len(w.instances()))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+			})
+		})
+	}
+}
+
+// TestB21CertificateAnnotationGoes: the existing CCM asks the cloud for the certificate called "". The listener keeps the one it has.
+func TestB21CertificateAnnotationGoes(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.ProtocolPort, "https:80"), annotated(annotation.CertID, "cert-1")))
+		w.calls()
+		w.events.take()
+		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.CertID) })
+		check(t, "calls", []string(nil), w.calls())
+		check(t, "events", []string{"AnnotationChanged", "SyncLoadBalancerFailed"}, w.events.reasons())
+		check(t, "listeners", []string{"80/HTTPS"}, w.listeners())
+		w.addNode(2)
+		w.settle()
+		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+	})
+}
