@@ -297,6 +297,62 @@ func BenchmarkDiffServers(b *testing.B) {
 	}
 }
 
+// TestB28ReleaseAsksForNoMoreThanThereIs: the existing CCM removes tags that aren't there, with an empty list of keys.
+func TestB28ReleaseAsksForNoMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	tags := []*commonv1.Tag{{Key: "theirs"}, {Key: mark.TagService, Value: "a"}, {Key: mark.TagCluster, Value: "c"}}
+	protection := &slbv1.ModificationProtection{Enabled: true}
+	for name, test := range map[string]struct {
+		have     *slbv1.LoadBalancer
+		preserve bool
+		want     string
+	}{
+		"nothing to lift":             {have: &slbv1.LoadBalancer{Tags: tags, ModificationProtection: protection}, want: "1. delete CLB"},
+		"protected":                   {have: &slbv1.LoadBalancer{DeleteProtection: true}, want: "1. change CLB: delete protection\n2. delete CLB"},
+		"protection not known":        {want: "1. change CLB: delete protection\n2. delete CLB"},
+		"preserved, nothing to lift":  {have: &slbv1.LoadBalancer{Tags: tags[:1]}, preserve: true},
+		"preserved, protected":        {have: &slbv1.LoadBalancer{DeleteProtection: true, ModificationProtection: protection}, preserve: true, want: "1. change CLB: delete protection, modification protection"},
+		"preserved, one mark of ours": {have: &slbv1.LoadBalancer{Tags: tags[:2]}, preserve: true, want: "1. change CLB: tags"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := Release(model.Observed{InstanceID: "lb-1", Instance: test.have}, test.preserve)
+			wantPlan(t, p, test.want)
+			if test.want == "1. change CLB: tags" {
+				request := p.Phases[0][0].(UpdateInstance).Request
+				if diff := gocmp.Diff([]string{mark.TagService}, request.GetRemoveTagKeys()); diff != "" {
+					t.Errorf("removed tags (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+	wantPlan(t, Release(model.Nothing(), false), "")
+}
+
+// B-22: in the existing CCM the last of two Services that want a port of one CLB takes it.
+func TestB22ListenersOfOtherServicesStay(t *testing.T) {
+	t.Parallel()
+	other := mark.Owner{Service: "other", Namespace: "default", ClusterID: us().ClusterID}
+	d, o := observed()
+	o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(other.Listener(80)), ServerGroupId: new("rsp-other")}
+	o.Groups = append(o.Groups, model.Group{ID: "rsp-other", Name: other.Group("31000")})
+	wantPlan(t, Diff(d, o), `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`)
+	d.Listeners[0].Key.Protocol = tcp
+	wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener that isn't ours; delete it, or choose another port")
+}
+
+// B-7: the existing CCM doesn't wait for the deletion of a listener when another takes its port with a new vServer group.
+func TestB07ProtocolAndNodePortChangeTogether(t *testing.T) {
+	t.Parallel()
+	d, o := observed()
+	d.Groups[0].Name, d.Listeners[0].Group, d.Listeners[0].Key.Protocol = us().Group("31080"), us().Group("31080"), tcp
+	wantPlan(t, Diff(d, o), `
+1. create vServer group k8s/31080/web/default/c with 1 servers
+2. delete listener 80/http
+3. create listener 80/tcp
+4. delete vServer group k8s/30080/web/default/c`)
+}
+
 // TestFollowServers: only servers of groups that there are.
 func TestFollowServers(t *testing.T) {
 	t.Parallel()
