@@ -51,6 +51,28 @@ func balancerOperations() []Operation {
 			},
 		},
 		{
+			Name: "UpdateLoadBalancer, size", Prepare: withPublicBalancer,
+			Actions: []string{"ModifyLoadBalancerInstanceSpec", "ModifyLoadBalancerInternetSpec", "SetLoadBalancerModificationProtection"},
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.LoadBalancers.UpdateLoadBalancer(ctx, &slbv1.UpdateLoadBalancerRequest{
+					LoadBalancerId: s.lb, Spec: new("slb.s2.small"), ModificationProtection: &slbv1.ModificationProtection{},
+					InternetSpec: &slbv1.InternetSpec{
+						ChargeType: slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH, BandwidthMbps: 20,
+					},
+				})
+				return err
+			},
+		},
+		{
+			Name: "UpdateLoadBalancer, charge type", Actions: []string{"ModifyLoadBalancerInstanceChargeType"}, Prepare: withBalancer,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.LoadBalancers.UpdateLoadBalancer(ctx, &slbv1.UpdateLoadBalancerRequest{
+					LoadBalancerId: s.lb, InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU.Enum(),
+				})
+				return err
+			},
+		},
+		{
 			Name: "DeleteLoadBalancer", Actions: []string{"DeleteLoadBalancer"},
 			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				if err := withListener(ctx, c, s); err != nil {

@@ -126,7 +126,17 @@ func (s *Site) routes() []*vpcv1.RouteEntry {
 func nothing(context.Context, *gateway.Client, *Site) error { return nil }
 
 func withBalancer(ctx context.Context, c *gateway.Client, s *Site) error {
-	answer, err := c.LoadBalancers.CreateLoadBalancer(ctx, s.balancer())
+	return s.create(ctx, c, s.balancer())
+}
+
+func withPublicBalancer(ctx context.Context, c *gateway.Client, s *Site) error {
+	r := s.balancer()
+	r.AddressType, r.VpcId, r.VswitchId = slbv1.AddressType_ADDRESS_TYPE_INTERNET, "", ""
+	return s.create(ctx, c, r)
+}
+
+func (s *Site) create(ctx context.Context, c *gateway.Client, r *slbv1.CreateLoadBalancerRequest) error {
+	answer, err := c.LoadBalancers.CreateLoadBalancer(ctx, r)
 	s.lb = answer.GetLoadBalancer().GetLoadBalancerId()
 	return err
 }

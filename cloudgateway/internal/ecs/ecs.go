@@ -51,7 +51,7 @@ type Client struct {
 func New(cfg Config) (*Client, error) {
 	c := &Client{
 		caller: cfg.Caller, locks: cfg.Locks,
-		lists:  batch.NewCache[[]*ecsv1.Instance](batch.CacheConfig{Name: "instance_lists", MaxEntries: listsKept, Registerer: cfg.Registerer}),
+		lists: batch.NewCache[[]*ecsv1.Instance](batch.CacheConfig{Name: "instance_lists", MaxEntries: listsKept, Registerer: cfg.Registerer}),
 	}
 	var err error
 	if c.instances, err = reader(cfg, "instances", c.fetchInstances, itself, noInstance); err != nil {

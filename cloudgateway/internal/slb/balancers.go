@@ -135,7 +135,7 @@ func (c *Client) CreateLoadBalancer(ctx context.Context, r *slbv1.CreateLoadBala
 func (c *Client) UpdateLoadBalancer(ctx context.Context, r *slbv1.UpdateLoadBalancerRequest) error {
 	return c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, _ *writer) error {
 		for _, u := range updates(r) {
-			if err := c.set(ctx, u.action, u.params); err != nil {
+			if err := c.update(ctx, r.GetLoadBalancerId(), u); err != nil {
 				return err
 			}
 		}
@@ -147,11 +147,27 @@ func (c *Client) UpdateLoadBalancer(ctx context.Context, r *slbv1.UpdateLoadBala
 type update struct {
 	action string
 	params cloud.Params
+	// done tells whether an instance is as it shall be; nil: the cloud does not mind being told again.
+	done func(*slbv1.LoadBalancer) bool
+}
+
+// update makes a change. If the cloud refuses to make what is already, the change is done: an attempt whose answer was lost may have
+// made it, of this gateway or of the one before.
+func (c *Client) update(ctx context.Context, id string, u update) error {
+	err := c.set(ctx, u.action, u.params)
+	if u.done == nil || rpcerr.ReasonOf(err) != rpcerr.InvalidState {
+		return err
+	}
+	found, readErr := c.fetchBalancers(ctx, []string{id})
+	if lb := found[id]; readErr == nil && lb != nil && u.done(lb) {
+		return nil
+	}
+	return err
 }
 
 func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	var list []update
-	add := func(action string, params cloud.Params) { list = append(list, update{action, params}) }
+	add := func(action string, params cloud.Params) { list = append(list, update{action: action, params: params}) }
 	instance := func() cloud.Params { return cloud.Params{"LoadBalancerId": r.GetLoadBalancerId()} }
 	tagged := func() cloud.Params {
 		return cloud.Params{"ResourceType": "instance", "ResourceId.1": r.GetLoadBalancerId()}
@@ -160,8 +176,11 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 		add("SetLoadBalancerName", instance().With("LoadBalancerName", r.GetName()))
 	}
 	if r.InstanceChargeType != nil {
-		add("ModifyLoadBalancerInstanceChargeType",
-			instance().With("InstanceChargeType", instanceChargeTypes()[r.GetInstanceChargeType()]))
+		list = append(list, update{
+			action: "ModifyLoadBalancerInstanceChargeType",
+			params: instance().With("InstanceChargeType", instanceChargeTypes()[r.GetInstanceChargeType()]),
+			done:   func(lb *slbv1.LoadBalancer) bool { return lb.GetInstanceChargeType() == r.GetInstanceChargeType() },
+		})
 	}
 	if r.Spec != nil {
 		add("ModifyLoadBalancerInstanceSpec", instance().With("LoadBalancerSpec", r.GetSpec()))
