@@ -14,7 +14,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // maxDocument bounds what the admin API reads; a state with thousands of load balancers fits.
@@ -126,16 +125,23 @@ func (s *Simulator) putState(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Simulator) putSeed(w http.ResponseWriter, r *http.Request) {
-	var resources state.Cloud
-	err := readDocument(w, r, &resources)
+	document, err := readBody(w, r)
 	if err == nil {
-		err = s.Seed(&resources)
+		err = s.seedFrom(document)
 	}
 	if err != nil {
 		refuseDocument(w, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Simulator) seedFrom(document []byte) error {
+	resources, err := ReadSeed(document)
+	if err != nil {
+		return err
+	}
+	return s.Seed(resources)
 }
 
 func (s *Simulator) changeFaults(change func([]fault.Rule, time.Time) error) http.HandlerFunc {

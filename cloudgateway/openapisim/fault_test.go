@@ -155,6 +155,31 @@ func TestSnapshotAndRestore(t *testing.T) {
 	}
 }
 
+// A snapshot can also be what another cloud begins with. Its ids are taken there.
+func TestSnapshotAsSeed(t *testing.T) {
+	t.Parallel()
+	create := func(sim *openapisim.Simulator) string {
+		return newClient(t, sim).must("slb", "CreateLoadBalancer", "AddressType", "internet", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+	}
+	sim := newCloud(t, openapisim.Config{})
+	seen := map[string]bool{create(sim): true, create(sim): true}
+	snapshot, err := sim.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := openapisim.ReadSeed(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newCloud(t, openapisim.Config{Seed: seed})
+	for range 3 {
+		seen[create(other)] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("the ids are %v, want five", seen)
+	}
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})

@@ -11,6 +11,15 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
+// ReadSeed reads what [Simulator.Seed] takes. It refuses names that it doesn't know.
+func ReadSeed(document []byte) (*state.Cloud, error) {
+	seed := &state.Cloud{}
+	if err := strictJSON(document, seed); err != nil {
+		return nil, err
+	}
+	return seed, nil
+}
+
 // Seed adds resources to the cloud; those with a known id are replaced. The resources are a part of a snapshot. What the
 // cloud itself would add is added: the system route table of a VPC with its entries, the primary interface of an
 // instance, and the states a resource has when it is ready.
@@ -33,8 +42,9 @@ func (s *Simulator) Seed(resources *state.Cloud) error {
 	return nil
 }
 
-// merge adds resources to a cloud.
+// merge adds resources to a cloud. Ids that were ever handed out in either are not handed out again.
 func merge(c, resources *state.Cloud) {
+	c.Sequence = max(c.Sequence, resources.Sequence)
 	maps.Copy(c.Vpcs, resources.Vpcs)
 	maps.Copy(c.VSwitches, resources.VSwitches)
 	maps.Copy(c.RouteTables, resources.RouteTables)

@@ -238,7 +238,6 @@ func (s *Simulator) Restore(snapshot []byte) error {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	cloud := state.New(s.region, s.account)
-	cloud.Sequence = loaded.Sequence
 	merge(cloud, &loaded) // the snapshot may lack maps
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -85,6 +85,7 @@ func TestParseErrors(t *testing.T) {
 		{[]string{"--access-key-id=a", "--access-key-secret-file=/nowhere/at/all"}, "--access-key-secret-file"},
 		{[]string{"--seed=/nowhere/at/all"}, "--seed"},
 		{[]string{"--seed", write(t, `{"elephants":1}`)}, "elephants"},
+		{[]string{"--seed", write(t, `{"vpcs":{}} {"eips":{}}`)}, "there is more"},
 		{[]string{"--dataplane-internet=127.47.0.0/16"}, "--dataplane"},
 		{[]string{"--dataplane", "--dataplane-intranet=here"}, "-dataplane-intranet"},
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +13,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // options are what the command line says.
@@ -124,10 +121,7 @@ func readSeed(cfg *openapisim.Config, file string) error {
 	if err != nil {
 		return fmt.Errorf("--seed: %w", err)
 	}
-	cfg.Seed = &state.Cloud{}
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(cfg.Seed); err != nil {
+	if cfg.Seed, err = openapisim.ReadSeed(content); err != nil {
 		return fmt.Errorf("--seed %s: %w", file, err)
 	}
 	return nil
