@@ -61,6 +61,23 @@ func TestPlanTakesTheFewestCalls(t *testing.T) {
 	}
 }
 
+// TestNoPlanTakesFewerCalls: whatever number of servers were replaced by a call instead.
+func TestNoPlanTakesFewerCalls(t *testing.T) {
+	const perCall = 20
+	calls := func(servers int) int { return (servers + perCall - 1) / perCall }
+	for add := range 3 * perCall {
+		for remove := range 3 * perCall {
+			fewest := calls(add) + calls(remove)
+			for replaced := range min(add, remove) + 1 {
+				fewest = min(fewest, calls(replaced)+calls(add-replaced)+calls(remove-replaced))
+			}
+			if got := len(plan(changes{add: servers(0, add), remove: servers(1000, remove)}, perCall)); got != fewest {
+				t.Fatalf("%d calls to add %d servers and remove %d, want %d", got, add, remove, fewest)
+			}
+		}
+	}
+}
+
 // TestPlanDoesWhatWasAsked replays plans of any changes on a group.
 func TestPlanDoesWhatWasAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
