@@ -34,10 +34,7 @@ func (s *Simulator) Seed(resources *state.Cloud) error {
 	for _, id := range slices.Sorted(maps.Keys(resources.Instances)) {
 		completeInstance(s.cloud, resources.Instances[id])
 	}
-	for _, eip := range resources.Eips {
-		setDefault(&eip.Status, "Available")
-		setDefault(&eip.Bandwidth, "5")
-	}
+	completeRest(s.cloud, resources)
 	s.changes.Add(1)
 	return nil
 }
@@ -135,6 +132,9 @@ func completeNetwork(c *state.Cloud) {
 			system[table.VpcID] = table
 		}
 	}
+	for _, table := range c.RouteTables {
+		completeEntries(table)
+	}
 	for id, vpc := range c.Vpcs {
 		setDefault(&vpc.CidrBlock, "192.168.0.0/16")
 		if system[id] == nil {
@@ -151,6 +151,16 @@ func completeNetwork(c *state.Cloud) {
 		}
 		setDefault(&vsw.RouteTableID, table.ID)
 		addSystemEntry(table, vsw.CidrBlock)
+	}
+}
+
+// completeEntries makes entries that are a destination and a next hop only custom ones that are written.
+func completeEntries(table *state.RouteTable) {
+	for n, e := range table.Entries {
+		setDefault(&e.ID, fmt.Sprintf("rte-%s-seed-%d", suffix(table.ID), n))
+		setDefault(&e.Type, "Custom")
+		setDefault(&e.NextHopType, "Instance")
+		setDefault(&e.Status, "Available")
 	}
 }
 
@@ -192,6 +202,44 @@ func completeInstance(c *state.Cloud, i *state.Instance) {
 		ID: id, Type: "Primary", Status: "InUse", InstanceID: i.ID, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,
 		MacAddress: fmt.Sprintf("00:16:3e:%02x:%02x:%02x", byte(c.Sequence>>16), byte(c.Sequence>>8), byte(c.Sequence)),
 		PrimaryIP:  i.PrivateIPs[0], PrivateIPs: slices.Clone(i.PrivateIPs), SourceDestCheck: true,
+	}
+}
+
+// completeRest fills in what other resources have once they are ready.
+func completeRest(c, resources *state.Cloud) {
+	for _, eip := range resources.Eips {
+		setDefault(&eip.Status, "Available")
+		setDefault(&eip.Bandwidth, "5")
+	}
+	for _, eni := range resources.Interfaces {
+		completeInterface(c, eni)
+	}
+	for _, acl := range resources.Acls {
+		setDefault(&acl.IPVersion, "ipv4")
+	}
+	for _, group := range resources.ServerGroups {
+		for _, server := range group.Servers {
+			setDefault(&server.Type, "ecs")
+		}
+	}
+}
+
+func completeInterface(c *state.Cloud, eni *state.NetworkInterface) {
+	status := "Available"
+	if eni.InstanceID != "" {
+		status = "InUse"
+	}
+	setDefault(&eni.Status, status)
+	setDefault(&eni.Type, "Secondary")
+	if vsw := c.VSwitches[eni.VSwitchID]; vsw != nil {
+		setDefault(&eni.VpcID, vsw.VpcID)
+		setDefault(&eni.ZoneID, vsw.ZoneID)
+	}
+	switch {
+	case eni.PrimaryIP == "" && len(eni.PrivateIPs) > 0:
+		eni.PrimaryIP = eni.PrivateIPs[0]
+	case eni.PrimaryIP != "" && len(eni.PrivateIPs) == 0:
+		eni.PrivateIPs = []string{eni.PrimaryIP}
 	}
 }
 
