@@ -100,8 +100,8 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// quiet is longer than any gathering of changes and any window of the cloud.
-const quiet = 2500 * time.Millisecond
+// quiet is longer than changes are gathered and any window of the cloud.
+const quiet = 3 * time.Second
 
 // settle waits until the cloud is no longer asked anything, and returns the calls since the given number, with the next one.
 func (w testWorld) settle(t *testing.T, since int64) ([]journal.Call, int64) {

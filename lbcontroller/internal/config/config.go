@@ -44,7 +44,7 @@ type Config struct {
 
 // NodeGather tells how long a burst of node changes is collected.
 type NodeGather struct {
-	// Quiet is how long nothing may have changed.
+	// Quiet is how long nothing may have changed. What changes within this time costs one round of calls.
 	Quiet config.Duration `json:"quiet"`
 	// Max is when the Services are told at the latest.
 	Max config.Duration `json:"max"`
@@ -60,7 +60,7 @@ func Default() Config {
 		},
 		BackendType:        BackendNode,
 		Workers:            10,
-		NodeGather:         NodeGather{Quiet: config.Duration(time.Second), Max: config.Duration(5 * time.Second)},
+		NodeGather:         NodeGather{Quiet: config.Duration(2 * time.Second), Max: config.Duration(5 * time.Second)},
 		DriftCheckInterval: config.Duration(4 * time.Hour),
 	}
 }

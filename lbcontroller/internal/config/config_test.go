@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	}
 	got := []any{cfg.ClusterID, cfg.Gateway.ServerName, cfg.BackendType, cfg.Workers, time.Duration(cfg.NodeGather.Quiet), time.Duration(cfg.NodeGather.Max),
 		time.Duration(cfg.DriftCheckInterval), cfg.LeaderElection.Enabled, cfg.LeaderElection.Name}
-	if diff := cmp.Diff([]any{"c-demo", "cloudgateway", "node", 10, time.Second, 5 * time.Second, 4 * time.Hour, true, "lbcontroller"}, got); diff != "" {
+	if diff := cmp.Diff([]any{"c-demo", "cloudgateway", "node", 10, 2 * time.Second, 5 * time.Second, 4 * time.Hour, true, "lbcontroller"}, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
