@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -35,7 +36,7 @@ func TestParse(t *testing.T) {
 	seed := write(t, `{"vpcs":{"vpc-1":{"cidrBlock":"10.0.0.0/8"}}}`)
 	opts, err := parse([]string{
 		"--slb", "127.0.0.1:1", "--region", "cn-beijing", "--account", "7", "--access-key-id", "id", "--access-key-secret-file", write(t, "secret\n"),
-		"--fast", "--limits=off", "--seed", seed,
+		"--fast", "--limits=off", "--seed", seed, "--session-duration", "90s",
 	}, noEnv, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestParse(t *testing.T) {
 	if opts.addresses["slb"] != "127.0.0.1:1" || opts.addresses["admin"] != "127.0.0.1:9100" || c.Region != "cn-beijing" || c.Account != "7" {
 		t.Errorf("options %+v", opts)
 	}
-	if c.AccessKeys[0].ID != "id" || c.AccessKeys[0].Secret != "secret" || *c.Settings != api.FastSettings() || !c.LimitsOff {
+	if c.AccessKeys[0].ID != "id" || c.AccessKeys[0].Secret != "secret" || *c.Settings != api.FastSettings() || !c.LimitsOff || c.SessionDuration != 90*time.Second {
 		t.Errorf("config %+v", c)
 	}
 	if c.Seed.Vpcs["vpc-1"].CidrBlock != "10.0.0.0/8" {
@@ -79,6 +80,7 @@ func TestParseErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"--limits=some"}, `--limits: "some"`},
+		{[]string{"--session-duration=0s"}, "--session-duration: 0s"},
 		{[]string{"--speed"}, "speed"},
 		{[]string{"now"}, `"now"`},
 		{[]string{"--access-key-id=a"}, "--access-key-secret-file"},

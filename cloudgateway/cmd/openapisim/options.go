@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -49,6 +50,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.StringVar(&cfg.Region, "region", "cn-hangzhou", "the only region of the cloud")
 	flags.StringVar(&cfg.Account, "account", "1000000000000001", "id of the only account")
 	flags.StringVar(&cfg.Role, "role", "", "RAM role of the instances (default KubernetesWorkerRole)")
+	flags.DurationVar(&cfg.SessionDuration, "session-duration", 6*time.Hour, "how long keys from the metadata service live")
 	keyID := flags.String("access-key-id", "", "AccessKey of the account (default $ACCESS_KEY_ID, else "+openapisim.DefaultAccessKeyID+")")
 	secretFile := flags.String("access-key-secret-file", "", "`file` with the secret of the AccessKey (default $ACCESS_KEY_SECRET)")
 	fast := flags.Bool("fast", false, "complete every change at once instead of after the time it takes in the cloud")
@@ -66,6 +68,9 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	}
 	for name, address := range listen {
 		opts.addresses[name] = *address
+	}
+	if cfg.SessionDuration <= 0 {
+		return options{}, fmt.Errorf("--session-duration: %v is not positive", cfg.SessionDuration)
 	}
 	if *limits != "on" && *limits != "off" {
 		return options{}, fmt.Errorf("--limits: %q is neither on nor off", *limits)
