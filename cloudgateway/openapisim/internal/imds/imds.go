@@ -1,5 +1,5 @@
 // Package imds is the instance metadata service that programs on an ECS instance see at 100.100.100.200. It answers for the
-// first instance of the cloud, or for the one that Config names.
+// first instance of the cloud.
 package imds
 
 import (
@@ -29,7 +29,6 @@ const maxTokenLife = 6 * time.Hour
 // Config is what the service needs.
 type Config struct {
 	Region, Account string
-	InstanceID      string // "": the first one
 	Role            string
 	SessionDuration time.Duration
 	V2Only          bool // requests without a token are refused
@@ -147,7 +146,7 @@ func (s *Service) items() map[string]string {
 	items := map[string]string{"region-id": s.Region, "owner-account-id": s.Account}
 	s.View(func(c *state.Cloud) {
 		var instance state.Instance
-		if i := c.Instances[cmp.Or(s.InstanceID, first(c.Instances))]; i != nil {
+		if i := c.Instances[first(c.Instances)]; i != nil {
 			instance = *i
 		}
 		vswitchID := cmp.Or(instance.VSwitchID, first(c.VSwitches))
