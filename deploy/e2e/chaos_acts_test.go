@@ -1,15 +1,11 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
-	"alicloud-controllers.dev/deploy/local/cloud"
 	"alicloud-controllers.dev/deploy/local/world"
 )
 
@@ -197,26 +192,6 @@ func (m *monkey) console() string {
 // byAPI calls the cloud as an operator does and tells whether it obeyed.
 func (m *monkey) byAPI(action string, params map[string]string) bool {
 	m.t.Helper()
-	env := m.environment()
-	slb := cloud.API{
-		URL: "http://" + env["SLB_ENDPOINT"], Version: "2014-05-15", AccessKeyID: env["ACCESS_KEY_ID"], AccessKeySecret: env["ACCESS_KEY_SECRET"],
-	}
 	params["RegionId"] = world.Region
-	return slb.Call(m.t.Context(), action, params) == nil
-}
-
-// environment is what the world tells people who want to join it.
-func (m *monkey) environment() map[string]string {
-	m.t.Helper()
-	text, err := os.ReadFile(m.EnvFile())
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	env := map[string]string{}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if name, value, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "="); ok {
-			env[name] = strings.Trim(value, "'")
-		}
-	}
-	return env
+	return m.slb(m.t).Call(m.t.Context(), action, params) == nil
 }
