@@ -77,7 +77,9 @@ func (o Observer) get(ctx context.Context, id string, view slbv1.View) (model.Ob
 	return result, nil
 }
 
-// Groups reads only the vServer groups of the owner on an instance.
+// Groups reads only the vServer groups of the owner on an instance: two calls where there is one group. The cloud has no way to read
+// servers of several groups at once. To note the ids of the groups on the Service would save the list, but no time, since each action
+// has a budget of its own, and groups that are left over would go unseen.
 func (o Observer) Groups(ctx context.Context, id string, owner mark.Owner) (model.Observed, error) {
 	list, err := o.Client.ServerGroups.ListServerGroups(ctx, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})
 	if err != nil {
