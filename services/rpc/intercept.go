@@ -116,6 +116,16 @@ func limit(log *slog.Logger) grpc.UnaryServerInterceptor {
 	}
 }
 
+// extend gives the handler the context that Config.Context makes.
+func extend(with func(context.Context) context.Context) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if with != nil {
+			ctx = with(ctx)
+		}
+		return next(ctx, req)
+	}
+}
+
 // typed gives an error with a code. One that has none is a defect, whose text is for our log and not for the caller.
 func typed(err error, log *slog.Logger, method string) error {
 	if e, ok := rpcerr.From(err); ok {

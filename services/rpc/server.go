@@ -41,6 +41,8 @@ type Config struct {
 	Policies      Policies
 	Authenticator Authenticator
 	Authorizer    Authorizer
+	// Context adds to the context of a call what its handler needs to know of the caller; nil for nothing.
+	Context func(context.Context) context.Context
 	// Reflection lets tools ask for the protocol, without a token.
 	Reflection bool
 	// Registerer gets the metrics; nil for none.
@@ -91,6 +93,7 @@ func New(cfg Config) (*Server, error) {
 			permit(cfg.Authorizer, cfg.Logger),
 			audit(cfg.Logger),
 			limit(cfg.Logger),
+			extend(cfg.Context),
 			recovering(cfg.Logger), // … and of the handler, so that the audit log tells of its panics.
 		),
 		grpc.ChainStreamInterceptor(s.metrics.StreamServerInterceptor(), stream(s.stopping)),

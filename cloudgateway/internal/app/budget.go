@@ -1,10 +1,14 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"alicloud-controllers.dev/services/rpc"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
@@ -22,4 +26,16 @@ func newBudget(b config.Budget, registry *prometheus.Registry, log *slog.Logger)
 	return flow.New(flow.Config{
 		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: callers, Registerer: registry, Logger: log,
 	})
+}
+
+// lanes lets reads of a caller who may not use all of the budget share calls with its own only: what waits for its share of the
+// budget must not make others wait.
+func lanes(b config.Budget) func(context.Context) context.Context {
+	return func(ctx context.Context) context.Context {
+		caller, _ := rpc.CallerFrom(ctx)
+		if terms, named := b.Callers[caller.Name]; named && flow.Terms(terms).Bounded() {
+			return batch.WithLane(ctx, caller.Name)
+		}
+		return ctx
+	}
 }

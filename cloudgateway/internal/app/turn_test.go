@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
@@ -39,6 +42,46 @@ func TestCallersTerms(t *testing.T) {
 	}
 	if err := acquire(controller); err != nil {
 		t.Errorf("another caller: %v", err)
+	}
+}
+
+// TestBoundedCallersReadApart: what a tool's read waits for, others do not.
+func TestBoundedCallersReadApart(t *testing.T) {
+	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
+	for _, tt := range []struct {
+		name  string
+		terms config.Terms
+		apart bool
+	}{
+		{name: "a tenth", terms: config.Terms{Share: 0.1}, apart: true},
+		{name: "all", terms: config.Terms{Share: 1, Weight: 3}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				with := lanes(config.Budget{Callers: map[string]config.Terms{tool: tt.terms}})
+				var calls atomic.Int32
+				c, err := batch.New(batch.Config[string, string]{MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
+					calls.Add(1)
+					return nil, nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var reads sync.WaitGroup
+				for _, name := range []string{tool, controller} {
+					reads.Go(func() {
+						if _, _, err := c.Get(with(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), "i-1"); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				reads.Wait()
+				c.Close()
+				if apart := calls.Load() == 2; apart != tt.apart {
+					t.Errorf("%d calls for the tool and the controller", calls.Load())
+				}
+			})
+		})
 	}
 }
 

@@ -31,7 +31,7 @@ type Cache[V any] struct {
 
 	mu      sync.Mutex
 	entries map[string]entry[V]
-	flights map[string]*flight[V]
+	flights map[string]map[string]*flight[V] // by key and lane
 }
 
 type entry[V any] struct {
@@ -42,6 +42,7 @@ type entry[V any] struct {
 // flight is a read under way. It does not change after done is closed.
 type flight[V any] struct {
 	key   string
+	lane  string
 	by    trace.SpanContext // of the caller who began it
 	asOf  time.Time
 	done  chan struct{}
@@ -66,7 +67,7 @@ func NewCache[V any](cfg CacheConfig) *Cache[V] {
 			ConstLabels: prometheus.Labels{"cache": cfg.Name},
 		}, []string{"result"}),
 		entries: make(map[string]entry[V]),
-		flights: make(map[string]*flight[V]),
+		flights: make(map[string]map[string]*flight[V]),
 	}
 }
 
@@ -132,7 +133,7 @@ func (c *Cache[V]) lookup(
 	flights = make([]*flight[V], len(keys))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	now, lane := time.Now(), laneOf(ctx)
 	for i, key := range keys {
 		if e, ok := c.entries[key]; ok && now.Sub(e.asOf) <= maxAge && maxAge > 0 {
 			c.requests.WithLabelValues("hit").Inc()
@@ -140,7 +141,7 @@ func (c *Cache[V]) lookup(
 			results[i].Value = e.value
 			continue
 		}
-		if f := c.flights[key]; f != nil {
+		if f := c.flights[key][lane]; f != nil {
 			c.requests.WithLabelValues("shared").Inc()
 			if f.by.IsSampled() {
 				trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: f.by})
@@ -149,8 +150,11 @@ func (c *Cache[V]) lookup(
 			continue
 		}
 		c.requests.WithLabelValues("load").Inc()
-		f := &flight[V]{key: key, by: trace.SpanContextFromContext(ctx), asOf: now, done: make(chan struct{})}
-		c.flights[key], flights[i] = f, f
+		f := &flight[V]{key: key, lane: lane, by: trace.SpanContextFromContext(ctx), asOf: now, done: make(chan struct{})}
+		if c.flights[key] == nil {
+			c.flights[key] = make(map[string]*flight[V])
+		}
+		c.flights[key][lane], flights[i] = f, f
 		missing = append(missing, f)
 	}
 	return flights, missing
@@ -184,8 +188,10 @@ func (c *Cache[V]) fly(ctx context.Context, f *flight[V], read func(context.Cont
 	f.value, f.err = recovered(c.cfg.Logger, c.cfg.Name, func() (V, error) { return read(ctx, f.key) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.flights[f.key] == f { // otherwise the key was written meanwhile
-		delete(c.flights, f.key)
+	if inFlight := c.flights[f.key]; inFlight[f.lane] == f { // otherwise the key was written meanwhile
+		if delete(inFlight, f.lane); len(inFlight) == 0 {
+			delete(c.flights, f.key)
+		}
 		if f.err == nil {
 			c.store(f.key, entry[V]{value: f.value, asOf: f.asOf})
 		}
@@ -194,7 +200,11 @@ func (c *Cache[V]) fly(ctx context.Context, f *flight[V], read func(context.Cont
 }
 
 func (c *Cache[V]) store(key string, e entry[V]) {
-	if _, known := c.entries[key]; !known && len(c.entries) >= c.cfg.MaxEntries {
+	before, known := c.entries[key]
+	if known && before.asOf.After(e.asOf) {
+		return // a read of another lane began later and ended sooner
+	}
+	if !known && len(c.entries) >= c.cfg.MaxEntries {
 		oldest, at := "", time.Time{}
 		for k, e := range c.entries {
 			if at.IsZero() || e.asOf.Before(at) {

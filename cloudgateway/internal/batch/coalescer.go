@@ -34,7 +34,7 @@ type Config[K comparable, V any] struct {
 	Idle time.Duration
 	// Max is how long the first of a batch waits at most. Default 200 ms.
 	Max time.Duration
-	// Parallel is how many batches may be read at the same time. Default 4.
+	// Parallel is how many batches of a lane may be read at the same time. Default 4.
 	Parallel int
 	// Timeout bounds one Load, besides the latest deadline of its callers. Default 30 s.
 	Timeout time.Duration
@@ -45,18 +45,24 @@ type Config[K comparable, V any] struct {
 	Logger     *slog.Logger
 }
 
-// Coalescer gathers the keys of callers and reads them together. While a batch is being read, later arrivals gather.
+// Coalescer gathers the keys of callers and reads them together. While a batch is being read, later arrivals gather. Lanes have
+// batches of their own.
 type Coalescer[K comparable, V any] struct {
 	cfg  Config[K, V]
 	size prometheus.Observer
 
-	mu        sync.Mutex
+	mu     sync.Mutex
+	lanes  map[string]*lane[K, V]
+	closed bool
+	work   sync.WaitGroup
+}
+
+// lane is the batches of the callers who share them.
+type lane[K comparable, V any] struct {
 	gathering *batch[K, V]   // not full; nil if nobody has come since the last batch
 	full      []*batch[K, V] // waiting for one of the running to end
 	running   int
-	timer     *time.Timer // runs tick when gathering is due
-	closed    bool
-	work      sync.WaitGroup
+	timer     *time.Timer // runs schedule when gathering is due
 }
 
 // batch is some keys on their way. Its owner is the Coalescer until done is closed; from then on it does not change.
@@ -95,7 +101,7 @@ func New[K comparable, V any](cfg Config[K, V]) (*Coalescer[K, V], error) {
 		ConstLabels: prometheus.Labels{"batch": cfg.Name},
 		Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
 	})
-	return &Coalescer[K, V]{cfg: cfg, size: size}, nil
+	return &Coalescer[K, V]{cfg: cfg, size: size, lanes: make(map[string]*lane[K, V])}, nil
 }
 
 func setDefault(d *time.Duration, def time.Duration) {
@@ -133,16 +139,18 @@ func (c *Coalescer[K, V]) Join(ctx context.Context, keys []K) func(context.Conte
 func (c *Coalescer[K, V]) Close() {
 	c.mu.Lock()
 	c.closed = true
-	waiting := c.full
-	if c.gathering != nil {
-		waiting = append(waiting, c.gathering)
-	}
-	c.full, c.gathering = nil, nil
-	c.stopTimer()
-	for _, b := range waiting {
-		b.started = true
-		b.fail(b.keys(), ErrClosed)
-		close(b.done)
+	for _, l := range c.lanes {
+		waiting := l.full
+		if l.gathering != nil {
+			waiting = append(waiting, l.gathering)
+		}
+		l.full, l.gathering = nil, nil
+		l.stopTimer()
+		for _, b := range waiting {
+			b.started = true
+			b.fail(b.keys(), ErrClosed)
+			close(b.done)
+		}
 	}
 	c.mu.Unlock()
 	c.work.Wait()
@@ -158,22 +166,27 @@ func (c *Coalescer[K, V]) join(ctx context.Context, keys []K) (map[K]*batch[K, V
 	if c.closed {
 		return nil, ErrClosed
 	}
+	l := c.lanes[laneOf(ctx)]
+	if l == nil {
+		l = &lane[K, V]{}
+		c.lanes[laneOf(ctx)] = l
+	}
 	now := time.Now()
 	joined := make(map[K]*batch[K, V], len(keys))
 	for _, key := range keys {
 		if joined[key] == nil {
-			joined[key] = c.add(ctx, key, now)
+			joined[key] = l.add(ctx, key, now, c.cfg.MaxItems)
 		}
 	}
-	c.schedule(now)
+	c.schedule(l, now)
 	return joined, nil
 }
 
-func (c *Coalescer[K, V]) add(ctx context.Context, key K, now time.Time) *batch[K, V] {
-	b := c.gathering
+func (l *lane[K, V]) add(ctx context.Context, key K, now time.Time, maxItems int) *batch[K, V] {
+	b := l.gathering
 	if b == nil {
 		b = &batch[K, V]{callers: make(map[K]int), values: context.WithoutCancel(ctx), opened: now, done: make(chan struct{})}
-		c.gathering = b
+		l.gathering = b
 	}
 	b.callers[key]++
 	b.waiting.add(ctx)
@@ -183,9 +196,9 @@ func (c *Coalescer[K, V]) add(ctx context.Context, key K, now time.Time) *batch[
 	} else if deadline.After(b.deadline) {
 		b.deadline = deadline
 	}
-	if len(b.callers) >= c.cfg.MaxItems {
-		c.full = append(c.full, b)
-		c.gathering = nil
+	if len(b.callers) >= maxItems {
+		l.full = append(l.full, b)
+		l.gathering = nil
 	}
 	return b
 }
@@ -202,56 +215,54 @@ func (c *Coalescer[K, V]) leave(b *batch[K, V], key K) {
 	}
 }
 
-// schedule starts what is due and sets the timer for what is not.
-func (c *Coalescer[K, V]) schedule(now time.Time) {
-	c.stopTimer()
-	for len(c.full) > 0 && c.running < c.cfg.Parallel {
-		b := c.full[0]
-		c.full = c.full[1:]
-		c.start(b)
+// schedule starts what is due in a lane and sets the timer for what is not.
+func (c *Coalescer[K, V]) schedule(l *lane[K, V], now time.Time) {
+	l.stopTimer()
+	for len(l.full) > 0 && l.running < c.cfg.Parallel {
+		b := l.full[0]
+		l.full = l.full[1:]
+		c.start(l, b)
 	}
-	if c.gathering == nil || c.running >= c.cfg.Parallel {
+	if l.gathering == nil || l.running >= c.cfg.Parallel {
 		return // the end of a running batch calls schedule again
 	}
-	due := c.gathering.opened.Add(c.cfg.Max)
-	if idle := c.gathering.touched.Add(c.cfg.Idle); c.running == 0 && idle.Before(due) {
+	due := l.gathering.opened.Add(c.cfg.Max)
+	if idle := l.gathering.touched.Add(c.cfg.Idle); l.running == 0 && idle.Before(due) {
 		due = idle
 	}
 	if wait := due.Sub(now); wait > 0 {
-		c.timer = time.AfterFunc(wait, c.tick)
+		l.timer = time.AfterFunc(wait, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.schedule(l, time.Now())
+		})
 		return
 	}
-	b := c.gathering
-	c.gathering = nil
-	c.start(b)
+	b := l.gathering
+	l.gathering = nil
+	c.start(l, b)
 }
 
-func (c *Coalescer[K, V]) stopTimer() {
-	if c.timer != nil {
-		c.timer.Stop()
-		c.timer = nil
+func (l *lane[K, V]) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
 	}
 }
 
-func (c *Coalescer[K, V]) tick() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.schedule(time.Now())
-}
-
-func (c *Coalescer[K, V]) start(b *batch[K, V]) {
+func (c *Coalescer[K, V]) start(l *lane[K, V], b *batch[K, V]) {
 	b.started = true
 	if len(b.callers) == 0 { // all have left
 		close(b.done)
 		return
 	}
-	c.running++
+	l.running++
 	c.work.Go(func() {
 		c.run(b)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.running--
-		c.schedule(time.Now())
+		l.running--
+		c.schedule(l, time.Now())
 	})
 }
 

@@ -58,8 +58,8 @@ func (t Terms) check() error {
 	return nil
 }
 
-// bounded tells whether the caller may not use all of the budget.
-func (t Terms) bounded() bool { return t.Share > 0 && t.Share < 1 }
+// Bounded tells whether the caller may not use all of the budget.
+func (t Terms) Bounded() bool { return t.Share > 0 && t.Share < 1 }
 
 type callerKey struct{}
 

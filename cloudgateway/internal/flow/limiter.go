@@ -107,7 +107,7 @@ func (l *limiter) expected(now time.Time, caller Caller) time.Duration {
 // ownPacer is the pacer of a caller that may not use all of the budget, else nil.
 func (l *limiter) ownPacer(caller string, now time.Time) *pacer {
 	terms := l.cfg.Callers[caller]
-	if !terms.bounded() {
+	if !terms.Bounded() {
 		return nil
 	}
 	p := l.bounded[caller]

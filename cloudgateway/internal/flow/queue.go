@@ -137,7 +137,7 @@ func (q *queue) ahead(c Caller) int {
 		for _, l := range q.classes[i].lanes {
 			switch {
 			case i == c.Priority && l.caller == c.Name:
-			case q.terms[l.caller].bounded():
+			case q.terms[l.caller].Bounded():
 				bounded = append(bounded, l)
 			case i == c.Priority:
 				n += min(len(l.waiters), rounds*q.weight(l.caller)) // callers take turns
