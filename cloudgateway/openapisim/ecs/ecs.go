@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -20,7 +21,8 @@ func Product() api.Product {
 		Name: "ecs", Code: "Ecs", Version: "2014-05-26",
 		Actions: slices.Concat(
 			instanceActions(), lifecycleActions(), interfaceActions(), groupActions(), ruleActions(), memberActions(),
-			tagging().Actions(), regionActions(),
+			tagging().Actions(),
+			[]api.Action{regions.Describe("ecs", "available"), regions.DescribeZones(region())},
 		),
 	}
 }

@@ -287,7 +287,9 @@ func TestLifecycle(t *testing.T) {
 
 func TestRegionsAndZones(t *testing.T) {
 	t.Parallel()
-	c := apitest.New(t, ecs.Product(), newCloud())
+	cloud := newCloud()
+	cloud.VSwitches["vsw-nowhere"] = &state.VSwitch{ID: "vsw-nowhere"}
+	c := apitest.New(t, ecs.Product(), cloud)
 	if got := apitest.List(c.Must("DescribeRegions"), "RegionId", "Regions", "Region"); !cmp.Equal(got, []string{"cn-hangzhou"}) {
 		t.Errorf("regions %v", got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -303,7 +304,7 @@ func describeInstanceStatus(c *api.Context) (any, *api.Error) {
 	if limit := c.Settings.IDsPerCall; len(ids) > limit {
 		return nil, forbidden("InvalidParameter.TooManyInstanceIds", "The number of InstanceIds exceeds %d.", limit)
 	}
-	if zone := c.Get("ZoneId"); zone != "" && !strings.HasPrefix(zone, c.Region+"-") && !slices.Contains(zones(c.State), zone) {
+	if zone := c.Get("ZoneId"); zone != "" && !strings.HasPrefix(zone, c.Region+"-") && !slices.Contains(regions.Zones(c.State), zone) {
 		return nil, api.NotFound("InvalidZoneId.NotFound", "The specified zone does not exist.")
 	}
 	var statuses []instanceStatus

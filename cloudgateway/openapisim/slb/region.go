@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 )
 
 func regionActions() []api.Action {
 	return []api.Action{
-		{Name: "DescribeRegions", Handle: describeRegions, Params: []api.Param{region()}},
+		regions.Describe("slb", "", region()),
 		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region()}},
 		{
 			Name: "DescribeAvailableResource", Handle: describeAvailableResource,
@@ -17,34 +18,11 @@ func regionActions() []api.Action {
 	}
 }
 
-// zones returns the zones of the region, at least two: those of the vSwitches and the first ones of the alphabet.
+// zones returns the zones of the region, at least two: those in which there is something and the first ones of the alphabet.
 func zones(c *api.Context) []string {
-	all := []string{c.Region + "-a", c.Region + "-b"}
-	for _, vsw := range c.State.VSwitches {
-		if vsw.ZoneID != "" {
-			all = append(all, vsw.ZoneID)
-		}
-	}
+	all := append([]string{c.Region + "-a", c.Region + "-b"}, regions.Zones(c.State)...)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-type describedRegions struct {
-	Regions struct {
-		Region []regionView `json:"Region"`
-	} `json:"Regions"`
-}
-
-type regionView struct {
-	RegionID       string `json:"RegionId"`
-	RegionEndpoint string `json:"RegionEndpoint"`
-	LocalName      string `json:"LocalName"`
-}
-
-func describeRegions(c *api.Context) (any, *api.Error) {
-	var out describedRegions
-	out.Regions.Region = []regionView{{RegionID: c.Region, RegionEndpoint: "slb." + c.Region + ".aliyuncs.com", LocalName: c.Region}}
-	return out, nil
 }
 
 type describedZones struct {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -25,7 +26,8 @@ func Product() api.Product {
 		networkActions(), networkWriteActions(), vswitchActions(), vswitchWriteActions(),
 		tableActions(), nestedActions(), tableWriteActions(),
 		entryActions(), createEntryActions(), modifyEntryActions(), deleteEntryActions(),
-		eipActions(), eipStateActions(), eipModifyActions(), tagging().Actions(), regionActions(),
+		eipActions(), eipStateActions(), eipModifyActions(), tagging().Actions(),
+		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
 	for i := range actions {
 		handle := actions[i].Handle
