@@ -127,6 +127,40 @@ func TestEveryPriorityMakesProgress(t *testing.T) {
 	})
 }
 
+// TestNobodyIsRefusedForHigherPriorities: more calls of the highest priority wait than go in an hour. A call of a lower one is told
+// that its turn comes much sooner, so that it waits for it although it has a deadline.
+func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
+	const token = time.Minute / 63
+	for _, priority := range []Priority{Background, Deletion, Change} {
+		t.Run(priority.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBudget(t, nil)
+				stop := make(chan struct{})
+				var work sync.WaitGroup
+				var sent atomic.Int32
+				fill(as(t.Context(), "bulk", Backend), stop, &work, b, 4000, &sent)
+				pass(time.Minute)
+				longest := time.Duration(0)
+				for range 30 {
+					ctx, cancel := context.WithTimeout(as(t.Context(), "lbcontroller", priority), 30*time.Second)
+					begin := time.Now()
+					if err := b.Acquire(ctx, "slb", "AddVServerGroupBackendServers"); err != nil {
+						t.Errorf("after %s: %v", time.Since(begin), err)
+					}
+					cancel()
+					longest = max(longest, time.Since(begin))
+				}
+				close(stop)
+				work.Wait()
+				t.Logf("a call waited for %s at most", longest)
+				if longest > (patience+2)*token {
+					t.Errorf("a call waited for %s, want a turn after %d calls of others", longest, patience)
+				}
+			})
+		})
+	}
+}
+
 // TestCallersByTheirTerms: three callers keep the queue full for ten minutes.
 func TestCallersByTheirTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

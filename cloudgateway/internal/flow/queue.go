@@ -131,7 +131,7 @@ func (q *queue) waiting(caller string, from, to Priority) int {
 func (q *queue) ahead(c Caller) int {
 	own := q.waiting(c.Name, c.Priority, c.Priority)
 	rounds := own/q.weight(c.Name) + 1
-	n := own
+	same, higher := own, 0
 	var bounded []*lane
 	for i := c.Priority; i <= Backend; i++ {
 		for _, l := range q.classes[i].lanes {
@@ -140,17 +140,18 @@ func (q *queue) ahead(c Caller) int {
 			case q.terms[l.caller].Bounded():
 				bounded = append(bounded, l)
 			case i == c.Priority:
-				n += min(len(l.waiters), rounds*q.weight(l.caller)) // callers take turns
+				same += min(len(l.waiters), rounds*q.weight(l.caller)) // callers take turns
 			default:
-				n += len(l.waiters)
+				higher += len(l.waiters)
 			}
 		}
 	}
-	for _, l := range bounded { // goes beside the others, at its own pace
+	n := same + min(higher, (same+1)*patience) // is not passed over for ever, and neither are those before it
+	for _, l := range bounded {                // goes beside the others, at its own pace
 		share := q.terms[l.caller].Share
 		n += min(len(l.waiters), int(float64(n+1)*share/(1-share)))
 	}
-	for i := Background; i < c.Priority; i++ { // is not passed over for ever
+	for i := Background; i < c.Priority; i++ { // are not passed over for ever either
 		n += min(n/patience, q.classes[i].size())
 	}
 	return n
