@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -66,53 +63,6 @@ func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed b
 	return changed, nil
 }
 
-// failed tells the user, and chooses the retry: what only the user can mend waits for the user.
-func (c *Controller) failed(svc *corev1.Service, err error) error {
-	c.announce.fail(svc, reasonSyncFailed, err)
-	if _, ok := errors.AsType[*build.InvalidError](err); ok {
-		return reconcile.Terminal(err)
-	}
-	if _, ok := errors.AsType[*refusedError](err); ok {
-		return reconcile.Terminal(err)
-	}
-	c.memory.Forget(keyOf(svc)) // What the failed calls have done isn't known.
-	calls := failures(err)
-	if slices.ContainsFunc(calls, func(e error) bool { return rpcerr.ReasonOf(e) == rpcerr.ServerLimit }) {
-		c.memory.SetFull(keyOf(svc))
-	}
-	if !slices.ContainsFunc(calls, func(e error) bool { return !isInvalid(e) }) {
-		return reconcile.Terminal(err)
-	}
-	return err
-}
-
-// failures lists the failed calls in an error: the actions of a phase fail each for its own reason.
-func failures(err error) []error {
-	joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err)
-	if !ok {
-		return []error{err}
-	}
-	var list []error
-	for _, e := range joined.Unwrap() {
-		list = append(list, failures(e)...)
-	}
-	return list
-}
-
-// isInvalid tells whether the cloud refused what was asked, which repeating doesn't change.
-func isInvalid(err error) bool {
-	e, ok := rpcerr.From(err)
-	return ok && e.Code == codes.InvalidArgument
-}
-
-// refusedError is what the controller won't do until the Service changes.
-type refusedError struct{ text string }
-
-func (e *refusedError) Error() string { return e.text }
-
 func (e *ensuring) build() error {
 	slices, err := e.informers.slicesOf(keyOf(e.svc))
 	if err != nil {
@@ -164,13 +114,6 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 		e.runner.AddAfter(keyOf(e.svc), reconcile.Endpoint, retryUnresolved)
 	}
 	return changed, nil
-}
-
-// refuse keeps what is remembered: nothing has failed, there is only more asked for than will be done.
-func (e *ensuring) refuse(refused []string) error {
-	err := errors.New(strings.Join(refused, "; "))
-	e.announce.fail(e.svc, reasonSyncFailed, err)
-	return reconcile.Terminal(err)
 }
 
 // plan finds out what is there, as cheaply as is safe, and what to do.
@@ -289,116 +232,4 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 	// From here on what is remembered is wrong, however this ends.
 	e.memory.Forget(keyOf(e.svc))
 	return e.applier.Apply(ctx, work)
-}
-
-// remember keeps what is there now, and when to read it again.
-func (e *ensuring) remember(ctx context.Context, observed model.Observed, complete bool) {
-	if e.entry.Hash = e.hash; !complete {
-		e.entry.Hash = ""
-	}
-	if e.built.EIP && e.entry.EIPs == nil {
-		e.entry.EIPs = e.eips(ctx, observed.InstanceID)
-	}
-	if !e.built.EIP {
-		e.entry.EIPs = nil
-	}
-	e.keep(observed)
-}
-
-// keep remembers the servers, and the rest as it is.
-func (e *ensuring) keep(observed model.Observed) {
-	e.entry.UID, e.entry.Observed = string(e.svc.UID), observed
-	if e.entry.VerifyAt.IsZero() {
-		e.entry.VerifyAt = time.Now().Add(e.nextCheck(observed.ConfigKnown))
-	}
-	e.memory.Put(keyOf(e.svc), e.entry)
-	e.runner.AddAfter(keyOf(e.svc), reconcile.Periodic, time.Until(e.entry.VerifyAt))
-}
-
-// nextCheck spreads the drift checks: the share of the interval is the Service's own. What was read completely waits for at
-// least three quarters of it; what was not may come at any time within.
-func (e *ensuring) nextCheck(complete bool) time.Duration {
-	h := fnv.New32a()
-	h.Write([]byte(e.svc.UID)) // A hash never fails to write.
-	share := float64(h.Sum32()) / float64(1<<32)
-	if complete {
-		share = 0.75 + share/2
-	}
-	return time.Duration(share * float64(e.DriftCheck))
-}
-
-// publish writes labels and status. The hash appears only when everything asked for is in place.
-func (e *ensuring) publish(ctx context.Context, observed model.Observed, complete bool) error {
-	n := notes{
-		labels:      map[string]string{LabelLoadBalancerID: observed.InstanceID, LabelHash: e.hash},
-		annotations: ownTags(e.desired.Instance.Tags),
-	}
-	if !complete {
-		n.labels[LabelHash] = ""
-	}
-	if err := e.patcher.finish(ctx, e.svc, n, e.ingress(observed)); err != nil {
-		e.announce.fail(e.svc, reasonUpdateStatus, err)
-		return err
-	}
-	return nil
-}
-
-// ownTags is the note of the tags that are the Service's, as a set.
-func ownTags(keys []string) map[string]string {
-	keys = slices.Sorted(slices.Values(keys))
-	return map[string]string{annotation.OwnTags: strings.Join(slices.Compact(keys), ",")}
-}
-
-// ingress is what the status shows: the asked host name, else the EIPs, else the address of the CLB.
-func (e *ensuring) ingress(observed model.Observed) []corev1.LoadBalancerIngress {
-	if e.built.Hostname != "" {
-		return []corev1.LoadBalancerIngress{{Hostname: e.built.Hostname}}
-	}
-	if !observed.ConfigKnown {
-		return e.svc.Status.LoadBalancer.Ingress
-	}
-	if len(e.entry.EIPs) == 0 {
-		return []corev1.LoadBalancerIngress{{IP: observed.Instance.GetAddress()}}
-	}
-	var ingress []corev1.LoadBalancerIngress
-	for _, ip := range e.entry.EIPs {
-		ingress = append(ingress, corev1.LoadBalancerIngress{IP: ip})
-	}
-	return ingress
-}
-
-// report tells the user the outcome, each part only when it changes.
-func (e *ensuring) report(observed model.Observed, unresolved []string, changed bool) {
-	tell := func(eventType, reason, format string, args ...any) {
-		e.announce.tell(e.svc, eventType, reason, format, args...)
-	}
-	e.announce.settle(e.svc, reasonSyncFailed, reasonAddFinalizer, reasonRemoveHash, reasonUpdateStatus)
-	if changed {
-		e.announce.settle(e.svc, reasonEnsured)
-		tell(corev1.EventTypeNormal, reasonEnsured, "CLB %s is as the Service asks", observed.InstanceID)
-	}
-	var empty []string
-	for _, g := range e.desired.Groups {
-		if len(g.Servers) == 0 {
-			empty = append(empty, g.Name)
-		}
-	}
-	if len(empty) > 0 {
-		tell(corev1.EventTypeNormal, reasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies", observed.InstanceID, strings.Join(empty, ", "))
-	} else {
-		e.announce.settle(e.svc, reasonNoBackends)
-	}
-	warnings := e.built.Warnings
-	if len(unresolved) > 0 {
-		shown := slices.Clone(unresolved[:min(len(unresolved), 5)])
-		warnings = append(warnings, fmt.Sprintf("%d pods are left out because no network interface has their address: %s", len(unresolved), strings.Join(shown, ", ")))
-	}
-	if len(warnings) > 0 {
-		tell(corev1.EventTypeWarning, reasonSkipBackends, "%s", strings.Join(warnings, "; "))
-	} else {
-		e.announce.settle(e.svc, reasonSkipBackends)
-	}
-	if annotation.Preserved(e.svc.Annotations) {
-		tell(corev1.EventTypeWarning, reasonPreserved, "CLB %s will be kept when the Service goes (annotation %s%s)", observed.InstanceID, annotation.Prefix, annotation.PreserveOnDelete)
-	}
 }

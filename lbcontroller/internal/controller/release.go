@@ -2,13 +2,11 @@ package controller
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -69,24 +67,6 @@ func (c *Controller) releasable(ctx context.Context, svc *corev1.Service) (model
 		return entry.Observed, nil
 	}
 	return c.observer.Find(ctx, c.hint(svc), slbv1.View_VIEW_BASIC)
-}
-
-// eips reads the EIPs bound to the instance. Without an answer the instance's own address is published.
-func (e *ensuring) eips(ctx context.Context, id string) []string {
-	answer, err := e.Gateway.Networks.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
-	if err == nil && len(answer.GetEips()) == 0 {
-		err = fmt.Errorf("no EIP is bound to CLB %s", id)
-	}
-	if err != nil {
-		e.announce.fail(e.svc, reasonEIP, fmt.Errorf("the address of the CLB is published instead of an EIP: %w", err))
-		return nil
-	}
-	var ips []string
-	for _, eip := range answer.GetEips() {
-		ips = append(ips, eip.GetIpAddress())
-	}
-	e.announce.settle(e.svc, reasonEIP)
-	return ips
 }
 
 // ignoreGone drops the error that the Service is gone already.

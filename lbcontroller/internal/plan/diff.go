@@ -20,8 +20,8 @@ func Diff(d *model.Desired, o model.Observed) Plan {
 	}
 	current, surplus := matchGroups(d, o)
 	p.add(groupPhase(d, current))
-	unbound := p.listeners(d, o, current)
-	last := cleanUp(d.Owner, surplus, unbound)
+	stillUsed := p.listeners(d, o, current)
+	last := cleanUp(d.Owner, surplus, stillUsed)
 	if o.InstanceID != "" {
 		last = append(last, p.instance(d, o)...)
 	}

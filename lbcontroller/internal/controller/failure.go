@@ -1,0 +1,69 @@
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/build"
+)
+
+// failed tells the user, and chooses the retry: what only the user can mend waits for the user.
+func (c *Controller) failed(svc *corev1.Service, err error) error {
+	c.announce.fail(svc, reasonSyncFailed, err)
+	if _, ok := errors.AsType[*build.InvalidError](err); ok {
+		return reconcile.Terminal(err)
+	}
+	if _, ok := errors.AsType[*refusedError](err); ok {
+		return reconcile.Terminal(err)
+	}
+	c.memory.Forget(keyOf(svc)) // What the failed calls have done isn't known.
+	calls := failures(err)
+	if slices.ContainsFunc(calls, func(e error) bool { return rpcerr.ReasonOf(e) == rpcerr.ServerLimit }) {
+		c.memory.SetFull(keyOf(svc))
+	}
+	if !slices.ContainsFunc(calls, func(e error) bool { return !isInvalid(e) }) {
+		return reconcile.Terminal(err)
+	}
+	return err
+}
+
+// failures lists the failed calls in an error: the actions of a phase fail each for its own reason.
+func failures(err error) []error {
+	joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err)
+	if !ok {
+		return []error{err}
+	}
+	var list []error
+	for _, e := range joined.Unwrap() {
+		list = append(list, failures(e)...)
+	}
+	return list
+}
+
+// isInvalid tells whether the cloud refused what was asked, which repeating doesn't change.
+func isInvalid(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && e.Code == codes.InvalidArgument
+}
+
+// refusedError is what the controller won't do until the Service changes.
+type refusedError struct{ text string }
+
+func (e *refusedError) Error() string { return e.text }
+
+// refuse keeps what is remembered: nothing has failed, there is only more asked for than will be done.
+func (e *ensuring) refuse(refused []string) error {
+	err := errors.New(strings.Join(refused, "; "))
+	e.announce.fail(e.svc, reasonSyncFailed, err)
+	return reconcile.Terminal(err)
+}
