@@ -200,15 +200,32 @@ func TestB16LocalWeightsStayInRange(t *testing.T) {
 	}
 }
 
+// The existing CCM takes an endpoint that doesn't say whether it is ready for one that isn't.
 func TestB17NilReadyIsReady(t *testing.T) {
 	t.Parallel()
 	svc := service(map[string]string{annotation.BackendType: "eni"})
 	e := pod("10.0.0.1", "x", func(e *discoveryv1.Endpoint) { e.Conditions = discoveryv1.EndpointConditions{} })
-	if got := servers(mustBuild(t, testConfig(), svc, []*discoveryv1.EndpointSlice{slice(nil, e)}).Desired); len(got) != 1 {
-		t.Errorf("servers: %q", got)
+	got := servers(mustBuild(t, testConfig(), svc, []*discoveryv1.EndpointSlice{slice(nil, e)}).Desired)
+	if diff := cmp.Diff([]string{"10.0.0.1:8080=100"}, got); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 }
 
+// The existing CCM looks at addresses only when slices overlap: the second of two ports of a pod is lost.
+func TestB17OneAddressWithTwoPorts(t *testing.T) {
+	t.Parallel()
+	svc := service(map[string]string{annotation.BackendType: "eni"}, port("http", 80, intstr.FromString("web")))
+	overlapping := []*discoveryv1.EndpointSlice{
+		slice(map[string]int32{"http": 8080}, pod("10.0.0.1", "x")), slice(map[string]int32{"http": 8080}, pod("10.0.0.1", "x")),
+		slice(map[string]int32{"http": 9090}, pod("10.0.0.1", "x")),
+	}
+	got := servers(mustBuild(t, testConfig(), svc, overlapping).Desired)
+	if diff := cmp.Diff([]string{"10.0.0.1:8080=100", "10.0.0.1:9090=100"}, got); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+}
+
+// The existing CCM sends traffic to control plane nodes that don't carry the old label.
 func TestB18ControlPlaneLabel(t *testing.T) {
 	t.Parallel()
 	got := servers(mustBuild(t, testConfig(), service(nil), nil, node("1", labelled("node-role.kubernetes.io/control-plane", ""))).Desired)

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -90,29 +88,6 @@ func TestUnknownNetworkInterface(t *testing.T) {
 		w.after(20 * time.Minute)
 		w.pods(pod("10.0.0.9", "node-1"))
 		check(t, "servers in the end", []string{"eni-9:8080=100"}, w.servers())
-	})
-}
-
-// The existing CCM runs deletion and creation side by side when a redirect moves.
-func TestB07RedirectMoves(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		ports := func(svc *corev1.Service) {
-			for _, p := range []int32{443, 444} {
-				svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", p), Port: p, NodePort: 30000 + p, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(1)})
-			}
-			svc.Spec.Ports = svc.Spec.Ports[:2]
-		}
-		w.create(web(ports, annotated(annotation.ProtocolPort, "http:80,https:443"), annotated(annotation.CertID, "cert-1"), annotated(annotation.ForwardPort, "80:443")))
-		check(t, "listeners", []string{"443/HTTPS", "80/HTTP"}, w.listeners())
-		w.calls()
-		w.update(func(svc *corev1.Service) {
-			svc.Spec.Ports[1].Port = 444
-			annotated(annotation.ProtocolPort, "http:80,https:444")(svc)
-			annotated(annotation.ForwardPort, "80:444")(svc)
-		})
-		check(t, "listeners", []string{"444/HTTPS", "80/HTTP"}, w.listeners())
-		check(t, "calls", []string{"GetLoadBalancer", "CreateListener", "DeleteListener", "DeleteListener", "CreateListener"}, w.calls())
-		check(t, "failures", []string{"EnsuredLoadBalancer", "AnnotationChanged", "EnsuredLoadBalancer"}, w.events.reasons())
 	})
 }
 

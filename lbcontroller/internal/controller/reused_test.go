@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -93,60 +92,5 @@ func TestReusedCLBKeepsItsServersRight(t *testing.T) {
 		w.remove()
 		check(t, "writes of the deletion", 0, len(w.cloud.Writes()))
 		w.checkUsersCLB("i-1:30080=100", "i-2:30080=100", "i-3:30080=100")
-	})
-}
-
-// TestB30NamedCLBDoesNotHideTheOwnOne: the existing CCM forgets the CLB it made when the Service names another one later.
-func TestB30NamedCLBDoesNotHideTheOwnOne(t *testing.T) {
-	for _, restart := range []bool{false, true} {
-		inWorld(t, 1, func(w *world) {
-			w.create(web())
-			w.cloud.Lock()
-			w.cloud.LoadBalancers[usersLB] = &slbv1.LoadBalancer{LoadBalancerId: usersLB, Name: "mine", Address: "47.9.9.9"}
-			w.cloud.Unlock()
-			w.update(annotated(annotation.ID, usersLB))
-			if restart {
-				w.restart()
-			}
-			w.remove()
-			check(t, "instances", 1, len(w.instances()))
-			check(t, "the one left", usersLB, w.instances()[0].GetLoadBalancerId())
-			check(t, "finalizers", 0, len(w.service().Finalizers))
-		})
-	}
-}
-
-// TestB13NoAnnotationBlocksDeletion: in the existing CCM a malformed vgroup-port does.
-func TestB13NoAnnotationBlocksDeletion(t *testing.T) {
-	for key, value := range map[string]string{
-		annotation.VGroupPort: "rsp-1", annotation.Scheduler: "fastest", annotation.Weight: "much", annotation.CertID: " ",
-		annotation.DomainExtensions: "a", annotation.ProtocolPort: "gopher:70",
-	} {
-		t.Run(key, func(t *testing.T) {
-			inWorld(t, 1, func(w *world) {
-				w.create(web())
-				w.update(annotated(key, value))
-				w.restart()
-				w.remove()
-				check(t, "instances", 0, len(w.instances()))
-				check(t, "finalizers", 0, len(w.service().Finalizers))
-			})
-		})
-	}
-}
-
-// TestB21CertificateAnnotationGoes: the existing CCM asks the cloud for the certificate called "". The listener keeps the one it has.
-func TestB21CertificateAnnotationGoes(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(annotated(annotation.ProtocolPort, "https:80"), annotated(annotation.CertID, "cert-1")))
-		w.calls()
-		w.events.take()
-		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.CertID) })
-		check(t, "calls", []string(nil), w.calls())
-		check(t, "events", []string{"AnnotationChanged", "SyncLoadBalancerFailed"}, w.events.reasons())
-		check(t, "listeners", []string{"80/HTTPS"}, w.listeners())
-		w.addNode(2)
-		w.settle()
-		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
 	})
 }

@@ -36,24 +36,6 @@ func untagged(svc *corev1.Service) {
 	delete(svc.Annotations, annotation.Prefix+annotation.AdditionalTags)
 }
 
-// TestB09OwnTagsGoWithTheAnnotation: what the annotation added goes with it, what others added stays.
-func TestB09OwnTagsGoWithTheAnnotation(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web(annotated(annotation.AdditionalTags, "team=blue,stage=prod")))
-		w.addTag("owner", "alice")
-		check(t, "note", "stage,team", w.service().Annotations[annotation.OwnTags])
-		w.restart() // What is remembered has not seen the foreign tag.
-		w.update(annotated(annotation.AdditionalTags, "team=blue"))
-		check(t, "tags", map[string]string{"team": "blue", "owner": "alice"}, w.tags())
-		w.calls()
-		w.update(untagged)
-		check(t, "calls", []string{"UpdateLoadBalancer"}, w.calls())
-		check(t, "tags", map[string]string{"owner": "alice"}, w.tags())
-		_, noted := w.service().Annotations[annotation.OwnTags]
-		check(t, "noted", false, noted)
-	})
-}
-
 // TestForgedNoteTakesNoMark: the note can be edited, and the marks of ownership stay all the same.
 func TestForgedNoteTakesNoMark(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
