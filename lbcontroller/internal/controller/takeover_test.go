@@ -203,6 +203,7 @@ func TestTakeover(t *testing.T) {
 			}
 			l.listener(81, udp, "by hand").Description = new("by hand")
 			l.listener(82, tcp, "by hand").Description = nil
+			l.listener(83, tcp, "30080").Description = new("by hand") // On our group, so that it has our servers.
 		}, look},
 		"a server at its place whose description is lost": {func(l *legacy) { l.groups[0].Servers[1].Description = "" }, look},
 		"in the VPC": {func(l *legacy) {

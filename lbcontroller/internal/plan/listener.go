@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -33,7 +35,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 	refused := map[int32]bool{} // ports that won't get the wanted listener
 	for _, l := range o.Listeners {
 		have[l.Key] = l
-		switch ours := owns(d.Owner, l, o); {
+		switch ours := owns(d.Owner, l) || wanted[l.Key] && servesOurs(d.Owner, l, o); {
 		case !wanted[l.Key] && ours:
 			w.delete(l)
 			leaving[l.Key.Port] = leaving[l.Key.Port] || overTCP(l.Key)
@@ -57,7 +59,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 			w.create(want, groups, &w.replace)
 		case !exists:
 			w.create(want, groups, &w.ready)
-		case !owns(d.Owner, old, o):
+		case !owns(d.Owner, old) && !servesOurs(d.Owner, old, o):
 			p.refuse("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q", keyText(want.Key), want.Config.GetDescription())
 		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
 			// A redirect can't be changed, only recreated.
@@ -113,21 +115,15 @@ func (w *listenerWork) update(want, old model.Listener, groups map[string]model.
 	}
 }
 
-// owns tells whether a listener is ours: by its description, or because it serves one of our groups. One of a protocol that this
-// version doesn't know is never ours.
-func owns(owner mark.Owner, l model.Listener, o model.Observed) bool {
-	if l.Key.Protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
-		return false
-	}
-	if owner.Owns(l.Config.GetDescription()) {
-		return true
-	}
-	for _, g := range o.Groups {
-		if g.ID == l.Config.GetServerGroupId() {
-			return owner.Owns(g.Name)
-		}
-	}
-	return false
+// owns tells whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.
+func owns(owner mark.Owner, l model.Listener) bool {
+	return l.Key.Protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED && owner.Owns(l.Config.GetDescription())
+}
+
+// servesOurs tells whether a listener serves one of our groups. That makes it ours where we want one: its description was edited. It
+// is no reason to delete one: people bind listeners of their own to our groups.
+func servesOurs(owner mark.Owner, l model.Listener, o model.Observed) bool {
+	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && owner.Owns(g.Name) })
 }
 
 func overTCP(k model.ListenerKey) bool { return k.Protocol != slbv1.Protocol_PROTOCOL_UDP }

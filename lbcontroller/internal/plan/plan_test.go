@@ -108,6 +108,19 @@ func TestPlans(t *testing.T) {
 			o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new("by hand")}
 		}, `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`},
 		"description lost, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = nil }, "1. change listener 80/http: description"},
+		"foreign listener on our group": {func(_ *model.Desired, o *model.Observed) {
+			for i, description := range []*string{new("by hand"), nil} {
+				o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: int32(81 + i), Protocol: tcp},
+					Config: &slbv1.ListenerConfig{Description: description, ServerGroupId: new("rsp-1")}})
+			}
+		}, ""},
+		"foreign listener on a group of ours that goes": {func(d *model.Desired, o *model.Observed) {
+			d.Groups[0].Name, d.Listeners[0].Group = us().Group("31080"), us().Group("31080")
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 81, Protocol: tcp},
+				Config: &slbv1.ListenerConfig{Description: new("by hand"), ServerGroupId: new("rsp-1")}})
+		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n" +
+			"3. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
+		"description edited, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = new("front") }, "1. change listener 80/http: description"},
 		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
 		}, "1. change servers of k8s/1/web/default/c: add 0, remove 1, update 0"},

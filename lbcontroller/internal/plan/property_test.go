@@ -163,8 +163,9 @@ func (c *cloud) has(key model.ListenerKey) bool {
 	return slices.ContainsFunc(c.now.Listeners, func(l model.Listener) bool { return l.Key == key })
 }
 
-// foreign lists what isn't ours, which no plan may change.
-func foreign(o model.Observed) []string {
+// foreign lists what isn't ours, which no plan may change. A listener without our description is ours only where we want one, and if it
+// serves a group of ours.
+func foreign(d *model.Desired, o model.Observed) []string {
 	var list []string
 	for _, g := range o.Groups {
 		if !us().Owns(g.Name) {
@@ -177,7 +178,9 @@ func foreign(o model.Observed) []string {
 		}
 	}
 	for _, l := range o.Listeners {
-		if !owns(us(), l, o) {
+		wanted := slices.ContainsFunc(d.Listeners, func(w model.Listener) bool { return w.Key == l.Key })
+		serves := slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && us().Owns(g.Name) })
+		if !us().Owns(l.Config.GetDescription()) && (!wanted || !serves) {
 			list = append(list, fmt.Sprint("listener ", l.Key, proto.CloneOf(l.Config)))
 		}
 	}
@@ -197,9 +200,9 @@ func TestDiffProperties(t *testing.T) {
 			t.Fatalf("Diff changed its input (-before +after):\n%s", diff)
 		}
 		c := &cloud{now: o.Clone()}
-		untouched := foreign(o)
+		untouched := foreign(d, o)
 		c.carryOut(t, p)
-		if diff := gocmp.Diff(untouched, foreign(c.now)); diff != "" {
+		if diff := gocmp.Diff(untouched, foreign(d, c.now)); diff != "" {
 			t.Fatalf("foreign things changed (-before +after):\n%s\nplan:\n%s", diff, p)
 		}
 		again := Diff(d, c.now)
@@ -243,7 +246,9 @@ func twins(o model.Observed) bool {
 }
 
 func foreignRedirect(o model.Observed) bool {
-	return slices.ContainsFunc(o.Listeners, func(l model.Listener) bool { return !owns(us(), l, o) && l.Config.GetForwardPort() != 0 })
+	return slices.ContainsFunc(o.Listeners, func(l model.Listener) bool {
+		return !us().Owns(l.Config.GetDescription()) && l.Config.GetForwardPort() != 0
+	})
 }
 
 func indices(phase Phase) []int {
