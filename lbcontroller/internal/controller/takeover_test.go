@@ -287,3 +287,41 @@ func TestTakeoverRestoresTheMark(t *testing.T) {
 		check(t, "tags", []string{instance}, []string{w.instances()[0].GetTags()[0].GetValue()})
 	})
 }
+
+// TestCloneOfTheCluster: a cluster restored from a backup of this one has Services with the same UIDs and marks, and another id. It
+// takes nothing of ours, and doesn't delete it either.
+func TestCloneOfTheCluster(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.config = func(cfg *Config) { cfg.Build.ClusterID = "c-clone" }
+		newLegacy().seed(w)
+		check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
+		w.addNode(3)
+		w.settle()
+		w.remove()
+		check(t, "writes", 0, len(w.cloud.Writes()))
+		check(t, "instances", 1, len(w.instances()))
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestTakeoverOfWhatIsNotSupported: the configuration stays as it is, the servers are kept right, and the CLB goes with its Service.
+func TestTakeoverOfWhatIsNotSupported(t *testing.T) {
+	for key, value := range map[string]string{
+		annotation.DomainExtensions: "a.example.com:cert-2", annotation.NetworkType: "vpc",
+	} {
+		t.Run(key, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				l := newLegacy()
+				annotated(key, value)(l.service)
+				l.seed(w)
+				check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
+				check(t, "events", []string{"SyncLoadBalancerFailed"}, w.events.reasons())
+				w.addNode(3)
+				w.settle()
+				check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+				w.remove()
+				check(t, "instances", 0, len(w.instances()))
+			})
+		})
+	}
+}

@@ -38,14 +38,21 @@ type Hint struct {
 // with the published address. The address alone proves nothing: a Service of the existing CCM may publish that of a user's instance.
 func (h Hint) owns(found model.Observed) bool {
 	tags := found.Tags()
-	if _, reused := tags[mark.TagReused]; reused {
+	if h.belongsElsewhere(tags) {
 		return false
 	}
 	if tag, ok := tags[mark.TagService]; ok {
 		return tag == h.DefaultName
 	}
-	cluster, tagged := tags[mark.TagCluster]
-	return h.publishes(found) && (found.Instance.GetName() == h.DefaultName || tagged && cluster == h.ClusterID)
+	return h.publishes(found) && (found.Instance.GetName() == h.DefaultName || tags[mark.TagCluster] != "")
+}
+
+// belongsElsewhere tells of an instance that a user made, or that another cluster has: one that was restored from this cluster's
+// backup has Services with the same UIDs. Instances of old versions of the existing CCM name no cluster.
+func (h Hint) belongsElsewhere(tags map[string]string) bool {
+	_, reused := tags[mark.TagReused]
+	cluster, named := tags[mark.TagCluster]
+	return reused || named && cluster != h.ClusterID
 }
 
 func (h Hint) publishes(found model.Observed) bool {
@@ -120,7 +127,11 @@ func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.O
 	if id == "" {
 		return model.Nothing(), nil
 	}
-	return o.get(ctx, id, view)
+	found, err := o.get(ctx, id, view)
+	if err == nil && hint.belongsElsewhere(found.Tags()) {
+		return model.Nothing(), nil
+	}
+	return found, err
 }
 
 // Serving reads the recorded instance to keep its servers right. If that isn't known to be the Service's own, but the one that the

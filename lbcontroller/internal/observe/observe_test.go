@@ -66,6 +66,9 @@ func TestFind(t *testing.T) {
 		"recorded id is gone, then tag": {seed: func(f *gatewaytest.Fake) { seed(f, "lb-2", "x", name) }, hint: Hint{RecordedID: "lb-1"}, want: "lb-2"},
 		"by tag":                        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name) }, want: "lb-1"},
 		"by name":                       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, want: "lb-1"},
+		"by tag, of another cluster":    {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, mark.TagCluster, "d") }},
+		"recorded, of another cluster":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, mark.TagCluster, "d") }, hint: published},
+		"by name, reused":               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, ""); addTag(f, mark.TagReused, "true") }},
 		"two":                           {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); seed(f, "lb-2", "x", name) }, fail: true},
 		"read fails": {seed: func(f *gatewaytest.Fake) {
 			seed(f, "lb-1", "x", name)
