@@ -120,7 +120,7 @@ func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 		}
 		return api.BadRequest("Throttling", "Request was denied due to request throttling.")
 	}
-	x.rule = p.faults.Strike(p.name, x.action.Name, x.params, now)
+	x.rule = p.faults.Strike(fault.Call{Product: p.name, Action: x.action.Name, Mutating: x.action.Mutating, Params: x.params}, now)
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 // visible is the state that a call sees. Faults show another one to reads.
 func (p *product) visible(x *exchange) *state.Cloud {
 	switch {
-	case x.rule == nil || x.action.Mutating:
+	case x.rule == nil:
 		return p.cloud
 	case x.rule.Empty:
 		return state.New(p.region, p.account)

@@ -144,12 +144,15 @@ func (r *Rule) patterns() map[string]string {
 	return patterns
 }
 
-func (r *Rule) matches(product, action string, params map[string]string) bool {
-	if r.Product != "" && !fits(r.Product, product) || r.Action != "" && !fits(r.Action, action) {
+func (r *Rule) matches(c Call) bool {
+	if c.Mutating && (r.Empty || r.Stale) { // they say what reads show
+		return false
+	}
+	if r.Product != "" && !fits(r.Product, c.Product) || r.Action != "" && !fits(r.Action, c.Action) {
 		return false
 	}
 	for name, pattern := range r.Params {
-		if !fits(pattern, params[name]) {
+		if !fits(pattern, c.Params[name]) {
 			return false
 		}
 	}
@@ -159,6 +162,13 @@ func (r *Rule) matches(product, action string, params map[string]string) bool {
 func fits(pattern, value string) bool {
 	ok, err := path.Match(pattern, value)
 	return err == nil && ok
+}
+
+// Call is what rules know of a call.
+type Call struct {
+	Product, Action string
+	Mutating        bool
+	Params          map[string]string
 }
 
 // Set holds the rules in force.
@@ -242,12 +252,12 @@ func (s *Set) Rules() []Rule {
 }
 
 // Strike returns the first rule that strikes this call, or nil. Rules after it don't see the call.
-func (s *Set) Strike(product, action string, params map[string]string, now time.Time) *Rule {
+func (s *Set) Strike(c Call, now time.Time) *Rule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rules {
 		expired := !r.until.IsZero() && !now.Before(r.until)
-		if expired || !r.matches(product, action, params) {
+		if expired || !r.matches(c) {
 			continue
 		}
 		r.Matched++

@@ -33,18 +33,21 @@ func TestWhichCallsAreStruck(t *testing.T) {
 		{"parameter", Rule{Error: busy(), Params: map[string]string{"LoadBalancerId": "lb-?"}}, "xxxxxxxx"},
 		{"another parameter", Rule{Error: busy(), Params: map[string]string{"LoadBalancerId": "lb-2"}}, "........"},
 		{"parameter not sent", Rule{Error: busy(), Params: map[string]string{"Name": "x*"}}, "........"},
+		{"empty answers are for reads", Rule{Empty: true, Times: 1}, "........"},
+		{"stale answers are for reads", Rule{Stale: true, Times: 1}, "........"},
 		{"parameter that must not be sent", Rule{Error: busy(), Params: map[string]string{"Name": ""}}, "xxxxxxxx"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			set := NewSet(nil)
+			set := NewSet(func() (*state.Cloud, error) { return &state.Cloud{}, nil })
 			if err := set.Replace([]Rule{tt.rule}, epoch); err != nil {
 				t.Fatal(err)
 			}
+			call := Call{Product: "slb", Action: "DeleteLoadBalancer", Mutating: true, Params: map[string]string{"LoadBalancerId": "lb-1"}}
 			got := ""
 			for i := range 8 {
-				if set.Strike("slb", "DeleteLoadBalancer", map[string]string{"LoadBalancerId": "lb-1"}, epoch.Add(time.Duration(i)*time.Second)) == nil {
+				if set.Strike(call, epoch.Add(time.Duration(i)*time.Second)) == nil {
 					got += "."
 				} else {
 					got += "x"
@@ -64,7 +67,7 @@ func TestProbability(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 4000 {
-		set.Strike("slb", "A", nil, epoch)
+		set.Strike(Call{Product: "slb", Action: "A"}, epoch)
 	}
 	if r := set.Rules()[0]; r.Matched != 4000 || r.Struck < 900 || r.Struck > 1100 {
 		t.Errorf("struck %d of %d", r.Struck, r.Matched)
@@ -82,7 +85,7 @@ func TestFirstRuleWins(t *testing.T) {
 	}
 	var got []string
 	for range 3 {
-		got = append(got, set.Strike("slb", "A", nil, epoch).ID)
+		got = append(got, set.Strike(Call{Product: "slb", Action: "A"}, epoch).ID)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "b"}, got); diff != "" {
 		t.Errorf("struck by (-want +got):\n%s", diff)
