@@ -17,11 +17,14 @@ import (
 // lifetime is how long a token is remembered; several products document it.
 const lifetime = 24 * time.Hour
 
+// forgetEvery so many tokens, those whose time is over are forgotten.
+const forgetEvery = 1024
+
 // Recall returns what an earlier call of the operation ("product/action") with the same token created, or "".
 func Recall(c *api.Context, operation string) (string, *api.Error) {
 	token := c.State.Tokens[key(c, operation)]
 	switch {
-	case !c.Has("ClientToken") || token == nil || c.Now.Sub(token.Created) > lifetime:
+	case !c.Has("ClientToken") || token == nil || expired(c, token):
 		return "", nil
 	case token.Fingerprint != fingerprint(c):
 		err := api.BadRequest("IdempotentParameterMismatch",
@@ -36,10 +39,17 @@ func Recall(c *api.Context, operation string) (string, *api.Error) {
 
 // Remember keeps the result of a successful call. A failed one is not kept: it may be repeated with other parameters.
 func Remember(c *api.Context, operation, id string) {
-	if c.Has("ClientToken") {
-		c.State.Tokens[key(c, operation)] = &state.Token{Fingerprint: fingerprint(c), ResourceID: id, Created: c.Now}
+	if !c.Has("ClientToken") {
+		return
 	}
+	tokens := c.State.Tokens
+	if len(tokens)%forgetEvery == forgetEvery-1 {
+		maps.DeleteFunc(tokens, func(_ string, t *state.Token) bool { return expired(c, t) })
+	}
+	tokens[key(c, operation)] = &state.Token{Fingerprint: fingerprint(c), ResourceID: id, Created: c.Now}
 }
+
+func expired(c *api.Context, t *state.Token) bool { return c.Now.Sub(t.Created) > lifetime }
 
 func key(c *api.Context, operation string) string { return operation + "/" + c.Get("ClientToken") }
 
