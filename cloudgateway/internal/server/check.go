@@ -17,12 +17,21 @@ import (
 // check collects what is wrong with a request, so that the caller learns all of it at once.
 type check struct {
 	violations []rpcerr.FieldViolation
+	more       int // of which nothing but the number is told
 }
 
-// maxViolations bounds the answer to a request with thousands of wrong items.
-const maxViolations = 20
+const (
+	// maxViolations bounds the answer to a request with thousands of wrong items.
+	maxViolations = 20
+	// maxItems bounds the work that one request makes: more than the nodes of any cluster.
+	maxItems = 20_000
+)
 
 func (c *check) addf(field, format string, args ...any) {
+	if len(c.violations) == maxViolations {
+		c.more++
+		return
+	}
 	v := rpcerr.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)}
 	if !slices.Contains(c.violations, v) {
 		c.violations = append(c.violations, v)
@@ -31,15 +40,22 @@ func (c *check) addf(field, format string, args ...any) {
 
 // err gives INVALID_ARGUMENT with all violations, or nil.
 func (c *check) err() error {
-	switch n := len(c.violations); {
-	case n == 0:
+	if len(c.violations) == 0 {
 		return nil
-	case n > maxViolations:
+	}
+	if c.more > 0 {
 		last := &c.violations[maxViolations-1]
-		last.Description += fmt.Sprintf("; and %d more problems", n-maxViolations)
-		c.violations = c.violations[:maxViolations]
+		last.Description += fmt.Sprintf("; and %d more problems", c.more)
 	}
 	return rpcerr.Invalid(c.violations...)
+}
+
+// items tells whether a list is short enough to be looked at.
+func (c *check) items(field string, n, most int) bool {
+	if n > most {
+		c.addf(field, "has %d items, at most %d are allowed", n, most)
+	}
+	return n <= most
 }
 
 // id checks a required cloud id. Ids end up in comma lists, so their characters matter.
@@ -51,14 +67,19 @@ func (c *check) id(field, value string) {
 	c.optionalID(field, value)
 }
 
+var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
 func (c *check) optionalID(field, value string) {
 	const longest = 128
-	if value != "" && (len(value) > longest || !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(value)) {
+	if value != "" && (len(value) > longest || !idForm.MatchString(value)) {
 		c.addf(field, "%q is not an id of the cloud", shorten(value))
 	}
 }
 
 func (c *check) ids(field string, values []string) {
+	if !c.items(field, len(values), maxItems) {
+		return
+	}
 	for i, v := range values {
 		c.id(fmt.Sprintf("%s[%d]", field, i), v)
 	}
@@ -111,8 +132,8 @@ func enum[E ~int32](c *check, field string, value E, names map[int32]string, req
 // tags checks tags to be set or searched for.
 func (c *check) tags(field string, tags []*commonv1.Tag) {
 	const most, longestKey, longestValue = 20, 64, 128
-	if len(tags) > most {
-		c.addf(field, "has %d tags, at most %d are allowed", len(tags), most)
+	if !c.items(field, len(tags), most) {
+		return
 	}
 	var seen []string
 	for i, t := range tags {

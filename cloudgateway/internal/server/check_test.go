@@ -229,3 +229,60 @@ func TestViolationsAreBounded(t *testing.T) {
 		t.Errorf("the last one says %q, not how many were left out", last)
 	}
 }
+
+// TestHugeListsAreRefused: one request must not keep the gateway busy, however large. A list of a million wrong ids is refused for
+// its length before any of them is looked at.
+func TestHugeListsAreRefused(t *testing.T) {
+	const many = 1_000_000
+	words, servers := make([]string, many), make([]*slbv1.Server, many)
+	entries, tags := make([]*vpcv1.RouteEntry, many), make([]*commonv1.Tag, many)
+	tests := []struct {
+		name string
+		call func(ctx context.Context) error
+		want string
+	}{
+		{"instances", call(new(instances).BatchGetInstances, &ecsv1.BatchGetInstancesRequest{InstanceIds: words}), "instance_ids"},
+		{"instances by address", call(new(instances).ListInstances, &ecsv1.ListInstancesRequest{VpcId: "vpc-1", PrivateIps: words}), "private_ips"},
+		{
+			"interfaces", call(new(networkInterfaces).BatchGetNetworkInterfaces, &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: words}),
+			"network_interface_ids",
+		},
+		{
+			"interfaces by address",
+			call(new(networkInterfaces).BatchGetNetworkInterfaces, &ecsv1.BatchGetNetworkInterfacesRequest{VpcId: "vpc-1", IpAddresses: words}),
+			"ip_addresses",
+		},
+		{"listeners", call(new(listeners).ListListeners, &slbv1.ListListenersRequest{LoadBalancerIds: words}), "load_balancer_ids"},
+		{"load balancers", call(new(loadBalancers).ListLoadBalancers, &slbv1.ListLoadBalancersRequest{LoadBalancerIds: words}), "load_balancer_ids"},
+		{"load balancers by tag", call(new(loadBalancers).ListLoadBalancers, &slbv1.ListLoadBalancersRequest{Tags: tags}), "tags"},
+		{
+			"groups of a load balancer",
+			call(new(loadBalancers).GetLoadBalancer, &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1", ServerGroupIds: words}), "server_group_ids",
+		},
+		{
+			"tags to remove",
+			call(new(loadBalancers).UpdateLoadBalancer, &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", RemoveTagKeys: words}), "remove_tag_keys",
+		},
+		{"vSwitches", call(new(networks).ListVSwitches, &vpcv1.ListVSwitchesRequest{VswitchIds: words}), "vswitch_ids"},
+		{
+			"servers", call(new(serverGroups).CreateServerGroup, &slbv1.CreateServerGroupRequest{
+				RequestId: "r", LoadBalancerId: "lb-1", Name: "web", Servers: servers,
+			}), "servers",
+		},
+		{
+			"changes of servers", call(new(serverGroups).ApplyServerChanges, &slbv1.ApplyServerChangesRequest{
+				LoadBalancerId: "lb-1", ServerGroupId: "rsp-1", Update: servers,
+			}), "update",
+		},
+		{"new routes", call(new(routes).BatchCreateRouteEntries, &vpcv1.BatchCreateRouteEntriesRequest{VpcId: "vpc-1", RouteEntries: entries}), "route_entries"},
+		{"old routes", call(new(routes).BatchDeleteRouteEntries, &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: "vpc-1", RouteEntries: entries}), "route_entries"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, ok := rpcerr.From(tt.call(t.Context()))
+			if !ok || len(e.Fields) != 1 || e.Fields[0].Field != tt.want || !strings.HasPrefix(e.Fields[0].Description, "has 1000000 items, at most ") {
+				t.Errorf("got %v, want that %s has too many items", e, tt.want)
+			}
+		})
+	}
+}

@@ -66,6 +66,9 @@ func (s *instances) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReq
 
 // addresses checks a list of IP addresses and gives them parsed; what is wrong is left out.
 func (c *check) addresses(field string, values []string) []netip.Addr {
+	if !c.items(field, len(values), maxItems) {
+		return nil
+	}
 	parsed := make([]netip.Addr, 0, len(values))
 	for i, v := range values {
 		address, err := netip.ParseAddr(v)

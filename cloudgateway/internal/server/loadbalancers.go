@@ -154,13 +154,13 @@ func (s *loadBalancers) UpdateLoadBalancer(
 func (c *check) removeTagKeys(r *slbv1.UpdateLoadBalancerRequest) {
 	const most, longest = 20, 64
 	keys := r.GetRemoveTagKeys()
-	if len(keys) > most {
-		c.addf("remove_tag_keys", "has %d keys, at most %d are allowed", len(keys), most)
+	if !c.items("remove_tag_keys", len(keys), most) {
+		return
 	}
 	for _, key := range keys {
 		c.text("remove_tag_keys", key, 1, longest)
 	}
-	for _, t := range r.GetSetTags() {
+	for _, t := range r.GetSetTags()[:min(most, len(r.GetSetTags()))] {
 		if slices.Contains(keys, t.GetKey()) {
 			c.addf("remove_tag_keys", "%q is also in set_tags", t.GetKey())
 		}

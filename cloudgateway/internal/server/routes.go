@@ -90,6 +90,9 @@ func (s *routes) BatchDeleteRouteEntries(
 
 // routeEntries checks each entry, and that none is there twice.
 func (c *check) routeEntries(entries []*vpcv1.RouteEntry, each func(field string, e *vpcv1.RouteEntry)) {
+	if !c.items("route_entries", len(entries), maxItems) {
+		return
+	}
 	type identity struct{ table, id, destination string }
 	seen := map[identity]string{}
 	for i, e := range entries {

@@ -113,6 +113,9 @@ type namedServers struct {
 func (c *check) distinct(lists ...namedServers) {
 	seen := map[slb.ServerKey]string{}
 	for _, list := range lists {
+		if len(list.servers) > maxItems {
+			return // is refused for that
+		}
 		for i, server := range list.servers {
 			field := fmt.Sprintf("%s[%d]", list.field, i)
 			if first, ok := seen[slb.KeyOf(server)]; ok {
@@ -125,6 +128,9 @@ func (c *check) distinct(lists ...namedServers) {
 }
 
 func (c *check) servers(field string, servers []*slbv1.Server) {
+	if !c.items(field, len(servers), maxItems) {
+		return
+	}
 	for i, s := range servers {
 		c.server(fmt.Sprintf("%s[%d]", field, i), s)
 	}

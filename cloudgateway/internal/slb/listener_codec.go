@@ -32,7 +32,7 @@ func CheckListenerConfig(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, cre
 			first := slices.IndexFunc(rows, func(b attribute) bool { return b.field == a.field })
 			elsewhere := slices.ContainsFunc(rows, func(b attribute) bool { return b.field == a.field && b.protocols&set != 0 })
 			if first == i && !elsewhere {
-				report(a.field, "not supported by %s listeners", ProtocolName(protocol))
+				report(a.field, "not supported by %s listeners", protocolName(protocol))
 			}
 			continue
 		}
@@ -301,7 +301,7 @@ func firstCertificate(raw json.RawMessage) *string {
 	return &list[0].ServerCertificateId
 }
 
-// ProtocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".
-func ProtocolName(p slbv1.Protocol) string {
+// protocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".
+func protocolName(p slbv1.Protocol) string {
 	return strings.TrimPrefix(p.String(), "PROTOCOL_")
 }

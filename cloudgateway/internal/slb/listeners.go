@@ -105,7 +105,7 @@ func (c *Client) finish(key *slbv1.ListenerKey) { c.unfinished.Put(listenerOf(ke
 // be the echo of our own call.
 func (c *Client) createListener(ctx context.Context, w *writer, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
 	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), true))
-	action := "CreateLoadBalancer" + ProtocolName(key.GetProtocol()) + "Listener"
+	action := "CreateLoadBalancer" + protocolName(key.GetProtocol()) + "Listener"
 	_, begun := c.unfinished.Get(listenerOf(key))
 	return cloud.Retry(ctx, func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) },
 		func(ctx context.Context) error {
@@ -137,7 +137,7 @@ func sameMarks(got, want *slbv1.ListenerConfig) bool {
 // UpdateListener changes the attributes that are present.
 func (c *Client) UpdateListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
 	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), false))
-	action := "SetLoadBalancer" + ProtocolName(key.GetProtocol()) + "ListenerAttribute"
+	action := "SetLoadBalancer" + protocolName(key.GetProtocol()) + "ListenerAttribute"
 	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
 		if cfg.ServerGroupId != nil {
 			defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
@@ -196,5 +196,5 @@ func keyParams(key *slbv1.ListenerKey) cloud.Params {
 
 // stateParams also names the protocol, since TCP and UDP may share a port.
 func stateParams(key *slbv1.ListenerKey) cloud.Params {
-	return keyParams(key).With("ListenerProtocol", strings.ToLower(ProtocolName(key.GetProtocol())))
+	return keyParams(key).With("ListenerProtocol", strings.ToLower(protocolName(key.GetProtocol())))
 }

@@ -464,7 +464,7 @@ func (x *GetInstanceResponse) GetInstance() *Instance {
 // BatchGetInstancesRequest selects instances.
 type BatchGetInstancesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ids, any number.
+	// Ids, at most 20 000.
 	InstanceIds []string `protobuf:"bytes,1,rep,name=instance_ids,json=instanceIds,proto3" json:"instance_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
@@ -622,7 +622,7 @@ type ListInstancesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instances of this VPC.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// Instances with one of these private addresses; needs vpc_id.
+	// Instances with one of these private addresses, at most 20 000; needs vpc_id.
 	PrivateIps []string `protobuf:"bytes,2,rep,name=private_ips,json=privateIps,proto3" json:"private_ips,omitempty"`
 	// Instances with all of these tags; an empty value matches any value.
 	Tags []*v1.Tag `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -840,9 +840,9 @@ func (x *GetNetworkInterfaceResponse) GetNetworkInterface() *NetworkInterface {
 // BatchGetNetworkInterfacesRequest selects interfaces by id or by address, not both.
 type BatchGetNetworkInterfacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ids, any number.
+	// Ids, at most 20 000.
 	NetworkInterfaceIds []string `protobuf:"bytes,1,rep,name=network_interface_ids,json=networkInterfaceIds,proto3" json:"network_interface_ids,omitempty"`
-	// Private IPv4 or IPv6 addresses, any number; needs vpc_id.
+	// Private IPv4 or IPv6 addresses, at most 20 000; needs vpc_id.
 	IpAddresses []string `protobuf:"bytes,2,rep,name=ip_addresses,json=ipAddresses,proto3" json:"ip_addresses,omitempty"`
 	// VPC of the addresses.
 	VpcId string `protobuf:"bytes,3,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`

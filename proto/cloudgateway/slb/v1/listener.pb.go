@@ -631,7 +631,7 @@ func (x *Listener) GetUnknownProtocol() string {
 // ListListenersRequest selects instances.
 type ListListenersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Instances, any number, at least one.
+	// Instances, 1 to 20 000.
 	LoadBalancerIds []string `protobuf:"bytes,1,rep,name=load_balancer_ids,json=loadBalancerIds,proto3" json:"load_balancer_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`

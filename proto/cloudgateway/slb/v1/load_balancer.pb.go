@@ -708,7 +708,7 @@ type ListLoadBalancersRequest struct {
 	Tags []*v1.Tag `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Instances with this exact name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Instances with these ids, any number; an unknown id is simply not in the answer.
+	// Instances with these ids, at most 20 000; an unknown id is simply not in the answer.
 	LoadBalancerIds []string `protobuf:"bytes,3,rep,name=load_balancer_ids,json=loadBalancerIds,proto3" json:"load_balancer_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`

@@ -464,7 +464,7 @@ type CreateServerGroupRequest struct {
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// Name, 1 to 80 characters; required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Servers.
+	// Servers, at most 20 000.
 	Servers       []*Server `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -581,11 +581,11 @@ type ApplyServerChangesRequest struct {
 	ServerGroupId string `protobuf:"bytes,1,opt,name=server_group_id,json=serverGroupId,proto3" json:"server_group_id,omitempty"`
 	// Instance the group belongs to, "lb-…"; required: writes to one instance are sent one at a time.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
-	// Servers to add.
+	// Servers to add, at most 20 000.
 	Add []*Server `protobuf:"bytes,3,rep,name=add,proto3" json:"add,omitempty"`
-	// Servers to remove; one that is not there is a success.
+	// Servers to remove, at most 20 000; one that is not there is a success.
 	Remove []*Server `protobuf:"bytes,4,rep,name=remove,proto3" json:"remove,omitempty"`
-	// Servers that are there and get another weight or description.
+	// Servers that are there and get another weight or description, at most 20 000.
 	Update []*Server `protobuf:"bytes,5,rep,name=update,proto3" json:"update,omitempty"`
 	// Remove before adding: for a group that is at its quota.
 	RemoveFirst   bool `protobuf:"varint,6,opt,name=remove_first,json=removeFirst,proto3" json:"remove_first,omitempty"`

@@ -365,7 +365,7 @@ type ListVSwitchesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// vSwitches of this VPC.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// These vSwitches; an unknown id is simply not in the answer.
+	// These vSwitches, at most 20 000; an unknown id is simply not in the answer.
 	VswitchIds []string `protobuf:"bytes,2,rep,name=vswitch_ids,json=vswitchIds,proto3" json:"vswitch_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
 	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`

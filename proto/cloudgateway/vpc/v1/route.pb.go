@@ -459,7 +459,7 @@ type BatchCreateRouteEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// VPC of the tables, "vpc-…"; required.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// The entries, any number.
+	// The entries, at most 20 000.
 	RouteEntries  []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -615,7 +615,7 @@ type BatchDeleteRouteEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// VPC of the tables, "vpc-…"; required.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// The entries: route_table_id with route_entry_id, or with destination_cidr and next_hop_id.
+	// The entries, at most 20 000: route_table_id with route_entry_id, or with destination_cidr and next_hop_id.
 	RouteEntries  []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
