@@ -138,9 +138,13 @@ func (m *monkey) addForeign(id string) string {
 			})
 		}
 	}
+	byHand := &slbv1.ListenerConfig{Description: new("by hand")}
+	if len(added.groups) > 0 {
+		byHand.ServerGroupId = new(slices.Min(added.groups)) // People bind listeners of their own to our groups.
+	}
 	m.cloud.Listeners[added.listener] = &slbv1.Listener{
 		Key:    &slbv1.ListenerKey{LoadBalancerId: id, Port: foreignPort, Protocol: added.listener.Protocol},
-		Config: &slbv1.ListenerConfig{Description: new("by hand")}, Status: "running",
+		Config: byHand, Status: "running",
 	}
 	m.cloud.LoadBalancers[id].Tags = append(m.cloud.LoadBalancers[id].GetTags(), tag("by", "hand"))
 	m.foreign = append(m.foreign, added)
