@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,10 +18,12 @@ type badAnnotation struct {
 	with       map[string]string // what else is needed to get that far
 }
 
+var tooLong = strings.Repeat("x", 200)
+
 func badAnnotations() []badAnnotation {
 	return []badAnnotation{
 		{key: "address-type", value: "public", allowed: "internet, intranet"},
-		{key: "name", value: strings.Repeat("n", 200), allowed: "80"},
+		{key: "name", value: tooLong, allowed: "80"},
 		{key: "delete-protection", value: "maybe", allowed: "on"},
 		{key: "modification-protection", value: "on", allowed: "ConsoleProtection, NonProtection"},
 		{key: "preserve-lb-on-delete", value: "perhaps", allowed: "on"},
@@ -61,6 +65,48 @@ func badAnnotations() []badAnnotation {
 		{key: "default-weight", value: "101", allowed: "100"},
 		{key: "ignore-weight-update", value: "2", allowed: "on"},
 		{key: "backend-ip-version", value: "ipv6", allowed: "ipv4"},
+		{key: "additional-resource-tags", value: "=blue", allowed: "key=value"},
+		{key: "backend-label", value: "zone", allowed: "key=value"},
+		{key: "forward-port", value: "eighty:443", allowed: "port:port", protocol: "http"},
+		{key: "vgroup-port", value: "rsp-1", allowed: "key:value", with: map[string]string{"id": "lb-1"}},
+		{key: "hostname", value: "no_host", allowed: "DNS name"},
+		{key: "cookie", value: "bis;cuit", allowed: "letters, digits", protocol: "http"},
+		{key: "health-check-uri", value: "healthz", allowed: "starts with /", protocol: "http"},
+		{key: "xforwardedfor-slbport", value: "2", allowed: "on", protocol: "http"},
+		{key: "xforwardedfor-clientsrcport", value: "2", allowed: "on", protocol: "http"},
+		{key: "force-override-listeners", value: "2", allowed: "on", with: map[string]string{"id": "lb-1"}},
+		{key: "weight", value: "101", allowed: "100", with: map[string]string{"id": "lb-1"}},
+		{key: "acl-id", value: ",", allowed: "a comma list", with: map[string]string{"acl-status": "on", "acl-type": "white"}},
+		{key: "cert-id", value: tooLong, allowed: "128", protocol: "https"},
+		{key: "vswitch-id", value: tooLong, allowed: "64"},
+		{key: "spec", value: tooLong, allowed: "64"},
+		{key: "master-zoneid", value: tooLong, allowed: "64"},
+		{key: "slave-zoneid", value: tooLong, allowed: "64"},
+		{key: "resource-group-id", value: tooLong, allowed: "64"},
+		{key: "health-check-domain", value: tooLong, allowed: "80"},
+		{key: "network-type", value: "classic", allowed: "remove it"},
+		{key: "domain-extensions", value: "a.example.com:1", allowed: "remove it", protocol: "https", with: map[string]string{"cert-id": "c"}},
+	}
+}
+
+// TestBadAnnotationsAreAll: the page of all annotations names none that is not tried, but the one that may have any value.
+func TestBadAnnotationsAreAll(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/annotations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{"id": true}
+	for _, bad := range badAnnotations() {
+		tried[bad.key] = true
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\|").FindAllSubmatch(page, -1)
+	if len(rows) < len(badAnnotations()) {
+		t.Fatalf("%d annotations on the page, want at least %d", len(rows), len(badAnnotations()))
+	}
+	for _, row := range rows {
+		if key := string(row[1]); !tried[key] {
+			t.Errorf("no bad value of %s is tried", key)
+		}
 	}
 }
 
