@@ -21,58 +21,102 @@ type listenerWork struct {
 	forward Phase // creations of redirects, whose targets must exist
 }
 
-// listeners adds the phases for listeners and returns the ids of the groups that listeners will still use afterwards.
-func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group) (used map[string]bool) {
-	var w listenerWork
-	used = map[string]bool{}
-	have := make(map[model.ListenerKey]model.Listener, len(o.Listeners))
+// survey is what the present listeners mean for the wanted ones.
+type survey struct {
+	have    map[model.ListenerKey]present
+	leaving map[int32]bool  // ports over TCP that a deletion frees
+	taken   map[int32]bool  // ports over TCP that somebody else holds
+	used    map[string]bool // ids of the groups that listeners go on using that are not wanted
+}
+
+// present is a listener that there is. Ours is deleted when it is not wanted, and changed when it is.
+type present struct {
+	model.Listener
+	wanted, ours bool
+}
+
+func surveyOf(d *model.Desired, o model.Observed) survey {
+	s := survey{have: map[model.ListenerKey]present{}, leaving: map[int32]bool{}, taken: map[int32]bool{}, used: map[string]bool{}}
 	wanted := make(map[model.ListenerKey]bool, len(d.Listeners))
 	for _, l := range d.Listeners {
 		wanted[l.Key] = true
 	}
-	leaving := map[int32]bool{} // ports over TCP that a deletion frees
-	taken := map[int32]bool{}   // ports over TCP that somebody else holds
-	refused := map[int32]bool{} // ports that won't get the wanted listener
 	for _, l := range o.Listeners {
-		have[l.Key] = l
-		switch ours := owns(d.Owner, l) || wanted[l.Key] && servesOurs(d.Owner, l, o); {
-		case !wanted[l.Key] && ours:
+		have := present{Listener: l, wanted: wanted[l.Key]}
+		have.ours = owns(d.Owner, l) || have.wanted && servesOurs(d.Owner, l, o)
+		s.have[l.Key] = have
+		switch {
+		case !have.ours:
+			s.used[l.Config.GetServerGroupId()] = true
+			s.taken[l.Key.Port] = s.taken[l.Key.Port] || overTCP(l.Key)
+		case !have.wanted:
+			s.leaving[l.Key.Port] = s.leaving[l.Key.Port] || overTCP(l.Key)
+		}
+	}
+	return s
+}
+
+// listeners adds the phases for listeners and returns the ids of the groups that unwanted listeners go on using.
+func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group) (used map[string]bool) {
+	var w listenerWork
+	s := surveyOf(d, o)
+	refused := p.refuseTaken(d, s)
+	stay := s.targets(d, refused)
+	for _, l := range o.Listeners {
+		switch have := s.have[l.Key]; {
+		case have.wanted || !have.ours:
+		case stay[l.Key.Port] && overTCP(l.Key):
+			s.used[l.Config.GetServerGroupId()] = true
+		default:
 			w.delete(l)
-			leaving[l.Key.Port] = leaving[l.Key.Port] || overTCP(l.Key)
-		case !wanted[l.Key] || !ours:
-			used[l.Config.GetServerGroupId()] = true
-			taken[l.Key.Port] = taken[l.Key.Port] || overTCP(l.Key)
 		}
 	}
 	for _, want := range d.Listeners {
-		if _, exists := have[want.Key]; overTCP(want.Key) && taken[want.Key.Port] && !exists {
-			p.refuse("port %d of the CLB has a listener that isn't ours; delete it, or choose another port", want.Key.Port)
-			refused[want.Key.Port] = true
-		}
-	}
-	for _, want := range d.Listeners {
-		old, exists := have[want.Key]
+		old, exists := s.have[want.Key]
 		switch {
 		case refused[want.Key.Port] && overTCP(want.Key), refused[want.Config.GetForwardPort()]:
 			// Already told; a redirect to a refused listener would only fail.
-		case !exists && overTCP(want.Key) && leaving[want.Key.Port]:
+		case !exists && overTCP(want.Key) && s.leaving[want.Key.Port]:
 			w.create(want, groups, &w.replace)
 		case !exists:
 			w.create(want, groups, &w.ready)
-		case !owns(d.Owner, old) && !servesOurs(d.Owner, old, o):
+		case !old.ours:
 			p.refuse("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q", keyText(want.Key), want.Config.GetDescription())
 		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
 			// A redirect can't be changed, only recreated.
-			w.delete(old)
+			w.delete(old.Listener)
 			w.create(want, groups, &w.replace)
 		default:
-			w.update(want, old, groups)
+			w.update(want, old.Listener, groups)
 		}
 	}
 	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward} {
 		p.add(phase)
 	}
-	return used
+	return s.used
+}
+
+// targets returns the ports that redirects go on leading to because their new targets are refused.
+func (s survey) targets(d *model.Desired, refused map[int32]bool) map[int32]bool {
+	ports := map[int32]bool{}
+	for _, want := range d.Listeners {
+		if old, exists := s.have[want.Key]; exists && refused[want.Config.GetForwardPort()] {
+			ports[old.Config.GetForwardPort()] = true
+		}
+	}
+	return ports
+}
+
+// refuseTaken refuses listeners on ports that others hold with another protocol, and returns the ports.
+func (p *Plan) refuseTaken(d *model.Desired, s survey) map[int32]bool {
+	refused := map[int32]bool{}
+	for _, want := range d.Listeners {
+		if _, exists := s.have[want.Key]; overTCP(want.Key) && s.taken[want.Key.Port] && !exists {
+			p.refuse("port %d of the CLB has a listener that isn't ours; delete it, or choose another port", want.Key.Port)
+			refused[want.Key.Port] = true
+		}
+	}
+	return refused
 }
 
 func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {

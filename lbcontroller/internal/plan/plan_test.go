@@ -120,6 +120,16 @@ func TestPlans(t *testing.T) {
 				Config: &slbv1.ListenerConfig{Description: new("by hand"), ServerGroupId: new("rsp-1")}})
 		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change listener 80/http: vServer group\n" +
 			"3. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
+		"redirect to a port of others": {func(d *model.Desired, o *model.Observed) {
+			// It goes on leading to the old target, which stays for that reason.
+			redirect := model.Listener{Key: model.ListenerKey{Port: 80, Protocol: http}, Config: &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(443)}}
+			o.Listeners[0].Key, o.Listeners[0].Config.Description = model.ListenerKey{Port: 443, Protocol: https}, new(us().Listener(443))
+			o.Listeners = append(o.Listeners, redirect,
+				model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
+			redirect.Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(444)}
+			d.Listeners[0].Key, d.Listeners[0].Config.Description = model.ListenerKey{Port: 444, Protocol: https}, new(us().Listener(444))
+			d.Listeners = append([]model.Listener{redirect}, d.Listeners...)
+		}, "refused: port 444 of the CLB has a listener that isn't ours; delete it, or choose another port"},
 		"description edited, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = new("front") }, "1. change listener 80/http: description"},
 		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
