@@ -143,7 +143,9 @@ func goodValue(p api.Param) map[string]string {
 func badValues(p api.Param) map[string]map[string]string {
 	bad := map[string]map[string]string{}
 	add := func(value string) { bad[fmt.Sprintf("%q", value)] = map[string]string{p.Name: value} }
-	ranged := p.Min != 0 || p.Max != 0
+	settings := api.DefaultSettings()
+	most := p.Most(&settings)
+	ranged := p.Min != 0 || most != 0
 	switch p.Kind {
 	case api.Int:
 		add("letters")
@@ -159,7 +161,7 @@ func badValues(p api.Param) map[string]map[string]string {
 	case api.Strings, api.Structs:
 		if ranged {
 			many := map[string]string{}
-			for n := range p.Max + 1 {
+			for n := range most + 1 {
 				name := fmt.Sprintf("%s.%d", p.Name, n+1)
 				if p.Kind == api.Structs {
 					name += ".Key"

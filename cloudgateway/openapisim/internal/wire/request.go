@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
@@ -59,10 +60,23 @@ func Parse(r *http.Request) (*Request, *api.Error) {
 	authorization := r.Header.Get("Authorization")
 	actionInHeader := r.Header.Get("X-Acs-Action") != "" && req.Values["Action"] == ""
 	if strings.HasPrefix(authorization, v3Algorithm) || actionInHeader {
-		return req, req.readV3(r, authorization, body)
+		if err := req.readV3(r, authorization, body); err != nil {
+			return req, err
+		}
+	} else {
+		req.readV1(r.Method)
 	}
-	req.readV1(r.Method)
-	return req, nil
+	return req, req.checkText()
+}
+
+// checkText refuses what is not UTF-8: neither answers nor snapshots could repeat it.
+func (req *Request) checkText() *api.Error {
+	for name, value := range req.Values {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return api.BadRequest("InvalidParameter", "The request can't be parsed: %q is not UTF-8.", name+"="+value)
+		}
+	}
+	return nil
 }
 
 func (req *Request) readV1(method string) {

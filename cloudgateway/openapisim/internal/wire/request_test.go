@@ -91,6 +91,8 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"method", httptest.NewRequest(http.MethodDelete, "/?Action=A", nil), "UnsupportedHTTPMethod"},
 		{"escape", httptest.NewRequest(http.MethodGet, "/?Action=%25zz&a;b", nil), "InvalidParameter parsed"},
+		{"value that is no text", httptest.NewRequest(http.MethodGet, "/?Action=A&Name=%ff", nil), "InvalidParameter UTF-8"},
+		{"name that is no text", httptest.NewRequest(http.MethodGet, "/?Action=A&%ff=x", nil), "InvalidParameter UTF-8"},
 		{"size", httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("a", maxBody+1))), "InvalidParameter larger"},
 	}
 	for _, tt := range tests {
