@@ -119,7 +119,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience,
 		}),
 		Authorizer: authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
-		Context:    lanes(g.cfg.Budget),
+		Context:    onBehalf(g.cfg.Budget),
 		Reflection: g.cfg.Reflection,
 		Registerer: registry,
 		Tracers:    g.tracing.Tracers(),

@@ -60,6 +60,16 @@ func TestWhoMayCall(t *testing.T) {
 			t.Errorf("%s: %d calls to the cloud, want %d", tt.token, got, tt.calls)
 		}
 	}
+	// The calls that were made waited in the names of those who asked for them, with the priority of what they asked for.
+	_, metrics := w.get("/metrics")
+	for _, who := range []string{
+		`action="CreateLoadBalancer",caller="system:serviceaccount:kube-system:writer",priority="change"`,
+		`action="DescribeLoadBalancers",caller="system:serviceaccount:kube-system:reader",priority="background"`,
+	} {
+		if !strings.Contains(metrics, "cloudgateway_budget_wait_seconds_count{"+who+`,product="slb",result="sent"} 1`) {
+			t.Errorf("no call waited for the budget as %s", who)
+		}
+	}
 }
 
 // TestStopFinishesTheCallsUnderWay: a caller whose change is being made gets its answer.

@@ -28,13 +28,19 @@ func newBudget(b config.Budget, registry *prometheus.Registry, log *slog.Logger)
 	})
 }
 
-// lanes lets reads of a caller who may not use all of the budget share calls with its own only: what waits for its share of the
-// budget must not make others wait.
-func lanes(b config.Budget) func(context.Context) context.Context {
+// onBehalf tells the queues on whose behalf a call is: writes and calls to the cloud wait in the name of the gateway's caller, with
+// the priority of the method that was called. Reads of a caller who may not use all of the budget share calls with its own only:
+// what waits for its share of the budget must not make others wait.
+func onBehalf(b config.Budget) func(context.Context) context.Context {
 	return func(ctx context.Context) context.Context {
-		caller, _ := rpc.CallerFrom(ctx)
-		if terms, named := b.Callers[caller.Name]; named && flow.Terms(terms).Bounded() {
-			return batch.WithLane(ctx, caller.Name)
+		caller, ok := rpc.CallerFrom(ctx)
+		if !ok {
+			return ctx
+		}
+		policy, _ := rpc.PolicyFrom(ctx)
+		ctx = flow.WithCaller(ctx, flow.Caller{Name: caller.Name, Priority: flow.Priority(policy.Priority)})
+		if flow.Terms(b.Callers[caller.Name]).Bounded() {
+			ctx = batch.WithLane(ctx, caller.Name)
 		}
 		return ctx
 	}

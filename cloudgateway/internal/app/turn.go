@@ -7,14 +7,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
-// turn is the gate that every call to the cloud passes: only the active replica calls, and each call waits in the name of the
-// gateway's caller, with the priority of the method that was called.
+// turn is the gate that every call to the cloud passes: only the active replica calls.
 type turn struct {
 	budget *flow.Budget
 	active atomic.Bool
@@ -43,10 +41,6 @@ func (t *turn) Acquire(ctx context.Context, product, action string) error {
 			Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second,
 			Message: "this replica of the gateway is on standby; another one is active",
 		}
-	}
-	if caller, ok := rpc.CallerFrom(ctx); ok {
-		policy, _ := rpc.PolicyFrom(ctx)
-		ctx = flow.WithCaller(ctx, flow.Caller{Name: caller.Name, Priority: flow.Priority(policy.Priority)})
 	}
 	return t.budget.Acquire(ctx, product, action)
 }

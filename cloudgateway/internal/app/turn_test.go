@@ -29,7 +29,7 @@ func TestCallersTerms(t *testing.T) {
 	gate := &turn{budget: budget}
 	gate.active.Store(true)
 	acquire := func(name string) error {
-		ctx, cancel := context.WithTimeout(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), 100*time.Millisecond)
 		defer cancel()
 		return gate.Acquire(ctx, "slb", "CreateVServerGroup")
 	}
@@ -58,7 +58,7 @@ func TestBoundedCallersReadApart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				with := lanes(config.Budget{Callers: map[string]config.Terms{tool: tt.terms}})
+				with := onBehalf(config.Budget{Callers: map[string]config.Terms{tool: tt.terms}})
 				var calls atomic.Int32
 				c, err := batch.New(batch.Config[string, string]{MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
 					calls.Add(1)

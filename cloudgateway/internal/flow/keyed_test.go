@@ -3,7 +3,9 @@ package flow
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -58,4 +60,70 @@ func TestKeyed(t *testing.T) {
 			t.Errorf("%d locks are kept after their use", len(locks.locks))
 		}
 	})
+}
+
+// TestKeyedOrder: a backend change does not wait behind other writes to a load balancer that several Services share, and a caller
+// with many writes takes turns with the others.
+func TestKeyedOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var locks Keyed[string]
+		unlock, err := locks.Lock(t.Context(), "lb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		var work sync.WaitGroup
+		for _, c := range []Caller{
+			{"tool", Deletion}, {"tool", Change}, {"tool", Change}, {"tool", Change}, {"controller", Change}, {"controller", Backend},
+		} {
+			work.Go(func() {
+				unlock, err := locks.Lock(WithCaller(t.Context(), c), "lb")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer unlock()
+				order = append(order, c.Name+" "+c.Priority.String())
+			})
+			synctest.Wait() // until it waits
+		}
+		unlock()
+		work.Wait()
+		want := []string{"controller backend", "tool change", "controller change", "tool change", "tool change", "tool deletion"}
+		if diff := cmp.Diff(want, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestKeyedIsExclusive locks few keys from many goroutines, some of which give up: a key never has two holders, and all come to
+// an end.
+func TestKeyedIsExclusive(t *testing.T) {
+	var locks Keyed[int]
+	var holders [3]atomic.Int32
+	var work sync.WaitGroup
+	for i := range 50 {
+		work.Go(func() {
+			for n := range 200 {
+				ctx, cancel := context.WithCancel(as(t.Context(), string(rune('a'+i%4)), Priority(i%priorities)))
+				if (i+n)%3 == 0 {
+					go cancel()
+				}
+				key := (i + n) % len(holders)
+				if unlock, err := locks.Lock(ctx, key); err == nil {
+					if holders[key].Add(1) != 1 {
+						t.Error("a key has two holders")
+					}
+					runtime.Gosched()
+					holders[key].Add(-1)
+					unlock()
+				}
+				cancel()
+			}
+		})
+	}
+	work.Wait()
+	if len(locks.locks) != 0 {
+		t.Errorf("%d locks are kept after their use", len(locks.locks))
+	}
 }

@@ -64,6 +64,9 @@ func (q *queue) next(may func(caller string) bool) (w *waiter, overdue bool) {
 	return w, overdue
 }
 
+// anybody is for queues in which everybody may go.
+func anybody(string) bool { return true }
+
 // first is the lane that has the turn, nil if none may call.
 func (c *class) first(may func(caller string) bool) *lane {
 	for _, l := range c.lanes {

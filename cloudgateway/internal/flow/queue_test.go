@@ -8,8 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func everybody(string) bool { return true }
-
 func TestQueueOrder(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -62,7 +60,7 @@ func TestQueueKeepsEverybody(t *testing.T) {
 				q.push(w)
 				waiting[w] = true
 			case 2:
-				w, _ := q.next(everybody)
+				w, _ := q.next(anybody)
 				if (w == nil) != (len(waiting) == 0) || (w != nil && !waiting[w]) {
 					t.Fatalf("next = %v with %d waiting", w, len(waiting))
 				}
@@ -100,7 +98,7 @@ func TestAhead(t *testing.T) {
 		{Caller{"d", Deletion}, 7},    // c2, one each of a and b, and s
 		{Caller{"h", Deletion}, 7},    // the same: its weight is for its own calls
 		{Caller{"d", Backend}, 1},     // s
-		{Caller{"d", Background}, 13}, // everybody, c0 since it was there before, and s
+		{Caller{"d", Background}, 13}, // anybody, c0 since it was there before, and s
 	}
 	for _, tt := range tests {
 		if got := q.ahead(tt.caller); got != tt.want {

@@ -65,13 +65,14 @@ func TestPlanTakesTheFewestCalls(t *testing.T) {
 func TestNoPlanTakesFewerCalls(t *testing.T) {
 	const perCall = 20
 	calls := func(servers int) int { return (servers + perCall - 1) / perCall }
+	come, leave := servers(0, 3*perCall), servers(1000, 3*perCall)
 	for add := range 3 * perCall {
 		for remove := range 3 * perCall {
 			fewest := calls(add) + calls(remove)
 			for replaced := range min(add, remove) + 1 {
 				fewest = min(fewest, calls(replaced)+calls(add-replaced)+calls(remove-replaced))
 			}
-			if got := len(plan(changes{add: servers(0, add), remove: servers(1000, remove)}, perCall)); got != fewest {
+			if got := len(plan(changes{add: come[:add], remove: leave[:remove]}, perCall)); got != fewest {
 				t.Fatalf("%d calls to add %d servers and remove %d, want %d", got, add, remove, fewest)
 			}
 		}
