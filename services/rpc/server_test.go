@@ -73,6 +73,31 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// TestContext: what Config.Context makes of the caller and the method's policy is what the handler gets.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	w := newWorld(t, func(cfg *Config) {
+		cfg.Context = func(ctx context.Context) context.Context {
+			caller, _ := CallerFrom(ctx)
+			policy, _ := PolicyFrom(ctx)
+			return context.WithValue(ctx, key{}, caller.Name+" may "+policy.Verb)
+		}
+	})
+	var got any
+	w.handler.remove = func(ctx context.Context) error {
+		got = ctx.Value(key{})
+		return nil
+	}
+	if err := w.remove(w.dial(tokenEditor)); err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	if want := "editor may delete"; got != want {
+		t.Errorf("the handler got %v, want %s", got, want)
+	}
+}
+
 func codeOf(e *rpcerr.Error) codes.Code {
 	if e == nil {
 		return codes.OK
