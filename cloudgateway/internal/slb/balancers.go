@@ -183,7 +183,10 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 		})
 	}
 	if r.Spec != nil {
-		add("ModifyLoadBalancerInstanceSpec", instance().With("LoadBalancerSpec", r.GetSpec()))
+		list = append(list, update{
+			action: "ModifyLoadBalancerInstanceSpec", params: instance().With("LoadBalancerSpec", r.GetSpec()),
+			done: func(lb *slbv1.LoadBalancer) bool { return lb.GetSpec() == r.GetSpec() },
+		})
 	}
 	if spec := r.GetInternetSpec(); spec != nil {
 		add("ModifyLoadBalancerInternetSpec", instance().

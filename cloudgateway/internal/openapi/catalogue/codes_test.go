@@ -81,6 +81,7 @@ func TestEveryKnownCode(t *testing.T) {
 		{nlb, Quota, "QuotaExceeded.QuotaInsufficient QuotaExceeded.Listener"},
 		{slb, Dependency, "OperationDenied.DeleteProtectionIsOn RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse ListenerForwardExist"},
 		{slb, Dependency, "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed"},
+		{slb, Dependency, "OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
 		{vpc, Dependency, "DependencyViolation DependencyViolation.Instance OperationDenied OperationDenied.DeleteManagedRouteEntry DryRunOperation"},
 		{ecs, Dependency, "DependencyViolation InvalidOperation.ResourceManagedByCloudProduct DryRunOperation"},
 		{nlb, Dependency, "OperationDenied.DeletionProtectionEnabled ResourceInUse.ServerGroup DryRunOperation"},

@@ -114,7 +114,7 @@ func rules() []rule {
 		{class: Dependency, products: slb, codes: "RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse", reason: rpcerr.ServerGroupInUse},
 		{class: Dependency, products: nlb, codes: "ResourceInUse.ServerGroup", reason: rpcerr.ServerGroupInUse},
 		{class: Dependency, products: slb, codes: "ListenerForwardExist", reason: rpcerr.ListenerInUse, note: "delete the HTTP redirect first"},
-		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed"},
+		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
 		{class: Dependency, codes: "DependencyViolation DependencyViolation.*"},
 		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service"},
 		{class: Dependency, products: ecs, codes: "InvalidOperation.ResourceManagedByCloudProduct"},
