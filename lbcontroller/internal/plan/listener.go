@@ -25,14 +25,15 @@ type listenerWork struct {
 type survey struct {
 	have    map[model.ListenerKey]present
 	leaving map[int32]bool  // ports over TCP that a deletion frees
-	taken   map[int32]bool  // ports over TCP that somebody else holds
-	used    map[string]bool // ids of the groups that listeners go on using that are not wanted
+	taken   map[int32]bool  // ports over TCP that somebody else holds, or a listener that is held
+	used    map[string]bool // ids of the groups that listeners go on using other than as wanted
 }
 
-// present is a listener that there is. Ours is deleted when it is not wanted, and changed when it is.
+// present is a listener that there is. Ours is changed when it is wanted, and otherwise deleted, unless it is held: the cloud keeps the
+// target of a redirect.
 type present struct {
 	model.Listener
-	wanted, ours bool
+	wanted, ours, held bool
 }
 
 func surveyOf(d *model.Desired, o model.Observed) survey {
@@ -56,17 +57,48 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 	return s
 }
 
-// listeners adds the phases for listeners and returns the ids of the groups that unwanted listeners go on using.
+// settle finds the listeners that are held, and the ports over TCP that are refused for that or because others hold them. One leads to
+// the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made.
+func (s survey) settle(d *model.Desired) (refused map[int32]bool) {
+	refused = map[int32]bool{}
+	targets := map[int32]bool{}
+	for _, have := range s.have {
+		targets[have.Config.GetForwardPort()] = targets[have.Config.GetForwardPort()] || !have.ours
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, want := range d.Listeners {
+			old, exists := s.have[want.Key]
+			if overTCP(want.Key) && s.taken[want.Key.Port] && !exists && !refused[want.Key.Port] {
+				refused[want.Key.Port], grown = true, true
+			}
+			if exists && refused[want.Config.GetForwardPort()] {
+				targets[old.Config.GetForwardPort()] = true
+			}
+		}
+		for key, have := range s.have {
+			if overTCP(key) && targets[key.Port] && have.ours && !have.wanted && !have.held {
+				have.held, grown = true, true
+				s.have[key] = have
+				s.taken[key.Port], s.used[have.Config.GetServerGroupId()] = true, true
+				delete(s.leaving, key.Port)
+			}
+		}
+	}
+	return refused
+}
+
+// listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
+// wanted.
 func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group) (used map[string]bool) {
 	var w listenerWork
 	s := surveyOf(d, o)
-	refused := p.refuseTaken(d, s)
-	stay := s.targets(d, refused)
+	refused := s.settle(d)
 	for _, l := range o.Listeners {
 		switch have := s.have[l.Key]; {
 		case have.wanted || !have.ours:
-		case stay[l.Key.Port] && overTCP(l.Key):
-			s.used[l.Config.GetServerGroupId()] = true
+		case have.held:
+			p.refuse("listener %s isn't deleted: a listener redirects to it that isn't ours or can't be changed", keyText(l.Key))
 		default:
 			w.delete(l)
 		}
@@ -74,8 +106,11 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 	for _, want := range d.Listeners {
 		old, exists := s.have[want.Key]
 		switch {
-		case refused[want.Key.Port] && overTCP(want.Key), refused[want.Config.GetForwardPort()]:
-			// Already told; a redirect to a refused listener would only fail.
+		case refused[want.Key.Port] && overTCP(want.Key):
+			p.refuse("port %d of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port", want.Key.Port)
+		case refused[want.Config.GetForwardPort()]:
+			// Already told; a redirect to a refused listener would only fail. What is there instead stays.
+			s.used[old.Config.GetServerGroupId()] = true
 		case !exists && overTCP(want.Key) && s.leaving[want.Key.Port]:
 			w.create(want, groups, &w.replace)
 		case !exists:
@@ -94,29 +129,6 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 		p.add(phase)
 	}
 	return s.used
-}
-
-// targets returns the ports that redirects go on leading to because their new targets are refused.
-func (s survey) targets(d *model.Desired, refused map[int32]bool) map[int32]bool {
-	ports := map[int32]bool{}
-	for _, want := range d.Listeners {
-		if old, exists := s.have[want.Key]; exists && refused[want.Config.GetForwardPort()] {
-			ports[old.Config.GetForwardPort()] = true
-		}
-	}
-	return ports
-}
-
-// refuseTaken refuses listeners on ports that others hold with another protocol, and returns the ports.
-func (p *Plan) refuseTaken(d *model.Desired, s survey) map[int32]bool {
-	refused := map[int32]bool{}
-	for _, want := range d.Listeners {
-		if _, exists := s.have[want.Key]; overTCP(want.Key) && s.taken[want.Key.Port] && !exists {
-			p.refuse("port %d of the CLB has a listener that isn't ours; delete it, or choose another port", want.Key.Port)
-			refused[want.Key.Port] = true
-		}
-	}
-	return refused
 }
 
 func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {

@@ -129,7 +129,19 @@ func TestPlans(t *testing.T) {
 			redirect.Config = &slbv1.ListenerConfig{Description: new(us().Listener(80)), ForwardPort: proto.Int32(444)}
 			d.Listeners[0].Key, d.Listeners[0].Config.Description = model.ListenerKey{Port: 444, Protocol: https}, new(us().Listener(444))
 			d.Listeners = append([]model.Listener{redirect}, d.Listeners...)
-		}, "refused: port 444 of the CLB has a listener that isn't ours; delete it, or choose another port"},
+		}, "refused: listener 443/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
+			"refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
+		"redirect to a port of others instead of a plain listener": {func(d *model.Desired, o *model.Observed) {
+			d.Listeners[0].Group, d.Listeners[0].Config.ForwardPort = "", proto.Int32(444)
+			d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: https}, Config: &slbv1.ListenerConfig{}})
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 444, Protocol: tcp}, Config: &slbv1.ListenerConfig{Description: new("by hand")}})
+		}, "refused: port 444 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
+		"redirect of others to a listener of ours that goes": {func(d *model.Desired, o *model.Observed) {
+			o.Listeners[0].Key.Protocol = https
+			o.Listeners = append(o.Listeners, model.Listener{Key: model.ListenerKey{Port: 8080, Protocol: http}, Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(80)}})
+			d.Listeners[0].Key.Protocol = tcp
+		}, "refused: listener 80/https isn't deleted: a listener redirects to it that isn't ours or can't be changed\n" +
+			"refused: port 80 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port"},
 		"description edited, but our group": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config.Description = new("front") }, "1. change listener 80/http: description"},
 		"foreign server in a surplus group": {func(d *model.Desired, o *model.Observed) {
 			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Servers: []model.Server{ecs(1, 1, 1, us().Group("1")), ecs(9, 1, 1, "by hand")}})
@@ -361,7 +373,7 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 	o.Groups = append(o.Groups, model.Group{ID: "rsp-other", Name: other.Group("31000")})
 	wantPlan(t, Diff(d, o), `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`)
 	d.Listeners[0].Key.Protocol = tcp
-	wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener that isn't ours; delete it, or choose another port")
+	wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port")
 }
 
 // B-7: the existing CCM doesn't wait for the deletion of a listener when another takes its port with a new vServer group.

@@ -191,9 +191,6 @@ func foreign(d *model.Desired, o model.Observed) []string {
 func TestDiffProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, o := genDesired(t), genObserved(t)
-		if foreignRedirect(o) {
-			return // The cloud keeps a listener of ours that somebody else's redirects to, and the user is told.
-		}
 		before := o.Clone()
 		p := Diff(d, o)
 		if diff := gocmp.Diff(before, o, protocmp.Transform()); diff != "" {
@@ -243,12 +240,6 @@ func twins(o model.Observed) bool {
 		names[g.Name] = true
 	}
 	return false
-}
-
-func foreignRedirect(o model.Observed) bool {
-	return slices.ContainsFunc(o.Listeners, func(l model.Listener) bool {
-		return !us().Owns(l.Config.GetDescription()) && l.Config.GetForwardPort() != 0
-	})
 }
 
 func indices(phase Phase) []int {
