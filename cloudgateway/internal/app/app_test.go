@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -104,7 +105,8 @@ func TestNoSecretIsTold(t *testing.T) {
 	client := w.dial("writer")
 	if err := w.sim.SetFaults(
 		fault.Rule{Product: "slb", Drop: true, Times: 2},
-		fault.Rule{Product: "vpc", Error: &fault.Error{Status: 400, Code: "SignatureDoesNotMatch", Message: "bad signature"}},
+		fault.Rule{Product: "vpc", Error: &fault.Error{Status: 400, Code: "SignatureDoesNotMatch",
+			Message: "server string to sign is:GET&%2F&AccessKeyId%3D" + openapisim.DefaultAccessKeyID + "%26Signature=x&secret=" + openapisim.DefaultAccessKeySecret}},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,9 @@ func TestNoSecretIsTold(t *testing.T) {
 	if !strings.Contains(w.log.String(), `"audit"`) {
 		t.Error("the audit log is missing")
 	}
-	for place, text := range map[string]string{"log": w.log.String(), "metrics": metrics, "error": err.Error()} {
+	for place, text := range map[string]string{
+		"log": w.log.String(), "metrics": metrics, "error": err.Error(), "status with its details": status.Convert(err).Proto().String(),
+	} {
 		for _, secret := range []string{openapisim.DefaultAccessKeySecret, "Signature=", "gateway-token", "Bearer "} {
 			if strings.Contains(text, secret) {
 				t.Errorf("the %s holds %q", place, secret)
