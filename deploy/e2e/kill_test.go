@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -70,11 +71,21 @@ func TestKill(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("random seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for i := range services {
-		w.create(t, newService(fmt.Sprintf("disturbed-%d", i), nil, 80, 443))
-	}
-	for _, name := range []string{world.LB, "cloudgateway", world.Node, world.Route} {
+	processes := []string{world.LB, "cloudgateway", world.Node, world.Route}
+	random.Shuffle(len(processes), func(i, j int) { processes[i], processes[j] = processes[j], processes[i] })
+	created := 0
+	for _, name := range processes {
+		// Some new Services for each, so that it dies while they are created.
+		for range services / len(processes) {
+			w.create(t, newService(fmt.Sprintf("disturbed-%d", created), nil, 80, 443))
+			created++
+		}
 		w.afterCalls(t, 1+random.IntN(15))
+		pending := w.pending(t)
+		t.Logf("%s is killed with %d of %d Services pending", name, pending, created)
+		if pending == 0 {
+			t.Errorf("%s is killed after the creation", name)
+		}
 		if err := w.Kill(name); err != nil {
 			t.Fatalf("kill: %v", err)
 		}
@@ -101,11 +112,39 @@ func TestKill(t *testing.T) {
 	}
 	w.checkAddresses(t, after)
 	for i := range services {
-		w.remove(t, fmt.Sprintf("disturbed-%d", i))
+		w.delete(t, fmt.Sprintf("disturbed-%d", i))
 	}
+	eventually(t, "all Services go", func(ctx context.Context) error {
+		list, err := w.Client().CoreV1().Services(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if n := len(balancedServices(list)); err == nil && n > 0 {
+			err = fmt.Errorf("%d are there", n)
+		}
+		return err
+	})
 	if left := w.state(t); len(left.LoadBalancers)+len(left.ServerGroups) > 0 {
 		t.Errorf("left in the cloud: %d load balancers, %d server groups", len(left.LoadBalancers), len(left.ServerGroups))
 	}
+}
+
+// pending counts the Services without an address.
+func (w testWorld) pending(t *testing.T) int {
+	t.Helper()
+	list, err := w.Client().CoreV1().Services(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("list Services: %v", err)
+	}
+	n := 0
+	for _, s := range balancedServices(list) {
+		if len(s.Status.LoadBalancer.Ingress) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// balancedServices are the Services that are to have a load balancer, which the API server's own isn't.
+func balancedServices(list *corev1.ServiceList) []corev1.Service {
+	return slices.DeleteFunc(slices.Clone(list.Items), func(s corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeLoadBalancer })
 }
 
 // afterCalls waits until the cloud got n more calls, or until it is clear that it will not.

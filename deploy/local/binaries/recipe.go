@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -75,6 +76,8 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir, cmd.Env = r.dir, env
+	// Ctrl-C goes to the whole process group, and a second signal would end the go command before it has cleaned up.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopTime
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
