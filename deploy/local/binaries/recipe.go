@@ -53,11 +53,8 @@ func kwokRecipe(version string) recipe {
 // progressInterval is short enough that nobody thinks the build hangs.
 const progressInterval = 15 * time.Second
 
-// buildDirs matches the directories in which programs are built. stopTime is what the go command has to remove its own.
-const (
-	buildDirs = ".build-*"
-	stopTime  = 10 * time.Second
-)
+// buildDirs matches the directories in which programs are built.
+const buildDirs = ".build-*"
 
 // build runs the go command and puts the program into dir only when it is complete.
 func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
@@ -68,7 +65,7 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 	defer os.RemoveAll(tmp)
 
 	args := r.args
-	env := append(os.Environ(), "GOWORK=off")
+	env := append(os.Environ(), "GOWORK=off", "TMPDIR="+tmp, "GOTMPDIR="+tmp)
 	if r.install {
 		env = append(env, "GOBIN="+tmp)
 	} else {
@@ -76,9 +73,9 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
 	cmd.Dir, cmd.Env = r.dir, env
-	// Ctrl-C goes to the whole process group, and a second signal would end the go command before it has cleaned up.
+	// An interrupted go command leaves its compilers running. All of them are ended, and their files are in tmp.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopTime
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("build %s: %w", r.name, err)
