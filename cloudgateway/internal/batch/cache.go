@@ -125,6 +125,14 @@ func (c *Cache[V]) Invalidate(keys ...string) {
 	}
 }
 
+// Clear forgets everything, because something was written that may be in any answer.
+func (c *Cache[V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.entries)
+	clear(c.flights)
+}
+
 // lookup puts fresh entries into the results, and returns the reads to wait for in place of the others: those of them that are
 // missing have to be launched.
 func (c *Cache[V]) lookup(

@@ -130,3 +130,35 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestClear: nothing that was read before is remembered, nor is a read that was under way.
+func TestClear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCache[int](CacheConfig{})
+		loads := 0
+		get := func(key string, takes time.Duration) {
+			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {
+				loads++
+				pass(takes)
+				return 1, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		get("read", 0)
+		var underWay sync.WaitGroup
+		underWay.Go(func() { get("under way", time.Second) })
+		synctest.Wait()
+		c.Clear()
+		underWay.Wait()
+		if len(c.entries) != 0 || len(c.flights) != 0 {
+			t.Errorf("%d entries and %d reads are left", len(c.entries), len(c.flights))
+		}
+		for _, key := range []string{"read", "under way", "read", "under way"} {
+			get(key, 0)
+		}
+		if loads != 4 {
+			t.Errorf("%d reads, want each once before and once after", loads)
+		}
+	})
+}

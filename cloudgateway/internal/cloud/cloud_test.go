@@ -156,15 +156,3 @@ func TestTokened(t *testing.T) {
 		t.Errorf("a listing without end: %d calls and %v", calls, err)
 	}
 }
-
-func TestEpoch(t *testing.T) {
-	var e Epoch
-	before := e.Key("x")
-	if e.Key("x") != before {
-		t.Error("keys of one epoch differ")
-	}
-	e.Next()
-	if e.Key("x") == before {
-		t.Error("keys of two epochs are equal")
-	}
-}

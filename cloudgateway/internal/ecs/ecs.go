@@ -38,13 +38,12 @@ type Config struct {
 
 // Client does the operations of ecs.v1.
 type Client struct {
-	caller       cloud.Caller
-	locks        cloud.Locker
-	instances    batch.Reader[string, *ecsv1.Instance]
-	lists        *batch.Cache[[]*ecsv1.Instance] // by filter
-	interfaces   batch.Reader[string, *ecsv1.NetworkInterface]
-	addresses    batch.Reader[addressKey, *ecsv1.NetworkInterface]
-	addressEpoch cloud.Epoch
+	caller     cloud.Caller
+	locks      cloud.Locker
+	instances  batch.Reader[string, *ecsv1.Instance]
+	lists      *batch.Cache[[]*ecsv1.Instance] // by filter
+	interfaces batch.Reader[string, *ecsv1.NetworkInterface]
+	addresses  batch.Reader[addressKey, *ecsv1.NetworkInterface]
 }
 
 // New makes a Client. Close it when its callers are gone.
@@ -61,7 +60,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.addresses, err = reader(cfg, "networkinterface_addresses", c.fetchAddresses,
-		func(key addressKey) string { return c.addressEpoch.Key(fmt.Sprint(key)) },
+		func(key addressKey) string { return fmt.Sprint(key) },
 		func(key addressKey) error {
 			return noInterface(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
 		})

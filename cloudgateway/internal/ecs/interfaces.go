@@ -97,7 +97,7 @@ func (c *Client) UpdateNetworkInterface(ctx context.Context, id string, sourceDe
 		return err
 	}
 	defer unlock()
-	defer c.addressEpoch.Next()
+	defer c.addresses.Cache.Clear()
 	defer c.interfaces.Cache.Invalidate(id)
 	call := cloud.Write(openapi.ECS, "ModifyNetworkInterfaceAttribute", cloud.Params{
 		"NetworkInterfaceId": id, "SourceDestCheck": strconv.FormatBool(sourceDestCheck),

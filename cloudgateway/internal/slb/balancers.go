@@ -66,8 +66,7 @@ func (c *Client) ListLoadBalancers(ctx context.Context, r *slbv1.ListLoadBalance
 		found, err := batch.Values(c.reads.balancers.GetMany(ctx, ids, maxAge))
 		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
 	}
-	key := c.caches.listEpoch.Key(listKey(r))
-	return c.caches.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
+	return c.caches.lists.Get(ctx, listKey(r), maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
 		filters := cloud.Tags(cloud.Params{}.With("LoadBalancerName", r.GetName()), r.GetTags())
 		if len(ids) == 0 {
 			return c.describe(ctx, filters)
@@ -117,7 +116,7 @@ func (c *Client) describe(ctx context.Context, params cloud.Params) ([]*slbv1.Lo
 
 // CreateLoadBalancer buys an instance. The request id is the cloud's ClientToken, so it may be sent again.
 func (c *Client) CreateLoadBalancer(ctx context.Context, r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
-	defer c.caches.listEpoch.Next()
+	defer c.caches.lists.Clear()
 	var answer createAnswer
 	err := cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
 		call := cloud.Write(openapi.SLB, "CreateLoadBalancer", createParams(r))

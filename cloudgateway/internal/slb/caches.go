@@ -6,27 +6,29 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
-	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // caches remember what was read, for callers who say how old an answer may be.
 type caches struct {
 	balancers  *batch.Cache[*slbv1.LoadBalancer]   // by instance
-	lists      *batch.Cache[[]*slbv1.LoadBalancer] // by filter and listEpoch
+	lists      *batch.Cache[[]*slbv1.LoadBalancer] // by filter
 	listeners  *batch.Cache[[]*slbv1.Listener]     // by instance
 	groupLists *batch.Cache[[]*slbv1.ServerGroup]  // by instance
 	groups     *batch.Cache[*slbv1.ServerGroup]    // by group
-
-	listEpoch cloud.Epoch
 }
+
+// listsKept bounds how many lists are remembered: one may hold all instances.
+const listsKept = 100
 
 func newCaches(registerer prometheus.Registerer) *caches {
 	config := func(name string) batch.CacheConfig {
 		return batch.CacheConfig{Name: name, Registerer: registerer}
 	}
 	return &caches{
-		balancers:  batch.NewCache[*slbv1.LoadBalancer](config("loadbalancers")),
-		lists:      batch.NewCache[[]*slbv1.LoadBalancer](config("loadbalancer_lists")),
+		balancers: batch.NewCache[*slbv1.LoadBalancer](config("loadbalancers")),
+		lists: batch.NewCache[[]*slbv1.LoadBalancer](batch.CacheConfig{
+			Name: "loadbalancer_lists", MaxEntries: listsKept, Registerer: registerer,
+		}),
 		listeners:  batch.NewCache[[]*slbv1.Listener](config("listeners")),
 		groupLists: batch.NewCache[[]*slbv1.ServerGroup](config("servergroup_lists")),
 		groups:     batch.NewCache[*slbv1.ServerGroup](config("servergroups")),
@@ -38,5 +40,5 @@ func (c *caches) forget(loadBalancerID string) {
 	c.balancers.Invalidate(loadBalancerID)
 	c.listeners.Invalidate(loadBalancerID)
 	c.groupLists.Invalidate(loadBalancerID)
-	c.listEpoch.Next()
+	c.lists.Clear()
 }

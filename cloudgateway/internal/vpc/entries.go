@@ -18,7 +18,7 @@ type entriesKey struct{ tableID, kind, nextHopType string }
 // ListRouteEntries reads every entry that matches, ordered by destination.
 func (c *Client) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntriesRequest) ([]*vpcv1.RouteEntry, error) {
 	key := entriesKey{tableID: r.GetRouteTableId(), kind: r.GetType(), nextHopType: r.GetNextHopType()}
-	return c.entries.Get(ctx, c.entriesEpoch.Key(fmt.Sprintf("%q", key)), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteEntry, error) {
+	return c.entries.Get(ctx, fmt.Sprintf("%q", key), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteEntry, error) {
 		return c.describeEntries(ctx, key)
 	})
 }

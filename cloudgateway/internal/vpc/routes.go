@@ -78,7 +78,7 @@ func (c *Client) changeRoutes(
 		return nil, err
 	}
 	defer unlock()
-	defer c.entriesEpoch.Next()
+	defer c.entries.Clear()
 	jobs := make([]*job, len(entries))
 	tables := map[string][]*job{}
 	for i, e := range entries {

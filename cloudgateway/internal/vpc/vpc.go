@@ -39,7 +39,6 @@ type Client struct {
 	eips          *batch.Cache[[]*vpcv1.Eip]
 	tables        *batch.Cache[[]*vpcv1.RouteTable]
 	entries       *batch.Cache[[]*vpcv1.RouteEntry]
-	entriesEpoch  cloud.Epoch
 }
 
 // New makes a Client.
