@@ -33,7 +33,7 @@ func (e *ensuring) follow(ctx context.Context, why error) (changed bool, err err
 			return true, err
 		}
 	}
-	e.keep(observed)
+	e.keep(observed, true)
 	if len(unresolved) > 0 {
 		e.runner.AddAfter(keyOf(e.svc), reconcile.Endpoint, retryUnresolved)
 	}

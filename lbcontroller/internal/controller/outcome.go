@@ -28,14 +28,14 @@ func (e *ensuring) remember(ctx context.Context, observed model.Observed, comple
 	if !e.built.EIP {
 		e.entry.EIPs = nil
 	}
-	e.keep(observed)
+	e.keep(observed, observed.ConfigKnown)
 }
 
-// keep remembers the servers, and the rest as it is.
-func (e *ensuring) keep(observed model.Observed) {
+// keep remembers the servers, and the rest as it is. What is there was read completely, or in parts.
+func (e *ensuring) keep(observed model.Observed, completely bool) {
 	e.entry.UID, e.entry.Observed = string(e.svc.UID), observed
 	if e.entry.VerifyAt.IsZero() {
-		e.entry.VerifyAt = time.Now().Add(e.nextCheck(observed.ConfigKnown))
+		e.entry.VerifyAt = time.Now().Add(e.nextCheck(completely))
 	}
 	e.memory.Put(keyOf(e.svc), e.entry)
 	e.runner.AddAfter(keyOf(e.svc), reconcile.Periodic, time.Until(e.entry.VerifyAt))

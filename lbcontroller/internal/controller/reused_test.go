@@ -1,10 +1,14 @@
 package controller
 
 import (
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
@@ -92,5 +96,26 @@ func TestReusedCLBKeepsItsServersRight(t *testing.T) {
 		w.remove()
 		check(t, "writes of the deletion", 0, len(w.cloud.Writes()))
 		w.checkUsersCLB("i-1:30080=100", "i-2:30080=100", "i-3:30080=100")
+	})
+}
+
+// TestReusedCLBIsReadSeldom: whatever the Service's share of the interval is between the checks for drift.
+func TestReusedCLBIsReadSeldom(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		l := reusing()
+		for n := 0; ; n++ { // The share comes from the UID; look for a tiny one.
+			h := fnv.New32a()
+			l.service.UID = types.UID(fmt.Sprint("reused-", n))
+			h.Write([]byte(l.service.UID))
+			if h.Sum32() < 1<<16 {
+				break
+			}
+		}
+		l.seed(w)
+		w.calls()
+		w.after(24 * time.Hour)
+		if calls := w.calls(); len(calls) < 4 || len(calls) > 8 {
+			t.Errorf("%d calls in a day, with checks about every four hours: %v", len(calls), calls[:min(len(calls), 10)])
+		}
 	})
 }
