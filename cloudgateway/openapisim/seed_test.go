@@ -56,6 +56,32 @@ func TestSnapshotAndRestore(t *testing.T) {
 	}
 }
 
+// Servers that are about to vanish do so after a restore, too.
+func TestRestoreLetsServersVanish(t *testing.T) {
+	t.Parallel()
+	settings := api.DefaultSettings()
+	sim := newCloud(t, openapisim.Config{Settings: &settings})
+	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	c := newClient(t, sim)
+	lb := c.must("slb", "CreateLoadBalancer", "AddressType", "internet", "LoadBalancerSpec", "slb.s1.small")["LoadBalancerId"].(string)
+	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb, "BackendServers", `[{"ServerId":"i-2","Port":"80"}]`)["VServerGroupId"].(string)
+	c.must("ecs", "DeleteInstance", "InstanceId", "i-2", "Force", "true")
+	snapshot, err := sim.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.Restore(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		servers, _ := at(t, c.must("slb", "DescribeVServerGroupAttribute", "VServerGroupId", group), "BackendServers", "BackendServer").([]any)
+		if len(servers) != want {
+			t.Errorf("%d servers, want %d", len(servers), want)
+		}
+		sim.Advance(settings.ServersVanish)
+	}
+}
+
 // A snapshot can also be what another cloud begins with. Its ids are taken there.
 func TestSnapshotAsSeed(t *testing.T) {
 	t.Parallel()

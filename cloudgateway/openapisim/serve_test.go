@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -227,6 +228,26 @@ func TestRetryAfterHeader(t *testing.T) {
 		want := map[string]string{"false": "", "true": "10001"}[on]
 		if w.Code != 400 || w.Header().Get("x-acs-retry-after") != want {
 			t.Errorf("header on=%s: %d, %q", on, w.Code, w.Header().Get("x-acs-retry-after"))
+		}
+	}
+}
+
+// Faults can tell clients how long to wait, on either side of the effect.
+func TestRetryAfterHeaderOfFaults(t *testing.T) {
+	t.Parallel()
+	for _, when := range []fault.When{fault.Before, fault.After} {
+		sim := newCloud(t, openapisim.Config{})
+		busy := &fault.Error{Code: "SystemBusy", RetryAfter: api.Duration(2 * time.Second)}
+		if err := sim.SetFaults(fault.Rule{When: when, Error: busy, Times: 1}); err != nil {
+			t.Fatal(err)
+		}
+		c := newClient(t, sim)
+		for _, want := range []string{"2001", ""} {
+			w := httptest.NewRecorder()
+			sim.Handler("ecs").ServeHTTP(w, signed(t, c, c.request("ecs", "DescribeInstances")))
+			if got := w.Header().Get("x-acs-retry-after"); got != want {
+				t.Errorf("%s the effect: %q, want %q", when, got, want)
+			}
 		}
 	}
 }
