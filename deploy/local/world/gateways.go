@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"golang.org/x/net/dns/dnsmessage"
-	"golang.org/x/sync/errgroup"
 
 	"alicloud-controllers.dev/deploy/local/proc"
 )
@@ -36,21 +35,18 @@ func (w *World) placeStandbys() {
 
 // startGateways starts the one that is to be active before the others.
 func (w *World) startGateways(ctx context.Context) error {
-	standbys, sctx := errgroup.WithContext(ctx)
-	for i, name := range w.gatewayNames() {
+	var specs []proc.Spec
+	for _, name := range w.gatewayNames() {
 		spec, err := w.gateway(name)
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			if err := w.run(ctx, spec); err != nil {
-				return err
-			}
-			continue
-		}
-		standbys.Go(func() error { return w.run(sctx, spec) })
+		specs = append(specs, spec)
 	}
-	return standbys.Wait()
+	if err := w.run(ctx, specs[0]); err != nil {
+		return err
+	}
+	return w.runAll(ctx, specs[1:])
 }
 
 func (w *World) gateway(name string) (proc.Spec, error) {

@@ -12,14 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"alicloud-controllers.dev/deploy/local/binaries"
 	"alicloud-controllers.dev/deploy/local/cloud"
@@ -79,7 +75,6 @@ type World struct {
 
 	client kubernetes.Interface
 	cloud  *cloud.Client
-	admin  map[string]string // admin URL by process
 
 	mu        sync.Mutex
 	processes []*proc.Process // in the order of their start
@@ -100,7 +95,7 @@ func endpoints() []string {
 
 // Start brings a world up. When it fails, nothing is left running.
 func Start(ctx context.Context, cfg Config) (*World, error) {
-	w := &World{cfg: cfg, started: time.Now(), addresses: map[string]string{}, admin: map[string]string{}, nextNode: 1}
+	w := &World{cfg: cfg, started: time.Now(), addresses: map[string]string{}, nextNode: 1}
 	err := w.prepare()
 	if err == nil {
 		err = w.start(ctx)
@@ -132,110 +127,6 @@ func (w *World) prepare() error {
 	w.adminToken = rand.Text()
 	w.cloud = cloud.New("http://" + w.addresses["openapisim"])
 	return w.makeAccessKey()
-}
-
-func (w *World) start(ctx context.Context) error {
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w.cancel = cancel
-
-	ca, err := pki.New(w.path("secrets"))
-	if err != nil {
-		return err
-	}
-	w.caFile = ca.File()
-	if w.gatewayTLS, err = ca.Serving("cloudgateway", "cloudgateway"); err != nil {
-		return err
-	}
-	if err := w.writeKubeconfig(w.Kubeconfig(), "admin", clientcmdapi.AuthInfo{Token: w.adminToken}); err != nil {
-		return err
-	}
-	if err := w.connect(); err != nil {
-		return err
-	}
-	if err := w.nameGateways(background); err != nil {
-		return err
-	}
-
-	w.say("starting Kubernetes and the simulated cloud")
-	specs, err := w.controlPlane(ca)
-	if err != nil {
-		return err
-	}
-	etcd, apiserver, rest := specs[0], specs[1], specs[2:]
-	parallel, pctx := errgroup.WithContext(ctx)
-	parallel.Go(func() error { return w.run(pctx, w.simulator()) })
-	parallel.Go(func() error {
-		if err := w.run(pctx, etcd); err != nil {
-			return err
-		}
-		return w.run(pctx, apiserver)
-	})
-	if err := parallel.Wait(); err != nil {
-		return err
-	}
-
-	w.say("starting %s, with %d nodes", strings.Join(append([]string{"cloudgateway"}, w.cfg.Controllers...), ", "), w.cfg.Nodes)
-	if err := w.cloud.Seed(ctx, w.plan.network()); err != nil {
-		return err
-	}
-	parallel, pctx = errgroup.WithContext(ctx)
-	for _, spec := range rest {
-		parallel.Go(func() error { return w.run(pctx, spec) })
-	}
-	parallel.Go(func() error {
-		if err := w.grant(pctx); err != nil {
-			return err
-		}
-		return w.startGateways(pctx)
-	})
-	parallel.Go(func() error {
-		_, err := w.AddNodes(pctx, w.cfg.Nodes)
-		return err
-	})
-	if err := parallel.Wait(); err != nil {
-		return err
-	}
-	w.background.Go(func() { w.keepTokens(background) })
-	w.background.Go(func() { w.schedule(background) })
-
-	parallel, pctx = errgroup.WithContext(ctx)
-	for _, name := range w.cfg.Controllers {
-		spec, err := w.controller(name)
-		if err != nil {
-			return err
-		}
-		parallel.Go(func() error { return w.run(pctx, spec) })
-	}
-	if err := parallel.Wait(); err != nil {
-		return err
-	}
-	return w.writeEnv()
-}
-
-// connect makes the client that the world itself uses.
-func (w *World) connect() error {
-	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
-	if err != nil {
-		return fmt.Errorf("read kubeconfig: %w", err)
-	}
-	cfg.QPS, cfg.Burst = 1000, 2000
-	if w.client, err = kubernetes.NewForConfig(cfg); err != nil {
-		return fmt.Errorf("make Kubernetes client: %w", err)
-	}
-	return nil
-}
-
-// run starts a process and waits until it is ready.
-func (w *World) run(ctx context.Context, spec proc.Spec) error {
-	spec.LogFile = w.path("logs", spec.Name+".log")
-	p := proc.New(spec)
-	if err := p.Start(); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.processes = append(w.processes, p)
-	w.mu.Unlock()
-	return p.WaitReady(ctx)
 }
 
 // Stop stops all processes in the reverse order of their start, those that hold state last.
