@@ -37,7 +37,7 @@ func TestSettingsJSON(t *testing.T) {
 func TestWrongSettingsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for document, want := range map[string]string{
-		`{"routePending":"1s","speed":1}`:               `unknown setting "speed"; known are backendHealthy`,
+		`{"routePending":"1s","speed":1}`:               `unknown setting "speed"; known are aclBusyAfterWrite`,
 		`{"routesPerCall":1,"routePending":"soon"}`:     "routePending",
 		`{"routesPerCall":1,"routePending":"-1s"}`:      "routePending",
 		`{"routesPerCall":1,"quotas":{"elephants":1}}`:  "elephants",

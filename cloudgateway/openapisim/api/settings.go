@@ -8,7 +8,8 @@ type Settings struct {
 	LoadBalancerActive time.Duration // CreateLoadBalancer until the status is active
 	ListenerStart      time.Duration // starting until running
 	ListenerSet        time.Duration // configuring until the former status
-	BusyAfterWrite     time.Duration // other writes to the load balancer or access control list are refused
+	BusyAfterWrite     time.Duration // other writes to the load balancer are refused
+	AclBusyAfterWrite  time.Duration // other writes to the entries of the access control list are refused
 	GroupReleased      time.Duration // deleting a listener until its group can be deleted
 	BackendHealthy     time.Duration // adding a server until its health is known
 	ServersVanish      time.Duration // DeleteInstance until load balancers don't have the server any more
@@ -65,6 +66,7 @@ func DefaultSettings() Settings {
 		ListenerStart:      2 * time.Second,
 		ListenerSet:        500 * time.Millisecond,
 		BusyAfterWrite:     300 * time.Millisecond,
+		AclBusyAfterWrite:  500 * time.Millisecond,
 		GroupReleased:      time.Second,
 		BackendHealthy:     6 * time.Second,
 		ServersVanish:      3 * time.Second,

@@ -36,6 +36,7 @@ func (s *Settings) fields() map[string]any {
 		"listenerStart":         window(&s.ListenerStart),
 		"listenerSet":           window(&s.ListenerSet),
 		"busyAfterWrite":        window(&s.BusyAfterWrite),
+		"aclBusyAfterWrite":     window(&s.AclBusyAfterWrite),
 		"groupReleased":         window(&s.GroupReleased),
 		"backendHealthy":        window(&s.BackendHealthy),
 		"serversVanish":         window(&s.ServersVanish),

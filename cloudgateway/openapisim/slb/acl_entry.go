@@ -60,7 +60,7 @@ func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
 // setEntries completes a change, and opens the window in which the list refuses the next one.
 func setEntries(c *api.Context, acl *state.Acl, entries []state.AclEntry) {
 	acl.Entries = entries
-	if d := c.Settings.BusyAfterWrite; d > 0 {
+	if d := c.Settings.AclBusyAfterWrite; d > 0 {
 		acl.BusyUntil = c.Now.Add(d)
 	}
 }

@@ -97,7 +97,7 @@ func TestBusyAccessControlList(t *testing.T) {
 		if got := c.code(action, entry); got != "AclEntryProcessing" {
 			t.Errorf("%s at once: got code %q, want AclEntryProcessing", action, got)
 		}
-		c.pass(c.settings.BusyAfterWrite)
+		c.pass(c.settings.AclBusyAfterWrite)
 		c.call(action, entry)
 	}
 }
