@@ -8,7 +8,6 @@ PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/cmd/openapisim lbcontr
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/go.mod deploy/tools/go.sum | cksum | cut -d' ' -f1)
-GENERATED   := proto docs/reference
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
 RACE        := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 LDFLAGS     := -X alicloud-controllers.dev/services/version.version=$(VERSION)
@@ -96,9 +95,10 @@ verify-modules:
 .PHONY: verify-generated
 verify-generated: tools
 	@echo "== generated files"
-	@sum() { find $(GENERATED) -type f 2>/dev/null | sort | xargs cksum; }; \
-	before=$$(sum); $(MAKE) --no-print-directory generate >/dev/null; after=$$(sum); \
-	test "$$before" = "$$after" || { echo "$(GENERATED): were stale and are now generated anew; commit them"; exit 1; }
+	@set -e; sums() { git ls-files -co --exclude-standard -z | xargs -0 cksum 2>/dev/null; }; \
+	before=$$(sums); $(MAKE) --no-print-directory generate >/dev/null; after=$$(sums); \
+	test "$$before" = "$$after" || { echo "these were stale and are now generated anew; commit them:"; \
+		printf '%s\n' "$$before" "$$after" | sort | uniq -u | cut -d' ' -f3- | sort -u; exit 1; }
 
 .PHONY: verify-proto
 verify-proto: tools
