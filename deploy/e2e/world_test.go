@@ -72,8 +72,8 @@ func (w testWorld) showLogs(t *testing.T) {
 	}
 }
 
-// pollInterval and patience of eventually.
-const pollInterval, patience = 50 * time.Millisecond, 60 * time.Second
+// pollInterval and patience of eventually. 100 nodes take half a minute on an idle machine, since the cloud limits the calls.
+const pollInterval, patience = 50 * time.Millisecond, 2 * time.Minute
 
 // eventually waits until check returns nil, and fails with its last error.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
