@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"fmt"
+
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/config/cloudconfig"
@@ -25,6 +27,37 @@ type Config struct {
 	// VPCID is the VPC of the cluster; the gateway's own if empty.
 	VPCID string `json:"vpcID"`
 }
+
+// Settings is the whole configuration of a controller, in which Config is embedded. It is what it is by default at first.
+type Settings interface {
+	// Preset takes from the existing CCM's file what the configuration may replace by anything, nothing included.
+	Preset(old *cloudconfig.CloudConfig)
+	// Fill takes from the existing CCM's file what the configuration leaves empty.
+	Fill(old *cloudconfig.CloudConfig)
+	// Validate tells all that is wrong at once.
+	Validate() error
+}
+
+// Load reads the file into the settings and, if its path is not empty, the cloud-config, whose values stand in for what the file
+// leaves out. It gives warnings about those of the latter without effect.
+func Load(path, cloudConfigPath string, settings Settings) (warnings []string, err error) {
+	old, warnings, err := cloudconfig.Load(cloudConfigPath)
+	if err != nil {
+		return nil, err
+	}
+	settings.Preset(old)
+	if err := config.Load(path, settings); err != nil {
+		return nil, err
+	}
+	settings.Fill(old)
+	if err := settings.Validate(); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return warnings, nil
+}
+
+// Preset takes nothing: what all controllers have in common is only filled in.
+func (c *Config) Preset(*cloudconfig.CloudConfig) {}
 
 // Fill takes from the existing CCM's file what the configuration leaves empty.
 func (c *Config) Fill(old *cloudconfig.CloudConfig) {

@@ -71,19 +71,9 @@ func Default() Config {
 // Load reads the file and, if its path is not empty, the cloud-config, whose values stand in for keys that the file leaves
 // empty. It gives warnings about settings of the latter without effect.
 func Load(path, cloudConfigPath string) (Config, []string, error) {
-	old, warnings, err := cloudconfig.Load(cloudConfigPath)
-	if err != nil {
-		return Config{}, nil, err
-	}
 	cfg := Default()
-	if err := config.Load(path, &cfg); err != nil {
-		return Config{}, nil, err
-	}
-	cfg.Fill(old)
-	if err := cfg.Validate(); err != nil {
-		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
-	}
-	return cfg, warnings, nil
+	warnings, err := replica.Load(path, cloudConfigPath, &cfg)
+	return cfg, warnings, err
 }
 
 // Fill takes from the existing CCM's file what the configuration leaves empty.
