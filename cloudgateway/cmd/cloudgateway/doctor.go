@@ -21,7 +21,7 @@ func examine(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cloudgateway doctor", flag.ExitOnError)
 	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML), required")
 	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
-	list := flags.String("features", "load-balancers,nodes,routes", "the `FEATURES` whose permissions are tried; also tools")
+	list := flags.String("features", "load-balancers,nodes,routes", fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q", policy.Features()))
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

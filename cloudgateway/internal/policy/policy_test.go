@@ -74,6 +74,10 @@ func TestCommittedFilesAreFresh(t *testing.T) {
 			t.Errorf("%s is stale, run go generate ./internal/policy (-want +got):\n%s", name, diff)
 		}
 	}
+	committed, err := filepath.Glob(filepath.Join(root, "deploy", "ram-policies", "*.json"))
+	if err != nil || len(committed) != len(Features()) {
+		t.Errorf("%d policies for %d features (%v): %q; delete what no feature needs", len(committed), len(Features()), err, committed)
+	}
 }
 
 // sent counts the calls that come through.

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
@@ -15,12 +17,19 @@ const (
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
 	Routes Feature = "routes"
-	// Tools is what the gateway's API offers to other programs besides.
-	Tools Feature = "tools"
+	// ToolsLoadBalancers is what slb.v1 offers to other programs besides.
+	ToolsLoadBalancers Feature = "tools-load-balancers"
+	// ToolsNetworks is what vpc.v1 offers to other programs besides.
+	ToolsNetworks Feature = "tools-networks"
+	// ToolsInstances is what ecs.v1 offers to other programs besides.
+	ToolsInstances Feature = "tools-instances"
 )
 
-// Features are all features, in the order in which people meet them.
-func Features() []Feature { return []Feature{LoadBalancers, Nodes, Routes, Tools} }
+// Features are all features that need a permission, in the order in which people meet them.
+func Features() []Feature {
+	all := []Feature{LoadBalancers, Nodes, Routes, ToolsLoadBalancers, ToolsNetworks, ToolsInstances}
+	return slices.DeleteFunc(all, func(f Feature) bool { return len(Of(f)) == 0 })
+}
 
 // About tells people what a feature is.
 func (f Feature) About() string {
@@ -31,8 +40,12 @@ func (f Feature) About() string {
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:
 		return "Pod networks become entries of VPC route tables: routecontroller."
-	case Tools:
-		return "What the gateway's API offers to other programs and no controller uses."
+	case ToolsLoadBalancers:
+		return "What the gateway's API offers to other programs about load balancers and no controller uses."
+	case ToolsNetworks:
+		return "What the gateway's API offers to other programs about VPCs, vSwitches, EIPs and routes and no controller uses."
+	case ToolsInstances:
+		return "What the gateway's API offers to other programs about ECS instances and network interfaces and no controller uses."
 	}
 	return ""
 }
@@ -76,7 +89,7 @@ func Rows() []Row {
 		row(openapi.SLB, "SetLoadBalancerHTTPListenerAttribute", "change a listener", LoadBalancers),
 		row(openapi.SLB, "SetLoadBalancerHTTPSListenerAttribute", "change a listener", LoadBalancers),
 		row(openapi.SLB, "StartLoadBalancerListener", "start a listener", LoadBalancers),
-		row(openapi.SLB, "StopLoadBalancerListener", "stop a listener", Tools),
+		row(openapi.SLB, "StopLoadBalancerListener", "stop a listener", ToolsLoadBalancers),
 		row(openapi.SLB, "DeleteLoadBalancerListener", "delete a listener", LoadBalancers),
 
 		row(openapi.SLB, "DescribeVServerGroups", "read the server groups of an instance", LoadBalancers),

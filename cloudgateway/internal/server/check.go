@@ -94,6 +94,13 @@ func (c *check) requestID(value string) {
 	}
 }
 
+// optionalRequestID is requestID for writes that need none.
+func (c *check) optionalRequestID(value string) {
+	if value != "" {
+		c.requestID(value)
+	}
+}
+
 // text checks the length of a text in characters.
 func (c *check) text(field, value string, shortest, longest int) {
 	if n := utf8.RuneCountInString(value); n < shortest || n > longest {

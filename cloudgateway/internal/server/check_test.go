@@ -286,3 +286,39 @@ func TestHugeListsAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestRequestID(t *testing.T) {
+	const want = "request_id: must be 1 to 64 printable ASCII characters"
+	for _, tc := range []struct {
+		value              string
+		required, optional string
+	}{
+		{"", want, ""},
+		{"r", "", ""},
+		{"3f2c/uid#1~!", "", ""},
+		{strings.Repeat("r", 64), "", ""},
+		{strings.Repeat("r", 65), want, want},
+		{"two words", want, want},
+		{"tab\there", want, want},
+		{"é", want, want},
+	} {
+		var required, optional check
+		required.requestID(tc.value)
+		optional.optionalRequestID(tc.value)
+		if got := said(required); got != tc.required {
+			t.Errorf("%q where one is required: %q, want %q", tc.value, got, tc.required)
+		}
+		if got := said(optional); got != tc.optional {
+			t.Errorf("%q where none is required: %q, want %q", tc.value, got, tc.optional)
+		}
+	}
+}
+
+// said is what a check complains of.
+func said(c check) string {
+	var all []string
+	for _, v := range c.violations {
+		all = append(all, v.Field+": "+v.Description)
+	}
+	return strings.Join(all, "; ")
+}
