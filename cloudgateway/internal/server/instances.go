@@ -136,6 +136,7 @@ func (s *networkInterfaces) UpdateNetworkInterface(
 	if r.SourceDestCheck == nil {
 		c.addf("source_dest_check", "the request changes nothing; at least one attribute is required")
 	}
+	c.optionalRequestID(r.GetRequestId())
 	if err := c.err(); err != nil {
 		return nil, err
 	}

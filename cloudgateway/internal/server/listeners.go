@@ -35,6 +35,7 @@ func (s *listeners) CreateListener(ctx context.Context, r *slbv1.CreateListenerR
 	var c check
 	c.listenerKey(r.GetKey())
 	c.listenerConfig(r.GetKey(), r.GetConfig(), true)
+	c.optionalRequestID(r.GetRequestId())
 	switch cfg := r.GetConfig(); {
 	case cfg.GetForwardPort() == 0 && cfg.GetServerGroupId() == "":
 		c.addf("config.server_group_id", "is required, unless config.forward_port is set")
@@ -57,6 +58,7 @@ func (s *listeners) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerR
 	var c check
 	c.listenerKey(r.GetKey())
 	c.listenerConfig(r.GetKey(), r.GetConfig(), false)
+	c.optionalRequestID(r.GetRequestId())
 	if !slb.HasSettings(r.GetConfig()) {
 		c.addf("config", "the request changes nothing; at least one attribute is required")
 	}
@@ -70,7 +72,7 @@ func (s *listeners) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerR
 }
 
 func (s *listeners) DeleteListener(ctx context.Context, r *slbv1.DeleteListenerRequest) (*slbv1.DeleteListenerResponse, error) {
-	if err := checkListenerKey(r.GetKey()); err != nil {
+	if err := checkListenerChange(r); err != nil {
 		return nil, err
 	}
 	if err := s.slb.DeleteListener(ctx, r.GetKey()); err != nil {
@@ -80,7 +82,7 @@ func (s *listeners) DeleteListener(ctx context.Context, r *slbv1.DeleteListenerR
 }
 
 func (s *listeners) StartListener(ctx context.Context, r *slbv1.StartListenerRequest) (*slbv1.StartListenerResponse, error) {
-	if err := checkListenerKey(r.GetKey()); err != nil {
+	if err := checkListenerChange(r); err != nil {
 		return nil, err
 	}
 	if err := s.slb.StartListener(ctx, r.GetKey()); err != nil {
@@ -90,7 +92,7 @@ func (s *listeners) StartListener(ctx context.Context, r *slbv1.StartListenerReq
 }
 
 func (s *listeners) StopListener(ctx context.Context, r *slbv1.StopListenerRequest) (*slbv1.StopListenerResponse, error) {
-	if err := checkListenerKey(r.GetKey()); err != nil {
+	if err := checkListenerChange(r); err != nil {
 		return nil, err
 	}
 	if err := s.slb.StopListener(ctx, r.GetKey()); err != nil {
@@ -99,9 +101,15 @@ func (s *listeners) StopListener(ctx context.Context, r *slbv1.StopListenerReque
 	return &slbv1.StopListenerResponse{}, nil
 }
 
-func checkListenerKey(key *slbv1.ListenerKey) error {
+// checkListenerChange checks a request that needs to name the listener and nothing else.
+func checkListenerChange(r interface {
+	GetKey() *slbv1.ListenerKey
+	GetRequestId() string
+},
+) error {
 	var c check
-	c.listenerKey(key)
+	c.listenerKey(r.GetKey())
+	c.optionalRequestID(r.GetRequestId())
 	return c.err()
 }
 

@@ -138,6 +138,7 @@ func (s *loadBalancers) UpdateLoadBalancer(
 	c.protection(r.GetModificationProtection())
 	c.tags("set_tags", r.GetSetTags())
 	c.removeTagKeys(r)
+	c.optionalRequestID(r.GetRequestId())
 	if r.Name == nil && r.InstanceChargeType == nil && r.Spec == nil && r.GetInternetSpec() == nil && r.DeleteProtection == nil &&
 		r.GetModificationProtection() == nil && len(r.GetSetTags()) == 0 && len(r.GetRemoveTagKeys()) == 0 {
 		c.addf("name", "the request changes nothing; at least one attribute is required")
@@ -172,6 +173,7 @@ func (s *loadBalancers) DeleteLoadBalancer(
 ) (*slbv1.DeleteLoadBalancerResponse, error) {
 	var c check
 	c.id("load_balancer_id", r.GetLoadBalancerId())
+	c.optionalRequestID(r.GetRequestId())
 	if err := c.err(); err != nil {
 		return nil, err
 	}

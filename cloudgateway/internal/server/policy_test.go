@@ -6,9 +6,13 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // TestPoliciesFitTheMethods: every method has a row, every row a method, and only what the protocol calls free of side effects
@@ -39,6 +43,9 @@ func TestPoliciesFitTheMethods(t *testing.T) {
 			if fresh := method.Input().Fields().ByName("max_age") != nil; fresh != reads && m.Name != "GetCapabilities" {
 				t.Errorf("%s: max_age in the request is %t; every read of the cloud has one, and no write", full, fresh)
 			}
+			if id := method.Input().Fields().ByName("request_id"); (id != nil) == reads {
+				t.Errorf("%s: request_id in the request is %t; every write has one, and no read", full, id != nil)
+			}
 			verbs := []string{"create", "update", "delete"}
 			if reads {
 				verbs = []string{"get", "list"}
@@ -50,6 +57,32 @@ func TestPoliciesFitTheMethods(t *testing.T) {
 	}
 	for full := range rows {
 		t.Errorf("%s: a policy without a method", full)
+	}
+}
+
+// TestEveryWriteChecksItsRequestID: a handler that does not would remember answers by ids of any length.
+func TestEveryWriteChecksItsRequestID(t *testing.T) {
+	server := grpc.NewServer()
+	Register(server, Config{})
+	conn := connect(t, server)
+	for full, row := range Policies() {
+		if !row.Mutating {
+			continue
+		}
+		name := strings.ReplaceAll(strings.TrimPrefix(full, "/"), "/", ".")
+		descriptor, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		method := descriptor.(protoreflect.MethodDescriptor)
+		request, response := dynamicpb.NewMessage(method.Input()), dynamicpb.NewMessage(method.Output())
+		request.Set(method.Input().Fields().ByName("request_id"), protoreflect.ValueOfString("two words"))
+		e, ok := rpcerr.From(conn.Invoke(t.Context(), full, request, response))
+		if !ok || e.Code != codes.InvalidArgument || !slices.ContainsFunc(e.Fields, func(v rpcerr.FieldViolation) bool {
+			return v.Field == "request_id"
+		}) {
+			t.Errorf("%s: got %v, want a refusal of request_id", full, e)
+		}
 	}
 }
 

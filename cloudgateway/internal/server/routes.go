@@ -55,6 +55,7 @@ func (s *routes) BatchCreateRouteEntries(
 		c.text(field+".name", e.GetName(), 0, 128)
 		c.text(field+".description", e.GetDescription(), 0, 256)
 	})
+	c.optionalRequestID(r.GetRequestId())
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -78,6 +79,7 @@ func (s *routes) BatchDeleteRouteEntries(
 		c.destination(field+".destination_cidr", e.GetDestinationCidr())
 		c.id(field+".next_hop_id", e.GetNextHopId())
 	})
+	c.optionalRequestID(r.GetRequestId())
 	if err := c.err(); err != nil {
 		return nil, err
 	}

@@ -78,6 +78,7 @@ func (s *serverGroups) ApplyServerChanges(
 	// A server that is both removed and added is given other attributes, which is fine.
 	c.distinct(namedServers{"update", r.GetUpdate()}, namedServers{"add", r.GetAdd()})
 	c.distinct(namedServers{"update", r.GetUpdate()}, namedServers{"remove", r.GetRemove()})
+	c.optionalRequestID(r.GetRequestId())
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -94,6 +95,7 @@ func (s *serverGroups) DeleteServerGroup(
 	var c check
 	c.id("server_group_id", r.GetServerGroupId())
 	c.id("load_balancer_id", r.GetLoadBalancerId())
+	c.optionalRequestID(r.GetRequestId())
 	if err := c.err(); err != nil {
 		return nil, err
 	}

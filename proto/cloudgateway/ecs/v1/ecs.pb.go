@@ -1018,8 +1018,11 @@ type UpdateNetworkInterfaceRequest struct {
 	NetworkInterfaceId string `protobuf:"bytes,1,opt,name=network_interface_id,json=networkInterfaceId,proto3" json:"network_interface_id,omitempty"`
 	// New source/destination check; must be off for nodes that forward pod traffic.
 	SourceDestCheck *bool `protobuf:"varint,2,opt,name=source_dest_check,json=sourceDestCheck,proto3,oneof" json:"source_dest_check,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateNetworkInterfaceRequest) Reset() {
@@ -1064,6 +1067,13 @@ func (x *UpdateNetworkInterfaceRequest) GetSourceDestCheck() bool {
 		return *x.SourceDestCheck
 	}
 	return false
+}
+
+func (x *UpdateNetworkInterfaceRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // UpdateNetworkInterfaceResponse is empty.
@@ -1187,10 +1197,12 @@ const file_cloudgateway_ecs_v1_ecs_proto_rawDesc = "" +
 	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\x127\n" +
 	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"j\n" +
 	"!BatchGetNetworkInterfacesResponse\x12E\n" +
-	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\"\x98\x01\n" +
+	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\"\xb7\x01\n" +
 	"\x1dUpdateNetworkInterfaceRequest\x120\n" +
 	"\x14network_interface_id\x18\x01 \x01(\tR\x12networkInterfaceId\x12/\n" +
-	"\x11source_dest_check\x18\x02 \x01(\bH\x00R\x0fsourceDestCheck\x88\x01\x01B\x14\n" +
+	"\x11source_dest_check\x18\x02 \x01(\bH\x00R\x0fsourceDestCheck\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestIdB\x14\n" +
 	"\x12_source_dest_check\" \n" +
 	"\x1eUpdateNetworkInterfaceResponse2\xde\x02\n" +
 	"\x0fInstanceService\x12e\n" +

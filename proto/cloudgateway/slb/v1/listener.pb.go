@@ -737,7 +737,10 @@ type CreateListenerRequest struct {
 	// Configuration.
 	Config *ListenerConfig `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
 	// Leave the listener stopped.
-	LeaveStopped  bool `protobuf:"varint,3,opt,name=leave_stopped,json=leaveStopped,proto3" json:"leave_stopped,omitempty"`
+	LeaveStopped bool `protobuf:"varint,3,opt,name=leave_stopped,json=leaveStopped,proto3" json:"leave_stopped,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing. Other creations require it; here it came later than the callers.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -793,6 +796,13 @@ func (x *CreateListenerRequest) GetLeaveStopped() bool {
 	return false
 }
 
+func (x *CreateListenerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 // CreateListenerResponse is empty.
 type CreateListenerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -836,7 +846,10 @@ type UpdateListenerRequest struct {
 	// Instance, port and protocol; required.
 	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The attributes to change; forward_port cannot be.
-	Config        *ListenerConfig `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	Config *ListenerConfig `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,6 +898,13 @@ func (x *UpdateListenerRequest) GetConfig() *ListenerConfig {
 	return nil
 }
 
+func (x *UpdateListenerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 // UpdateListenerResponse is empty.
 type UpdateListenerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -926,7 +946,10 @@ func (*UpdateListenerResponse) Descriptor() ([]byte, []int) {
 type DeleteListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instance, port and protocol; required.
-	Key           *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -966,6 +989,13 @@ func (x *DeleteListenerRequest) GetKey() *ListenerKey {
 		return x.Key
 	}
 	return nil
+}
+
+func (x *DeleteListenerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // DeleteListenerResponse is empty.
@@ -1009,7 +1039,10 @@ func (*DeleteListenerResponse) Descriptor() ([]byte, []int) {
 type StartListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instance, port and protocol; required.
-	Key           *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1049,6 +1082,13 @@ func (x *StartListenerRequest) GetKey() *ListenerKey {
 		return x.Key
 	}
 	return nil
+}
+
+func (x *StartListenerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // StartListenerResponse is empty.
@@ -1092,7 +1132,10 @@ func (*StartListenerResponse) Descriptor() ([]byte, []int) {
 type StopListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instance, port and protocol; required.
-	Key           *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,6 +1175,13 @@ func (x *StopListenerRequest) GetKey() *ListenerKey {
 		return x.Key
 	}
 	return nil
+}
+
+func (x *StopListenerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // StopListenerResponse is empty.
@@ -1272,24 +1322,34 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x11load_balancer_ids\x18\x01 \x03(\tR\x0floadBalancerIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"T\n" +
 	"\x15ListListenersResponse\x12;\n" +
-	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\"\xad\x01\n" +
+	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\"\xcc\x01\n" +
 	"\x15CreateListenerRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12#\n" +
-	"\rleave_stopped\x18\x03 \x01(\bR\fleaveStopped\"\x18\n" +
-	"\x16CreateListenerResponse\"\x88\x01\n" +
+	"\rleave_stopped\x18\x03 \x01(\bR\fleaveStopped\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\"\x18\n" +
+	"\x16CreateListenerResponse\"\xa7\x01\n" +
 	"\x15UpdateListenerRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
-	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\"\x18\n" +
-	"\x16UpdateListenerResponse\"K\n" +
+	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"\x18\n" +
+	"\x16UpdateListenerResponse\"j\n" +
 	"\x15DeleteListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\"\x18\n" +
-	"\x16DeleteListenerResponse\"J\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\x18\n" +
+	"\x16DeleteListenerResponse\"i\n" +
 	"\x14StartListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\"\x17\n" +
-	"\x15StartListenerResponse\"I\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\x17\n" +
+	"\x15StartListenerResponse\"h\n" +
 	"\x13StopListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\"\x16\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\x16\n" +
 	"\x14StopListenerResponse*o\n" +
 	"\bProtocol\x12\x18\n" +
 	"\x14PROTOCOL_UNSPECIFIED\x10\x00\x12\x10\n" +

@@ -823,7 +823,9 @@ func (x *ListLoadBalancersResponse) GetLoadBalancers() []*LoadBalancer {
 // CreateLoadBalancerRequest describes the instance to buy.
 type CreateLoadBalancerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 64 ASCII characters, required: the same id with the same content never buys twice.
+	// 1 to 64 printable ASCII characters, required. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing. The cloud knows the id too (as ClientToken): the same id with the same
+	// content never buys twice, whichever gateway gets it.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Name, 1 to 80 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -1077,6 +1079,9 @@ type UpdateLoadBalancerRequest struct {
 	SetTags []*v1.Tag `protobuf:"bytes,8,rep,name=set_tags,json=setTags,proto3" json:"set_tags,omitempty"`
 	// Tag keys to remove, at most 20.
 	RemoveTagKeys []string `protobuf:"bytes,9,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1172,6 +1177,13 @@ func (x *UpdateLoadBalancerRequest) GetRemoveTagKeys() []string {
 		return x.RemoveTagKeys
 	}
 	return nil
+}
+
+func (x *UpdateLoadBalancerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // InternetSpec is the billing of public traffic, which the cloud changes in one call.
@@ -1271,8 +1283,11 @@ type DeleteLoadBalancerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id, "lb-…"; required.
 	LoadBalancerId string `protobuf:"bytes,1,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteLoadBalancerRequest) Reset() {
@@ -1308,6 +1323,13 @@ func (*DeleteLoadBalancerRequest) Descriptor() ([]byte, []int) {
 func (x *DeleteLoadBalancerRequest) GetLoadBalancerId() string {
 	if x != nil {
 		return x.LoadBalancerId
+	}
+	return ""
+}
+
+func (x *DeleteLoadBalancerRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
 	}
 	return ""
 }
@@ -1420,7 +1442,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x11resource_group_id\x18\x10 \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x11 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"d\n" +
 	"\x1aCreateLoadBalancerResponse\x12F\n" +
-	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\x90\x05\n" +
+	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\xaf\x05\n" +
 	"\x19UpdateLoadBalancerRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x12^\n" +
@@ -1430,7 +1452,10 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x11delete_protection\x18\x06 \x01(\bH\x04R\x10deleteProtection\x88\x01\x01\x12i\n" +
 	"\x17modification_protection\x18\a \x01(\v2+.cloudgateway.slb.v1.ModificationProtectionH\x05R\x16modificationProtection\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\b \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
-	"\x0fremove_tag_keys\x18\t \x03(\tR\rremoveTagKeysB\a\n" +
+	"\x0fremove_tag_keys\x18\t \x03(\tR\rremoveTagKeys\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\n" +
+	" \x01(\tR\trequestIdB\a\n" +
 	"\x05_nameB\x17\n" +
 	"\x15_instance_charge_typeB\a\n" +
 	"\x05_specB\x10\n" +
@@ -1441,9 +1466,11 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\vcharge_type\x18\x01 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\n" +
 	"chargeType\x12%\n" +
 	"\x0ebandwidth_mbps\x18\x02 \x01(\x05R\rbandwidthMbps\"\x1c\n" +
-	"\x1aUpdateLoadBalancerResponse\"E\n" +
+	"\x1aUpdateLoadBalancerResponse\"d\n" +
 	"\x19DeleteLoadBalancerRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\"\x1c\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\x1c\n" +
 	"\x1aDeleteLoadBalancerResponse*;\n" +
 	"\x04View\x12\x14\n" +
 	"\x10VIEW_UNSPECIFIED\x10\x00\x12\x0e\n" +

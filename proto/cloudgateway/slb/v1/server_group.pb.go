@@ -457,8 +457,8 @@ func (x *ListServerGroupsResponse) GetServerGroups() []*ServerGroup {
 // CreateServerGroupRequest describes a new group.
 type CreateServerGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 64 ASCII characters, required. The cloud has no idempotency token for groups; the gateway uses it to recognise a
-	// repetition it has answered before.
+	// 1 to 64 printable ASCII characters, required. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing. After a failure it completes the group that the first one has begun.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Instance, "lb-…"; required.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
@@ -588,7 +588,10 @@ type ApplyServerChangesRequest struct {
 	// Servers that are there and get another weight or description, at most 20 000.
 	Update []*Server `protobuf:"bytes,5,rep,name=update,proto3" json:"update,omitempty"`
 	// Remove before adding: for a group that is at its quota.
-	RemoveFirst   bool `protobuf:"varint,6,opt,name=remove_first,json=removeFirst,proto3" json:"remove_first,omitempty"`
+	RemoveFirst bool `protobuf:"varint,6,opt,name=remove_first,json=removeFirst,proto3" json:"remove_first,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -665,6 +668,13 @@ func (x *ApplyServerChangesRequest) GetRemoveFirst() bool {
 	return false
 }
 
+func (x *ApplyServerChangesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 // ApplyServerChangesResponse tells what it took.
 type ApplyServerChangesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -718,8 +728,11 @@ type DeleteServerGroupRequest struct {
 	ServerGroupId string `protobuf:"bytes,1,opt,name=server_group_id,json=serverGroupId,proto3" json:"server_group_id,omitempty"`
 	// Instance the group belongs to, "lb-…"; required.
 	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteServerGroupRequest) Reset() {
@@ -762,6 +775,13 @@ func (x *DeleteServerGroupRequest) GetServerGroupId() string {
 func (x *DeleteServerGroupRequest) GetLoadBalancerId() string {
 	if x != nil {
 		return x.LoadBalancerId
+	}
+	return ""
+}
+
+func (x *DeleteServerGroupRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
 	}
 	return ""
 }
@@ -838,20 +858,24 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x125\n" +
 	"\aservers\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\"C\n" +
 	"\x19CreateServerGroupResponse\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xa9\x02\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xc8\x02\n" +
 	"\x19ApplyServerChangesRequest\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
 	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12-\n" +
 	"\x03add\x18\x03 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x03add\x123\n" +
 	"\x06remove\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x06remove\x123\n" +
 	"\x06update\x18\x05 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x06update\x12!\n" +
-	"\fremove_first\x18\x06 \x01(\bR\vremoveFirst\"=\n" +
+	"\fremove_first\x18\x06 \x01(\bR\vremoveFirst\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\a \x01(\tR\trequestId\"=\n" +
 	"\x1aApplyServerChangesResponse\x12\x1f\n" +
 	"\vcloud_calls\x18\x01 \x01(\x05R\n" +
-	"cloudCalls\"l\n" +
+	"cloudCalls\"\x8b\x01\n" +
 	"\x18DeleteServerGroupRequest\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\"\x1b\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"\x1b\n" +
 	"\x19DeleteServerGroupResponse*h\n" +
 	"\n" +
 	"ServerType\x12\x1b\n" +

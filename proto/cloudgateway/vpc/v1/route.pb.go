@@ -460,7 +460,10 @@ type BatchCreateRouteEntriesRequest struct {
 	// VPC of the tables, "vpc-…"; required.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// The entries, at most 20 000.
-	RouteEntries  []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
+	RouteEntries []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing. Other creations require it; here it came later than the callers.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,6 +510,13 @@ func (x *BatchCreateRouteEntriesRequest) GetRouteEntries() []*RouteEntry {
 		return x.RouteEntries
 	}
 	return nil
+}
+
+func (x *BatchCreateRouteEntriesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // RouteEntryResult is the outcome for one entry.
@@ -616,7 +626,10 @@ type BatchDeleteRouteEntriesRequest struct {
 	// VPC of the tables, "vpc-…"; required.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
 	// The entries, at most 20 000: route_table_id with route_entry_id, or with destination_cidr and next_hop_id.
-	RouteEntries  []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
+	RouteEntries []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -663,6 +676,13 @@ func (x *BatchDeleteRouteEntriesRequest) GetRouteEntries() []*RouteEntry {
 		return x.RouteEntries
 	}
 	return nil
+}
+
+func (x *BatchDeleteRouteEntriesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 // BatchDeleteRouteEntriesResponse holds one result per entry of the request, in its order.
@@ -748,18 +768,22 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\rnext_hop_type\x18\x03 \x01(\tR\vnextHopType\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"`\n" +
 	"\x18ListRouteEntriesResponse\x12D\n" +
-	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\"}\n" +
+	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\"\x9c\x01\n" +
 	"\x1eBatchCreateRouteEntriesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12D\n" +
-	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\"c\n" +
+	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"c\n" +
 	"\x10RouteEntryResult\x127\n" +
 	"\x05error\x18\x01 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\"b\n" +
 	"\x1fBatchCreateRouteEntriesResponse\x12?\n" +
-	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"}\n" +
+	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\x9c\x01\n" +
 	"\x1eBatchDeleteRouteEntriesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12D\n" +
-	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\"b\n" +
+	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"b\n" +
 	"\x1fBatchDeleteRouteEntriesResponse\x12?\n" +
 	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults2\x89\x04\n" +
 	"\fRouteService\x12q\n" +
