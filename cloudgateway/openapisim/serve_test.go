@@ -307,13 +307,13 @@ func TestUnknownProductAction(t *testing.T) {
 func TestPanicsOfHandlersAreAnswers(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
-	sim.Update(func(c *state.Cloud) { c.Instances["i-broken"] = nil })
+	sim.Update(func(c *state.Cloud) { c.Interfaces["eni-broken"] = nil })
 	c := newClient(t, sim)
-	if _, code := c.call("ecs", "DescribeInstanceStatus"); code != "InternalError" {
+	if _, code := c.call("ecs", "DescribeNetworkInterfaces"); code != "InternalError" {
 		t.Errorf("code %q", code)
 	}
-	sim.Update(func(c *state.Cloud) { delete(c.Instances, "i-broken") }) // the lock was released
-	c.must("ecs", "DescribeInstanceStatus")
+	sim.Update(func(c *state.Cloud) { delete(c.Interfaces, "eni-broken") }) // the lock was released
+	c.must("ecs", "DescribeNetworkInterfaces")
 }
 
 func TestStartRefusesUnknownEndpoints(t *testing.T) {

@@ -18,6 +18,9 @@ type Settings struct {
 	RoutePending       time.Duration // CreateRouteEntry until Available
 	RouteDeleting      time.Duration // DeleteRouteEntry until gone
 	EipAssociating     time.Duration // Associating until InUse, Unassociating until Available
+	InstanceStart      time.Duration // Starting until Running
+	InstanceStop       time.Duration // Stopping until Stopped
+	InstanceDelete     time.Duration // DeleteInstance until gone
 
 	// ChargeTypeAtMidnight lets a load balancer keep the way in which its traffic is charged until the day ends in Beijing.
 	ChargeTypeAtMidnight bool
@@ -74,6 +77,9 @@ func DefaultSettings() Settings {
 		RoutePending:       3 * time.Second,
 		RouteDeleting:      3 * time.Second,
 		EipAssociating:     2 * time.Second,
+		InstanceStart:      5 * time.Second,
+		InstanceStop:       5 * time.Second,
+		InstanceDelete:     time.Second,
 
 		ChargeTypeAtMidnight: true,
 

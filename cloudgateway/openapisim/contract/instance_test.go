@@ -71,16 +71,20 @@ func lifeOfInstance(c *cloud) {
 		return c.must("ecs", "DescribeInstances", "InstanceIds", `["`+id+`"]`).get("Instances.Instance.0.Status")
 	}
 	c.refused("IncorrectInstanceStatus", "ecs", "StartInstance", "InstanceId", id)
+	becomes := func(want string) {
+		c.t.Helper()
+		c.wait("the instance is "+want, func() bool { return status() == want })
+	}
 	c.must("ecs", "StopInstance", "InstanceId", id)
-	if got := status(); got != "Stopped" {
-		c.t.Errorf("a stopped instance is %s", got)
-	}
+	becomes("Stopped")
 	c.must("ecs", "StartInstance", "InstanceId", id)
+	becomes("Running")
 	c.refused("IncorrectInstanceStatus", "ecs", "DeleteInstance", "InstanceId", id)
+	c.must("ecs", "ModifyInstanceAttribute", "InstanceId", id, "InstanceName", "contract", "DeletionProtection", "true")
+	c.refused("InvalidOperation.DeletionProtection", "ecs", "DeleteInstance", "InstanceId", id, "Force", "true")
+	c.must("ecs", "ModifyInstanceAttribute", "InstanceId", id, "DeletionProtection", "false")
 	c.must("ecs", "DeleteInstance", "InstanceId", id, "Force", "true")
-	if got := status(); got != "" {
-		c.t.Errorf("a deleted instance is %s", got)
-	}
+	becomes("")
 }
 
 func caller(c *cloud) {

@@ -17,14 +17,19 @@ func idsPerCall(s *api.Settings) int { return s.IDsPerCall }
 
 // Product returns the product with all its actions.
 func Product() api.Product {
-	return api.Product{
-		Name: "ecs", Code: "Ecs", Version: "2014-05-26",
-		Actions: slices.Concat(
-			instanceActions(), lifecycleActions(), interfaceActions(), groupActions(), ruleActions(), memberActions(),
-			tagging().Actions(),
-			[]api.Action{regions.Describe("ecs", "available"), regions.DescribeZones(region())},
-		),
+	actions := slices.Concat(
+		instanceActions(), lifecycleActions(), interfaceActions(), groupActions(), ruleActions(), memberActions(),
+		tagging().Actions(),
+		[]api.Action{regions.Describe("ecs", "available"), regions.DescribeZones(region())},
+	)
+	for i := range actions {
+		handle := actions[i].Handle
+		actions[i].Handle = func(c *api.Context) (any, *api.Error) {
+			settle(c)
+			return handle(c)
+		}
 	}
+	return api.Product{Name: "ecs", Code: "Ecs", Version: "2014-05-26", Actions: actions, Settle: settle}
 }
 
 func region() api.Param { return api.Param{Name: "RegionId", Required: true} }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -237,9 +238,23 @@ func TestModifyNetworkInterfaceAttribute(t *testing.T) {
 	if cloud.Interfaces["eni-i-1"].SourceDestCheck || !cloud.Interfaces["eni-i-2"].SourceDestCheck {
 		t.Error("the wrong interface was changed")
 	}
-	c.Must("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", "eni-i-1", "SourceDestCheck", "True")
+	c.Must("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", "eni-i-1", "SourceDestCheck", "True", "DeleteOnRelease", "false")
 	if !cloud.Interfaces["eni-i-1"].SourceDestCheck {
 		t.Error("not switched on again")
+	}
+	cloud.Interfaces["eni-i-1"].ResourceGroupID = "rg-1"
+	cloud.Interfaces["eni-i-1"].Ipv4Prefixes = []string{"192.168.1.0/28"}
+	cloud.Interfaces["eni-i-1"].Ipv6Prefixes = []string{"2408:1::/80"}
+	answer := c.Must("DescribeNetworkInterfaces", "ResourceGroupId", "rg-1")
+	eni := answer["NetworkInterfaceSets"].(map[string]any)["NetworkInterfaceSet"].([]any)[0].(map[string]any)
+	list := func(item any) []any { return []any{item} }
+	want := []any{
+		false, "rg-1", map[string]any{"Ipv4PrefixSet": list(map[string]any{"Ipv4Prefix": "192.168.1.0/28"})},
+		map[string]any{"Ipv6PrefixSet": list(map[string]any{"Ipv6Prefix": "2408:1::/80"})},
+	}
+	got := []any{eni["DeleteOnRelease"], eni["ResourceGroupId"], eni["Ipv4PrefixSets"], eni["Ipv6PrefixSets"]}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("interface (-want +got):\n%s", diff)
 	}
 }
 
@@ -282,6 +297,64 @@ func TestLifecycle(t *testing.T) {
 	}
 	if servers := cloud.LoadBalancers["lb-1"].DefaultServers; len(servers) != 1 || servers[0].ServerID != "i-3" {
 		t.Errorf("default group %v", servers)
+	}
+}
+
+// Changes of an instance take a while, and nothing else can be done to it in between.
+func TestLifecycleTakesTime(t *testing.T) {
+	t.Parallel()
+	c := apitest.New(t, ecs.Product(), newCloud())
+	c.Settings.InstanceStart, c.Settings.InstanceStop, c.Settings.InstanceDelete = 5*time.Second, 3*time.Second, 2*time.Second
+	status := func() string {
+		answer := c.Must("DescribeInstances", "InstanceIds", `["i-1"]`)
+		return strings.Join(apitest.List(answer, "Status", "Instances", "Instance"), " ") + " " +
+			strings.Join(apitest.List(answer, "StoppedMode", "Instances", "Instance"), " ")
+	}
+	c.Cloud.Interfaces["eni-pod"].KeepOnRelease = true
+	steps := []struct {
+		action, extra, value, want string
+		now                        string
+		pass                       time.Duration
+		then                       string
+	}{
+		{"StopInstance", "StoppedMode", "StopCharging", "", "Stopping StopCharging", 2 * time.Second, "Stopping StopCharging"},
+		{"StopInstance", "", "", "IncorrectInstanceStatus", "Stopping StopCharging", time.Second, "Stopped StopCharging"},
+		{"StartInstance", "", "", "", "Starting Not-applicable", 4 * time.Second, "Starting Not-applicable"},
+		{"StartInstance", "", "", "IncorrectInstanceStatus", "Starting Not-applicable", time.Second, "Running Not-applicable"},
+		{"ModifyInstanceAttribute", "DeletionProtection", "true", "", "Running Not-applicable", 0, "Running Not-applicable"},
+		{"DeleteInstance", "Force", "true", "InvalidOperation.DeletionProtection", "Running Not-applicable", 0, "Running Not-applicable"},
+		{"ModifyInstanceAttribute", "DeletionProtection", "false", "", "Running Not-applicable", 0, "Running Not-applicable"},
+		{"DeleteInstance", "Force", "true", "", "Stopping Not-applicable", time.Second, "Stopping Not-applicable"},
+		{"DeleteInstance", "Force", "true", "IncorrectInstanceStatus", "Stopping Not-applicable", time.Second, " "},
+		{"ModifyInstanceAttribute", "Description", "d", "InvalidInstanceId.NotFound", " ", 0, " "},
+	}
+	for i, s := range steps {
+		if _, code := c.Call(s.action, "InstanceId", "i-1", s.extra, s.value); code != s.want {
+			t.Errorf("step %d %s: %q, want %q", i, s.action, code, s.want)
+		}
+		if got := status(); got != s.now {
+			t.Errorf("step %d %s: the instance is %q, want %q", i, s.action, got, s.now)
+		}
+		c.Pass(s.pass)
+		if got := status(); got != s.then {
+			t.Errorf("step %d %s: %s later the instance is %q, want %q", i, s.action, s.pass, got, s.then)
+		}
+	}
+	if eni := c.Cloud.Interfaces["eni-pod"]; eni == nil || eni.InstanceID != "" || eni.Status != "Available" {
+		t.Errorf("an interface that outlives its instance is %+v", eni)
+	}
+}
+
+func TestModifyInstanceAttribute(t *testing.T) {
+	t.Parallel()
+	c := apitest.New(t, ecs.Product(), newCloud())
+	c.Cloud.Instances["i-1"].ResourceGroupID = "rg-1"
+	c.Must("ModifyInstanceAttribute", "InstanceId", "i-1", "InstanceName", "web", "Description", "of the shop", "DeletionProtection", "true")
+	answer := c.Must("DescribeInstances", "ResourceGroupId", "rg-1")
+	instance := answer["Instances"].(map[string]any)["Instance"].([]any)[0].(map[string]any)
+	got := []any{instance["InstanceName"], instance["Description"], instance["DeletionProtection"], instance["ResourceGroupId"]}
+	if diff := cmp.Diff([]any{"web", "of the shop", true, "rg-1"}, got); diff != "" {
+		t.Errorf("instance (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,7 +25,7 @@ func instanceActions() []api.Action {
 				jsonList("PublicIpAddresses"), jsonList("EipAddresses"), tags.Uncounted(),
 				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "ZoneId"}, api.Param{Name: "InstanceName"},
 				api.Param{Name: "InstanceType"}, api.Param{Name: "InstanceChargeType"}, api.Param{Name: "InstanceNetworkType"},
-				api.Param{Name: "SecurityGroupId"}, api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},
+				api.Param{Name: "SecurityGroupId"}, api.Param{Name: "ResourceGroupId"}, api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},
 				api.Param{Name: "AdditionalAttributes", Kind: api.Strings}, api.Param{Name: "DryRun", Kind: api.Bool},
 			),
 			Codes: []string{
@@ -74,6 +74,7 @@ type instanceView struct {
 	OSType                  string             `json:"OSType"`
 	Description             string             `json:"Description"`
 	ResourceGroupID         string             `json:"ResourceGroupId"`
+	DeploymentSetID         string             `json:"DeploymentSetId"`
 	SerialNumber            string             `json:"SerialNumber"`
 	StoppedMode             string             `json:"StoppedMode"`
 	IoOptimized             bool               `json:"IoOptimized"`
@@ -155,9 +156,11 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		InternetChargeType: "PayByTraffic", SpotStrategy: i.SpotStrategy, CPU: cpus, CPUToo: cpus, Memory: 16384, OSType: "linux",
 		InstanceTypeFamily: family(i.InstanceType), ImageID: "aliyun_3_x64_20G_alibase_20260101.vhd",
 		CreationTime: birthday, StartTime: birthday, ExpiredTime: "2099-12-31T15:59Z",
-		StoppedMode: "Not-applicable", IoOptimized: true,
-		VpcAttributes:  vpcAttributes{VpcID: i.VpcID, VSwitchID: i.VSwitchID, PrivateIPAddress: newAddresses(i.PrivateIPs)},
-		InnerIPAddress: newAddresses(i.InnerIPs), PublicIPAddress: newAddresses(i.PublicIPs), RdmaIPAddress: newAddresses(nil),
+		StoppedMode: cmp.Or(i.StoppedMode, "Not-applicable"), IoOptimized: true,
+		Description: i.Description, ResourceGroupID: i.ResourceGroupID, DeletionProtection: i.DeletionProtection,
+		DeploymentSetID: i.DeploymentSetID,
+		VpcAttributes:   vpcAttributes{VpcID: i.VpcID, VSwitchID: i.VSwitchID, PrivateIPAddress: newAddresses(i.PrivateIPs)},
+		InnerIPAddress:  newAddresses(i.InnerIPs), PublicIPAddress: newAddresses(i.PublicIPs), RdmaIPAddress: newAddresses(nil),
 		NetworkInterfaces: attachedInterfaces{NetworkInterface: []attachedInterface{}},
 		SecurityGroupIDs:  newSecurityGroupIDs(i.SecurityGroupIDs),
 		OperationLocks:    instanceLocks{LockReason: []struct{}{}},
@@ -281,7 +284,7 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 	return has("PrivateIpAddresses", i.PrivateIPs...) && has("InnerIpAddresses", i.InnerIPs...) &&
 		has("PublicIpAddresses", i.PublicIPs...) && has("EipAddresses", eip) &&
 		listing.Match(c.Get("VpcId"), i.VpcID) && listing.Match(c.Get("VSwitchId"), i.VSwitchID) &&
-		inGroup(c.Get("SecurityGroupId"), i.SecurityGroupIDs) &&
+		inGroup(c.Get("SecurityGroupId"), i.SecurityGroupIDs) && listing.Match(c.Get("ResourceGroupId"), i.ResourceGroupID) &&
 		listing.Match(c.Get("ZoneId"), i.ZoneID) && listing.Match(c.Get("InstanceName"), i.Name) &&
 		listing.Match(c.Get("InstanceType"), i.InstanceType) && listing.Match(c.Get("InstanceChargeType"), i.ChargeType) &&
 		listing.Match(c.Get("InstanceNetworkType"), network) && listing.Match(c.Get("Status"), i.Status)

@@ -20,7 +20,7 @@ func interfaceActions() []api.Action {
 			Params: append(listing.Params(1000),
 				region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
 				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "InstanceId"}, api.Param{Name: "PrimaryIpAddress"},
-				api.Param{Name: "NetworkInterfaceName"}, api.Param{Name: "SecurityGroupId"},
+				api.Param{Name: "NetworkInterfaceName"}, api.Param{Name: "SecurityGroupId"}, api.Param{Name: "ResourceGroupId"},
 				api.Param{Name: "Status"}, api.Param{Name: "Type", Enum: []string{"Primary", "Secondary"}},
 				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 10, Max: 500},
 			),
@@ -29,7 +29,7 @@ func interfaceActions() []api.Action {
 			Name: "ModifyNetworkInterfaceAttribute", Mutating: true, Handle: modifyInterface,
 			Params: []api.Param{
 				region(), {Name: "NetworkInterfaceId", Required: true}, {Name: "SourceDestCheck", Kind: api.Bool}, {Name: "NetworkInterfaceName"},
-				{Name: "Description"}, {Name: "SecurityGroupId", Kind: api.Strings},
+				{Name: "Description"}, {Name: "SecurityGroupId", Kind: api.Strings}, {Name: "DeleteOnRelease", Kind: api.Bool},
 			},
 			Codes: []string{
 				"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState", "InvalidSecurityGroupId.NotFound", "InvalidOperation.VpcMismatch",
@@ -72,6 +72,38 @@ func newIPv6Sets(eni *state.NetworkInterface) ipv6Sets {
 	return sets
 }
 
+type ipv4PrefixSets struct {
+	IPv4PrefixSet []ipv4PrefixSet `json:"Ipv4PrefixSet"`
+}
+
+type ipv4PrefixSet struct {
+	IPv4Prefix string `json:"Ipv4Prefix"`
+}
+
+func newIPv4PrefixSets(eni *state.NetworkInterface) ipv4PrefixSets {
+	sets := ipv4PrefixSets{IPv4PrefixSet: make([]ipv4PrefixSet, 0, len(eni.Ipv4Prefixes))}
+	for _, prefix := range eni.Ipv4Prefixes {
+		sets.IPv4PrefixSet = append(sets.IPv4PrefixSet, ipv4PrefixSet{IPv4Prefix: prefix})
+	}
+	return sets
+}
+
+type ipv6PrefixSets struct {
+	IPv6PrefixSet []ipv6PrefixSet `json:"Ipv6PrefixSet"`
+}
+
+type ipv6PrefixSet struct {
+	IPv6Prefix string `json:"Ipv6Prefix"`
+}
+
+func newIPv6PrefixSets(eni *state.NetworkInterface) ipv6PrefixSets {
+	sets := ipv6PrefixSets{IPv6PrefixSet: make([]ipv6PrefixSet, 0, len(eni.Ipv6Prefixes))}
+	for _, prefix := range eni.Ipv6Prefixes {
+		sets.IPv6PrefixSet = append(sets.IPv6PrefixSet, ipv6PrefixSet{IPv6Prefix: prefix})
+	}
+	return sets
+}
+
 type interfaceView struct {
 	NetworkInterfaceID          string            `json:"NetworkInterfaceId"`
 	NetworkInterfaceName        string            `json:"NetworkInterfaceName"`
@@ -92,6 +124,8 @@ type interfaceView struct {
 	ServiceManaged              bool              `json:"ServiceManaged"`
 	PrivateIPSets               privateIPSets     `json:"PrivateIpSets"`
 	IPv6Sets                    ipv6Sets          `json:"Ipv6Sets"`
+	IPv4PrefixSets              ipv4PrefixSets    `json:"Ipv4PrefixSets"`
+	IPv6PrefixSets              ipv6PrefixSets    `json:"Ipv6PrefixSets"`
 	SecurityGroupIDs            securityGroupIDs  `json:"SecurityGroupIds"`
 	AssociatedPublicIP          map[string]string `json:"AssociatedPublicIp"`
 	Attachment                  map[string]any    `json:"Attachment"`
@@ -102,9 +136,10 @@ func newInterfaceView(c *api.Context, eni *state.NetworkInterface) interfaceView
 	v := interfaceView{
 		NetworkInterfaceID: eni.ID, NetworkInterfaceTrafficMode: "Standard", Type: eni.Type, Status: eni.Status,
 		InstanceID: eni.InstanceID, VpcID: eni.VpcID, VSwitchID: eni.VSwitchID, ZoneID: eni.ZoneID, MacAddress: eni.MacAddress,
-		PrivateIPAddress: eni.PrimaryIP, OwnerID: c.Account, SourceDestCheck: eni.SourceDestCheck, DeleteOnRelease: true,
+		PrivateIPAddress: eni.PrimaryIP, OwnerID: c.Account, SourceDestCheck: eni.SourceDestCheck, DeleteOnRelease: !eni.KeepOnRelease,
 		PrivateIPSets: newPrivateIPSets(eni), IPv6Sets: newIPv6Sets(eni),
-		NetworkInterfaceName: eni.Name, Description: eni.Description,
+		NetworkInterfaceName: eni.Name, Description: eni.Description, ResourceGroupID: eni.ResourceGroupID,
+		IPv4PrefixSets: newIPv4PrefixSets(eni), IPv6PrefixSets: newIPv6PrefixSets(eni),
 		SecurityGroupIDs: newSecurityGroupIDs(eni.SecurityGroupIDs), AssociatedPublicIP: map[string]string{},
 		Attachment: map[string]any{}, Tags: tags.ECS(eni.Tags),
 	}
@@ -132,6 +167,7 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 			listing.Match(c.Get("VpcId"), eni.VpcID) && listing.Match(c.Get("VSwitchId"), eni.VSwitchID) &&
 			listing.Match(c.Get("InstanceId"), eni.InstanceID) && listing.Match(c.Get("PrimaryIpAddress"), eni.PrimaryIP) &&
 			listing.Match(c.Get("NetworkInterfaceName"), eni.Name) && inGroup(c.Get("SecurityGroupId"), eni.SecurityGroupIDs) &&
+			listing.Match(c.Get("ResourceGroupId"), eni.ResourceGroupID) &&
 			listing.Match(c.Get("Status"), eni.Status) && listing.Match(c.Get("Type"), eni.Type) && filter.Match(eni.Tags) {
 			matching = append(matching, eni)
 		}
@@ -185,6 +221,9 @@ func modifyInterface(c *api.Context) (any, *api.Error) {
 	}
 	if c.Has("Description") {
 		eni.Description = c.Get("Description")
+	}
+	if c.Has("DeleteOnRelease") {
+		eni.KeepOnRelease = !isTrue(c.Get("DeleteOnRelease"))
 	}
 	if c.Has("SourceDestCheck") {
 		eni.SourceDestCheck = isTrue(c.Get("SourceDestCheck"))

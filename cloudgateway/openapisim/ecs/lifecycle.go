@@ -3,9 +3,18 @@ package ecs
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// The statuses of an instance that calls lead to.
+const (
+	running  = "Running"
+	stopped  = "Stopped"
+	starting = "Starting"
+	stopping = "Stopping"
 )
 
 func lifecycleActions() []api.Action {
@@ -15,68 +24,147 @@ func lifecycleActions() []api.Action {
 		{Name: "StartInstance", Mutating: true, Handle: startInstance, Params: []api.Param{id}, Codes: codes},
 		{
 			Name: "StopInstance", Mutating: true, Handle: stopInstance, Codes: codes,
-			Params: []api.Param{id, {Name: "ForceStop", Kind: api.Bool}, {Name: "StoppedMode"}},
+			Params: []api.Param{
+				id, {Name: "ForceStop", Kind: api.Bool}, {Name: "StoppedMode", Enum: []string{"KeepCharging", "StopCharging"}},
+			},
 		},
 		{
-			Name: "DeleteInstance", Mutating: true, Handle: deleteInstance, Codes: append(codes, "DryRunOperation"),
+			Name: "DeleteInstance", Mutating: true, Handle: deleteInstance,
+			Codes: append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"),
 			Params: []api.Param{
 				id, {Name: "Force", Kind: api.Bool}, {Name: "ForceStop", Kind: api.Bool}, {Name: "TerminateSubscription", Kind: api.Bool},
 				{Name: "DryRun", Kind: api.Bool},
 			},
 		},
+		{
+			Name: "ModifyInstanceAttribute", Mutating: true, Handle: modifyInstance, Codes: []string{"InvalidInstanceId.NotFound"},
+			Params: []api.Param{id, {Name: "InstanceName"}, {Name: "Description"}, {Name: "DeletionProtection", Kind: api.Bool}},
+		},
 	}
+}
+
+// settle completes the changes of instances that have ended.
+func settle(c *api.Context) {
+	for _, i := range c.State.Instances {
+		if i.SettleAt.IsZero() || c.Now.Before(i.SettleAt) {
+			continue
+		}
+		i.Status, i.SettleTo, i.SettleAt = i.SettleTo, "", time.Time{}
+		if i.Status == "" {
+			remove(c, i)
+		}
+	}
+}
+
+// begin lets an instance pass through a status on the way to its final one, "" for gone.
+func begin(c *api.Context, i *state.Instance, passing, final string, window time.Duration) {
+	i.Status, i.SettleTo, i.SettleAt = passing, final, c.Now.Add(window)
+	settle(c)
 }
 
 func startInstance(c *api.Context) (any, *api.Error) {
-	return nil, changeStatus(c, "Stopped", "Running")
+	i, err := inStatus(c, stopped)
+	if err != nil {
+		return nil, err
+	}
+	i.StoppedMode = ""
+	begin(c, i, starting, running, c.Settings.InstanceStart)
+	return nil, nil
 }
 
 func stopInstance(c *api.Context) (any, *api.Error) {
-	return nil, changeStatus(c, "Running", "Stopped")
+	i, err := inStatus(c, running)
+	if err != nil {
+		return nil, err
+	}
+	i.StoppedMode = c.Get("StoppedMode")
+	begin(c, i, stopping, stopped, c.Settings.InstanceStop)
+	return nil, nil
 }
 
-func changeStatus(c *api.Context, from, to string) *api.Error {
+// inStatus returns the instance of the call if it is in a status and not on its way to another.
+func inStatus(c *api.Context, status string) (*state.Instance, *api.Error) {
 	i := c.State.Instances[c.Get("InstanceId")]
-	if i == nil {
-		return instanceNotFound()
+	switch {
+	case i == nil:
+		return nil, instanceNotFound()
+	case i.Status != status || !i.SettleAt.IsZero():
+		return nil, incorrectStatus()
 	}
-	if i.Status != from {
-		return incorrectStatus()
-	}
-	i.Status = to
-	return nil
+	return i, nil
 }
 
 func incorrectStatus() *api.Error {
 	return forbidden("IncorrectInstanceStatus", "The current status of the resource does not support this operation.")
 }
 
-// deleteInstance removes an instance with its interfaces, and a little later from every group that it serves. Route entries that lead to
-// it stay: to remove them is the business of who made them.
+// deleteInstance begins the removal of an instance. A protected one stays, whoever forces.
 func deleteInstance(c *api.Context) (any, *api.Error) {
 	i := c.State.Instances[c.Get("InstanceId")]
 	switch force := isTrue(c.Get("Force")); {
 	case i == nil:
 		return nil, instanceNotFound()
-	case i.Status != "Stopped" && !force:
+	case i.DeletionProtection:
+		return nil, forbidden("InvalidOperation.DeletionProtection", "The deletion protection of the instance is on.")
+	case i.Status != stopped && !force, !i.SettleAt.IsZero():
 		return nil, incorrectStatus()
 	case isTrue(c.Get("DryRun")):
 		return nil, dryRun()
 	}
+	vanish(c, i)
+	passing := i.Status
+	if passing != stopped {
+		passing = stopping
+	}
+	begin(c, i, passing, "", c.Settings.InstanceDelete)
+	return nil, nil
+}
+
+// vanish takes an instance and the interfaces that go with it out of every group that they serve, a little later. Route entries that lead
+// to it stay: to remove them is the business of who made them.
+func vanish(c *api.Context, i *state.Instance) {
 	gone := map[string]bool{i.ID: true}
+	for id, eni := range c.State.Interfaces {
+		if eni.InstanceID == i.ID && !eni.KeepOnRelease {
+			gone[id] = true
+		}
+	}
+	c.State.Vanishing = append(c.State.Vanishing, state.Vanishing{
+		ServerIDs: slices.Sorted(maps.Keys(gone)), At: c.Now.Add(c.Settings.ServersVanish),
+	})
+	c.State.Vanish(c.Now)
+}
+
+// remove takes away an instance with its interfaces. Those that are to outlive it are free then.
+func remove(c *api.Context, i *state.Instance) {
 	delete(c.State.Instances, i.ID)
 	for id, eni := range c.State.Interfaces {
-		if eni.InstanceID == i.ID {
-			gone[id] = true
+		switch {
+		case eni.InstanceID != i.ID:
+		case eni.KeepOnRelease:
+			eni.InstanceID, eni.Status = "", "Available"
+		default:
 			delete(c.State.Interfaces, id)
 		}
 	}
 	if eip := c.State.Eips[i.EipID]; eip != nil {
 		eip.Status, eip.InstanceID, eip.InstanceType = "Available", "", ""
 	}
-	c.State.Vanishing = append(c.State.Vanishing, state.Vanishing{
-		ServerIDs: slices.Sorted(maps.Keys(gone)), At: c.Now.Add(c.Settings.ServersVanish),
-	})
-	c.State.Vanish(c.Now)
+}
+
+func modifyInstance(c *api.Context) (any, *api.Error) {
+	i := c.State.Instances[c.Get("InstanceId")]
+	if i == nil {
+		return nil, instanceNotFound()
+	}
+	if c.Has("InstanceName") {
+		i.Name = c.Get("InstanceName")
+	}
+	if c.Has("Description") {
+		i.Description = c.Get("Description")
+	}
+	if c.Has("DeletionProtection") {
+		i.DeletionProtection = isTrue(c.Get("DeletionProtection"))
+	}
 	return nil, nil
 }

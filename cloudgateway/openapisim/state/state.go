@@ -151,6 +151,16 @@ type Instance struct {
 	EipID            string   `json:"eipId,omitempty"`
 	SecurityGroupIDs []string `json:"securityGroupIds,omitempty"`
 	Tags             []Tag    `json:"tags,omitempty"`
+
+	Description        string `json:"description,omitempty"`
+	ResourceGroupID    string `json:"resourceGroupId,omitempty"`
+	DeploymentSetID    string `json:"deploymentSetId,omitempty"`
+	DeletionProtection bool   `json:"deletionProtection,omitempty"`
+	StoppedMode        string `json:"stoppedMode,omitempty"` // of a stopped one: KeepCharging, StopCharging; empty: the account's
+
+	// SettleTo is the status that the instance has from SettleAt on; empty: it is gone then.
+	SettleTo string    `json:"settleTo,omitempty"`
+	SettleAt time.Time `json:"settleAt,omitzero"`
 	// Healthy tells whether health checks of load balancers succeed; nil counts as true.
 	Healthy *bool `json:"healthy,omitempty"`
 }
@@ -168,7 +178,11 @@ type NetworkInterface struct {
 	PrimaryIP        string   `json:"primaryIp"`
 	PrivateIPs       []string `json:"privateIps"` // the primary one included
 	Ipv6Addresses    []string `json:"ipv6Addresses,omitempty"`
+	Ipv4Prefixes     []string `json:"ipv4Prefixes,omitempty"`
+	Ipv6Prefixes     []string `json:"ipv6Prefixes,omitempty"`
 	SourceDestCheck  bool     `json:"sourceDestCheck"`
+	KeepOnRelease    bool     `json:"keepOnRelease,omitempty"` // outlives its instance
+	ResourceGroupID  string   `json:"resourceGroupId,omitempty"`
 	SecurityGroupIDs []string `json:"securityGroupIds,omitempty"`
 	Name             string   `json:"name,omitempty"`
 	Description      string   `json:"description,omitempty"`
