@@ -27,7 +27,7 @@ type Operation struct {
 
 // Operations has at least one operation for each write RPC.
 func Operations() []Operation {
-	return slices.Concat(balancerOperations(), groupOperations(), listenerOperations(), networkOperations())
+	return slices.Concat(balancerOperations(), groupOperations(), listenerOperations(), protocolOperations(), networkOperations())
 }
 
 func balancerOperations() []Operation {
@@ -135,53 +135,6 @@ func groupOperations() []Operation {
 	}
 }
 
-func listenerOperations() []Operation {
-	stop := func(ctx context.Context, c *gateway.Client, s *Site) error {
-		_, err := c.Listeners.StopListener(ctx, &slbv1.StopListenerRequest{Key: s.key()})
-		return err
-	}
-	return []Operation{
-		{
-			Name: "CreateListener", Actions: []string{"CreateLoadBalancerTCPListener", "StartLoadBalancerListener"}, Prepare: withGroup,
-			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
-				_, err := c.Listeners.CreateListener(ctx, s.listener())
-				return err
-			},
-			Resume: resumeListener,
-		},
-		{
-			Name: "UpdateListener", Actions: []string{"SetLoadBalancerTCPListenerAttribute"}, Prepare: withListener,
-			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
-				_, err := c.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{
-					Key: s.key(), Config: &slbv1.ListenerConfig{Scheduler: new("wrr")},
-				})
-				return err
-			},
-		},
-		{
-			Name: "StartListener", Actions: []string{"StartLoadBalancerListener"},
-			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
-				if err := withListener(ctx, c, s); err != nil {
-					return err
-				}
-				return stop(ctx, c, s)
-			},
-			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
-				_, err := c.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: s.key()})
-				return err
-			},
-		},
-		{Name: "StopListener", Actions: []string{"StopLoadBalancerListener"}, Prepare: withListener, Run: stop},
-		{
-			Name: "DeleteListener", Actions: []string{"DeleteLoadBalancerListener"}, Prepare: withListener,
-			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
-				_, err := c.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: s.key()})
-				return err
-			},
-		},
-	}
-}
-
 func networkOperations() []Operation {
 	create := func(ctx context.Context, c *gateway.Client, s *Site) error {
 		r, err := c.Routes.BatchCreateRouteEntries(ctx, &vpcv1.BatchCreateRouteEntriesRequest{VpcId: s.vpc(), RouteEntries: s.routes()})
@@ -237,15 +190,6 @@ func resumeGroup(ctx context.Context, c *gateway.Client, s *Site) error {
 		LoadBalancerId: s.lb, ServerGroupId: id,
 		Add: slices.DeleteFunc(want.GetServers(), func(server *slbv1.Server) bool { return there[server.GetServerId()] }),
 	})
-	return err
-}
-
-// resumeListener starts the listener if it is there already.
-func resumeListener(ctx context.Context, c *gateway.Client, s *Site) error {
-	_, err := c.Listeners.CreateListener(ctx, s.listener())
-	if rpcerr.ReasonOf(err) == rpcerr.ListenerExists {
-		_, err = c.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: s.key()})
-	}
 	return err
 }
 

@@ -21,14 +21,13 @@ func Picture(c *state.Cloud) []string {
 		lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers))
 	}
 	for _, lb := range c.LoadBalancers {
-		tags := slices.SortedFunc(slices.Values(lb.Tags), func(a, b state.Tag) int { return strings.Compare(a.Key, b.Key) })
-		lines = append(lines, fmt.Sprintf("lb %s %s %v %s", lb.Name, lb.Spec, tags, lb.DeleteProtection))
+		lines = append(lines, fmt.Sprintf("lb %s %s %v %s", lb.Name, lb.Spec, sorted(lb.Tags), lb.DeleteProtection))
 		for _, l := range lb.Listeners {
 			attributes := maps.Clone(l.Attributes)
 			if g := c.ServerGroups[attributes["VServerGroupId"]]; g != nil {
 				attributes["VServerGroupId"] = g.Name
 			}
-			lines = append(lines, fmt.Sprintf("listener %s %d/%s %s %v", lb.Name, l.Port, l.Protocol, l.Status, attributes))
+			lines = append(lines, fmt.Sprintf("listener %s %d/%s %s %v %v", lb.Name, l.Port, l.Protocol, l.Status, attributes, sorted(l.Tags)))
 		}
 	}
 	for _, table := range c.RouteTables {
@@ -43,4 +42,8 @@ func Picture(c *state.Cloud) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+func sorted(tags []state.Tag) []state.Tag {
+	return slices.SortedFunc(slices.Values(tags), func(a, b state.Tag) int { return strings.Compare(a.Key, b.Key) })
 }

@@ -3,6 +3,7 @@
 package writetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -27,6 +28,7 @@ type Site struct {
 	Name string
 
 	lb, group, eni string // made or found by Operation.Prepare
+	protocol       slbv1.Protocol
 }
 
 // Seed is what the cloud has to hold of the site before Operation.Prepare. The number, below 250, makes its addresses its own.
@@ -36,6 +38,9 @@ func (s *Site) Seed(number int) *state.Cloud {
 		VSwitches:   map[string]*state.VSwitch{},
 		RouteTables: map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
 		Instances:   map[string]*state.Instance{},
+		Certificates: map[string]*state.Certificate{
+			s.certificate(): {Name: s.Name},
+		},
 	}
 	c.VSwitches[s.vswitch()] = &state.VSwitch{VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.0.0/24", number)}
 	for i := range instances {
@@ -52,6 +57,7 @@ const zone = "cn-hangzhou-h"
 func (s *Site) vpc() string           { return "vpc-" + s.Name }
 func (s *Site) vswitch() string       { return "vsw-" + s.Name }
 func (s *Site) table() string         { return "vtb-" + s.Name }
+func (s *Site) certificate() string   { return "cert-" + s.Name }
 func (s *Site) instance(i int) string { return fmt.Sprintf("i-%s-%02d", s.Name, i) }
 
 // Params are patterns of the parameters by which a write to the cloud is known to be one of this site. They are those of the
@@ -60,8 +66,8 @@ func (s *Site) Params(action string) map[string]string {
 	switch action {
 	case "CreateLoadBalancer":
 		return map[string]string{"LoadBalancerName": s.Name}
-	case "TagResources", "UntagResources":
-		return map[string]string{"ResourceId.1": s.lb}
+	case "TagResources", "UntagResources": // The names of listeners begin with that of their instance.
+		return map[string]string{"ResourceId.1": s.lb + "*"}
 	case "AddVServerGroupBackendServers": // The group may not be known before.
 		return map[string]string{"BackendServers": "*i-" + s.Name + "-*"}
 	case "ModifyVServerGroupBackendServers", "SetVServerGroupAttribute", "RemoveVServerGroupBackendServers", "DeleteVServerGroup":
@@ -103,17 +109,22 @@ func (s *Site) serverGroup(servers ...*slbv1.Server) *slbv1.CreateServerGroupReq
 }
 
 func (s *Site) key() *slbv1.ListenerKey {
-	return &slbv1.ListenerKey{LoadBalancerId: s.lb, Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
+	return &slbv1.ListenerKey{LoadBalancerId: s.lb, Port: 80, Protocol: cmp.Or(s.protocol, slbv1.Protocol_PROTOCOL_TCP)}
 }
 
 func (s *Site) listener() *slbv1.CreateListenerRequest {
-	return &slbv1.CreateListenerRequest{
+	r := &slbv1.CreateListenerRequest{
 		Key: s.key(),
 		Config: &slbv1.ListenerConfig{
 			Description: new(path.Join(s.Name, "80")), ServerGroupId: new(s.group), Scheduler: new("rr"),
 			HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(4)},
 		},
+		Tags: []*commonv1.Tag{{Key: "site", Value: s.Name}},
 	}
+	if s.protocol == slbv1.Protocol_PROTOCOL_HTTPS {
+		r.Config.ServerCertificateId = new(s.certificate())
+	}
+	return r
 }
 
 func (s *Site) routes() []*vpcv1.RouteEntry {
@@ -156,6 +167,14 @@ func withListener(ctx context.Context, c *gateway.Client, s *Site) error {
 	}
 	_, err := c.Listeners.CreateListener(ctx, s.listener())
 	return err
+}
+
+// ofProtocol is a step with a listener of the protocol in place of a TCP listener.
+func ofProtocol(protocol slbv1.Protocol, step Step) Step {
+	return func(ctx context.Context, c *gateway.Client, s *Site) error {
+		s.protocol = protocol
+		return step(ctx, c, s)
+	}
 }
 
 func withInterface(ctx context.Context, c *gateway.Client, s *Site) error {

@@ -99,7 +99,7 @@ func TestRequestsAreChecked(t *testing.T) {
 			}),
 			want: []string{
 				"key.port: 65536 is out of range, must be 1 to 65535", "config.idle_timeout: 61 is out of range, must be 1 to 60",
-				"config.server_group_id: is required, unless config.forward_port is set",
+				"config.server_group_id: is required, unless config.forward_port or config.backend_server_port is set",
 				"config.server_certificate_id: is required for HTTPS",
 			},
 		},
@@ -109,6 +109,35 @@ func TestRequestsAreChecked(t *testing.T) {
 				Config: &slbv1.ListenerConfig{ForwardPort: proto.Int32(443), ServerGroupId: new("rsp-1")},
 			}),
 			want: []string{"config.server_group_id: a listener that redirects has no vServer group"},
+		},
+		{
+			name: "CreateListener with two targets", call: call(new(listeners).CreateListener, &slbv1.CreateListenerRequest{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+				Config: &slbv1.ListenerConfig{
+					BackendServerPort: proto.Int32(8080), ServerGroupId: new("rsp-1"), SynProxy: new(true), CaCertificateId: new("ca-1"),
+				},
+				Tags: []*commonv1.Tag{{Key: ""}},
+			}),
+			want: []string{
+				"config.syn_proxy: can't be set at creation, update the listener afterwards",
+				"config.ca_certificate_id: not supported by TCP listeners",
+				"config.backend_server_port: is for the default server group, leave it out with config.server_group_id",
+				"tags[0].key: is 0 characters long, must be 1 to 64",
+			},
+		},
+		{
+			name: "UpdateListener", call: call(new(listeners).UpdateListener, &slbv1.UpdateListenerRequest{
+				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_UDP},
+				Config: &slbv1.ListenerConfig{
+					BackendServerPort: proto.Int32(8080), HealthCheck: &slbv1.HealthCheck{Request: new(strings.Repeat("x", 65))},
+				},
+				SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
+			}),
+			want: []string{
+				"config.backend_server_port: can't be changed, delete the listener and create it anew",
+				"config.health_check.request: is 65 characters long, at most 64 are allowed",
+				`remove_tag_keys: "a" is also in set_tags`,
+			},
 		},
 		{
 			name: "UpdateListener with nothing", call: call(new(listeners).UpdateListener, &slbv1.UpdateListenerRequest{

@@ -36,15 +36,11 @@ func (s *listeners) CreateListener(ctx context.Context, r *slbv1.CreateListenerR
 	c.listenerKey(r.GetKey())
 	c.listenerConfig(r.GetKey(), r.GetConfig(), true)
 	c.optionalRequestID(r.GetRequestId())
-	switch cfg := r.GetConfig(); {
-	case cfg.GetForwardPort() == 0 && cfg.GetServerGroupId() == "":
-		c.addf("config.server_group_id", "is required, unless config.forward_port is set")
-	case cfg.GetForwardPort() != 0 && cfg.GetServerGroupId() != "":
-		c.addf("config.server_group_id", "a listener that redirects has no vServer group")
-	}
+	c.listenerTarget(r.GetConfig())
 	if r.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_HTTPS && r.GetConfig().GetServerCertificateId() == "" {
 		c.addf("config.server_certificate_id", "is required for HTTPS")
 	}
+	c.tags("tags", r.GetTags())
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -54,18 +50,34 @@ func (s *listeners) CreateListener(ctx context.Context, r *slbv1.CreateListenerR
 	return &slbv1.CreateListenerResponse{}, nil
 }
 
+// listenerTarget checks that a new listener sends its traffic to one place.
+func (c *check) listenerTarget(cfg *slbv1.ListenerConfig) {
+	forwards, groups, ports := cfg.GetForwardPort() != 0, cfg.GetServerGroupId() != "", cfg.BackendServerPort != nil
+	switch {
+	case !forwards && !groups && !ports:
+		c.addf("config.server_group_id", "is required, unless config.forward_port or config.backend_server_port is set")
+	case forwards && groups:
+		c.addf("config.server_group_id", "a listener that redirects has no vServer group")
+	case forwards && ports:
+		c.addf("config.backend_server_port", "a listener that redirects has no servers")
+	case groups && ports:
+		c.addf("config.backend_server_port", "is for the default server group, leave it out with config.server_group_id")
+	}
+}
+
 func (s *listeners) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerRequest) (*slbv1.UpdateListenerResponse, error) {
 	var c check
 	c.listenerKey(r.GetKey())
 	c.listenerConfig(r.GetKey(), r.GetConfig(), false)
 	c.optionalRequestID(r.GetRequestId())
-	if !slb.HasSettings(r.GetConfig()) {
+	c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
+	if !slb.HasSettings(r.GetConfig()) && len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
 		c.addf("config", "the request changes nothing; at least one attribute is required")
 	}
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	if err := s.slb.UpdateListener(ctx, r.GetKey(), r.GetConfig()); err != nil {
+	if err := s.slb.UpdateListener(ctx, r); err != nil {
 		return nil, err
 	}
 	return &slbv1.UpdateListenerResponse{}, nil

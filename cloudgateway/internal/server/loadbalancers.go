@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -136,9 +137,8 @@ func (s *loadBalancers) UpdateLoadBalancer(
 		}
 	}
 	c.protection(r.GetModificationProtection())
-	c.tags("set_tags", r.GetSetTags())
-	c.removeTagKeys(r)
 	c.optionalRequestID(r.GetRequestId())
+	c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
 	if r.Name == nil && r.InstanceChargeType == nil && r.Spec == nil && r.GetInternetSpec() == nil && r.DeleteProtection == nil &&
 		r.GetModificationProtection() == nil && len(r.GetSetTags()) == 0 && len(r.GetRemoveTagKeys()) == 0 {
 		c.addf("name", "the request changes nothing; at least one attribute is required")
@@ -152,16 +152,17 @@ func (s *loadBalancers) UpdateLoadBalancer(
 	return &slbv1.UpdateLoadBalancerResponse{}, nil
 }
 
-func (c *check) removeTagKeys(r *slbv1.UpdateLoadBalancerRequest) {
+// tagChanges checks the fields set_tags and remove_tag_keys.
+func (c *check) tagChanges(set []*commonv1.Tag, keys []string) {
 	const most, longest = 20, 64
-	keys := r.GetRemoveTagKeys()
+	c.tags("set_tags", set)
 	if !c.items("remove_tag_keys", len(keys), most) {
 		return
 	}
 	for _, key := range keys {
 		c.text("remove_tag_keys", key, 1, longest)
 	}
-	for _, t := range r.GetSetTags()[:min(most, len(r.GetSetTags()))] {
+	for _, t := range set[:min(most, len(set))] {
 		if slices.Contains(keys, t.GetKey()) {
 			c.addf("remove_tag_keys", "%q is also in set_tags", t.GetKey())
 		}

@@ -46,6 +46,7 @@ const (
 	testVSwitch = "vsw-1"
 	testTable   = "vtb-1"
 	testCert    = "cert-1"
+	testCA      = "ca-1"
 )
 
 // newWorld starts a world whose cloud has a VPC, 100 instances and a certificate, and in which every change is done at once.
@@ -157,6 +158,7 @@ func seed(instances int) *state.Cloud {
 	c.VSwitches[testVSwitch] = &state.VSwitch{VpcID: testVPC, ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/18"}
 	c.RouteTables[testTable] = &state.RouteTable{VpcID: testVPC, Type: "System"}
 	c.Certificates[testCert] = &state.Certificate{}
+	c.Certificates[testCA] = &state.Certificate{CA: true}
 	for i := range instances {
 		c.Instances[instanceID(i)] = &state.Instance{
 			VpcID: testVPC, VSwitchID: testVSwitch, ZoneID: "cn-hangzhou-h", Status: "Running",

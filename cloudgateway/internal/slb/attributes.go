@@ -44,6 +44,7 @@ const (
 	number         // decimal
 	onOff          // "on", "off"
 	trueFalse      // "true", "false"
+	enable         // "enable", "disable"
 	commaList      // "a,b"
 )
 
@@ -61,6 +62,7 @@ type attribute struct {
 	allowed   []string // values of a text; empty: any
 	missing   string   // sent at creation when the field is absent, since the cloud requires the parameter
 	fixed     bool     // can't be changed after creation
+	later     bool     // can't be set at creation
 }
 
 // attributes lists what can be set on a listener (SLB API reference, Create and SetLoadBalancer*Listener).
@@ -70,6 +72,8 @@ func attributes() []attribute {
 	return []attribute{
 		{field: "description", param: "Description", protocols: all, max: 256},
 		{field: "server_group_id", param: "VServerGroupId", protocols: all, max: 128},
+		{field: "backend_server_port", param: "BackendServerPort", protocols: all, kind: number, min: 1, max: 65535,
+			special: []int32{serverPort}, fixed: true},
 		{field: "scheduler", param: "Scheduler", protocols: tcp, allowed: layer4Schedulers},
 		{field: "scheduler", param: "Scheduler", protocols: udp, allowed: append(slices.Clone(layer4Schedulers), "qch")},
 		{field: "scheduler", param: "Scheduler", protocols: layer7, allowed: []string{"wrr", "rr", "wlc"}},
@@ -81,6 +85,7 @@ func attributes() []attribute {
 		{field: "established_timeout", param: "EstablishedTimeout", protocols: tcp, kind: number, min: 10, max: 900},
 		{field: "idle_timeout", param: "IdleTimeout", protocols: layer7, kind: number, min: 1, max: 60},
 		{field: "request_timeout", param: "RequestTimeout", protocols: layer7, kind: number, min: 1, max: 180},
+		{field: "syn_proxy", param: "SynProxy", protocols: tcp, kind: enable, later: true},
 		{field: "connection_drain", param: "ConnectionDrain", protocols: layer4, kind: onOff},
 		{field: "connection_drain_timeout", param: "ConnectionDrainTimeout", protocols: layer4, kind: number, min: 10, max: 900},
 		{field: "proxy_protocol_v2", param: "ProxyProtocolV2Enabled", protocols: layer4, kind: trueFalse},
@@ -91,10 +96,15 @@ func attributes() []attribute {
 		{field: "sticky_session_type", param: "StickySessionType", protocols: layer7, allowed: []string{"insert", "server"}},
 		{field: "cookie", param: "Cookie", protocols: layer7, max: 200},
 		{field: "cookie_timeout", param: "CookieTimeout", protocols: layer7, kind: number, min: 1, max: 86400},
+		{field: "gzip", param: "Gzip", protocols: layer7, kind: onOff},
+		{field: "x_forwarded_for", param: "XForwardedFor", protocols: layer7, kind: onOff},
+		{field: "x_forwarded_for_slb_id", param: "XForwardedFor_SLBID", protocols: layer7, kind: onOff},
+		{field: "x_forwarded_for_slb_ip", param: "XForwardedFor_SLBIP", protocols: layer7, kind: onOff},
 		{field: "x_forwarded_for_proto", param: "XForwardedFor_proto", protocols: layer7, kind: onOff},
 		{field: "x_forwarded_for_slb_port", param: "XForwardedFor_SLBPORT", protocols: layer7, kind: onOff},
 		{field: "x_forwarded_for_client_src_port", param: "XForwardedFor_ClientSrcPort", protocols: layer7, kind: onOff},
 		{field: "server_certificate_id", param: "ServerCertificateId", protocols: https, max: 256},
+		{field: "ca_certificate_id", param: "CACertificateId", protocols: https, max: 256},
 		{field: "tls_cipher_policy", param: "TLSCipherPolicy", protocols: https, max: 128},
 		{field: "http2", param: "EnableHttp2", protocols: https, kind: onOff},
 		{field: "forward_port", param: "ForwardPort", protocols: http, kind: number, min: 1, max: 65535,
@@ -116,7 +126,22 @@ func attributes() []attribute {
 		{field: "health_check.unhealthy_threshold", param: "UnhealthyThreshold", protocols: all, kind: number, min: 2, max: 10},
 		{field: "health_check.timeout", param: "HealthCheckConnectTimeout", protocols: layer4, kind: number, min: 1, max: 300},
 		{field: "health_check.timeout", param: "HealthCheckTimeout", protocols: layer7, kind: number, min: 1, max: 300},
+		// These start with a small letter in all requests, and in no answer.
+		{field: "health_check.request", param: "healthCheckReq", answer: "HealthCheckReq", protocols: udp, max: 64},
+		{field: "health_check.response", param: "healthCheckExp", answer: "HealthCheckExp", protocols: udp, max: 64},
 	}
+}
+
+// words are how a boolean is written.
+func (k kind) words() (yes, no string) {
+	switch k {
+	case trueFalse:
+		return "true", "false"
+	case enable:
+		return "enable", "disable"
+	case text, number, onOff, commaList:
+	}
+	return "on", "off"
 }
 
 // inRange tells whether n is one of the numbers the attribute takes.

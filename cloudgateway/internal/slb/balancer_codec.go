@@ -169,8 +169,19 @@ type balancerAnswer struct {
 	ModificationProtectionReason string
 	ResourceGroupID              string `json:"ResourceGroupId"`
 	Tags                         struct {
-		Tag []struct{ TagKey, TagValue string }
+		Tag []tagAnswer
 	}
+}
+
+// tagAnswer is a tag in the answers about instances and listeners.
+type tagAnswer struct{ TagKey, TagValue string }
+
+func tagsOf(list []tagAnswer) []*commonv1.Tag {
+	var tags []*commonv1.Tag
+	for _, t := range list {
+		tags = append(tags, &commonv1.Tag{Key: t.TagKey, Value: t.TagValue})
+	}
+	return tags
 }
 
 func (a balancerAnswer) decode() (*slbv1.LoadBalancer, error) {
@@ -201,12 +212,10 @@ func (a balancerAnswer) decode() (*slbv1.LoadBalancer, error) {
 		ModificationProtection: &slbv1.ModificationProtection{},
 		ResourceGroupId:        a.ResourceGroupID,
 		Status:                 a.LoadBalancerStatus,
+		Tags:                   tagsOf(a.Tags.Tag),
 	}
 	if a.ModificationProtectionStatus == consoleProtection {
 		lb.ModificationProtection = &slbv1.ModificationProtection{Enabled: true, Reason: a.ModificationProtectionReason}
-	}
-	for _, t := range a.Tags.Tag {
-		lb.Tags = append(lb.Tags, &commonv1.Tag{Key: t.TagKey, Value: t.TagValue})
 	}
 	return lb, nil
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -168,9 +169,6 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	var list []update
 	add := func(action string, params cloud.Params) { list = append(list, update{action: action, params: params}) }
 	instance := func() cloud.Params { return cloud.Params{"LoadBalancerId": r.GetLoadBalancerId()} }
-	tagged := func() cloud.Params {
-		return cloud.Params{"ResourceType": "instance", "ResourceId.1": r.GetLoadBalancerId()}
-	}
 	if r.Name != nil {
 		add("SetLoadBalancerName", instance().With("LoadBalancerName", r.GetName()))
 	}
@@ -198,11 +196,18 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	if protection := r.GetModificationProtection(); protection != nil {
 		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)))
 	}
-	if len(r.GetSetTags()) > 0 {
-		add("TagResources", cloud.Tags(tagged(), r.GetSetTags()))
+	return append(list, tagUpdates("instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys())...)
+}
+
+// tagUpdates are the calls that change the tags of a resource.
+func tagUpdates(kind, id string, set []*commonv1.Tag, remove []string) []update {
+	var list []update
+	resource := func() cloud.Params { return cloud.Params{"ResourceType": kind, "ResourceId.1": id} }
+	if len(set) > 0 {
+		list = append(list, update{action: "TagResources", params: cloud.Tags(resource(), set)})
 	}
-	if len(r.GetRemoveTagKeys()) > 0 {
-		add("UntagResources", tagged().List("TagKey", r.GetRemoveTagKeys()))
+	if len(remove) > 0 {
+		list = append(list, update{action: "UntagResources", params: resource().List("TagKey", remove)})
 	}
 	return list
 }

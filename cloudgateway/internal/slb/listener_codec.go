@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -38,6 +39,10 @@ func CheckListenerConfig(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, cre
 		}
 		if a.fixed && !creating {
 			report(a.field, "can't be changed, delete the listener and create it anew")
+			continue
+		}
+		if a.later && creating {
+			report(a.field, "can't be set at creation, update the listener afterwards")
 			continue
 		}
 		if problem := a.check(value, creating); problem != "" {
@@ -83,7 +88,7 @@ func (a attribute) check(value protoreflect.Value, creating bool) string {
 				return fmt.Sprintf("%q is not an id", id)
 			}
 		}
-	case onOff, trueFalse:
+	case onOff, trueFalse, enable:
 	}
 	return ""
 }
@@ -133,13 +138,12 @@ func (a attribute) encode(value protoreflect.Value) string {
 	switch a.kind {
 	case number:
 		return strconv.FormatInt(value.Int(), 10)
-	case onOff:
+	case onOff, trueFalse, enable:
+		yes, no := a.kind.words()
 		if value.Bool() {
-			return "on"
+			return yes
 		}
-		return "off"
-	case trueFalse:
-		return strconv.FormatBool(value.Bool())
+		return no
 	case commaList:
 		list := value.List()
 		ids := make([]string, list.Len())
@@ -171,6 +175,9 @@ func (answer listenerAnswer) decode() (*slbv1.Listener, error) {
 		},
 		Config: &slbv1.ListenerConfig{},
 		Status: looseText(answer["Status"]),
+	}
+	if l.Tags, err = decodeTags(answer["Tags"]); err != nil {
+		return nil, fmt.Errorf("decode listener %d/%s: %w", n, name, err)
 	}
 	if l.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
 		l.UnknownProtocol = name
@@ -231,8 +238,8 @@ func (a attribute) decode(cfg *slbv1.ListenerConfig, raw json.RawMessage) bool {
 			return false
 		}
 		value = protoreflect.ValueOfInt32(int32(n))
-	case onOff, trueFalse:
-		value = protoreflect.ValueOfBool(s == "on" || s == "true")
+	case onOff, trueFalse, enable:
+		value = protoreflect.ValueOfBool(s == "on" || s == "true" || s == "enable")
 	case text, commaList:
 		value = protoreflect.ValueOfString(s)
 	}
@@ -291,6 +298,17 @@ func looseList(raw json.RawMessage) []string {
 		return strings.Split(s, ",")
 	}
 	return nil
+}
+
+// decodeTags reads a plain list of tags.
+func decodeTags(raw json.RawMessage) ([]*commonv1.Tag, error) {
+	var list []tagAnswer
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, fmt.Errorf("decode tags: %w", err)
+		}
+	}
+	return tagsOf(list), nil
 }
 
 func firstCertificate(raw json.RawMessage) *string {

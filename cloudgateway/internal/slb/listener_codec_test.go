@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -44,6 +45,21 @@ func TestListenerParams(t *testing.T) {
 				ServerGroupId: new("rsp-1"), HealthCheck: &slbv1.HealthCheck{Interval: proto.Int32(3)},
 			},
 			want: map[string]string{"VServerGroup": "on", "VServerGroupId": "rsp-1", "HealthCheckInterval": "3"},
+		},
+		{
+			name: "the texts of UDP probes begin with a small letter everywhere", protocol: protoUDP,
+			cfg:  &slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Request: new("ping"), Response: new("pong")}},
+			want: map[string]string{"healthCheckReq": "ping", "healthCheckExp": "pong"},
+		},
+		{
+			name: "booleans in three ways", protocol: protoTCP,
+			cfg:  &slbv1.ListenerConfig{SynProxy: new(false), ConnectionDrain: new(false), ProxyProtocolV2: new(false)},
+			want: map[string]string{"SynProxy": "disable", "ConnectionDrain": "off", "ProxyProtocolV2Enabled": "false"},
+		},
+		{
+			name: "a listener of the default server group", protocol: protoTCP, creating: true,
+			cfg:  &slbv1.ListenerConfig{BackendServerPort: proto.Int32(8080)},
+			want: map[string]string{"BackendServerPort": "8080", "Bandwidth": "-1"},
 		},
 		{
 			name: "layer 7 creation sends what the cloud requires", protocol: protoHTTP, creating: true,
@@ -160,13 +176,15 @@ func TestListenerDecode(t *testing.T) {
 		{
 			name: "booleans and numbers as the cloud pleases",
 			answer: `{"LoadBalancerId":"lb-1","ListenerPort":"53","ListenerProtocol":"UDP","Status":"stopped","AclId":"acl-1,acl-2",
-				"UDPListenerConfig":{"HealthCheck":"on","ProxyProtocolV2Enabled":true,"HealthCheckInterval":"5"}}`,
+				"BackendServerPort":-520,"Tags":[{"TagKey":"team","TagValue":"dns"}],
+				"UDPListenerConfig":{"HealthCheck":"on","ProxyProtocolV2Enabled":true,"HealthCheckInterval":"5","HealthCheckReq":"ping"}}`,
 			want: &slbv1.Listener{
 				Key: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 53, Protocol: protoUDP}, Status: "stopped",
 				Config: &slbv1.ListenerConfig{
-					AclIds: []string{"acl-1", "acl-2"}, ProxyProtocolV2: new(true),
-					HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(5)},
+					AclIds: []string{"acl-1", "acl-2"}, ProxyProtocolV2: new(true), BackendServerPort: proto.Int32(-520),
+					HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(5), Request: new("ping")},
 				},
+				Tags: []*commonv1.Tag{{Key: "team", Value: "dns"}},
 			},
 		},
 		{

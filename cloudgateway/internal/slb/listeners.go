@@ -3,6 +3,7 @@ package slb
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,7 @@ func (c *Client) findListener(ctx context.Context, key *slbv1.ListenerKey) (*slb
 // CreateListener creates a listener and, unless told otherwise, starts it.
 func (c *Client) CreateListener(ctx context.Context, r *slbv1.CreateListenerRequest) error {
 	return c.exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
-		if err := c.createListener(ctx, w, r.GetKey(), r.GetConfig()); err != nil {
+		if err := c.createListener(ctx, w, r); err != nil {
 			return err
 		}
 		if !r.GetLeaveStopped() {
@@ -103,8 +104,9 @@ func (c *Client) finish(key *slbv1.ListenerKey) { c.unfinished.Put(listenerOf(ke
 // createListener creates a stopped listener. The cloud has no token for it: after a lost answer, now or in an earlier request,
 // the listener is looked up, and taken for ours only if it has the marks that were asked for; then "exists already" can only
 // be the echo of our own call.
-func (c *Client) createListener(ctx context.Context, w *writer, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
-	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), true))
+func (c *Client) createListener(ctx context.Context, w *writer, r *slbv1.CreateListenerRequest) error {
+	key, cfg := r.GetKey(), r.GetConfig()
+	params := cloud.Tags(keyParams(key), r.GetTags()).Merge(listenerParams(cfg, key.GetProtocol(), true))
 	action := "CreateLoadBalancer" + protocolName(key.GetProtocol()) + "Listener"
 	_, begun := c.unfinished.Get(listenerOf(key))
 	return cloud.Retry(ctx, func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) },
@@ -126,24 +128,51 @@ func (c *Client) createListener(ctx context.Context, w *writer, key *slbv1.Liste
 		})
 }
 
-// sameMarks tells whether a listener has the attributes that tell it from others: its description, its vServer group and its
-// redirection.
+// sameMarks tells whether a listener has the attributes that tell it from others: its description, where it sends the traffic, and
+// its redirection.
 func sameMarks(got, want *slbv1.ListenerConfig) bool {
 	return got.GetDescription() == want.GetDescription() &&
 		got.GetServerGroupId() == want.GetServerGroupId() &&
+		(want.BackendServerPort == nil || got.GetBackendServerPort() == want.GetBackendServerPort()) &&
 		got.GetForwardPort() == want.GetForwardPort()
 }
 
-// UpdateListener changes the attributes that are present.
-func (c *Client) UpdateListener(ctx context.Context, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig) error {
-	params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), false))
-	action := "SetLoadBalancer" + protocolName(key.GetProtocol()) + "ListenerAttribute"
+// UpdateListener changes the attributes that are present, and then the tags.
+func (c *Client) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerRequest) error {
+	key, cfg := r.GetKey(), r.GetConfig()
 	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
-		if cfg.ServerGroupId != nil {
-			defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
+		if HasSettings(cfg) {
+			if cfg.ServerGroupId != nil {
+				defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
+			}
+			params := keyParams(key).Merge(listenerParams(cfg, key.GetProtocol(), false))
+			if err := w.set(ctx, "SetLoadBalancer"+protocolName(key.GetProtocol())+"ListenerAttribute", params); err != nil {
+				return err
+			}
 		}
-		return w.set(ctx, action, params)
+		for _, u := range tagUpdates("listener", taggedID(key), r.GetSetTags(), r.GetRemoveTagKeys()) {
+			if err := c.set(ctx, u.action, u.params); err != nil {
+				return asListener(err)
+			}
+		}
+		return nil
 	})
+}
+
+// taggedID is how listeners are named where they are tagged.
+func taggedID(key *slbv1.ListenerKey) string {
+	return fmt.Sprintf("%s_%s_%d", key.GetLoadBalancerId(), strings.ToLower(protocolName(key.GetProtocol())), key.GetPort())
+}
+
+// asListener says of what the cloud has not found, in the words of all resources that have tags, that it is the listener.
+func asListener(err error) error {
+	e, ok := rpcerr.From(err)
+	if !ok || e.Reason != rpcerr.NotFoundReason {
+		return err
+	}
+	exact := *e
+	exact.Reason = rpcerr.ListenerNotFound
+	return &exact
 }
 
 // DeleteListener removes a listener.

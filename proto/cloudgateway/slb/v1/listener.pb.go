@@ -7,6 +7,7 @@
 package slbv1
 
 import (
+	v1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -202,9 +203,25 @@ type ListenerConfig struct {
 	// Port of the HTTPS listener that an HTTP listener redirects to; only at creation, 0: no redirect.
 	ForwardPort *int32 `protobuf:"varint,25,opt,name=forward_port,json=forwardPort,proto3,oneof" json:"forward_port,omitempty"`
 	// Health check.
-	HealthCheck   *HealthCheck `protobuf:"bytes,26,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HealthCheck *HealthCheck `protobuf:"bytes,26,opt,name=health_check,json=healthCheck,proto3" json:"health_check,omitempty"`
+	// CA certificate that the certificates of clients must come from (mutual TLS); HTTPS.
+	CaCertificateId *string `protobuf:"bytes,27,opt,name=ca_certificate_id,json=caCertificateId,proto3,oneof" json:"ca_certificate_id,omitempty"`
+	// Whether X-Forwarded-For is added; HTTP, HTTPS; the cloud's default is true.
+	XForwardedFor *bool `protobuf:"varint,28,opt,name=x_forwarded_for,json=xForwardedFor,proto3,oneof" json:"x_forwarded_for,omitempty"`
+	// Whether SLB-ID, the id of the instance, is added; HTTP, HTTPS.
+	XForwardedForSlbId *bool `protobuf:"varint,29,opt,name=x_forwarded_for_slb_id,json=xForwardedForSlbId,proto3,oneof" json:"x_forwarded_for_slb_id,omitempty"`
+	// Whether SLB-IP, the address of the instance, is added; HTTP, HTTPS.
+	XForwardedForSlbIp *bool `protobuf:"varint,30,opt,name=x_forwarded_for_slb_ip,json=xForwardedForSlbIp,proto3,oneof" json:"x_forwarded_for_slb_ip,omitempty"`
+	// Whether answers are compressed; HTTP, HTTPS; the cloud's default is true.
+	Gzip *bool `protobuf:"varint,31,opt,name=gzip,proto3,oneof" json:"gzip,omitempty"`
+	// Whether the instance answers SYNs in place of the servers, against floods; TCP. Only by UpdateListener, and not in answers:
+	// the cloud takes it at no creation and no listing reports it.
+	SynProxy *bool `protobuf:"varint,32,opt,name=syn_proxy,json=synProxy,proto3,oneof" json:"syn_proxy,omitempty"`
+	// Port of the servers of the default server group, in place of server_group_id; only at creation. 1 to 65535, or in an answer
+	// -520: the port of the listener.
+	BackendServerPort *int32 `protobuf:"varint,33,opt,name=backend_server_port,json=backendServerPort,proto3,oneof" json:"backend_server_port,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ListenerConfig) Reset() {
@@ -419,6 +436,55 @@ func (x *ListenerConfig) GetHealthCheck() *HealthCheck {
 	return nil
 }
 
+func (x *ListenerConfig) GetCaCertificateId() string {
+	if x != nil && x.CaCertificateId != nil {
+		return *x.CaCertificateId
+	}
+	return ""
+}
+
+func (x *ListenerConfig) GetXForwardedFor() bool {
+	if x != nil && x.XForwardedFor != nil {
+		return *x.XForwardedFor
+	}
+	return false
+}
+
+func (x *ListenerConfig) GetXForwardedForSlbId() bool {
+	if x != nil && x.XForwardedForSlbId != nil {
+		return *x.XForwardedForSlbId
+	}
+	return false
+}
+
+func (x *ListenerConfig) GetXForwardedForSlbIp() bool {
+	if x != nil && x.XForwardedForSlbIp != nil {
+		return *x.XForwardedForSlbIp
+	}
+	return false
+}
+
+func (x *ListenerConfig) GetGzip() bool {
+	if x != nil && x.Gzip != nil {
+		return *x.Gzip
+	}
+	return false
+}
+
+func (x *ListenerConfig) GetSynProxy() bool {
+	if x != nil && x.SynProxy != nil {
+		return *x.SynProxy
+	}
+	return false
+}
+
+func (x *ListenerConfig) GetBackendServerPort() int32 {
+	if x != nil && x.BackendServerPort != nil {
+		return *x.BackendServerPort
+	}
+	return 0
+}
+
 // HealthCheck configures how servers are probed.
 type HealthCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -443,7 +509,11 @@ type HealthCheck struct {
 	// Failures until unhealthy, 2 to 10.
 	UnhealthyThreshold *int32 `protobuf:"varint,10,opt,name=unhealthy_threshold,json=unhealthyThreshold,proto3,oneof" json:"unhealthy_threshold,omitempty"`
 	// Seconds until a probe fails, 1 to 300 (HealthCheckConnectTimeout of TCP and UDP, HealthCheckTimeout of HTTP and HTTPS).
-	Timeout       *int32 `protobuf:"varint,11,opt,name=timeout,proto3,oneof" json:"timeout,omitempty"`
+	Timeout *int32 `protobuf:"varint,11,opt,name=timeout,proto3,oneof" json:"timeout,omitempty"`
+	// What a probe sends, 1 to 64 characters; UDP.
+	Request *string `protobuf:"bytes,12,opt,name=request,proto3,oneof" json:"request,omitempty"`
+	// What a healthy server answers, 1 to 64 characters; UDP.
+	Response      *string `protobuf:"bytes,13,opt,name=response,proto3,oneof" json:"response,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,6 +625,20 @@ func (x *HealthCheck) GetTimeout() int32 {
 	return 0
 }
 
+func (x *HealthCheck) GetRequest() string {
+	if x != nil && x.Request != nil {
+		return *x.Request
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetResponse() string {
+	if x != nil && x.Response != nil {
+		return *x.Response
+	}
+	return ""
+}
+
 // Listener is a listener as the cloud reports it.
 type Listener struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -566,8 +650,10 @@ type Listener struct {
 	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
 	// The cloud's name of a protocol this version does not know, with key.protocol unspecified.
 	UnknownProtocol string `protobuf:"bytes,4,opt,name=unknown_protocol,json=unknownProtocol,proto3" json:"unknown_protocol,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Tags.
+	Tags          []*v1.Tag `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Listener) Reset() {
@@ -626,6 +712,13 @@ func (x *Listener) GetUnknownProtocol() string {
 		return x.UnknownProtocol
 	}
 	return ""
+}
+
+func (x *Listener) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
 }
 
 // ListListenersRequest selects instances.
@@ -740,7 +833,9 @@ type CreateListenerRequest struct {
 	LeaveStopped bool `protobuf:"varint,3,opt,name=leave_stopped,json=leaveStopped,proto3" json:"leave_stopped,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing. Other creations require it; here it came later than the callers.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Tags set with the creation, at most 20.
+	Tags          []*v1.Tag `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -803,6 +898,13 @@ func (x *CreateListenerRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *CreateListenerRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 // CreateListenerResponse is empty.
 type CreateListenerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -845,11 +947,15 @@ type UpdateListenerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instance, port and protocol; required.
 	Key *ListenerKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// The attributes to change; forward_port cannot be.
+	// The attributes to change; forward_port and backend_server_port cannot be.
 	Config *ListenerConfig `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Tags to add or overwrite, at most 20.
+	SetTags []*v1.Tag `protobuf:"bytes,4,rep,name=set_tags,json=setTags,proto3" json:"set_tags,omitempty"`
+	// Tag keys to remove, at most 20.
+	RemoveTagKeys []string `protobuf:"bytes,5,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -903,6 +1009,20 @@ func (x *UpdateListenerRequest) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *UpdateListenerRequest) GetSetTags() []*v1.Tag {
+	if x != nil {
+		return x.SetTags
+	}
+	return nil
+}
+
+func (x *UpdateListenerRequest) GetRemoveTagKeys() []string {
+	if x != nil {
+		return x.RemoveTagKeys
+	}
+	return nil
 }
 
 // UpdateListenerResponse is empty.
@@ -1225,11 +1345,11 @@ var File_cloudgateway_slb_v1_listener_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\n" +
-	"\"cloudgateway/slb/v1/listener.proto\x12\x13cloudgateway.slb.v1\x1a\x1egoogle/protobuf/duration.proto\"\x86\x01\n" +
+	"\"cloudgateway/slb/v1/listener.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\x86\x01\n" +
 	"\vListenerKey\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\x05R\x04port\x129\n" +
-	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolR\bprotocol\"\xbd\r\n" +
+	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolR\bprotocol\"\x8c\x11\n" +
 	"\x0eListenerConfig\x12%\n" +
 	"\vdescription\x18\x01 \x01(\tH\x00R\vdescription\x88\x01\x01\x12+\n" +
 	"\x0fserver_group_id\x18\x02 \x01(\tH\x01R\rserverGroupId\x88\x01\x01\x12!\n" +
@@ -1259,7 +1379,14 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x11tls_cipher_policy\x18\x17 \x01(\tH\x15R\x0ftlsCipherPolicy\x88\x01\x01\x12\x19\n" +
 	"\x05http2\x18\x18 \x01(\bH\x16R\x05http2\x88\x01\x01\x12&\n" +
 	"\fforward_port\x18\x19 \x01(\x05H\x17R\vforwardPort\x88\x01\x01\x12C\n" +
-	"\fhealth_check\x18\x1a \x01(\v2 .cloudgateway.slb.v1.HealthCheckR\vhealthCheckB\x0e\n" +
+	"\fhealth_check\x18\x1a \x01(\v2 .cloudgateway.slb.v1.HealthCheckR\vhealthCheck\x12/\n" +
+	"\x11ca_certificate_id\x18\x1b \x01(\tH\x18R\x0fcaCertificateId\x88\x01\x01\x12+\n" +
+	"\x0fx_forwarded_for\x18\x1c \x01(\bH\x19R\rxForwardedFor\x88\x01\x01\x127\n" +
+	"\x16x_forwarded_for_slb_id\x18\x1d \x01(\bH\x1aR\x12xForwardedForSlbId\x88\x01\x01\x127\n" +
+	"\x16x_forwarded_for_slb_ip\x18\x1e \x01(\bH\x1bR\x12xForwardedForSlbIp\x88\x01\x01\x12\x17\n" +
+	"\x04gzip\x18\x1f \x01(\bH\x1cR\x04gzip\x88\x01\x01\x12 \n" +
+	"\tsyn_proxy\x18  \x01(\bH\x1dR\bsynProxy\x88\x01\x01\x123\n" +
+	"\x13backend_server_port\x18! \x01(\x05H\x1eR\x11backendServerPort\x88\x01\x01B\x0e\n" +
 	"\f_descriptionB\x12\n" +
 	"\x10_server_group_idB\f\n" +
 	"\n" +
@@ -1284,7 +1411,15 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x16_server_certificate_idB\x14\n" +
 	"\x12_tls_cipher_policyB\b\n" +
 	"\x06_http2B\x0f\n" +
-	"\r_forward_port\"\xa1\x04\n" +
+	"\r_forward_portB\x14\n" +
+	"\x12_ca_certificate_idB\x12\n" +
+	"\x10_x_forwarded_forB\x19\n" +
+	"\x17_x_forwarded_for_slb_idB\x19\n" +
+	"\x17_x_forwarded_for_slb_ipB\a\n" +
+	"\x05_gzipB\f\n" +
+	"\n" +
+	"_syn_proxyB\x16\n" +
+	"\x14_backend_server_port\"\xfa\x04\n" +
 	"\vHealthCheck\x12\x1d\n" +
 	"\aenabled\x18\x01 \x01(\bH\x00R\aenabled\x88\x01\x01\x12\x17\n" +
 	"\x04type\x18\x02 \x01(\tH\x01R\x04type\x88\x01\x01\x12\x15\n" +
@@ -1298,7 +1433,9 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x13unhealthy_threshold\x18\n" +
 	" \x01(\x05H\tR\x12unhealthyThreshold\x88\x01\x01\x12\x1d\n" +
 	"\atimeout\x18\v \x01(\x05H\n" +
-	"R\atimeout\x88\x01\x01B\n" +
+	"R\atimeout\x88\x01\x01\x12\x1d\n" +
+	"\arequest\x18\f \x01(\tH\vR\arequest\x88\x01\x01\x12\x1f\n" +
+	"\bresponse\x18\r \x01(\tH\fR\bresponse\x88\x01\x01B\n" +
 	"\n" +
 	"\b_enabledB\a\n" +
 	"\x05_typeB\x06\n" +
@@ -1312,29 +1449,36 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x12_healthy_thresholdB\x16\n" +
 	"\x14_unhealthy_thresholdB\n" +
 	"\n" +
-	"\b_timeout\"\xbe\x01\n" +
+	"\b_timeoutB\n" +
+	"\n" +
+	"\b_requestB\v\n" +
+	"\t_response\"\xef\x01\n" +
 	"\bListener\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12)\n" +
-	"\x10unknown_protocol\x18\x04 \x01(\tR\x0funknownProtocol\"v\n" +
+	"\x10unknown_protocol\x18\x04 \x01(\tR\x0funknownProtocol\x12/\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"v\n" +
 	"\x14ListListenersRequest\x12*\n" +
 	"\x11load_balancer_ids\x18\x01 \x03(\tR\x0floadBalancerIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"T\n" +
 	"\x15ListListenersResponse\x12;\n" +
-	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\"\xcc\x01\n" +
+	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\"\xfd\x01\n" +
 	"\x15CreateListenerRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12#\n" +
 	"\rleave_stopped\x18\x03 \x01(\bR\fleaveStopped\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\"\x18\n" +
-	"\x16CreateListenerResponse\"\xa7\x01\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12/\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x18\n" +
+	"\x16CreateListenerResponse\"\x87\x02\n" +
 	"\x15UpdateListenerRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"\x18\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x126\n" +
+	"\bset_tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
+	"\x0fremove_tag_keys\x18\x05 \x03(\tR\rremoveTagKeys\"\x18\n" +
 	"\x16UpdateListenerResponse\"j\n" +
 	"\x15DeleteListenerRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
@@ -1397,39 +1541,43 @@ var file_cloudgateway_slb_v1_listener_proto_goTypes = []any{
 	(*StartListenerResponse)(nil),  // 14: cloudgateway.slb.v1.StartListenerResponse
 	(*StopListenerRequest)(nil),    // 15: cloudgateway.slb.v1.StopListenerRequest
 	(*StopListenerResponse)(nil),   // 16: cloudgateway.slb.v1.StopListenerResponse
-	(*durationpb.Duration)(nil),    // 17: google.protobuf.Duration
+	(*v1.Tag)(nil),                 // 17: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
 }
 var file_cloudgateway_slb_v1_listener_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.slb.v1.ListenerKey.protocol:type_name -> cloudgateway.slb.v1.Protocol
 	3,  // 1: cloudgateway.slb.v1.ListenerConfig.health_check:type_name -> cloudgateway.slb.v1.HealthCheck
 	1,  // 2: cloudgateway.slb.v1.Listener.key:type_name -> cloudgateway.slb.v1.ListenerKey
 	2,  // 3: cloudgateway.slb.v1.Listener.config:type_name -> cloudgateway.slb.v1.ListenerConfig
-	17, // 4: cloudgateway.slb.v1.ListListenersRequest.max_age:type_name -> google.protobuf.Duration
-	4,  // 5: cloudgateway.slb.v1.ListListenersResponse.listeners:type_name -> cloudgateway.slb.v1.Listener
-	1,  // 6: cloudgateway.slb.v1.CreateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	2,  // 7: cloudgateway.slb.v1.CreateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
-	1,  // 8: cloudgateway.slb.v1.UpdateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	2,  // 9: cloudgateway.slb.v1.UpdateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
-	1,  // 10: cloudgateway.slb.v1.DeleteListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	1,  // 11: cloudgateway.slb.v1.StartListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	1,  // 12: cloudgateway.slb.v1.StopListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	5,  // 13: cloudgateway.slb.v1.ListenerService.ListListeners:input_type -> cloudgateway.slb.v1.ListListenersRequest
-	7,  // 14: cloudgateway.slb.v1.ListenerService.CreateListener:input_type -> cloudgateway.slb.v1.CreateListenerRequest
-	9,  // 15: cloudgateway.slb.v1.ListenerService.UpdateListener:input_type -> cloudgateway.slb.v1.UpdateListenerRequest
-	11, // 16: cloudgateway.slb.v1.ListenerService.DeleteListener:input_type -> cloudgateway.slb.v1.DeleteListenerRequest
-	13, // 17: cloudgateway.slb.v1.ListenerService.StartListener:input_type -> cloudgateway.slb.v1.StartListenerRequest
-	15, // 18: cloudgateway.slb.v1.ListenerService.StopListener:input_type -> cloudgateway.slb.v1.StopListenerRequest
-	6,  // 19: cloudgateway.slb.v1.ListenerService.ListListeners:output_type -> cloudgateway.slb.v1.ListListenersResponse
-	8,  // 20: cloudgateway.slb.v1.ListenerService.CreateListener:output_type -> cloudgateway.slb.v1.CreateListenerResponse
-	10, // 21: cloudgateway.slb.v1.ListenerService.UpdateListener:output_type -> cloudgateway.slb.v1.UpdateListenerResponse
-	12, // 22: cloudgateway.slb.v1.ListenerService.DeleteListener:output_type -> cloudgateway.slb.v1.DeleteListenerResponse
-	14, // 23: cloudgateway.slb.v1.ListenerService.StartListener:output_type -> cloudgateway.slb.v1.StartListenerResponse
-	16, // 24: cloudgateway.slb.v1.ListenerService.StopListener:output_type -> cloudgateway.slb.v1.StopListenerResponse
-	19, // [19:25] is the sub-list for method output_type
-	13, // [13:19] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	17, // 4: cloudgateway.slb.v1.Listener.tags:type_name -> cloudgateway.common.v1.Tag
+	18, // 5: cloudgateway.slb.v1.ListListenersRequest.max_age:type_name -> google.protobuf.Duration
+	4,  // 6: cloudgateway.slb.v1.ListListenersResponse.listeners:type_name -> cloudgateway.slb.v1.Listener
+	1,  // 7: cloudgateway.slb.v1.CreateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	2,  // 8: cloudgateway.slb.v1.CreateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
+	17, // 9: cloudgateway.slb.v1.CreateListenerRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 10: cloudgateway.slb.v1.UpdateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	2,  // 11: cloudgateway.slb.v1.UpdateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
+	17, // 12: cloudgateway.slb.v1.UpdateListenerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 13: cloudgateway.slb.v1.DeleteListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	1,  // 14: cloudgateway.slb.v1.StartListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	1,  // 15: cloudgateway.slb.v1.StopListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	5,  // 16: cloudgateway.slb.v1.ListenerService.ListListeners:input_type -> cloudgateway.slb.v1.ListListenersRequest
+	7,  // 17: cloudgateway.slb.v1.ListenerService.CreateListener:input_type -> cloudgateway.slb.v1.CreateListenerRequest
+	9,  // 18: cloudgateway.slb.v1.ListenerService.UpdateListener:input_type -> cloudgateway.slb.v1.UpdateListenerRequest
+	11, // 19: cloudgateway.slb.v1.ListenerService.DeleteListener:input_type -> cloudgateway.slb.v1.DeleteListenerRequest
+	13, // 20: cloudgateway.slb.v1.ListenerService.StartListener:input_type -> cloudgateway.slb.v1.StartListenerRequest
+	15, // 21: cloudgateway.slb.v1.ListenerService.StopListener:input_type -> cloudgateway.slb.v1.StopListenerRequest
+	6,  // 22: cloudgateway.slb.v1.ListenerService.ListListeners:output_type -> cloudgateway.slb.v1.ListListenersResponse
+	8,  // 23: cloudgateway.slb.v1.ListenerService.CreateListener:output_type -> cloudgateway.slb.v1.CreateListenerResponse
+	10, // 24: cloudgateway.slb.v1.ListenerService.UpdateListener:output_type -> cloudgateway.slb.v1.UpdateListenerResponse
+	12, // 25: cloudgateway.slb.v1.ListenerService.DeleteListener:output_type -> cloudgateway.slb.v1.DeleteListenerResponse
+	14, // 26: cloudgateway.slb.v1.ListenerService.StartListener:output_type -> cloudgateway.slb.v1.StartListenerResponse
+	16, // 27: cloudgateway.slb.v1.ListenerService.StopListener:output_type -> cloudgateway.slb.v1.StopListenerResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_listener_proto_init() }

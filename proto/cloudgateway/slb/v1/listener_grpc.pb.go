@@ -38,7 +38,8 @@ type ListenerServiceClient interface {
 	// CreateListener creates a listener and, unless told otherwise, starts it. ALREADY_EXISTS with reason LISTENER_EXISTS if the
 	// port is taken. After an unclear answer the gateway reads back whether the listener is there.
 	CreateListener(ctx context.Context, in *CreateListenerRequest, opts ...grpc.CallOption) (*CreateListenerResponse, error)
-	// UpdateListener changes the attributes that are present in the request and leaves the others.
+	// UpdateListener changes the attributes that are present in the request and leaves the others: the configuration in one cloud
+	// call, then the tags in one more to set and one to remove some; on an error the earlier ones stay changed.
 	UpdateListener(ctx context.Context, in *UpdateListenerRequest, opts ...grpc.CallOption) (*UpdateListenerResponse, error)
 	// DeleteListener removes a listener; one that is already gone is a success. FAILED_PRECONDITION with reason
 	// LISTENER_IN_USE while an HTTP listener redirects to it.
@@ -128,7 +129,8 @@ type ListenerServiceServer interface {
 	// CreateListener creates a listener and, unless told otherwise, starts it. ALREADY_EXISTS with reason LISTENER_EXISTS if the
 	// port is taken. After an unclear answer the gateway reads back whether the listener is there.
 	CreateListener(context.Context, *CreateListenerRequest) (*CreateListenerResponse, error)
-	// UpdateListener changes the attributes that are present in the request and leaves the others.
+	// UpdateListener changes the attributes that are present in the request and leaves the others: the configuration in one cloud
+	// call, then the tags in one more to set and one to remove some; on an error the earlier ones stay changed.
 	UpdateListener(context.Context, *UpdateListenerRequest) (*UpdateListenerResponse, error)
 	// DeleteListener removes a listener; one that is already gone is a success. FAILED_PRECONDITION with reason
 	// LISTENER_IN_USE while an HTTP listener redirects to it.
