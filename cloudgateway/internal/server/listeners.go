@@ -52,7 +52,7 @@ func (s *listeners) CreateListener(ctx context.Context, r *slbv1.CreateListenerR
 
 // listenerTarget checks that a new listener sends its traffic to one place.
 func (c *check) listenerTarget(cfg *slbv1.ListenerConfig) {
-	forwards, groups, ports := cfg.GetForwardPort() != 0, cfg.GetServerGroupId() != "", cfg.BackendServerPort != nil
+	forwards, groups, ports := cfg.GetForwardPort() != 0, cfg.GetServerGroupId() != "", cfg.GetBackendServerPort() != 0
 	switch {
 	case !forwards && !groups && !ports:
 		c.addf("config.server_group_id", "is required, unless config.forward_port or config.backend_server_port is set")

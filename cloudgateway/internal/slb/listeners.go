@@ -133,7 +133,7 @@ func (c *Client) createListener(ctx context.Context, w *writer, r *slbv1.CreateL
 func sameMarks(got, want *slbv1.ListenerConfig) bool {
 	return got.GetDescription() == want.GetDescription() &&
 		got.GetServerGroupId() == want.GetServerGroupId() &&
-		(want.BackendServerPort == nil || got.GetBackendServerPort() == want.GetBackendServerPort()) &&
+		(want.GetBackendServerPort() == 0 || got.GetBackendServerPort() == want.GetBackendServerPort()) &&
 		got.GetForwardPort() == want.GetForwardPort()
 }
 
