@@ -18,6 +18,7 @@ type Client struct {
 	LoadBalancers     slbv1.LoadBalancerServiceClient
 	Listeners         slbv1.ListenerServiceClient
 	ServerGroups      slbv1.ServerGroupServiceClient
+	HealthStatus      slbv1.HealthServiceClient
 	Routes            vpcv1.RouteServiceClient
 	Networks          vpcv1.NetworkServiceClient
 	Instances         ecsv1.InstanceServiceClient
@@ -32,6 +33,7 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		LoadBalancers:     slbv1.NewLoadBalancerServiceClient(cc),
 		Listeners:         slbv1.NewListenerServiceClient(cc),
 		ServerGroups:      slbv1.NewServerGroupServiceClient(cc),
+		HealthStatus:      slbv1.NewHealthServiceClient(cc),
 		Routes:            vpcv1.NewRouteServiceClient(cc),
 		Networks:          vpcv1.NewNetworkServiceClient(cc),
 		Instances:         ecsv1.NewInstanceServiceClient(cc),
@@ -56,6 +58,7 @@ func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any,
 func serviceDescs() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
+		slbv1.HealthService_ServiceDesc,
 		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc,
 		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
 		commonv1.CapabilitiesService_ServiceDesc,

@@ -275,6 +275,7 @@ func TestMethods(t *testing.T) {
 		"GetLoadBalancer": read, "ListLoadBalancers": read, "CreateLoadBalancer": write, "UpdateLoadBalancer": write, "DeleteLoadBalancer": write,
 		"ListListeners": read, "CreateListener": write, "UpdateListener": write, "DeleteListener": write, "StartListener": write, "StopListener": write,
 		"GetServerGroup": read, "ListServerGroups": read, "CreateServerGroup": write, "ApplyServerChanges": write, "DeleteServerGroup": write,
+		"ListHealthStatus": read,
 		"ListRouteTables": read, "ListRouteEntries": read, "BatchCreateRouteEntries": batch, "BatchDeleteRouteEntries": batch,
 		"GetVpc": read, "ListVSwitches": read, "ListEips": read,
 		"GetInstance": read, "BatchGetInstances": read, "ListInstances": read,

@@ -37,7 +37,7 @@ func harmlessSLB(action string) cloud.Params {
 	group := cloud.Params{"VServerGroupId": noServerGroup}
 	listener := cloud.Params{"LoadBalancerId": noLoadBalancer, "ListenerPort": "80"}
 	switch action {
-	case "DescribeLoadBalancers", "DeleteLoadBalancer", "DescribeVServerGroups":
+	case "DescribeLoadBalancers", "DeleteLoadBalancer", "DescribeVServerGroups", "DescribeHealthStatus":
 		return lb
 	case "CreateLoadBalancer":
 		return cloud.Params{"AddressType": "intranet", "VpcId": noVpc, "VSwitchId": noVSwitch, "LoadBalancerSpec": "slb.s1.small"}

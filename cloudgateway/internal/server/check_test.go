@@ -153,6 +153,13 @@ func TestRequestsAreChecked(t *testing.T) {
 			},
 		},
 		{
+			name: "ListHealthStatus", call: call(new(health).ListHealthStatus, &slbv1.ListHealthStatusRequest{Port: 65536}),
+			want: []string{
+				"load_balancer_id: is required", "port: 65536 is out of range, must be 1 to 65535",
+				"protocol: is required with port, since TCP and UDP may share one",
+			},
+		},
+		{
 			name: "CreateServerGroup", call: call(new(serverGroups).CreateServerGroup, &slbv1.CreateServerGroupRequest{
 				RequestId: "r", LoadBalancerId: "lb-1", Name: "web", Servers: []*slbv1.Server{
 					server, {Type: slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", Port: 0, Weight: 101},

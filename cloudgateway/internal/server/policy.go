@@ -52,6 +52,8 @@ func Policies() rpc.Policies {
 		slbv1.ListenerService_StartListener_FullMethodName:  write(listener, "update", flow.Change),
 		slbv1.ListenerService_StopListener_FullMethodName:   write(listener, "update", flow.Change),
 
+		slbv1.HealthService_ListHealthStatus_FullMethodName: read(listener, "list", flow.Background),
+
 		slbv1.ServerGroupService_GetServerGroup_FullMethodName:     read(groups, "get", flow.Change),
 		slbv1.ServerGroupService_ListServerGroups_FullMethodName:   read(groups, "list", flow.Background),
 		slbv1.ServerGroupService_CreateServerGroup_FullMethodName:  write(groups, "create", flow.Change),

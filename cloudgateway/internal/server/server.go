@@ -29,6 +29,7 @@ func Register(r grpc.ServiceRegistrar, cfg Config) {
 	slbv1.RegisterLoadBalancerServiceServer(r, &loadBalancers{slb: cfg.SLB})
 	slbv1.RegisterListenerServiceServer(r, &listeners{slb: cfg.SLB})
 	slbv1.RegisterServerGroupServiceServer(r, &serverGroups{slb: cfg.SLB})
+	slbv1.RegisterHealthServiceServer(r, &health{slb: cfg.SLB})
 	vpcv1.RegisterRouteServiceServer(r, &routes{vpc: cfg.VPC})
 	vpcv1.RegisterNetworkServiceServer(r, &networks{vpc: cfg.VPC})
 	ecsv1.RegisterInstanceServiceServer(r, &instances{ecs: cfg.ECS})

@@ -15,6 +15,7 @@ type caches struct {
 	listeners  *batch.Cache[[]*slbv1.Listener]     // by instance
 	groupLists *batch.Cache[[]*slbv1.ServerGroup]  // by instance
 	groups     *batch.Cache[*slbv1.ServerGroup]    // by group
+	health     *batch.Cache[[]*slbv1.ServerHealth] // by parameters
 }
 
 // listsKept bounds how many lists are remembered: one may hold all instances.
@@ -32,6 +33,9 @@ func newCaches(registerer prometheus.Registerer) *caches {
 		listeners:  batch.NewCache[[]*slbv1.Listener](config("listeners")),
 		groupLists: batch.NewCache[[]*slbv1.ServerGroup](config("servergroup_lists")),
 		groups:     batch.NewCache[*slbv1.ServerGroup](config("servergroups")),
+		health: batch.NewCache[[]*slbv1.ServerHealth](batch.CacheConfig{
+			Name: "health", MaxEntries: listsKept, Registerer: registerer,
+		}),
 	}
 }
 
@@ -41,4 +45,5 @@ func (c *caches) forget(loadBalancerID string) {
 	c.listeners.Invalidate(loadBalancerID)
 	c.groupLists.Invalidate(loadBalancerID)
 	c.lists.Clear()
+	c.health.Clear()
 }

@@ -86,16 +86,17 @@ func (a serverAnswer) decode() (*slbv1.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode server %s: weight %q is not a number", a.ServerID, looseText(a.Weight))
 	}
-	kind := "ECS" // what the cloud means when it says nothing
-	if a.Type != "" {
-		kind = strings.ToUpper(a.Type)
-	}
 	return &slbv1.Server{
-		Type:        slbv1.ServerType(slbv1.ServerType_value["SERVER_TYPE_"+kind]),
+		Type:        serverType(a.Type),
 		ServerId:    a.ServerID,
 		ServerIp:    a.ServerIP,
 		Port:        int32(port),
 		Weight:      int32(weight),
 		Description: a.Description,
 	}, nil
+}
+
+// serverType is the kind of server that the cloud names, ECS if it names none.
+func serverType(name string) slbv1.ServerType {
+	return slbv1.ServerType(slbv1.ServerType_value["SERVER_TYPE_"+strings.ToUpper(or(name, "ecs"))])
 }
