@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -51,18 +53,32 @@ func audit(log *slog.Logger) grpc.UnaryServerInterceptor {
 		if message, ok := req.(proto.Message); ok {
 			attrs = append(attrs, slog.GroupAttrs("resource", identifiers(message.ProtoReflect())...))
 		}
-		if r, ok := req.(interface{ GetRequestId() string }); ok {
-			attrs = append(attrs, "requestId", r.GetRequestId())
+		if id := requestID(req); id != "" {
+			attrs = append(attrs, "requestId", id)
+			trace.SpanFromContext(ctx).SetAttributes(attribute.String("request_id", id))
 		}
-		if ids := done.ids(); len(ids) > 0 {
-			attrs = append(attrs, "cloudRequestIds", ids)
-		}
+		attrs = append(attrs, done.attrs()...)
 		if e, ok := rpcerr.From(err); ok {
 			attrs = append(attrs, "error", e.Message, "api", e.API, "cloudCode", e.CloudCode, "cloudRequestId", e.CloudRequestID)
 		}
 		tracing.Log(ctx, log).Info("audit", attrs...)
 		return response, err
 	}
+}
+
+// requestID is the id that a caller gave to its request, if it did.
+func requestID(req any) string {
+	r, ok := req.(interface{ GetRequestId() string })
+	if !ok {
+		return ""
+	}
+	return bounded(r.GetRequestId())
+}
+
+// bounded keeps a caller from filling the log: requests are logged before their form is checked.
+func bounded(id string) string {
+	const longest = 128
+	return id[:min(longest, len(id))]
 }
 
 // outcome is the reason of an error, or its code, OK for none.
@@ -79,7 +95,7 @@ func identifiers(m protoreflect.Message) []slog.Attr {
 		switch {
 		case field.Cardinality() == protoreflect.Repeated:
 		case field.Kind() == protoreflect.StringKind && strings.HasSuffix(name, "_id") && name != "request_id":
-			found = append(found, slog.String(name, value.String()))
+			found = append(found, slog.String(name, bounded(value.String())))
 		case name == "port":
 			found = append(found, slog.Int64(name, value.Int()))
 		case name == "key" && field.Kind() == protoreflect.MessageKind:
@@ -122,6 +138,16 @@ func extend(with func(context.Context) context.Context) grpc.UnaryServerIntercep
 		if with != nil {
 			ctx = with(ctx)
 		}
+		return next(ctx, req)
+	}
+}
+
+// intercept puts Config.Interceptor into the chain, of which no part may be nil.
+func intercept(with grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	if with != nil {
+		return with
+	}
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return next(ctx, req)
 	}
 }

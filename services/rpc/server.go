@@ -43,6 +43,8 @@ type Config struct {
 	Authorizer    Authorizer
 	// Context adds to the context of a call what its handler needs to know of the caller; nil for nothing.
 	Context func(context.Context) context.Context
+	// Interceptor stands right before the handlers, behind all that the server itself does with a call; nil for none.
+	Interceptor grpc.UnaryServerInterceptor
 	// Reflection lets tools ask for the protocol, without a token.
 	Reflection bool
 	// Registerer gets the metrics; nil for none.
@@ -94,6 +96,7 @@ func New(cfg Config) (*Server, error) {
 			audit(cfg.Logger),
 			limit(cfg.Logger),
 			extend(cfg.Context),
+			intercept(cfg.Interceptor),
 			recovering(cfg.Logger), // … and of the handler, so that the audit log tells of its panics.
 		),
 		grpc.ChainStreamInterceptor(s.metrics.StreamServerInterceptor(), stream(s.stopping)),

@@ -8,13 +8,16 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -130,6 +133,7 @@ func TestAuditLog(t *testing.T) {
 		}
 		NoteCloudRequest(ctx, "R-0")
 		NoteCloudRequest(ctx, "R-1")
+		NoteReplay(ctx)
 		return fmt.Errorf("release lb-1: %w", &rpcerr.Error{
 			Code: codes.FailedPrecondition, Reason: rpcerr.DeleteProtected, Message: "it is protected", CloudCode: "Protected", CloudRequestID: "R-1",
 		})
@@ -156,10 +160,58 @@ func TestAuditLog(t *testing.T) {
 	for _, want := range []string{
 		"caller=editor", "method=/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer", "outcome=DELETE_PROTECTED",
 		"resource.load_balancer_id=lb-1", "cloudRequestId=R-1", "cloudRequestIds=\"[R-0 R-1]\"", "duration=",
+		"requestId=r-1 ", "replayed=true",
 	} {
 		if !strings.Contains(audits[0], want) {
 			t.Errorf("the audit line lacks %s: %s", want, audits[0])
 		}
+	}
+}
+
+// TestLongIDsAreCut: what a caller sends is logged before its form is checked.
+func TestLongIDsAreCut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	_, err := w.dial(tokenEditor).Client().LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{
+		LoadBalancerId: strings.Repeat("l", 1<<20), RequestId: strings.Repeat("r", 1<<20),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	if n := len(w.log.String()); n > 4096 {
+		t.Errorf("%d bytes of log", n)
+	}
+}
+
+// TestInterceptor: it sees what is allowed and nothing else, and may answer by itself.
+func TestInterceptor(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	w := newWorld(t, func(c *Config) {
+		c.Interceptor = func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			caller, _ := CallerFrom(ctx)
+			seen = append(seen, caller.Name+" "+path.Base(info.FullMethod))
+			if info.FullMethod == slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName {
+				return &slbv1.DeleteLoadBalancerResponse{}, nil
+			}
+			return next(ctx, req)
+		}
+	})
+	w.handler.remove = func(context.Context) error { return errors.New("the handler is called") }
+	if err := w.remove(w.dial(tokenEditor)); err != nil {
+		t.Error(err)
+	}
+	conn := w.dial(tokenViewer)
+	if err := w.remove(conn); rpcerr.ReasonOf(err) != rpcerr.CallerForbidden {
+		t.Errorf("the viewer gets %v", err)
+	}
+	if err := w.get(conn); err != nil {
+		t.Error(err)
+	}
+	w.stop()
+	if want := []string{"editor DeleteLoadBalancer", "viewer GetLoadBalancer"}; !slices.Equal(seen, want) {
+		t.Errorf("it saw %q, want %q", seen, want)
 	}
 }
 

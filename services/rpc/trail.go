@@ -10,6 +10,7 @@ import (
 type trail struct {
 	mu       sync.Mutex
 	requests []string
+	replayed bool
 }
 
 type trailKey struct{}
@@ -26,8 +27,26 @@ func NoteCloudRequest(ctx context.Context, id string) {
 	t.requests = append(t.requests, id)
 }
 
-func (t *trail) ids() []string {
+// NoteReplay leaves in the audit line of the method being handled that it did nothing: the caller got the result of an earlier
+// request.
+func NoteReplay(ctx context.Context) {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.replayed = true
+	}
+}
+
+// attrs are what was noted.
+func (t *trail) attrs() []any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.requests)
+	var attrs []any
+	if t.replayed {
+		attrs = append(attrs, "replayed", true)
+	}
+	if len(t.requests) > 0 {
+		attrs = append(attrs, "cloudRequestIds", slices.Clone(t.requests))
+	}
+	return attrs
 }

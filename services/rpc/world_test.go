@@ -214,7 +214,7 @@ func (w *world) get(conn *gateway.Conn) error {
 }
 
 func (w *world) remove(conn *gateway.Conn) error {
-	_, err := conn.Client().LoadBalancers.DeleteLoadBalancer(w.t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1"})
+	_, err := conn.Client().LoadBalancers.DeleteLoadBalancer(w.t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1", RequestId: "r-1"})
 	return err
 }
 

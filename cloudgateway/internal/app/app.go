@@ -26,6 +26,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
@@ -118,12 +119,13 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Authenticator: authn.New(authn.Config{
 			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience,
 		}),
-		Authorizer: authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
-		Context:    onBehalf(g.cfg.Budget),
-		Reflection: g.cfg.Reflection,
-		Registerer: registry,
-		Tracers:    g.tracing.Tracers(),
-		Logger:     g.log,
+		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
+		Context:     onBehalf(g.cfg.Budget),
+		Interceptor: replay.New(replay.Config{Policies: server.Policies(), Registerer: registry}).Intercept,
+		Reflection:  g.cfg.Reflection,
+		Registerer:  registry,
+		Tracers:     g.tracing.Tracers(),
+		Logger:      g.log,
 	})
 	if err != nil {
 		return err

@@ -73,6 +73,36 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// TestRepetitionsAreTold: operators can tell a repeated write from the first one, and permission is asked for it as well.
+func TestRepetitionsAreTold(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	for _, client := range []*gateway.Client{w.dial("writer"), w.dial("writer")} {
+		if err := create(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := create(t.Context(), w.dial("reader")); rpcerr.ReasonOf(err) != rpcerr.CallerForbidden {
+		t.Errorf("without permission: %v", err)
+	}
+	if calls := w.sim.Calls(0); len(calls) != 1 {
+		t.Errorf("%d calls to the cloud, want 1", len(calls))
+	}
+	var audits []string
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, `"audit"`) && strings.Contains(line, `"requestId":"r-1"`) {
+			audits = append(audits, line)
+		}
+	}
+	if len(audits) != 2 || strings.Contains(audits[0], "replayed") || !strings.Contains(audits[1], `"replayed":true`) {
+		t.Errorf("the audit log tells %q", audits)
+	}
+	_, metrics := w.get("/metrics")
+	if want := `cloudgateway_requests_replayed_total{method="/cloudgateway.slb.v1.LoadBalancerService/CreateLoadBalancer"} 1`; !strings.Contains(metrics, want) {
+		t.Errorf("the metrics lack %s", want)
+	}
+}
+
 // TestStopFinishesTheCallsUnderWay: a caller whose change is being made gets its answer.
 func TestStopFinishesTheCallsUnderWay(t *testing.T) {
 	w := newWorld(t)

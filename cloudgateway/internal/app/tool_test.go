@@ -10,12 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -50,6 +53,61 @@ func report(ctx context.Context, cfg gateway.Config, clusterID string, out io.Wr
 }
 
 // end example
+
+// begin repetition
+
+// buyOnce buys a load balancer, and repeats the request while the gateway can't be reached.
+func buyOnce(ctx context.Context, client *gateway.Client, request *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+	for {
+		answer, err := client.LoadBalancers.CreateLoadBalancer(ctx, request) // with the same request_id each time
+		if status.Code(err) != codes.Unavailable {
+			return answer.GetLoadBalancer(), err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// end repetition
+
+// unreachable is a gateway that can't be reached for a while.
+type unreachable struct {
+	slbv1.LoadBalancerServiceClient
+
+	left int
+	ids  []string
+}
+
+func (u *unreachable) CreateLoadBalancer(
+	_ context.Context, r *slbv1.CreateLoadBalancerRequest, _ ...grpc.CallOption,
+) (*slbv1.CreateLoadBalancerResponse, error) {
+	u.ids = append(u.ids, r.GetRequestId())
+	if u.left--; u.left >= 0 {
+		return nil, &rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"}
+	}
+	return &slbv1.CreateLoadBalancerResponse{LoadBalancer: &slbv1.LoadBalancer{LoadBalancerId: "lb-1"}}, nil
+}
+
+// TestBuyOnce: the example repeats the same request, as long as its caller has time.
+func TestBuyOnce(t *testing.T) {
+	for _, tc := range []struct{ failures, attempts int }{{0, 1}, {3, 4}, {100, 10}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 9500*time.Millisecond)
+			defer cancel()
+			gone := &unreachable{left: tc.failures}
+			lb, err := buyOnce(ctx, &gateway.Client{LoadBalancers: gone}, &slbv1.CreateLoadBalancerRequest{RequestId: "r"})
+			if bought := tc.failures < tc.attempts; (err == nil) != bought || (lb.GetLoadBalancerId() == "lb-1") != bought {
+				t.Errorf("%d failures: got %v, %v", tc.failures, lb, err)
+			}
+			if want := slices.Repeat([]string{"r"}, tc.attempts); !slices.Equal(gone.ids, want) {
+				t.Errorf("%d failures: requests %q, want %d", tc.failures, gone.ids, tc.attempts)
+			}
+		})
+	}
+}
 
 // TestToolOutsideOfTheCluster: the example of docs/gateway-for-tools.md works, with a client certificate and with a token.
 func TestToolOutsideOfTheCluster(t *testing.T) {
@@ -132,8 +190,11 @@ func TestToolsPageShowsTheExample(t *testing.T) {
 		inside, _, _ := strings.Cut(rest, end)
 		return strings.TrimSpace(inside)
 	}
-	want := between(string(source), "// begin example\n", "// end example\n")
-	if diff := cmp.Diff(want, between(string(page), "```go\n", "```")); diff != "" {
-		t.Errorf("docs/gateway-for-tools.md (-tested +shown):\n%s", diff)
+	for _, example := range []string{"example", "repetition"} {
+		want := between(string(source), "// begin "+example+"\n", "// end "+example+"\n")
+		begin, _, _ := strings.Cut(want, "\n")
+		if diff := cmp.Diff(want, begin+"\n"+between(string(page), "```go\n"+begin+"\n", "```")); diff != "" {
+			t.Errorf("docs/gateway-for-tools.md (-tested +shown):\n%s", diff)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func (w *world) createGroup(t *testing.T, lb string, servers ...*slbv1.Server) s
 }
 
 func groupRequest(lb string, servers ...*slbv1.Server) *slbv1.CreateServerGroupRequest {
-	return &slbv1.CreateServerGroupRequest{RequestId: "group-1", LoadBalancerId: lb, Name: "k8s/80/web", Servers: servers}
+	return &slbv1.CreateServerGroupRequest{RequestId: "group-" + lb, LoadBalancerId: lb, Name: "k8s/80/web", Servers: servers}
 }
 
 func listenerRequest(lb, group string) *slbv1.CreateListenerRequest {
@@ -293,20 +293,37 @@ func TestRefusalsThatTheCallerDecidesAbout(t *testing.T) {
 	}
 }
 
-// TestGroupCreationIsRecognised: the cloud would make a second group of the same name.
+// TestGroupCreationIsRecognised: the cloud would make a second group of the same name. A repetition that comes after a failure
+// completes the group of the first request, or makes another one if that is gone.
 func TestGroupCreationIsRecognised(t *testing.T) {
 	w := newWorld(t)
 	lb := w.createBalancer(t, "lb-1")
-	first := w.createGroup(t, lb, ecsServers(0, 2)...)
-	if again := w.createGroup(t, lb, ecsServers(0, 2)...); again != first {
-		t.Errorf("repeated: got %s, want %s", again, first)
-	}
-	if _, err := w.ServerGroups.DeleteServerGroup(t.Context(),
-		&slbv1.DeleteServerGroupRequest{LoadBalancerId: lb, ServerGroupId: first}); err != nil {
-		t.Fatal(err)
-	}
-	if anew := w.createGroup(t, lb, ecsServers(0, 2)...); anew == first {
-		t.Error("a group that was deleted in the meantime is still the answer")
+	for _, gone := range []bool{false, true} {
+		r := groupRequest(lb, ecsServers(0, 25)...)
+		r.RequestId = fmt.Sprintf("gone-%t", gone)
+		w.strike(t, fault.Rule{Action: "AddVServerGroupBackendServers", Times: 1, Error: &fault.Error{Status: 400, Code: "Throttling.User"}})
+		if _, err := w.ServerGroups.CreateServerGroup(t.Context(), r); rpcerr.ReasonOf(err) != rpcerr.Throttled {
+			t.Fatalf("got %v, want THROTTLED", err)
+		}
+		list, err := w.ServerGroups.ListServerGroups(t.Context(), &slbv1.ListServerGroupsRequest{LoadBalancerId: lb})
+		if err != nil || len(list.GetServerGroups()) != 1 {
+			t.Fatalf("got %v, %v, want the group that was begun", list.GetServerGroups(), err)
+		}
+		begun := list.GetServerGroups()[0].GetServerGroupId()
+		remove := func(id string) {
+			if _, err := w.ServerGroups.DeleteServerGroup(t.Context(),
+				&slbv1.DeleteServerGroupRequest{LoadBalancerId: lb, ServerGroupId: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if gone {
+			remove(begun)
+		}
+		answer, err := w.ServerGroups.CreateServerGroup(t.Context(), r)
+		if err != nil || (answer.GetServerGroupId() == begun) == gone {
+			t.Errorf("gone: %t; repeated: got %s, %v, the first was %s", gone, answer.GetServerGroupId(), err, begun)
+		}
+		remove(answer.GetServerGroupId())
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -35,6 +36,7 @@ import (
 type world struct {
 	*gateway.Client
 
+	conn      *grpc.ClientConn
 	sim       *openapisim.Simulator
 	endpoints map[openapi.Product]string
 	patience  time.Duration // of the gateway, for one answer of the cloud
@@ -97,14 +99,15 @@ func (w *world) startGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(balancers.Close)
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.UnaryInterceptor(replay.New(replay.Config{Policies: Policies()}).Intercept))
 	Register(server, Config{
 		SLB:     balancers,
 		VPC:     vpc.New(vpc.Config{Caller: caller, Locks: locks, RoutesPerCall: 50}),
 		ECS:     instances,
 		Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
-	w.Client, w.kill = gateway.NewClient(connect(t, server)), server.Stop
+	w.conn, w.kill = connect(t, server), server.Stop
+	w.Client = gateway.NewClient(w.conn)
 }
 
 // connect serves in memory.

@@ -12,11 +12,12 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// creation identifies a request to create a group. The cloud has no token for it, so the gateway recognises repetitions.
+// creation identifies a request to create a group. The cloud has no token for it, so the gateway recognises the repetition of one
+// that it has begun: whose answer was lost, or whose servers were not all added.
 type creation struct{ loadBalancerID, requestID, name string }
 
 // CreateServerGroup creates a group with its servers: the first ones together with the group, the others in calls of their
-// own. It is safe to repeat: a repetition finds the group of the first request and completes it.
+// own. It is safe to repeat after a failure: the repetition finds the group that the first request made and completes it.
 func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGroupRequest) (string, error) {
 	id := ""
 	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
@@ -40,6 +41,7 @@ func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGro
 		if _, err := c.apply(ctx, w, id, missing); err != nil {
 			return fmt.Errorf("add servers to the new vServer group %s: %w", id, err)
 		}
+		c.ledger.Put(creationOf(r), "", 0) // It is seen to its end.
 		return nil
 	})
 	return id, err
@@ -49,7 +51,7 @@ func creationOf(r *slbv1.CreateServerGroupRequest) creation {
 	return creation{loadBalancerID: r.GetLoadBalancerId(), requestID: r.GetRequestId(), name: r.GetName()}
 }
 
-// recall finds the group that an earlier request with the same id made; nil if there was none, or if it is gone again.
+// recall finds the group that an earlier request with the same id has begun; nil if there was none, or if it is gone again.
 func (c *Client) recall(ctx context.Context, r *slbv1.CreateServerGroupRequest) (*slbv1.ServerGroup, error) {
 	id, seen := c.ledger.Get(creationOf(r))
 	switch {

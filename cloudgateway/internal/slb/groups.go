@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// ledgerLife is how long repetitions of a creation are recognised.
+	// ledgerLife is how long it is remembered that a creation was begun.
 	ledgerLife = time.Hour
 	// releaseLife is how long after a listener's change its old group may still be in use.
 	releaseLife = time.Minute

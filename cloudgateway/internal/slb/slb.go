@@ -31,8 +31,8 @@ type Client struct {
 	pace   *pace
 	caches *caches
 	reads  reads
-	// ledger knows the creations of groups of the last hour, unfinished the listeners whose creation was begun and not seen to
-	// its end, releases the instances whose groups were freed a moment ago.
+	// ledger knows the creations of groups that were begun and not seen to their end, unfinished those of listeners, and releases
+	// the instances whose groups were freed a moment ago. Requests that succeeded are package replay's.
 	ledger     *memo.Memo[creation, string]
 	unfinished *memo.Memo[listener, struct{}]
 	releases   *memo.Memo[string, struct{}]

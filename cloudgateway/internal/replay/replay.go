@@ -1,0 +1,155 @@
+// Package replay answers a repeated write with the result of the first. Callers make a repetition recognisable by the request_id
+// of their request; what has none is not looked at.
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Config describes a Memory.
+type Config struct {
+	// Policies tell which methods change something.
+	Policies   rpc.Policies
+	Registerer prometheus.Registerer
+}
+
+// Memory knows the writes under way and the results of those that have succeeded. It is for callers who didn't get their answer,
+// so it never looks at what became of the resource since: one that was deleted meanwhile is still the first result.
+type Memory struct {
+	policies rpc.Policies
+	replayed *prometheus.CounterVec
+
+	mu       sync.Mutex
+	underway map[key]*attempt
+	results  results
+}
+
+// New makes a Memory.
+func New(cfg Config) *Memory {
+	return &Memory{
+		policies: cfg.Policies,
+		replayed: promauto.With(cfg.Registerer).NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_requests_replayed_total",
+			Help: "Writes that were answered with the result of an earlier request with the same request_id.",
+		}, []string{"method"}),
+		underway: map[key]*attempt{},
+	}
+}
+
+// key is whose request it is, and which. Callers can't meet each other's requests.
+type key struct{ caller, method, requestID string }
+
+// attempt is a request that was begun.
+type attempt struct {
+	content [sha256.Size]byte
+	ended   chan struct{} // is closed at its end
+	result  *result       // after the end; nil: it failed
+}
+
+// Intercept is a grpc.UnaryServerInterceptor. It comes after identity and permission, which are asked for repetitions too, and before
+// the handler, which also checks the form of the id: a wrong one is refused there, and refusals are not remembered.
+func (m *Memory) Intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	request, ok := req.(interface {
+		proto.Message
+		GetRequestId() string
+	})
+	if !ok || request.GetRequestId() == "" || !m.policies[info.FullMethod].Mutating {
+		return next(ctx, req)
+	}
+	content, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("recognise the request: %w", err)
+	}
+	caller, _ := rpc.CallerFrom(ctx)
+	k := key{caller: caller.Name, method: info.FullMethod, requestID: request.GetRequestId()}
+	return m.once(ctx, k, sha256.Sum256(content), func() (any, error) { return next(ctx, req) })
+}
+
+// once makes the write, unless it is done. A repetition waits for an attempt that is under way; if that fails, it makes the next one
+// itself, as if it had come after the failure, since that may be about the first caller only: its deadline, or that it went away.
+func (m *Memory) once(ctx context.Context, k key, content [sha256.Size]byte, write func() (any, error)) (any, error) {
+	for {
+		current, ours := m.enter(k, content)
+		switch {
+		case ours:
+			return m.try(k, current, write)
+		case current.content != content:
+			return nil, mismatch(k)
+		}
+		select {
+		case <-current.ended:
+			if current.result != nil {
+				m.replayed.WithLabelValues(k.method).Inc()
+				rpc.NoteReplay(ctx)
+				return current.result.message()
+			}
+		case <-ctx.Done():
+			return nil, waited(ctx, k)
+		}
+	}
+}
+
+// enter gives the attempt that there is, or begins one, which is then ours to make.
+func (m *Memory) enter(k key, content [sha256.Size]byte) (current *attempt, ours bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if done := m.results.get(k); done != nil {
+		return done, false
+	}
+	if current, ok := m.underway[k]; ok {
+		return current, false
+	}
+	begun := &attempt{content: content, ended: make(chan struct{})}
+	m.underway[k] = begun
+	return begun, true
+}
+
+// try makes an attempt, and remembers it if it succeeds.
+func (m *Memory) try(k key, a *attempt, write func() (any, error)) (any, error) {
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.underway, k)
+		if a.result != nil {
+			m.results.put(k, a)
+		}
+		close(a.ended)
+	}()
+	response, err := write()
+	if message, ok := response.(proto.Message); ok && err == nil {
+		a.result = newResult(message)
+	}
+	return response, err
+}
+
+func mismatch(k key) error {
+	text := fmt.Sprintf("%q was used for another request less than an hour ago; take a new one", k.requestID)
+	e := rpcerr.Invalid(rpcerr.FieldViolation{Field: "request_id", Description: text})
+	e.Reason = rpcerr.IdempotencyMismatch
+	return e
+}
+
+// waited is the answer to a repetition whose time ended before the attempt for which it waited.
+func waited(ctx context.Context, k key) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &rpcerr.Error{
+		Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second,
+		Message: fmt.Sprintf("the first request with request_id %q took until the deadline; repeat it with the same id", k.requestID),
+	}
+}
