@@ -19,6 +19,11 @@ func TestParseProviderID(t *testing.T) {
 	}{
 		{name: "canonical", in: "cn-hangzhou.i-bp1abc", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
 		{name: "with scheme", in: "alicloud://cn-hangzhou.i-bp1abc", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
+		{name: "with scheme and an empty segment", in: "alicloud:///cn-hangzhou.i-bp1abc", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
+		{name: "with scheme and segments", in: "alicloud://ack/cn-hangzhou-h/cn-hangzhou.i-bp1abc",
+			want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
+		{name: "segments without scheme", in: "ack/cn-hangzhou.i-bp1abc"},
+		{name: "ends with a slash", in: "alicloud://cn-hangzhou.i-bp1abc/"},
 		{name: "more parts", in: "cn-hangzhou.i-bp1abc.x", want: nodes.ID{Region: "cn-hangzhou", InstanceID: "i-bp1abc"}, ok: true},
 		{name: "empty"},
 		{name: "one part", in: "i-bp1abc"},

@@ -16,10 +16,21 @@ type ID struct {
 // String gives the canonical provider id, "<region>.<instance>", which is also the form that is written to nodes.
 func (id ID) String() string { return id.Region + "." + id.InstanceID }
 
-// ParseProviderID reads a node's spec.providerID: "<region>.<instance>", also with "alicloud://" before it. Parts after a
-// second dot are ignored, as the existing CCM does. False if the id names no ECS instance.
+// ParseProviderID reads a node's spec.providerID: "<region>.<instance>", also with "alicloud://" before it, or
+// "alicloud://<segments>/", as in Kubernetes' general form of a provider id. Parts after a second dot are ignored, as the existing
+// CCM does. False if the id names no ECS instance.
 func ParseProviderID(s string) (ID, bool) {
-	parts := strings.Split(strings.TrimPrefix(s, kubernetesPrefix), ".")
+	if path, ok := strings.CutPrefix(s, kubernetesPrefix); ok {
+		segments := strings.Split(path, "/")
+		last := len(segments) - 1
+		for _, segment := range segments[:last] {
+			if segment != "" && !plain(segment) {
+				return ID{}, false
+			}
+		}
+		s = segments[last]
+	}
+	parts := strings.Split(s, ".")
 	if len(parts) < 2 || !plain(parts[0]) || !plain(parts[1]) {
 		return ID{}, false
 	}
