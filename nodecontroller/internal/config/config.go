@@ -27,6 +27,8 @@ const (
 	minConfirmAfter = time.Minute
 	// defaultClusterTag is the key of the tag that ACK puts on a cluster's instances.
 	defaultClusterTag = "ack.aliyun.com"
+	// gateDualStack is the existing CCM's feature gate for the IPv6 addresses of nodes.
+	gateDualStack = "IPv6DualStack"
 )
 
 // Config is the configuration file.
@@ -95,6 +97,12 @@ func Load(path, cloudConfigPath string) (Config, []string, error) {
 	cfg := Default()
 	warnings, err := replica.Load(path, cloudConfigPath, &cfg)
 	return cfg, warnings, err
+}
+
+// Preset takes from the existing CCM's file the switch whose zero means something in our own file: without it, the nodes of a
+// dual-stack cluster that is taken over would lose their IPv6 addresses.
+func (c *Config) Preset(old *cloudconfig.CloudConfig) {
+	c.IPv6 = old.FeatureGates[gateDualStack]
 }
 
 // Fill takes from the existing CCM's file what the configuration leaves empty.

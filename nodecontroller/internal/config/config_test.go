@@ -104,3 +104,26 @@ func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 		t.Errorf("warnings %v, want one about nodeAddrSyncPeriod", warnings)
 	}
 }
+
+// A cluster that is taken over would lose the IPv6 addresses of its nodes if the gate were overlooked.
+func TestDualStackGate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, add, gates string
+		want             bool
+	}{
+		{name: "on", gates: "IPv6DualStack=true", want: true},
+		{name: "off", gates: "IPv6DualStack=false"},
+		{name: "not named", gates: "EndpointSlice=true"},
+		{name: "our own file wins", add: "ipv6: false\n", gates: "IPv6DualStack=true"},
+		{name: "our own file alone", add: "ipv6: true\n", want: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cfg, warnings, err := config.Load(file(t, minimal+tt.add), file(t, `{"Global": {"featureGates": "`+tt.gates+`"}}`))
+			if err != nil || len(warnings) > 0 || cfg.IPv6 != tt.want {
+				t.Errorf("ipv6 %t, want %t; warnings %v, error %v", cfg.IPv6, tt.want, warnings, err)
+			}
+		})
+	}
+}
