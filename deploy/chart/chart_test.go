@@ -224,6 +224,31 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestNodesWaitForRoutesOnlyIfThereAreAny: with nobody to make routes, the condition that new nodes have none would stay for ever.
+func TestNodesWaitForRoutesOnlyIfThereAreAny(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		routes bool
+		config map[string]any
+		want   bool
+	}{
+		"with routes":          {routes: true, want: true},
+		"without":              {want: false},
+		"somebody else's, set": {config: map[string]any{"configureCloudRoutes": true}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			documents := render(t, "kube-system", map[string]any{"components": map[string]any{
+				"routecontroller": map[string]any{"enabled": tt.routes}, "nodecontroller": map[string]any{"config": tt.config},
+			}})
+			file := decode[corev1.ConfigMap](t, documents["ConfigMap nodecontroller"]).Data["config.yaml"]
+			if got := decode[map[string]any](t, file)["configureCloudRoutes"]; got != tt.want {
+				t.Errorf("configureCloudRoutes %v, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestTracing: all components send their traces to one collector, and none knows of tracing while there is no collector.
 func TestTracing(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,11 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
     "address" (printf "dns:///cloudgateway.%s.svc:%d" $root.Release.Namespace (int $root.Values.gatewayPort))
     "serverName" (printf "cloudgateway.%s.svc" $root.Release.Namespace)
     "caFile" "/etc/tls/ca.crt" "tokenFile" "/var/run/secrets/cloudgateway/token")) -}}
-{{- if ne $name "nodecontroller" -}}{{- $base = merge $base (dict "vpcID" $root.Values.vpcID) -}}{{- end -}}
+{{- $base = merge $base (dict "vpcID" $root.Values.vpcID) -}}
+{{- /* Without a routecontroller nobody would ever take back that new nodes have no route. */ -}}
+{{- if eq $name "nodecontroller" -}}
+{{- $base = merge $base (dict "configureCloudRoutes" $root.Values.components.routecontroller.enabled) -}}
+{{- end -}}
 {{- if eq $name "lbcontroller" -}}{{- $base = merge $base (dict "vswitchIDs" $root.Values.vswitchIDs) -}}{{- end -}}
 {{- if eq $name "routecontroller" -}}{{- $base = merge $base (dict "clusterCIDRs" $root.Values.clusterCIDRs) -}}{{- end -}}
 {{- end -}}
