@@ -73,6 +73,15 @@ func balancerOperations() []Operation {
 			},
 		},
 		{
+			Name: "UpdateLoadBalancer, place", Actions: []string{"MoveResourceGroup", "SetLoadBalancerStatus"}, Prepare: withBalancer,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.LoadBalancers.UpdateLoadBalancer(ctx, &slbv1.UpdateLoadBalancerRequest{
+					LoadBalancerId: s.lb, ResourceGroupId: new("rg-other"), Active: new(false),
+				})
+				return err
+			},
+		},
+		{
 			Name: "DeleteLoadBalancer", Actions: []string{"DeleteLoadBalancer"},
 			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				if err := withListener(ctx, c, s); err != nil {

@@ -21,7 +21,8 @@ func Picture(c *state.Cloud) []string {
 		lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers))
 	}
 	for _, lb := range c.LoadBalancers {
-		lines = append(lines, fmt.Sprintf("lb %s %s %v %s", lb.Name, lb.Spec, sorted(lb.Tags), lb.DeleteProtection))
+		lines = append(lines, fmt.Sprintf("lb %s %s %v %s %s %s",
+			lb.Name, lb.Spec, sorted(lb.Tags), lb.DeleteProtection, lb.ResourceGroupID, lb.Status))
 		for _, l := range lb.Listeners {
 			attributes := maps.Clone(l.Attributes)
 			if g := c.ServerGroups[attributes["VServerGroupId"]]; g != nil {

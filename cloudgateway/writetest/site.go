@@ -68,6 +68,8 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"LoadBalancerName": s.Name}
 	case "TagResources", "UntagResources": // The names of listeners begin with that of their instance.
 		return map[string]string{"ResourceId.1": s.lb + "*"}
+	case "MoveResourceGroup":
+		return map[string]string{"ResourceId": s.lb}
 	case "AddVServerGroupBackendServers": // The group may not be known before.
 		return map[string]string{"BackendServers": "*i-" + s.Name + "-*"}
 	case "ModifyVServerGroupBackendServers", "SetVServerGroupAttribute", "RemoveVServerGroupBackendServers", "DeleteVServerGroup":

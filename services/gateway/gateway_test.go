@@ -272,7 +272,7 @@ func TestMethods(t *testing.T) {
 	write := method{deadline: writeDeadline}
 	batch := method{deadline: routeDeadline}
 	want := map[string]method{
-		"GetLoadBalancer": read, "ListLoadBalancers": read, "CreateLoadBalancer": write, "UpdateLoadBalancer": write, "DeleteLoadBalancer": write,
+		"GetLoadBalancer": read, "ListLoadBalancers": read, "ListAvailableZones": read, "CreateLoadBalancer": write, "UpdateLoadBalancer": write, "DeleteLoadBalancer": write,
 		"ListListeners": read, "CreateListener": write, "UpdateListener": write, "DeleteListener": write, "StartListener": write, "StopListener": write,
 		"GetServerGroup": read, "ListServerGroups": read, "CreateServerGroup": write, "ApplyServerChanges": write, "DeleteServerGroup": write,
 		"ListHealthStatus": read,

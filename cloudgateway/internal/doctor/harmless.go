@@ -7,15 +7,16 @@ import (
 
 // Ids of nothing. RAM judges before anybody looks whether the thing exists.
 const (
-	noLoadBalancer = "lb-cloudgatewaydoctor"
-	noServerGroup  = "rsp-cloudgatewaydoctor"
-	noVpc          = "vpc-cloudgatewaydoctor"
-	noVSwitch      = "vsw-cloudgatewaydoctor"
-	noRouteTable   = "vtb-cloudgatewaydoctor"
-	noInstance     = "i-cloudgatewaydoctor"
-	noInterface    = "eni-cloudgatewaydoctor"
-	noServers      = `[{"ServerId":"` + noInstance + `","Port":"80","Weight":"0"}]`
-	noNetwork      = "192.0.2.0/24" // reserved for documentation
+	noLoadBalancer  = "lb-cloudgatewaydoctor"
+	noResourceGroup = "rg-cloudgatewaydoctor"
+	noServerGroup   = "rsp-cloudgatewaydoctor"
+	noVpc           = "vpc-cloudgatewaydoctor"
+	noVSwitch       = "vsw-cloudgatewaydoctor"
+	noRouteTable    = "vtb-cloudgatewaydoctor"
+	noInstance      = "i-cloudgatewaydoctor"
+	noInterface     = "eni-cloudgatewaydoctor"
+	noServers       = `[{"ServerId":"` + noInstance + `","Port":"80","Weight":"0"}]`
+	noNetwork       = "192.0.2.0/24" // reserved for documentation
 )
 
 // harmless are parameters with which an action has no effect: everything is about things that do not exist. All parameters that
@@ -53,6 +54,12 @@ func harmlessSLB(action string) cloud.Params {
 		return lb.With("InstanceChargeType", "PayByCLCU")
 	case "ModifyLoadBalancerInternetSpec":
 		return lb.With("InternetChargeType", "paybytraffic")
+	case "SetLoadBalancerStatus":
+		return lb.With("LoadBalancerStatus", "active")
+	case "MoveResourceGroup":
+		return cloud.Params{"ResourceType": "loadbalancer", "ResourceId": noLoadBalancer, "NewResourceGroupId": noResourceGroup}
+	case "DescribeAvailableResource":
+		return cloud.Params{"AddressType": "vpc"}
 	case "TagResources":
 		return cloud.Params{"ResourceType": "instance", "ResourceId.1": noLoadBalancer, "Tag.1.Key": "doctor", "Tag.1.Value": "doctor"}
 	case "UntagResources":

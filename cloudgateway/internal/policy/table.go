@@ -76,6 +76,9 @@ func Rows() []Row {
 		row(openapi.SLB, "ModifyLoadBalancerInstanceSpec", "change the size", LoadBalancers),
 		row(openapi.SLB, "ModifyLoadBalancerInstanceChargeType", "change from pay-by-specification to pay-by-usage and back", LoadBalancers),
 		row(openapi.SLB, "ModifyLoadBalancerInternetSpec", "change the bandwidth and its charge type", LoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerStatus", "let an instance serve, or not", ToolsLoadBalancers),
+		row(openapi.SLB, "MoveResourceGroup", "change the resource group", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeAvailableResource", "find zones for an instance", ToolsLoadBalancers),
 		row(openapi.SLB, "TagResources", "set tags", LoadBalancers),
 		row(openapi.SLB, "UntagResources", "remove tags", LoadBalancers),
 

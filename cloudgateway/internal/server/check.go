@@ -120,6 +120,12 @@ func (c *check) address(field, value string) {
 	}
 }
 
+func (c *check) optionalAddress(field, value string) {
+	if value != "" {
+		c.address(field, value)
+	}
+}
+
 func (c *check) maxAge(d *durationpb.Duration) {
 	if d != nil && (!d.IsValid() || d.AsDuration() < 0) {
 		c.addf("max_age", "must be a duration of zero or more")

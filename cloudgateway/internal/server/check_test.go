@@ -39,7 +39,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		},
 		{
 			name: "ListLoadBalancers", call: call(new(loadBalancers).ListLoadBalancers, &slbv1.ListLoadBalancersRequest{}),
-			want: []string{"tags: one of tags, name and load_balancer_ids is required"},
+			want: []string{"tags: at least one filter is required, e.g. tags, name or load_balancer_ids"},
 		},
 		{
 			name: "ListLoadBalancers by a name that is two", call: call(new(loadBalancers).ListLoadBalancers,
@@ -67,6 +67,30 @@ func TestRequestsAreChecked(t *testing.T) {
 					RequestId: "r", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET, VswitchId: "vsw-1",
 				}),
 			want: []string{"vswitch_id: is for intranet instances only"},
+		},
+		{
+			name: "ListLoadBalancers", call: call(new(loadBalancers).ListLoadBalancers, &slbv1.ListLoadBalancersRequest{
+				Name: "a,b", Address: "x", AddressType: 9, VpcId: "vpc 1", ServerAddress: "i-1", Status: "busy",
+			}),
+			want: []string{
+				`name: "a,b" contains a comma, which the cloud takes for a list`, `address: "x" is not an IP address`,
+				"address_type: 9 is not known to this gateway", `vpc_id: "vpc 1" is not an id of the cloud`,
+				`server_address: "i-1" is not an IP address`, `status: "busy" is not one of active, inactive, locked`,
+			},
+		},
+		{
+			name: "ListAvailableZones", call: call(new(loadBalancers).ListAvailableZones, &slbv1.ListAvailableZonesRequest{
+				AddressType: 9, IpVersion: 9, MaxAge: durationpb.New(-1),
+			}),
+			want: []string{
+				"address_type: 9 is not known to this gateway", "ip_version: 9 is not known to this gateway",
+				"max_age: must be a duration of zero or more",
+			},
+		},
+		{
+			name: "UpdateLoadBalancer to no resource group", call: call(new(loadBalancers).UpdateLoadBalancer,
+				&slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", ResourceGroupId: new("")}),
+			want: []string{"resource_group_id: is required"},
 		},
 		{
 			name: "UpdateLoadBalancer with nothing", call: call(new(loadBalancers).UpdateLoadBalancer,

@@ -44,8 +44,22 @@ func (s *loadBalancers) ListLoadBalancers(
 		c.addf("name", "%q contains a comma, which the cloud takes for a list", shorten(r.GetName()))
 	}
 	c.ids("load_balancer_ids", r.GetLoadBalancerIds())
-	if len(r.GetTags()) == 0 && r.GetName() == "" && len(r.GetLoadBalancerIds()) == 0 {
-		c.addf("tags", "one of tags, name and load_balancer_ids is required")
+	c.optionalAddress("address", r.GetAddress())
+	enum(&c, "address_type", r.GetAddressType(), slbv1.AddressType_name, false)
+	enum(&c, "ip_version", r.GetIpVersion(), slbv1.IpVersion_name, false)
+	c.optionalID("vpc_id", r.GetVpcId())
+	c.optionalID("vswitch_id", r.GetVswitchId())
+	c.optionalID("master_zone_id", r.GetMasterZoneId())
+	c.optionalID("slave_zone_id", r.GetSlaveZoneId())
+	c.optionalID("resource_group_id", r.GetResourceGroupId())
+	c.optionalID("server_id", r.GetServerId())
+	c.optionalAddress("server_address", r.GetServerAddress())
+	if statuses := []string{"", "active", "inactive", "locked"}; !slices.Contains(statuses, r.GetStatus()) {
+		c.addf("status", "%q is not one of %s", shorten(r.GetStatus()), strings.Join(statuses[1:], ", "))
+	}
+	enum(&c, "internet_charge_type", r.GetInternetChargeType(), slbv1.InternetChargeType_name, false)
+	if !slb.Filtered(r) {
+		c.addf("tags", "at least one filter is required, e.g. tags, name or load_balancer_ids")
 	}
 	c.maxAge(r.GetMaxAge())
 	if err := c.err(); err != nil {
@@ -58,6 +72,23 @@ func (s *loadBalancers) ListLoadBalancers(
 	return &slbv1.ListLoadBalancersResponse{LoadBalancers: list}, nil
 }
 
+func (s *loadBalancers) ListAvailableZones(
+	ctx context.Context, r *slbv1.ListAvailableZonesRequest,
+) (*slbv1.ListAvailableZonesResponse, error) {
+	var c check
+	enum(&c, "address_type", r.GetAddressType(), slbv1.AddressType_name, false)
+	enum(&c, "ip_version", r.GetIpVersion(), slbv1.IpVersion_name, false)
+	c.maxAge(r.GetMaxAge())
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	pairs, err := s.slb.ListAvailableZones(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.ListAvailableZonesResponse{ZonePairs: pairs}, nil
+}
+
 func (s *loadBalancers) CreateLoadBalancer(
 	ctx context.Context, r *slbv1.CreateLoadBalancerRequest,
 ) (*slbv1.CreateLoadBalancerResponse, error) {
@@ -66,9 +97,7 @@ func (s *loadBalancers) CreateLoadBalancer(
 	c.text("name", r.GetName(), 0, 80)
 	enum(&c, "address_type", r.GetAddressType(), slbv1.AddressType_name, false)
 	enum(&c, "ip_version", r.GetIpVersion(), slbv1.IpVersion_name, false)
-	if r.GetAddress() != "" {
-		c.address("address", r.GetAddress())
-	}
+	c.optionalAddress("address", r.GetAddress())
 	c.optionalID("vpc_id", r.GetVpcId())
 	c.optionalID("vswitch_id", r.GetVswitchId())
 	switch r.GetAddressType() {
@@ -139,8 +168,12 @@ func (s *loadBalancers) UpdateLoadBalancer(
 	c.protection(r.GetModificationProtection())
 	c.optionalRequestID(r.GetRequestId())
 	c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
+	if r.ResourceGroupId != nil {
+		c.id("resource_group_id", r.GetResourceGroupId())
+	}
 	if r.Name == nil && r.InstanceChargeType == nil && r.Spec == nil && r.GetInternetSpec() == nil && r.DeleteProtection == nil &&
-		r.GetModificationProtection() == nil && len(r.GetSetTags()) == 0 && len(r.GetRemoveTagKeys()) == 0 {
+		r.GetModificationProtection() == nil && len(r.GetSetTags()) == 0 && len(r.GetRemoveTagKeys()) == 0 &&
+		r.ResourceGroupId == nil && r.Active == nil {
 		c.addf("name", "the request changes nothing; at least one attribute is required")
 	}
 	if err := c.err(); err != nil {

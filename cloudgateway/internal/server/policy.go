@@ -41,6 +41,7 @@ func Policies() rpc.Policies {
 	return rpc.Policies{
 		slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName:    read(balancers, "get", flow.Change),
 		slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName:  read(balancers, "list", flow.Background),
+		slbv1.LoadBalancerService_ListAvailableZones_FullMethodName: read(balancers, "list", flow.Change),
 		slbv1.LoadBalancerService_CreateLoadBalancer_FullMethodName: write(balancers, "create", flow.Change),
 		slbv1.LoadBalancerService_UpdateLoadBalancer_FullMethodName: write(balancers, "update", flow.Change),
 		slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName: write(balancers, "delete", flow.Deletion),

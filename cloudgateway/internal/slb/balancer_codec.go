@@ -3,7 +3,9 @@ package slb
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -61,6 +63,32 @@ func onOffWord(on bool) string {
 		return "on"
 	}
 	return "off"
+}
+
+func activeWord(active bool) string {
+	if active {
+		return "active"
+	}
+	return "inactive"
+}
+
+// filterParams encodes the filters of a listing, ids excepted.
+func filterParams(r *slbv1.ListLoadBalancersRequest) cloud.Params {
+	tags := slices.SortedFunc(slices.Values(r.GetTags()), func(a, b *commonv1.Tag) int { return strings.Compare(a.GetKey(), b.GetKey()) })
+	return cloud.Tags(cloud.Params{}, tags).
+		With("LoadBalancerName", r.GetName()).
+		With("Address", r.GetAddress()).
+		With("AddressType", addressTypes()[r.GetAddressType()]).
+		With("AddressIPVersion", ipVersions()[r.GetIpVersion()]).
+		With("VpcId", r.GetVpcId()).
+		With("VSwitchId", r.GetVswitchId()).
+		With("MasterZoneId", r.GetMasterZoneId()).
+		With("SlaveZoneId", r.GetSlaveZoneId()).
+		With("ResourceGroupId", r.GetResourceGroupId()).
+		With("ServerId", r.GetServerId()).
+		With("ServerIntranetAddress", r.GetServerAddress()).
+		With("LoadBalancerStatus", r.GetStatus()).
+		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()])
 }
 
 // protectionParams encodes the console protection.

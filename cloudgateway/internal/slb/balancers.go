@@ -63,12 +63,13 @@ func (c *Client) balancer(ctx context.Context, id string, maxAge time.Duration) 
 // ListLoadBalancers reads every instance that matches, ordered by id.
 func (c *Client) ListLoadBalancers(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {
 	ids, maxAge := cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()
-	if len(ids) > 0 && r.GetName() == "" && len(r.GetTags()) == 0 {
+	filters := filterParams(r)
+	if len(ids) > 0 && len(filters) == 0 {
 		found, err := batch.Values(c.reads.balancers.GetMany(ctx, ids, maxAge))
 		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
 	}
-	return c.caches.lists.Get(ctx, listKey(r), maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
-		filters := cloud.Tags(cloud.Params{}.With("LoadBalancerName", r.GetName()), r.GetTags())
+	key := fmt.Sprintf("%q %q", filters, ids)
+	return c.caches.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
 		if len(ids) == 0 {
 			return c.describe(ctx, filters)
 		}
@@ -78,13 +79,9 @@ func (c *Client) ListLoadBalancers(ctx context.Context, r *slbv1.ListLoadBalance
 	})
 }
 
-// listKey names a listing.
-func listKey(r *slbv1.ListLoadBalancersRequest) string {
-	var tags []string
-	for _, t := range r.GetTags() {
-		tags = append(tags, fmt.Sprintf("%q=%q", t.GetKey(), t.GetValue()))
-	}
-	return fmt.Sprintf("%q %q %q", r.GetName(), cloud.Sorted(tags), cloud.Sorted(r.GetLoadBalancerIds()))
+// Filtered tells whether a listing has a filter that this gateway knows.
+func Filtered(r *slbv1.ListLoadBalancersRequest) bool {
+	return len(r.GetLoadBalancerIds()) > 0 || len(r.GetTags()) > 0 || len(filterParams(r)) > 0
 }
 
 // describe reads all pages of DescribeLoadBalancers, ordered by id.
@@ -196,7 +193,20 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	if protection := r.GetModificationProtection(); protection != nil {
 		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)))
 	}
-	return append(list, tagUpdates("instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys())...)
+	list = append(list, tagUpdates("instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys())...)
+	if r.ResourceGroupId != nil {
+		list = append(list, update{
+			action: "MoveResourceGroup",
+			params: cloud.Params{
+				"ResourceType": "loadbalancer", "ResourceId": r.GetLoadBalancerId(), "NewResourceGroupId": r.GetResourceGroupId(),
+			},
+			done: func(lb *slbv1.LoadBalancer) bool { return lb.GetResourceGroupId() == r.GetResourceGroupId() },
+		})
+	}
+	if r.Active != nil {
+		add("SetLoadBalancerStatus", instance().With("LoadBalancerStatus", activeWord(r.GetActive())))
+	}
+	return list
 }
 
 // tagUpdates are the calls that change the tags of a resource.

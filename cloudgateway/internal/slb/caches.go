@@ -16,6 +16,7 @@ type caches struct {
 	groupLists *batch.Cache[[]*slbv1.ServerGroup]  // by instance
 	groups     *batch.Cache[*slbv1.ServerGroup]    // by group
 	health     *batch.Cache[[]*slbv1.ServerHealth] // by parameters
+	zones      *batch.Cache[[]*slbv1.ZonePair]     // one entry
 }
 
 // listsKept bounds how many lists are remembered: one may hold all instances.
@@ -36,6 +37,7 @@ func newCaches(registerer prometheus.Registerer) *caches {
 		health: batch.NewCache[[]*slbv1.ServerHealth](batch.CacheConfig{
 			Name: "health", MaxEntries: listsKept, Registerer: registerer,
 		}),
+		zones: batch.NewCache[[]*slbv1.ZonePair](config("zones")),
 	}
 }
 

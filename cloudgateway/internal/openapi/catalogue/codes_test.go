@@ -79,6 +79,7 @@ func TestEveryKnownCode(t *testing.T) {
 		{vpc, Quota, "QuotaExceeded InvalidEntryRuleQuota QuotaExceeded.Eip"},
 		{ecs, Quota, "AuthorizationLimitExceed QuotaExceed.SecurityGroup SecurityGroupInstanceLimitExceed"},
 		{nlb, Quota, "QuotaExceeded.QuotaInsufficient QuotaExceeded.Listener"},
+		{slb, Dependency, "OperationUnsupported.SetLoadBalancerStatus OperationUnsupported.DeleteProtectionForPrePayInstance"},
 		{slb, Dependency, "OperationDenied.DeleteProtectionIsOn RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse ListenerForwardExist"},
 		{slb, Dependency, "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed"},
 		{slb, Dependency, "OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},

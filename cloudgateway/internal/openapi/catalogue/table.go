@@ -115,6 +115,8 @@ func rules() []rule {
 		{class: Dependency, products: nlb, codes: "ResourceInUse.ServerGroup", reason: rpcerr.ServerGroupInUse},
 		{class: Dependency, products: slb, codes: "ListenerForwardExist", reason: rpcerr.ListenerInUse, note: "delete the HTTP redirect first"},
 		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
+		{class: Dependency, products: slb, codes: "OperationUnsupported.SetLoadBalancerStatus", note: "the load balancer is locked"},
+		{class: Dependency, products: slb, codes: "OperationUnsupported.DeleteProtectionForPrePayInstance", note: "a subscription can't be protected"},
 		{class: Dependency, codes: "DependencyViolation DependencyViolation.*"},
 		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service"},
 		{class: Dependency, products: ecs, codes: "InvalidOperation.ResourceManagedByCloudProduct"},

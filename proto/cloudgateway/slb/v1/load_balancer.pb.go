@@ -711,9 +711,33 @@ type ListLoadBalancersRequest struct {
 	// Instances with these ids, at most 20 000; an unknown id is simply not in the answer.
 	LoadBalancerIds []string `protobuf:"bytes,3,rep,name=load_balancer_ids,json=loadBalancerIds,proto3" json:"load_balancer_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxAge *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// Instances with this IPv4 or IPv6 address. The public address of an EIP isn't the instance's.
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// Instances whose address can be reached from there.
+	AddressType AddressType `protobuf:"varint,6,opt,name=address_type,json=addressType,proto3,enum=cloudgateway.slb.v1.AddressType" json:"address_type,omitempty"`
+	// Instances with an address of this family.
+	IpVersion IpVersion `protobuf:"varint,7,opt,name=ip_version,json=ipVersion,proto3,enum=cloudgateway.slb.v1.IpVersion" json:"ip_version,omitempty"`
+	// Intranet instances in this VPC.
+	VpcId string `protobuf:"bytes,8,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// Intranet instances in this vSwitch.
+	VswitchId string `protobuf:"bytes,9,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
+	// Instances with this primary zone.
+	MasterZoneId string `protobuf:"bytes,10,opt,name=master_zone_id,json=masterZoneId,proto3" json:"master_zone_id,omitempty"`
+	// Instances with this standby zone.
+	SlaveZoneId string `protobuf:"bytes,11,opt,name=slave_zone_id,json=slaveZoneId,proto3" json:"slave_zone_id,omitempty"`
+	// Instances in this resource group, "rg-…".
+	ResourceGroupId string `protobuf:"bytes,12,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
+	// Instances that have this server in a vServer group or the default server group, "i-…" or "eni-…".
+	ServerId string `protobuf:"bytes,13,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	// Instances that have the server with this private IPv4 address.
+	ServerAddress string `protobuf:"bytes,14,opt,name=server_address,json=serverAddress,proto3" json:"server_address,omitempty"`
+	// Instances in this status: "active", "inactive" or "locked".
+	Status string `protobuf:"bytes,15,opt,name=status,proto3" json:"status,omitempty"`
+	// Instances whose public traffic is billed like this.
+	InternetChargeType InternetChargeType `protobuf:"varint,16,opt,name=internet_charge_type,json=internetChargeType,proto3,enum=cloudgateway.slb.v1.InternetChargeType" json:"internet_charge_type,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ListLoadBalancersRequest) Reset() {
@@ -774,6 +798,90 @@ func (x *ListLoadBalancersRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListLoadBalancersRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetAddressType() AddressType {
+	if x != nil {
+		return x.AddressType
+	}
+	return AddressType_ADDRESS_TYPE_UNSPECIFIED
+}
+
+func (x *ListLoadBalancersRequest) GetIpVersion() IpVersion {
+	if x != nil {
+		return x.IpVersion
+	}
+	return IpVersion_IP_VERSION_UNSPECIFIED
+}
+
+func (x *ListLoadBalancersRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetVswitchId() string {
+	if x != nil {
+		return x.VswitchId
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetMasterZoneId() string {
+	if x != nil {
+		return x.MasterZoneId
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetSlaveZoneId() string {
+	if x != nil {
+		return x.SlaveZoneId
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetResourceGroupId() string {
+	if x != nil {
+		return x.ResourceGroupId
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetServerAddress() string {
+	if x != nil {
+		return x.ServerAddress
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *ListLoadBalancersRequest) GetInternetChargeType() InternetChargeType {
+	if x != nil {
+		return x.InternetChargeType
+	}
+	return InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED
+}
+
 // ListLoadBalancersResponse holds every instance that matches, with VIEW_BASIC.
 type ListLoadBalancersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -818,6 +926,235 @@ func (x *ListLoadBalancersResponse) GetLoadBalancers() []*LoadBalancer {
 		return x.LoadBalancers
 	}
 	return nil
+}
+
+// ListAvailableZonesRequest holds the filters; without any, everything on offer is in the answer.
+type ListAvailableZonesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only pairs that offer addresses of this kind.
+	AddressType AddressType `protobuf:"varint,1,opt,name=address_type,json=addressType,proto3,enum=cloudgateway.slb.v1.AddressType" json:"address_type,omitempty"`
+	// Only pairs that offer addresses of this family.
+	IpVersion IpVersion `protobuf:"varint,2,opt,name=ip_version,json=ipVersion,proto3,enum=cloudgateway.slb.v1.IpVersion" json:"ip_version,omitempty"`
+	// How old a cached answer may be; absent or zero: read the cloud now.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAvailableZonesRequest) Reset() {
+	*x = ListAvailableZonesRequest{}
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAvailableZonesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAvailableZonesRequest) ProtoMessage() {}
+
+func (x *ListAvailableZonesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAvailableZonesRequest.ProtoReflect.Descriptor instead.
+func (*ListAvailableZonesRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListAvailableZonesRequest) GetAddressType() AddressType {
+	if x != nil {
+		return x.AddressType
+	}
+	return AddressType_ADDRESS_TYPE_UNSPECIFIED
+}
+
+func (x *ListAvailableZonesRequest) GetIpVersion() IpVersion {
+	if x != nil {
+		return x.IpVersion
+	}
+	return IpVersion_IP_VERSION_UNSPECIFIED
+}
+
+func (x *ListAvailableZonesRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+// ListAvailableZonesResponse holds the pairs.
+type ListAvailableZonesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ordered by primary and standby zone.
+	ZonePairs     []*ZonePair `protobuf:"bytes,1,rep,name=zone_pairs,json=zonePairs,proto3" json:"zone_pairs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAvailableZonesResponse) Reset() {
+	*x = ListAvailableZonesResponse{}
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAvailableZonesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAvailableZonesResponse) ProtoMessage() {}
+
+func (x *ListAvailableZonesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAvailableZonesResponse.ProtoReflect.Descriptor instead.
+func (*ListAvailableZonesResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListAvailableZonesResponse) GetZonePairs() []*ZonePair {
+	if x != nil {
+		return x.ZonePairs
+	}
+	return nil
+}
+
+// ZonePair is a primary and a standby zone that an instance can have.
+type ZonePair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Primary zone.
+	MasterZoneId string `protobuf:"bytes,1,opt,name=master_zone_id,json=masterZoneId,proto3" json:"master_zone_id,omitempty"`
+	// Standby zone.
+	SlaveZoneId string `protobuf:"bytes,2,opt,name=slave_zone_id,json=slaveZoneId,proto3" json:"slave_zone_id,omitempty"`
+	// What can be created there, of what the request asks for; at least one.
+	Offers        []*AddressOffer `protobuf:"bytes,3,rep,name=offers,proto3" json:"offers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ZonePair) Reset() {
+	*x = ZonePair{}
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ZonePair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ZonePair) ProtoMessage() {}
+
+func (x *ZonePair) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ZonePair.ProtoReflect.Descriptor instead.
+func (*ZonePair) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ZonePair) GetMasterZoneId() string {
+	if x != nil {
+		return x.MasterZoneId
+	}
+	return ""
+}
+
+func (x *ZonePair) GetSlaveZoneId() string {
+	if x != nil {
+		return x.SlaveZoneId
+	}
+	return ""
+}
+
+func (x *ZonePair) GetOffers() []*AddressOffer {
+	if x != nil {
+		return x.Offers
+	}
+	return nil
+}
+
+// AddressOffer is a kind of address that an instance can be created with.
+type AddressOffer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the address can be reached from.
+	AddressType AddressType `protobuf:"varint,1,opt,name=address_type,json=addressType,proto3,enum=cloudgateway.slb.v1.AddressType" json:"address_type,omitempty"`
+	// Family of the address.
+	IpVersion     IpVersion `protobuf:"varint,2,opt,name=ip_version,json=ipVersion,proto3,enum=cloudgateway.slb.v1.IpVersion" json:"ip_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddressOffer) Reset() {
+	*x = AddressOffer{}
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddressOffer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddressOffer) ProtoMessage() {}
+
+func (x *AddressOffer) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddressOffer.ProtoReflect.Descriptor instead.
+func (*AddressOffer) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AddressOffer) GetAddressType() AddressType {
+	if x != nil {
+		return x.AddressType
+	}
+	return AddressType_ADDRESS_TYPE_UNSPECIFIED
+}
+
+func (x *AddressOffer) GetIpVersion() IpVersion {
+	if x != nil {
+		return x.IpVersion
+	}
+	return IpVersion_IP_VERSION_UNSPECIFIED
 }
 
 // CreateLoadBalancerRequest describes the instance to buy.
@@ -865,7 +1202,7 @@ type CreateLoadBalancerRequest struct {
 
 func (x *CreateLoadBalancerRequest) Reset() {
 	*x = CreateLoadBalancerRequest{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[6]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1214,7 @@ func (x *CreateLoadBalancerRequest) String() string {
 func (*CreateLoadBalancerRequest) ProtoMessage() {}
 
 func (x *CreateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[6]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1227,7 @@ func (x *CreateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*CreateLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateLoadBalancerRequest) GetRequestId() string {
@@ -1023,7 +1360,7 @@ type CreateLoadBalancerResponse struct {
 
 func (x *CreateLoadBalancerResponse) Reset() {
 	*x = CreateLoadBalancerResponse{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[7]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1372,7 @@ func (x *CreateLoadBalancerResponse) String() string {
 func (*CreateLoadBalancerResponse) ProtoMessage() {}
 
 func (x *CreateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[7]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1385,7 @@ func (x *CreateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*CreateLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{7}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateLoadBalancerResponse) GetLoadBalancer() *LoadBalancer {
@@ -1081,14 +1418,19 @@ type UpdateLoadBalancerRequest struct {
 	RemoveTagKeys []string `protobuf:"bytes,9,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
-	RequestId     string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,10,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// New resource group, "rg-…".
+	ResourceGroupId *string `protobuf:"bytes,11,opt,name=resource_group_id,json=resourceGroupId,proto3,oneof" json:"resource_group_id,omitempty"`
+	// Whether the instance serves: false makes it "inactive", whatever its listeners, and true "active" again.
+	// FAILED_PRECONDITION with reason INVALID_STATE while it is locked.
+	Active        *bool `protobuf:"varint,12,opt,name=active,proto3,oneof" json:"active,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateLoadBalancerRequest) Reset() {
 	*x = UpdateLoadBalancerRequest{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[8]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1442,7 @@ func (x *UpdateLoadBalancerRequest) String() string {
 func (*UpdateLoadBalancerRequest) ProtoMessage() {}
 
 func (x *UpdateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[8]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1455,7 @@ func (x *UpdateLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*UpdateLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{8}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateLoadBalancerRequest) GetLoadBalancerId() string {
@@ -1186,6 +1528,20 @@ func (x *UpdateLoadBalancerRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *UpdateLoadBalancerRequest) GetResourceGroupId() string {
+	if x != nil && x.ResourceGroupId != nil {
+		return *x.ResourceGroupId
+	}
+	return ""
+}
+
+func (x *UpdateLoadBalancerRequest) GetActive() bool {
+	if x != nil && x.Active != nil {
+		return *x.Active
+	}
+	return false
+}
+
 // InternetSpec is the billing of public traffic, which the cloud changes in one call.
 type InternetSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1199,7 +1555,7 @@ type InternetSpec struct {
 
 func (x *InternetSpec) Reset() {
 	*x = InternetSpec{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[9]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1567,7 @@ func (x *InternetSpec) String() string {
 func (*InternetSpec) ProtoMessage() {}
 
 func (x *InternetSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[9]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1580,7 @@ func (x *InternetSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternetSpec.ProtoReflect.Descriptor instead.
 func (*InternetSpec) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{9}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InternetSpec) GetChargeType() InternetChargeType {
@@ -1250,7 +1606,7 @@ type UpdateLoadBalancerResponse struct {
 
 func (x *UpdateLoadBalancerResponse) Reset() {
 	*x = UpdateLoadBalancerResponse{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[10]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1618,7 @@ func (x *UpdateLoadBalancerResponse) String() string {
 func (*UpdateLoadBalancerResponse) ProtoMessage() {}
 
 func (x *UpdateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[10]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1631,7 @@ func (x *UpdateLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*UpdateLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{10}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{14}
 }
 
 // DeleteLoadBalancerRequest selects one instance.
@@ -1292,7 +1648,7 @@ type DeleteLoadBalancerRequest struct {
 
 func (x *DeleteLoadBalancerRequest) Reset() {
 	*x = DeleteLoadBalancerRequest{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[11]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1660,7 @@ func (x *DeleteLoadBalancerRequest) String() string {
 func (*DeleteLoadBalancerRequest) ProtoMessage() {}
 
 func (x *DeleteLoadBalancerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[11]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1673,7 @@ func (x *DeleteLoadBalancerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLoadBalancerRequest.ProtoReflect.Descriptor instead.
 func (*DeleteLoadBalancerRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{11}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteLoadBalancerRequest) GetLoadBalancerId() string {
@@ -1343,7 +1699,7 @@ type DeleteLoadBalancerResponse struct {
 
 func (x *DeleteLoadBalancerResponse) Reset() {
 	*x = DeleteLoadBalancerResponse{}
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[12]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1711,7 @@ func (x *DeleteLoadBalancerResponse) String() string {
 func (*DeleteLoadBalancerResponse) ProtoMessage() {}
 
 func (x *DeleteLoadBalancerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[12]
+	mi := &file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1724,7 @@ func (x *DeleteLoadBalancerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLoadBalancerResponse.ProtoReflect.Descriptor instead.
 func (*DeleteLoadBalancerResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{12}
+	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{16}
 }
 
 var File_cloudgateway_slb_v1_load_balancer_proto protoreflect.FileDescriptor
@@ -1411,14 +1767,45 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x1aserver_group_name_prefixes\x18\x04 \x03(\tR\x17serverGroupNamePrefixes\x12(\n" +
 	"\x10server_group_ids\x18\x05 \x03(\tR\x0eserverGroupIds\"a\n" +
 	"\x17GetLoadBalancerResponse\x12F\n" +
-	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\xbf\x01\n" +
+	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\xc0\x05\n" +
 	"\x18ListLoadBalancersRequest\x12/\n" +
 	"\x04tags\x18\x01 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
 	"\x11load_balancer_ids\x18\x03 \x03(\tR\x0floadBalancerIds\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"e\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12C\n" +
+	"\faddress_type\x18\x06 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
+	"\n" +
+	"ip_version\x18\a \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12\x15\n" +
+	"\x06vpc_id\x18\b \x01(\tR\x05vpcId\x12\x1d\n" +
+	"\n" +
+	"vswitch_id\x18\t \x01(\tR\tvswitchId\x12$\n" +
+	"\x0emaster_zone_id\x18\n" +
+	" \x01(\tR\fmasterZoneId\x12\"\n" +
+	"\rslave_zone_id\x18\v \x01(\tR\vslaveZoneId\x12*\n" +
+	"\x11resource_group_id\x18\f \x01(\tR\x0fresourceGroupId\x12\x1b\n" +
+	"\tserver_id\x18\r \x01(\tR\bserverId\x12%\n" +
+	"\x0eserver_address\x18\x0e \x01(\tR\rserverAddress\x12\x16\n" +
+	"\x06status\x18\x0f \x01(\tR\x06status\x12Y\n" +
+	"\x14internet_charge_type\x18\x10 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\"e\n" +
 	"\x19ListLoadBalancersResponse\x12H\n" +
-	"\x0eload_balancers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.LoadBalancerR\rloadBalancers\"\xcd\x06\n" +
+	"\x0eload_balancers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.LoadBalancerR\rloadBalancers\"\xd3\x01\n" +
+	"\x19ListAvailableZonesRequest\x12C\n" +
+	"\faddress_type\x18\x01 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
+	"\n" +
+	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x122\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"Z\n" +
+	"\x1aListAvailableZonesResponse\x12<\n" +
+	"\n" +
+	"zone_pairs\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ZonePairR\tzonePairs\"\x8f\x01\n" +
+	"\bZonePair\x12$\n" +
+	"\x0emaster_zone_id\x18\x01 \x01(\tR\fmasterZoneId\x12\"\n" +
+	"\rslave_zone_id\x18\x02 \x01(\tR\vslaveZoneId\x129\n" +
+	"\x06offers\x18\x03 \x03(\v2!.cloudgateway.slb.v1.AddressOfferR\x06offers\"\x92\x01\n" +
+	"\fAddressOffer\x12C\n" +
+	"\faddress_type\x18\x01 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
+	"\n" +
+	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\"\xcd\x06\n" +
 	"\x19CreateLoadBalancerRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -1442,7 +1829,7 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x11resource_group_id\x18\x10 \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x11 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"d\n" +
 	"\x1aCreateLoadBalancerResponse\x12F\n" +
-	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\xaf\x05\n" +
+	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\x9e\x06\n" +
 	"\x19UpdateLoadBalancerRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x12^\n" +
@@ -1455,13 +1842,17 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x0fremove_tag_keys\x18\t \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\n" +
-	" \x01(\tR\trequestIdB\a\n" +
+	" \x01(\tR\trequestId\x12/\n" +
+	"\x11resource_group_id\x18\v \x01(\tH\x06R\x0fresourceGroupId\x88\x01\x01\x12\x1b\n" +
+	"\x06active\x18\f \x01(\bH\aR\x06active\x88\x01\x01B\a\n" +
 	"\x05_nameB\x17\n" +
 	"\x15_instance_charge_typeB\a\n" +
 	"\x05_specB\x10\n" +
 	"\x0e_internet_specB\x14\n" +
 	"\x12_delete_protectionB\x1a\n" +
-	"\x18_modification_protection\"\x7f\n" +
+	"\x18_modification_protectionB\x14\n" +
+	"\x12_resource_group_idB\t\n" +
+	"\a_active\"\x7f\n" +
 	"\fInternetSpec\x12H\n" +
 	"\vcharge_type\x18\x01 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\n" +
 	"chargeType\x12%\n" +
@@ -1492,10 +1883,11 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x12InstanceChargeType\x12$\n" +
 	" INSTANCE_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12$\n" +
 	" INSTANCE_CHARGE_TYPE_PAY_BY_SPEC\x10\x01\x12$\n" +
-	" INSTANCE_CHARGE_TYPE_PAY_BY_CLCU\x10\x022\xec\x04\n" +
+	" INSTANCE_CHARGE_TYPE_PAY_BY_CLCU\x10\x022\xe8\x05\n" +
 	"\x13LoadBalancerService\x12q\n" +
 	"\x0fGetLoadBalancer\x12+.cloudgateway.slb.v1.GetLoadBalancerRequest\x1a,.cloudgateway.slb.v1.GetLoadBalancerResponse\"\x03\x90\x02\x01\x12w\n" +
-	"\x11ListLoadBalancers\x12-.cloudgateway.slb.v1.ListLoadBalancersRequest\x1a..cloudgateway.slb.v1.ListLoadBalancersResponse\"\x03\x90\x02\x01\x12w\n" +
+	"\x11ListLoadBalancers\x12-.cloudgateway.slb.v1.ListLoadBalancersRequest\x1a..cloudgateway.slb.v1.ListLoadBalancersResponse\"\x03\x90\x02\x01\x12z\n" +
+	"\x12ListAvailableZones\x12..cloudgateway.slb.v1.ListAvailableZonesRequest\x1a/.cloudgateway.slb.v1.ListAvailableZonesResponse\"\x03\x90\x02\x01\x12w\n" +
 	"\x12CreateLoadBalancer\x12..cloudgateway.slb.v1.CreateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.CreateLoadBalancerResponse\"\x00\x12w\n" +
 	"\x12UpdateLoadBalancer\x12..cloudgateway.slb.v1.UpdateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.UpdateLoadBalancerResponse\"\x00\x12w\n" +
 	"\x12DeleteLoadBalancer\x12..cloudgateway.slb.v1.DeleteLoadBalancerRequest\x1a/.cloudgateway.slb.v1.DeleteLoadBalancerResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
@@ -1513,7 +1905,7 @@ func file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_slb_v1_load_balancer_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_cloudgateway_slb_v1_load_balancer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_cloudgateway_slb_v1_load_balancer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_cloudgateway_slb_v1_load_balancer_proto_goTypes = []any{
 	(View)(0),                          // 0: cloudgateway.slb.v1.View
 	(AddressType)(0),                   // 1: cloudgateway.slb.v1.AddressType
@@ -1526,17 +1918,21 @@ var file_cloudgateway_slb_v1_load_balancer_proto_goTypes = []any{
 	(*GetLoadBalancerResponse)(nil),    // 8: cloudgateway.slb.v1.GetLoadBalancerResponse
 	(*ListLoadBalancersRequest)(nil),   // 9: cloudgateway.slb.v1.ListLoadBalancersRequest
 	(*ListLoadBalancersResponse)(nil),  // 10: cloudgateway.slb.v1.ListLoadBalancersResponse
-	(*CreateLoadBalancerRequest)(nil),  // 11: cloudgateway.slb.v1.CreateLoadBalancerRequest
-	(*CreateLoadBalancerResponse)(nil), // 12: cloudgateway.slb.v1.CreateLoadBalancerResponse
-	(*UpdateLoadBalancerRequest)(nil),  // 13: cloudgateway.slb.v1.UpdateLoadBalancerRequest
-	(*InternetSpec)(nil),               // 14: cloudgateway.slb.v1.InternetSpec
-	(*UpdateLoadBalancerResponse)(nil), // 15: cloudgateway.slb.v1.UpdateLoadBalancerResponse
-	(*DeleteLoadBalancerRequest)(nil),  // 16: cloudgateway.slb.v1.DeleteLoadBalancerRequest
-	(*DeleteLoadBalancerResponse)(nil), // 17: cloudgateway.slb.v1.DeleteLoadBalancerResponse
-	(*v1.Tag)(nil),                     // 18: cloudgateway.common.v1.Tag
-	(*Listener)(nil),                   // 19: cloudgateway.slb.v1.Listener
-	(*ServerGroup)(nil),                // 20: cloudgateway.slb.v1.ServerGroup
-	(*durationpb.Duration)(nil),        // 21: google.protobuf.Duration
+	(*ListAvailableZonesRequest)(nil),  // 11: cloudgateway.slb.v1.ListAvailableZonesRequest
+	(*ListAvailableZonesResponse)(nil), // 12: cloudgateway.slb.v1.ListAvailableZonesResponse
+	(*ZonePair)(nil),                   // 13: cloudgateway.slb.v1.ZonePair
+	(*AddressOffer)(nil),               // 14: cloudgateway.slb.v1.AddressOffer
+	(*CreateLoadBalancerRequest)(nil),  // 15: cloudgateway.slb.v1.CreateLoadBalancerRequest
+	(*CreateLoadBalancerResponse)(nil), // 16: cloudgateway.slb.v1.CreateLoadBalancerResponse
+	(*UpdateLoadBalancerRequest)(nil),  // 17: cloudgateway.slb.v1.UpdateLoadBalancerRequest
+	(*InternetSpec)(nil),               // 18: cloudgateway.slb.v1.InternetSpec
+	(*UpdateLoadBalancerResponse)(nil), // 19: cloudgateway.slb.v1.UpdateLoadBalancerResponse
+	(*DeleteLoadBalancerRequest)(nil),  // 20: cloudgateway.slb.v1.DeleteLoadBalancerRequest
+	(*DeleteLoadBalancerResponse)(nil), // 21: cloudgateway.slb.v1.DeleteLoadBalancerResponse
+	(*v1.Tag)(nil),                     // 22: cloudgateway.common.v1.Tag
+	(*Listener)(nil),                   // 23: cloudgateway.slb.v1.Listener
+	(*ServerGroup)(nil),                // 24: cloudgateway.slb.v1.ServerGroup
+	(*durationpb.Duration)(nil),        // 25: google.protobuf.Duration
 }
 var file_cloudgateway_slb_v1_load_balancer_proto_depIdxs = []int32{
 	1,  // 0: cloudgateway.slb.v1.LoadBalancer.address_type:type_name -> cloudgateway.slb.v1.AddressType
@@ -1544,42 +1940,54 @@ var file_cloudgateway_slb_v1_load_balancer_proto_depIdxs = []int32{
 	4,  // 2: cloudgateway.slb.v1.LoadBalancer.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
 	3,  // 3: cloudgateway.slb.v1.LoadBalancer.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
 	5,  // 4: cloudgateway.slb.v1.LoadBalancer.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	18, // 5: cloudgateway.slb.v1.LoadBalancer.tags:type_name -> cloudgateway.common.v1.Tag
-	19, // 6: cloudgateway.slb.v1.LoadBalancer.listeners:type_name -> cloudgateway.slb.v1.Listener
-	20, // 7: cloudgateway.slb.v1.LoadBalancer.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
+	22, // 5: cloudgateway.slb.v1.LoadBalancer.tags:type_name -> cloudgateway.common.v1.Tag
+	23, // 6: cloudgateway.slb.v1.LoadBalancer.listeners:type_name -> cloudgateway.slb.v1.Listener
+	24, // 7: cloudgateway.slb.v1.LoadBalancer.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
 	0,  // 8: cloudgateway.slb.v1.GetLoadBalancerRequest.view:type_name -> cloudgateway.slb.v1.View
-	21, // 9: cloudgateway.slb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
+	25, // 9: cloudgateway.slb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
 	6,  // 10: cloudgateway.slb.v1.GetLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
-	18, // 11: cloudgateway.slb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	21, // 12: cloudgateway.slb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
-	6,  // 13: cloudgateway.slb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.slb.v1.LoadBalancer
-	1,  // 14: cloudgateway.slb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 15: cloudgateway.slb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	4,  // 16: cloudgateway.slb.v1.CreateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
-	3,  // 17: cloudgateway.slb.v1.CreateLoadBalancerRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	5,  // 18: cloudgateway.slb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	18, // 19: cloudgateway.slb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	6,  // 20: cloudgateway.slb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
-	4,  // 21: cloudgateway.slb.v1.UpdateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
-	14, // 22: cloudgateway.slb.v1.UpdateLoadBalancerRequest.internet_spec:type_name -> cloudgateway.slb.v1.InternetSpec
-	5,  // 23: cloudgateway.slb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	18, // 24: cloudgateway.slb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	3,  // 25: cloudgateway.slb.v1.InternetSpec.charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	7,  // 26: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.slb.v1.GetLoadBalancerRequest
-	9,  // 27: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.slb.v1.ListLoadBalancersRequest
-	11, // 28: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.slb.v1.CreateLoadBalancerRequest
-	13, // 29: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.slb.v1.UpdateLoadBalancerRequest
-	16, // 30: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.slb.v1.DeleteLoadBalancerRequest
-	8,  // 31: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.slb.v1.GetLoadBalancerResponse
-	10, // 32: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.slb.v1.ListLoadBalancersResponse
-	12, // 33: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.slb.v1.CreateLoadBalancerResponse
-	15, // 34: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.slb.v1.UpdateLoadBalancerResponse
-	17, // 35: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.slb.v1.DeleteLoadBalancerResponse
-	31, // [31:36] is the sub-list for method output_type
-	26, // [26:31] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 11: cloudgateway.slb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	25, // 12: cloudgateway.slb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 13: cloudgateway.slb.v1.ListLoadBalancersRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 14: cloudgateway.slb.v1.ListLoadBalancersRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	3,  // 15: cloudgateway.slb.v1.ListLoadBalancersRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	6,  // 16: cloudgateway.slb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.slb.v1.LoadBalancer
+	1,  // 17: cloudgateway.slb.v1.ListAvailableZonesRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 18: cloudgateway.slb.v1.ListAvailableZonesRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	25, // 19: cloudgateway.slb.v1.ListAvailableZonesRequest.max_age:type_name -> google.protobuf.Duration
+	13, // 20: cloudgateway.slb.v1.ListAvailableZonesResponse.zone_pairs:type_name -> cloudgateway.slb.v1.ZonePair
+	14, // 21: cloudgateway.slb.v1.ZonePair.offers:type_name -> cloudgateway.slb.v1.AddressOffer
+	1,  // 22: cloudgateway.slb.v1.AddressOffer.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 23: cloudgateway.slb.v1.AddressOffer.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	1,  // 24: cloudgateway.slb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 25: cloudgateway.slb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	4,  // 26: cloudgateway.slb.v1.CreateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
+	3,  // 27: cloudgateway.slb.v1.CreateLoadBalancerRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	5,  // 28: cloudgateway.slb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
+	22, // 29: cloudgateway.slb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	6,  // 30: cloudgateway.slb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
+	4,  // 31: cloudgateway.slb.v1.UpdateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
+	18, // 32: cloudgateway.slb.v1.UpdateLoadBalancerRequest.internet_spec:type_name -> cloudgateway.slb.v1.InternetSpec
+	5,  // 33: cloudgateway.slb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
+	22, // 34: cloudgateway.slb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	3,  // 35: cloudgateway.slb.v1.InternetSpec.charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	7,  // 36: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.slb.v1.GetLoadBalancerRequest
+	9,  // 37: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.slb.v1.ListLoadBalancersRequest
+	11, // 38: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:input_type -> cloudgateway.slb.v1.ListAvailableZonesRequest
+	15, // 39: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.slb.v1.CreateLoadBalancerRequest
+	17, // 40: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.slb.v1.UpdateLoadBalancerRequest
+	20, // 41: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.slb.v1.DeleteLoadBalancerRequest
+	8,  // 42: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.slb.v1.GetLoadBalancerResponse
+	10, // 43: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.slb.v1.ListLoadBalancersResponse
+	12, // 44: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:output_type -> cloudgateway.slb.v1.ListAvailableZonesResponse
+	16, // 45: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.slb.v1.CreateLoadBalancerResponse
+	19, // 46: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.slb.v1.UpdateLoadBalancerResponse
+	21, // 47: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.slb.v1.DeleteLoadBalancerResponse
+	42, // [42:48] is the sub-list for method output_type
+	36, // [36:42] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_load_balancer_proto_init() }
@@ -1589,14 +1997,14 @@ func file_cloudgateway_slb_v1_load_balancer_proto_init() {
 	}
 	file_cloudgateway_slb_v1_listener_proto_init()
 	file_cloudgateway_slb_v1_server_group_proto_init()
-	file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[8].OneofWrappers = []any{}
+	file_cloudgateway_slb_v1_load_balancer_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_load_balancer_proto_rawDesc), len(file_cloudgateway_slb_v1_load_balancer_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

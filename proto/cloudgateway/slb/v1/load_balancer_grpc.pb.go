@@ -24,6 +24,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	LoadBalancerService_GetLoadBalancer_FullMethodName    = "/cloudgateway.slb.v1.LoadBalancerService/GetLoadBalancer"
 	LoadBalancerService_ListLoadBalancers_FullMethodName  = "/cloudgateway.slb.v1.LoadBalancerService/ListLoadBalancers"
+	LoadBalancerService_ListAvailableZones_FullMethodName = "/cloudgateway.slb.v1.LoadBalancerService/ListAvailableZones"
 	LoadBalancerService_CreateLoadBalancer_FullMethodName = "/cloudgateway.slb.v1.LoadBalancerService/CreateLoadBalancer"
 	LoadBalancerService_UpdateLoadBalancer_FullMethodName = "/cloudgateway.slb.v1.LoadBalancerService/UpdateLoadBalancer"
 	LoadBalancerService_DeleteLoadBalancer_FullMethodName = "/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer"
@@ -40,6 +41,8 @@ type LoadBalancerServiceClient interface {
 	// ListLoadBalancers reads all instances that match every given filter; the gateway follows the cloud's pages, the answer is
 	// complete or an error.
 	ListLoadBalancers(ctx context.Context, in *ListLoadBalancersRequest, opts ...grpc.CallOption) (*ListLoadBalancersResponse, error)
+	// ListAvailableZones reads the pairs of zones in which instances can be created: one cloud call.
+	ListAvailableZones(ctx context.Context, in *ListAvailableZonesRequest, opts ...grpc.CallOption) (*ListAvailableZonesResponse, error)
 	// CreateLoadBalancer buys an instance. Repeating a call with the same request_id returns the first result.
 	CreateLoadBalancer(ctx context.Context, in *CreateLoadBalancerRequest, opts ...grpc.CallOption) (*CreateLoadBalancerResponse, error)
 	// UpdateLoadBalancer changes the attributes that are present in the request and leaves the others. Attributes are changed
@@ -72,6 +75,16 @@ func (c *loadBalancerServiceClient) ListLoadBalancers(ctx context.Context, in *L
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListLoadBalancersResponse)
 	err := c.cc.Invoke(ctx, LoadBalancerService_ListLoadBalancers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *loadBalancerServiceClient) ListAvailableZones(ctx context.Context, in *ListAvailableZonesRequest, opts ...grpc.CallOption) (*ListAvailableZonesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAvailableZonesResponse)
+	err := c.cc.Invoke(ctx, LoadBalancerService_ListAvailableZones_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +132,8 @@ type LoadBalancerServiceServer interface {
 	// ListLoadBalancers reads all instances that match every given filter; the gateway follows the cloud's pages, the answer is
 	// complete or an error.
 	ListLoadBalancers(context.Context, *ListLoadBalancersRequest) (*ListLoadBalancersResponse, error)
+	// ListAvailableZones reads the pairs of zones in which instances can be created: one cloud call.
+	ListAvailableZones(context.Context, *ListAvailableZonesRequest) (*ListAvailableZonesResponse, error)
 	// CreateLoadBalancer buys an instance. Repeating a call with the same request_id returns the first result.
 	CreateLoadBalancer(context.Context, *CreateLoadBalancerRequest) (*CreateLoadBalancerResponse, error)
 	// UpdateLoadBalancer changes the attributes that are present in the request and leaves the others. Attributes are changed
@@ -142,6 +157,9 @@ func (UnimplementedLoadBalancerServiceServer) GetLoadBalancer(context.Context, *
 }
 func (UnimplementedLoadBalancerServiceServer) ListLoadBalancers(context.Context, *ListLoadBalancersRequest) (*ListLoadBalancersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListLoadBalancers not implemented")
+}
+func (UnimplementedLoadBalancerServiceServer) ListAvailableZones(context.Context, *ListAvailableZonesRequest) (*ListAvailableZonesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAvailableZones not implemented")
 }
 func (UnimplementedLoadBalancerServiceServer) CreateLoadBalancer(context.Context, *CreateLoadBalancerRequest) (*CreateLoadBalancerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateLoadBalancer not implemented")
@@ -205,6 +223,24 @@ func _LoadBalancerService_ListLoadBalancers_Handler(srv interface{}, ctx context
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(LoadBalancerServiceServer).ListLoadBalancers(ctx, req.(*ListLoadBalancersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _LoadBalancerService_ListAvailableZones_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAvailableZonesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LoadBalancerServiceServer).ListAvailableZones(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LoadBalancerService_ListAvailableZones_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LoadBalancerServiceServer).ListAvailableZones(ctx, req.(*ListAvailableZonesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -277,6 +313,10 @@ var LoadBalancerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListLoadBalancers",
 			Handler:    _LoadBalancerService_ListLoadBalancers_Handler,
+		},
+		{
+			MethodName: "ListAvailableZones",
+			Handler:    _LoadBalancerService_ListAvailableZones_Handler,
 		},
 		{
 			MethodName: "CreateLoadBalancer",
