@@ -22,7 +22,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
-	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/policy"
@@ -97,7 +96,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 
 // newServer makes the products and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
-	locks := &flow.Keyed[string]{}
+	locks := newLocks(g.cfg.Budget)
 	guarded := noting{policy.NewGuard(g.openapi)}
 	var err error
 	g.ecs, err = ecs.New(ecs.Config{

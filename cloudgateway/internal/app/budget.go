@@ -19,13 +19,21 @@ func newBudget(b config.Budget, registry *prometheus.Registry, log *slog.Logger)
 	for action, l := range b.Overrides {
 		overrides[action] = flow.Limit{Calls: l.Calls, Window: l.Window.Or(0)}
 	}
+	return flow.New(flow.Config{
+		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: terms(b), Registerer: registry, Logger: log,
+	})
+}
+
+// newLocks makes the queues in front of single resources.
+func newLocks(b config.Budget) *flow.Keyed[string] { return &flow.Keyed[string]{Callers: terms(b)} }
+
+// terms are those of the callers that the configuration names.
+func terms(b config.Budget) map[string]flow.Terms {
 	callers := make(map[string]flow.Terms, len(b.Callers))
 	for name, t := range b.Callers {
 		callers[name] = flow.Terms(t)
 	}
-	return flow.New(flow.Config{
-		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: callers, Registerer: registry, Logger: log,
-	})
+	return callers
 }
 
 // onBehalf tells the queues on whose behalf a call is: writes and calls to the cloud wait in the name of the gateway's caller, with

@@ -45,6 +45,47 @@ func TestCallersTerms(t *testing.T) {
 	}
 }
 
+// TestSharesDoNotHoldResources: a tool that has used up its share waits for its next call with the key of a load balancer. Whoever wants to
+// change that load balancer does not wait for the share.
+func TestSharesDoNotHoldResources(t *testing.T) {
+	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Default().Budget
+		cfg.Callers = map[string]config.Terms{tool: {Share: 0.1}}
+		budget, err := newBudget(cfg, prometheus.NewRegistry(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		locks := newLocks(cfg)
+		as := func(name string) context.Context {
+			return onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}))
+		}
+		change := func(name string, calls int) {
+			ctx := as(name)
+			unlock, err := locks.Lock(ctx, "lb-1")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer unlock()
+			for range calls {
+				if err := budget.Acquire(ctx, "slb", "CreateVServerGroup"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		var work sync.WaitGroup
+		work.Go(func() { change(tool, 10) }) // of 6 per minute
+		synctest.Wait()
+		start := time.Now()
+		work.Go(func() { change(controller, 1) })
+		work.Wait()
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("the controller's change took %s", took)
+		}
+	})
+}
+
 // TestBoundedCallersReadApart: what a tool's read waits for, others do not.
 func TestBoundedCallersReadApart(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"

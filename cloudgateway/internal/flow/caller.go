@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -65,15 +66,26 @@ type callerKey struct{}
 
 // WithCaller marks everything done under the context as done for the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+	return context.WithValue(ctx, callerKey{}, &errand{caller: c.normal()})
 }
 
-// CallerFrom returns the caller of a context. What the gateway does by itself has the name "cloudgateway".
-func CallerFrom(ctx context.Context) Caller {
-	c, ok := ctx.Value(callerKey{}).(Caller)
-	if !ok || c.Name == "" {
-		c.Name = "cloudgateway"
-	}
+// normal fills in what is missing. What the gateway does by itself has the name "cloudgateway".
+func (c Caller) normal() Caller {
+	c.Name = cmp.Or(c.Name, "cloudgateway")
 	c.Priority = min(max(c.Priority, Background), Backend)
 	return c
+}
+
+// CallerFrom returns the caller of a context.
+func CallerFrom(ctx context.Context) Caller {
+	if e := errandFrom(ctx); e != nil {
+		return e.onBehalf()
+	}
+	return Caller{}.normal()
+}
+
+// errandFrom is what is done under the context, nil if WithCaller was not called.
+func errandFrom(ctx context.Context) *errand {
+	e, _ := ctx.Value(callerKey{}).(*errand)
+	return e
 }

@@ -6,15 +6,27 @@ import (
 )
 
 // Keyed is a mutex per key. It puts the writes of one resource in order, since the cloud answers writes that overlap with "busy":
-// the important ones first, callers in turn, and those of one caller as they come. The zero value is ready for use.
+// the important ones first, callers in turn, and those of one caller as they come. Who holds a key while it waits for a Budget goes on
+// in the name of those who wait for the key, so that nobody waits behind the low priority or the small share of another. The zero
+// value is ready for use.
 type Keyed[K comparable] struct {
+	// Callers are the terms of those who get more or less of the budget than the others, by name.
+	Callers map[string]Terms
+
 	mu    sync.Mutex
-	locks map[K]*queue // of those who wait for the key; as long as somebody holds it
+	locks map[K]*lock // those that somebody holds
+}
+
+// lock is a key that somebody holds.
+type lock struct {
+	holder  *errand // nil if nothing is known of it
+	waiting queue
 }
 
 // Lock waits for the key, and gives up with the error of ctx. Calling unlock again does no harm.
 func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
-	w := k.enter(key, CallerFrom(ctx))
+	w := &waiter{caller: CallerFrom(ctx), errand: errandFrom(ctx), result: make(chan error, 1)}
+	k.enter(key, w).lend(w.caller, k.Callers)
 	select {
 	case <-w.result:
 		return sync.OnceFunc(func() { k.pass(key) }), nil
@@ -24,27 +36,26 @@ func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 	}
 }
 
-// enter takes the key if nobody has it, else it waits for its turn.
-func (k *Keyed[K]) enter(key K, caller Caller) *waiter {
+// enter takes the key if nobody has it, else it waits for its turn and returns who has it.
+func (k *Keyed[K]) enter(key K, w *waiter) (holder *errand) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	w := &waiter{caller: caller, result: make(chan error, 1)}
-	if waiting, held := k.locks[key]; held {
-		waiting.push(w)
-		return w
+	if held, ok := k.locks[key]; ok {
+		held.waiting.push(w)
+		return held.holder
 	}
 	if k.locks == nil {
-		k.locks = make(map[K]*queue)
+		k.locks = make(map[K]*lock)
 	}
-	k.locks[key] = &queue{}
+	k.locks[key] = &lock{holder: w.errand}
 	w.result <- nil
-	return w
+	return nil
 }
 
 // leave gives up the wait, or the key if that came in this very moment.
 func (k *Keyed[K]) leave(key K, w *waiter) {
 	k.mu.Lock()
-	waiting := k.locks[key].remove(w)
+	waiting := k.locks[key].waiting.remove(w)
 	k.mu.Unlock()
 	if !waiting {
 		k.pass(key)
@@ -53,14 +64,24 @@ func (k *Keyed[K]) leave(key K, w *waiter) {
 
 // pass gives the key to the next who waits.
 func (k *Keyed[K]) pass(key K) {
+	next, others := k.hand(key)
+	for _, c := range others {
+		next.lend(c, k.Callers)
+	}
+}
+
+// hand gives the key to the next who waits, and returns that one, and who waits on.
+func (k *Keyed[K]) hand(key K) (holder *errand, others []Caller) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	waiting := k.locks[key]
-	next, _ := waiting.next(anybody)
+	held := k.locks[key]
+	next, _ := held.waiting.next(anybody)
 	if next == nil {
 		delete(k.locks, key)
-		return
+		return nil, nil
 	}
-	waiting.pop(next)
+	held.waiting.pop(next)
+	held.holder = next.errand
 	next.result <- nil
+	return next.errand, held.waiting.callers()
 }

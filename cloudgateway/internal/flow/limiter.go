@@ -55,6 +55,7 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 	if err != nil {
 		return err
 	}
+	defer errandFrom(ctx).attend(l, w, caller)()
 	select {
 	case err := <-w.result:
 		return err
@@ -69,6 +70,17 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 	}
 	l.metrics.waited(caller, "gave_up", time.Since(w.since))
 	return l.refusal(codeOf(ctx), "waited for the rate limit until the caller gave up", wait)
+}
+
+// promote lets a call that waits go on in the name in which its errand does at present.
+func (l *limiter) promote(w *waiter, e *errand) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queue.remove(w) {
+		w.caller = e.onBehalf()
+		l.queue.push(w)
+		l.dispatch(time.Now())
+	}
 }
 
 // enqueue lets a call go at once, makes it wait, or refuses it.

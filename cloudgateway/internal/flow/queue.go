@@ -14,6 +14,7 @@ type waiter struct {
 	deadline time.Time // zero: none
 	since    time.Time
 	result   chan error // gets one value: nil to go, or why not
+	errand   *errand    // of those who wait for a key; nil if nothing is known of it
 }
 
 // queue orders waiters: by priority, inside a priority callers take turns, and the calls of one caller go in order.
@@ -62,6 +63,17 @@ func (q *queue) next(may func(caller string) bool) (w *waiter, overdue bool) {
 		}
 	}
 	return w, overdue
+}
+
+// callers are those who wait, the most important first.
+func (q *queue) callers() []Caller {
+	var all []Caller
+	for priority := Backend; priority >= Background; priority-- {
+		for _, l := range q.classes[priority].lanes {
+			all = append(all, Caller{Name: l.caller, Priority: priority})
+		}
+	}
+	return all
 }
 
 // anybody is for queues in which everybody may go.

@@ -1,0 +1,73 @@
+package flow
+
+import (
+	"maps"
+	"sync"
+)
+
+// errand is what is done under a context that WithCaller has made. While it holds the key of a Keyed, others wait for it, and with it
+// for the rate limits; so its calls to the cloud go on behalf of the most important of those, also the ones that wait already. That
+// lasts until its end.
+type errand struct {
+	mu      sync.Mutex
+	caller  Caller
+	waiting map[*waiter]*limiter // calls that wait for the rate limit
+}
+
+// onBehalf gives the caller in whose name the errand goes on at present.
+func (e *errand) onBehalf() Caller {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.caller
+}
+
+// lend lets the errand go on in the name of one who waits for it.
+func (e *errand) lend(c Caller, terms map[string]Terms) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	lent := e.caller.with(c, terms)
+	changed := lent != e.caller
+	e.caller = lent
+	waiting := maps.Clone(e.waiting)
+	e.mu.Unlock()
+	if !changed {
+		return
+	}
+	for w, l := range waiting {
+		l.promote(w, e)
+	}
+}
+
+// with is the caller together with one who waits for it: of the higher priority, and not held up by a share of the budget unless both
+// have one.
+func (c Caller) with(waiting Caller, terms map[string]Terms) Caller {
+	c.Priority = max(c.Priority, waiting.Priority)
+	if terms[c.Name].Bounded() && !terms[waiting.Name].Bounded() {
+		c.Name = waiting.Name
+	}
+	return c
+}
+
+// attend notes a call that waits until done. The caller is that of the call; it may have been lent another meanwhile.
+func (e *errand) attend(l *limiter, w *waiter, caller Caller) (done func()) {
+	if e == nil {
+		return func() {}
+	}
+	e.mu.Lock()
+	if e.waiting == nil {
+		e.waiting = map[*waiter]*limiter{}
+	}
+	e.waiting[w] = l
+	changed := e.caller != caller
+	e.mu.Unlock()
+	if changed {
+		l.promote(w, e)
+	}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.waiting, w)
+	}
+}
