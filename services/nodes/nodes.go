@@ -32,6 +32,8 @@ const (
 	ValueVirtual = "virtual-kubelet"
 	// TaintUninitialized is taken off by the node controller (source: k8s.io/cloud-provider/api).
 	TaintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	// TaintShutdown is on a node whose instance is stopped (source: k8s.io/cloud-provider/api).
+	TaintShutdown = "node.cloudprovider.kubernetes.io/shutdown"
 	// TaintToBeDeleted is set by the cluster autoscaler before it removes a node.
 	TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 	// AnnotationProvidedIP holds kubelet's --node-ip (source: k8s.io/cloud-provider/api).

@@ -23,7 +23,9 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Region: cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
-			Options:                initialize.Options{CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6},
+			Options: initialize.Options{
+				CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint,
+			},
 			DisableSourceDestCheck: cfg.DisableSourceDestCheck,
 			SyncInterval:           time.Duration(cfg.SyncInterval),
 			Workers:                cfg.Workers,

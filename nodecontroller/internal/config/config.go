@@ -43,6 +43,9 @@ type Config struct {
 	DisableSourceDestCheck bool `json:"disableSourceDestCheck"`
 	// IPv6 publishes the IPv6 addresses of instances.
 	IPv6 bool `json:"ipv6"`
+	// ShutdownTaint puts the taint node.cloudprovider.kubernetes.io/shutdown on nodes whose instances are stopped; it goes when they
+	// are started.
+	ShutdownTaint bool `json:"shutdownTaint"`
 	// SyncInterval is how often labels, addresses and existence are looked at.
 	SyncInterval config.Duration `json:"syncInterval"`
 	// Workers is how many nodes are initialised at once.

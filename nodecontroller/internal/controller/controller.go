@@ -95,7 +95,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	var err error
 	c.init, err = reconcile.New(reconcile.Config{
-		Name: "nodeinit", Reconciler: reconcile.Func(c.initialise), Workers: cfg.Workers,
+		Name: "nodeinit", Reconciler: reconcile.Func(c.reconcileNode), Workers: cfg.Workers,
 		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {
@@ -162,11 +162,11 @@ func (c *Controller) nodeAdded(object any) {
 }
 
 // nodeUpdated ignores what can't turn a failed initialisation into a success, such as heartbeats, so that the delay between
-// attempts holds.
+// attempts holds, and all that does not tell of a stop or a start.
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
-	if isOld && isNode && c.leading.Load() && nodes.IsUninitialized(node) && initialize.Matters(old, node) {
+	if isOld && isNode && c.leading.Load() && initialize.Matters(old, node, c.cfg.Options) {
 		c.init.Add(node.Name, reconcile.Node)
 	}
 }

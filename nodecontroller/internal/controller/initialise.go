@@ -19,8 +19,8 @@ import (
 // labelLingjun marks nodes that are Lingjun machines and no ECS instances.
 const labelLingjun = "alibabacloud.com/lingjun-worker"
 
-// initialise brings one tainted node into service.
-func (c *Controller) initialise(ctx context.Context, name string) error {
+// reconcileNode brings a tainted node into service, and looks whether the instance of another is stopped.
+func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	node, err := c.nodes.Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -28,19 +28,28 @@ func (c *Controller) initialise(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("get node %s: %w", name, err)
 	}
-	if !nodes.IsUninitialized(node) || nodes.IsVirtual(node) {
+	switch {
+	case nodes.IsVirtual(node):
 		return nil
+	case nodes.IsUninitialized(node):
+		return c.initialise(ctx, node)
+	default:
+		return c.lookAtShutdown(ctx, node)
 	}
+}
+
+// initialise brings one tainted node into service and tells it if that fails.
+func (c *Controller) initialise(ctx context.Context, node *corev1.Node) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
-	if err := c.initialiseNode(ctx, node); err != nil {
+	err := c.initialiseNode(ctx, node)
+	if err != nil {
 		// Neither being asked to wait nor somebody who keeps changing the node is a failure of the node.
 		if _, wait := rpcerr.RetryAfter(err); !wait && !apierrors.IsConflict(err) && ctx.Err() == nil {
-			c.nodeEvent(name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
+			c.nodeEvent(node.Name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
 		}
-		return err
 	}
-	return nil
+	return err
 }
 
 func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) error {
@@ -49,7 +58,7 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	switch {
 	case !ok && node.Spec.ProviderID != "" && node.Labels[labelLingjun] == "true":
 		// The cloud's ECS API knows nothing of these machines: they are only let in.
-		return c.write(ctx, node, initialize.Change{Untaint: true})
+		return c.write(ctx, node, letIn)
 	case !ok && node.Spec.ProviderID != "":
 		c.log.Debug("node is no ECS instance", "node", node.Name, "providerId", node.Spec.ProviderID)
 		return nil
@@ -64,17 +73,28 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	if err := c.allowForwarding(ctx, instance); err != nil {
 		return err
 	}
-	change, err := initialize.Decide(node, instance, c.cfg.Options)
-	if err != nil {
-		return err
-	}
-	if err := c.write(ctx, node, change); err != nil {
+	if err := c.write(ctx, node, c.agree(instance)); err != nil {
 		return err
 	}
 	c.metrics.observe(verbRemoveTaint, start)
 	c.nodeEvent(node.Name, corev1.EventTypeNormal, eventInitialized, "Initialized from instance "+instance.GetInstanceId())
 	c.log.Info("node initialised", "node", node.Name, "instance", instance.GetInstanceId())
 	return nil
+}
+
+// agree decides as initialize does, by one state of the instance.
+func (c *Controller) agree(instance *ecsv1.Instance) decision {
+	return func(node *corev1.Node) (initialize.Change, error) {
+		return initialize.Decide(node, instance, c.cfg.Options)
+	}
+}
+
+// letIn only takes the taint of an uninitialised node off.
+func letIn(node *corev1.Node) (initialize.Change, error) {
+	if !nodes.IsUninitialized(node) {
+		return initialize.Change{}, nil
+	}
+	return initialize.Change{Untaint: []string{nodes.TaintUninitialized}}, nil
 }
 
 // instanceOf finds the instance of a node: by its id, or by its address if the kubelet was not told an id.

@@ -89,7 +89,6 @@ func TestCheckThatIsOffStaysUntouched(t *testing.T) {
 	})
 }
 
-// The existing CCM drops a whole batch for one bad node, and does not come back to it for minutes.
 // TestStandby checks that a replica that stands by writes nothing, and that what happened meanwhile is done once it leads,
 // without listing the nodes again.
 func TestStandby(t *testing.T) {
@@ -115,6 +114,7 @@ func TestStandby(t *testing.T) {
 	})
 }
 
+// The existing CCM drops a whole batch for one bad node, and does not come back to it for minutes.
 func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 	prepare := func(w *world) {
 		furnished(3)(w)
@@ -266,7 +266,6 @@ func TestExcludedNodeIsInitialisedWithoutTheCondition(t *testing.T) {
 	})
 }
 
-// The existing CCM loses a taint that somebody adds between its read and its write.
 // TestManyConflictsAreNoEvent checks that a node which others keep changing is initialised in the end, and nobody is told.
 func TestManyConflictsAreNoEvent(t *testing.T) {
 	conflicts := 0
@@ -291,6 +290,7 @@ func TestManyConflictsAreNoEvent(t *testing.T) {
 	})
 }
 
+// The existing CCM loses a taint that somebody adds between its read and its write.
 func TestTaintAddedMeanwhileIsKept(t *testing.T) {
 	added := corev1.Taint{Key: "example.com/added", Effect: corev1.TaintEffectNoSchedule}
 	prepare := func(w *world) {

@@ -14,7 +14,6 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/nodecontroller/internal/initialize"
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
@@ -63,14 +62,19 @@ func (c *Controller) sweepable(all []*corev1.Node) ([]*corev1.Node, []string) {
 	ours := make([]*corev1.Node, 0, len(all))
 	ids := make([]string, 0, len(all))
 	for _, node := range all {
-		id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
-		if !ok || id.Region != c.cfg.Region || nodes.Excluded(node) || nodes.IsVirtual(node) ||
-			nodes.IsUninitialized(node) && !nodes.Silent(node) {
+		id, ok := c.ours(node)
+		if !ok || nodes.IsUninitialized(node) && !nodes.Silent(node) {
 			continue
 		}
 		ours, ids = append(ours, node), append(ids, id.InstanceID)
 	}
 	return ours, ids
+}
+
+// ours tells whether a node is an instance of this region that is kept in step, and which.
+func (c *Controller) ours(node *corev1.Node) (nodes.ID, bool) {
+	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
+	return id, ok && id.Region == c.cfg.Region && !nodes.Excluded(node) && !nodes.IsVirtual(node)
 }
 
 // sync writes what differs. A node that fails is told so and has its next chance in the next sweep; it holds up no other.
@@ -83,15 +87,12 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		if instance == nil || nodes.IsUninitialized(node) {
 			continue
 		}
-		change, err := initialize.Decide(node, instance, c.cfg.Options)
-		if err == nil && change.Empty() {
+		decide := c.agree(instance)
+		if change, err := decide(node); err == nil && change.Empty() {
 			continue
 		}
 		group.Go(func() error {
-			if err == nil {
-				err = c.write(ctx, node, change)
-			}
-			if err != nil && ctx.Err() == nil {
+			if err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
 				c.log.Warn("node is not in step with its instance", "node", node.Name, "error", err)
 				c.nodeEvent(node.Name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
 			}

@@ -11,14 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"alicloud-controllers.dev/services/nodes"
-
 	"alicloud-controllers.dev/nodecontroller/internal/initialize"
 )
 
-// write carries out a change with one patch per subresource at most. The status comes first: when the taint goes, the condition
-// that keeps pods away has to be there.
-func (c *Controller) write(ctx context.Context, node *corev1.Node, change initialize.Change) error {
+// decision is what to write to a node, as far as that is known beforehand.
+type decision func(node *corev1.Node) (initialize.Change, error)
+
+// write decides about a node and carries the change out, with one patch per subresource at most. The status comes first: when
+// the taint of an uninitialised node goes, the condition that keeps pods away has to be there.
+func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decision) error {
+	change, err := decide(node)
+	if err != nil {
+		return err
+	}
 	if change.Status() {
 		written, err := c.patch(ctx, node.Name, change.StatusPatch(metav1.Now()), "status")
 		if apierrors.IsNotFound(err) {
@@ -29,21 +34,27 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, change initia
 		}
 		node = written
 	}
-	if !change.Object() {
-		return nil
-	}
-	// A conflict means that somebody changed the node after it was read, maybe its taints: they are read again.
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	// A conflict means that somebody changed the node after it was read, maybe its taints: it is read and decided about again.
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if !change.Object() {
+			return nil
+		}
 		_, err := c.patch(ctx, node.Name, change.ObjectPatch(node))
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		fresh, getErr := c.cfg.Client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
-		if getErr != nil {
-			return getErr
+		fresh, again := c.cfg.Client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		if again != nil {
+			return again
+		}
+		if fresh.UID != node.UID {
+			change = initialize.Change{} // Made anew, maybe for another instance: it is a key of its own.
+			return nil
 		}
 		node = fresh
-		change.Untaint = nodes.IsUninitialized(node)
+		if change, again = decide(node); again != nil {
+			return again
+		}
 		return err
 	})
 	if apierrors.IsNotFound(err) {
@@ -52,6 +63,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, change initia
 	if err != nil {
 		return fmt.Errorf("patch node: %w", err)
 	}
+	c.tellShutdown(node, change)
 	return nil
 }
 

@@ -29,6 +29,8 @@ type Options struct {
 	CloudRoutes bool
 	// IPv6 publishes the IPv6 addresses of instances.
 	IPv6 bool
+	// ShutdownTaint taints nodes whose instances are stopped.
+	ShutdownTaint bool
 }
 
 // Change is what to write to a node.
@@ -42,15 +44,18 @@ type Change struct {
 	Labels map[string]string
 	// ProviderID is set if the node has none.
 	ProviderID string
-	// Untaint removes the taint of an uninitialised node.
-	Untaint bool
+	// Untaint are the keys of the taints to remove, Taint the taints to add.
+	Untaint []string
+	Taint   []corev1.Taint
 }
 
 // Status tells whether the status subresource is to be written.
 func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
 // Object tells whether the node itself is to be written.
-func (c Change) Object() bool { return len(c.Labels) > 0 || c.ProviderID != "" || c.Untaint }
+func (c Change) Object() bool { return len(c.Labels) > 0 || c.ProviderID != "" || c.taints() }
+
+func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
 
 // Empty tells whether nothing is to be written.
 func (c Change) Empty() bool { return !c.Status() && !c.Object() }
@@ -64,8 +69,11 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 	change := Change{
 		Labels:    missing(node.Labels, labelsOf(instance)),
 		Condition: condition(node, opts),
-		Untaint:   nodes.IsUninitialized(node),
 	}
+	if nodes.IsUninitialized(node) {
+		change.Untaint = append(change.Untaint, nodes.TaintUninitialized)
+	}
+	change.shutdown(node, instance, opts)
 	// An empty list would take the node off the network; it means that the cloud has not given out addresses yet.
 	if len(list) > 0 && !slices.Equal(list, node.Status.Addresses) {
 		change.Addresses, change.AddressesDiffer = list, true
@@ -77,11 +85,6 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.ProviderID = nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()
 	}
 	return change, nil
-}
-
-// WithoutTaint gives the taints to keep.
-func WithoutTaint(taints []corev1.Taint) []corev1.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == nodes.TaintUninitialized })
 }
 
 // condition is the condition to set, nil for none. Pods must not land on a node before it has its route: the scheduler sees the
@@ -122,7 +125,7 @@ func (c Change) StatusPatch(now metav1.Time) map[string]any {
 	return map[string]any{"status": status}
 }
 
-// ObjectPatch is the strategic merge patch of the node that was read. Removing a taint rewrites the list of all of them, so
+// ObjectPatch is the strategic merge patch of the node that was read. A change of taints rewrites the list of all of them, so
 // that patch holds only for the very version that was read.
 func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 	metadata, spec := map[string]any{}, map[string]any{}
@@ -132,9 +135,10 @@ func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 	if c.ProviderID != "" {
 		spec["providerID"] = c.ProviderID
 	}
-	if c.Untaint {
+	if c.taints() {
 		metadata["resourceVersion"] = node.ResourceVersion
-		spec["taints"] = WithoutTaint(node.Spec.Taints)
+		kept := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return slices.Contains(c.Untaint, t.Key) })
+		spec["taints"] = append(kept, c.Taint...)
 	}
 	patch := map[string]any{}
 	if len(metadata) > 0 {

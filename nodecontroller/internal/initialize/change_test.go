@@ -83,19 +83,19 @@ func TestDecide(t *testing.T) {
 		want initialize.Change
 	}{
 		{name: "fresh", node: fresh(), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Untaint: true,
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, without cloud routes", node: fresh(), want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: true,
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, the route was quicker", node: fresh(network(corev1.ConditionFalse, "RouteCreated")), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: true,
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, excluded", node: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: true,
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), ProviderID: "cn-hangzhou.i-1", Untaint: true,
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "has everything", node: done(), opts: routes, want: initialize.Change{}},
 		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{}},
@@ -198,11 +198,11 @@ func TestPatchesLeaveNothingToDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if nodes.IsUninitialized(node) != change.Untaint {
+		if nodes.IsUninitialized(node) != (len(change.Untaint) > 0) {
 			t.Fatalf("untaint %v of %+v", change.Untaint, node.Spec.Taints)
 		}
 		after := patched(t, node, change.StatusPatch(metav1.NewTime(time.Unix(0, 0))))
-		if opts.CloudRoutes && change.Untaint && len(after.Status.Conditions) != 2 {
+		if opts.CloudRoutes && len(change.Untaint) > 0 && len(after.Status.Conditions) != 2 {
 			t.Fatalf("the taint may go before the condition is there: %+v", after.Status.Conditions)
 		}
 		after = patched(t, after, change.ObjectPatch(after))
@@ -221,7 +221,7 @@ func TestPatchesLeaveNothingToDo(t *testing.T) {
 
 func TestUntaintingHoldsForTheVersionReadOnly(t *testing.T) {
 	t.Parallel()
-	patch := initialize.Change{Untaint: true}.ObjectPatch(fresh())
+	patch := initialize.Change{Untaint: []string{nodes.TaintUninitialized}}.ObjectPatch(fresh())
 	if got := patch["metadata"].(map[string]any)["resourceVersion"]; got != "7" { //nolint:forcetypeassert // A failure of the test.
 		t.Errorf("resource version %v, want 7", got)
 	}
@@ -230,10 +230,12 @@ func TestUntaintingHoldsForTheVersionReadOnly(t *testing.T) {
 func TestMatters(t *testing.T) {
 	t.Parallel()
 	addresses := func(n *corev1.Node) { n.Status.Addresses = nil }
+	on := initialize.Options{ShutdownTaint: true}
 	tests := []struct {
 		name   string
 		before *corev1.Node
 		edit   func(*corev1.Node)
+		opts   initialize.Options
 		want   bool
 	}{
 		{name: "heartbeat", before: fresh(), edit: func(n *corev1.Node) { n.ResourceVersion = "8" }},
@@ -245,13 +247,19 @@ func TestMatters(t *testing.T) {
 		}, want: true},
 		{name: "made anew", before: fresh(), edit: func(n *corev1.Node) { n.UID = "2" }, want: true},
 		{name: "tainted again", before: done(), edit: func(n *corev1.Node) { n.Spec.Taints = fresh().Spec.Taints }, want: true},
+		{name: "falls silent", before: done(ready(corev1.ConditionTrue)), edit: ready(corev1.ConditionUnknown)},
+		{name: "falls silent, taint wanted", before: done(ready(corev1.ConditionTrue)), edit: ready(corev1.ConditionUnknown), opts: on, want: true},
+		{name: "stays silent", before: done(ready(corev1.ConditionUnknown)), edit: func(n *corev1.Node) { n.ResourceVersion = "8" }, opts: on},
+		{name: "is ready", before: done(ready(corev1.ConditionFalse)), edit: ready(corev1.ConditionTrue), opts: on},
+		{name: "is ready, tainted", before: done(ready(corev1.ConditionFalse), shutDown), edit: ready(corev1.ConditionTrue), want: true},
+		{name: "label of a node that is done", before: done(), edit: func(n *corev1.Node) { n.Labels["x"] = "y" }, opts: on},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			after := tt.before.DeepCopy()
 			tt.edit(after)
-			if got := initialize.Matters(tt.before, after); got != tt.want {
+			if got := initialize.Matters(tt.before, after, tt.opts); got != tt.want {
 				t.Errorf("Matters = %v, want %v", got, tt.want)
 			}
 		})

@@ -8,8 +8,12 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// Matters tells whether a node that waits for its initialisation has changed in something that its initialisation depends on.
-func Matters(before, after *corev1.Node) bool {
+// Matters tells whether a node has changed in something that makes it worth a look: if it waits for its initialisation, in what
+// that depends on, and else in what tells that its instance may be stopped or running again.
+func Matters(before, after *corev1.Node, opts Options) bool {
+	if !nodes.IsUninitialized(after) {
+		return nodes.Ready(before) != nodes.Ready(after) && MayBeShutDown(after, opts)
+	}
 	provided := nodes.AnnotationProvidedIP
 	if before.UID != after.UID || nodes.IsUninitialized(before) != nodes.IsUninitialized(after) ||
 		before.Spec.ProviderID != after.Spec.ProviderID || before.Annotations[provided] != after.Annotations[provided] ||

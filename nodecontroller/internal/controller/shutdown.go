@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+)
+
+// stoppingDelay is when to look again at an instance that is about to stop.
+const stoppingDelay = 30 * time.Second
+
+// lookAtShutdown taints a node that has gone silent if its instance is stopped, and takes the taint off if it is not any more.
+// The sweep does the same; this is the quick way, for nodes of which something tells that the answer may have changed.
+func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) error {
+	id, ours := c.ours(node)
+	if !ours || !initialize.MayBeShutDown(node, c.cfg.Options) {
+		return nil
+	}
+	resp, err := c.cfg.Gateway.Instances.GetInstance(ctx, &ecsv1.GetInstanceRequest{InstanceId: id.InstanceID})
+	if rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound {
+		return nil // Whether it is gone for good is for the sweep to find out.
+	}
+	if err != nil {
+		return fmt.Errorf("get instance %s: %w", id.InstanceID, err)
+	}
+	if initialize.Stopping(resp.GetInstance()) {
+		c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
+	}
+	return c.write(ctx, node, c.agree(resp.GetInstance()))
+}
+
+// tellShutdown reports that the taint of a stopped instance has come or gone.
+func (c *Controller) tellShutdown(node *corev1.Node, change initialize.Change) {
+	isShutdown := func(t corev1.Taint) bool { return t.Key == nodes.TaintShutdown }
+	switch {
+	case slices.ContainsFunc(change.Taint, isShutdown):
+		c.log.Info("node tainted, its instance is stopped", "node", node.Name, "providerId", node.Spec.ProviderID)
+		c.nodeEvent(node.Name, corev1.EventTypeNormal, eventStopped,
+			"The instance "+node.Spec.ProviderID+" is stopped; the node has the taint "+nodes.TaintShutdown)
+	case slices.Contains(change.Untaint, nodes.TaintShutdown):
+		c.log.Info("node untainted, its instance is not stopped any more", "node", node.Name, "providerId", node.Spec.ProviderID)
+	}
+}

@@ -1,0 +1,182 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/nodecontroller/internal/controller"
+)
+
+func shutdownTaint(cfg *controller.Config) { cfg.Options.ShutdownTaint = true }
+
+func ready(n *corev1.Node) { condition(n, corev1.NodeReady).Status = corev1.ConditionTrue }
+
+// status lets the cloud say that an instance is in a state.
+func (w *world) status(instance, status string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.Instances[instance].Status = status
+}
+
+func (w *world) shutDown(node string) bool { return nodes.HasTaint(w.Node(node), nodes.TaintShutdown) }
+
+func TestStoppedInstance(t *testing.T) {
+	run(t, shutdownTaint, furnished(2), func(w *world) {
+		w.cloud.ResetCalls()
+		w.Client.ClearActions()
+		w.status("i-1", "Stopping")
+		w.UpdateNode("node-1", silent)
+		w.Pass(time.Second)
+		if w.shutDown("node-1") {
+			t.Error("tainted before the instance is stopped")
+		}
+		w.status("i-1", "Stopped")
+		w.Pass(40 * time.Second)
+		if !w.shutDown("node-1") || w.shutDown("node-0") {
+			t.Errorf("tainted: node-0 %t, node-1 %t", w.shutDown("node-0"), w.shutDown("node-1"))
+		}
+		if n := len(w.cloud.Calls()); n != 2 || w.calls("GetInstance") != 2 {
+			t.Errorf("calls %v, want one look at the instance and one more while it was stopping", w.cloud.Calls())
+		}
+		if got := w.Patches(); len(got) != 1 {
+			t.Errorf("patches %v, want one", got)
+		}
+		if len(w.Events.Matching("node-1 InstanceStopped")) != 1 {
+			t.Errorf("events %v", w.Events.Matching("node-1"))
+		}
+		w.Pass(time.Hour)
+		if n := len(w.NodeNames()); n != 2 {
+			t.Errorf("%d nodes, want the one of the stopped instance to stay", n)
+		}
+		w.cloud.ResetCalls()
+		w.status("i-1", "Running")
+		w.UpdateNode("node-1", ready)
+		w.Pass(time.Second)
+		if w.shutDown("node-1") {
+			t.Error("tainted though the node is ready again")
+		}
+		if n := w.calls("GetInstance"); n != 1 || len(w.cloud.Writes()) != 0 {
+			t.Errorf("%d looks, %d writes, want one look", n, len(w.cloud.Writes()))
+		}
+	})
+}
+
+func TestStoppedInstanceIsFoundByTheSweep(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(2)(w)
+		w.status("i-1", "Stopped")
+		w.UpdateNode("node-1", func(n *corev1.Node) { silent(n); n.Spec.Taints = nil })
+	}
+	run(t, shutdownTaint, prepare, func(w *world) {
+		if !w.shutDown("node-1") {
+			t.Error("not tainted by the first sweep")
+		}
+		w.status("i-1", "Running")
+		w.Pass(6 * time.Minute)
+		if w.shutDown("node-1") {
+			t.Error("tainted though the instance runs")
+		}
+	})
+}
+
+func TestStoppedInstanceIsNobodysBusinessByDefault(t *testing.T) {
+	run(t, nil, furnished(1), func(w *world) {
+		w.cloud.ResetCalls()
+		w.status("i-0", "Stopped")
+		w.UpdateNode("node-0", silent)
+		w.Pass(time.Minute)
+		if w.shutDown("node-0") || len(w.cloud.Calls()) != 0 {
+			t.Errorf("tainted %t, calls %v", w.shutDown("node-0"), w.cloud.Calls())
+		}
+	})
+}
+
+// Nobody but this controller ever takes the taint off, so it does though the option was switched off meanwhile.
+func TestTaintLeftBehindGoes(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.status("i-0", "Stopped")
+		w.UpdateNode("node-0", func(n *corev1.Node) {
+			silent(n)
+			n.Spec.Taints = []corev1.Taint{{Key: nodes.TaintShutdown, Effect: corev1.TaintEffectNoSchedule}}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(6 * time.Minute)
+		if !w.shutDown("node-0") {
+			t.Error("not tainted any more though the instance is stopped")
+		}
+		w.status("i-0", "Running")
+		w.UpdateNode("node-0", ready)
+		w.Pass(time.Second)
+		if w.shutDown("node-0") {
+			t.Error("still tainted")
+		}
+	})
+}
+
+// TestNodeThatIsReadyMeanwhileIsNotTainted lets the kubelet come back between the decision and the write.
+func TestNodeThatIsReadyMeanwhileIsNotTainted(t *testing.T) {
+	conflicts := 0
+	run(t, shutdownTaint, furnished(1), func(w *world) {
+		w.Client.PrependReactor("patch", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
+			if conflicts > 0 {
+				return false, nil, nil
+			}
+			conflicts++
+			gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+			object, err := w.Client.Tracker().Get(gvr, "", "node-0")
+			if err != nil {
+				return true, nil, err
+			}
+			node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
+			ready(node)
+			if err := w.Client.Tracker().Update(gvr, node, ""); err != nil {
+				return true, nil, err
+			}
+			return true, nil, apierrors.NewConflict(gvr.GroupResource(), "node-0", nil)
+		})
+		w.status("i-0", "Stopped")
+		w.UpdateNode("node-0", silent)
+		w.Pass(time.Second)
+		if w.shutDown("node-0") || conflicts != 1 {
+			t.Errorf("tainted %t after %d conflicts", w.shutDown("node-0"), conflicts)
+		}
+		if got := w.Events.Matching("InstanceStopped"); len(got) != 0 {
+			t.Errorf("events %v", got)
+		}
+	})
+}
+
+func TestNodesOfOthersAreNotTainted(t *testing.T) {
+	for name, edit := range map[string]func(*corev1.Node){
+		"excluded":      func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} },
+		"virtual":       func(n *corev1.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} },
+		"other region":  func(n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-0" },
+		"hybrid":        func(n *corev1.Node) { n.Spec.ProviderID = "ack-hybrid://cn-hangzhou.i-0" },
+		"other's cloud": func(n *corev1.Node) { n.Spec.ProviderID = "aws:///us-east-1a/i-0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepare := func(w *world) {
+				furnished(1)(w)
+				w.status("i-0", "Stopped")
+				w.UpdateNode("node-0", func(n *corev1.Node) { n.Spec.Taints = nil; edit(n) })
+			}
+			run(t, shutdownTaint, prepare, func(w *world) {
+				w.UpdateNode("node-0", silent)
+				w.Pass(6 * time.Minute)
+				if w.shutDown("node-0") || len(w.cloud.Calls()) != 0 {
+					t.Errorf("tainted %t, calls %v", w.shutDown("node-0"), w.cloud.Calls())
+				}
+			})
+		})
+	}
+}
