@@ -27,7 +27,8 @@ type Operation struct {
 
 // Operations has at least one operation for each write RPC.
 func Operations() []Operation {
-	return slices.Concat(balancerOperations(), groupOperations(), listenerOperations(), protocolOperations(), networkOperations())
+	return slices.Concat(balancerOperations(), groupOperations(), listenerOperations(), protocolOperations(), networkOperations(),
+		eipOperations())
 }
 
 func balancerOperations() []Operation {

@@ -36,6 +36,9 @@ func Picture(c *state.Cloud) []string {
 			lines = append(lines, fmt.Sprintf("route %s %s %s %s", e.Cidr, e.NextHopID, e.Status, e.Description))
 		}
 	}
+	for _, e := range c.Eips {
+		lines = append(lines, fmt.Sprintf("eip %s %s Mbit/s %s %s %v %s", e.Name, e.Bandwidth, e.Description, e.Status, sorted(e.Tags), e.InstanceID))
+	}
 	for _, n := range c.Interfaces {
 		if !n.SourceDestCheck {
 			lines = append(lines, "forwarding "+n.InstanceID)

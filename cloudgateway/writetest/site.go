@@ -27,8 +27,8 @@ const instances = 75
 type Site struct {
 	Name string
 
-	lb, group, eni string // made or found by Operation.Prepare
-	protocol       slbv1.Protocol
+	lb, group, eni, eip string // made or found by Operation.Prepare
+	protocol            slbv1.Protocol
 }
 
 // Seed is what the cloud has to hold of the site before Operation.Prepare. The number, below 250, makes its addresses its own.
@@ -66,8 +66,8 @@ func (s *Site) Params(action string) map[string]string {
 	switch action {
 	case "CreateLoadBalancer":
 		return map[string]string{"LoadBalancerName": s.Name}
-	case "TagResources", "UntagResources": // The names of listeners begin with that of their instance.
-		return map[string]string{"ResourceId.1": s.lb + "*"}
+	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
+		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip) + "*"}
 	case "MoveResourceGroup":
 		return map[string]string{"ResourceId": s.lb}
 	case "AddVServerGroupBackendServers": // The group may not be known before.
@@ -78,6 +78,9 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"RouteEntries.1.RouteTableId": s.table()}
 	case "ModifyNetworkInterfaceAttribute":
 		return map[string]string{"NetworkInterfaceId": s.eni}
+	}
+	if known := s.networkParams(action); known != nil {
+		return known
 	}
 	return map[string]string{"LoadBalancerId": s.lb}
 }

@@ -50,7 +50,7 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// policies reads "verb resource" by method from the gateway's table.
+// policies reads "verb resource" by service and method, e.g. "EipService_ListEips", from the gateway's table.
 func policies(t *testing.T) map[string]string {
 	t.Helper()
 	file := parse(t, "../../cloudgateway/internal/server/policy.go")
@@ -74,8 +74,7 @@ func policies(t *testing.T) map[string]string {
 			if !ok || len(row.Args) < 2 {
 				t.Fatalf("the row of %s is not understood", method.Sel.Name)
 			}
-			_, name, _ := strings.Cut(strings.TrimSuffix(method.Sel.Name, "_FullMethodName"), "_")
-			rows[name] = text(row.Args[1], names) + " " + text(row.Args[0], names)
+			rows[strings.TrimSuffix(method.Sel.Name, "_FullMethodName")] = text(row.Args[1], names) + " " + text(row.Args[0], names)
 		}
 		return true
 	})
@@ -92,9 +91,11 @@ func gatewayCalls(t *testing.T, component string, policies map[string]string) []
 	clients := clientFields(t)
 	found := map[string]bool{}
 	inspect := func(n ast.Node) bool {
-		if call, ok := n.(*ast.SelectorExpr); ok && policies[call.Sel.Name] != "" {
-			if client, ok := call.X.(*ast.SelectorExpr); ok && clients[client.Sel.Name] {
-				found[call.Sel.Name] = true
+		if call, ok := n.(*ast.SelectorExpr); ok {
+			if client, ok := call.X.(*ast.SelectorExpr); ok {
+				if method := clients[client.Sel.Name] + "_" + call.Sel.Name; policies[method] != "" {
+					found[method] = true
+				}
 			}
 		}
 		return true
@@ -116,15 +117,19 @@ func gatewayCalls(t *testing.T, component string, policies map[string]string) []
 	return slices.Collect(maps.Keys(found))
 }
 
-// clientFields gives the names of the typed clients of gateway.Client.
-func clientFields(t *testing.T) map[string]bool {
+// clientFields gives the services by the fields of gateway.Client that call them.
+func clientFields(t *testing.T) map[string]string {
 	t.Helper()
-	fields := map[string]bool{}
+	fields := map[string]string{}
 	ast.Inspect(parse(t, "../../services/gateway/client.go"), func(n ast.Node) bool {
 		if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Client" {
 			for _, field := range spec.Type.(*ast.StructType).Fields.List {
+				kind, ok := field.Type.(*ast.SelectorExpr)
+				if !ok {
+					t.Fatalf("the type of %s is not understood", field.Names)
+				}
 				for _, name := range field.Names {
-					fields[name.Name] = true
+					fields[name.Name] = strings.TrimSuffix(kind.Sel.Name, "Client")
 				}
 			}
 		}

@@ -21,6 +21,7 @@ type Client struct {
 	HealthStatus      slbv1.HealthServiceClient
 	Routes            vpcv1.RouteServiceClient
 	Networks          vpcv1.NetworkServiceClient
+	Eips              vpcv1.EipServiceClient
 	Instances         ecsv1.InstanceServiceClient
 	NetworkInterfaces ecsv1.NetworkInterfaceServiceClient
 	Capabilities      commonv1.CapabilitiesServiceClient
@@ -36,6 +37,7 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		HealthStatus:      slbv1.NewHealthServiceClient(cc),
 		Routes:            vpcv1.NewRouteServiceClient(cc),
 		Networks:          vpcv1.NewNetworkServiceClient(cc),
+		Eips:              vpcv1.NewEipServiceClient(cc),
 		Instances:         ecsv1.NewInstanceServiceClient(cc),
 		NetworkInterfaces: ecsv1.NewNetworkInterfaceServiceClient(cc),
 		Capabilities:      commonv1.NewCapabilitiesServiceClient(cc),
@@ -59,7 +61,7 @@ func serviceDescs() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
 		slbv1.HealthService_ServiceDesc,
-		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc,
+		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc, vpcv1.EipService_ServiceDesc,
 		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
 		commonv1.CapabilitiesService_ServiceDesc,
 	}

@@ -278,6 +278,7 @@ func TestMethods(t *testing.T) {
 		"ListHealthStatus": read,
 		"ListRouteTables": read, "ListRouteEntries": read, "BatchCreateRouteEntries": batch, "BatchDeleteRouteEntries": batch,
 		"GetVpc": read, "ListVSwitches": read, "ListEips": read,
+		"GetEip": read, "AllocateEip": write, "UpdateEip": write, "AssociateEip": write, "UnassociateEip": write, "ReleaseEip": write,
 		"GetInstance": read, "BatchGetInstances": read, "ListInstances": read,
 		"GetNetworkInterface": read, "BatchGetNetworkInterfaces": read, "UpdateNetworkInterface": write,
 		"GetCapabilities": read,

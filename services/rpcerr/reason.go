@@ -58,6 +58,8 @@ const (
 	ServerGroupInUse Reason = "SERVER_GROUP_IN_USE"
 	// DeleteProtected: delete protection of the instance is on.
 	DeleteProtected Reason = "DELETE_PROTECTED"
+	// ResourceInUse: something else has or uses the resource of the VPC.
+	ResourceInUse Reason = "RESOURCE_IN_USE"
 	// RouteConflict: the table has another entry for the destination.
 	RouteConflict Reason = "ROUTE_CONFLICT"
 )
@@ -86,6 +88,8 @@ const (
 	RouteNotFound Reason = "ROUTE_NOT_FOUND"
 	// VSwitchNotFound: no such vSwitch.
 	VSwitchNotFound Reason = "VSWITCH_NOT_FOUND"
+	// EipNotFound: no such EIP.
+	EipNotFound Reason = "EIP_NOT_FOUND"
 	// CertificateNotFound: no such server certificate.
 	CertificateNotFound Reason = "CERTIFICATE_NOT_FOUND"
 	// AclNotFound: no such access control list.

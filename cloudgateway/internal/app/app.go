@@ -41,6 +41,7 @@ type Gateway struct {
 	credentials *credentials.Provider
 	openapi     *openapi.Client
 	slb         *slb.Client
+	vpc         *vpc.Client
 	ecs         *ecs.Client
 	rpc         *rpc.Server
 	admin       *admin.Server
@@ -112,6 +113,12 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	if err != nil {
 		return err
 	}
+	g.vpc, err = vpc.New(vpc.Config{
+		Caller: guarded, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
+	})
+	if err != nil {
+		return err
+	}
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:      rpc.TLSConfig(g.cfg.TLS),
 		Policies: server.Policies(),
@@ -130,11 +137,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		return err
 	}
 	server.Register(g.rpc, server.Config{
-		SLB: g.slb,
-		VPC: vpc.New(vpc.Config{
-			Caller: guarded, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
-		}),
-		ECS:     g.ecs,
+		SLB: g.slb, VPC: g.vpc, ECS: g.ecs,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	return g.rpc.Check()
@@ -149,6 +152,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
 	defer g.ecs.Close()
 	defer g.slb.Close()
+	defer g.vpc.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
 	return process.Run(ctx, g.log,
 		process.Component{Name: "tracing", Run: g.tracing.Run},

@@ -19,6 +19,11 @@ const (
 	noNetwork       = "192.0.2.0/24" // reserved for documentation
 )
 
+const (
+	noEip  = "eip-cloudgatewaydoctor"
+	noPool = "pippool-cloudgatewaydoctor"
+)
+
 // harmless are parameters with which an action has no effect: everything is about things that do not exist. All parameters that
 // the action insists on are there, so that the cloud comes to ask RAM.
 func harmless(row policy.Row) cloud.Params {
@@ -88,6 +93,7 @@ func harmlessSLB(action string) cloud.Params {
 }
 
 func harmlessVPC(action string) cloud.Params {
+	eip := cloud.Params{"AllocationId": noEip}
 	entry := map[string]string{
 		"RouteTableId": noRouteTable, "DstCidrBlock": noNetwork, "NextHop": noInstance, "NextHopType": "Instance",
 	}
@@ -98,6 +104,19 @@ func harmlessVPC(action string) cloud.Params {
 		return cloud.Params{"VSwitchId": noVSwitch}
 	case "DescribeEipAddresses":
 		return cloud.Params{"AssociatedInstanceType": "SlbInstance", "AssociatedInstanceId": noLoadBalancer}
+	case "AllocateEipAddress":
+		// There is no dry run; nothing can be allocated from a pool that does not exist.
+		return cloud.Params{"PublicIpAddressPoolId": noPool, "Bandwidth": "1"}
+	case "ModifyEipAddressAttribute":
+		return eip.With("Name", "doctor")
+	case "AssociateEipAddress", "UnassociateEipAddress":
+		return eip.With("InstanceId", noInstance).With("InstanceType", "EcsInstance")
+	case "ReleaseEipAddress":
+		return eip
+	case "TagResources":
+		return cloud.Params{"ResourceType": "EIP", "ResourceId.1": noEip, "Tag.1.Key": "doctor", "Tag.1.Value": "doctor"}
+	case "UnTagResources":
+		return cloud.Params{"ResourceType": "EIP", "ResourceId.1": noEip, "TagKey.1": "doctor"}
 	case "DescribeRouteEntryList":
 		return cloud.Params{"RouteTableId": noRouteTable}
 	case "CreateRouteEntries":

@@ -23,11 +23,7 @@ import (
 // behind them, so one that got through would panic.
 func TestRequestsAreChecked(t *testing.T) {
 	server := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80}
-	tests := []struct {
-		name string
-		call func(ctx context.Context) error
-		want []string // "field: description"
-	}{
+	checked(t, []badRequest{
 		{
 			name: "GetLoadBalancer", call: call(new(loadBalancers).GetLoadBalancer, &slbv1.GetLoadBalancerRequest{
 				View: 9, MaxAge: durationpb.New(-time.Second), ServerGroupIds: []string{"rsp 1"},
@@ -252,8 +248,19 @@ func TestRequestsAreChecked(t *testing.T) {
 				&ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: "eni-1"}),
 			want: []string{"source_dest_check: the request changes nothing; at least one attribute is required"},
 		},
-	}
-	for _, tt := range tests {
+	})
+}
+
+// badRequest is a call and what is wrong with it.
+type badRequest struct {
+	name string
+	call func(ctx context.Context) error
+	want []string // "field: description"
+}
+
+func checked(t *testing.T, requests []badRequest) {
+	t.Helper()
+	for _, tt := range requests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e, ok := rpcerr.From(tt.call(t.Context()))

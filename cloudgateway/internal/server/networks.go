@@ -56,7 +56,9 @@ func (s *networks) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpc
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	list, err := s.vpc.ListEips(ctx, r)
+	list, err := s.vpc.ListEips(ctx, &vpcv1.EipServiceListEipsRequest{
+		AssociatedInstanceType: r.GetAssociatedInstanceType(), AssociatedInstanceId: r.GetAssociatedInstanceId(), MaxAge: r.GetMaxAge(),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ func Policies() rpc.Policies {
 		groups     = "servergroups"
 		route      = "routes"
 		network    = "networks"
+		eip        = "eips"
 		instance   = "instances"
 		interfaces = "networkinterfaces"
 	)
@@ -69,6 +70,14 @@ func Policies() rpc.Policies {
 		vpcv1.NetworkService_GetVpc_FullMethodName:        read(network, "get", flow.Change),
 		vpcv1.NetworkService_ListVSwitches_FullMethodName: read(network, "list", flow.Change),
 		vpcv1.NetworkService_ListEips_FullMethodName:      read(network, "list", flow.Change),
+
+		vpcv1.EipService_GetEip_FullMethodName:         read(eip, "get", flow.Change),
+		vpcv1.EipService_ListEips_FullMethodName:       read(eip, "list", flow.Background),
+		vpcv1.EipService_AllocateEip_FullMethodName:    write(eip, "create", flow.Change),
+		vpcv1.EipService_UpdateEip_FullMethodName:      write(eip, "update", flow.Change),
+		vpcv1.EipService_AssociateEip_FullMethodName:   write(eip, "update", flow.Change),
+		vpcv1.EipService_UnassociateEip_FullMethodName: write(eip, "update", flow.Change),
+		vpcv1.EipService_ReleaseEip_FullMethodName:     write(eip, "delete", flow.Deletion),
 
 		ecsv1.InstanceService_GetInstance_FullMethodName:       read(instance, "get", flow.Change),
 		ecsv1.InstanceService_BatchGetInstances_FullMethodName: read(instance, "list", flow.Change),

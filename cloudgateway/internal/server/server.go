@@ -32,6 +32,7 @@ func Register(r grpc.ServiceRegistrar, cfg Config) {
 	slbv1.RegisterHealthServiceServer(r, &health{slb: cfg.SLB})
 	vpcv1.RegisterRouteServiceServer(r, &routes{vpc: cfg.VPC})
 	vpcv1.RegisterNetworkServiceServer(r, &networks{vpc: cfg.VPC})
+	vpcv1.RegisterEipServiceServer(r, &eips{vpc: cfg.VPC})
 	ecsv1.RegisterInstanceServiceServer(r, &instances{ecs: cfg.ECS})
 	ecsv1.RegisterNetworkInterfaceServiceServer(r, &networkInterfaces{ecs: cfg.ECS})
 	commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg})

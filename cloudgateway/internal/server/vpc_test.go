@@ -139,7 +139,9 @@ func TestNetworkReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*vpcv1.Eip{{
-		AllocationId: "eip-1", IpAddress: "47.1.2.3", Status: "InUse", InstanceId: "lb-x", InstanceType: "SlbInstance",
+		AllocationId: "eip-1", IpAddress: "47.1.2.3", Status: "InUse", InstanceId: "lb-x", InstanceType: "SlbInstance", BandwidthMbps: 5,
+		InternetChargeType: "PayByTraffic", InstanceChargeType: "PostPaid", Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
+		CreateTime: "2024-01-01T00:00:00Z",
 	}}
 	if diff := cmp.Diff(want, eips.GetEips(), protocmp.Transform()); diff != "" {
 		t.Errorf("EIPs (-want +got):\n%s", diff)

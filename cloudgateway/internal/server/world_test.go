@@ -99,11 +99,14 @@ func (w *world) startGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(balancers.Close)
+	networks, err := vpc.New(vpc.Config{Caller: caller, Locks: locks, RoutesPerCall: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(networks.Close)
 	server := grpc.NewServer(grpc.UnaryInterceptor(replay.New(replay.Config{Policies: Policies()}).Intercept))
 	Register(server, Config{
-		SLB:     balancers,
-		VPC:     vpc.New(vpc.Config{Caller: caller, Locks: locks, RoutesPerCall: 50}),
-		ECS:     instances,
+		SLB: balancers, VPC: networks, ECS: instances,
 		Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
 	w.conn, w.kill = connect(t, server), server.Stop

@@ -44,16 +44,6 @@ type job struct {
 	failure  error // final
 }
 
-// verdict says how far an entry has come.
-type verdict uint8
-
-const (
-	todo    verdict = iota // has to be sent
-	waiting                // the cloud is at it
-	done
-	failed
-)
-
 // open tells whether there is something left to do or to wait for.
 func (j *job) open() bool { return j.verdict == todo || j.verdict == waiting }
 

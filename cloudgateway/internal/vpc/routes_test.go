@@ -15,6 +15,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -51,8 +52,14 @@ func (f *fakeCloud) held() []string {
 	return list
 }
 
-func client(f *fakeCloud) *Client {
-	return New(Config{Caller: f, Locks: &flow.Keyed[string]{}, RoutesPerCall: 50})
+func client(t *testing.T, f cloud.Caller) *Client {
+	t.Helper()
+	c, err := New(Config{Caller: f, Locks: &flow.Keyed[string]{}, RoutesPerCall: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // reasons lists the results as "status" or "REASON".
@@ -70,7 +77,7 @@ func TestCreateWaitsUntilAllAreInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := routeWorld(0)
 		start := time.Now()
-		results, err := client(f).CreateRouteEntries(t.Context(), "vpc-1", routesOf(120))
+		results, err := client(t, f).CreateRouteEntries(t.Context(), "vpc-1", routesOf(120))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,9 +165,9 @@ func TestRouteOutcomes(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 				defer cancel()
-				change := client(f).CreateRouteEntries
+				change := client(t, f).CreateRouteEntries
 				if tt.remove {
-					change = client(f).DeleteRouteEntries
+					change = client(t, f).DeleteRouteEntries
 				}
 				results, err := change(ctx, "vpc-1", tt.entries)
 				if err != nil {
@@ -186,7 +193,7 @@ func TestTablesHaveCallsOfTheirOwn(t *testing.T) {
 		f.settle = 0
 		a, b := route(0), route(1)
 		b.RouteTableId = "vtb-2"
-		results, err := client(f).CreateRouteEntries(t.Context(), "vpc-1", []*vpcv1.RouteEntry{b, a})
+		results, err := client(t, f).CreateRouteEntries(t.Context(), "vpc-1", []*vpcv1.RouteEntry{b, a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +216,7 @@ func TestDeadlineBeforeTheEntriesSettle(t *testing.T) {
 		f.settle = time.Hour
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		results, err := client(f).CreateRouteEntries(ctx, "vpc-1", routesOf(1))
+		results, err := client(t, f).CreateRouteEntries(ctx, "vpc-1", routesOf(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +235,7 @@ func TestDeadlineBeforeTheEntriesSettle(t *testing.T) {
 func TestOneWriterPerVpc(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := routeWorld(0)
-		c := client(f)
+		c := client(t, f)
 		first := make(chan struct{})
 		go func() {
 			defer close(first)

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
@@ -22,7 +24,7 @@ import (
 type Config struct {
 	// Caller reaches the cloud.
 	Caller cloud.Caller
-	// Locks orders the route writes of one VPC, which the cloud refuses to take at the same time.
+	// Locks orders the writes to the routes of one VPC, and those to one EIP, which the cloud refuses to take at the same time.
 	Locks cloud.Locker
 	// RoutesPerCall is how many entries one call may name, 1 to 50.
 	RoutesPerCall int
@@ -36,30 +38,50 @@ type Client struct {
 	routesPerCall int
 	vpcs          *batch.Cache[*vpcv1.Vpc]
 	vswitches     *batch.Cache[[]*vpcv1.VSwitch]
-	eips          *batch.Cache[[]*vpcv1.Eip]
+	eips          batch.Reader[string, *vpcv1.Eip] // nil: there is no such EIP
+	eipLists      *batch.Cache[[]*vpcv1.Eip]       // by filter
 	tables        *batch.Cache[[]*vpcv1.RouteTable]
 	entries       *batch.Cache[[]*vpcv1.RouteEntry]
 }
 
-// New makes a Client.
-func New(cfg Config) *Client {
+// New makes a Client. Close it when its callers are gone.
+func New(cfg Config) (*Client, error) {
 	cache := func(name string) batch.CacheConfig { return batch.CacheConfig{Name: name, Registerer: cfg.Registerer} }
-	return &Client{
+	list := func(name string) batch.CacheConfig {
+		return batch.CacheConfig{Name: name, MaxEntries: listsKept, Registerer: cfg.Registerer}
+	}
+	c := &Client{
 		caller:        cfg.Caller,
 		locks:         cfg.Locks,
 		routesPerCall: max(1, min(cfg.RoutesPerCall, maxRoutesPerCall)),
 		vpcs:          batch.NewCache[*vpcv1.Vpc](cache("vpcs")),
 		vswitches:     batch.NewCache[[]*vpcv1.VSwitch](cache("vswitches")),
-		eips:          batch.NewCache[[]*vpcv1.Eip](cache("eips")),
+		eipLists:      batch.NewCache[[]*vpcv1.Eip](list("eip_lists")),
 		tables:        batch.NewCache[[]*vpcv1.RouteTable](cache("routetables")),
 		entries:       batch.NewCache[[]*vpcv1.RouteEntry](cache("routeentries")),
 	}
+	// A read that comes alone hardly waits; those that come while others are under way are gathered.
+	coalescer, err := batch.New(batch.Config[string, *vpcv1.Eip]{
+		Name: "eips", Load: c.fetchEips, MaxItems: eipsPerCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond,
+		Registerer: cfg.Registerer,
+	})
+	c.eips = batch.Reader[string, *vpcv1.Eip]{
+		Cache: batch.NewCache[*vpcv1.Eip](cache("eips")), Coalescer: coalescer, Name: func(id string) string { return id },
+	}
+	return c, err
 }
+
+// Close ends the gathering of reads.
+func (c *Client) Close() { c.eips.Close() }
+
+// listsKept bounds how many lists by filter are remembered: one may hold all there is.
+const listsKept = 100
 
 // The cloud's limits (VPC API reference).
 const (
 	maxRoutesPerCall = 50  // CreateRouteEntries, DeleteRouteEntries
 	pageSize         = 50  // DescribeVSwitches, DescribeRouteTableList
+	eipsPerCall      = 50  // DescribeEipAddresses: ids or addresses
 	eipsPerPage      = 100 // DescribeEipAddresses
 	entriesPerPage   = 100 // DescribeRouteEntryList
 )
@@ -146,42 +168,6 @@ func (c *Client) describeVSwitches(ctx context.Context, filter cloud.Params) ([]
 	return sortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
-// ListEips reads every EIP that matches, ordered by id.
-func (c *Client) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.Eip, error) {
-	key := fmt.Sprintf("%q %q", r.GetAssociatedInstanceType(), r.GetAssociatedInstanceId())
-	return c.eips.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.Eip, error) {
-		filter := cloud.Params{}.
-			With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
-			With("AssociatedInstanceId", r.GetAssociatedInstanceId())
-		var found []*vpcv1.Eip
-		err := cloud.Numbered(ctx, filter, eipsPerPage, func(p cloud.Params) (int, int, error) {
-			var answer struct {
-				TotalCount   int
-				EipAddresses struct {
-					EipAddress []struct {
-						AllocationID string `json:"AllocationId"`
-						IPAddress    string `json:"IpAddress"`
-						Status       string
-						InstanceID   string `json:"InstanceId"`
-						InstanceType string
-					}
-				}
-			}
-			if err := c.read(ctx, "DescribeEipAddresses", p, &answer); err != nil {
-				return 0, 0, err
-			}
-			for _, a := range answer.EipAddresses.EipAddress {
-				found = append(found, &vpcv1.Eip{
-					AllocationId: a.AllocationID, IpAddress: a.IPAddress, Status: a.Status,
-					InstanceId: a.InstanceID, InstanceType: a.InstanceType,
-				})
-			}
-			return len(answer.EipAddresses.EipAddress), answer.TotalCount, nil
-		})
-		return sortedBy(found, (*vpcv1.Eip).GetAllocationId), err
-	})
-}
-
 // ListRouteTables reads all route tables of a VPC, ordered by id.
 func (c *Client) ListRouteTables(ctx context.Context, vpcID string, maxAge time.Duration) ([]*vpcv1.RouteTable, error) {
 	return c.tables.Get(ctx, vpcID, maxAge, func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
@@ -215,6 +201,36 @@ func (c *Client) ListRouteTables(ctx context.Context, vpcID string, maxAge time.
 		})
 		return sortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
 	})
+}
+
+// tagList is the tags of a resource in an answer.
+type tagList struct {
+	Tag []struct{ Key, Value string }
+}
+
+func (l tagList) decode() []*commonv1.Tag {
+	var tags []*commonv1.Tag
+	for _, t := range l.Tag {
+		tags = append(tags, &commonv1.Tag{Key: t.Key, Value: t.Value})
+	}
+	return sortedBy(tags, (*commonv1.Tag).GetKey)
+}
+
+// listKey names a listing by its filters, which are all that the request holds.
+func listKey(filters proto.Message) string {
+	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(filters)
+	if err != nil {
+		panic(err) // Only texts that are no UTF-8 have no encoding, and gRPC lets none in.
+	}
+	return string(key)
+}
+
+// chunksOf cuts a filter into what one call takes. No filter is one call without it.
+func chunksOf(values []string, size int) [][]string {
+	if len(values) == 0 {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(values, size))
 }
 
 func sortedBy[T any](items []T, key func(T) string) []T {

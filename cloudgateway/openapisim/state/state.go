@@ -131,6 +131,9 @@ type Eip struct {
 
 	InternetChargeType string `json:"internetChargeType,omitempty"` // PayByTraffic if empty
 	ISP                string `json:"isp,omitempty"`                // BGP if empty
+	InstanceChargeType string `json:"instanceChargeType,omitempty"` // PostPaid if empty
+	ResourceGroupID    string `json:"resourceGroupId,omitempty"`
+	PrivateIP          string `json:"privateIp,omitempty"` // of several that a network interface has
 }
 
 // Instance is an ECS instance.

@@ -210,6 +210,17 @@ func TestEipRefusals(t *testing.T) {
 		{"type", bound("i-1"), "UnassociateEipAddress", []string{"AllocationId", "eip-1", "InstanceType", "Elephant"}, "InvalidInstanceType.ValueNotSupported"},
 		{"starting instance", bound("i-starting"), "UnassociateEipAddress", []string{"AllocationId", "eip-1"}, "IncorrectInstanceStatus"},
 		{"starting instance", free, "AssociateEipAddress", []string{"AllocationId", "eip-1", "InstanceId", "i-starting"}, "IncorrectInstanceStatus"},
+		{"other's address", func(c *apitest.Caller) {
+			free(c)
+			c.Cloud.Interfaces["eni-1"] = &state.NetworkInterface{ID: "eni-1", VpcID: "vpc-1", PrivateIPs: []string{"192.168.0.7"}}
+		}, "AssociateEipAddress", []string{
+			"AllocationId", "eip-1", "InstanceId", "eni-1", "InstanceType", "NetworkInterface", "PrivateIpAddress", "192.168.0.8",
+		}, "OperationFailed.PrivateIpAddressNotExist"},
+		{"paid for", func(c *apitest.Caller) {
+			free(c)
+			c.Cloud.Eips["eip-1"].InstanceChargeType = "PrePaid"
+		}, "ReleaseEipAddress", []string{"AllocationId", "eip-1"}, "Forbidden.ChargeTypeIsPrepaid"},
+		{"no pool", nil, "AllocateEipAddress", []string{"PublicIpAddressPoolId", "pippool-1"}, "ResourceNotFound.PublicIpAddressPool"},
 		{"charge type", nil, "AllocateEipAddress", []string{"InternetChargeType", "PayByElephant"}, "InvalidParameter"},
 	})
 }

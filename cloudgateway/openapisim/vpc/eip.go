@@ -19,20 +19,24 @@ func eipActions() []api.Action {
 			Name: "DescribeEipAddresses", Handle: describeEipAddresses, Codes: tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported"),
 			Params: append(listing.Params(100),
 				region(), api.Param{Name: "AllocationId"}, api.Param{Name: "EipAddress"}, api.Param{Name: "EipName"},
-				api.Param{Name: "AssociatedInstanceType"}, api.Param{Name: "AssociatedInstanceId"}, tags.Param(),
+				api.Param{Name: "AssociatedInstanceType"}, api.Param{Name: "AssociatedInstanceId"}, api.Param{Name: "ISP"},
+				api.Param{Name: "ChargeType", Enum: []string{postPaid, prePaid}}, api.Param{Name: "ResourceGroupId"}, tags.Param(),
 				api.Param{Name: "Status", Enum: []string{available, associating, inUse, unassociating, releasing}}),
 		},
 		{
 			Name: "AllocateEipAddress", Mutating: true, Handle: allocateEipAddress,
-			Codes: []string{"QuotaExceeded.Eip", "IdempotentParameterMismatch"},
+			Codes: []string{"QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"},
 			Params: []api.Param{
 				region(), {Name: "Bandwidth", Kind: api.Int, Min: 1, Max: 1000}, {Name: "Name"}, {Name: "Description"},
 				{Name: "InternetChargeType", Enum: []string{payByBandwidth, payByTraffic}}, {Name: "ISP"}, {Name: "ClientToken"}, tags.Param(),
+				{Name: "InstanceChargeType", Enum: []string{postPaid, prePaid}}, {Name: "PricingCycle", Enum: []string{"Month", "Year"}},
+				{Name: "Period", Kind: api.Int, Min: 1, Max: 9}, {Name: "AutoPay", Kind: api.Bool}, {Name: "ResourceGroupId"},
+				{Name: "PublicIpAddressPoolId"},
 			},
 		},
 		{
 			Name: "ReleaseEipAddress", Mutating: true, Handle: releaseEipAddress,
-			Codes:  []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus"},
+			Codes:  []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus", "Forbidden.ChargeTypeIsPrepaid"},
 			Params: []api.Param{{Name: "RegionId"}, {Name: "AllocationId", Required: true}},
 		},
 	}
@@ -44,6 +48,15 @@ const (
 	payByTraffic   = "PayByTraffic"
 )
 
+// When an address is paid for.
+const (
+	postPaid = "PostPaid"
+	prePaid  = "PrePaid"
+)
+
+// line is that of an address for which none was asked.
+const line = "BGP"
+
 // eipView shows an address. Numbers are text in the cloud, and one member is there twice.
 type eipView struct {
 	AllocationID       string       `json:"AllocationId"`
@@ -54,6 +67,7 @@ type eipView struct {
 	EipBandwidth       string       `json:"EipBandwidth"`
 	InstanceID         string       `json:"InstanceId"`
 	InstanceType       string       `json:"InstanceType"`
+	PrivateIPAddress   string       `json:"PrivateIpAddress"`
 	RegionID           string       `json:"RegionId"`
 	AllocationTime     string       `json:"AllocationTime"`
 	ChargeType         string       `json:"ChargeType"`
@@ -85,9 +99,10 @@ type eipLocks struct {
 func newEipView(c *api.Context, e *state.Eip) eipView {
 	return eipView{
 		AllocationID: e.ID, IPAddress: e.Address, Name: e.Name, Status: e.Status, Bandwidth: e.Bandwidth, EipBandwidth: e.Bandwidth,
-		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime, ChargeType: "PostPaid",
+		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime,
+		ChargeType: cmp.Or(e.InstanceChargeType, postPaid), ResourceGroupID: e.ResourceGroupID, PrivateIPAddress: e.PrivateIP,
 		InternetChargeType: cmp.Or(e.InternetChargeType, payByTraffic), BusinessStatus: "Normal", Description: e.Description,
-		Misspelt: e.Description, ISP: cmp.Or(e.ISP, "BGP"), Netmode: "public", Mode: "NAT",
+		Misspelt: e.Description, ISP: cmp.Or(e.ISP, line), Netmode: "public", Mode: "NAT",
 		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
 		Tags: tags.VPC(e.Tags),
 	}
@@ -122,7 +137,8 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 		e := c.State.Eips[id]
 		if listing.Among(ids, id) && listing.Among(addresses, e.Address) && listing.Match(c.Get("EipName"), e.Name) &&
 			listing.Match(c.Get("AssociatedInstanceType"), e.InstanceType) && listing.Match(c.Get("AssociatedInstanceId"), e.InstanceID) &&
-			listing.Match(c.Get("Status"), e.Status) && filter.Match(e.Tags) {
+			listing.Match(c.Get("ISP"), cmp.Or(e.ISP, line)) && listing.Match(c.Get("ChargeType"), cmp.Or(e.InstanceChargeType, postPaid)) &&
+			listing.Match(c.Get("ResourceGroupId"), e.ResourceGroupID) && listing.Match(c.Get("Status"), e.Status) && filter.Match(e.Tags) {
 			matching = append(matching, e)
 		}
 	}
@@ -149,7 +165,10 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	if e := c.State.Eips[id]; e != nil {
-		return allocatedEip{AllocationID: e.ID, EipAddress: e.Address}, nil
+		return newAllocatedEip(e), nil
+	}
+	if c.Has("PublicIpAddressPoolId") {
+		return nil, api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
 	}
 	if quota := c.Settings.Quotas.Eips; len(c.State.Eips) >= quota {
 		return nil, api.BadRequest("QuotaExceeded.Eip", "Elastic IP address quota exceeded: an account can have %d.", quota)
@@ -157,7 +176,7 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 	e := &state.Eip{
 		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
 		Description: c.Get("Description"), InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByBandwidth), ISP: c.Get("ISP"),
-		Tags: tags.FilterOf(c),
+		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: tags.FilterOf(c),
 	}
 	n := c.State.Sequence
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
@@ -168,7 +187,11 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 	}
 	c.State.Eips[e.ID] = e
 	clienttoken.Remember(c, allocateEipOperation, e.ID)
-	return allocatedEip{AllocationID: e.ID, EipAddress: e.Address}, nil
+	return newAllocatedEip(e), nil
+}
+
+func newAllocatedEip(e *state.Eip) allocatedEip {
+	return allocatedEip{AllocationID: e.ID, EipAddress: e.Address, ResourceGroupID: e.ResourceGroupID}
 }
 
 func releaseEipAddress(c *api.Context) (any, *api.Error) {
@@ -176,8 +199,11 @@ func releaseEipAddress(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Status != available {
+	switch {
+	case e.Status != available:
 		return nil, incorrectEipStatus()
+	case e.InstanceChargeType == prePaid:
+		return nil, api.BadRequest("Forbidden.ChargeTypeIsPrepaid", "A subscription elastic IP address can't be released.")
 	}
 	delete(c.State.Eips, e.ID)
 	return nil, nil

@@ -39,18 +39,18 @@ func eipStateActions() []api.Action {
 		{
 			Name: "AssociateEipAddress", Mutating: true, Handle: associateEipAddress,
 			Codes: append([]string{
-				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP",
+				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
 			}, codes...),
 			Params: []api.Param{
 				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId", Required: true}, {Name: "InstanceType"},
-				{Name: "ClientToken"},
+				{Name: "PrivateIpAddress"}, {Name: "Mode", Enum: []string{"NAT", "BINDED", "MULTI_BINDED"}}, {Name: "ClientToken"},
 			},
 		},
 		{
 			Name: "UnassociateEipAddress", Mutating: true, Handle: unassociateEipAddress,
 			Codes: append([]string{"InvalidBindInstance.NotFound"}, codes...),
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId"}, {Name: "InstanceType"},
+				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId"}, {Name: "InstanceType"}, {Name: "PrivateIpAddress"},
 				{Name: "Force", Kind: api.Bool}, {Name: "ClientToken"},
 			},
 		},
@@ -74,11 +74,14 @@ func associateEipAddress(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	for _, other := range c.State.Eips {
-		if other.InstanceID == id {
+		if other.InstanceID == id && other.PrivateIP == c.Get("PrivateIpAddress") {
 			return nil, api.BadRequest("BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "The specified instance already has an elastic IP address.")
 		}
 	}
-	e.InstanceID, e.InstanceType = id, kind
+	if ip := c.Get("PrivateIpAddress"); ip != "" && !hasAddress(c.State, id, ip) {
+		return nil, api.BadRequest("OperationFailed.PrivateIpAddressNotExist", "The specified private IP address does not exist.")
+	}
+	e.InstanceID, e.InstanceType, e.PrivateIP = id, kind, c.Get("PrivateIpAddress")
 	if i := c.State.Instances[id]; i != nil {
 		i.EipID = e.ID
 	}
@@ -86,6 +89,12 @@ func associateEipAddress(c *api.Context) (any, *api.Error) {
 	settleIfFast(c, e)
 	clienttoken.Remember(c, operation, e.ID)
 	return nil, nil
+}
+
+// hasAddress tells whether a network interface has a private address.
+func hasAddress(c *state.Cloud, interfaceID, ip string) bool {
+	eni := c.Interfaces[interfaceID]
+	return eni != nil && slices.Contains(eni.PrivateIPs, ip)
 }
 
 func checkEipInstance(c *state.Cloud, kind, id string) *api.Error {
@@ -163,6 +172,6 @@ func settleEip(e *state.Eip) {
 	case associating:
 		e.Status = inUse
 	case unassociating:
-		e.Status, e.InstanceID, e.InstanceType = available, "", ""
+		e.Status, e.InstanceID, e.InstanceType, e.PrivateIP = available, "", "", ""
 	}
 }

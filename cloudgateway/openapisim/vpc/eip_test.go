@@ -25,6 +25,7 @@ func TestDescribeEipAddresses(t *testing.T) {
 	t.Parallel()
 	c := newEipCaller(t)
 	c.Must("AssociateEipAddress", "AllocationId", "eip-2", "InstanceId", "lb-inner", "InstanceType", "SlbInstance")
+	c.Cloud.Eips["eip-2"].ISP, c.Cloud.Eips["eip-2"].InstanceChargeType, c.Cloud.Eips["eip-2"].ResourceGroupID = "BGP_PRO", "PrePaid", "rg-1"
 	tests := []struct {
 		name   string
 		params []string
@@ -39,6 +40,9 @@ func TestDescribeEipAddresses(t *testing.T) {
 		{"of another one", []string{"AssociatedInstanceType", "SlbInstance", "AssociatedInstanceId", "lb-outer"}, ""},
 		{"unknown type", []string{"AssociatedInstanceType", "Elephant"}, "InvalidIAssociatedInstanceType.ValueNotSupported"},
 		{"status", []string{"Status", "InUse"}, "eip-2"},
+		{"line", []string{"ISP", "BGP"}, "eip-1"},
+		{"paid before", []string{"ChargeType", "PrePaid"}, "eip-2"},
+		{"resource group", []string{"ResourceGroupId", "rg-1"}, "eip-2"},
 		{"unknown status", []string{"Status", "Lost"}, "InvalidParameter"},
 		{"page", []string{"PageNumber", "2", "PageSize", "1"}, "eip-2"},
 		{"too many ids", []string{"AllocationId", strings.Repeat("eip-1,", 51)}, "InvalidParameter"},

@@ -60,6 +60,7 @@ func rules() []rule {
 		{class: Conflict, products: vpc, codes: "IncorrectRouteEntryStatus IncorrcetRouteEntryStatus VPC_ROUTE_ENTRY_STATUS_ERROR", retry: soon},
 		{class: Conflict, codes: "IncorrectVpcStatus IncorrectVSwitchStatus IncorrectHaVipStatus IncorrectInstanceStatus IncorrectStatus IncorrectStatus.* InvalidVBRStatus " +
 			"IncorrectRouteTableStatus IncorrectEipStatus InvalidBindingStatus"},
+		{class: Conflict, products: vpc, codes: "InvalidStatus.EcsStatusNotSupport InvalidStatus.EniStatusNotSupport TOKEN_PROCESSING OrderFailed.ConcurrentOperate"},
 		{class: Conflict, products: vpc, codes: "OperationFailed.DistibuteLock OperationFailed.ConcurrentOperation OperationFailed.ConcurrentRequest OperationDenied.OtherSubnetProcessing"},
 		{class: Conflict, codes: "LastTokenProcessing OperationFailed.LastTokenProcessing OperationFailed.IdempotentTokenProcessing IdempotentProcessing", retry: soon, note: "repeat with the same request_id"},
 		{class: Conflict, products: ecs, codes: "LastRequestProcessing LastOrderProcessing InvalidOperation.Conflict InvalidOperation.InvalidEniState InvalidOperation.InvalidEcsState " +
@@ -81,7 +82,9 @@ func rules() []rule {
 		{class: NotFound, products: vpc, codes: "InvalidRouteTableId.NotFound InvalidRouteTable.NotFound", reason: rpcerr.RouteTableNotFound},
 		{class: NotFound, products: vpc, codes: "InvalidRouteEntry.NotFound InvalidRouteEntryId.NotFound VPC_ROUTER_ENTRY_NOT_EXIST", reason: rpcerr.RouteNotFound},
 		{class: NotFound, products: vpc, codes: "InvalidNextHopId.NotFound InvalidNextHop.NotFound", reason: rpcerr.InstanceNotFound, note: "the route's next hop"},
-		{class: NotFound, products: vpc, codes: "InvalidAllocationId.NotFound"},
+		{class: NotFound, products: vpc, codes: "InvalidAllocationId.NotFound", reason: rpcerr.EipNotFound},
+		{class: NotFound, products: vpc, codes: "InvalidInstanId.NotFound InvalidInstanceId.NotFound InvalidInstance.NotExist OperationFailed.InstanceNotExist " +
+			"InvalidNicOrVm.NotFound InvalidBindInstance.NotFound", reason: rpcerr.InstanceNotFound, note: "what an EIP is, or is to be, bound to"},
 		{class: NotFound, products: ecs, codes: "InvalidInstanceId.NotFound InvalidEcsId.NotFound Forbidden.InstanceNotFound", reason: rpcerr.InstanceNotFound},
 		{class: NotFound, products: ecs, codes: "InvalidEniId.NotFound", reason: rpcerr.NetworkInterfaceNotFound},
 		{class: NotFound, products: ecs, codes: "InvalidSecurityGroupId.NotFound"},
@@ -117,7 +120,12 @@ func rules() []rule {
 		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
 		{class: Dependency, products: slb, codes: "OperationUnsupported.SetLoadBalancerStatus", note: "the load balancer is locked"},
 		{class: Dependency, products: slb, codes: "OperationUnsupported.DeleteProtectionForPrePayInstance", note: "a subscription can't be protected"},
-		{class: Dependency, codes: "DependencyViolation DependencyViolation.*"},
+		{class: Dependency, products: slb + " " + ecs + " " + nlb, codes: "DependencyViolation DependencyViolation.*"},
+		{class: Dependency, products: vpc, codes: "DependencyViolation DependencyViolation.*", reason: rpcerr.ResourceInUse},
+		{class: Dependency, products: vpc, codes: "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP InvalidAssociation.Duplicated EIP_CAN_NOT_ASSOCIATE_WITH_PUBLIC_IP " +
+			"ResourceAlreadyAssociated.IpAddress", reason: rpcerr.ResourceInUse, note: "the instance has a public address already"},
+		{class: Dependency, products: vpc, codes: "InvalidOperation.DeletionProtection", reason: rpcerr.DeleteProtected},
+		{class: Dependency, products: vpc, codes: "Forbidden.ChargeTypeIsPrepaid Forbidden.InCommonBandwidthPackage Forbidden.ReleaseSegmentEip"},
 		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service"},
 		{class: Dependency, products: ecs, codes: "InvalidOperation.ResourceManagedByCloudProduct"},
 		{class: Dependency, codes: "DryRunOperation", note: "the call would succeed"},
@@ -139,6 +147,8 @@ func rules() []rule {
 
 		// Billing.
 		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE*"},
+		{class: Money, products: vpc, codes: "InsufficientBalance InsufficientBalance.Eip CreditPayInsufficientBalance OperationFailed.CreditPayInsufficientBalance " +
+			"OperationFailed.AccountMoneyInvalid AccountMoneyValidateError Forbidden.FinancialLocked InvalidEIPStatus.BizDisabled"},
 	}
 }
 

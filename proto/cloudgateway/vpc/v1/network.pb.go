@@ -177,88 +177,6 @@ func (x *VSwitch) GetAvailableIpCount() int64 {
 	return 0
 }
 
-// Eip is an elastic IP address.
-type Eip struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id, "eip-…".
-	AllocationId string `protobuf:"bytes,1,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
-	// Address.
-	IpAddress string `protobuf:"bytes,2,opt,name=ip_address,json=ipAddress,proto3" json:"ip_address,omitempty"`
-	// "Available", "Associating", "InUse", "Unassociating" or "Releasing".
-	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
-	// What it is bound to.
-	InstanceId string `protobuf:"bytes,4,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
-	// "EcsInstance", "SlbInstance", "Nat", "HaVip" or "NetworkInterface".
-	InstanceType  string `protobuf:"bytes,5,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Eip) Reset() {
-	*x = Eip{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Eip) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Eip) ProtoMessage() {}
-
-func (x *Eip) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Eip.ProtoReflect.Descriptor instead.
-func (*Eip) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Eip) GetAllocationId() string {
-	if x != nil {
-		return x.AllocationId
-	}
-	return ""
-}
-
-func (x *Eip) GetIpAddress() string {
-	if x != nil {
-		return x.IpAddress
-	}
-	return ""
-}
-
-func (x *Eip) GetStatus() string {
-	if x != nil {
-		return x.Status
-	}
-	return ""
-}
-
-func (x *Eip) GetInstanceId() string {
-	if x != nil {
-		return x.InstanceId
-	}
-	return ""
-}
-
-func (x *Eip) GetInstanceType() string {
-	if x != nil {
-		return x.InstanceType
-	}
-	return ""
-}
-
 // GetVpcRequest selects a VPC.
 type GetVpcRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -272,7 +190,7 @@ type GetVpcRequest struct {
 
 func (x *GetVpcRequest) Reset() {
 	*x = GetVpcRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -284,7 +202,7 @@ func (x *GetVpcRequest) String() string {
 func (*GetVpcRequest) ProtoMessage() {}
 
 func (x *GetVpcRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -297,7 +215,7 @@ func (x *GetVpcRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVpcRequest.ProtoReflect.Descriptor instead.
 func (*GetVpcRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{3}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetVpcRequest) GetVpcId() string {
@@ -325,7 +243,7 @@ type GetVpcResponse struct {
 
 func (x *GetVpcResponse) Reset() {
 	*x = GetVpcResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -337,7 +255,7 @@ func (x *GetVpcResponse) String() string {
 func (*GetVpcResponse) ProtoMessage() {}
 
 func (x *GetVpcResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -350,7 +268,7 @@ func (x *GetVpcResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVpcResponse.ProtoReflect.Descriptor instead.
 func (*GetVpcResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetVpcResponse) GetVpc() *Vpc {
@@ -375,7 +293,7 @@ type ListVSwitchesRequest struct {
 
 func (x *ListVSwitchesRequest) Reset() {
 	*x = ListVSwitchesRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -387,7 +305,7 @@ func (x *ListVSwitchesRequest) String() string {
 func (*ListVSwitchesRequest) ProtoMessage() {}
 
 func (x *ListVSwitchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -400,7 +318,7 @@ func (x *ListVSwitchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListVSwitchesRequest.ProtoReflect.Descriptor instead.
 func (*ListVSwitchesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListVSwitchesRequest) GetVpcId() string {
@@ -435,7 +353,7 @@ type ListVSwitchesResponse struct {
 
 func (x *ListVSwitchesResponse) Reset() {
 	*x = ListVSwitchesResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +365,7 @@ func (x *ListVSwitchesResponse) String() string {
 func (*ListVSwitchesResponse) ProtoMessage() {}
 
 func (x *ListVSwitchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +378,7 @@ func (x *ListVSwitchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListVSwitchesResponse.ProtoReflect.Descriptor instead.
 func (*ListVSwitchesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListVSwitchesResponse) GetVswitches() []*VSwitch {
@@ -485,7 +403,7 @@ type ListEipsRequest struct {
 
 func (x *ListEipsRequest) Reset() {
 	*x = ListEipsRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +415,7 @@ func (x *ListEipsRequest) String() string {
 func (*ListEipsRequest) ProtoMessage() {}
 
 func (x *ListEipsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +428,7 @@ func (x *ListEipsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEipsRequest.ProtoReflect.Descriptor instead.
 func (*ListEipsRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{7}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListEipsRequest) GetAssociatedInstanceType() string {
@@ -545,7 +463,7 @@ type ListEipsResponse struct {
 
 func (x *ListEipsResponse) Reset() {
 	*x = ListEipsResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[8]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +475,7 @@ func (x *ListEipsResponse) String() string {
 func (*ListEipsResponse) ProtoMessage() {}
 
 func (x *ListEipsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[8]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +488,7 @@ func (x *ListEipsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEipsResponse.ProtoReflect.Descriptor instead.
 func (*ListEipsResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{8}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListEipsResponse) GetEips() []*Eip {
@@ -584,7 +502,7 @@ var File_cloudgateway_vpc_v1_network_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\n" +
-	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a\x1egoogle/protobuf/duration.proto\"\x99\x01\n" +
+	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a\x1dcloudgateway/vpc/v1/eip.proto\x1a\x1egoogle/protobuf/duration.proto\"\x99\x01\n" +
 	"\x03Vpc\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1d\n" +
 	"\n" +
@@ -598,15 +516,7 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\azone_id\x18\x03 \x01(\tR\x06zoneId\x12\x1d\n" +
 	"\n" +
 	"cidr_block\x18\x04 \x01(\tR\tcidrBlock\x12,\n" +
-	"\x12available_ip_count\x18\x05 \x01(\x03R\x10availableIpCount\"\xa7\x01\n" +
-	"\x03Eip\x12#\n" +
-	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1d\n" +
-	"\n" +
-	"ip_address\x18\x02 \x01(\tR\tipAddress\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\tR\x06status\x12\x1f\n" +
-	"\vinstance_id\x18\x04 \x01(\tR\n" +
-	"instanceId\x12#\n" +
-	"\rinstance_type\x18\x05 \x01(\tR\finstanceType\"Z\n" +
+	"\x12available_ip_count\x18\x05 \x01(\x03R\x10availableIpCount\"Z\n" +
 	"\rGetVpcRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"<\n" +
@@ -642,32 +552,32 @@ func file_cloudgateway_vpc_v1_network_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_vpc_v1_network_proto_rawDescData
 }
 
-var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_cloudgateway_vpc_v1_network_proto_goTypes = []any{
 	(*Vpc)(nil),                   // 0: cloudgateway.vpc.v1.Vpc
 	(*VSwitch)(nil),               // 1: cloudgateway.vpc.v1.VSwitch
-	(*Eip)(nil),                   // 2: cloudgateway.vpc.v1.Eip
-	(*GetVpcRequest)(nil),         // 3: cloudgateway.vpc.v1.GetVpcRequest
-	(*GetVpcResponse)(nil),        // 4: cloudgateway.vpc.v1.GetVpcResponse
-	(*ListVSwitchesRequest)(nil),  // 5: cloudgateway.vpc.v1.ListVSwitchesRequest
-	(*ListVSwitchesResponse)(nil), // 6: cloudgateway.vpc.v1.ListVSwitchesResponse
-	(*ListEipsRequest)(nil),       // 7: cloudgateway.vpc.v1.ListEipsRequest
-	(*ListEipsResponse)(nil),      // 8: cloudgateway.vpc.v1.ListEipsResponse
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
+	(*GetVpcRequest)(nil),         // 2: cloudgateway.vpc.v1.GetVpcRequest
+	(*GetVpcResponse)(nil),        // 3: cloudgateway.vpc.v1.GetVpcResponse
+	(*ListVSwitchesRequest)(nil),  // 4: cloudgateway.vpc.v1.ListVSwitchesRequest
+	(*ListVSwitchesResponse)(nil), // 5: cloudgateway.vpc.v1.ListVSwitchesResponse
+	(*ListEipsRequest)(nil),       // 6: cloudgateway.vpc.v1.ListEipsRequest
+	(*ListEipsResponse)(nil),      // 7: cloudgateway.vpc.v1.ListEipsResponse
+	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
+	(*Eip)(nil),                   // 9: cloudgateway.vpc.v1.Eip
 }
 var file_cloudgateway_vpc_v1_network_proto_depIdxs = []int32{
-	9, // 0: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
+	8, // 0: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
 	0, // 1: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
-	9, // 2: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
+	8, // 2: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
 	1, // 3: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
-	9, // 4: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
-	2, // 5: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
-	3, // 6: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
-	5, // 7: cloudgateway.vpc.v1.NetworkService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
-	7, // 8: cloudgateway.vpc.v1.NetworkService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
-	4, // 9: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
-	6, // 10: cloudgateway.vpc.v1.NetworkService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
-	8, // 11: cloudgateway.vpc.v1.NetworkService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
+	8, // 4: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
+	9, // 5: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
+	2, // 6: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
+	4, // 7: cloudgateway.vpc.v1.NetworkService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
+	6, // 8: cloudgateway.vpc.v1.NetworkService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
+	3, // 9: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
+	5, // 10: cloudgateway.vpc.v1.NetworkService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
+	7, // 11: cloudgateway.vpc.v1.NetworkService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
 	9, // [9:12] is the sub-list for method output_type
 	6, // [6:9] is the sub-list for method input_type
 	6, // [6:6] is the sub-list for extension type_name
@@ -680,13 +590,14 @@ func file_cloudgateway_vpc_v1_network_proto_init() {
 	if File_cloudgateway_vpc_v1_network_proto != nil {
 		return
 	}
+	file_cloudgateway_vpc_v1_eip_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_vpc_v1_network_proto_rawDesc), len(file_cloudgateway_vpc_v1_network_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,7 +34,7 @@ type NetworkServiceClient interface {
 	GetVpc(ctx context.Context, in *GetVpcRequest, opts ...grpc.CallOption) (*GetVpcResponse, error)
 	// ListVSwitches reads all vSwitches that match every given filter.
 	ListVSwitches(ctx context.Context, in *ListVSwitchesRequest, opts ...grpc.CallOption) (*ListVSwitchesResponse, error)
-	// ListEips reads all EIPs that match every given filter.
+	// ListEips reads all EIPs that match every given filter. EipService has more filters.
 	ListEips(ctx context.Context, in *ListEipsRequest, opts ...grpc.CallOption) (*ListEipsResponse, error)
 }
 
@@ -86,7 +86,7 @@ type NetworkServiceServer interface {
 	GetVpc(context.Context, *GetVpcRequest) (*GetVpcResponse, error)
 	// ListVSwitches reads all vSwitches that match every given filter.
 	ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error)
-	// ListEips reads all EIPs that match every given filter.
+	// ListEips reads all EIPs that match every given filter. EipService has more filters.
 	ListEips(context.Context, *ListEipsRequest) (*ListEipsResponse, error)
 	mustEmbedUnimplementedNetworkServiceServer()
 }

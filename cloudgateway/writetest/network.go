@@ -1,0 +1,83 @@
+package writetest
+
+import (
+	"context"
+	"path"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway"
+)
+
+func eipOperations() []Operation {
+	return []Operation{
+		{Name: "AllocateEip", Actions: []string{"AllocateEipAddress"}, Prepare: nothing, Run: withEip},
+		{
+			Name: "UpdateEip", Actions: []string{"ModifyEipAddressAttribute", "TagResources", "UnTagResources"}, Prepare: withEip,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Eips.UpdateEip(ctx, &vpcv1.UpdateEipRequest{
+					AllocationId: s.eip, Name: new(s.Name + "-renamed"), BandwidthMbps: new(int32(30)),
+					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"ack.aliyun.com"},
+				})
+				return err
+			},
+		},
+		{
+			Name: "AssociateEip", Actions: []string{"AssociateEipAddress"}, Prepare: withEip,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Eips.AssociateEip(ctx, s.association())
+				return err
+			},
+		},
+		{
+			Name: "UnassociateEip", Actions: []string{"UnassociateEipAddress"}, Prepare: withBoundEip,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Eips.UnassociateEip(ctx, &vpcv1.UnassociateEipRequest{AllocationId: s.eip, InstanceId: s.instance(0)})
+				return err
+			},
+		},
+		{
+			Name: "ReleaseEip", Actions: []string{"ReleaseEipAddress"}, Prepare: withEip,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Eips.ReleaseEip(ctx, &vpcv1.ReleaseEipRequest{AllocationId: s.eip})
+				return err
+			},
+		},
+	}
+}
+
+// networkParams is Params for the resources of a VPC.
+func (s *Site) networkParams(action string) map[string]string {
+	switch action {
+	case "AllocateEipAddress":
+		return map[string]string{"Name": s.Name}
+	case "ModifyEipAddressAttribute", "AssociateEipAddress", "UnassociateEipAddress", "ReleaseEipAddress":
+		return map[string]string{"AllocationId": s.eip}
+	}
+	return nil
+}
+
+func (s *Site) address() *vpcv1.AllocateEipRequest {
+	return &vpcv1.AllocateEipRequest{
+		RequestId: path.Join(s.Name, "eip"), Name: s.Name, Description: "web", BandwidthMbps: 20, InternetChargeType: "PayByTraffic",
+		Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+	}
+}
+
+func (s *Site) association() *vpcv1.AssociateEipRequest {
+	return &vpcv1.AssociateEipRequest{AllocationId: s.eip, InstanceId: s.instance(0), InstanceType: "EcsInstance"}
+}
+
+func withEip(ctx context.Context, c *gateway.Client, s *Site) error {
+	answer, err := c.Eips.AllocateEip(ctx, s.address())
+	s.eip = answer.GetEip().GetAllocationId()
+	return err
+}
+
+func withBoundEip(ctx context.Context, c *gateway.Client, s *Site) error {
+	if err := withEip(ctx, c, s); err != nil {
+		return err
+	}
+	_, err := c.Eips.AssociateEip(ctx, s.association())
+	return err
+}
