@@ -27,8 +27,15 @@ type Operation struct {
 
 // Operations has at least one operation for each write RPC.
 func Operations() []Operation {
-	return slices.Concat(balancerOperations(), groupOperations(), listenerOperations(), protocolOperations(), networkOperations(),
-		eipOperations())
+	return slices.Concat(
+		balancerOperations(),
+		groupOperations(),
+		listenerOperations(),
+		protocolOperations(),
+		ruleOperations(),
+		networkOperations(),
+		eipOperations(),
+	)
 }
 
 func balancerOperations() []Operation {
@@ -203,8 +210,8 @@ func resumeGroup(ctx context.Context, c *gateway.Client, s *Site) error {
 	return err
 }
 
-// FirstFailure is what went wrong with a batch of routes: the call, or the first of its items.
-func FirstFailure(err error, results []*vpcv1.RouteEntryResult) error {
+// FirstFailure is what went wrong with a batch: the call, or the first of its items.
+func FirstFailure[R interface{ GetError() *commonv1.ItemError }](err error, results []R) error {
 	for _, r := range results {
 		if err == nil {
 			err = rpcerr.FromItem(r.GetError())

@@ -29,6 +29,7 @@ func Picture(c *state.Cloud) []string {
 				attributes["VServerGroupId"] = g.Name
 			}
 			lines = append(lines, fmt.Sprintf("listener %s %d/%s %s %v %v", lb.Name, l.Port, l.Protocol, l.Status, attributes, sorted(l.Tags)))
+			lines = append(lines, extras(c, lb, l)...)
 		}
 	}
 	for _, table := range c.RouteTables {
@@ -50,4 +51,20 @@ func Picture(c *state.Cloud) []string {
 
 func sorted(tags []state.Tag) []state.Tag {
 	return slices.SortedFunc(slices.Values(tags), func(a, b state.Tag) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// extras describes the forwarding rules and the domain extensions of a listener.
+func extras(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) []string {
+	var lines []string
+	for _, r := range l.Rules {
+		group := r.ServerGroupID
+		if g := c.ServerGroups[group]; g != nil {
+			group = g.Name
+		}
+		lines = append(lines, fmt.Sprintf("rule %s %d %s %s%s %s %v", lb.Name, l.Port, r.Name, r.Domain, r.URL, group, r.Attributes))
+	}
+	for _, d := range l.Domains {
+		lines = append(lines, fmt.Sprintf("domain extension %s %d %s %s", lb.Name, l.Port, d.Domain, d.CertificateID))
+	}
+	return lines
 }

@@ -27,7 +27,10 @@ const instances = 75
 type Site struct {
 	Name string
 
-	lb, group, eni, eip string // made or found by Operation.Prepare
+	// Made or found by Operation.Prepare.
+	lb, group, eni, eip string
+	extension           string
+	rules               []string
 	protocol            slbv1.Protocol
 }
 
@@ -39,7 +42,7 @@ func (s *Site) Seed(number int) *state.Cloud {
 		RouteTables: map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
 		Instances:   map[string]*state.Instance{},
 		Certificates: map[string]*state.Certificate{
-			s.certificate(): {Name: s.Name},
+			s.certificate(): {Name: s.Name}, s.otherCertificate(): {Name: s.Name},
 		},
 	}
 	c.VSwitches[s.vswitch()] = &state.VSwitch{VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.0.0/24", number)}
@@ -54,11 +57,12 @@ func (s *Site) Seed(number int) *state.Cloud {
 
 const zone = "cn-hangzhou-h"
 
-func (s *Site) vpc() string           { return "vpc-" + s.Name }
-func (s *Site) vswitch() string       { return "vsw-" + s.Name }
-func (s *Site) table() string         { return "vtb-" + s.Name }
-func (s *Site) certificate() string   { return "cert-" + s.Name }
-func (s *Site) instance(i int) string { return fmt.Sprintf("i-%s-%02d", s.Name, i) }
+func (s *Site) vpc() string              { return "vpc-" + s.Name }
+func (s *Site) vswitch() string          { return "vsw-" + s.Name }
+func (s *Site) table() string            { return "vtb-" + s.Name }
+func (s *Site) certificate() string      { return "cert-" + s.Name }
+func (s *Site) otherCertificate() string { return "cert-other-" + s.Name }
+func (s *Site) instance(i int) string    { return fmt.Sprintf("i-%s-%02d", s.Name, i) }
 
 // Params are patterns of the parameters by which a write to the cloud is known to be one of this site. They are those of the
 // simulator's faults.
@@ -74,6 +78,12 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"BackendServers": "*i-" + s.Name + "-*"}
 	case "ModifyVServerGroupBackendServers", "SetVServerGroupAttribute", "RemoveVServerGroupBackendServers", "DeleteVServerGroup":
 		return map[string]string{"VServerGroupId": s.group}
+	case "SetRule":
+		return map[string]string{"RuleId": s.rules[0]}
+	case "DeleteRules":
+		return map[string]string{"RuleIds": "*" + s.rules[0] + "*"}
+	case "SetDomainExtensionAttribute", "DeleteDomainExtension":
+		return map[string]string{"DomainExtensionId": s.extension}
 	case "CreateRouteEntries", "DeleteRouteEntries":
 		return map[string]string{"RouteEntries.1.RouteTableId": s.table()}
 	case "ModifyNetworkInterfaceAttribute":

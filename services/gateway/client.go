@@ -19,6 +19,8 @@ type Client struct {
 	Listeners         slbv1.ListenerServiceClient
 	ServerGroups      slbv1.ServerGroupServiceClient
 	HealthStatus      slbv1.HealthServiceClient
+	ForwardingRules   slbv1.ForwardingRuleServiceClient
+	DomainExtensions  slbv1.DomainExtensionServiceClient
 	Routes            vpcv1.RouteServiceClient
 	Networks          vpcv1.NetworkServiceClient
 	Eips              vpcv1.EipServiceClient
@@ -35,6 +37,8 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		Listeners:         slbv1.NewListenerServiceClient(cc),
 		ServerGroups:      slbv1.NewServerGroupServiceClient(cc),
 		HealthStatus:      slbv1.NewHealthServiceClient(cc),
+		ForwardingRules:   slbv1.NewForwardingRuleServiceClient(cc),
+		DomainExtensions:  slbv1.NewDomainExtensionServiceClient(cc),
 		Routes:            vpcv1.NewRouteServiceClient(cc),
 		Networks:          vpcv1.NewNetworkServiceClient(cc),
 		Eips:              vpcv1.NewEipServiceClient(cc),
@@ -61,6 +65,7 @@ func serviceDescs() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
 		slbv1.HealthService_ServiceDesc,
+		slbv1.ForwardingRuleService_ServiceDesc, slbv1.DomainExtensionService_ServiceDesc,
 		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc, vpcv1.EipService_ServiceDesc,
 		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
 		commonv1.CapabilitiesService_ServiceDesc,

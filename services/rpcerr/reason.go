@@ -56,6 +56,8 @@ const (
 	ListenerInUse Reason = "LISTENER_IN_USE"
 	// ServerGroupInUse: a listener or rule uses the vServer group.
 	ServerGroupInUse Reason = "SERVER_GROUP_IN_USE"
+	// DomainExtensionInUse: a forwarding rule of the listener has the domain.
+	DomainExtensionInUse Reason = "DOMAIN_EXTENSION_IN_USE"
 	// DeleteProtected: delete protection of the instance is on.
 	DeleteProtected Reason = "DELETE_PROTECTED"
 	// ResourceInUse: something else has or uses the resource of the VPC.
@@ -72,6 +74,10 @@ const (
 	LoadBalancerNotFound Reason = "LOAD_BALANCER_NOT_FOUND"
 	// ListenerNotFound: no listener on that port.
 	ListenerNotFound Reason = "LISTENER_NOT_FOUND"
+	// ForwardingRuleNotFound: no such forwarding rule.
+	ForwardingRuleNotFound Reason = "FORWARDING_RULE_NOT_FOUND"
+	// DomainExtensionNotFound: no such domain extension.
+	DomainExtensionNotFound Reason = "DOMAIN_EXTENSION_NOT_FOUND"
 	// ServerGroupNotFound: no such vServer group.
 	ServerGroupNotFound Reason = "SERVER_GROUP_NOT_FOUND"
 	// ServerNotFound: a server to add does not exist, or one to change is not in the group.

@@ -3,6 +3,8 @@ package batch
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,6 +125,14 @@ func (c *Cache[V]) Invalidate(keys ...string) {
 		delete(c.entries, key)
 		delete(c.flights, key)
 	}
+}
+
+// InvalidatePrefix is Invalidate of all keys that begin so.
+func (c *Cache[V]) InvalidatePrefix(prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.entries, func(key string, _ entry[V]) bool { return strings.HasPrefix(key, prefix) })
+	maps.DeleteFunc(c.flights, func(key string, _ map[string]*flight[V]) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // Clear forgets everything, because something was written that may be in any answer.

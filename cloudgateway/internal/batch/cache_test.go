@@ -162,3 +162,31 @@ func TestClear(t *testing.T) {
 		}
 	})
 }
+
+func TestInvalidatePrefix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCache[int](CacheConfig{})
+		loads := map[string]int{}
+		get := func(key string, takes time.Duration) {
+			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {
+				loads[key]++
+				pass(takes)
+				return 1, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		get("lb-1 80", 0)
+		get("lb-10 80", 0)
+		var underWay sync.WaitGroup
+		underWay.Go(func() { get("lb-1 443", time.Second) })
+		synctest.Wait()
+		c.InvalidatePrefix("lb-1 ")
+		underWay.Wait()
+		for key, want := range map[string]int{"lb-1 80": 2, "lb-1 443": 2, "lb-10 80": 1} {
+			if get(key, 0); loads[key] != want {
+				t.Errorf("%s: %d reads, want %d", key, loads[key], want)
+			}
+		}
+	})
+}

@@ -17,6 +17,9 @@ const (
 	noInterface     = "eni-cloudgatewaydoctor"
 	noServers       = `[{"ServerId":"` + noInstance + `","Port":"80","Weight":"0"}]`
 	noNetwork       = "192.0.2.0/24" // reserved for documentation
+	noRule          = "rule-cloudgatewaydoctor"
+	noRules         = `[{"RuleName":"doctor","Domain":"doctor.invalid","VServerGroupId":"` + noServerGroup + `"}]`
+	noExtension     = "de-cloudgatewaydoctor"
 )
 
 const (
@@ -88,6 +91,20 @@ func harmlessSLB(action string) cloud.Params {
 		return group.With("BackendServers", noServers)
 	case "ModifyVServerGroupBackendServers":
 		return group.With("OldBackendServers", noServers).With("NewBackendServers", noServers)
+	case "DescribeRules", "DescribeDomainExtensions":
+		return listener
+	case "CreateRules":
+		return listener.With("RuleList", noRules)
+	case "SetRule":
+		return cloud.Params{"RuleId": noRule, "RuleName": "doctor"}
+	case "DeleteRules":
+		return cloud.Params{}.JSONList("RuleIds", []string{noRule})
+	case "CreateDomainExtension":
+		return listener.With("Domain", "doctor.invalid").With("ServerCertificateId", "doctor")
+	case "SetDomainExtensionAttribute":
+		return cloud.Params{"DomainExtensionId": noExtension, "ServerCertificateId": "doctor"}
+	case "DeleteDomainExtension":
+		return cloud.Params{"DomainExtensionId": noExtension}
 	}
 	return nil
 }

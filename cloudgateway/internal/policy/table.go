@@ -105,6 +105,15 @@ func Rows() []Row {
 		row(openapi.SLB, "ModifyVServerGroupBackendServers", "replace servers", LoadBalancers),
 		row(openapi.SLB, "SetVServerGroupAttribute", "change weights of servers", LoadBalancers),
 
+		row(openapi.SLB, "DescribeRules", "read forwarding rules", ToolsLoadBalancers),
+		row(openapi.SLB, "CreateRules", "create forwarding rules", ToolsLoadBalancers),
+		row(openapi.SLB, "SetRule", "change a forwarding rule", ToolsLoadBalancers),
+		row(openapi.SLB, "DeleteRules", "delete forwarding rules", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeDomainExtensions", "read domain extensions", ToolsLoadBalancers),
+		row(openapi.SLB, "CreateDomainExtension", "create a domain extension", ToolsLoadBalancers),
+		row(openapi.SLB, "SetDomainExtensionAttribute", "change the certificate of a domain extension", ToolsLoadBalancers),
+		row(openapi.SLB, "DeleteDomainExtension", "delete a domain extension", ToolsLoadBalancers),
+
 		row(openapi.VPC, "DescribeVpcAttribute", "check that the VPC is the right one", LoadBalancers, Nodes, Routes),
 		row(openapi.VPC, "DescribeVSwitches", "find a vSwitch with free addresses", LoadBalancers),
 		row(openapi.VPC, "DescribeEipAddresses", "find the EIP of an instance", LoadBalancers, ToolsNetworks),

@@ -263,18 +263,24 @@ func checked(t *testing.T, requests []badRequest) {
 	for _, tt := range requests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e, ok := rpcerr.From(tt.call(t.Context()))
-			if !ok || e.Code != codes.InvalidArgument || e.Reason != rpcerr.InvalidField {
-				t.Fatalf("got %v, want INVALID_FIELD", e)
-			}
-			var got []string
-			for _, f := range e.Fields {
-				got = append(got, f.Field+": "+f.Description)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("violations (-want +got):\n%s", diff)
-			}
+			wantViolations(t, tt.call(t.Context()), tt.want)
 		})
+	}
+}
+
+// wantViolations checks that a request was refused for what is wrong with it: "field: description".
+func wantViolations(t *testing.T, err error, want []string) {
+	t.Helper()
+	e, ok := rpcerr.From(err)
+	if !ok || e.Code != codes.InvalidArgument || e.Reason != rpcerr.InvalidField {
+		t.Fatalf("got %v, want INVALID_FIELD", err)
+	}
+	var got []string
+	for _, f := range e.Fields {
+		got = append(got, f.Field+": "+f.Description)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 }
 

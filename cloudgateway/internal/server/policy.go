@@ -33,6 +33,8 @@ func Policies() rpc.Policies {
 		balancers  = "loadbalancers"
 		listener   = "listeners"
 		groups     = "servergroups"
+		rules      = "forwardingrules"
+		extensions = "domainextensions"
 		route      = "routes"
 		network    = "networks"
 		eip        = "eips"
@@ -61,6 +63,16 @@ func Policies() rpc.Policies {
 		slbv1.ServerGroupService_CreateServerGroup_FullMethodName:  write(groups, "create", flow.Change),
 		slbv1.ServerGroupService_ApplyServerChanges_FullMethodName: write(groups, "update", flow.Backend),
 		slbv1.ServerGroupService_DeleteServerGroup_FullMethodName:  write(groups, "delete", flow.Deletion),
+
+		slbv1.ForwardingRuleService_ListForwardingRules_FullMethodName:        read(rules, "list", flow.Background),
+		slbv1.ForwardingRuleService_BatchCreateForwardingRules_FullMethodName: write(rules, "create", flow.Change),
+		slbv1.ForwardingRuleService_UpdateForwardingRule_FullMethodName:       write(rules, "update", flow.Change),
+		slbv1.ForwardingRuleService_BatchDeleteForwardingRules_FullMethodName: write(rules, "delete", flow.Deletion),
+
+		slbv1.DomainExtensionService_ListDomainExtensions_FullMethodName:  read(extensions, "list", flow.Background),
+		slbv1.DomainExtensionService_CreateDomainExtension_FullMethodName: write(extensions, "create", flow.Change),
+		slbv1.DomainExtensionService_UpdateDomainExtension_FullMethodName: write(extensions, "update", flow.Change),
+		slbv1.DomainExtensionService_DeleteDomainExtension_FullMethodName: write(extensions, "delete", flow.Deletion),
 
 		vpcv1.RouteService_ListRouteTables_FullMethodName:         read(route, "list", flow.Background),
 		vpcv1.RouteService_ListRouteEntries_FullMethodName:        read(route, "list", flow.Change),

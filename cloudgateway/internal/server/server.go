@@ -30,6 +30,8 @@ func Register(r grpc.ServiceRegistrar, cfg Config) {
 	slbv1.RegisterListenerServiceServer(r, &listeners{slb: cfg.SLB})
 	slbv1.RegisterServerGroupServiceServer(r, &serverGroups{slb: cfg.SLB})
 	slbv1.RegisterHealthServiceServer(r, &health{slb: cfg.SLB})
+	slbv1.RegisterForwardingRuleServiceServer(r, &forwardingRules{slb: cfg.SLB})
+	slbv1.RegisterDomainExtensionServiceServer(r, &domainExtensions{slb: cfg.SLB})
 	vpcv1.RegisterRouteServiceServer(r, &routes{vpc: cfg.VPC})
 	vpcv1.RegisterNetworkServiceServer(r, &networks{vpc: cfg.VPC})
 	vpcv1.RegisterEipServiceServer(r, &eips{vpc: cfg.VPC})

@@ -48,10 +48,10 @@ const (
 	commaList      // "a,b"
 )
 
-// attribute ties one field of ListenerConfig to the cloud's parameter: it drives the encoding of requests, the decoding of
+// attribute ties one field of a configuration to the cloud's parameter: it drives the encoding of requests, the decoding of
 // answers and the validation, so that the three cannot disagree.
 type attribute struct {
-	field     string // path in ListenerConfig, e.g. "health_check.interval"
+	field     string // path in ListenerConfig or ForwardingRuleConfig, e.g. "health_check.interval"
 	param     string // name in requests and answers
 	creation  string // name at creation where the cloud spells it differently
 	answer    string // second name in answers, looked at when the first is absent

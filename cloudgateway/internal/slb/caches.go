@@ -1,6 +1,8 @@
 package slb
 
 import (
+	"fmt"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -10,13 +12,15 @@ import (
 
 // caches remember what was read, for callers who say how old an answer may be.
 type caches struct {
-	balancers  *batch.Cache[*slbv1.LoadBalancer]   // by instance
-	lists      *batch.Cache[[]*slbv1.LoadBalancer] // by filter
-	listeners  *batch.Cache[[]*slbv1.Listener]     // by instance
-	groupLists *batch.Cache[[]*slbv1.ServerGroup]  // by instance
-	groups     *batch.Cache[*slbv1.ServerGroup]    // by group
-	health     *batch.Cache[[]*slbv1.ServerHealth] // by parameters
-	zones      *batch.Cache[[]*slbv1.ZonePair]     // one entry
+	balancers  *batch.Cache[*slbv1.LoadBalancer]      // by instance
+	lists      *batch.Cache[[]*slbv1.LoadBalancer]    // by filter
+	listeners  *batch.Cache[[]*slbv1.Listener]        // by instance
+	groupLists *batch.Cache[[]*slbv1.ServerGroup]     // by instance
+	groups     *batch.Cache[*slbv1.ServerGroup]       // by group
+	rules      *batch.Cache[[]*slbv1.ForwardingRule]  // by listener
+	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
+	health     *batch.Cache[[]*slbv1.ServerHealth]    // by parameters
+	zones      *batch.Cache[[]*slbv1.ZonePair]        // one entry
 }
 
 // listsKept bounds how many lists are remembered: one may hold all instances.
@@ -37,7 +41,9 @@ func newCaches(registerer prometheus.Registerer) *caches {
 		health: batch.NewCache[[]*slbv1.ServerHealth](batch.CacheConfig{
 			Name: "health", MaxEntries: listsKept, Registerer: registerer,
 		}),
-		zones: batch.NewCache[[]*slbv1.ZonePair](config("zones")),
+		zones:      batch.NewCache[[]*slbv1.ZonePair](config("zones")),
+		rules:      batch.NewCache[[]*slbv1.ForwardingRule](config("forwarding_rules")),
+		extensions: batch.NewCache[[]*slbv1.DomainExtension](config("domain_extensions")),
 	}
 }
 
@@ -46,6 +52,16 @@ func (c *caches) forget(loadBalancerID string) {
 	c.balancers.Invalidate(loadBalancerID)
 	c.listeners.Invalidate(loadBalancerID)
 	c.groupLists.Invalidate(loadBalancerID)
+	c.rules.InvalidatePrefix(listenersOf(loadBalancerID))
+	c.extensions.InvalidatePrefix(listenersOf(loadBalancerID))
 	c.lists.Clear()
 	c.health.Clear()
 }
+
+// listenerName names a listener in the caches.
+func listenerName(key *slbv1.ListenerKey) string {
+	return fmt.Sprintf("%s%d/%s", listenersOf(key.GetLoadBalancerId()), key.GetPort(), protocolName(key.GetProtocol()))
+}
+
+// listenersOf is what the names of all listeners of an instance begin with.
+func listenersOf(loadBalancerID string) string { return loadBalancerID + " " }

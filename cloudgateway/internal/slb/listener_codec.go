@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -217,7 +218,7 @@ func (answer listenerAnswer) decode() (*slbv1.Listener, error) {
 
 // decode sets the field from an answer and tells whether there was anything to set. A zero outside the range is how the
 // cloud reports "does not apply".
-func (a attribute) decode(cfg *slbv1.ListenerConfig, raw json.RawMessage) bool {
+func (a attribute) decode(cfg proto.Message, raw json.RawMessage) bool {
 	if a.kind == commaList {
 		ids := looseList(raw)
 		list := mutable(cfg, a.field).Mutable(descriptor(cfg, a.field)).List()
@@ -248,7 +249,7 @@ func (a attribute) decode(cfg *slbv1.ListenerConfig, raw json.RawMessage) bool {
 }
 
 // lookup reads a field by its path.
-func lookup(cfg *slbv1.ListenerConfig, path string) (protoreflect.Value, bool) {
+func lookup(cfg proto.Message, path string) (protoreflect.Value, bool) {
 	m := cfg.ProtoReflect()
 	field := path
 	if parent, child, nested := strings.Cut(path, "."); nested {
@@ -263,7 +264,7 @@ func lookup(cfg *slbv1.ListenerConfig, path string) (protoreflect.Value, bool) {
 }
 
 // mutable gives the message that holds the field of a path, made if need be.
-func mutable(cfg *slbv1.ListenerConfig, path string) protoreflect.Message {
+func mutable(cfg proto.Message, path string) protoreflect.Message {
 	m := cfg.ProtoReflect()
 	if parent, _, nested := strings.Cut(path, "."); nested {
 		return m.Mutable(m.Descriptor().Fields().ByName(protoreflect.Name(parent))).Message()
@@ -271,7 +272,7 @@ func mutable(cfg *slbv1.ListenerConfig, path string) protoreflect.Message {
 	return m
 }
 
-func descriptor(cfg *slbv1.ListenerConfig, path string) protoreflect.FieldDescriptor {
+func descriptor(cfg proto.Message, path string) protoreflect.FieldDescriptor {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	return mutable(cfg, path).Descriptor().Fields().ByName(protoreflect.Name(name))
 }

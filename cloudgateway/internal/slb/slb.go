@@ -31,10 +31,12 @@ type Client struct {
 	pace   *pace
 	caches *caches
 	reads  reads
-	// ledger knows the creations of groups that were begun and not seen to their end, unfinished those of listeners, and releases
-	// the instances whose groups were freed a moment ago. Requests that succeeded are package replay's.
+	// ledger knows the creations of groups that were begun and not seen to their end, unfinished those of listeners, sent those of
+	// rules and domain extensions, and releases the instances whose groups were freed a moment ago. Requests that succeeded are
+	// package replay's.
 	ledger     *memo.Memo[creation, string]
 	unfinished *memo.Memo[listener, struct{}]
+	sent       *memo.Memo[sending, struct{}]
 	releases   *memo.Memo[string, struct{}]
 	// serversPerCall shrinks when the cloud says that a call named too many.
 	serversPerCall atomic.Int32
@@ -46,6 +48,7 @@ func New(cfg Config) (*Client, error) {
 		caller: cfg.Caller, locks: cfg.Locks, pace: newPace(cfg.Registerer), caches: newCaches(cfg.Registerer),
 		ledger:     memo.New[creation, string](ledgerSize),
 		unfinished: memo.New[listener, struct{}](ledgerSize),
+		sent:       memo.New[sending, struct{}](ledgerSize),
 		releases:   memo.New[string, struct{}](ledgerSize),
 	}
 	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall))))
