@@ -306,6 +306,70 @@ func TestStrangersInTheWay(t *testing.T) {
 	})
 }
 
+// The existing CCM loses sight of the routes of nodes that go while it is down; their ranges are given to new nodes sooner or later.
+func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-gone", "")
+		w.entry(tableA, "10.0.1.128/25", "i-gone", "")
+		w.entry(tableA, "10.0.2.0/24", "i-gone", "made by hand")
+		w.entry(tableA, "10.0.9.0/24", "i-gone", "")
+	}
+	want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-gone", "10.0.9.0/24→i-gone"}
+	run(t, nil, makeNodes(3), prepare, func(w *world) {
+		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		if got := w.network("node-2"); got != "True NoRouteCreated" {
+			t.Errorf("NetworkUnavailable %s of the node whose place somebody has described", got)
+		}
+		if n := w.calls("BatchGetInstances"); n != 1 {
+			t.Errorf("the cloud was asked about instances %d times, want once", n)
+		}
+	})
+}
+
+// An answer without any instance proves nothing, e.g. with credentials that may not see instances.
+func TestAnswerWithoutTheNodesMakesNoRoom(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-hidden", "")
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		clear(w.cloud.Instances)
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		w.Pass(time.Minute)
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-hidden"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+		if n := w.calls("BatchDeleteRouteEntries", "BatchCreateRouteEntries"); n != 0 {
+			t.Errorf("%d writes", n)
+		}
+	})
+}
+
+// Somebody who excludes a node may have made its route, so the route is not deleted with the node; ours is.
+func TestExcludedNodesGo(t *testing.T) {
+	excluded := makeNodes(4)
+	for _, n := range excluded[1:3] {
+		n.Labels[nodes.LabelExclude] = ""
+	}
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.1.0/24", "i-1", "")
+		w.entry(tableA, "10.0.2.0/24", "i-2", "k8s/c-1/node-2")
+	}
+	run(t, nil, excluded, prepare, func(w *world) {
+		w.UpdateNode("node-3", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
+		w.settle()
+		for i := 1; i < 4; i++ {
+			w.DeleteNode(fmt.Sprintf("node-%d", i))
+		}
+		w.Pass(10 * time.Minute)
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestThrottlingIsWaitedFor(t *testing.T) {
 	prepare := func(w *world) {
 		w.cloud.Fail("BatchCreateRouteEntries", 1, &rpcerr.Error{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/plan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
@@ -24,8 +25,8 @@ type memory struct {
 	seen map[table.Key]string
 	// orphanSince tells when an entry was first found without a node.
 	orphanSince map[table.Key]time.Time
-	// members are instances of which the cloud said that they are of the cluster or not.
-	members map[string]bool
+	// standing is what the cloud said about instances that entries in the way of routes lead to.
+	standing map[string]plan.Standing
 	// foreign are the entries of others that were warned about.
 	foreign map[table.Key]bool
 	// notBefore is when the gateway may be asked again.
@@ -35,7 +36,7 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{seen: map[table.Key]string{}, orphanSince: map[table.Key]time.Time{}, members: map[string]bool{}}
+	return &memory{seen: map[table.Key]string{}, orphanSince: map[table.Key]time.Time{}, standing: map[string]plan.Standing{}}
 }
 
 // fresh tells whether the entries may be used without reading.
@@ -50,7 +51,7 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 		m.entries[entry.CIDR] = entry
 	}
 	m.known, m.readAt, m.custom = true, now, custom
-	clear(m.members)
+	clear(m.standing)
 }
 
 // forget makes the next pass read the table.
@@ -65,7 +66,8 @@ func (m *memory) list() []table.Entry {
 	return entries
 }
 
-// note keeps the routes that nodes claim and drops those that neither a node nor the table has any more.
+// note keeps the routes that nodes claim and drops those that neither a node nor the table has any more. A node that is excluded
+// by now may have claimed its route before.
 func (m *memory) note(claims table.Claims) {
 	claimed := make(map[table.Key]string, len(claims.Wanted)+len(claims.Held))
 	for _, route := range slices.Concat(claims.Held, claims.Wanted) {

@@ -108,42 +108,58 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory) error 
 	return nil
 }
 
-// plan diffs, and once more if an unmarked entry in the way turns out to lead to an instance of the cluster.
+// plan diffs, and once more if unmarked entries in the way turn out to lead to instances of the cluster, or to none at all.
 func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) plan.Plan {
 	policy := plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs}
-	in := plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Members: m.members}
+	in := plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Standing: m.standing}
 	p := plan.Diff(in, policy)
-	var unknown []string
-	for _, refusal := range p.Refused {
+	var unknown, nodes []string
+	for _, refusal := range slices.Concat(p.Refused, p.Foreign) {
 		id := refusal.Entry.InstanceID
-		if _, asked := m.members[id]; id != "" && !asked && !table.Marked(refusal.Entry.Description) {
-			unknown = append(unknown, id)
+		if _, asked := m.standing[id]; id != "" && !asked && !table.Marked(refusal.Entry.Description) {
+			unknown, nodes = append(unknown, id), append(nodes, refusal.Route.InstanceID)
 		}
 	}
 	if len(unknown) == 0 {
 		return p
 	}
-	c.askMembers(ctx, m, unknown)
+	if err := c.askStanding(ctx, m, unknown, nodes); err != nil {
+		// Not knowing is no failure: the entries are left alone then.
+		c.log.Warn("can't tell whose instances are in the way of routes", "instances", unknown, "error", err)
+		return p
+	}
 	return plan.Diff(in, policy)
 }
 
-// askMembers asks the cloud whose instances these are. Not knowing is no failure: the entries are left alone then.
-func (c *Controller) askMembers(ctx context.Context, m *memory, ids []string) {
+// askStanding asks the cloud about instances that entries lead to, and about the nodes that these are in the way of: only an answer
+// that has a node's instance proves by its silence that another is gone.
+func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes []string) error {
+	ids := slices.Concat(unknown, nodes)
 	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
 	if err != nil {
-		c.log.Warn("can't tell whose instances are in the way of routes", "instances", ids, "error", err)
-		return
+		return err
 	}
-	for _, id := range ids {
-		m.members[id] = false
+	results := resp.GetResults()
+	if len(results) != len(ids) {
+		return fmt.Errorf("gateway answered %d results for %d instances", len(results), len(ids))
 	}
-	for _, result := range resp.GetResults() {
-		for _, tag := range result.GetInstance().GetTags() {
-			if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
-				m.members[result.GetInstance().GetInstanceId()] = true
-			}
+	seesNodes := slices.ContainsFunc(results[len(unknown):], func(r *ecsv1.InstanceResult) bool { return r.GetInstance() != nil })
+	for i, id := range unknown {
+		m.standing[id] = c.standingOf(results[i], seesNodes)
+	}
+	return nil
+}
+
+func (c *Controller) standingOf(result *ecsv1.InstanceResult, seesNodes bool) plan.Standing {
+	if rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound && seesNodes {
+		return plan.Gone
+	}
+	for _, tag := range result.GetInstance().GetTags() {
+		if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
+			return plan.Member
 		}
 	}
+	return plan.Stranger
 }
 
 func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry, create []table.Route) apply.Result {

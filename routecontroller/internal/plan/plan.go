@@ -4,6 +4,7 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
@@ -23,9 +24,21 @@ type Input struct {
 	// Seen are routes that were claimed by a node earlier on, with the name of that node: the proof of ownership for entries
 	// that were made by the existing CCM, which leaves no mark.
 	Seen map[table.Key]string
-	// Members tells of further instances whether they are proven to be of the cluster.
-	Members map[string]bool
+	// Standing tells of further instances what the cloud said about them.
+	Standing map[string]Standing
 }
+
+// Standing is what the cloud said about an instance that is no node.
+type Standing int
+
+const (
+	// Stranger is an instance that is not proven to be of the cluster.
+	Stranger Standing = iota
+	// Member is an instance of the cluster.
+	Member
+	// Gone is an instance that does not exist any more.
+	Gone
+)
 
 // Plan is what has to happen to a table, and what is the case without anything happening.
 type Plan struct {
@@ -90,15 +103,12 @@ func (d *differ) index() {
 		d.wanted[route.CIDR] = route
 		d.members[route.InstanceID] = true
 	}
-	for _, route := range d.Claims.Held {
+	for _, route := range slices.Concat(d.Claims.Held, d.Claims.Excluded) {
 		d.held[route.Key] = true
 		d.members[route.InstanceID] = true
 	}
 	for key := range d.Seen {
 		d.members[key.InstanceID] = true
-	}
-	for id, member := range d.Members {
-		d.members[id] = d.members[id] || member
 	}
 	for _, node := range d.Claims.Unclear {
 		d.unclear[node] = true
@@ -164,12 +174,17 @@ func (d *differ) wantedAround(cidr netip.Prefix) (table.Route, bool) {
 }
 
 // ours tells whether an entry in the way of a node may be deleted: it carries our mark, or no mark at all and leads to an
-// instance of the cluster, which is what the existing CCM makes.
+// instance of the cluster, which is what the existing CCM makes. What that one left behind leads to an instance that is gone by
+// now: such an entry serves nobody, and unless somebody has described it, it makes room.
 func (d *differ) ours(entry table.Entry) bool {
 	if table.Marked(entry.Description) {
 		return table.MarkedBy(entry.Description, d.ClusterID)
 	}
-	return entry.InstanceID != "" && d.members[entry.InstanceID]
+	if entry.InstanceID == "" {
+		return false
+	}
+	standing := d.Standing[entry.InstanceID]
+	return d.members[entry.InstanceID] || standing == Member || standing == Gone && entry.Description == ""
 }
 
 // leftOver tells whether an entry was made for a node that does not claim it any more. More proof is asked for than in ours,

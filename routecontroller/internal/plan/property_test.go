@@ -22,15 +22,20 @@ func worlds(t *rapid.T) plan.Input {
 		return netip.PrefixFrom(addr, rapid.SampledFrom([]int{20, 24, 24, 24, 25}).Draw(t, "bits")).Masked()
 	})
 	name := rapid.Custom(func(t *rapid.T) string { return string('a' + rapid.ByteRange(0, 4).Draw(t, "name")) })
-	in := plan.Input{Seen: map[table.Key]string{}, Members: map[string]bool{}}
+	in := plan.Input{Seen: map[table.Key]string{}, Standing: map[string]plan.Standing{}}
+	for _, instance := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "instances asked about") {
+		in.Standing["i-"+instance] = rapid.SampledFrom([]plan.Standing{plan.Stranger, plan.Member, plan.Gone}).Draw(t, "standing")
+	}
 	taken := map[netip.Prefix]bool{}
 	for _, node := range rapid.SliceOfNDistinct(name, 0, 5, rapid.ID).Draw(t, "nodes") {
 		r := table.Route{Key: table.Key{CIDR: cidrs.Draw(t, "podCIDR"), InstanceID: "i-" + node}, Node: node}
-		switch kind := rapid.IntRange(0, 5).Draw(t, "kind"); {
+		switch kind := rapid.IntRange(0, 7).Draw(t, "kind"); {
 		case kind == 0:
 			in.Claims.Unclear = append(in.Claims.Unclear, node)
 		case kind == 1:
 			in.Claims.Held = append(in.Claims.Held, r)
+		case kind == 2:
+			in.Claims.Excluded = append(in.Claims.Excluded, r)
 		case !taken[r.CIDR]:
 			taken[r.CIDR] = true
 			in.Claims.Wanted = append(in.Claims.Wanted, r)
@@ -114,18 +119,21 @@ func TestDiffTouchesOnlyWhatIsOurs(t *testing.T) {
 		p := plan.Diff(in, policy)
 		members := map[string]bool{}
 		claimed := map[table.Key]bool{}
-		for _, r := range slices.Concat(in.Claims.Wanted, in.Claims.Held) {
+		for _, r := range slices.Concat(in.Claims.Wanted, in.Claims.Held, in.Claims.Excluded) {
 			members[r.InstanceID] = true
+			needed := slices.ContainsFunc(in.Claims.Wanted, func(w table.Route) bool { return w.CIDR == r.CIDR && w.Key != r.Key })
+			claimed[r.Key] = claimed[r.Key] || !needed // A silent or excluded node makes way for one that is at work.
 		}
-		for _, r := range in.Claims.Wanted {
-			claimed[r.Key] = true
+		for instance, standing := range in.Standing {
+			members[instance] = members[instance] || standing == plan.Member
 		}
 		for k := range in.Seen {
 			members[k.InstanceID] = true
 		}
 		for _, e := range slices.Concat(p.Delete, p.Orphans) {
 			ours := table.MarkedBy(e.Description, cluster) ||
-				!table.Marked(e.Description) && e.InstanceID != "" && members[e.InstanceID]
+				!table.Marked(e.Description) && e.InstanceID != "" && members[e.InstanceID] ||
+				e.Description == "" && e.InstanceID != "" && in.Standing[e.InstanceID] == plan.Gone
 			switch {
 			case !ours:
 				t.Fatalf("deletes %+v, which is not ours", e)

@@ -16,8 +16,11 @@ import (
 type Claims struct {
 	// Wanted routes have to exist. No two have one destination. Ordered by destination.
 	Wanted []Route
-	// Held routes stay if they exist and are not created: their nodes are excluded, leaving, or silent (a stopped instance).
+	// Held routes stay if they exist and are not created: their nodes are leaving, or silent (a stopped instance).
 	Held []Route
+	// Excluded routes are those of excluded nodes. They are left alone like held ones; and since somebody else may have made them,
+	// that they were there is no reason to delete them when the node goes.
+	Excluded []Route
 	// Unroutable nodes can't have a route until somebody changes them. Ordered by name.
 	Unroutable []Unroutable
 	// Unclear are the names of nodes that exist and whose route is not known yet. Nothing made for them is an orphan.
@@ -57,6 +60,8 @@ func ClaimsOf(all []*corev1.Node, region string) Claims {
 			if wanted {
 				refuse(Key{}, "%s", reason)
 			}
+		case nodes.Excluded(node):
+			claims.Excluded = append(claims.Excluded, Route{Key: key, Node: node.Name})
 		case !wanted:
 			claims.Held = append(claims.Held, Route{Key: key, Node: node.Name})
 		case id.Region != region:
@@ -71,6 +76,7 @@ func ClaimsOf(all []*corev1.Node, region string) Claims {
 	byKey := func(a, b Route) int { return compareKeys(a.Key, b.Key) }
 	slices.SortStableFunc(claims.Wanted, byKey)
 	slices.SortStableFunc(claims.Held, byKey)
+	slices.SortStableFunc(claims.Excluded, byKey)
 	slices.SortFunc(claims.Unroutable, func(a, b Unroutable) int { return strings.Compare(a.Node, b.Node) })
 	slices.Sort(claims.Unclear)
 	return claims

@@ -63,6 +63,7 @@ func TestClaimsOf(t *testing.T) {
 	t.Parallel()
 	wanted := table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a")}}
 	held := table.Claims{Held: []table.Route{route("10.0.1.0/24", "a")}}
+	excluded := table.Claims{Excluded: []table.Route{route("10.0.1.0/24", "a")}}
 	tests := []struct {
 		name  string
 		nodes []*corev1.Node
@@ -74,8 +75,9 @@ func TestClaimsOf(t *testing.T) {
 		{name: "has not reported yet", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.Status.Conditions = nil })}, want: wanted},
 		{name: "silent", nodes: []*corev1.Node{node("a", ready(corev1.ConditionUnknown))}, want: held},
 		{name: "leaving", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} })}, want: held},
-		{name: "excluded", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude))}, want: held},
-		{name: "excluded, old label", nodes: []*corev1.Node{node("a", label(nodes.LabelExcludeOld))}, want: held},
+		{name: "excluded", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude))}, want: excluded},
+		{name: "excluded and silent", nodes: []*corev1.Node{node("a", label(nodes.LabelExclude), ready(corev1.ConditionUnknown))}, want: excluded},
+		{name: "excluded, old label", nodes: []*corev1.Node{node("a", label(nodes.LabelExcludeOld))}, want: excluded},
 		{name: "without provider id", nodes: []*corev1.Node{node("a", providerID(""))}, want: table.Claims{Unclear: []string{"a"}}},
 		{name: "hybrid", nodes: []*corev1.Node{node("a", providerID("ack-hybrid://x.y"))}, want: table.Claims{Unclear: []string{"a"}}},
 		{name: "podCIDR only", nodes: []*corev1.Node{node("a", func(n *corev1.Node) { n.Spec.PodCIDRs = nil })}, want: wanted},
