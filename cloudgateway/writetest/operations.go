@@ -142,6 +142,20 @@ func groupOperations() []Operation {
 			},
 		},
 		{
+			Name: "ApplyDefaultServerChanges", Prepare: withDefaultServers,
+			Actions: []string{"AddBackendServers", "SetBackendServers", "RemoveBackendServers"},
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				lighter := s.defaultServers(10, 5)
+				for _, server := range lighter {
+					server.Weight = 1
+				}
+				_, err := c.ServerGroups.ApplyDefaultServerChanges(ctx, &slbv1.ApplyDefaultServerChangesRequest{
+					LoadBalancerId: s.lb, Add: s.defaultServers(20, 5), Remove: s.defaultServers(0, 5), Update: lighter,
+				})
+				return err
+			},
+		},
+		{
 			Name: "DeleteServerGroup", Actions: []string{"DeleteVServerGroup"}, Prepare: withGroup,
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.ServerGroups.DeleteServerGroup(ctx,

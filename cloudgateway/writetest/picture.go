@@ -13,16 +13,12 @@ import (
 func Picture(c *state.Cloud) []string {
 	var lines []string
 	for _, g := range c.ServerGroups {
-		var servers []string
-		for _, s := range g.Servers {
-			servers = append(servers, fmt.Sprintf("%s %s:%d*%d %s", s.Type, s.ServerID, s.Port, s.Weight, s.Description))
-		}
-		slices.Sort(servers)
-		lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers))
+		lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers(g.Servers)))
 	}
 	for _, lb := range c.LoadBalancers {
 		lines = append(lines, fmt.Sprintf("lb %s %s %v %s %s %s",
 			lb.Name, lb.Spec, sorted(lb.Tags), lb.DeleteProtection, lb.ResourceGroupID, lb.Status))
+		lines = append(lines, fmt.Sprintf("default group of %s %q", lb.Name, servers(lb.DefaultServers)))
 		for _, l := range lb.Listeners {
 			attributes := maps.Clone(l.Attributes)
 			if g := c.ServerGroups[attributes["VServerGroupId"]]; g != nil {
@@ -67,4 +63,12 @@ func extras(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) []string 
 		lines = append(lines, fmt.Sprintf("domain extension %s %d %s %s", lb.Name, l.Port, d.Domain, d.CertificateID))
 	}
 	return lines
+}
+
+func servers(list []*state.Server) (texts []string) {
+	for _, s := range list {
+		texts = append(texts, fmt.Sprintf("%s %s:%d*%d %s", s.Type, s.ServerID, s.Port, s.Weight, s.Description))
+	}
+	slices.Sort(texts)
+	return texts
 }

@@ -106,6 +106,17 @@ func (s *Site) servers(first, count int) []*slbv1.Server {
 	return list
 }
 
+// defaultServers makes servers of the default server group.
+func (s *Site) defaultServers(first, count int) []*slbv1.DefaultServer {
+	list := make([]*slbv1.DefaultServer, count)
+	for i := range list {
+		list[i] = &slbv1.DefaultServer{
+			Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: s.instance(first + i), Weight: 100, Description: "web",
+		}
+	}
+	return list
+}
+
 func (s *Site) balancer() *slbv1.CreateLoadBalancerRequest {
 	return &slbv1.CreateLoadBalancerRequest{
 		RequestId: s.Name, Name: s.Name, AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET,
@@ -173,6 +184,16 @@ func withGroup(ctx context.Context, c *gateway.Client, s *Site) error {
 	}
 	answer, err := c.ServerGroups.CreateServerGroup(ctx, s.serverGroup(s.servers(0, 30)...))
 	s.group = answer.GetServerGroupId()
+	return err
+}
+
+func withDefaultServers(ctx context.Context, c *gateway.Client, s *Site) error {
+	if err := withBalancer(ctx, c, s); err != nil {
+		return err
+	}
+	_, err := c.ServerGroups.ApplyDefaultServerChanges(ctx, &slbv1.ApplyDefaultServerChangesRequest{
+		LoadBalancerId: s.lb, Add: s.defaultServers(0, 20),
+	})
 	return err
 }
 

@@ -46,7 +46,8 @@ func harmlessSLB(action string) cloud.Params {
 	group := cloud.Params{"VServerGroupId": noServerGroup}
 	listener := cloud.Params{"LoadBalancerId": noLoadBalancer, "ListenerPort": "80"}
 	switch action {
-	case "DescribeLoadBalancers", "DeleteLoadBalancer", "DescribeVServerGroups", "DescribeHealthStatus":
+	case "DescribeLoadBalancers", "DeleteLoadBalancer", "DescribeVServerGroups", "DescribeHealthStatus",
+		"DescribeLoadBalancerAttribute":
 		return lb
 	case "CreateLoadBalancer":
 		return cloud.Params{"AddressType": "intranet", "VpcId": noVpc, "VSwitchId": noVSwitch, "LoadBalancerSpec": "slb.s1.small"}
@@ -87,6 +88,8 @@ func harmlessSLB(action string) cloud.Params {
 		return lb.With("VServerGroupName", "doctor")
 	case "DescribeVServerGroupAttribute", "DeleteVServerGroup":
 		return group
+	case "AddBackendServers", "SetBackendServers", "RemoveBackendServers":
+		return lb.With("BackendServers", noServers)
 	case "AddVServerGroupBackendServers", "RemoveVServerGroupBackendServers", "SetVServerGroupAttribute":
 		return group.With("BackendServers", noServers)
 	case "ModifyVServerGroupBackendServers":

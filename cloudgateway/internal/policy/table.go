@@ -104,6 +104,10 @@ func Rows() []Row {
 		row(openapi.SLB, "RemoveVServerGroupBackendServers", "remove servers", LoadBalancers),
 		row(openapi.SLB, "ModifyVServerGroupBackendServers", "replace servers", LoadBalancers),
 		row(openapi.SLB, "SetVServerGroupAttribute", "change weights of servers", LoadBalancers),
+		row(openapi.SLB, "DescribeLoadBalancerAttribute", "read the default server group of an instance", ToolsLoadBalancers),
+		row(openapi.SLB, "AddBackendServers", "add servers to a default server group", ToolsLoadBalancers),
+		row(openapi.SLB, "SetBackendServers", "change weights in a default server group", ToolsLoadBalancers),
+		row(openapi.SLB, "RemoveBackendServers", "remove servers from a default server group", ToolsLoadBalancers),
 
 		row(openapi.SLB, "DescribeRules", "read forwarding rules", ToolsLoadBalancers),
 		row(openapi.SLB, "CreateRules", "create forwarding rules", ToolsLoadBalancers),

@@ -187,8 +187,26 @@ func TestRequestsAreChecked(t *testing.T) {
 				},
 			}),
 			want: []string{
-				"servers[1].server_ip: is required for an ENI", "servers[1].port: 0 is out of range, must be 1 to 65535",
-				"servers[1].weight: 101 is out of range, must be 0 to 100", "servers[2]: is the same server as servers[0]",
+				"servers[1].server_ip: is required for an ENI", "servers[1].weight: 101 is out of range, must be 0 to 100",
+				"servers[1].port: 0 is out of range, must be 1 to 65535", "servers[2]: is the same server as servers[0]",
+			},
+		},
+		{
+			name: "GetDefaultServerGroup", call: call(new(serverGroups).GetDefaultServerGroup, &slbv1.GetDefaultServerGroupRequest{}),
+			want: []string{"load_balancer_id: is required"},
+		},
+		{
+			name: "ApplyDefaultServerChanges", call: call(new(serverGroups).ApplyDefaultServerChanges, &slbv1.ApplyDefaultServerChangesRequest{
+				LoadBalancerId: "lb-1",
+				Add: []*slbv1.DefaultServer{
+					{Type: slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", Weight: 101}, {ServerId: "i-1"},
+				},
+				Remove: []*slbv1.DefaultServer{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-2"}},
+				Update: []*slbv1.DefaultServer{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-2"}},
+			}),
+			want: []string{
+				"add[0].server_ip: is required for an ENI", "add[0].weight: 101 is out of range, must be 0 to 100",
+				"add[1].type: is required", "remove[0]: is the same server as update[0]",
 			},
 		},
 		{
@@ -341,6 +359,11 @@ func TestHugeListsAreRefused(t *testing.T) {
 			"servers", call(new(serverGroups).CreateServerGroup, &slbv1.CreateServerGroupRequest{
 				RequestId: "r", LoadBalancerId: "lb-1", Name: "web", Servers: servers,
 			}), "servers",
+		},
+		{
+			"changes of default servers", call(new(serverGroups).ApplyDefaultServerChanges, &slbv1.ApplyDefaultServerChangesRequest{
+				LoadBalancerId: "lb-1", Update: make([]*slbv1.DefaultServer, many),
+			}), "update",
 		},
 		{
 			"changes of servers", call(new(serverGroups).ApplyServerChanges, &slbv1.ApplyServerChangesRequest{

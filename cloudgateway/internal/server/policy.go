@@ -58,11 +58,13 @@ func Policies() rpc.Policies {
 
 		slbv1.HealthService_ListHealthStatus_FullMethodName: read(listener, "list", flow.Background),
 
-		slbv1.ServerGroupService_GetServerGroup_FullMethodName:     read(groups, "get", flow.Change),
-		slbv1.ServerGroupService_ListServerGroups_FullMethodName:   read(groups, "list", flow.Background),
-		slbv1.ServerGroupService_CreateServerGroup_FullMethodName:  write(groups, "create", flow.Change),
-		slbv1.ServerGroupService_ApplyServerChanges_FullMethodName: write(groups, "update", flow.Backend),
-		slbv1.ServerGroupService_DeleteServerGroup_FullMethodName:  write(groups, "delete", flow.Deletion),
+		slbv1.ServerGroupService_GetServerGroup_FullMethodName:            read(groups, "get", flow.Change),
+		slbv1.ServerGroupService_ListServerGroups_FullMethodName:          read(groups, "list", flow.Background),
+		slbv1.ServerGroupService_CreateServerGroup_FullMethodName:         write(groups, "create", flow.Change),
+		slbv1.ServerGroupService_ApplyServerChanges_FullMethodName:        write(groups, "update", flow.Backend),
+		slbv1.ServerGroupService_GetDefaultServerGroup_FullMethodName:     read(groups, "get", flow.Change),
+		slbv1.ServerGroupService_ApplyDefaultServerChanges_FullMethodName: write(groups, "update", flow.Backend),
+		slbv1.ServerGroupService_DeleteServerGroup_FullMethodName:         write(groups, "delete", flow.Deletion),
 
 		slbv1.ForwardingRuleService_ListForwardingRules_FullMethodName:        read(rules, "list", flow.Background),
 		slbv1.ForwardingRuleService_BatchCreateForwardingRules_FullMethodName: write(rules, "create", flow.Change),

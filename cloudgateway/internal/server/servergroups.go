@@ -134,10 +134,13 @@ func (c *check) servers(field string, servers []*slbv1.Server) {
 		return
 	}
 	for i, s := range servers {
-		c.server(fmt.Sprintf("%s[%d]", field, i), s)
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.server(at, s)
+		c.port(at+".port", s.GetPort())
 	}
 }
 
+// server checks a server but for its port, which not all have.
 func (c *check) server(field string, s *slbv1.Server) {
 	const heaviest, longest = 100, 80
 	enum(c, field+".type", s.GetType(), slbv1.ServerType_name, true)
@@ -148,7 +151,6 @@ func (c *check) server(field string, s *slbv1.Server) {
 	case s.GetType() == slbv1.ServerType_SERVER_TYPE_ENI:
 		c.addf(field+".server_ip", "is required for an ENI")
 	}
-	c.port(field+".port", s.GetPort())
 	c.number(field+".weight", s.GetWeight(), 0, heaviest)
 	c.text(field+".description", s.GetDescription(), 0, longest)
 }

@@ -16,11 +16,11 @@ import (
 
 // application is a set of changes on its way.
 type application struct {
-	client  *Client
-	writer  *writer
-	groupID string
-	todo    changes
-	calls   int32
+	client *Client
+	writer *writer
+	group  pool
+	todo   changes
+	calls  int32
 	// narrow is the size of a call while a server is looked for that the cloud does not know; 0: as large as can be.
 	narrow  int
 	unknown []*slbv1.Server
@@ -31,13 +31,13 @@ type application struct {
 // the group holds and goes on with what is missing.
 func (a *application) run(ctx context.Context) error {
 	for !a.todo.empty() {
-		next := plan(a.todo, a.perCall())[0]
-		params, err := next.params(a.groupID)
+		next := a.group.next(a.todo, a.perCall())
+		params, err := a.group.params(next)
 		if err != nil {
 			return err
 		}
 		a.calls++
-		err = a.writer.write(ctx, next.action, params, nil)
+		err = a.writer.write(ctx, a.group.actions[next.verb], params, nil)
 		switch {
 		case err == nil:
 			a.todo = a.todo.after(next)
@@ -67,14 +67,15 @@ func (a *application) perCall() int {
 	return int(a.client.serversPerCall.Load())
 }
 
-// lookAgain drops from the changes what the group shows to be done, and tells whether that was anything.
+// lookAgain drops from the changes what the group shows to be done, and tells whether that was anything. An addition of a server that
+// is there with another weight becomes an update, which is a step forward, too.
 func (a *application) lookAgain(ctx context.Context) (progress bool, err error) {
-	group, err := a.client.describeGroup(ctx, a.groupID)
+	servers, err := a.group.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	rest := remaining(a.todo, group.GetServers())
-	progress = rest.size() < a.todo.size()
+	rest := remaining(a.todo, servers)
+	progress = rest.size() < a.todo.size() || len(rest.add) < len(a.todo.add)
 	a.todo = rest
 	return progress, nil
 }

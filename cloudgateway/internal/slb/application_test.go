@@ -30,9 +30,9 @@ func (f *fakeGroup) Do(_ context.Context, call openapi.Call, _ any) (openapi.Res
 	f.writes++
 	into, out := call.Params["BackendServers"], call.Params["OldBackendServers"]
 	switch call.Action {
-	case actionRemove:
+	case "RemoveVServerGroupBackendServers":
 		into, out = "", into
-	case actionModify:
+	case "ModifyVServerGroupBackendServers":
 		into = call.Params["NewBackendServers"]
 	}
 	for _, s := range decode(into) {

@@ -18,16 +18,38 @@ func (c *Client) ApplyServerChanges(ctx context.Context, r *slbv1.ApplyServerCha
 	}
 	var calls int32
 	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *writer) (err error) {
-		calls, err = c.apply(ctx, w, r.GetServerGroupId(), todo)
+		calls, err = c.applyToGroup(ctx, w, r.GetServerGroupId(), todo)
+		return err
+	})
+	return calls, err
+}
+
+// applyToGroup makes changes of a vServer group, and forgets what was remembered about it.
+func (c *Client) applyToGroup(ctx context.Context, w *writer, id string, todo changes) (int32, error) {
+	defer c.caches.groups.Invalidate(id)
+	return c.apply(ctx, w, c.vServerGroup(id), todo)
+}
+
+// ApplyDefaultServerChanges does the same to the default server group of an instance.
+func (c *Client) ApplyDefaultServerChanges(ctx context.Context, r *slbv1.ApplyDefaultServerChangesRequest) (int32, error) {
+	todo := normalize(changes{
+		add: WithoutPort(r.GetAdd()), remove: WithoutPort(r.GetRemove()), update: WithoutPort(r.GetUpdate()),
+		removeFirst: r.GetRemoveFirst(),
+	})
+	if todo.empty() {
+		return 0, nil
+	}
+	var calls int32
+	err := c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *writer) (err error) {
+		calls, err = c.apply(ctx, w, c.defaultGroup(r.GetLoadBalancerId()), todo)
 		return err
 	})
 	return calls, err
 }
 
 // apply makes the changes, one call after the other.
-func (c *Client) apply(ctx context.Context, w *writer, groupID string, todo changes) (int32, error) {
-	defer c.caches.groups.Invalidate(groupID)
-	a := &application{client: c, writer: w, groupID: groupID, todo: todo}
+func (c *Client) apply(ctx context.Context, w *writer, group pool, todo changes) (int32, error) {
+	a := &application{client: c, writer: w, group: group, todo: todo}
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
 	err := cloud.Retry(ctx, again, a.run)
 	if err == nil {
@@ -45,27 +67,4 @@ func (c *Client) shrink(size int) {
 			return
 		}
 	}
-}
-
-func (s step) size() int { return max(len(s.out), len(s.into)) }
-
-func (s step) params(groupID string) (cloud.Params, error) {
-	lists := map[string]string{actionAdd: "BackendServers", actionSet: "BackendServers", actionModify: "NewBackendServers"}
-	p := cloud.Params{"VServerGroupId": groupID}
-	if name, ok := lists[s.action]; ok {
-		encoded, err := serversParam(s.into)
-		if err != nil {
-			return nil, err
-		}
-		p[name] = encoded
-	}
-	lists = map[string]string{actionRemove: "BackendServers", actionModify: "OldBackendServers"}
-	if name, ok := lists[s.action]; ok {
-		encoded, err := serverKeysParam(s.out)
-		if err != nil {
-			return nil, err
-		}
-		p[name] = encoded
-	}
-	return p, nil
 }

@@ -19,6 +19,7 @@ type caches struct {
 	groups     *batch.Cache[*slbv1.ServerGroup]       // by group
 	rules      *batch.Cache[[]*slbv1.ForwardingRule]  // by listener
 	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
+	defaults   *batch.Cache[[]*slbv1.DefaultServer]   // by instance
 	health     *batch.Cache[[]*slbv1.ServerHealth]    // by parameters
 	zones      *batch.Cache[[]*slbv1.ZonePair]        // one entry
 }
@@ -38,6 +39,7 @@ func newCaches(registerer prometheus.Registerer) *caches {
 		listeners:  batch.NewCache[[]*slbv1.Listener](config("listeners")),
 		groupLists: batch.NewCache[[]*slbv1.ServerGroup](config("servergroup_lists")),
 		groups:     batch.NewCache[*slbv1.ServerGroup](config("servergroups")),
+		defaults:   batch.NewCache[[]*slbv1.DefaultServer](config("default_servergroups")),
 		health: batch.NewCache[[]*slbv1.ServerHealth](batch.CacheConfig{
 			Name: "health", MaxEntries: listsKept, Registerer: registerer,
 		}),
@@ -54,6 +56,7 @@ func (c *caches) forget(loadBalancerID string) {
 	c.groupLists.Invalidate(loadBalancerID)
 	c.rules.InvalidatePrefix(listenersOf(loadBalancerID))
 	c.extensions.InvalidatePrefix(listenersOf(loadBalancerID))
+	c.defaults.Invalidate(loadBalancerID)
 	c.lists.Clear()
 	c.health.Clear()
 }

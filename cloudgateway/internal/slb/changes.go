@@ -16,44 +16,51 @@ func (c changes) size() int { return len(c.add) + len(c.remove) + len(c.update) 
 
 func (c changes) empty() bool { return c.size() == 0 }
 
+// verb is what a call does to servers.
+type verb uint8
+
+const (
+	replace verb = iota // servers by others
+	add
+	set // weights and descriptions
+	remove
+)
+
 // step is one cloud call: the servers that go and those that come or change.
 type step struct {
-	action    string
+	verb      verb
 	out, into []*slbv1.Server
 }
 
-// The actions a plan is made of.
-const (
-	actionModify = "ModifyVServerGroupBackendServers"
-	actionAdd    = "AddVServerGroupBackendServers"
-	actionRemove = "RemoveVServerGroupBackendServers"
-	actionSet    = "SetVServerGroupAttribute"
-)
+func (s step) size() int { return max(len(s.out), len(s.into)) }
 
-// plan turns changes into the fewest calls of at most perCall servers. As many removed servers as possible are replaced by
-// added ones in one call: pairing all of min(add, remove) is never worse than pairing fewer, since each call of pairs does
-// the work of one addition and one removal. Servers come before they go, so that a group is never emptier than it was,
-// unless removeFirst asks for the opposite.
-func plan(c changes, perCall int) []step {
+// plan turns changes into the fewest calls of at most perCall servers. Where the cloud can replace servers, as many removed servers
+// as possible are replaced by added ones in one call: pairing all of min(add, remove) is never worse than pairing fewer, since each
+// call of pairs does the work of one addition and one removal. Servers come before they go, so that a group is never emptier than it
+// was, unless removeFirst asks for the opposite.
+func plan(c changes, perCall int, canReplace bool) []step {
 	var steps []step
-	emit := func(action string, out, into []*slbv1.Server) {
+	emit := func(verb verb, out, into []*slbv1.Server) {
 		for len(out)+len(into) > 0 {
 			n, m := min(perCall, len(out)), min(perCall, len(into))
-			steps = append(steps, step{action: action, out: out[:n], into: into[:m]})
+			steps = append(steps, step{verb: verb, out: out[:n], into: into[:m]})
 			out, into = out[n:], into[m:]
 		}
 	}
 	if c.removeFirst {
-		emit(actionRemove, c.remove, nil)
-		emit(actionAdd, nil, c.add)
-		emit(actionSet, nil, c.update)
+		emit(remove, c.remove, nil)
+		emit(add, nil, c.add)
+		emit(set, nil, c.update)
 		return steps
 	}
-	pairs := min(len(c.add), len(c.remove))
-	emit(actionModify, c.remove[:pairs], c.add[:pairs])
-	emit(actionAdd, nil, c.add[pairs:])
-	emit(actionSet, nil, c.update)
-	emit(actionRemove, c.remove[pairs:], nil)
+	pairs := 0
+	if canReplace {
+		pairs = min(len(c.add), len(c.remove))
+	}
+	emit(replace, c.remove[:pairs], c.add[:pairs])
+	emit(add, nil, c.add[pairs:])
+	emit(set, nil, c.update)
+	emit(remove, c.remove[pairs:], nil)
 	return steps
 }
 

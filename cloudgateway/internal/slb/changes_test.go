@@ -22,37 +22,37 @@ func servers(first, count int) []*slbv1.Server {
 }
 
 func TestPlanTakesTheFewestCalls(t *testing.T) {
-	const modify, add, remove, set = actionModify, actionAdd, actionRemove, actionSet
 	tests := []struct {
 		name                string
 		add, remove, update int
-		removeFirst         bool
-		want                []string
+		removeFirst, single bool // single: the cloud can't replace servers
+		want                []verb
 	}{
 		{name: "nothing"},
-		{name: "one more", add: 1, want: []string{add}},
-		{name: "a full call", add: 20, want: []string{add}},
-		{name: "one over", add: 21, want: []string{add, add}},
-		{name: "one less", remove: 1, want: []string{remove}},
-		{name: "one replaced", add: 1, remove: 1, want: []string{modify}},
-		{name: "twenty replaced", add: 20, remove: 20, want: []string{modify}},
-		{name: "two calls of replacements", add: 40, remove: 40, want: []string{modify, modify}},
-		{name: "more come than go", add: 25, remove: 20, want: []string{modify, add}},
-		{name: "one goes, twenty-one come", add: 21, remove: 1, want: []string{modify, add}},
-		{name: "more go than come", add: 5, remove: 25, want: []string{modify, remove}},
-		{name: "weights", update: 41, want: []string{set, set, set}},
-		{name: "everything", add: 3, remove: 2, update: 1, want: []string{modify, add, set}},
-		{name: "at the quota", add: 3, remove: 2, update: 1, removeFirst: true, want: []string{remove, add, set}},
+		{name: "one more", add: 1, want: []verb{add}},
+		{name: "a full call", add: 20, want: []verb{add}},
+		{name: "one over", add: 21, want: []verb{add, add}},
+		{name: "one less", remove: 1, want: []verb{remove}},
+		{name: "one replaced", add: 1, remove: 1, want: []verb{replace}},
+		{name: "twenty replaced", add: 20, remove: 20, want: []verb{replace}},
+		{name: "two calls of replacements", add: 40, remove: 40, want: []verb{replace, replace}},
+		{name: "more come than go", add: 25, remove: 20, want: []verb{replace, add}},
+		{name: "one goes, twenty-one come", add: 21, remove: 1, want: []verb{replace, add}},
+		{name: "more go than come", add: 5, remove: 25, want: []verb{replace, remove}},
+		{name: "weights", update: 41, want: []verb{set, set, set}},
+		{name: "everything", add: 3, remove: 2, update: 1, want: []verb{replace, add, set}},
+		{name: "at the quota", add: 3, remove: 2, update: 1, removeFirst: true, want: []verb{remove, add, set}},
+		{name: "a replacement where there is none", add: 3, remove: 2, update: 1, single: true, want: []verb{add, set, remove}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			steps := plan(changes{
 				add: servers(0, tt.add), remove: servers(1000, tt.remove), update: servers(2000, tt.update), removeFirst: tt.removeFirst,
-			}, 20)
-			var got []string
+			}, 20, !tt.single)
+			var got []verb
 			for _, s := range steps {
-				got = append(got, s.action)
+				got = append(got, s.verb)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func TestNoPlanTakesFewerCalls(t *testing.T) {
 			for replaced := range min(add, remove) + 1 {
 				fewest = min(fewest, calls(replaced)+calls(add-replaced)+calls(remove-replaced))
 			}
-			if got := len(plan(changes{add: come[:add], remove: leave[:remove]}, perCall)); got != fewest {
+			if got := len(plan(changes{add: come[:add], remove: leave[:remove]}, perCall, true)); got != fewest {
 				t.Fatalf("%d calls to add %d servers and remove %d, want %d", got, add, remove, fewest)
 			}
 		}
@@ -83,7 +83,7 @@ func TestNoPlanTakesFewerCalls(t *testing.T) {
 func TestPlanDoesWhatWasAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		group, c := drawChanges(t)
-		perCall := rapid.IntRange(1, 40).Draw(t, "perCall")
+		perCall, canReplace := rapid.IntRange(1, 40).Draw(t, "perCall"), rapid.Bool().Draw(t, "canReplace")
 		want := map[ServerKey]int32{}
 		for _, s := range group {
 			want[KeyOf(s)] = s.GetWeight()
@@ -100,11 +100,11 @@ func TestPlanDoesWhatWasAsked(t *testing.T) {
 		}
 		for todo := normalize(c); !todo.empty(); {
 			// Planning again after each call, as apply does, must come to the same end.
-			next := plan(todo, perCall)[0]
+			next := plan(todo, perCall, canReplace)[0]
 			if len(next.out) > perCall || len(next.into) > perCall || next.size() == 0 {
 				t.Fatalf("a call of %d and %d servers, at most %d are allowed", len(next.out), len(next.into), perCall)
 			}
-			if next.action == actionModify && len(next.out) != len(next.into) {
+			if next.verb == replace && len(next.out) != len(next.into) {
 				t.Fatalf("%d servers replaced by %d", len(next.out), len(next.into))
 			}
 			for _, s := range next.out {

@@ -38,7 +38,7 @@ func (c *Client) CreateServerGroup(ctx context.Context, r *slbv1.CreateServerGro
 		id = group.GetServerGroupId()
 		c.ledger.Put(creationOf(r), id, ledgerLife)
 		missing := remaining(changes{add: r.GetServers()}, group.GetServers())
-		if _, err := c.apply(ctx, w, id, missing); err != nil {
+		if _, err := c.applyToGroup(ctx, w, id, missing); err != nil {
 			return fmt.Errorf("add servers to the new vServer group %s: %w", id, err)
 		}
 		c.ledger.Put(creationOf(r), "", 0) // It is seen to its end.

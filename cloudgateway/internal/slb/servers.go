@@ -31,7 +31,7 @@ type serverDoc struct {
 	ServerID    string `json:"ServerId"`
 	ServerIP    string `json:"ServerIp,omitempty"`
 	Type        string `json:"Type"`
-	Port        string `json:"Port"`
+	Port        string `json:"Port,omitempty"` // only in default server groups there is none
 	Weight      string `json:"Weight,omitempty"`
 	Description string `json:"Description,omitempty"`
 }
@@ -56,7 +56,9 @@ func encodeServers(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)
 			ServerID: s.GetServerId(),
 			ServerIP: s.GetServerIp(),
 			Type:     strings.ToLower(strings.TrimPrefix(s.GetType().String(), "SERVER_TYPE_")),
-			Port:     strconv.Itoa(int(s.GetPort())),
+		}
+		if s.GetPort() != 0 {
+			docs[i].Port = strconv.Itoa(int(s.GetPort()))
 		}
 		more(s, &docs[i])
 	}

@@ -823,6 +823,328 @@ func (*DeleteServerGroupResponse) Descriptor() ([]byte, []int) {
 	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{11}
 }
 
+// DefaultServer is one server of the default server group. It is known by (type, server_id, server_ip); its port is that of the
+// listener's backend_server_port.
+type DefaultServer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind.
+	Type ServerType `protobuf:"varint,1,opt,name=type,proto3,enum=cloudgateway.slb.v1.ServerType" json:"type,omitempty"`
+	// "i-…", "eni-…" or "eci-…".
+	ServerId string `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	// Address on the network interface; for ENI.
+	ServerIp string `protobuf:"bytes,3,opt,name=server_ip,json=serverIp,proto3" json:"server_ip,omitempty"`
+	// Weight, 0 (no new connections) to 100.
+	Weight int32 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Free text, 1 to 80 characters.
+	Description   string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DefaultServer) Reset() {
+	*x = DefaultServer{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DefaultServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DefaultServer) ProtoMessage() {}
+
+func (x *DefaultServer) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DefaultServer.ProtoReflect.Descriptor instead.
+func (*DefaultServer) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DefaultServer) GetType() ServerType {
+	if x != nil {
+		return x.Type
+	}
+	return ServerType_SERVER_TYPE_UNSPECIFIED
+}
+
+func (x *DefaultServer) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
+}
+
+func (x *DefaultServer) GetServerIp() string {
+	if x != nil {
+		return x.ServerIp
+	}
+	return ""
+}
+
+func (x *DefaultServer) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *DefaultServer) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+// GetDefaultServerGroupRequest selects an instance.
+type GetDefaultServerGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Instance, "lb-…"; required.
+	LoadBalancerId string `protobuf:"bytes,1,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
+	// How old a cached answer may be; absent or zero: read the cloud now.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDefaultServerGroupRequest) Reset() {
+	*x = GetDefaultServerGroupRequest{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDefaultServerGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDefaultServerGroupRequest) ProtoMessage() {}
+
+func (x *GetDefaultServerGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDefaultServerGroupRequest.ProtoReflect.Descriptor instead.
+func (*GetDefaultServerGroupRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetDefaultServerGroupRequest) GetLoadBalancerId() string {
+	if x != nil {
+		return x.LoadBalancerId
+	}
+	return ""
+}
+
+func (x *GetDefaultServerGroupRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+// GetDefaultServerGroupResponse holds the servers.
+type GetDefaultServerGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ordered by id and address.
+	Servers       []*DefaultServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDefaultServerGroupResponse) Reset() {
+	*x = GetDefaultServerGroupResponse{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDefaultServerGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDefaultServerGroupResponse) ProtoMessage() {}
+
+func (x *GetDefaultServerGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDefaultServerGroupResponse.ProtoReflect.Descriptor instead.
+func (*GetDefaultServerGroupResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetDefaultServerGroupResponse) GetServers() []*DefaultServer {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+// ApplyDefaultServerChangesRequest holds the changes to the default server group of one instance.
+type ApplyDefaultServerChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Instance, "lb-…"; required.
+	LoadBalancerId string `protobuf:"bytes,1,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Servers to add, at most 20 000.
+	Add []*DefaultServer `protobuf:"bytes,3,rep,name=add,proto3" json:"add,omitempty"`
+	// Servers to remove, at most 20 000; one that is not there is a success.
+	Remove []*DefaultServer `protobuf:"bytes,4,rep,name=remove,proto3" json:"remove,omitempty"`
+	// Servers that are there and get another weight or description, at most 20 000.
+	Update []*DefaultServer `protobuf:"bytes,5,rep,name=update,proto3" json:"update,omitempty"`
+	// Remove before adding: for an instance that is at its quota.
+	RemoveFirst   bool `protobuf:"varint,6,opt,name=remove_first,json=removeFirst,proto3" json:"remove_first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplyDefaultServerChangesRequest) Reset() {
+	*x = ApplyDefaultServerChangesRequest{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplyDefaultServerChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplyDefaultServerChangesRequest) ProtoMessage() {}
+
+func (x *ApplyDefaultServerChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplyDefaultServerChangesRequest.ProtoReflect.Descriptor instead.
+func (*ApplyDefaultServerChangesRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ApplyDefaultServerChangesRequest) GetLoadBalancerId() string {
+	if x != nil {
+		return x.LoadBalancerId
+	}
+	return ""
+}
+
+func (x *ApplyDefaultServerChangesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *ApplyDefaultServerChangesRequest) GetAdd() []*DefaultServer {
+	if x != nil {
+		return x.Add
+	}
+	return nil
+}
+
+func (x *ApplyDefaultServerChangesRequest) GetRemove() []*DefaultServer {
+	if x != nil {
+		return x.Remove
+	}
+	return nil
+}
+
+func (x *ApplyDefaultServerChangesRequest) GetUpdate() []*DefaultServer {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *ApplyDefaultServerChangesRequest) GetRemoveFirst() bool {
+	if x != nil {
+		return x.RemoveFirst
+	}
+	return false
+}
+
+// ApplyDefaultServerChangesResponse tells what it took.
+type ApplyDefaultServerChangesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of cloud writes made.
+	CloudCalls    int32 `protobuf:"varint,1,opt,name=cloud_calls,json=cloudCalls,proto3" json:"cloud_calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplyDefaultServerChangesResponse) Reset() {
+	*x = ApplyDefaultServerChangesResponse{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplyDefaultServerChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplyDefaultServerChangesResponse) ProtoMessage() {}
+
+func (x *ApplyDefaultServerChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplyDefaultServerChangesResponse.ProtoReflect.Descriptor instead.
+func (*ApplyDefaultServerChangesResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ApplyDefaultServerChangesResponse) GetCloudCalls() int32 {
+	if x != nil {
+		return x.CloudCalls
+	}
+	return 0
+}
+
 var File_cloudgateway_slb_v1_server_group_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
@@ -876,19 +1198,43 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x1b\n" +
-	"\x19DeleteServerGroupResponse*h\n" +
+	"\x19DeleteServerGroupResponse\"\xb8\x01\n" +
+	"\rDefaultServer\x123\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
+	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x1b\n" +
+	"\tserver_ip\x18\x03 \x01(\tR\bserverIp\x12\x16\n" +
+	"\x06weight\x18\x04 \x01(\x05R\x06weight\x12 \n" +
+	"\vdescription\x18\x05 \x01(\tR\vdescription\"|\n" +
+	"\x1cGetDefaultServerGroupRequest\x12(\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x122\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"]\n" +
+	"\x1dGetDefaultServerGroupResponse\x12<\n" +
+	"\aservers\x18\x01 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\aservers\"\xbc\x02\n" +
+	" ApplyDefaultServerChangesRequest\x12(\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x124\n" +
+	"\x03add\x18\x03 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\x03add\x12:\n" +
+	"\x06remove\x18\x04 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\x06remove\x12:\n" +
+	"\x06update\x18\x05 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\x06update\x12!\n" +
+	"\fremove_first\x18\x06 \x01(\bR\vremoveFirst\"D\n" +
+	"!ApplyDefaultServerChangesResponse\x12\x1f\n" +
+	"\vcloud_calls\x18\x01 \x01(\x05R\n" +
+	"cloudCalls*h\n" +
 	"\n" +
 	"ServerType\x12\x1b\n" +
 	"\x17SERVER_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSERVER_TYPE_ECS\x10\x01\x12\x13\n" +
 	"\x0fSERVER_TYPE_ENI\x10\x02\x12\x13\n" +
-	"\x0fSERVER_TYPE_ECI\x10\x032\xdf\x04\n" +
+	"\x0fSERVER_TYPE_ECI\x10\x032\xf4\x06\n" +
 	"\x12ServerGroupService\x12n\n" +
 	"\x0eGetServerGroup\x12*.cloudgateway.slb.v1.GetServerGroupRequest\x1a+.cloudgateway.slb.v1.GetServerGroupResponse\"\x03\x90\x02\x01\x12t\n" +
 	"\x10ListServerGroups\x12,.cloudgateway.slb.v1.ListServerGroupsRequest\x1a-.cloudgateway.slb.v1.ListServerGroupsResponse\"\x03\x90\x02\x01\x12t\n" +
 	"\x11CreateServerGroup\x12-.cloudgateway.slb.v1.CreateServerGroupRequest\x1a..cloudgateway.slb.v1.CreateServerGroupResponse\"\x00\x12w\n" +
 	"\x12ApplyServerChanges\x12..cloudgateway.slb.v1.ApplyServerChangesRequest\x1a/.cloudgateway.slb.v1.ApplyServerChangesResponse\"\x00\x12t\n" +
-	"\x11DeleteServerGroup\x12-.cloudgateway.slb.v1.DeleteServerGroupRequest\x1a..cloudgateway.slb.v1.DeleteServerGroupResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x11DeleteServerGroup\x12-.cloudgateway.slb.v1.DeleteServerGroupRequest\x1a..cloudgateway.slb.v1.DeleteServerGroupResponse\"\x00\x12\x83\x01\n" +
+	"\x15GetDefaultServerGroup\x121.cloudgateway.slb.v1.GetDefaultServerGroupRequest\x1a2.cloudgateway.slb.v1.GetDefaultServerGroupResponse\"\x03\x90\x02\x01\x12\x8c\x01\n" +
+	"\x19ApplyDefaultServerChanges\x125.cloudgateway.slb.v1.ApplyDefaultServerChangesRequest\x1a6.cloudgateway.slb.v1.ApplyDefaultServerChangesResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_server_group_proto_rawDescOnce sync.Once
@@ -903,49 +1249,64 @@ func file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_slb_v1_server_group_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cloudgateway_slb_v1_server_group_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_cloudgateway_slb_v1_server_group_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_cloudgateway_slb_v1_server_group_proto_goTypes = []any{
-	(ServerType)(0),                    // 0: cloudgateway.slb.v1.ServerType
-	(*Server)(nil),                     // 1: cloudgateway.slb.v1.Server
-	(*ServerGroup)(nil),                // 2: cloudgateway.slb.v1.ServerGroup
-	(*GetServerGroupRequest)(nil),      // 3: cloudgateway.slb.v1.GetServerGroupRequest
-	(*GetServerGroupResponse)(nil),     // 4: cloudgateway.slb.v1.GetServerGroupResponse
-	(*ListServerGroupsRequest)(nil),    // 5: cloudgateway.slb.v1.ListServerGroupsRequest
-	(*ListServerGroupsResponse)(nil),   // 6: cloudgateway.slb.v1.ListServerGroupsResponse
-	(*CreateServerGroupRequest)(nil),   // 7: cloudgateway.slb.v1.CreateServerGroupRequest
-	(*CreateServerGroupResponse)(nil),  // 8: cloudgateway.slb.v1.CreateServerGroupResponse
-	(*ApplyServerChangesRequest)(nil),  // 9: cloudgateway.slb.v1.ApplyServerChangesRequest
-	(*ApplyServerChangesResponse)(nil), // 10: cloudgateway.slb.v1.ApplyServerChangesResponse
-	(*DeleteServerGroupRequest)(nil),   // 11: cloudgateway.slb.v1.DeleteServerGroupRequest
-	(*DeleteServerGroupResponse)(nil),  // 12: cloudgateway.slb.v1.DeleteServerGroupResponse
-	(*durationpb.Duration)(nil),        // 13: google.protobuf.Duration
+	(ServerType)(0),                           // 0: cloudgateway.slb.v1.ServerType
+	(*Server)(nil),                            // 1: cloudgateway.slb.v1.Server
+	(*ServerGroup)(nil),                       // 2: cloudgateway.slb.v1.ServerGroup
+	(*GetServerGroupRequest)(nil),             // 3: cloudgateway.slb.v1.GetServerGroupRequest
+	(*GetServerGroupResponse)(nil),            // 4: cloudgateway.slb.v1.GetServerGroupResponse
+	(*ListServerGroupsRequest)(nil),           // 5: cloudgateway.slb.v1.ListServerGroupsRequest
+	(*ListServerGroupsResponse)(nil),          // 6: cloudgateway.slb.v1.ListServerGroupsResponse
+	(*CreateServerGroupRequest)(nil),          // 7: cloudgateway.slb.v1.CreateServerGroupRequest
+	(*CreateServerGroupResponse)(nil),         // 8: cloudgateway.slb.v1.CreateServerGroupResponse
+	(*ApplyServerChangesRequest)(nil),         // 9: cloudgateway.slb.v1.ApplyServerChangesRequest
+	(*ApplyServerChangesResponse)(nil),        // 10: cloudgateway.slb.v1.ApplyServerChangesResponse
+	(*DeleteServerGroupRequest)(nil),          // 11: cloudgateway.slb.v1.DeleteServerGroupRequest
+	(*DeleteServerGroupResponse)(nil),         // 12: cloudgateway.slb.v1.DeleteServerGroupResponse
+	(*DefaultServer)(nil),                     // 13: cloudgateway.slb.v1.DefaultServer
+	(*GetDefaultServerGroupRequest)(nil),      // 14: cloudgateway.slb.v1.GetDefaultServerGroupRequest
+	(*GetDefaultServerGroupResponse)(nil),     // 15: cloudgateway.slb.v1.GetDefaultServerGroupResponse
+	(*ApplyDefaultServerChangesRequest)(nil),  // 16: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
+	(*ApplyDefaultServerChangesResponse)(nil), // 17: cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
+	(*durationpb.Duration)(nil),               // 18: google.protobuf.Duration
 }
 var file_cloudgateway_slb_v1_server_group_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.slb.v1.Server.type:type_name -> cloudgateway.slb.v1.ServerType
 	1,  // 1: cloudgateway.slb.v1.ServerGroup.servers:type_name -> cloudgateway.slb.v1.Server
-	13, // 2: cloudgateway.slb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	18, // 2: cloudgateway.slb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
 	2,  // 3: cloudgateway.slb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.slb.v1.ServerGroup
-	13, // 4: cloudgateway.slb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
+	18, // 4: cloudgateway.slb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
 	2,  // 5: cloudgateway.slb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
 	1,  // 6: cloudgateway.slb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.slb.v1.Server
 	1,  // 7: cloudgateway.slb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.slb.v1.Server
 	1,  // 8: cloudgateway.slb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.Server
 	1,  // 9: cloudgateway.slb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.slb.v1.Server
-	3,  // 10: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.slb.v1.GetServerGroupRequest
-	5,  // 11: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.slb.v1.ListServerGroupsRequest
-	7,  // 12: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.slb.v1.CreateServerGroupRequest
-	9,  // 13: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.slb.v1.ApplyServerChangesRequest
-	11, // 14: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.slb.v1.DeleteServerGroupRequest
-	4,  // 15: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.slb.v1.GetServerGroupResponse
-	6,  // 16: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.slb.v1.ListServerGroupsResponse
-	8,  // 17: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.slb.v1.CreateServerGroupResponse
-	10, // 18: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.slb.v1.ApplyServerChangesResponse
-	12, // 19: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.slb.v1.DeleteServerGroupResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	0,  // 10: cloudgateway.slb.v1.DefaultServer.type:type_name -> cloudgateway.slb.v1.ServerType
+	18, // 11: cloudgateway.slb.v1.GetDefaultServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	13, // 12: cloudgateway.slb.v1.GetDefaultServerGroupResponse.servers:type_name -> cloudgateway.slb.v1.DefaultServer
+	13, // 13: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.add:type_name -> cloudgateway.slb.v1.DefaultServer
+	13, // 14: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.DefaultServer
+	13, // 15: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.update:type_name -> cloudgateway.slb.v1.DefaultServer
+	3,  // 16: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.slb.v1.GetServerGroupRequest
+	5,  // 17: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.slb.v1.ListServerGroupsRequest
+	7,  // 18: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.slb.v1.CreateServerGroupRequest
+	9,  // 19: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.slb.v1.ApplyServerChangesRequest
+	11, // 20: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.slb.v1.DeleteServerGroupRequest
+	14, // 21: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:input_type -> cloudgateway.slb.v1.GetDefaultServerGroupRequest
+	16, // 22: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:input_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
+	4,  // 23: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.slb.v1.GetServerGroupResponse
+	6,  // 24: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.slb.v1.ListServerGroupsResponse
+	8,  // 25: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.slb.v1.CreateServerGroupResponse
+	10, // 26: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.slb.v1.ApplyServerChangesResponse
+	12, // 27: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.slb.v1.DeleteServerGroupResponse
+	15, // 28: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:output_type -> cloudgateway.slb.v1.GetDefaultServerGroupResponse
+	17, // 29: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:output_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_server_group_proto_init() }
@@ -959,7 +1320,7 @@ func file_cloudgateway_slb_v1_server_group_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_server_group_proto_rawDesc), len(file_cloudgateway_slb_v1_server_group_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

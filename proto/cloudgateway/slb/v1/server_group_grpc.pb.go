@@ -19,18 +19,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ServerGroupService_GetServerGroup_FullMethodName     = "/cloudgateway.slb.v1.ServerGroupService/GetServerGroup"
-	ServerGroupService_ListServerGroups_FullMethodName   = "/cloudgateway.slb.v1.ServerGroupService/ListServerGroups"
-	ServerGroupService_CreateServerGroup_FullMethodName  = "/cloudgateway.slb.v1.ServerGroupService/CreateServerGroup"
-	ServerGroupService_ApplyServerChanges_FullMethodName = "/cloudgateway.slb.v1.ServerGroupService/ApplyServerChanges"
-	ServerGroupService_DeleteServerGroup_FullMethodName  = "/cloudgateway.slb.v1.ServerGroupService/DeleteServerGroup"
+	ServerGroupService_GetServerGroup_FullMethodName            = "/cloudgateway.slb.v1.ServerGroupService/GetServerGroup"
+	ServerGroupService_ListServerGroups_FullMethodName          = "/cloudgateway.slb.v1.ServerGroupService/ListServerGroups"
+	ServerGroupService_CreateServerGroup_FullMethodName         = "/cloudgateway.slb.v1.ServerGroupService/CreateServerGroup"
+	ServerGroupService_ApplyServerChanges_FullMethodName        = "/cloudgateway.slb.v1.ServerGroupService/ApplyServerChanges"
+	ServerGroupService_DeleteServerGroup_FullMethodName         = "/cloudgateway.slb.v1.ServerGroupService/DeleteServerGroup"
+	ServerGroupService_GetDefaultServerGroup_FullMethodName     = "/cloudgateway.slb.v1.ServerGroupService/GetDefaultServerGroup"
+	ServerGroupService_ApplyDefaultServerChanges_FullMethodName = "/cloudgateway.slb.v1.ServerGroupService/ApplyDefaultServerChanges"
 )
 
 // ServerGroupServiceClient is the client API for ServerGroupService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ServerGroupService manages the vServer groups of CLB instances. The number of servers per request is not limited: the
+// ServerGroupService manages the vServer groups of CLB instances, and the default server group that every instance has. The number of servers per request is not limited: the
 // gateway splits them to the cloud's limit (20 per call by default).
 type ServerGroupServiceClient interface {
 	// GetServerGroup reads one group with its servers. NOT_FOUND with reason SERVER_GROUP_NOT_FOUND if it does not exist.
@@ -45,6 +47,12 @@ type ServerGroupServiceClient interface {
 	// DeleteServerGroup removes a group; one that is already gone is a success. FAILED_PRECONDITION with reason
 	// SERVER_GROUP_IN_USE while a listener or rule uses it.
 	DeleteServerGroup(ctx context.Context, in *DeleteServerGroupRequest, opts ...grpc.CallOption) (*DeleteServerGroupResponse, error)
+	// GetDefaultServerGroup reads the servers of the default server group of an instance, which serve the listeners that have a
+	// backend_server_port. NOT_FOUND with reason LOAD_BALANCER_NOT_FOUND if there is no such instance.
+	GetDefaultServerGroup(ctx context.Context, in *GetDefaultServerGroupRequest, opts ...grpc.CallOption) (*GetDefaultServerGroupResponse, error)
+	// ApplyDefaultServerChanges adds, removes and re-weights servers of the default server group of an instance in the fewest cloud
+	// calls.
+	ApplyDefaultServerChanges(ctx context.Context, in *ApplyDefaultServerChangesRequest, opts ...grpc.CallOption) (*ApplyDefaultServerChangesResponse, error)
 }
 
 type serverGroupServiceClient struct {
@@ -105,11 +113,31 @@ func (c *serverGroupServiceClient) DeleteServerGroup(ctx context.Context, in *De
 	return out, nil
 }
 
+func (c *serverGroupServiceClient) GetDefaultServerGroup(ctx context.Context, in *GetDefaultServerGroupRequest, opts ...grpc.CallOption) (*GetDefaultServerGroupResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetDefaultServerGroupResponse)
+	err := c.cc.Invoke(ctx, ServerGroupService_GetDefaultServerGroup_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *serverGroupServiceClient) ApplyDefaultServerChanges(ctx context.Context, in *ApplyDefaultServerChangesRequest, opts ...grpc.CallOption) (*ApplyDefaultServerChangesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ApplyDefaultServerChangesResponse)
+	err := c.cc.Invoke(ctx, ServerGroupService_ApplyDefaultServerChanges_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ServerGroupServiceServer is the server API for ServerGroupService service.
 // All implementations must embed UnimplementedServerGroupServiceServer
 // for forward compatibility.
 //
-// ServerGroupService manages the vServer groups of CLB instances. The number of servers per request is not limited: the
+// ServerGroupService manages the vServer groups of CLB instances, and the default server group that every instance has. The number of servers per request is not limited: the
 // gateway splits them to the cloud's limit (20 per call by default).
 type ServerGroupServiceServer interface {
 	// GetServerGroup reads one group with its servers. NOT_FOUND with reason SERVER_GROUP_NOT_FOUND if it does not exist.
@@ -124,6 +152,12 @@ type ServerGroupServiceServer interface {
 	// DeleteServerGroup removes a group; one that is already gone is a success. FAILED_PRECONDITION with reason
 	// SERVER_GROUP_IN_USE while a listener or rule uses it.
 	DeleteServerGroup(context.Context, *DeleteServerGroupRequest) (*DeleteServerGroupResponse, error)
+	// GetDefaultServerGroup reads the servers of the default server group of an instance, which serve the listeners that have a
+	// backend_server_port. NOT_FOUND with reason LOAD_BALANCER_NOT_FOUND if there is no such instance.
+	GetDefaultServerGroup(context.Context, *GetDefaultServerGroupRequest) (*GetDefaultServerGroupResponse, error)
+	// ApplyDefaultServerChanges adds, removes and re-weights servers of the default server group of an instance in the fewest cloud
+	// calls.
+	ApplyDefaultServerChanges(context.Context, *ApplyDefaultServerChangesRequest) (*ApplyDefaultServerChangesResponse, error)
 	mustEmbedUnimplementedServerGroupServiceServer()
 }
 
@@ -148,6 +182,12 @@ func (UnimplementedServerGroupServiceServer) ApplyServerChanges(context.Context,
 }
 func (UnimplementedServerGroupServiceServer) DeleteServerGroup(context.Context, *DeleteServerGroupRequest) (*DeleteServerGroupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteServerGroup not implemented")
+}
+func (UnimplementedServerGroupServiceServer) GetDefaultServerGroup(context.Context, *GetDefaultServerGroupRequest) (*GetDefaultServerGroupResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDefaultServerGroup not implemented")
+}
+func (UnimplementedServerGroupServiceServer) ApplyDefaultServerChanges(context.Context, *ApplyDefaultServerChangesRequest) (*ApplyDefaultServerChangesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ApplyDefaultServerChanges not implemented")
 }
 func (UnimplementedServerGroupServiceServer) mustEmbedUnimplementedServerGroupServiceServer() {}
 func (UnimplementedServerGroupServiceServer) testEmbeddedByValue()                            {}
@@ -260,6 +300,42 @@ func _ServerGroupService_DeleteServerGroup_Handler(srv interface{}, ctx context.
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ServerGroupService_GetDefaultServerGroup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDefaultServerGroupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerGroupServiceServer).GetDefaultServerGroup(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerGroupService_GetDefaultServerGroup_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerGroupServiceServer).GetDefaultServerGroup(ctx, req.(*GetDefaultServerGroupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ServerGroupService_ApplyDefaultServerChanges_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ApplyDefaultServerChangesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerGroupServiceServer).ApplyDefaultServerChanges(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerGroupService_ApplyDefaultServerChanges_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerGroupServiceServer).ApplyDefaultServerChanges(ctx, req.(*ApplyDefaultServerChangesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ServerGroupService_ServiceDesc is the grpc.ServiceDesc for ServerGroupService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -286,6 +362,14 @@ var ServerGroupService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteServerGroup",
 			Handler:    _ServerGroupService_DeleteServerGroup_Handler,
+		},
+		{
+			MethodName: "GetDefaultServerGroup",
+			Handler:    _ServerGroupService_GetDefaultServerGroup_Handler,
+		},
+		{
+			MethodName: "ApplyDefaultServerChanges",
+			Handler:    _ServerGroupService_ApplyDefaultServerChanges_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
