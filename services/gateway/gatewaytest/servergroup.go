@@ -62,8 +62,13 @@ type serverKey struct {
 	port   int32
 }
 
+// keyOfServer leaves out the address of an instance, which the cloud fills in and takes no notice of.
 func keyOfServer(s *slbv1.Server) serverKey {
-	return serverKey{kind: s.GetType(), id: s.GetServerId(), ip: s.GetServerIp(), port: s.GetPort()}
+	key := serverKey{kind: s.GetType(), id: s.GetServerId(), ip: s.GetServerIp(), port: s.GetPort()}
+	if key.kind == slbv1.ServerType_SERVER_TYPE_ECS {
+		key.ip = ""
+	}
+	return key
 }
 
 // find gives the position of a server in the group, -1 if it is not there.
