@@ -80,7 +80,7 @@ func Preserved(annotations map[string]string) bool {
 	return on || !known
 }
 
-// Reused names the existing CLB that the Service asks for, or "". It is not supported, but a cluster that is taken over may have it.
+// Reused names the existing CLB that the Service asks for, or "", whatever else is wrong with the Service.
 func Reused(annotations map[string]string) string {
 	_, value, _ := lookup(annotations, ID)
 	return strings.TrimSpace(value)

@@ -65,7 +65,7 @@ func TestEveryAnnotation(t *testing.T) {
 		DefaultWeight:             {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
 		BackendIPVersion:          {map[string]string{"IPv4": "ipv4"}, []string{"ipv6"}},
 		// Not supported yet: whatever is written is refused.
-		ID:               {nil, []string{"lb-1"}},
+		ID:               {map[string]string{" lb-1": "lb-1"}, []string{" ", strings.Repeat("x", 65)}},
 		NetworkType:      {nil, []string{"vpc", "classic"}},
 		DomainExtensions: {nil, []string{"a.example.com:1"}},
 	}

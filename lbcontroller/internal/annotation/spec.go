@@ -24,6 +24,10 @@ const (
 // when they are no longer asked for.
 const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 
+// Claims is the controller's own note on a Service: the CLBs of users where there may be something of the Service, so that it is
+// cleaned up whatever becomes of the annotations that name them.
+const Claims = "service.k8s.alibaba/reused-loadbalancers"
+
 // Kind is the syntax of a value.
 type Kind string
 

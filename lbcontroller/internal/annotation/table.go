@@ -81,8 +81,8 @@ func Table() []Spec {
 
 func instanceTable() []Spec {
 	return []Spec{
-		{Key: ID, Kind: Text, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59", Refused: true,
-			Doc: "Uses an existing CLB instead of creating one."},
+		{Key: ID, Kind: Text, Max: 64, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59",
+			Doc: "Uses an existing CLB instead of creating one; it is never deleted."},
 		{Key: ForceOverride, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v1.9.3.10",
 			Doc: "Manages the listeners of an existing CLB too; without effect unless id is set."},
 		{Key: AddressType, Kind: Choice, Values: []string{"internet", "intranet"}, Scope: Instance, Default: "internet", Removal: Keeps, Since: "v1.9.3",
@@ -220,7 +220,7 @@ func backendTable() []Spec {
 		{Key: RemoveUnscheduled, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v1.9.3.164",
 			Doc: "Removes cordoned nodes from the backends; not for backend-type eni."},
 		{Key: VGroupPort, Kind: Pairs, Separator: ":", Scope: Backends, Default: "vServer groups of its own", Removal: Reverts, Since: "v2.0.1",
-			Doc: "Uses existing vServer groups of an existing CLB; without effect unless id is set."},
+			Doc: "Fills existing vServer groups of an existing CLB, vServer group:port,…; without effect unless id is set."},
 		{Key: Weight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "by mode", Removal: Reverts, Since: "v2.0.1",
 			Doc: "Total weight of this Service in shared vServer groups; without effect unless id and vgroup-port are set."},
 		{Key: DefaultWeight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "100", Removal: Reverts, Since: "v2.14.0",

@@ -11,6 +11,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/model"
 	"alicloud-controllers.dev/lbcontroller/internal/plan"
@@ -86,7 +87,7 @@ func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error)
 			Add: servers(a.Add), Remove: servers(a.Remove), Update: servers(a.Update),
 		})
 	case plan.DeleteGroup:
-		_, err = r.Client.ServerGroups.DeleteServerGroup(ctx, &slbv1.DeleteServerGroupRequest{ServerGroupId: a.GroupID, LoadBalancerId: id})
+		return r.deleteGroup(ctx, id, a)
 	case plan.CreateListener:
 		config := r.withGroup(a.Listener.Config, a.Group)
 		_, err = r.Client.Listeners.CreateListener(ctx, &slbv1.CreateListenerRequest{Key: key(id, a.Listener.Key), Config: config})
@@ -116,6 +117,23 @@ func (r *run) createGroup(ctx context.Context, instance string, a plan.CreateGro
 		return plan.Result{}, err
 	}
 	return plan.Result{GroupID: answer.GetServerGroupId()}, nil
+}
+
+// deleteGroup deletes a group, or takes our servers out of one that is still in use. The existing CCM can't end the release of a Service
+// whose group a listener of the user's goes on using.
+func (r *run) deleteGroup(ctx context.Context, instance string, a plan.DeleteGroup) (plan.Result, error) {
+	_, err := r.Client.ServerGroups.DeleteServerGroup(ctx, &slbv1.DeleteServerGroupRequest{ServerGroupId: a.GroupID, LoadBalancerId: instance})
+	if rpcerr.ReasonOf(err) != rpcerr.ServerGroupInUse {
+		return plan.Result{}, err
+	}
+	if len(a.Servers) > 0 {
+		if _, err := r.Client.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
+			ServerGroupId: a.GroupID, LoadBalancerId: instance, Remove: servers(a.Servers),
+		}); err != nil {
+			return plan.Result{}, err
+		}
+	}
+	return plan.Result{GroupHeld: true}, nil
 }
 
 func key(id string, k model.ListenerKey) *slbv1.ListenerKey {

@@ -61,8 +61,12 @@ type builder struct {
 	values   annotation.Values
 	owner    mark.Owner
 	mode     Mode
+	reuse    model.Reuse
+	mapped   map[int32]string // the user's vServer groups by port of the Service
 	problems []string
 	warnings []string
+	// backendsKnown tells that nothing is wrong with what concerns the servers.
+	backendsKnown bool
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
@@ -70,13 +74,14 @@ func Build(cfg Config, in Input) (Result, error) {
 	svc := in.Service
 	values, problems := annotation.Parse(svc.Annotations)
 	b := &builder{Config: cfg, Input: in, values: values, mode: ModeOf(cfg, svc),
-		owner: mark.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
-	backendsKnown := true
+		owner: mark.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}, backendsKnown: true}
+	b.reuse = b.reused()
+	b.mapped = b.mappedGroups()
 	for _, p := range problems {
 		b.problems = append(b.problems, p.String())
-		backendsKnown = backendsKnown && p.Scope != annotation.Backends
+		b.backendsKnown = b.backendsKnown && p.Scope != annotation.Backends
 	}
-	d := &model.Desired{Owner: b.owner, UID: string(svc.UID)}
+	d := &model.Desired{Owner: b.owner, UID: string(svc.UID), Reuse: b.reuse}
 	d.Instance = b.instance()
 	d.Listeners = b.listeners()
 	d.Groups = b.groups()
@@ -85,8 +90,8 @@ func Build(cfg Config, in Input) (Result, error) {
 	}
 	if len(b.problems) > 0 {
 		invalid := &InvalidError{Problems: b.problems}
-		if backendsKnown {
-			invalid.Backends = &model.Desired{Owner: d.Owner, UID: d.UID, Groups: d.Groups}
+		if b.backendsKnown {
+			invalid.Backends = &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups}
 		}
 		return Result{}, invalid
 	}
@@ -98,6 +103,34 @@ func Build(cfg Config, in Input) (Result, error) {
 	}, nil
 }
 
+// reused returns what the Service says about a CLB of the user's.
+func (b *builder) reused() model.Reuse {
+	id := b.values.Text(annotation.ID)
+	if id == "" {
+		return model.Reuse{}
+	}
+	filled := mark.ParseClaims(b.Service.Annotations[annotation.Claims]).Of(id).Groups
+	return model.Reuse{ID: id, Listeners: b.values.On(annotation.ForceOverride), Filled: filled}
+}
+
+// mappedGroups returns the user's vServer groups that are to be filled, by port. As with the other annotations by port, ports that the
+// Service doesn't have are passed over.
+func (b *builder) mappedGroups() map[int32]string {
+	if b.reuse.ID == "" {
+		return nil
+	}
+	mapped := map[int32]string{}
+	for _, p := range b.values.Pairs(annotation.VGroupPort) {
+		port, err := parsePort(p.Value)
+		if other, twice := mapped[port]; err != nil || twice && other != p.Key {
+			b.misfitMapping("vServer group:port,… with ports 1 to 65535 and one vServer group for each")
+			return nil
+		}
+		mapped[port] = p.Key
+	}
+	return mapped
+}
+
 func (b *builder) problem(format string, args ...any) {
 	b.problems = append(b.problems, fmt.Sprintf(format, args...))
 }
@@ -105,6 +138,12 @@ func (b *builder) problem(format string, args ...any) {
 // misfit reports an annotation whose value doesn't fit the rest of the Service.
 func (b *builder) misfit(key, want string) {
 	b.problems = append(b.problems, b.values.Problem(key, want).String())
+}
+
+// misfitMapping reports vServer groups of the user's that can't be filled as asked.
+func (b *builder) misfitMapping(want string) {
+	b.misfit(annotation.VGroupPort, want)
+	b.backendsKnown = false
 }
 
 func (b *builder) warn(format string, args ...any) {

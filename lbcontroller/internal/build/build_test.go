@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -240,6 +242,107 @@ func TestB24ModificationProtectionHasItsReason(t *testing.T) {
 	spec := mustBuild(t, testConfig(), service(map[string]string{annotation.ModificationProtection: "ConsoleProtection"}), nil).Desired.Instance.Spec
 	if !spec.GetModificationProtection().GetEnabled() || spec.GetModificationProtection().GetReason() != "managed.by.ack" {
 		t.Errorf("got %v", spec.GetModificationProtection())
+	}
+}
+
+// TestWeightIsShared: the weight of a Service in vServer groups that it shares is divided among its backends, whatever the mode.
+func TestWeightIsShared(t *testing.T) {
+	t.Parallel()
+	virtual := node("v", func(n *corev1.Node) {
+		n.Labels["type"], n.Spec.ProviderID, n.Status.Conditions = "virtual-kubelet", "", nil
+	})
+	endpoints := slice(nil, pod("10.0.0.1", "1"), pod("10.0.0.2", "1"), pod("10.0.0.3", "2"), pod("10.0.0.4", "v"))
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		local       bool
+		want        []string
+	}{
+		"cluster":        {map[string]string{annotation.Weight: "80"}, false, []string{"10.0.0.4:8080=26", "i-1:30080=26", "i-2:30080=26"}},
+		"local":          {map[string]string{annotation.Weight: "80"}, true, []string{"10.0.0.4:8080=20", "i-1:30080=40", "i-2:30080=20"}},
+		"pods":           {map[string]string{annotation.Weight: "80", annotation.BackendType: "eni"}, false, []string{"10.0.0.1:8080=20", "10.0.0.2:8080=20", "10.0.0.3:8080=20", "10.0.0.4:8080=20"}},
+		"at least 1":     {map[string]string{annotation.Weight: "2"}, true, []string{"10.0.0.4:8080=1", "i-1:30080=1", "i-2:30080=1"}},
+		"nothing":        {map[string]string{annotation.Weight: "0"}, true, []string{"10.0.0.4:8080=0", "i-1:30080=0", "i-2:30080=0"}},
+		"not mapped":     {map[string]string{annotation.Weight: "80", annotation.VGroupPort: ""}, false, []string{"10.0.0.4:8080=100", "i-1:30080=100", "i-2:30080=100"}},
+		"of nobody else": {map[string]string{annotation.Weight: "80", annotation.ID: ""}, false, []string{"10.0.0.4:8080=100", "i-1:30080=100", "i-2:30080=100"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			annotations := map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80"}
+			maps.Copy(annotations, test.annotations)
+			svc := service(annotations)
+			if test.local {
+				svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+			}
+			got := servers(mustBuild(t, testConfig(), svc, []*discoveryv1.EndpointSlice{endpoints}, node("1"), node("2"), virtual).Desired)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("servers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestB01BlanksInVGroupPort: the existing CCM drops the port whose vServer group stands behind a blank.
+func TestB01BlanksInVGroupPort(t *testing.T) {
+	t.Parallel()
+	ports := []corev1.ServicePort{port("a", 80, intstr.FromInt32(1)), port("b", 81, intstr.FromInt32(2)), port("c", 82, intstr.FromInt32(3))}
+	d := mustBuild(t, testConfig(), service(map[string]string{
+		annotation.ID: "lb-1", annotation.ForceOverride: "true", annotation.VGroupPort: "rsp-1:80, rsp-2:81 ,rsp-9:9",
+	}, ports...), nil, node("1")).Desired
+	var got []string
+	for _, g := range d.Groups {
+		got = append(got, g.ID+" "+g.Name+" "+g.Servers[0].Description)
+	}
+	want := []string{" k8s/30082/web/default/c k8s/30082/web/default/c", "rsp-1 rsp-1 k8s/30080/web/default/c", "rsp-2 rsp-2 k8s/30081/web/default/c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	for i, want := range []string{"rsp-1", "rsp-2", "k8s/30082/web/default/c"} {
+		if got := d.Listeners[i].Group; got != want {
+			t.Errorf("listener %d leads to %s, want %s", i, got, want)
+		}
+	}
+}
+
+// TestReusedInstance: nothing is bought, so nothing that only a new CLB needs is asked for; the user's listeners are no concern of the
+// Service's.
+func TestReusedInstance(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.VSwitchIDs = nil
+	annotations := map[string]string{
+		annotation.ID: "lb-1", annotation.AddressType: "intranet", annotation.ProtocolPort: "https:80", annotation.AdditionalTags: "a=b",
+		annotation.Claims: "lb-0,lb-0/rsp-0,lb-1,lb-1/listeners,lb-1/rsp-3",
+	}
+	d := mustBuild(t, cfg, service(annotations), nil).Desired
+	if diff := cmp.Diff(model.Reuse{ID: "lb-1", Filled: []string{"rsp-3"}}, d.Reuse); diff != "" {
+		t.Errorf("reuse (-want +got):\n%s", diff)
+	}
+	if len(d.Listeners) != 0 || len(d.Groups) != 1 || d.Instance.AnyVSwitch {
+		t.Errorf("listeners %v, groups %v, any vSwitch: %t", d.Listeners, d.Groups, d.Instance.AnyVSwitch)
+	}
+	want := []*commonv1.Tag{{Key: "kubernetes.reused.by.user", Value: "true"}, {Key: "a", Value: "b"}}
+	if diff := cmp.Diff(want, d.Instance.Spec.GetTags(), protocmp.Transform()); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
+	}
+	annotations[annotation.ForceOverride] = "true"
+	if _, err := Build(cfg, Input{Service: service(annotations), Nodes: nodeset.New(nil)}); err == nil || !strings.Contains(err.Error(), "cert-id") {
+		t.Errorf("https without a certificate: %v", err)
+	}
+}
+
+// TestHashOfReuse: whose the CLB is, and who makes its listeners, is configuration.
+func TestHashOfReuse(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for name, annotations := range map[string]map[string]string{
+		"own": {}, "users": {annotation.ID: "lb-1"}, "another": {annotation.ID: "lb-2"}, "mapped": {annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80"},
+		"with listeners": {annotation.ID: "lb-1", annotation.ForceOverride: "on"},
+	} {
+		hash, err := mustBuild(t, testConfig(), service(annotations), nil).Desired.ConfigHash()
+		if err != nil || seen[hash] != "" {
+			t.Errorf("%s has the hash of %s, %v", name, seen[hash], err)
+		}
+		seen[hash] = name
 	}
 }
 

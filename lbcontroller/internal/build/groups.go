@@ -65,8 +65,16 @@ func viewOf(values annotation.Values) nodeset.View {
 	return nodeset.ViewOf(labels, values.On(annotation.RemoveUnscheduled))
 }
 
-// groupName is the same for ports that share their backends, such as TCP and UDP on one node port.
+// groupName names the vServer group of a port: a user's by its id, if one is to be filled.
 func (b *builder) groupName(port corev1.ServicePort) string {
+	if id := b.mapped[port.Port]; id != "" {
+		return id
+	}
+	return b.ownName(port)
+}
+
+// ownName is the same for ports that share their backends, such as TCP and UDP on one node port.
+func (b *builder) ownName(port corev1.ServicePort) string {
 	if b.mode != Pods {
 		return b.owner.Group(strconv.Itoa(int(port.NodePort)))
 	}
@@ -84,17 +92,23 @@ func targetPort(port corev1.ServicePort) intstr.IntOrString {
 
 func (b *builder) groups() []model.Group {
 	view := b.Nodes.Select(viewOf(b.values))
-	byName := map[string]model.Group{}
+	byName, filled := map[string]model.Group{}, map[string]string{}
 	for i, port := range b.Service.Spec.Ports {
 		if b.mode != Pods && port.NodePort == 0 {
 			b.problem("spec.ports[%d].nodePort: missing; nodes as backends need it, set spec.allocateLoadBalancerNodePorts to true or annotation %s to eni", i, annotation.BackendType)
 			continue
 		}
-		name := b.groupName(port)
-		if _, done := byName[name]; done {
+		name, description := b.groupName(port), b.ownName(port)
+		if other, done := filled[name]; done {
+			if other != description {
+				b.misfitMapping("a vServer group of its own for each port: " + name + " is named for two that have different backends")
+			}
 			continue
 		}
-		byName[name] = model.Group{Name: name, Servers: b.servers(name, port, view), KeepWeights: b.values.On(annotation.IgnoreWeightUpdate)}
+		filled[name] = description
+		byName[name] = model.Group{
+			ID: b.mapped[port.Port], Name: name, Servers: b.servers(description, port, view), KeepWeights: b.values.On(annotation.IgnoreWeightUpdate),
+		}
 	}
 	b.warnUnusable(view)
 	groups := make([]model.Group, 0, len(byName))
@@ -105,50 +119,76 @@ func (b *builder) groups() []model.Group {
 	return groups
 }
 
+// servers returns the backends of a port.
 func (b *builder) servers(description string, port corev1.ServicePort, view map[string]nodeset.Node) []model.Server {
 	set := map[model.ServerKey]model.Server{}
-	add := func(key model.ServerKey, weight int32) {
+	for key, weight := range b.weights(b.shares(port, view)) {
 		set[key] = model.Server{ServerKey: key, Weight: weight, Description: description}
-	}
-	weight := b.defaultWeight()
-	switch b.mode {
-	case Cluster:
-		for _, n := range view {
-			if n.InstanceID != "" {
-				add(instanceKey(n, port), weight)
-			}
-		}
-		for _, e := range b.endpoints(port) {
-			if n, ok := view[e.node]; ok && n.Virtual {
-				add(podKey(e), weight)
-			}
-		}
-	case Local:
-		pods := map[model.ServerKey]int32{}
-		for _, e := range b.endpoints(port) {
-			switch n, ok := view[e.node]; {
-			case ok && n.Virtual:
-				pods[podKey(e)] = minWeight
-			case ok && n.InstanceID != "":
-				pods[instanceKey(n, port)]++
-			}
-		}
-		for key, weight := range normalise(pods) {
-			add(key, weight)
-		}
-	case Pods:
-		for _, e := range b.endpoints(port) {
-			add(podKey(e), weight)
-		}
 	}
 	return model.SortedServers(set)
 }
 
-func (b *builder) defaultWeight() int32 {
-	if w, ok := b.values.Number(annotation.DefaultWeight); ok {
-		return w
+// shares returns the backends of a port, and for how many pods each of them stands where that matters.
+func (b *builder) shares(port corev1.ServicePort, view map[string]nodeset.Node) map[model.ServerKey]int32 {
+	shares := map[model.ServerKey]int32{}
+	switch b.mode {
+	case Cluster:
+		for _, n := range view {
+			if n.InstanceID != "" {
+				shares[instanceKey(n, port)] = 1
+			}
+		}
+		for _, e := range b.endpoints(port) {
+			if n, ok := view[e.node]; ok && n.Virtual {
+				shares[podKey(e)] = 1
+			}
+		}
+	case Local:
+		for _, e := range b.endpoints(port) {
+			switch n, ok := view[e.node]; {
+			case ok && n.Virtual:
+				shares[podKey(e)] = 1
+			case ok && n.InstanceID != "":
+				shares[instanceKey(n, port)]++
+			}
+		}
+	case Pods:
+		for _, e := range b.endpoints(port) {
+			shares[podKey(e)] = 1
+		}
 	}
-	return maxWeight
+	return shares
+}
+
+// weights turns shares into weights: parts of the weight that the Service has in vServer groups it shares with others, numbers of
+// pods, or the same for all.
+func (b *builder) weights(shares map[model.ServerKey]int32) map[model.ServerKey]int32 {
+	if total, ok := b.values.Number(annotation.Weight); ok && len(b.mapped) > 0 {
+		return divide(total, shares)
+	}
+	if b.mode == Local {
+		return normalise(shares)
+	}
+	weight, ok := b.values.Number(annotation.DefaultWeight)
+	if !ok {
+		weight = maxWeight
+	}
+	for key := range shares {
+		shares[key] = weight
+	}
+	return shares
+}
+
+// divide gives everyone a part of the total, and at least the least weight unless the total is zero.
+func divide(total int32, shares map[model.ServerKey]int32) map[model.ServerKey]int32 {
+	var sum int64
+	for _, n := range shares {
+		sum += int64(n)
+	}
+	for key, n := range shares {
+		shares[key] = min(total, max(minWeight, int32(int64(total)*int64(n)/sum)))
+	}
+	return shares
 }
 
 // normalise scales numbers of pods down to the weights the cloud knows, without dropping anyone to zero.

@@ -34,7 +34,7 @@ func (b *builder) instance() model.Instance {
 		VswitchId:              v.Text(annotation.VSwitchID),
 		DeleteProtection:       !v.Has(annotation.DeleteProtection) || v.On(annotation.DeleteProtection),
 		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: protectionReason},
-		Tags:                   []*commonv1.Tag{{Key: mark.TagService, Value: name}, {Key: mark.TagCluster, Value: b.ClusterID}},
+		Tags:                   b.marks(name),
 	}
 	asked := model.Asked{
 		AddressType: v.Has(annotation.AddressType), Address: v.Has(annotation.Address), IPVersion: v.Has(annotation.IPVersion),
@@ -62,6 +62,14 @@ func (b *builder) instance() model.Instance {
 	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, Tags: tags, DroppedTags: b.droppedTags(tags)}
 }
 
+// marks are the tags that tell whose the instance is.
+func (b *builder) marks(name string) []*commonv1.Tag {
+	if b.reuse.ID != "" {
+		return []*commonv1.Tag{{Key: mark.TagReused, Value: "true"}}
+	}
+	return []*commonv1.Tag{{Key: mark.TagService, Value: name}, {Key: mark.TagCluster, Value: b.ClusterID}}
+}
+
 func (b *builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
 	v := b.values
 	if v.Text(annotation.InstanceChargeType) == "PayBySpec" {
@@ -86,7 +94,7 @@ func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch boo
 	}
 	spec.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET
 	spec.VpcId = b.VPCID
-	if spec.GetVswitchId() != "" {
+	if spec.GetVswitchId() != "" || b.reuse.ID != "" {
 		return false
 	}
 	spec.VswitchId = b.vswitch()
@@ -127,5 +135,5 @@ func (b *builder) droppedTags(wanted []string) []string {
 // reserved tells whether a tag is the controller's own mark or the cloud's.
 func reserved(key string) bool {
 	lower := strings.ToLower(key)
-	return key == mark.TagService || key == mark.TagCluster || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
+	return key == mark.TagService || key == mark.TagCluster || key == mark.TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
 }

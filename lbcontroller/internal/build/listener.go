@@ -14,7 +14,11 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/model"
 )
 
+// listeners returns the wanted listeners: none where the user makes them.
 func (b *builder) listeners() []model.Listener {
+	if b.reuse.ID != "" && !b.reuse.Listeners {
+		return nil
+	}
 	protocols := b.protocols()
 	forwards := b.forwards(protocols)
 	var listeners []model.Listener

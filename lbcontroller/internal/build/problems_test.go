@@ -43,9 +43,13 @@ func TestProblems(t *testing.T) {
 		"tch for tcp":           {annotations: map[string]string{annotation.Scheduler: "tch"}, want: []string{"scheduler"}},
 		"intranet, no vSwitch":  {cfg: noSwitch, annotations: map[string]string{annotation.AddressType: "intranet"}, want: []string{"vswitch-id"}},
 		"reserved tag":          {annotations: map[string]string{annotation.AdditionalTags: "acs:x=1,ack.aliyun.com=2"}, want: []string{"acs:x", "ack.aliyun.com"}},
-		"not supported yet":     {annotations: map[string]string{annotation.ID: "lb-1"}, want: []string{"loadbalancer-id"}},
-		"all at once":           {annotations: map[string]string{annotation.Scheduler: "x", annotation.Bandwidth: "y"}, ports: []corev1.ServicePort{sctp}, want: []string{"bandwidth", "scheduler", "spec.ports[0]"}},
-		"twice the same port":   {ports: []corev1.ServicePort{port("a", 80, intstr.FromInt32(1)), port("b", 80, intstr.FromInt32(2))}, want: []string{"spec.ports[1]"}},
+		"not supported yet":     {annotations: map[string]string{annotation.NetworkType: "vpc"}, want: []string{"network-type"}},
+		"no vServer group port": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:http"}, want: []string{"vgroup-port"}},
+		"two groups for a port": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80,rsp-2:80"}, want: []string{"vgroup-port"}},
+		"one group for two ports": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80,rsp-1:81"},
+			ports: []corev1.ServicePort{port("a", 80, intstr.FromInt32(1)), port("b", 81, intstr.FromInt32(2))}, want: []string{"vgroup-port"}},
+		"all at once":         {annotations: map[string]string{annotation.Scheduler: "x", annotation.Bandwidth: "y"}, ports: []corev1.ServicePort{sctp}, want: []string{"bandwidth", "scheduler", "spec.ports[0]"}},
+		"twice the same port": {ports: []corev1.ServicePort{port("a", 80, intstr.FromInt32(1)), port("b", 80, intstr.FromInt32(2))}, want: []string{"spec.ports[1]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

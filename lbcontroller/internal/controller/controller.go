@@ -61,6 +61,7 @@ type Controller struct {
 	applier  apply.Applier
 	enis     *eni.Resolver
 	memory   *memory.Memory
+	turns    turns
 	metrics  metrics
 
 	runner    *reconcile.Runner
@@ -154,17 +155,20 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 	if !wanted && !hasFinalizer(svc) {
 		return nil
 	}
-	start := time.Now()
-	var changed bool
-	if wanted {
-		changed, err = c.ensure(ctx, svc)
-	} else {
-		changed, err = c.release(ctx, svc)
-	}
-	if changed || err != nil {
-		c.metrics.record(verbOf(cached, wanted), start, err)
-	}
-	return err
+	return c.inTurn(svc, func() error {
+		start := time.Now()
+		var changed bool
+		var err error
+		if wanted {
+			changed, err = c.ensure(ctx, svc)
+		} else {
+			changed, err = c.release(ctx, svc)
+		}
+		if changed || err != nil {
+			c.metrics.record(verbOf(cached, wanted), start, err)
+		}
+		return err
+	})
 }
 
 func (c *Controller) forget(key string) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,10 +39,10 @@ func (w *world) state() []string {
 			servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
 		}
 		slices.Sort(servers)
-		lines = append(lines, "group "+g.Name+" "+strings.Join(servers, " "))
+		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, w.cloud.LoadBalancers[g.LoadBalancerID].GetName(), strings.Join(servers, " ")))
 	}
 	for k, l := range w.cloud.Listeners {
-		lines = append(lines, fmt.Sprintf("listener %d %s %s -> %s %s", k.Port, k.Protocol, l.GetStatus(), names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler()))
+		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s", w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(), names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler()))
 	}
 	slices.Sort(lines)
 	return lines
@@ -49,6 +50,7 @@ func (w *world) state() []string {
 
 // scenario is a way from one Service to another.
 type scenario struct {
+	users  []string // CLBs of users
 	before *corev1.Service
 	change func(*world)
 }
@@ -57,6 +59,7 @@ func scenarios() map[string]scenario {
 	twoPorts := func(svc *corev1.Service) {
 		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
 	}
+	mapped := annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":80")
 	return map[string]scenario{
 		"create": {change: func(w *world) { w.create(web(twoPorts)) }},
 		"change ports": {before: web(twoPorts), change: func(w *world) {
@@ -74,6 +77,26 @@ func scenarios() map[string]scenario {
 		"delete":      {before: web(twoPorts), change: func(w *world) { w.remove() }},
 		"preserve":    {before: web(twoPorts, annotated(annotation.PreserveOnDelete, "on")), change: func(w *world) { w.remove() }},
 		"change type": {before: web(twoPorts), change: func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeNodePort }) }},
+		"reuse":       {users: []string{usersLB}, change: func(w *world) { w.create(web(twoPorts, reuse(usersLB), override, mapped)) }},
+		"leave":       {users: []string{usersLB}, before: web(twoPorts, reuse(usersLB), override, mapped), change: func(w *world) { w.remove() }},
+		"move to a user's": {users: []string{usersLB}, before: web(), change: func(w *world) {
+			w.update(func(svc *corev1.Service) { reuse(usersLB)(svc); override(svc) })
+			w.clearStatus()
+		}},
+		"move to its own": {users: []string{usersLB}, before: web(reuse(usersLB), override), change: func(w *world) {
+			w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
+			w.clearStatus()
+		}},
+		"move to another": {users: []string{usersLB, "lb-next"}, before: web(twoPorts, reuse(usersLB), override, mapped), change: func(w *world) {
+			w.update(func(svc *corev1.Service) {
+				reuse("lb-next")(svc)
+				delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort)
+			})
+			w.clearStatus()
+		}},
+		"change mapping": {users: []string{usersLB}, before: web(twoPorts, reuse(usersLB), override, mapped), change: func(w *world) {
+			w.update(annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":443"))
+		}},
 		"change name": {before: web(), change: func(w *world) { w.update(annotated(annotation.Name, "mine")) }},
 	}
 }
@@ -82,6 +105,9 @@ func scenarios() map[string]scenario {
 func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Bool), heal func(w *world)) (state, labels []string, happened bool) {
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
+		for _, id := range s.users {
+			w.usersCLB(id)
+		}
 		if s.before != nil {
 			w.create(s.before.DeepCopy())
 		}
@@ -95,6 +121,7 @@ func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Boo
 		svc := w.service()
 		labels = slices.Sorted(maps.Keys(svc.Labels))
 		labels = append(labels, svc.Finalizers...)
+		labels = append(labels, svc.Annotations[annotation.Claims])
 		labels = append(labels, fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
 	})
 	return state, labels, happened
@@ -192,8 +219,10 @@ func (w *world) failPatches(k int) *atomic.Bool {
 		happened.Store(true)
 		return errors.New("the process is dead")
 	}
-	w.kube.PrependReactor("patch", "services", func(kubetesting.Action) (bool, runtime.Object, error) {
-		if failing := w.failing; failing != nil {
+	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		patch, ok := action.(kubetesting.PatchAction)
+		ours := ok && bytes.Contains(patch.GetPatch(), []byte(`"uid"`)) // Not a user's.
+		if failing := w.failing; failing != nil && ours {
 			if err := failing(); err != nil {
 				return true, nil, err
 			}

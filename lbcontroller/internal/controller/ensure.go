@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,17 +37,15 @@ type ensuring struct {
 	// fresh tells that the Service certainly has no CLB yet.
 	fresh bool
 	entry memory.Entry
+	// own is the CLB that was made for the Service, which it gives up for the one it names.
+	own model.Observed
 }
 
 // ensure brings the CLB of a Service to what the Service asks for, and tells whether anything had to be done.
 func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed bool, err error) {
 	e := &ensuring{Controller: c, svc: svc}
 	if err := e.build(); err != nil {
-		changed, followErr := e.follow(ctx, err)
-		if followErr != nil {
-			return changed, c.failed(svc, followErr)
-		}
-		return changed, c.failed(svc, err)
+		return e.followOn(ctx, err, invalidBackends(err))
 	}
 	var added bool
 	if e.svc, added, err = c.patcher.addFinalizer(ctx, svc); errors.Is(err, errGone) {
@@ -57,10 +56,18 @@ func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed b
 	}
 	e.fresh = added && len(e.svc.Status.LoadBalancer.Ingress) == 0 && e.svc.Labels[LabelLoadBalancerID] == ""
 	changed, err = e.sync(ctx)
-	if err != nil && !errors.Is(err, errGone) {
+	_, refused := errors.AsType[*refusedError](err)
+	_, partly := errors.AsType[*partlyRefusedError](err)
+	switch {
+	case errors.Is(err, errGone), errors.Is(err, errStale):
+		return changed, nil
+	case refused:
+		return e.followOn(ctx, err, e.anyGroups())
+	case err == nil, partly:
+		return changed, err
+	default:
 		return changed, c.failed(e.svc, err)
 	}
-	return changed, nil
 }
 
 func (e *ensuring) build() error {
@@ -83,9 +90,16 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if text := e.refusedBefore(); text != "" {
+		return false, &refusedError{text: text}
+	}
 	observed, p, err := e.plan(ctx)
 	if err != nil {
 		return false, err
+	}
+	if e.desired.Reuse.ID != "" && e.moving() && len(p.Refused) > 0 {
+		// A Service moves as a whole or not at all: what it has now serves on.
+		return false, &refusedError{text: strings.Join(p.Refused, "; ")}
 	}
 	if observed.InstanceID == "" {
 		if e.fresh {
@@ -101,12 +115,15 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 			return true, err
 		}
 	}
+	if err := e.moveOut(ctx); err != nil {
+		return changed, err
+	}
 	complete := len(p.Refused) == 0
 	e.remember(ctx, observed, complete)
 	if err := e.publish(ctx, observed, complete); err != nil {
 		return changed, err
 	}
-	e.report(observed, unresolved, changed)
+	e.report(observed, unresolved, changed, complete)
 	if len(p.Refused) > 0 {
 		return changed, e.refuse(p.Refused)
 	}
@@ -119,17 +136,21 @@ func (e *ensuring) sync(ctx context.Context) (changed bool, err error) {
 // plan finds out what is there, as cheaply as is safe, and what to do.
 func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) {
 	id := e.svc.Labels[LabelLoadBalancerID]
+	reused := e.desired.Reuse.ID != ""
 	configured := e.svc.Labels[LabelHash] == e.hash && id != "" && len(e.svc.Status.LoadBalancer.Ingress) > 0
 	observed, known, due := e.remembered()
-	if !known && e.fresh {
+	// What is remembered may be the CLB that the Service had before.
+	known = known && e.entry.Refused == "" && observed.Reused == reused && (!reused || observed.InstanceID == e.desired.Reuse.ID)
+	if !known && e.fresh && !reused {
 		observed, known = model.Nothing(), true
 	}
 	// After a restart the hash says that the configuration is in place; only the servers have to be compared.
 	if !known && !due && configured {
-		groups, err := e.observer.Groups(ctx, id, e.desired.Owner)
+		groups, err := e.observer.Groups(ctx, id, e.parts())
 		if err != nil && !rpcerr.IsNotFound(err) {
 			return model.Observed{}, plan.Plan{}, err
 		}
+		groups.Reused = reused
 		observed, known = groups, err == nil
 	}
 	if known && !observed.ConfigKnown {
@@ -139,17 +160,29 @@ func (e *ensuring) plan(ctx context.Context) (model.Observed, plan.Plan, error) 
 		known = false
 	}
 	if known {
-		// What is to be deleted is looked at once more: others may have come to use it.
-		if p := plan.Diff(e.desired, observed); !p.Deletes() {
+		// What is to be deleted is looked at once more: others may have come to use it. On a user's CLB they may have made anything.
+		if p := plan.Diff(e.desired, observed); !p.Deletes() && (!reused || !p.ChangesConfig()) {
 			return observed, e.ordered(p), nil
 		}
 	}
-	observed, err := e.observer.Find(ctx, e.hint(e.svc), slbv1.View_VIEW_FULL)
+	observed, err := e.look(ctx)
 	if err != nil {
 		return model.Observed{}, plan.Plan{}, err
 	}
 	e.entry = memory.Entry{} // What was read just now counts as verified.
 	return observed, e.ordered(plan.Diff(e.desired, observed)), nil
+}
+
+// look reads the CLB that the Service names, or finds its own.
+func (e *ensuring) look(ctx context.Context) (model.Observed, error) {
+	if e.desired.Reuse.ID == "" {
+		return e.observer.Find(ctx, e.hint(e.svc), slbv1.View_VIEW_FULL)
+	}
+	observed, err := e.named(ctx)
+	if e.svc.Labels[LabelLoadBalancerID] != e.desired.Reuse.ID {
+		e.desired.Instance.DroppedTags = nil // They were on another CLB.
+	}
+	return observed, err
 }
 
 // ordered makes room first if the cloud has just refused more servers.
@@ -182,6 +215,9 @@ func (c *Controller) hint(svc *corev1.Service) observe.Hint {
 			h.Addresses = append(h.Addresses, i.IP)
 		}
 	}
+	if claimed(svc).Has(h.RecordedID) {
+		h.RecordedID = "" // It is a user's.
+	}
 	return h
 }
 
@@ -196,13 +232,11 @@ func (e *ensuring) mayCreate(ctx context.Context) error {
 		e.svc = live
 	}
 	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
-		return &refusedError{fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
-			"to get a new one, clear status.loadBalancer: "+
-			`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`,
-			e.svc.Labels[LabelLoadBalancerID], e.svc.Namespace, e.svc.Name)}
+		return &refusedError{text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
+			"to get a new one, clear status.loadBalancer: %s", e.svc.Labels[LabelLoadBalancerID], clearStatus(e.svc))}
 	}
 	if e.DisablePublic && e.desired.Instance.Spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
-		return &refusedError{"public CLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"}
+		return &refusedError{text: "public CLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"}
 	}
 	return nil
 }
@@ -210,14 +244,23 @@ func (e *ensuring) mayCreate(ctx context.Context) error {
 func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observed) (model.Observed, error) {
 	e.Logger.Info("changing the CLB", "service", keyOf(e.svc), "loadBalancer", observed.InstanceID, "plan", p.String())
 	replaces := e.svc.Labels[LabelLoadBalancerID]
+	n := notes{annotations: map[string]string{}}
 	if p.ChangesConfig() {
 		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.
-		if err := e.patcher.note(ctx, e.svc, notes{
-			labels: map[string]string{LabelHash: ""}, annotations: ownTags(slices.Concat(annotation.ParseOwnTags(e.svc.Annotations), e.desired.Instance.Tags)),
-		}); err != nil {
-			e.announce.fail(e.svc, reasonRemoveHash, err)
-			return observed, err
+		n.labels = map[string]string{LabelHash: ""}
+		n.annotations = ownTags(slices.Concat(annotation.ParseOwnTags(e.svc.Annotations), e.desired.Instance.Tags))
+	}
+	// Nor leave anything on a user's CLB that nobody knows of.
+	claims := e.claims()
+	for _, claim := range e.claim() {
+		if claim.LoadBalancer == observed.InstanceID {
+			claims = claims.With(claim)
 		}
+	}
+	n.annotations[annotation.Claims] = claims.String()
+	if err := e.patcher.note(ctx, e.svc, n); err != nil {
+		e.announce.fail(e.svc, reasonRemoveHash, err)
+		return observed, err
 	}
 	work := apply.Work{
 		Plan: p, Observed: observed,
@@ -231,5 +274,9 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 	}
 	// From here on what is remembered is wrong, however this ends.
 	e.memory.Forget(keyOf(e.svc))
-	return e.applier.Apply(ctx, work)
+	after, err := e.applier.Apply(ctx, work)
+	if err == nil && observed.Reused {
+		e.wakeSharers(keyOf(e.svc), observed.InstanceID, p)
+	}
+	return after, err
 }

@@ -14,7 +14,7 @@ import (
 const (
 	reasonEnsured      = "EnsuredLoadBalancer"     // Normal: the CLB was changed and is as the Service asks.
 	reasonSyncFailed   = "SyncLoadBalancerFailed"  // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
-	reasonCleaned      = "CleanLoadBalancer"       // Normal: the CLB is released.
+	reasonCleaned      = "CleanLoadBalancer"       // Normal: the CLB is released; a user's loses what was made on it for the Service.
 	reasonCleanFailed  = "CleanLoadBalancerFailed" // Warning: the CLB can't be released; it is tried again.
 	reasonAddFinalizer = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
 	reasonRemoveFinal  = "FailedRemoveFinalizer"   // Warning: the CLB is released but the Service can't go yet.
@@ -22,7 +22,7 @@ const (
 	reasonUpdateStatus = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
 	reasonNoBackends   = "UnAvailableLoadBalancer" // Normal: a port has no backends: no ready node or pod qualifies.
 	reasonSkipBackends = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
-	reasonPreserved    = "PreservedOnDelete"       // Warning: the CLB will be kept when the Service goes, as its annotation asks.
+	reasonPreserved    = "PreservedOnDelete"       // Warning: the CLB will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
 	reasonEIP          = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the CLB is published instead.
 	reasonAnnotation   = "AnnotationChanged"       // Normal: annotations of the controller were changed; it looks at the CLB.
 	reasonSpec         = "ServiceSpecChanged"      // Normal: the spec of the Service was changed; it looks at the CLB.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,10 @@ func (c *Controller) failed(svc *corev1.Service, err error) error {
 	if _, ok := errors.AsType[*build.InvalidError](err); ok {
 		return reconcile.Terminal(err)
 	}
-	if _, ok := errors.AsType[*refusedError](err); ok {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		if refused.again > 0 {
+			return reconcile.After(err, refused.again)
+		}
 		return reconcile.Terminal(err)
 	}
 	c.memory.Forget(keyOf(svc)) // What the failed calls have done isn't known.
@@ -57,13 +61,22 @@ func isInvalid(err error) bool {
 }
 
 // refusedError is what the controller won't do until the Service changes.
-type refusedError struct{ text string }
+type refusedError struct {
+	text string
+	// again is when to look again all the same; 0 for not before the next check for drift.
+	again time.Duration
+}
 
 func (e *refusedError) Error() string { return e.text }
 
-// refuse keeps what is remembered: nothing has failed, there is only more asked for than will be done.
+// partlyRefusedError is what won't be done of what a Service asks for; the rest is. What is remembered holds: nothing has failed.
+type partlyRefusedError struct{ text string }
+
+func (e *partlyRefusedError) Error() string { return e.text }
+
+// refuse tells what isn't done.
 func (e *ensuring) refuse(refused []string) error {
-	err := errors.New(strings.Join(refused, "; "))
+	err := &partlyRefusedError{strings.Join(refused, "; ")}
 	e.announce.fail(e.svc, reasonSyncFailed, err)
 	return reconcile.Terminal(err)
 }

@@ -59,6 +59,7 @@ func (e *ensuring) publish(ctx context.Context, observed model.Observed, complet
 		labels:      map[string]string{LabelLoadBalancerID: observed.InstanceID, LabelHash: e.hash},
 		annotations: ownTags(e.desired.Instance.Tags),
 	}
+	n.annotations[annotation.Claims] = e.kept(observed).String()
 	if !complete {
 		n.labels[LabelHash] = ""
 	}
@@ -94,11 +95,14 @@ func (e *ensuring) ingress(observed model.Observed) []corev1.LoadBalancerIngress
 }
 
 // report tells the user the outcome, each part only when it changes.
-func (e *ensuring) report(observed model.Observed, unresolved []string, changed bool) {
+func (e *ensuring) report(observed model.Observed, unresolved []string, changed, complete bool) {
 	tell := func(eventType, reason, format string, args ...any) {
 		e.announce.tell(e.svc, eventType, reason, format, args...)
 	}
-	e.announce.settle(e.svc, reasonSyncFailed, reasonAddFinalizer, reasonRemoveHash, reasonUpdateStatus)
+	e.announce.settle(e.svc, reasonAddFinalizer, reasonRemoveHash, reasonUpdateStatus)
+	if complete {
+		e.announce.settle(e.svc, reasonSyncFailed)
+	}
 	if changed {
 		e.announce.settle(e.svc, reasonEnsured)
 		tell(corev1.EventTypeNormal, reasonEnsured, "CLB %s is as the Service asks", observed.InstanceID)

@@ -23,6 +23,9 @@ type patcher struct{ client kubernetes.Interface }
 // nothing to tell anybody.
 var errGone = errors.New("the Service was deleted meanwhile")
 
+// errStale tells that the Service has gone on since the cache was read. The event is on its way, too.
+var errStale = errors.New("the Service was changed meanwhile")
+
 // addFinalizer makes sure that the Service can't vanish before its CLB. It tells whether it was this call that added it, which
 // means that the Service has no CLB from us yet.
 func (p patcher) addFinalizer(ctx context.Context, svc *corev1.Service) (result *corev1.Service, added bool, err error) {

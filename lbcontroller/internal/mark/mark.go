@@ -5,6 +5,7 @@ package mark
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,7 +18,7 @@ const (
 	TagCluster = "ack.aliyun.com"
 )
 
-// TagReused is what the existing CCM puts on an instance that a user made and a Service names. Such an instance is never ours.
+// TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
 const TagReused = "kubernetes.reused.by.user"
 
 // maxName is the cloud's limit for the name of a vServer group and the description of a server; listeners allow more.
@@ -54,6 +55,15 @@ func (o Owner) Owns(text string) bool {
 	}
 	port, tail, ok := strings.Cut(rest, "/")
 	return ok && port != "" && (tail == o.tail() || tail == o.shortTail())
+}
+
+// MadeFor returns the Service that a name or description was made for, whatever its cluster. That of a shortened name is shortened, too.
+func MadeFor(text string) (Owner, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 5 || parts[0] != "k8s" || slices.Contains(parts[1:], "") {
+		return Owner{}, false
+	}
+	return Owner{Service: parts[2], Namespace: parts[3], ClusterID: parts[4]}, true
 }
 
 func (o Owner) tail() string { return o.Service + "/" + o.Namespace + "/" + o.ClusterID }

@@ -44,6 +44,24 @@ func TestOwns(t *testing.T) {
 	}
 }
 
+func TestMadeFor(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Owner{
+		"k8s/80/web/default/c-1": {"web", "default", "c-1"},
+		"k8s/http/api/other/c-2": {"api", "other", "c-2"},
+		"k8s//web/default/c-1":   {},
+		"k8s/80/web/default":     {},
+		"k8s/80/web/default/c/d": {},
+		"x/80/web/default/c-1":   {},
+		"by hand":                {},
+		"":                       {},
+	} {
+		if got, ok := MadeFor(text); got != want || ok != (want != Owner{}) {
+			t.Errorf("%q: got %v, %t", text, got, ok)
+		}
+	}
+}
+
 func TestMarkProperties(t *testing.T) {
 	t.Parallel()
 	label := rapid.StringMatching(`[a-z]([a-z0-9-]{0,61}[a-z0-9])?`)

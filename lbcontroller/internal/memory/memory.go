@@ -18,6 +18,8 @@ type Entry struct {
 	Hash string
 	// VerifyAt is when the cloud must be read again.
 	VerifyAt time.Time
+	// Refused tells why the Service can't have the CLB that it names, as long as it says RefusedFor.
+	Refused, RefusedFor string
 	// EIPs are the addresses bound to the instance, if they are published.
 	EIPs []string
 }

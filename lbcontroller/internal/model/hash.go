@@ -21,7 +21,11 @@ func (d *Desired) ConfigHash() (string, error) {
 	for i, g := range d.Groups {
 		names[i] = g.Name
 	}
-	if err := json.NewEncoder(h).Encode([]any{d.Owner, d.UID, d.Instance.Asked, names}); err != nil {
+	identity := []any{d.Owner, d.UID, d.Instance.Asked, names}
+	if d.Reuse.ID != "" {
+		identity = append(identity, d.Reuse.ID, d.Reuse.Listeners)
+	}
+	if err := json.NewEncoder(h).Encode(identity); err != nil {
 		return "", fmt.Errorf("hash the configuration: %w", err)
 	}
 	// A vSwitch of the controller's choosing isn't configuration.

@@ -18,9 +18,19 @@ import (
 type Desired struct {
 	Owner     mark.Owner
 	UID       string
+	Reuse     Reuse
 	Instance  Instance
 	Listeners []Listener // ordered by port and protocol
 	Groups    []Group    // ordered by name
+}
+
+// Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.
+type Reuse struct {
+	ID string
+	// Listeners tells that the Service manages listeners there, too. Otherwise all of them are the user's.
+	Listeners bool
+	// Filled are the ids of the user's vServer groups that were filled for the Service so far.
+	Filled []string
 }
 
 // Instance is the wanted CLB instance.
@@ -91,7 +101,7 @@ func (s Server) Compare(other Server) int {
 
 // Group is a wanted or present vServer group.
 type Group struct {
-	// ID is known of present groups only.
+	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
 	ID   string
 	Name string
 	// Servers are ordered. A wanted server of type ENI may lack its ID until it is resolved.
@@ -100,12 +110,16 @@ type Group struct {
 	Unresolved []string
 	// KeepWeights tells to leave the weights of present servers alone.
 	KeepWeights bool
+	// Held tells that the cloud has refused to delete a present group.
+	Held bool
 }
 
 // Observed is what the cloud holds.
 type Observed struct {
 	// InstanceID is empty if there is no instance.
 	InstanceID string
+	// Reused tells that the instance is a user's, which is never deleted.
+	Reused bool
 	// ConfigKnown tells that Instance and Listeners have been read or written; otherwise only Groups are known.
 	ConfigKnown bool
 	Instance    *slbv1.LoadBalancer

@@ -59,49 +59,94 @@ func (h Hint) publishes(found model.Observed) bool {
 	return slices.Contains(h.Addresses, found.Instance.GetAddress())
 }
 
-// Full reads an instance with its listeners and those of its vServer groups that may be ours.
+// Full reads an instance of a Service's own with its listeners and those of its vServer groups that may be ours.
 func (o Observer) Full(ctx context.Context, id string) (model.Observed, error) {
-	return o.get(ctx, id, slbv1.View_VIEW_FULL)
+	found, _, err := o.get(ctx, &slbv1.GetLoadBalancerRequest{
+		LoadBalancerId: id, View: slbv1.View_VIEW_FULL, ServerGroupNamePrefixes: []string{ours},
+	})
+	return found, err
 }
 
-func (o Observer) get(ctx context.Context, id string, view slbv1.View) (model.Observed, error) {
-	answer, err := o.Client.LoadBalancers.GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{
-		LoadBalancerId: id, View: view, ServerGroupNamePrefixes: []string{ours},
+// Parts are the vServer groups on a user's instance that concern a Service.
+type Parts struct {
+	// Owner has those that bear its name.
+	Owner mark.Owner
+	// Names are the names that are expected among these: they save calls.
+	Names []string
+	// IDs are those of the user's that are or were filled.
+	IDs []string
+}
+
+// Reused reads a user's instance with its listeners, and its vServer groups so far as they concern the Service: many Services may
+// share an instance.
+func (o Observer) Reused(ctx context.Context, id string, parts Parts) (model.Observed, error) {
+	found, others, err := o.get(ctx, &slbv1.GetLoadBalancerRequest{
+		LoadBalancerId: id, View: slbv1.View_VIEW_FULL, ServerGroupIds: parts.IDs,
+		ServerGroupNamePrefixes: append(slices.Clone(parts.Names), parts.Owner.Group("0")), // No group has it, and no selection is all.
 	})
 	if err != nil {
-		return model.Observed{}, fmt.Errorf("read CLB %s: %w", id, err)
+		return model.Observed{}, err
+	}
+	found.Reused = true
+	for _, g := range others {
+		if parts.Owner.Owns(g.GetName()) {
+			if err := o.addGroup(ctx, &found, g.GetServerGroupId()); err != nil {
+				return model.Observed{}, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// get reads an instance. A vServer group whose servers weren't read is no part of the result.
+func (o Observer) get(ctx context.Context, request *slbv1.GetLoadBalancerRequest) (found model.Observed, others []*slbv1.ServerGroup, err error) {
+	answer, err := o.Client.LoadBalancers.GetLoadBalancer(ctx, request)
+	if err != nil {
+		return model.Observed{}, nil, fmt.Errorf("read CLB %s: %w", request.GetLoadBalancerId(), err)
 	}
 	lb := answer.GetLoadBalancer()
-	result := model.Observed{InstanceID: lb.GetLoadBalancerId(), ConfigKnown: view == slbv1.View_VIEW_FULL, Instance: lb}
+	result := model.Observed{InstanceID: lb.GetLoadBalancerId(), ConfigKnown: request.GetView() == slbv1.View_VIEW_FULL, Instance: lb}
 	for _, l := range lb.GetListeners() {
 		result.Listeners = append(result.Listeners, listener(l))
 	}
 	for _, g := range lb.GetServerGroups() {
-		result.Groups = append(result.Groups, group(g))
+		if g.GetServersLoaded() {
+			result.Groups = append(result.Groups, group(g))
+		} else {
+			others = append(others, g)
+		}
 	}
 	// The parts live on their own; one copy of them is enough.
 	lb.Listeners, lb.ServerGroups = nil, nil
-	return result, nil
+	return result, others, nil
 }
 
-// Groups reads only the vServer groups of the owner on an instance: two calls where there is one group. The cloud has no way to read
+// addGroup reads a vServer group with its servers.
+func (o Observer) addGroup(ctx context.Context, to *model.Observed, id string) error {
+	answer, err := o.Client.ServerGroups.GetServerGroup(ctx, &slbv1.GetServerGroupRequest{ServerGroupId: id})
+	if err != nil {
+		return fmt.Errorf("read vServer group %s: %w", id, err)
+	}
+	to.Groups = append(to.Groups, group(answer.GetServerGroup()))
+	return nil
+}
+
+// Groups reads only the vServer groups on an instance that concern a Service: two calls where there is one group. The cloud has no way to read
 // servers of several groups at once. To note the ids of the groups on the Service would save the list, but no time, since each action
 // has a budget of its own, and groups that are left over would go unseen.
-func (o Observer) Groups(ctx context.Context, id string, owner mark.Owner) (model.Observed, error) {
+func (o Observer) Groups(ctx context.Context, id string, parts Parts) (model.Observed, error) {
 	list, err := o.Client.ServerGroups.ListServerGroups(ctx, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})
 	if err != nil {
 		return model.Observed{}, fmt.Errorf("list the vServer groups of CLB %s: %w", id, err)
 	}
 	result := model.Observed{InstanceID: id}
 	for _, g := range list.GetServerGroups() {
-		if !owner.Owns(g.GetName()) {
+		if !parts.Owner.Owns(g.GetName()) && !slices.Contains(parts.IDs, g.GetServerGroupId()) {
 			continue
 		}
-		answer, err := o.Client.ServerGroups.GetServerGroup(ctx, &slbv1.GetServerGroupRequest{ServerGroupId: g.GetServerGroupId()})
-		if err != nil {
-			return model.Observed{}, fmt.Errorf("read vServer group %s: %w", g.GetServerGroupId(), err)
+		if err := o.addGroup(ctx, &result, g.GetServerGroupId()); err != nil {
+			return model.Observed{}, err
 		}
-		result.Groups = append(result.Groups, group(answer.GetServerGroup()))
 	}
 	return result, nil
 }
@@ -109,7 +154,7 @@ func (o Observer) Groups(ctx context.Context, id string, owner mark.Owner) (mode
 // Find looks for the instance of a Service: by the recorded id, by tag, by name. The result has no instance if there is none.
 func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.Observed, error) {
 	if hint.RecordedID != "" {
-		found, err := o.get(ctx, hint.RecordedID, view)
+		found, err := o.read(ctx, hint.RecordedID, view)
 		switch {
 		case err == nil && hint.owns(found):
 			return found, nil
@@ -127,10 +172,18 @@ func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.O
 	if id == "" {
 		return model.Nothing(), nil
 	}
-	found, err := o.get(ctx, id, view)
+	found, err := o.read(ctx, id, view)
 	if err == nil && hint.belongsElsewhere(found.Tags()) {
 		return model.Nothing(), nil
 	}
+	return found, err
+}
+
+func (o Observer) read(ctx context.Context, id string, view slbv1.View) (model.Observed, error) {
+	if view == slbv1.View_VIEW_FULL {
+		return o.Full(ctx, id)
+	}
+	found, _, err := o.get(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: view})
 	return found, err
 }
 

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,12 +127,12 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.ConfigKnown || len(got.Listeners) != 1 || !got.Listeners[0].Stopped || len(got.Groups) != 2 {
-		t.Errorf("got %+v", got)
+	if !got.ConfigKnown || got.Reused || len(got.Listeners) != 1 || !got.Listeners[0].Stopped || len(got.Groups) != 1 {
+		t.Fatalf("got %+v", got)
 	}
 	for _, g := range got.Groups {
-		if want := map[string]int{"theirs": 0, "k8s/30080/web/default/c": 1}[g.Name]; len(g.Servers) != want {
-			t.Errorf("group %s: %d servers read, want %d", g.Name, len(g.Servers), want)
+		if len(g.Servers) != 1 || g.Name != "k8s/30080/web/default/c" {
+			t.Errorf("group %s: %d servers read", g.Name, len(g.Servers))
 		}
 		for _, s := range g.Servers {
 			if s.IP != "" {
@@ -141,12 +142,57 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestReused: on a CLB that many Services share only what concerns one of them is read, and all of that.
+func TestReused(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.New(t)
+	seed(f, "lb-1", "x", "")
+	servers := []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 30080, Weight: 100}}
+	f.Lock()
+	for id, name := range map[string]string{"old": "k8s/31080/web/default/c", "filled": "users", "another": "k8s/30080/api/default/c"} {
+		f.ServerGroups[id] = &gatewaytest.ServerGroup{ID: id, LoadBalancerID: "lb-1", Name: name, Servers: servers}
+	}
+	f.Unlock()
+	owner := mark.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
+	for what, test := range map[string]struct {
+		parts Parts
+		want  []string
+		calls int
+	}{
+		"expected":     {Parts{Owner: owner, Names: []string{"k8s/30080/web/default/c"}}, []string{"old", "ours-lb-1"}, 2},
+		"not expected": {Parts{Owner: owner}, []string{"old", "ours-lb-1"}, 3},
+		"filled":       {Parts{Owner: owner, IDs: []string{"filled"}}, []string{"filled", "old", "ours-lb-1"}, 3},
+		"of nobody":    {Parts{Owner: mark.Owner{Service: "none"}}, nil, 1},
+	} {
+		f.ResetCalls()
+		got, err := Observer{Client: f.Client()}.Reused(t.Context(), "lb-1", test.parts)
+		if err != nil || !got.Reused || !got.ConfigKnown || len(got.Listeners) != 1 {
+			t.Fatalf("%s: got %+v, %v", what, got, err)
+		}
+		var ids []string
+		for _, g := range got.Groups {
+			ids = append(ids, g.ID)
+			if len(g.Servers) != 1 {
+				t.Errorf("%s: group %s has %d servers", what, g.ID, len(g.Servers))
+			}
+		}
+		slices.Sort(ids)
+		if diff := cmp.Diff(test.want, ids); diff != "" || len(f.Calls()) != test.calls {
+			t.Errorf("%s: %d calls, groups (-want +got):\n%s", what, len(f.Calls()), diff)
+		}
+	}
+	f.Fail("GetServerGroup", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled})
+	if got, err := (Observer{Client: f.Client()}).Reused(t.Context(), "lb-1", Parts{Owner: owner}); err == nil || got.InstanceID != "" {
+		t.Errorf("a failed read gives %+v, %v", got, err)
+	}
+}
+
 // The existing CCM takes a failed read for an empty vServer group.
 func TestB02FailedReadIsAnError(t *testing.T) {
 	t.Parallel()
 	f := gatewaytest.New(t)
 	seed(f, "lb-1", "x", name)
-	owner := mark.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
+	owner := Parts{Owner: mark.Owner{Service: "web", Namespace: "default", ClusterID: "c"}}
 	got, err := Observer{Client: f.Client()}.Groups(t.Context(), "lb-1", owner)
 	if err != nil || len(got.Groups) != 1 || got.ConfigKnown {
 		t.Fatalf("got %+v, %v", got, err)

@@ -24,6 +24,8 @@ type Result struct {
 	Instance *slbv1.LoadBalancer
 	// GroupID is the answer of CreateGroup.
 	GroupID string
+	// GroupHeld tells that DeleteGroup could only take our servers out.
+	GroupHeld bool
 }
 
 // CreateInstance buys an instance.
@@ -52,8 +54,12 @@ type ChangeServers struct {
 	RemoveFirst bool
 }
 
-// DeleteGroup deletes a group of ours.
-type DeleteGroup struct{ GroupID, Name string }
+// DeleteGroup deletes a group of ours. One that the cloud doesn't let go loses only our servers: a listener or a rule that isn't
+// ours uses it.
+type DeleteGroup struct {
+	GroupID, Name string
+	Servers       []model.Server
+}
 
 // GroupRef refers to a vServer group: by id, or by name if it is created by the same plan. The zero value refers to none.
 type GroupRef struct{ ID, Name string }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,13 +16,18 @@ import (
 // one that the cloud refuses must not keep servers from following their nodes.
 func Diff(d *model.Desired, o model.Observed) Plan {
 	var p Plan
-	if o.InstanceID == "" {
+	if o.InstanceID == "" && d.Reuse.ID == "" {
 		p.add(Phase{CreateInstance{Spec: d.Instance.Spec}})
 	}
 	current, surplus := matchGroups(d, o)
-	p.add(groupPhase(d, current))
-	stillUsed := p.listeners(d, o, current)
-	last := cleanUp(d.Owner, surplus, stillUsed)
+	frozen, why := unusable(d, o, current)
+	p.Refused = why
+	p.add(groupPhase(d.Owner, without(d, frozen), current))
+	stillUsed := p.listeners(d, o, current, frozen)
+	var last Phase
+	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
+		last = cleanUp(d, surplus, stillUsed)
+	}
 	if o.InstanceID != "" {
 		last = append(last, p.instance(d, o)...)
 	}
@@ -33,16 +39,12 @@ func Diff(d *model.Desired, o model.Observed) Plan {
 // is missing or another one of ours is left over: then the listeners must be known too.
 func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) {
 	current, surplus := matchGroups(d, o)
-	for _, g := range surplus {
-		if d.Owner.Owns(g.Name) {
-			return Plan{}, false
-		}
-	}
-	if len(current) != len(d.Groups) {
+	var p Plan
+	frozen, _ := unusable(d, o, current)
+	if len(current) != len(d.Groups) || len(frozen) > 0 || len(cleanUp(d, surplus, nil)) > 0 {
 		return Plan{}, false
 	}
-	var p Plan
-	p.add(groupPhase(d, current))
+	p.add(groupPhase(d.Owner, d.Groups, current))
 	return p, true
 }
 
@@ -50,20 +52,36 @@ func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) {
 // for a Service whose configuration can't be understood.
 func FollowServers(d *model.Desired, o model.Observed) Plan {
 	current, _ := matchGroups(d, o)
-	present := *d
-	present.Groups = slices.DeleteFunc(slices.Clone(d.Groups), func(g model.Group) bool {
-		_, ok := current[g.Name]
-		return !ok
-	})
+	missing, _ := unusable(d, o, current)
+	for _, g := range d.Groups {
+		if _, ok := current[g.Name]; !ok {
+			missing[g.Name] = true
+		}
+	}
 	var p Plan
-	p.add(groupPhase(&present, current))
+	p.add(groupPhase(d.Owner, without(d, missing), current))
+	return p
+}
+
+// without leaves groups out by name.
+func without(d *model.Desired, names map[string]bool) []model.Group {
+	return slices.DeleteFunc(slices.Clone(d.Groups), func(g model.Group) bool { return names[g.Name] })
+}
+
+// Leave returns the way to take what is the owner's off a user's instance: listeners, if they were managed, vServer groups of its name,
+// and its servers in the user's groups that were filled.
+func Leave(owner mark.Owner, reuse model.Reuse, o model.Observed) Plan {
+	nothing := &model.Desired{Owner: owner, Reuse: reuse}
+	var p Plan
+	used := p.listeners(nothing, o, nil, nil)
+	p.add(cleanUp(nothing, o.Groups, used))
 	return p
 }
 
 // Release returns the way to give up an instance of ours. A preserved one keeps all it has but our protections and tags.
 func Release(o model.Observed, preserve bool) Plan {
 	var p Plan
-	if o.InstanceID == "" {
+	if o.InstanceID == "" || o.Reused {
 		return p
 	}
 	if preserve {
@@ -75,21 +93,23 @@ func Release(o model.Observed, preserve bool) Plan {
 	return p
 }
 
-// matchGroups pairs present groups with wanted ones by name. Names are not unique in the cloud: the group that a listener uses
-// wins, then the lowest id, and the others are surplus.
+// matchGroups pairs present groups with wanted ones: the user's by id, ours by name. Names are not unique in the cloud: the group that
+// a listener uses wins, then the lowest id, and the others are surplus.
 func matchGroups(d *model.Desired, o model.Observed) (current map[string]model.Group, surplus []model.Group) {
-	wanted := make(map[string]bool, len(d.Groups))
+	wanted, users := make(map[string]bool, len(d.Groups)), map[string]bool{}
 	for _, g := range d.Groups {
-		wanted[g.Name] = true
+		if users[g.ID] = g.ID != ""; g.ID == "" {
+			wanted[g.Name] = true
+		}
 	}
-	used := map[string]bool{}
-	for _, l := range o.Listeners {
-		used[l.Config.GetServerGroupId()] = true
-	}
+	used := usedBy(o.Listeners)
 	current = make(map[string]model.Group, len(d.Groups))
 	for _, g := range o.Groups {
 		best, taken := current[g.Name]
+		_, made := mark.MadeFor(g.Name)
 		switch {
+		case users[g.ID] && !made:
+			current[g.ID] = g
 		case !wanted[g.Name]:
 			surplus = append(surplus, g)
 		case !taken:
@@ -104,16 +124,36 @@ func matchGroups(d *model.Desired, o model.Observed) (current map[string]model.G
 	return current, surplus
 }
 
-func groupPhase(d *model.Desired, current map[string]model.Group) Phase {
-	var phase Phase
+// unusable returns the names of the user's groups that can't be filled, and why: one isn't there, or was made for a Service.
+func unusable(d *model.Desired, o model.Observed, current map[string]model.Group) (frozen map[string]bool, why []string) {
+	frozen = map[string]bool{}
+	refuse := func(g model.Group, format string, args ...any) {
+		frozen[g.Name] = true
+		why = append(why, "annotation vgroup-port names vServer group "+g.ID+", which "+fmt.Sprintf(format, args...))
+	}
 	for _, want := range d.Groups {
+		if _, ok := current[want.Name]; ok || want.ID == "" {
+			continue
+		}
+		if i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == want.ID }); i >= 0 {
+			refuse(want, "was made for a Service (%s); name one that was made by hand", o.Groups[i].Name)
+		} else {
+			refuse(want, "CLB %s doesn't have; correct it, or make the vServer group", o.InstanceID)
+		}
+	}
+	return frozen, why
+}
+
+func groupPhase(owner mark.Owner, wanted []model.Group, current map[string]model.Group) Phase {
+	var phase Phase
+	for _, want := range wanted {
 		have, ok := current[want.Name]
 		if !ok {
 			want.Servers = resolved(want.Servers)
 			phase = append(phase, CreateGroup{Group: want})
 			continue
 		}
-		if change := diffServers(d.Owner, want, have); change != nil {
+		if change := diffServers(owner, want, have); change != nil {
 			phase = append(phase, *change)
 		}
 	}
@@ -168,18 +208,19 @@ func diffServers(owner mark.Owner, want, have model.Group) *ChangeServers {
 	return &change
 }
 
-// cleanUp deletes the groups of ours that are not wanted any more. A group that holds a foreign server, or that a listener still
-// uses which isn't ours, only loses our servers.
-func cleanUp(owner mark.Owner, surplus []model.Group, stillUsed map[string]bool) Phase {
+// cleanUp deletes the groups of ours that are not wanted any more. A group that holds a foreign server, or that a listener or rule
+// still uses which isn't ours, only loses our servers. So does a group of the user's that was filled.
+func cleanUp(d *model.Desired, surplus []model.Group, stillUsed map[string]bool) Phase {
 	var phase Phase
 	for _, g := range surplus {
-		if !owner.Owns(g.Name) {
+		ours := d.Owner.Owns(g.Name)
+		if !ours && !slices.Contains(d.Reuse.Filled, g.ID) {
 			continue
 		}
-		foreign := stillUsed[g.ID]
+		foreign := !ours || g.Held || stillUsed[g.ID]
 		remove := ChangeServers{GroupID: g.ID, Name: g.Name}
 		for _, s := range g.Servers {
-			if owner.Owns(s.Description) {
+			if d.Owner.Owns(s.Description) {
 				remove.Remove = append(remove.Remove, s)
 			} else {
 				foreign = true
@@ -187,7 +228,7 @@ func cleanUp(owner mark.Owner, surplus []model.Group, stillUsed map[string]bool)
 		}
 		switch {
 		case !foreign:
-			phase = append(phase, DeleteGroup{GroupID: g.ID, Name: g.Name})
+			phase = append(phase, DeleteGroup{GroupID: g.ID, Name: g.Name, Servers: remove.Remove})
 		case len(remove.Remove) > 0:
 			phase = append(phase, remove)
 		}

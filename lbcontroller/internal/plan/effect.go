@@ -102,7 +102,14 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 }
 
 // Effect implements Action.
-func (a DeleteGroup) Effect(o *model.Observed, _ Result) {
+func (a DeleteGroup) Effect(o *model.Observed, r Result) {
+	if r.GroupHeld {
+		ChangeServers{GroupID: a.GroupID, Remove: a.Servers}.Effect(o, r)
+		for i := range o.Groups {
+			o.Groups[i].Held = o.Groups[i].Held || o.Groups[i].ID == a.GroupID
+		}
+		return
+	}
 	o.Groups = slices.DeleteFunc(o.Groups, func(g model.Group) bool { return g.ID == a.GroupID })
 }
 

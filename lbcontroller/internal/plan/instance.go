@@ -12,7 +12,11 @@ import (
 // refused, and the rest goes on.
 func (p *Plan) instance(d *model.Desired, o model.Observed) Phase {
 	want, asked, have := d.Instance.Spec, d.Instance.Asked, o.Instance
-	p.fixed(want, asked, have)
+	remedy := "restore the annotation or recreate the Service"
+	if d.Reuse.ID != "" {
+		remedy = "correct or remove the annotation"
+	}
+	p.fixed(want, asked, have, remedy)
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
 	set := func(what string) { up.What = append(up.What, what) }
 	if asked.Name && want.GetName() != have.GetName() {
@@ -42,11 +46,10 @@ func (p *Plan) instance(d *model.Desired, o model.Observed) Phase {
 }
 
 // fixed refuses what the cloud decides at creation for good.
-func (p *Plan) fixed(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, have *slbv1.LoadBalancer) {
+func (p *Plan) fixed(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, have *slbv1.LoadBalancer, remedy string) {
 	check := func(asked bool, annotation, want, have string) {
 		if asked && want != have {
-			p.refuse("annotation %s asks for %q but the CLB has %q, which can't be changed; restore the annotation or recreate the Service",
-				annotation, want, have)
+			p.refuse("annotation %s asks for %q but the CLB has %q, which can't be changed; %s", annotation, want, have, remedy)
 		}
 	}
 	check(asked.AddressType, "address-type", addressType(want.GetAddressType()), addressType(have.GetAddressType()))
@@ -88,13 +91,19 @@ func (p *Plan) billing(want *slbv1.CreateLoadBalancerRequest, asked model.Asked,
 	}
 }
 
+// fewTags is how many tags a user's instance may have at most to be marked as reused, as with the existing CCM.
+const fewTags = 10
+
 // missingTags returns the tags that are wanted and missing or different. Tags of others are not looked at. A missing cluster tag
 // isn't repaired, since instances made by old versions never had it.
 func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
 	var missing []*commonv1.Tag
 	for _, t := range want {
 		value, ok := have[t.GetKey()]
-		if t.GetKey() == mark.TagCluster || ok && (value == t.GetValue() || t.GetKey() == mark.TagService) {
+		switch key := t.GetKey(); {
+		case key == mark.TagCluster, ok && (value == t.GetValue() || key == mark.TagService || key == mark.TagReused):
+			continue
+		case key == mark.TagReused && len(have) >= fewTags:
 			continue
 		}
 		missing = append(missing, t)

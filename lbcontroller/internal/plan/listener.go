@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -44,7 +45,7 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 	}
 	for _, l := range o.Listeners {
 		have := present{Listener: l, wanted: wanted[l.Key]}
-		have.ours = owns(d.Owner, l) || have.wanted && servesOurs(d.Owner, l, o)
+		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && (d.Reuse.Listeners || servesOurs(d.Owner, l, o))
 		s.have[l.Key] = have
 		switch {
 		case !have.ours:
@@ -58,9 +59,15 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 }
 
 // settle finds the listeners that are held, and the ports over TCP that are refused for that or because others hold them. One leads to
-// the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made.
-func (s survey) settle(d *model.Desired) (refused map[int32]bool) {
+// the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made. A listener
+// whose group is frozen isn't made either.
+func (s survey) settle(d *model.Desired, frozen map[string]bool) (refused map[int32]bool) {
 	refused = map[int32]bool{}
+	for _, want := range d.Listeners {
+		if _, exists := s.have[want.Key]; frozen[want.Group] && !exists && overTCP(want.Key) {
+			refused[want.Key.Port] = true
+		}
+	}
 	targets := map[int32]bool{}
 	for _, have := range s.have {
 		targets[have.Config.GetForwardPort()] = targets[have.Config.GetForwardPort()] || !have.ours
@@ -72,7 +79,7 @@ func (s survey) settle(d *model.Desired) (refused map[int32]bool) {
 			if overTCP(want.Key) && s.taken[want.Key.Port] && !exists && !refused[want.Key.Port] {
 				refused[want.Key.Port], grown = true, true
 			}
-			if exists && refused[want.Config.GetForwardPort()] {
+			if exists && (refused[want.Config.GetForwardPort()] || frozen[want.Group]) {
 				targets[old.Config.GetForwardPort()] = true
 			}
 		}
@@ -90,10 +97,13 @@ func (s survey) settle(d *model.Desired) (refused map[int32]bool) {
 
 // listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
 // wanted.
-func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group) (used map[string]bool) {
+func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group, frozen map[string]bool) (used map[string]bool) {
+	if d.Reuse.ID != "" && !d.Reuse.Listeners {
+		return usedBy(o.Listeners)
+	}
 	var w listenerWork
 	s := surveyOf(d, o)
-	refused := s.settle(d)
+	refused := s.settle(d, frozen)
 	for _, l := range o.Listeners {
 		switch have := s.have[l.Key]; {
 		case have.wanted || !have.ours:
@@ -106,8 +116,10 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 	for _, want := range d.Listeners {
 		old, exists := s.have[want.Key]
 		switch {
+		case frozen[want.Group]:
+			s.used[old.Config.GetServerGroupId()] = true
 		case refused[want.Key.Port] && overTCP(want.Key):
-			p.refuse("port %d of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port", want.Key.Port)
+			p.refuse("port %d of the CLB has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
 		case refused[want.Config.GetForwardPort()]:
 			// Already told; a redirect to a refused listener would only fail. What is there instead stays.
 			s.used[old.Config.GetServerGroupId()] = true
@@ -116,7 +128,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 		case !exists:
 			w.create(want, groups, &w.ready)
 		case !old.ours:
-			p.refuse("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q", keyText(want.Key), want.Config.GetDescription())
+			p.refuse("%s", old.taken(want))
 		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
 			// A redirect can't be changed, only recreated.
 			w.delete(old.Listener)
@@ -169,6 +181,46 @@ func (w *listenerWork) update(want, old model.Listener, groups map[string]model.
 	if old.Stopped {
 		w.ready = append(w.ready, StartListener{Key: want.Key})
 	}
+}
+
+// usedBy returns the ids of the groups that listeners use.
+func usedBy(listeners []model.Listener) map[string]bool {
+	used := map[string]bool{}
+	for _, l := range listeners {
+		used[l.Config.GetServerGroupId()] = true
+	}
+	return used
+}
+
+// holder describes for people the listener that takes up the port of a wanted one.
+func (s survey) holder(wanted model.ListenerKey) string {
+	for key, have := range s.have {
+		if owner, ok := mark.MadeFor(have.Config.GetDescription()); ok && key.Port == wanted.Port && overTCP(key) && !have.ours {
+			return "a listener of " + ownerText(owner)
+		}
+	}
+	return "a listener that isn't ours or can't be deleted"
+}
+
+// taken tells for people why a present listener can't be the wanted one, and what to do.
+func (l present) taken(want model.Listener) string {
+	if owner, ok := mark.MadeFor(l.Config.GetDescription()); ok {
+		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
+			keyText(want.Key), ownerText(owner))
+	}
+	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
+		keyText(want.Key), want.Config.GetDescription())
+}
+
+func ownerText(o mark.Owner) string {
+	return fmt.Sprintf("Service %s/%s (cluster %s)", o.Namespace, o.Service, o.ClusterID)
+}
+
+// madeForAnother tells whether a listener is another Service's by its description; of ours, owns decides before. One of a protocol that
+// this version doesn't know is nobody's to take.
+func madeForAnother(l model.Listener) bool {
+	_, made := mark.MadeFor(l.Config.GetDescription())
+	return made || l.Key.Protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED
 }
 
 // owns tells whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.

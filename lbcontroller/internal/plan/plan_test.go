@@ -371,9 +371,89 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 	d, o := observed()
 	o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new(other.Listener(80)), ServerGroupId: new("rsp-other")}
 	o.Groups = append(o.Groups, model.Group{ID: "rsp-other", Name: other.Group("31000")})
-	wantPlan(t, Diff(d, o), `refused: listener 80/http exists on the CLB and isn't ours; delete it, or set its description to "k8s/80/web/default/c"`)
-	d.Listeners[0].Key.Protocol = tcp
-	wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener that isn't ours or can't be deleted; delete it, or choose another port")
+	for _, reuse := range []model.Reuse{{}, {ID: "lb-1", Listeners: true}} {
+		d.Reuse = reuse
+		d.Listeners[0].Key.Protocol = http
+		wantPlan(t, Diff(d, o), "refused: listener 80/http of the CLB is that of Service default/other (cluster c); choose another port for one of the two, "+
+			"or delete the listener if nobody needs it")
+		d.Listeners[0].Key.Protocol = tcp
+		wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener of Service default/other (cluster c); delete it, or choose another port")
+	}
+}
+
+// TestUsersInstance: what the Service may do on a CLB of the user's.
+func TestUsersInstance(t *testing.T) {
+	t.Parallel()
+	mapped := func(d *model.Desired) { // to the group rsp-u
+		d.Groups[0].ID, d.Groups[0].Name, d.Listeners[0].Group = "rsp-u", "rsp-u", "rsp-u"
+	}
+	users := model.Group{ID: "rsp-u", Name: "users", Servers: []model.Server{ecs(9, 1, 1, "by hand")}}
+	filled := model.Group{ID: "rsp-u", Name: "users", Servers: []model.Server{ecs(1, 30080, 100, us().Group("30080")), ecs(9, 1, 1, "by hand")}}
+	byHand := &slbv1.ListenerConfig{Description: new("by hand"), ServerGroupId: new("rsp-u")}
+	for name, test := range map[string]struct {
+		change func(d *model.Desired, o *model.Observed)
+		want   string
+	}{
+		"listener of the user": {func(_ *model.Desired, o *model.Observed) { o.Listeners[0].Config = byHand }, "1. change listener 80/http: description, vServer group"},
+		"stopped listener of the user": {func(_ *model.Desired, o *model.Observed) {
+			o.Listeners[0].Config, o.Listeners[0].Stopped = byHand, true
+		}, "1. change listener 80/http: description, vServer group\n1. start listener 80/http"},
+		"listeners are the user's": {func(d *model.Desired, o *model.Observed) {
+			d.Reuse.Listeners, d.Listeners = false, nil
+			o.Listeners[0].Config.Description = new("by hand")
+		}, ""},
+		"listeners are the user's, ours from before stays, with its group": {func(d *model.Desired, o *model.Observed) {
+			d.Reuse.Listeners, d.Listeners = false, nil
+			d.Groups[0].Name = us().Group("31080")
+		}, "1. create vServer group k8s/31080/web/default/c with 1 servers\n2. change servers of k8s/30080/web/default/c: add 0, remove 1, update 0"},
+		"group of the user": {func(d *model.Desired, o *model.Observed) {
+			mapped(d)
+			o.Groups = append(o.Groups, users)
+		}, "1. change servers of users: add 1, remove 0, update 0\n2. change listener 80/http: vServer group\n3. delete vServer group k8s/30080/web/default/c"},
+		"group of the user, filled": {func(d *model.Desired, o *model.Observed) {
+			mapped(d)
+			o.Groups, o.Listeners[0].Config.ServerGroupId = []model.Group{filled}, new("rsp-u")
+		}, ""},
+		"group of the user no more": {func(d *model.Desired, o *model.Observed) {
+			d.Reuse.Filled = []string{"rsp-u"}
+			o.Groups = append(o.Groups, filled)
+		}, "1. change servers of users: add 0, remove 1, update 0"},
+		"group of the user that was never filled": {func(_ *model.Desired, o *model.Observed) { o.Groups = append(o.Groups, filled) }, ""},
+		"group of the user is missing": {func(d *model.Desired, o *model.Observed) {
+			mapped(d)
+			d.Reuse.Filled = []string{"rsp-before"}
+			o.Groups = append(o.Groups, model.Group{ID: "rsp-before", Name: "before", Servers: filled.Servers})
+		}, "refused: annotation vgroup-port names vServer group rsp-u, which CLB lb-1 doesn't have; correct it, or make the vServer group"},
+		"group of the user is missing, no listener": {func(d *model.Desired, o *model.Observed) {
+			mapped(d)
+			o.Listeners = nil
+		}, "refused: annotation vgroup-port names vServer group rsp-u, which CLB lb-1 doesn't have; correct it, or make the vServer group"},
+		"group is no user's": {func(d *model.Desired, o *model.Observed) {
+			mapped(d)
+			o.Groups = append(o.Groups, model.Group{ID: "rsp-u", Name: us().Group("1")})
+		}, "refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service (k8s/1/web/default/c); name one that was made by hand"},
+		"group that the cloud keeps": {func(_ *model.Desired, o *model.Observed) {
+			o.Groups = append(o.Groups, model.Group{ID: "rsp-2", Name: us().Group("1"), Held: true})
+		}, ""},
+		"marked": {func(d *model.Desired, o *model.Observed) {
+			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: mark.TagReused, Value: "true"}}
+			o.Instance.Tags = []*commonv1.Tag{{Key: mark.TagReused, Value: "yes"}}
+		}, ""},
+		"not marked": {func(d *model.Desired, _ *model.Observed) {
+			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: mark.TagReused, Value: "true"}}
+		}, "1. change CLB: tags"},
+		"fixed attribute": {func(d *model.Desired, _ *model.Observed) {
+			d.Instance.Spec.Address, d.Instance.Asked.Address = "10.0.0.1", true
+		}, `refused: annotation ip asks for "10.0.0.1" but the CLB has "", which can't be changed; correct or remove the annotation`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, o := observed()
+			d.Reuse, o.Reused = model.Reuse{ID: "lb-1", Listeners: true}, true
+			test.change(d, &o)
+			wantPlan(t, Diff(d, o), test.want)
+		})
+	}
 }
 
 // B-7: the existing CCM doesn't wait for the deletion of a listener when another takes its port with a new vServer group.

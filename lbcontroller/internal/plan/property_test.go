@@ -55,10 +55,33 @@ func genDesired(t *rapid.T) *model.Desired {
 			d.Groups = append(d.Groups, g)
 		}
 	}
+	reuse(t, d)
 	forward(t, d.Listeners)
 	slices.SortFunc(d.Listeners, func(a, b model.Listener) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(d.Groups, func(a, b model.Group) int { return cmp.Compare(a.Name, b.Name) })
 	return d
+}
+
+// reuse makes it a user's instance from time to time, with a group of the user's to fill, or that was filled before.
+func reuse(t *rapid.T, d *model.Desired) {
+	if rapid.IntRange(0, 1).Draw(t, "reuse") == 0 {
+		return
+	}
+	id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("rsp-%d", rapid.IntRange(0, 4).Draw(t, "id")) })
+	d.Reuse = model.Reuse{ID: "lb-1", Listeners: rapid.Bool().Draw(t, "override"), Filled: rapid.SliceOfNDistinct(id, 0, 2, rapid.ID).Draw(t, "filled")}
+	if len(d.Groups) > 0 && rapid.Bool().Draw(t, "mapped") {
+		own := d.Groups[0].Name
+		d.Groups[0].ID = id.Draw(t, "mapped group")
+		d.Groups[0].Name = d.Groups[0].ID
+		for i := range d.Listeners {
+			if d.Listeners[i].Group == own {
+				d.Listeners[i].Group = d.Groups[0].ID
+			}
+		}
+	}
+	if !d.Reuse.Listeners {
+		d.Listeners = nil
+	}
 }
 
 // forward makes http listeners redirect to an https listener from time to time.
@@ -82,8 +105,8 @@ func genObserved(t *rapid.T) model.Observed {
 	o := model.Observed{InstanceID: "lb-1", ConfigKnown: true, Instance: &slbv1.LoadBalancer{LoadBalancerId: "lb-1", Name: "a"}}
 	for i := range rapid.IntRange(0, 5).Draw(t, "groups") {
 		name := us().Group(fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "nodePort")))
-		if rapid.IntRange(0, 3).Draw(t, "owner") == 0 {
-			name = "theirs"
+		if owner := rapid.IntRange(0, 4).Draw(t, "owner"); owner < 2 {
+			name = []string{"theirs", "k8s/1/api/default/c"}[owner]
 		}
 		g := model.Group{ID: fmt.Sprintf("rsp-%d", i), Name: name}
 		for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 6), 0, 4, rapid.ID).Draw(t, "servers") {
@@ -98,8 +121,8 @@ func genObserved(t *rapid.T) model.Observed {
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 0, 4, rapid.ID).Draw(t, "ports") {
 		l := model.Listener{Key: model.ListenerKey{Port: port, Protocol: rapid.SampledFrom([]slbv1.Protocol{tcp, udp, http, https}).Draw(t, "protocol")},
 			Config: &slbv1.ListenerConfig{Description: new(us().Listener(port)), Scheduler: new("rr")}, Stopped: rapid.Bool().Draw(t, "stopped")}
-		if rapid.IntRange(0, 3).Draw(t, "owner") == 0 {
-			l.Config.Description = new("by hand")
+		if owner := rapid.IntRange(0, 5).Draw(t, "owner"); owner < 2 {
+			l.Config.Description = new([]string{"by hand", "k8s/1/api/default/c"}[owner])
 		}
 		if len(o.Groups) > 0 {
 			l.Config.ServerGroupId = new(rapid.SampledFrom(o.Groups).Draw(t, "group").ID)
@@ -164,11 +187,19 @@ func (c *cloud) has(key model.ListenerKey) bool {
 }
 
 // foreign lists what isn't ours, which no plan may change. A listener without our description is ours only where we want one, and if it
-// serves a group of ours.
+// serves a group of ours, or if we may override the user's. On a user's instance its listeners may be none of our business at all.
 func foreign(d *model.Desired, o model.Observed) []string {
 	var list []string
+	filled := slices.Clone(d.Reuse.Filled)
+	for _, g := range d.Groups {
+		filled = append(filled, g.ID)
+	}
 	for _, g := range o.Groups {
-		if !us().Owns(g.Name) {
+		switch {
+		case us().Owns(g.Name):
+		case slices.Contains(filled, g.ID):
+			list = append(list, "group "+g.ID)
+		default:
 			list = append(list, fmt.Sprint("group ", g.ID, g.Servers))
 		}
 		for _, s := range g.Servers {
@@ -180,7 +211,9 @@ func foreign(d *model.Desired, o model.Observed) []string {
 	for _, l := range o.Listeners {
 		wanted := slices.ContainsFunc(d.Listeners, func(w model.Listener) bool { return w.Key == l.Key })
 		serves := slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && us().Owns(g.Name) })
-		if !us().Owns(l.Config.GetDescription()) && (!wanted || !serves) {
+		byHand := l.Config.GetDescription() == "by hand" || l.Config.GetDescription() == ""
+		ours := us().Owns(l.Config.GetDescription()) || byHand && wanted && (serves || d.Reuse.Listeners)
+		if !ours || d.Reuse.ID != "" && !d.Reuse.Listeners {
 			list = append(list, fmt.Sprint("listener ", l.Key, proto.CloneOf(l.Config)))
 		}
 	}
@@ -191,6 +224,10 @@ func foreign(d *model.Desired, o model.Observed) []string {
 func TestDiffProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, o := genDesired(t), genObserved(t)
+		if d.Reuse.ID != "" && o.InstanceID == "" {
+			return // There is nothing to plan for: it is the user who makes it.
+		}
+		o.Reused = d.Reuse.ID != ""
 		before := o.Clone()
 		p := Diff(d, o)
 		if diff := gocmp.Diff(before, o, protocmp.Transform()); diff != "" {
@@ -250,9 +287,49 @@ func indices(phase Phase) []int {
 	return list
 }
 
+// TestLeaveProperties: whatever is on a user's instance, all that is ours goes, as far as nobody else uses it, and nothing else does.
+func TestLeaveProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, o := genDesired(t), genObserved(t)
+		if d.Reuse.ID == "" || o.InstanceID == "" {
+			return
+		}
+		nothing := &model.Desired{Owner: us(), Reuse: d.Reuse}
+		c := &cloud{now: o.Clone()}
+		untouched := foreign(nothing, o)
+		p := Leave(us(), d.Reuse, o)
+		c.carryOut(t, p)
+		if diff := gocmp.Diff(untouched, foreign(nothing, c.now)); diff != "" {
+			t.Fatalf("foreign things changed (-before +after):\n%s\nplan:\n%s", diff, p)
+		}
+		for _, g := range c.now.Groups {
+			for _, s := range g.Servers {
+				if us().Owns(s.Description) && (us().Owns(g.Name) || slices.Contains(d.Reuse.Filled, g.ID)) {
+					t.Fatalf("server %v is left over after\n%s", s, p)
+				}
+			}
+			if us().Owns(g.Name) && len(g.Servers) == 0 && !usedBy(c.now.Listeners)[g.ID] {
+				t.Fatalf("group %s is left over after\n%s", g.ID, p)
+			}
+		}
+		for _, l := range c.now.Listeners {
+			if d.Reuse.Listeners && us().Owns(l.Config.GetDescription()) && len(p.Refused) == 0 {
+				t.Fatalf("listener %v is left over after\n%s", l.Key, p)
+			}
+		}
+		if again := Leave(us(), d.Reuse, c.now); !again.Empty() {
+			t.Fatalf("nothing was to be left to do:\n%s\nfirst:\n%s", again, p)
+		}
+	})
+}
+
 func TestReleaseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genObserved(t)
+		reused := o
+		if reused.Reused = true; !Release(reused, false).Empty() {
+			t.Fatal("a user's instance is to be released")
+		}
 		preserve := rapid.Bool().Draw(t, "preserve")
 		c := &cloud{now: o.Clone()}
 		for _, phase := range Release(o, preserve).Phases {

@@ -1,0 +1,103 @@
+package controller
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/model"
+	"alicloud-controllers.dev/lbcontroller/internal/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/plan"
+)
+
+// leave takes what is the Service's off CLBs of users, and tells whether anything was. What others have bound to it stays: a vServer
+// group that is still used loses only its servers.
+func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims mark.Claims) (changed bool, err error) {
+	owner := mark.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: c.Build.ClusterID}
+	for _, claim := range claims {
+		id := claim.LoadBalancer
+		observed, err := c.observer.Reused(ctx, id, observe.Parts{Owner: owner, IDs: claim.Groups})
+		if rpcerr.IsNotFound(err) {
+			continue // Nothing can be left on it.
+		}
+		if err != nil {
+			return changed, err
+		}
+		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, observed)
+		if !p.Empty() {
+			changed = true
+			c.Logger.Info("leaving the CLB", "service", keyOf(svc), "loadBalancer", id, "plan", p.String())
+			c.memory.Forget(keyOf(svc)) // It is wrong from here on.
+			if observed, err = c.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil {
+				if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
+					continue
+				}
+				return changed, err
+			}
+			c.announce.tell(svc, corev1.EventTypeNormal, reasonCleaned, "CLB %s stays, without what was made on it for the Service", id)
+		}
+		if rest := remains(owner, observed); rest != "" {
+			c.announce.tell(svc, corev1.EventTypeWarning, reasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest)
+		}
+		c.wakeSharers(keyOf(svc), id, p)
+	}
+	return changed, nil
+}
+
+// remains names what bears the owner's mark.
+func remains(owner mark.Owner, observed model.Observed) string {
+	var names []string
+	for _, g := range observed.Groups {
+		if owner.Owns(g.Name) {
+			names = append(names, "vServer group "+g.Name)
+		}
+	}
+	for _, l := range observed.Listeners {
+		if owner.Owns(l.Config.GetDescription()) {
+			names = append(names, "listener "+l.Config.GetDescription())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// wakeSharers lets Services look again that share the CLB and were refused something, if the plan has made room.
+func (c *Controller) wakeSharers(key, id string, done plan.Plan) {
+	services, err := c.informers.services.List(labels.Everything())
+	if err != nil || !done.Deletes() {
+		return // The cache always answers; who isn't woken looks again by itself, later.
+	}
+	for _, svc := range services {
+		other := keyOf(svc)
+		if other == key || annotation.Reused(svc.Annotations) != id || !c.Gate.Wants(svc) {
+			continue
+		}
+		if entry, ok := c.memory.Get(other, string(svc.UID)); ok && entry.Hash == "" {
+			c.memory.Forget(other)
+			c.queue(other, reconcile.User)
+		}
+	}
+}
+
+// claimed are the claims of a Service that wants no CLB any more: those noted, and on the CLB that it names. A Service that was taken
+// over from the existing CCM has no note.
+func claimed(svc *corev1.Service) mark.Claims {
+	claims := claimsOf(svc)
+	id := annotation.Reused(svc.Annotations)
+	if id == "" {
+		return claims
+	}
+	values, _ := annotation.Parse(svc.Annotations) // A wrong value must not keep the Service from going.
+	claim := mark.Claim{LoadBalancer: id, Listeners: values.On(annotation.ForceOverride)}
+	for _, p := range values.Pairs(annotation.VGroupPort) {
+		claim.Groups = append(claim.Groups, p.Key)
+	}
+	return claims.With(claim)
+}
