@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -35,6 +34,7 @@ func Operations() []Operation {
 		ruleOperations(),
 		networkOperations(),
 		eipOperations(),
+		instanceOperations(),
 	)
 }
 
@@ -178,15 +178,6 @@ func networkOperations() []Operation {
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				r, err := c.Routes.BatchDeleteRouteEntries(ctx, &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: s.vpc(), RouteEntries: s.routes()})
 				return FirstFailure(err, r.GetResults())
-			},
-		},
-		{
-			Name: "UpdateNetworkInterface", Actions: []string{"ModifyNetworkInterfaceAttribute"}, Prepare: withInterface,
-			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
-				_, err := c.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
-					NetworkInterfaceId: s.eni, SourceDestCheck: new(false),
-				})
-				return err
 			},
 		},
 	}

@@ -36,10 +36,11 @@ func Picture(c *state.Cloud) []string {
 	for _, e := range c.Eips {
 		lines = append(lines, fmt.Sprintf("eip %s %s Mbit/s %s %s %v %s", e.Name, e.Bandwidth, e.Description, e.Status, sorted(e.Tags), e.InstanceID))
 	}
+	for _, i := range c.Instances {
+		lines = append(lines, fmt.Sprintf("instance %s %s %q %q %v %t", i.ID, i.Status, i.Name, i.Description, sorted(i.Tags), i.DeletionProtection))
+	}
 	for _, n := range c.Interfaces {
-		if !n.SourceDestCheck {
-			lines = append(lines, "forwarding "+n.InstanceID)
-		}
+		lines = append(lines, fmt.Sprintf("interface of %s %q %q %v %t", n.InstanceID, n.Name, n.Description, sorted(n.Tags), n.SourceDestCheck))
 	}
 	slices.Sort(lines)
 	return lines

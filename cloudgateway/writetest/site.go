@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -71,7 +70,7 @@ func (s *Site) Params(action string) map[string]string {
 	case "CreateLoadBalancer":
 		return map[string]string{"LoadBalancerName": s.Name}
 	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
-		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip) + "*"}
+		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip, s.eni, s.instance(0)) + "*"}
 	case "MoveResourceGroup":
 		return map[string]string{"ResourceId": s.lb}
 	case "AddVServerGroupBackendServers": // The group may not be known before.
@@ -86,6 +85,8 @@ func (s *Site) Params(action string) map[string]string {
 		return map[string]string{"DomainExtensionId": s.extension}
 	case "CreateRouteEntries", "DeleteRouteEntries":
 		return map[string]string{"RouteEntries.1.RouteTableId": s.table()}
+	case "ModifyInstanceAttribute", "StartInstance", "StopInstance", "DeleteInstance":
+		return map[string]string{"InstanceId": s.instance(0)}
 	case "ModifyNetworkInterfaceAttribute":
 		return map[string]string{"NetworkInterfaceId": s.eni}
 	}
@@ -211,10 +212,4 @@ func ofProtocol(protocol slbv1.Protocol, step Step) Step {
 		s.protocol = protocol
 		return step(ctx, c, s)
 	}
-}
-
-func withInterface(ctx context.Context, c *gateway.Client, s *Site) error {
-	answer, err := c.Instances.GetInstance(ctx, &ecsv1.GetInstanceRequest{InstanceId: s.instance(0)})
-	s.eni = answer.GetInstance().GetPrimaryNetworkInterfaceId()
-	return err
 }

@@ -109,21 +109,30 @@ func victims() ([]victim, map[string]any) {
 		for _, action := range op.Actions {
 			v := victim{Operation: op, action: action, site: &writetest.Site{Name: fmt.Sprintf("v%02d-%s", len(list)+1, action)}}
 			list = append(list, v)
-			limits[productOf(action)+"/"+action] = map[string]any{"calls": 60_000, "window": "60s"}
+			for _, product := range productsOf(action) {
+				limits[product+"/"+action] = map[string]any{"calls": 60_000, "window": "60s"}
+			}
 		}
 	}
 	return list, limits
 }
 
-func productOf(action string) string {
-	switch action {
-	case "CreateRouteEntries", "DeleteRouteEntries":
-		return "vpc"
-	case "ModifyNetworkInterfaceAttribute":
-		return "ecs"
-	default:
-		return "slb"
+// productsOf are the products that have an action of the name.
+func productsOf(action string) []string {
+	about := func(things ...string) bool {
+		return slices.ContainsFunc(things, func(thing string) bool { return strings.Contains(action, thing) })
 	}
+	switch {
+	case action == "TagResources":
+		return []string{"slb", "vpc", "ecs"}
+	case action == "UntagResources":
+		return []string{"slb", "ecs"}
+	case about("Eip", "Route", "VSwitch", "UnTag"):
+		return []string{"vpc"}
+	case about("NetworkInterface", "InstanceAttribute"), strings.HasSuffix(action, "Instance"):
+		return []string{"ecs"}
+	}
+	return []string{"slb"}
 }
 
 // prepare makes what the victims need.

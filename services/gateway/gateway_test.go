@@ -282,8 +282,9 @@ func TestMethods(t *testing.T) {
 		"ListRouteTables": read, "ListRouteEntries": read, "BatchCreateRouteEntries": batch, "BatchDeleteRouteEntries": batch,
 		"GetVpc": read, "ListVSwitches": read, "ListEips": read,
 		"GetEip": read, "AllocateEip": write, "UpdateEip": write, "AssociateEip": write, "UnassociateEip": write, "ReleaseEip": write,
-		"GetInstance": read, "BatchGetInstances": read, "ListInstances": read,
-		"GetNetworkInterface": read, "BatchGetNetworkInterfaces": read, "UpdateNetworkInterface": write,
+		"GetInstance": read, "BatchGetInstances": read, "ListInstances": read, "BatchGetInstanceStatuses": read,
+		"UpdateInstance": write, "StartInstance": batch, "StopInstance": batch, "DeleteInstance": batch,
+		"GetNetworkInterface": read, "BatchGetNetworkInterfaces": read, "ListNetworkInterfaces": read, "UpdateNetworkInterface": write,
 		"GetCapabilities": read,
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(method{})); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 )
 
@@ -18,7 +19,7 @@ import (
 const (
 	readDeadline  = 30 * time.Second
 	writeDeadline = 60 * time.Second
-	// routeDeadline is for the batches that wait until every entry is Available or gone.
+	// routeDeadline is for what waits until routes or instances are where they shall be.
 	routeDeadline = 150 * time.Second
 )
 
@@ -49,6 +50,8 @@ func methods() (map[string]method, error) {
 	}
 	for _, name := range []string{
 		vpcv1.RouteService_BatchCreateRouteEntries_FullMethodName, vpcv1.RouteService_BatchDeleteRouteEntries_FullMethodName,
+		ecsv1.InstanceService_StartInstance_FullMethodName, ecsv1.InstanceService_StopInstance_FullMethodName,
+		ecsv1.InstanceService_DeleteInstance_FullMethodName,
 	} {
 		all[name] = method{deadline: routeDeadline}
 	}

@@ -198,8 +198,10 @@ func TestDiseases(t *testing.T) {
 		{
 			name:   "throttled",
 			infect: func(p *patient) { p.inject(throttled("TagResources")) },
-			want:   map[string]Result{"permission slb:TagResources": Warning, "permission vpc:TagResources": Warning},
-			texts:  []string{"1. Run the doctor again: not every permission could be tried.\n", "\nNo check failed.\n"},
+			want: map[string]Result{
+				"permission slb:TagResources": Warning, "permission vpc:TagResources": Warning, "permission ecs:TagResources": Warning,
+			},
+			texts: []string{"1. Run the doctor again: not every permission could be tried.\n", "\nNo check failed.\n"},
 		},
 	}
 	for _, tt := range tests {

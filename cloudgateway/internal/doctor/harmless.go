@@ -156,6 +156,18 @@ func harmlessECS(action string) cloud.Params {
 		return cloud.Params{"NetworkInterfaceId.1": noInterface}
 	case "ModifyNetworkInterfaceAttribute":
 		return cloud.Params{"NetworkInterfaceId": noInterface, "SourceDestCheck": "true"}
+	case "DescribeInstanceStatus":
+		return cloud.Params{"InstanceId.1": noInstance}
+	case "StartInstance", "StopInstance":
+		return cloud.Params{"InstanceId": noInstance}
+	case "DeleteInstance":
+		return cloud.Params{"InstanceId": noInstance, "DryRun": "true"}
+	case "ModifyInstanceAttribute":
+		return cloud.Params{"InstanceId": noInstance, "InstanceName": "doctor"}
+	case "TagResources":
+		return cloud.Params{"ResourceType": "instance", "ResourceId.1": noInstance, "Tag.1.Key": "doctor", "Tag.1.Value": "doctor"}
+	case "UntagResources":
+		return cloud.Params{"ResourceType": "instance", "ResourceId.1": noInstance, "TagKey.1": "doctor"}
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ import (
 const (
 	// itemsPerCall is how many ids or addresses one call may name (ECS API reference).
 	itemsPerCall = 100
+	// statusesPerCall is how many statuses one answer can hold. One call may name more ids, but would need another page.
+	statusesPerCall = 50
 	// listsKept bounds how many lists are remembered: one may hold all instances.
 	listsKept = 100
 )
@@ -42,24 +44,31 @@ type Client struct {
 	locks      cloud.Locker
 	instances  batch.Reader[string, *ecsv1.Instance]
 	lists      *batch.Cache[[]*ecsv1.Instance] // by filter
+	statuses   batch.Reader[string, string]
 	interfaces batch.Reader[string, *ecsv1.NetworkInterface]
 	addresses  batch.Reader[addressKey, *ecsv1.NetworkInterface]
+
+	interfaceLists *batch.Cache[[]*ecsv1.NetworkInterface] // by filter
 }
 
 // New makes a Client. Close it when its callers are gone.
 func New(cfg Config) (*Client, error) {
 	c := &Client{
 		caller: cfg.Caller, locks: cfg.Locks,
-		lists: batch.NewCache[[]*ecsv1.Instance](batch.CacheConfig{Name: "instance_lists", MaxEntries: listsKept, Registerer: cfg.Registerer}),
+		lists:          batch.NewCache[[]*ecsv1.Instance](listCache(cfg, "instance_lists")),
+		interfaceLists: batch.NewCache[[]*ecsv1.NetworkInterface](listCache(cfg, "networkinterface_lists")),
 	}
 	var err error
-	if c.instances, err = reader(cfg, "instances", c.fetchInstances, itself, noInstance); err != nil {
+	if c.instances, err = reader(cfg, "instances", itemsPerCall, c.fetchInstances, itself, noInstance); err != nil {
 		return nil, err
 	}
-	if c.interfaces, err = reader(cfg, "networkinterfaces", c.fetchInterfaces, itself, noInterface); err != nil {
+	if c.statuses, err = reader(cfg, "instance_statuses", statusesPerCall, c.fetchStatuses, itself, noStatus); err != nil {
 		return nil, err
 	}
-	c.addresses, err = reader(cfg, "networkinterface_addresses", c.fetchAddresses,
+	if c.interfaces, err = reader(cfg, "networkinterfaces", itemsPerCall, c.fetchInterfaces, itself, noInterface); err != nil {
+		return nil, err
+	}
+	c.addresses, err = reader(cfg, "networkinterface_addresses", itemsPerCall, c.fetchAddresses,
 		func(key addressKey) string { return fmt.Sprint(key) },
 		func(key addressKey) error {
 			return noInterface(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
@@ -67,11 +76,15 @@ func New(cfg Config) (*Client, error) {
 	return c, err
 }
 
+func listCache(cfg Config, name string) batch.CacheConfig {
+	return batch.CacheConfig{Name: name, MaxEntries: listsKept, Registerer: cfg.Registerer}
+}
+
 func reader[K comparable, V any](
-	cfg Config, name string, load func(context.Context, []K) (map[K]V, error), key func(K) string, absent func(K) error,
+	cfg Config, name string, perCall int, load func(context.Context, []K) (map[K]V, error), key func(K) string, absent func(K) error,
 ) (batch.Reader[K, V], error) {
 	coalescer, err := batch.New(batch.Config[K, V]{
-		Name: name, Load: load, MaxItems: itemsPerCall, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer,
+		Name: name, Load: load, MaxItems: perCall, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer,
 	})
 	cache := batch.NewCache[V](batch.CacheConfig{Name: name, Registerer: cfg.Registerer})
 	return batch.Reader[K, V]{Cache: cache, Coalescer: coalescer, Name: key, Absent: absent}, err
@@ -82,6 +95,7 @@ func itself(id string) string { return id }
 // Close ends the gathering of reads.
 func (c *Client) Close() {
 	c.instances.Close()
+	c.statuses.Close()
 	c.interfaces.Close()
 	c.addresses.Close()
 }
@@ -101,6 +115,15 @@ func (c *Client) BatchGetInstances(ctx context.Context, ids []string, maxAge tim
 	results := make([]*ecsv1.InstanceResult, len(ids))
 	for i, r := range c.instances.GetMany(ctx, ids, maxAge) {
 		results[i] = &ecsv1.InstanceResult{Instance: r.Value, Error: rpcerr.ToItem(r.Err)}
+	}
+	return results
+}
+
+// BatchGetInstanceStatuses reads many statuses; one result per id, in their order.
+func (c *Client) BatchGetInstanceStatuses(ctx context.Context, ids []string, maxAge time.Duration) []*ecsv1.InstanceStatusResult {
+	results := make([]*ecsv1.InstanceStatusResult, len(ids))
+	for i, r := range c.statuses.GetMany(ctx, ids, maxAge) {
+		results[i] = &ecsv1.InstanceStatusResult{Status: r.Value, Error: rpcerr.ToItem(r.Err)}
 	}
 	return results
 }

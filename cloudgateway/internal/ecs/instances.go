@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -43,28 +42,49 @@ func (c *Client) fetchInstances(ctx context.Context, ids []string) (map[string]*
 
 // ListInstances reads every instance that matches, ordered by id.
 func (c *Client) ListInstances(ctx context.Context, r *ecsv1.ListInstancesRequest) ([]*ecsv1.Instance, error) {
-	filter := cloud.Tags(cloud.Params{}.With("VpcId", r.GetVpcId()), r.GetTags())
-	addresses := cloud.Sorted(r.GetPrivateIps())
-	return c.lists.Get(ctx, fmt.Sprintf("%q %q", filter, addresses), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
-		return c.listInstances(ctx, filter, addresses)
+	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", r.GetVpcId()).With("VSwitchId", r.GetVswitchId()).
+		With("ZoneId", r.GetZoneId()).With("SecurityGroupId", r.GetSecurityGroupId()).With("ResourceGroupId", r.GetResourceGroupId()).
+		With("Status", r.GetStatus()).With("InstanceName", r.GetName()).With("InstanceType", r.GetInstanceType()).
+		With("InstanceChargeType", r.GetChargeType())
+	of := listed(r)
+	if len(r.GetPrivateIps()) > 0 {
+		filter.With("InstanceNetworkType", "vpc")
+	}
+	return c.lists.Get(ctx, fmt.Sprintf("%q %q", filter, of), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
+		return c.listInstances(ctx, filter, of)
 	})
 }
 
-// listInstances reads now, as many addresses in a call as it takes.
-func (c *Client) listInstances(ctx context.Context, filter cloud.Params, addresses []string) ([]*ecsv1.Instance, error) {
-	found := map[string]*ecsv1.Instance{}
-	for {
-		chunk := addresses[:min(itemsPerCall, len(addresses))]
-		p := cloud.Params{}.Merge(filter)
-		if len(chunk) > 0 {
-			p.With("InstanceNetworkType", "vpc").JSONList("PrivateIpAddresses", chunk)
+// listing is a parameter of DescribeInstances that takes a list, and its values.
+type listing struct {
+	Param  string
+	Values []string
+}
+
+// listed is the list of a request; it has at most one.
+func listed(r *ecsv1.ListInstancesRequest) listing {
+	for _, of := range []listing{
+		{"InstanceIds", r.GetInstanceIds()}, {"PrivateIpAddresses", r.GetPrivateIps()},
+		{"PublicIpAddresses", r.GetPublicIps()}, {"EipAddresses", r.GetEips()},
+	} {
+		if len(of.Values) > 0 {
+			return listing{of.Param, cloud.Sorted(of.Values)}
 		}
-		some, err := c.describeInstances(ctx, p)
+	}
+	return listing{}
+}
+
+// listInstances reads now, in as many calls as the list takes.
+func (c *Client) listInstances(ctx context.Context, filter cloud.Params, of listing) ([]*ecsv1.Instance, error) {
+	found := map[string]*ecsv1.Instance{}
+	for values := of.Values; ; {
+		chunk := values[:min(itemsPerCall, len(values))]
+		some, err := c.describeInstances(ctx, cloud.Params{}.Merge(filter).JSONList(of.Param, chunk))
 		if err != nil {
 			return nil, err
 		}
 		maps.Copy(found, some)
-		if addresses = addresses[len(chunk):]; len(addresses) == 0 {
+		if values = values[len(chunk):]; len(values) == 0 {
 			break
 		}
 	}
@@ -78,89 +98,4 @@ func noInstance(id string) error {
 		Code: codes.NotFound, Reason: rpcerr.InstanceNotFound, API: "ecs/DescribeInstances",
 		Message: fmt.Sprintf("there is no instance %s in this region, or the gateway may not see it", id),
 	}
-}
-
-type addressList struct {
-	IPAddress []string `json:"IpAddress"`
-}
-
-// instanceAnswer is one instance in the answer to DescribeInstances.
-type instanceAnswer struct {
-	InstanceID         string `json:"InstanceId"`
-	RegionID           string `json:"RegionId"`
-	ZoneID             string `json:"ZoneId"`
-	InstanceType       string
-	InstanceName       string
-	HostName           string
-	Status             string
-	InstanceChargeType string
-	SpotStrategy       string
-	InnerIPAddress     addressList `json:"InnerIpAddress"`
-	PublicIPAddress    addressList `json:"PublicIpAddress"`
-	EipAddress         struct {
-		IPAddress string `json:"IpAddress"`
-	}
-	VpcAttributes struct {
-		VpcID            string      `json:"VpcId"`
-		VSwitchID        string      `json:"VSwitchId"`
-		PrivateIPAddress addressList `json:"PrivateIpAddress"`
-	}
-	NetworkInterfaces struct {
-		NetworkInterface []struct {
-			NetworkInterfaceID string `json:"NetworkInterfaceId"`
-			Type               string
-			Ipv6Sets           ipv6Sets
-		}
-	}
-	Tags struct {
-		Tag []struct{ TagKey, TagValue, Key, Value string }
-	}
-}
-
-type ipv6Sets struct {
-	Ipv6Set []struct{ Ipv6Address string }
-}
-
-func (s ipv6Sets) addresses() []string {
-	var list []string
-	for _, a := range s.Ipv6Set {
-		list = append(list, a.Ipv6Address)
-	}
-	return list
-}
-
-func (a instanceAnswer) decode() *ecsv1.Instance {
-	instance := &ecsv1.Instance{
-		InstanceId:   a.InstanceID,
-		RegionId:     a.RegionID,
-		ZoneId:       a.ZoneID,
-		InstanceType: a.InstanceType,
-		Status:       a.Status,
-		ChargeType:   a.InstanceChargeType,
-		SpotStrategy: a.SpotStrategy,
-		VpcId:        a.VpcAttributes.VpcID,
-		VswitchId:    a.VpcAttributes.VSwitchID,
-		PrivateIps:   a.VpcAttributes.PrivateIPAddress.IPAddress,
-		InnerIps:     a.InnerIPAddress.IPAddress,
-		PublicIps:    a.PublicIPAddress.IPAddress,
-		Eip:          a.EipAddress.IPAddress,
-		Name:         a.InstanceName,
-		HostName:     a.HostName,
-	}
-	interfaces := a.NetworkInterfaces.NetworkInterface
-	for _, n := range interfaces {
-		// Instances with a single interface do not always say that it is the primary one.
-		if n.Type == "Primary" || len(interfaces) == 1 {
-			instance.PrimaryNetworkInterfaceId = n.NetworkInterfaceID
-			instance.Ipv6Addresses = n.Ipv6Sets.addresses()
-		}
-	}
-	for _, t := range a.Tags.Tag {
-		tag := &commonv1.Tag{Key: t.TagKey, Value: t.TagValue}
-		if tag.GetKey() == "" {
-			tag = &commonv1.Tag{Key: t.Key, Value: t.Value}
-		}
-		instance.Tags = append(instance.Tags, tag)
-	}
-	return instance
 }

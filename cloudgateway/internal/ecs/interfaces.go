@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -13,7 +13,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 // interfacesPerPage is the greatest page of DescribeNetworkInterfaces.
@@ -90,23 +89,22 @@ func (c *Client) fetchAddresses(ctx context.Context, keys []addressKey) (map[add
 	return found, nil
 }
 
-// UpdateNetworkInterface changes the source/destination check.
-func (c *Client) UpdateNetworkInterface(ctx context.Context, id string, sourceDestCheck bool) error {
-	unlock, err := cloud.Lock(ctx, c.locks, id)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	defer c.addresses.Cache.Clear()
-	defer c.interfaces.Cache.Invalidate(id)
-	call := cloud.Write(openapi.ECS, "ModifyNetworkInterfaceAttribute", cloud.Params{
-		"NetworkInterfaceId": id, "SourceDestCheck": strconv.FormatBool(sourceDestCheck),
-	})
-	call.Idempotent = true
-	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
-		_, err := c.caller.Do(ctx, call, nil)
-		return err
-	})
+// ListNetworkInterfaces reads every interface that matches, ordered by id.
+func (c *Client) ListNetworkInterfaces(ctx context.Context, r *ecsv1.ListNetworkInterfacesRequest) ([]*ecsv1.NetworkInterface, error) {
+	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("InstanceId", r.GetInstanceId()).With("VpcId", r.GetVpcId()).
+		With("VSwitchId", r.GetVswitchId()).With("SecurityGroupId", r.GetSecurityGroupId()).
+		With("ResourceGroupId", r.GetResourceGroupId()).With("NetworkInterfaceName", r.GetName()).
+		With("Type", r.GetType()).With("Status", r.GetStatus())
+	return c.interfaceLists.Get(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
+		func(ctx context.Context) ([]*ecsv1.NetworkInterface, error) {
+			found, err := c.describeInterfaces(ctx, filter)
+			slices.SortFunc(found, func(a, b *ecsv1.NetworkInterface) int {
+				return strings.Compare(a.GetNetworkInterfaceId(), b.GetNetworkInterfaceId())
+			})
+			return slices.CompactFunc(found, func(a, b *ecsv1.NetworkInterface) bool {
+				return a.GetNetworkInterfaceId() == b.GetNetworkInterfaceId()
+			}), err
+		})
 }
 
 func noInterface(what string) error {
@@ -114,51 +112,4 @@ func noInterface(what string) error {
 		Code: codes.NotFound, Reason: rpcerr.NetworkInterfaceNotFound, API: "ecs/DescribeNetworkInterfaces",
 		Message: fmt.Sprintf("there is no network interface %s, or the gateway may not see it", what),
 	}
-}
-
-// interfaceAnswer is one interface in the answer to DescribeNetworkInterfaces.
-type interfaceAnswer struct {
-	NetworkInterfaceID string `json:"NetworkInterfaceId"`
-	InstanceID         string `json:"InstanceId"`
-	Attachment         struct {
-		InstanceID string `json:"InstanceId"`
-	}
-	Type             string
-	Status           string
-	VpcID            string `json:"VpcId"`
-	VSwitchID        string `json:"VSwitchId"`
-	ZoneID           string `json:"ZoneId"`
-	PrivateIPAddress string `json:"PrivateIpAddress"`
-	SourceDestCheck  *bool
-	PrivateIPSets    struct {
-		PrivateIPSet []struct {
-			PrivateIPAddress string `json:"PrivateIpAddress"`
-		} `json:"PrivateIpSet"`
-	} `json:"PrivateIpSets"`
-	Ipv6Sets ipv6Sets
-}
-
-func (a interfaceAnswer) decode() *ecsv1.NetworkInterface {
-	n := &ecsv1.NetworkInterface{
-		NetworkInterfaceId: a.NetworkInterfaceID,
-		InstanceId:         a.InstanceID,
-		Type:               a.Type,
-		Status:             a.Status,
-		VpcId:              a.VpcID,
-		VswitchId:          a.VSwitchID,
-		ZoneId:             a.ZoneID,
-		PrimaryIp:          a.PrivateIPAddress,
-		Ipv6Addresses:      a.Ipv6Sets.addresses(),
-		SourceDestCheck:    a.SourceDestCheck,
-	}
-	if n.GetInstanceId() == "" {
-		n.InstanceId = a.Attachment.InstanceID
-	}
-	for _, p := range a.PrivateIPSets.PrivateIPSet {
-		n.PrivateIps = append(n.PrivateIps, p.PrivateIPAddress)
-	}
-	if len(n.GetPrivateIps()) == 0 && n.GetPrimaryIp() != "" {
-		n.PrivateIps = []string{n.GetPrimaryIp()}
-	}
-	return n
 }

@@ -96,7 +96,7 @@ func TestGuard(t *testing.T) {
 	}
 	for _, call := range []openapi.Call{
 		{Product: openapi.SLB, Action: "DeleteCACertificate"},
-		{Product: openapi.ECS, Action: "TagResources"}, // the table has that of another product
+		{Product: openapi.ECS, Action: "DescribeLoadBalancers"}, // the table has that of another product
 		{},
 	} {
 		if _, err := guard.Do(t.Context(), call, nil); rpcerr.ReasonOf(err) != rpcerr.Internal || through != 1 {

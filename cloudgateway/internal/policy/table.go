@@ -133,8 +133,15 @@ func Rows() []Row {
 		row(openapi.VPC, "CreateRouteEntries", "create routes", Routes),
 		row(openapi.VPC, "DeleteRouteEntries", "delete routes", Routes),
 
-		row(openapi.ECS, "DescribeInstances", "read instances", Nodes, Routes),
-		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes),
-		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "switch off the source/destination check", Nodes),
+		row(openapi.ECS, "DescribeInstances", "read instances", Nodes, Routes, ToolsInstances),
+		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes, ToolsInstances),
+		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "change the source/destination check and other attributes", Nodes, ToolsInstances),
+		row(openapi.ECS, "DescribeInstanceStatus", "see whether instances run", ToolsInstances),
+		row(openapi.ECS, "StartInstance", "start an instance", ToolsInstances),
+		row(openapi.ECS, "StopInstance", "stop an instance", ToolsInstances),
+		row(openapi.ECS, "DeleteInstance", "delete an instance", ToolsInstances),
+		row(openapi.ECS, "ModifyInstanceAttribute", "change the name, description and deletion protection", ToolsInstances),
+		row(openapi.ECS, "TagResources", "set tags of instances and network interfaces", ToolsInstances),
+		row(openapi.ECS, "UntagResources", "remove tags of instances and network interfaces", ToolsInstances),
 	}
 }

@@ -108,6 +108,34 @@ func (c *check) text(field, value string, shortest, longest int) {
 	}
 }
 
+// oneOf checks a word that may be left out.
+func (c *check) oneOf(field, value string, allowed ...string) {
+	if value != "" && !slices.Contains(allowed, value) {
+		c.addf(field, "%q is not one of %s", shorten(value), strings.Join(allowed, ", "))
+	}
+}
+
+// name checks the field name of a resource of VPC or ECS.
+func (c *check) name(value string, shortest int) {
+	const longest = 128
+	c.text("name", value, shortest, longest)
+	c.noLink("name", value)
+}
+
+// description checks the field description of a resource of VPC or ECS.
+func (c *check) description(value string, shortest int) {
+	const longest = 256
+	c.text("description", value, shortest, longest)
+	c.noLink("description", value)
+}
+
+// noLink: what looks like a link is no name.
+func (c *check) noLink(field, value string) {
+	if strings.HasPrefix(value, "http://") || strings.HasPrefix(value, "https://") {
+		c.addf(field, "must not begin with http:// or https://")
+	}
+}
+
 func (c *check) number(field string, value, low, high int32) {
 	if value < low || value > high {
 		c.addf(field, "%d is out of range, must be %d to %d", value, low, high)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -95,10 +96,16 @@ func TestInstanceFields(t *testing.T) {
 	w := newWorld(t, func(c *openapisim.Config) {
 		c.Seed.Eips["eip-1"] = &state.Eip{Address: "47.1.2.3", Status: "InUse", InstanceID: "i-full", InstanceType: "EcsInstance"}
 		c.Seed.Instances["i-full"] = &state.Instance{
-			Name: "node", HostName: "host", ZoneID: "cn-hangzhou-h", InstanceType: "ecs.g7.large", Status: "Running",
-			ChargeType: "PostPaid", SpotStrategy: "NoSpot", VpcID: testVPC, VSwitchID: testVSwitch,
+			Name: "node", HostName: "host", ZoneID: "cn-hangzhou-h", InstanceType: "ecs.g7.large", Status: "Stopped",
+			ChargeType: "PrePaid", SpotStrategy: "NoSpot", VpcID: testVPC, VSwitchID: testVSwitch, StoppedMode: "StopCharging",
 			PrivateIPs: []string{"192.168.9.9"}, EipID: "eip-1", Tags: []state.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+			Description: "of the shop", ResourceGroupID: "rg-1", DeploymentSetID: "ds-1", DeletionProtection: true,
+			SecurityGroupIDs: []string{"sg-1"},
 		}
+		c.Seed.Interfaces["eni-full"] = &state.NetworkInterface{
+			Type: "Primary", InstanceID: "i-full", VSwitchID: testVSwitch, PrimaryIP: "192.168.9.9", Ipv6Addresses: []string{"2408:1::9"},
+		}
+		c.Seed.Interfaces["eni-more"] = &state.NetworkInterface{InstanceID: "i-full", VSwitchID: testVSwitch, PrimaryIP: "192.168.9.10"}
 	})
 	answer, err := w.Instances.ListInstances(t.Context(), &ecsv1.ListInstancesRequest{
 		VpcId: testVPC, PrivateIps: []string{"192.168.9.9", "192.168.200.200"}, Tags: []*commonv1.Tag{{Key: "ack.aliyun.com"}},
@@ -106,17 +113,19 @@ func TestInstanceFields(t *testing.T) {
 	if err != nil || len(answer.GetInstances()) != 1 {
 		t.Fatalf("got %v, %v, want one instance", answer, err)
 	}
-	got := answer.GetInstances()[0]
-	if got.GetPrimaryNetworkInterfaceId() == "" {
-		t.Error("no primary network interface")
-	}
-	got.PrimaryNetworkInterfaceId = ""
+	// What the simulated cloud says of every instance.
+	birthday := timestamppb.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	want := &ecsv1.Instance{
-		InstanceId: "i-full", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.large", Status: "Running",
-		ChargeType: "PostPaid", SpotStrategy: "NoSpot", VpcId: testVPC, VswitchId: testVSwitch, PrivateIps: []string{"192.168.9.9"},
+		InstanceId: "i-full", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.large", Status: "Stopped",
+		ChargeType: "PrePaid", SpotStrategy: "NoSpot", VpcId: testVPC, VswitchId: testVSwitch, PrivateIps: []string{"192.168.9.9"},
 		Eip: "47.1.2.3", Name: "node", HostName: "host", Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+		Ipv6Addresses: []string{"2408:1::9"}, PrimaryNetworkInterfaceId: "eni-full", NetworkInterfaceIds: []string{"eni-full", "eni-more"},
+		Description: "of the shop", ResourceGroupId: "rg-1", DeploymentSetId: "ds-1", DeletionProtection: true,
+		SecurityGroupIds: []string{"sg-1"}, StoppedMode: ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING,
+		CpuCount: 4, MemoryMib: 16384, OsType: "linux", ImageId: "aliyun_3_x64_20G_alibase_20260101.vhd",
+		CreationTime: birthday, StartTime: birthday, ExpirationTime: timestamppb.New(time.Date(2099, 12, 31, 15, 59, 0, 0, time.UTC)),
 	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+	if diff := cmp.Diff(want, answer.GetInstances()[0], protocmp.Transform()); diff != "" {
 		t.Errorf("instance (-want +got):\n%s", diff)
 	}
 }

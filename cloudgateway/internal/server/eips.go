@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -81,8 +80,8 @@ func (s *eips) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) (*v
 		c.addf("instance_charge_type", "must be %s where pricing_cycle or period is given", payBefore)
 	}
 	c.optionalID("isp", r.GetIsp())
-	c.name("name", r.GetName(), 0)
-	c.description("description", r.GetDescription(), 0)
+	c.name(r.GetName(), 0)
+	c.description(r.GetDescription(), 0)
 	c.optionalID("resource_group_id", r.GetResourceGroupId())
 	c.tags("tags", r.GetTags())
 	if err := c.err(); err != nil {
@@ -118,10 +117,10 @@ func (s *eips) UpdateEip(ctx context.Context, r *vpcv1.UpdateEipRequest) (*vpcv1
 	c.optionalRequestID(r.GetRequestId())
 	c.id("allocation_id", r.GetAllocationId())
 	if r.Name != nil {
-		c.name("name", r.GetName(), 1)
+		c.name(r.GetName(), 1)
 	}
 	if r.Description != nil {
-		c.description("description", r.GetDescription(), 1)
+		c.description(r.GetDescription(), 1)
 	}
 	if r.BandwidthMbps != nil {
 		c.eipBandwidth(r.GetBandwidthMbps(), 1)
@@ -190,31 +189,4 @@ func (s *eips) ReleaseEip(ctx context.Context, r *vpcv1.ReleaseEipRequest) (*vpc
 		return nil, err
 	}
 	return &vpcv1.ReleaseEipResponse{}, nil
-}
-
-// oneOf checks a word that may be left out.
-func (c *check) oneOf(field, value string, allowed ...string) {
-	if value != "" && !slices.Contains(allowed, value) {
-		c.addf(field, "%q is not one of %s", shorten(value), strings.Join(allowed, ", "))
-	}
-}
-
-// name checks the name of a resource of VPC.
-func (c *check) name(field, value string, shortest int) {
-	const longest = 128
-	c.text(field, value, shortest, longest)
-	c.noLink(field, value)
-}
-
-// description checks the free text of a resource of VPC.
-func (c *check) description(field, value string, shortest int) {
-	const longest = 256
-	c.text(field, value, shortest, longest)
-	c.noLink(field, value)
-}
-
-func (c *check) noLink(field, value string) {
-	if strings.HasPrefix(value, "http://") || strings.HasPrefix(value, "https://") {
-		c.addf(field, "must not begin with http:// or https://")
-	}
 }

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
@@ -43,18 +45,7 @@ func (s *instances) BatchGetInstances(
 }
 
 func (s *instances) ListInstances(ctx context.Context, r *ecsv1.ListInstancesRequest) (*ecsv1.ListInstancesResponse, error) {
-	var c check
-	c.optionalID("vpc_id", r.GetVpcId())
-	c.addresses("private_ips", r.GetPrivateIps())
-	c.tags("tags", r.GetTags())
-	c.maxAge(r.GetMaxAge())
-	switch {
-	case len(r.GetPrivateIps()) > 0 && r.GetVpcId() == "":
-		c.addf("vpc_id", "is required with private_ips")
-	case r.GetVpcId() == "" && len(r.GetTags()) == 0:
-		c.addf("vpc_id", "one of vpc_id and tags is required")
-	}
-	if err := c.err(); err != nil {
+	if err := checkListInstances(r); err != nil {
 		return nil, err
 	}
 	list, err := s.ecs.ListInstances(ctx, r)
@@ -62,6 +53,123 @@ func (s *instances) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReq
 		return nil, err
 	}
 	return &ecsv1.ListInstancesResponse{Instances: list}, nil
+}
+
+func checkListInstances(r *ecsv1.ListInstancesRequest) error {
+	var c check
+	given := c.idFilters(map[string]string{
+		"vpc_id": r.GetVpcId(), "zone_id": r.GetZoneId(), "vswitch_id": r.GetVswitchId(), "security_group_id": r.GetSecurityGroupId(),
+		"resource_group_id": r.GetResourceGroupId(), "instance_type": r.GetInstanceType(),
+	})
+	c.name(r.GetName(), 0)
+	c.oneOf("status", r.GetStatus(), "Pending", "Starting", "Running", "Stopping", "Stopped")
+	c.oneOf("charge_type", r.GetChargeType(), "PrePaid", "PostPaid")
+	c.ids("instance_ids", r.GetInstanceIds())
+	c.addresses("private_ips", r.GetPrivateIps())
+	c.addresses("public_ips", r.GetPublicIps())
+	c.addresses("eips", r.GetEips())
+	c.tags("tags", r.GetTags())
+	c.maxAge(r.GetMaxAge())
+	lists := 0
+	for _, list := range [][]string{r.GetInstanceIds(), r.GetPrivateIps(), r.GetPublicIps(), r.GetEips()} {
+		if len(list) > 0 {
+			lists++
+		}
+	}
+	switch {
+	case lists > 1:
+		c.addf("instance_ids", "of instance_ids, private_ips, public_ips and eips only one is allowed")
+	case len(r.GetPrivateIps()) > 0 && r.GetVpcId() == "":
+		c.addf("vpc_id", "is required with private_ips")
+	case !given && lists == 0 && r.GetName() == "" && r.GetStatus() == "" && r.GetChargeType() == "" && len(r.GetTags()) == 0:
+		c.addf("vpc_id", "is required, or another filter")
+	}
+	return c.err()
+}
+
+func (s *instances) BatchGetInstanceStatuses(
+	ctx context.Context, r *ecsv1.BatchGetInstanceStatusesRequest,
+) (*ecsv1.BatchGetInstanceStatusesResponse, error) {
+	var c check
+	c.ids("instance_ids", r.GetInstanceIds())
+	c.maxAge(r.GetMaxAge())
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	results := s.ecs.BatchGetInstanceStatuses(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration())
+	return &ecsv1.BatchGetInstanceStatusesResponse{Results: results}, nil
+}
+
+func (s *instances) UpdateInstance(ctx context.Context, r *ecsv1.UpdateInstanceRequest) (*ecsv1.UpdateInstanceResponse, error) {
+	var c check
+	c.optionalRequestID(r.GetRequestId())
+	c.id("instance_id", r.GetInstanceId())
+	if r.Name != nil {
+		c.name(r.GetName(), 2)
+	}
+	if r.Description != nil {
+		c.description(r.GetDescription(), 2)
+	}
+	c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
+	if r.Name == nil && r.Description == nil && r.DeletionProtection == nil && len(r.GetSetTags()) == 0 && len(r.GetRemoveTagKeys()) == 0 {
+		c.addf("name", "the request changes nothing; at least one attribute is required")
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	if err := s.ecs.UpdateInstance(ctx, r); err != nil {
+		return nil, err
+	}
+	return &ecsv1.UpdateInstanceResponse{}, nil
+}
+
+func (s *instances) StartInstance(ctx context.Context, r *ecsv1.StartInstanceRequest) (*ecsv1.StartInstanceResponse, error) {
+	var c check
+	c.optionalRequestID(r.GetRequestId())
+	c.id("instance_id", r.GetInstanceId())
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	if err := s.ecs.StartInstance(ctx, r.GetInstanceId()); err != nil {
+		return nil, err
+	}
+	return &ecsv1.StartInstanceResponse{}, nil
+}
+
+func (s *instances) StopInstance(ctx context.Context, r *ecsv1.StopInstanceRequest) (*ecsv1.StopInstanceResponse, error) {
+	var c check
+	c.optionalRequestID(r.GetRequestId())
+	c.id("instance_id", r.GetInstanceId())
+	enum(&c, "stopped_mode", r.GetStoppedMode(), ecsv1.StoppedMode_name, false)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	if err := s.ecs.StopInstance(ctx, r); err != nil {
+		return nil, err
+	}
+	return &ecsv1.StopInstanceResponse{}, nil
+}
+
+func (s *instances) DeleteInstance(ctx context.Context, r *ecsv1.DeleteInstanceRequest) (*ecsv1.DeleteInstanceResponse, error) {
+	var c check
+	c.optionalRequestID(r.GetRequestId())
+	c.id("instance_id", r.GetInstanceId())
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	if err := s.ecs.DeleteInstance(ctx, r.GetInstanceId(), r.GetForce()); err != nil {
+		return nil, err
+	}
+	return &ecsv1.DeleteInstanceResponse{}, nil
+}
+
+// idFilters checks filters by field, and tells whether there are any.
+func (c *check) idFilters(filters map[string]string) (given bool) {
+	for _, field := range slices.Sorted(maps.Keys(filters)) {
+		c.optionalID(field, filters[field])
+		given = given || filters[field] != ""
+	}
+	return given
 }
 
 // addresses checks a list of IP addresses and gives them parsed; what is wrong is left out.
@@ -79,69 +187,4 @@ func (c *check) addresses(field string, values []string) []netip.Addr {
 		parsed = append(parsed, address.Unmap())
 	}
 	return parsed
-}
-
-type networkInterfaces struct {
-	ecsv1.UnimplementedNetworkInterfaceServiceServer
-
-	ecs *ecs.Client
-}
-
-func (s *networkInterfaces) GetNetworkInterface(
-	ctx context.Context, r *ecsv1.GetNetworkInterfaceRequest,
-) (*ecsv1.GetNetworkInterfaceResponse, error) {
-	var c check
-	c.id("network_interface_id", r.GetNetworkInterfaceId())
-	c.maxAge(r.GetMaxAge())
-	if err := c.err(); err != nil {
-		return nil, err
-	}
-	n, err := s.ecs.GetNetworkInterface(ctx, r.GetNetworkInterfaceId(), r.GetMaxAge().AsDuration())
-	if err != nil {
-		return nil, err
-	}
-	return &ecsv1.GetNetworkInterfaceResponse{NetworkInterface: n}, nil
-}
-
-func (s *networkInterfaces) BatchGetNetworkInterfaces(
-	ctx context.Context, r *ecsv1.BatchGetNetworkInterfacesRequest,
-) (*ecsv1.BatchGetNetworkInterfacesResponse, error) {
-	var c check
-	c.ids("network_interface_ids", r.GetNetworkInterfaceIds())
-	addresses := c.addresses("ip_addresses", r.GetIpAddresses())
-	c.optionalID("vpc_id", r.GetVpcId())
-	switch {
-	case len(r.GetNetworkInterfaceIds()) > 0 && len(r.GetIpAddresses()) > 0:
-		c.addf("ip_addresses", "can't be combined with network_interface_ids")
-	case len(r.GetIpAddresses()) > 0 && r.GetVpcId() == "":
-		c.addf("vpc_id", "is required with ip_addresses")
-	}
-	c.maxAge(r.GetMaxAge())
-	if err := c.err(); err != nil {
-		return nil, err
-	}
-	if len(addresses) > 0 {
-		results := s.ecs.FindNetworkInterfaces(ctx, r.GetVpcId(), addresses, r.GetMaxAge().AsDuration())
-		return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}, nil
-	}
-	results := s.ecs.BatchGetNetworkInterfaces(ctx, r.GetNetworkInterfaceIds(), r.GetMaxAge().AsDuration())
-	return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}, nil
-}
-
-func (s *networkInterfaces) UpdateNetworkInterface(
-	ctx context.Context, r *ecsv1.UpdateNetworkInterfaceRequest,
-) (*ecsv1.UpdateNetworkInterfaceResponse, error) {
-	var c check
-	c.id("network_interface_id", r.GetNetworkInterfaceId())
-	if r.SourceDestCheck == nil {
-		c.addf("source_dest_check", "the request changes nothing; at least one attribute is required")
-	}
-	c.optionalRequestID(r.GetRequestId())
-	if err := c.err(); err != nil {
-		return nil, err
-	}
-	if err := s.ecs.UpdateNetworkInterface(ctx, r.GetNetworkInterfaceId(), r.GetSourceDestCheck()); err != nil {
-		return nil, err
-	}
-	return &ecsv1.UpdateNetworkInterfaceResponse{}, nil
 }

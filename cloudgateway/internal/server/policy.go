@@ -16,7 +16,7 @@ import (
 const (
 	readTime  = 30 * time.Second
 	writeTime = 60 * time.Second
-	routeTime = 150 * time.Second // waits until every entry is in force or gone
+	routeTime = 150 * time.Second // waits until every entry is in force or gone, or an instance where it shall be
 )
 
 // Policies has one row per method: the virtual resource and verb that the caller must be allowed, and the priority of the calls
@@ -93,12 +93,18 @@ func Policies() rpc.Policies {
 		vpcv1.EipService_UnassociateEip_FullMethodName: write(eip, "update", flow.Change),
 		vpcv1.EipService_ReleaseEip_FullMethodName:     write(eip, "delete", flow.Deletion),
 
-		ecsv1.InstanceService_GetInstance_FullMethodName:       read(instance, "get", flow.Change),
-		ecsv1.InstanceService_BatchGetInstances_FullMethodName: read(instance, "list", flow.Change),
-		ecsv1.InstanceService_ListInstances_FullMethodName:     read(instance, "list", flow.Background),
+		ecsv1.InstanceService_GetInstance_FullMethodName:              read(instance, "get", flow.Change),
+		ecsv1.InstanceService_BatchGetInstances_FullMethodName:        read(instance, "list", flow.Change),
+		ecsv1.InstanceService_ListInstances_FullMethodName:            read(instance, "list", flow.Background),
+		ecsv1.InstanceService_BatchGetInstanceStatuses_FullMethodName: read(instance, "list", flow.Change),
+		ecsv1.InstanceService_UpdateInstance_FullMethodName:           write(instance, "update", flow.Change),
+		ecsv1.InstanceService_StartInstance_FullMethodName:            slow(write(instance, "update", flow.Change)),
+		ecsv1.InstanceService_StopInstance_FullMethodName:             slow(write(instance, "update", flow.Change)),
+		ecsv1.InstanceService_DeleteInstance_FullMethodName:           slow(write(instance, "delete", flow.Deletion)),
 
 		ecsv1.NetworkInterfaceService_GetNetworkInterface_FullMethodName:       read(interfaces, "get", flow.Change),
 		ecsv1.NetworkInterfaceService_BatchGetNetworkInterfaces_FullMethodName: read(interfaces, "list", flow.Backend),
+		ecsv1.NetworkInterfaceService_ListNetworkInterfaces_FullMethodName:     read(interfaces, "list", flow.Background),
 		ecsv1.NetworkInterfaceService_UpdateNetworkInterface_FullMethodName:    write(interfaces, "update", flow.Change),
 
 		commonv1.CapabilitiesService_GetCapabilities_FullMethodName: read("capabilities", "get", flow.Change),

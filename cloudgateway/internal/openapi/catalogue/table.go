@@ -64,7 +64,7 @@ func rules() []rule {
 		{class: Conflict, products: vpc, codes: "OperationFailed.DistibuteLock OperationFailed.ConcurrentOperation OperationFailed.ConcurrentRequest OperationDenied.OtherSubnetProcessing"},
 		{class: Conflict, codes: "LastTokenProcessing OperationFailed.LastTokenProcessing OperationFailed.IdempotentTokenProcessing IdempotentProcessing", retry: soon, note: "repeat with the same request_id"},
 		{class: Conflict, products: ecs, codes: "LastRequestProcessing LastOrderProcessing InvalidOperation.Conflict InvalidOperation.InvalidEniState InvalidOperation.InvalidEcsState " +
-			"DependencyViolation.SLBConfiguring"},
+			"DependencyViolation.SLBConfiguring IncorrectInstanceStatus.Initializing"},
 		{class: Conflict, products: nlb, codes: "Conflict.Lock ResourceInConfiguring.* ResourceInCreating.loadbalancer OperationFailed.ResourceIsConfiguring"},
 
 		// Things that do not exist.
@@ -133,7 +133,8 @@ func rules() []rule {
 		{class: Dependency, products: vpc, codes: "InvalidOperation.DeletionProtection", reason: rpcerr.DeleteProtected},
 		{class: Dependency, products: vpc, codes: "Forbidden.ChargeTypeIsPrepaid Forbidden.InCommonBandwidthPackage Forbidden.ReleaseSegmentEip"},
 		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service"},
-		{class: Dependency, products: ecs, codes: "InvalidOperation.ResourceManagedByCloudProduct"},
+		{class: Dependency, products: ecs, codes: "InvalidOperation.* ChargeTypeViolation InstanceLockedForSecurity"},
+		{class: Dependency, products: ecs, codes: "InvalidOperation.DeletionProtection", reason: rpcerr.DeleteProtected},
 		{class: Dependency, codes: "DryRunOperation", note: "the call would succeed"},
 
 		// RAM refuses the gateway.
@@ -150,6 +151,7 @@ func rules() []rule {
 			reason: rpcerr.IdempotencyMismatch, note: "the request_id was used with other parameters"},
 		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
 		{class: Invalid, codes: "MissingParameter MissingParameter.* MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
+		{class: Invalid, products: ecs, codes: "InvalidStatus.NotFound InvalidInstanceChargeType.NotFound InvalidZoneId.NotFound"},
 
 		// Billing.
 		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE*"},

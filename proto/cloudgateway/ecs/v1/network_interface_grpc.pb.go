@@ -2,9 +2,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             (unknown)
-// source: cloudgateway/ecs/v1/ecs.proto
-
-// Package cloudgateway.ecs.v1 offers ECS instances and elastic network interfaces (OpenAPI product Ecs, version 2014-05-26).
+// source: cloudgateway/ecs/v1/network_interface.proto
 
 package ecsv1
 
@@ -21,198 +19,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	InstanceService_GetInstance_FullMethodName       = "/cloudgateway.ecs.v1.InstanceService/GetInstance"
-	InstanceService_BatchGetInstances_FullMethodName = "/cloudgateway.ecs.v1.InstanceService/BatchGetInstances"
-	InstanceService_ListInstances_FullMethodName     = "/cloudgateway.ecs.v1.InstanceService/ListInstances"
-)
-
-// InstanceServiceClient is the client API for InstanceService service.
-//
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
-//
-// InstanceService reads ECS instances. Concurrent reads of single instances are gathered into calls of up to 100 ids.
-type InstanceServiceClient interface {
-	// GetInstance reads one instance. NOT_FOUND with reason INSTANCE_NOT_FOUND if a complete answer of the cloud lacks it, which
-	// may also mean that the credentials are not allowed to see it.
-	GetInstance(ctx context.Context, in *GetInstanceRequest, opts ...grpc.CallOption) (*GetInstanceResponse, error)
-	// BatchGetInstances reads many instances by id. One result per id, in the order of the request.
-	BatchGetInstances(ctx context.Context, in *BatchGetInstancesRequest, opts ...grpc.CallOption) (*BatchGetInstancesResponse, error)
-	// ListInstances reads all instances that match every given filter.
-	ListInstances(ctx context.Context, in *ListInstancesRequest, opts ...grpc.CallOption) (*ListInstancesResponse, error)
-}
-
-type instanceServiceClient struct {
-	cc grpc.ClientConnInterface
-}
-
-func NewInstanceServiceClient(cc grpc.ClientConnInterface) InstanceServiceClient {
-	return &instanceServiceClient{cc}
-}
-
-func (c *instanceServiceClient) GetInstance(ctx context.Context, in *GetInstanceRequest, opts ...grpc.CallOption) (*GetInstanceResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(GetInstanceResponse)
-	err := c.cc.Invoke(ctx, InstanceService_GetInstance_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *instanceServiceClient) BatchGetInstances(ctx context.Context, in *BatchGetInstancesRequest, opts ...grpc.CallOption) (*BatchGetInstancesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(BatchGetInstancesResponse)
-	err := c.cc.Invoke(ctx, InstanceService_BatchGetInstances_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *instanceServiceClient) ListInstances(ctx context.Context, in *ListInstancesRequest, opts ...grpc.CallOption) (*ListInstancesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListInstancesResponse)
-	err := c.cc.Invoke(ctx, InstanceService_ListInstances_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// InstanceServiceServer is the server API for InstanceService service.
-// All implementations must embed UnimplementedInstanceServiceServer
-// for forward compatibility.
-//
-// InstanceService reads ECS instances. Concurrent reads of single instances are gathered into calls of up to 100 ids.
-type InstanceServiceServer interface {
-	// GetInstance reads one instance. NOT_FOUND with reason INSTANCE_NOT_FOUND if a complete answer of the cloud lacks it, which
-	// may also mean that the credentials are not allowed to see it.
-	GetInstance(context.Context, *GetInstanceRequest) (*GetInstanceResponse, error)
-	// BatchGetInstances reads many instances by id. One result per id, in the order of the request.
-	BatchGetInstances(context.Context, *BatchGetInstancesRequest) (*BatchGetInstancesResponse, error)
-	// ListInstances reads all instances that match every given filter.
-	ListInstances(context.Context, *ListInstancesRequest) (*ListInstancesResponse, error)
-	mustEmbedUnimplementedInstanceServiceServer()
-}
-
-// UnimplementedInstanceServiceServer must be embedded to have
-// forward compatible implementations.
-//
-// NOTE: this should be embedded by value instead of pointer to avoid a nil
-// pointer dereference when methods are called.
-type UnimplementedInstanceServiceServer struct{}
-
-func (UnimplementedInstanceServiceServer) GetInstance(context.Context, *GetInstanceRequest) (*GetInstanceResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method GetInstance not implemented")
-}
-func (UnimplementedInstanceServiceServer) BatchGetInstances(context.Context, *BatchGetInstancesRequest) (*BatchGetInstancesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method BatchGetInstances not implemented")
-}
-func (UnimplementedInstanceServiceServer) ListInstances(context.Context, *ListInstancesRequest) (*ListInstancesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListInstances not implemented")
-}
-func (UnimplementedInstanceServiceServer) mustEmbedUnimplementedInstanceServiceServer() {}
-func (UnimplementedInstanceServiceServer) testEmbeddedByValue()                         {}
-
-// UnsafeInstanceServiceServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to InstanceServiceServer will
-// result in compilation errors.
-type UnsafeInstanceServiceServer interface {
-	mustEmbedUnimplementedInstanceServiceServer()
-}
-
-func RegisterInstanceServiceServer(s grpc.ServiceRegistrar, srv InstanceServiceServer) {
-	// If the following call panics, it indicates UnimplementedInstanceServiceServer was
-	// embedded by pointer and is nil.  This will cause panics if an
-	// unimplemented method is ever invoked, so we test this at initialization
-	// time to prevent it from happening at runtime later due to I/O.
-	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
-		t.testEmbeddedByValue()
-	}
-	s.RegisterService(&InstanceService_ServiceDesc, srv)
-}
-
-func _InstanceService_GetInstance_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GetInstanceRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(InstanceServiceServer).GetInstance(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: InstanceService_GetInstance_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(InstanceServiceServer).GetInstance(ctx, req.(*GetInstanceRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _InstanceService_BatchGetInstances_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(BatchGetInstancesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(InstanceServiceServer).BatchGetInstances(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: InstanceService_BatchGetInstances_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(InstanceServiceServer).BatchGetInstances(ctx, req.(*BatchGetInstancesRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _InstanceService_ListInstances_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListInstancesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(InstanceServiceServer).ListInstances(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: InstanceService_ListInstances_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(InstanceServiceServer).ListInstances(ctx, req.(*ListInstancesRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-// InstanceService_ServiceDesc is the grpc.ServiceDesc for InstanceService service.
-// It's only intended for direct use with grpc.RegisterService,
-// and not to be introspected or modified (even as a copy)
-var InstanceService_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "cloudgateway.ecs.v1.InstanceService",
-	HandlerType: (*InstanceServiceServer)(nil),
-	Methods: []grpc.MethodDesc{
-		{
-			MethodName: "GetInstance",
-			Handler:    _InstanceService_GetInstance_Handler,
-		},
-		{
-			MethodName: "BatchGetInstances",
-			Handler:    _InstanceService_BatchGetInstances_Handler,
-		},
-		{
-			MethodName: "ListInstances",
-			Handler:    _InstanceService_ListInstances_Handler,
-		},
-	},
-	Streams:  []grpc.StreamDesc{},
-	Metadata: "cloudgateway/ecs/v1/ecs.proto",
-}
-
-const (
 	NetworkInterfaceService_GetNetworkInterface_FullMethodName       = "/cloudgateway.ecs.v1.NetworkInterfaceService/GetNetworkInterface"
 	NetworkInterfaceService_BatchGetNetworkInterfaces_FullMethodName = "/cloudgateway.ecs.v1.NetworkInterfaceService/BatchGetNetworkInterfaces"
+	NetworkInterfaceService_ListNetworkInterfaces_FullMethodName     = "/cloudgateway.ecs.v1.NetworkInterfaceService/ListNetworkInterfaces"
 	NetworkInterfaceService_UpdateNetworkInterface_FullMethodName    = "/cloudgateway.ecs.v1.NetworkInterfaceService/UpdateNetworkInterface"
 )
 
@@ -220,15 +29,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// NetworkInterfaceService reads elastic network interfaces (ENIs) and changes their source/destination check. Concurrent
-// reads are gathered into calls of up to 100 ids or addresses.
+// NetworkInterfaceService reads elastic network interfaces (ENIs) and changes their attributes and tags. Concurrent reads of
+// single interfaces are gathered into calls of up to 100 ids or addresses.
 type NetworkInterfaceServiceClient interface {
 	// GetNetworkInterface reads one interface by id. NOT_FOUND with reason NETWORK_INTERFACE_NOT_FOUND if it does not exist.
 	GetNetworkInterface(ctx context.Context, in *GetNetworkInterfaceRequest, opts ...grpc.CallOption) (*GetNetworkInterfaceResponse, error)
 	// BatchGetNetworkInterfaces reads many interfaces by id or by one of their addresses. One result per item, in the order of
 	// the request.
 	BatchGetNetworkInterfaces(ctx context.Context, in *BatchGetNetworkInterfacesRequest, opts ...grpc.CallOption) (*BatchGetNetworkInterfacesResponse, error)
-	// UpdateNetworkInterface changes the attributes that are present in the request.
+	// ListNetworkInterfaces reads all interfaces that match every given filter.
+	ListNetworkInterfaces(ctx context.Context, in *ListNetworkInterfacesRequest, opts ...grpc.CallOption) (*ListNetworkInterfacesResponse, error)
+	// UpdateNetworkInterface changes the attributes that are present in the request and leaves the others: attributes, then
+	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed.
 	UpdateNetworkInterface(ctx context.Context, in *UpdateNetworkInterfaceRequest, opts ...grpc.CallOption) (*UpdateNetworkInterfaceResponse, error)
 }
 
@@ -260,6 +72,16 @@ func (c *networkInterfaceServiceClient) BatchGetNetworkInterfaces(ctx context.Co
 	return out, nil
 }
 
+func (c *networkInterfaceServiceClient) ListNetworkInterfaces(ctx context.Context, in *ListNetworkInterfacesRequest, opts ...grpc.CallOption) (*ListNetworkInterfacesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListNetworkInterfacesResponse)
+	err := c.cc.Invoke(ctx, NetworkInterfaceService_ListNetworkInterfaces_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *networkInterfaceServiceClient) UpdateNetworkInterface(ctx context.Context, in *UpdateNetworkInterfaceRequest, opts ...grpc.CallOption) (*UpdateNetworkInterfaceResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UpdateNetworkInterfaceResponse)
@@ -274,15 +96,18 @@ func (c *networkInterfaceServiceClient) UpdateNetworkInterface(ctx context.Conte
 // All implementations must embed UnimplementedNetworkInterfaceServiceServer
 // for forward compatibility.
 //
-// NetworkInterfaceService reads elastic network interfaces (ENIs) and changes their source/destination check. Concurrent
-// reads are gathered into calls of up to 100 ids or addresses.
+// NetworkInterfaceService reads elastic network interfaces (ENIs) and changes their attributes and tags. Concurrent reads of
+// single interfaces are gathered into calls of up to 100 ids or addresses.
 type NetworkInterfaceServiceServer interface {
 	// GetNetworkInterface reads one interface by id. NOT_FOUND with reason NETWORK_INTERFACE_NOT_FOUND if it does not exist.
 	GetNetworkInterface(context.Context, *GetNetworkInterfaceRequest) (*GetNetworkInterfaceResponse, error)
 	// BatchGetNetworkInterfaces reads many interfaces by id or by one of their addresses. One result per item, in the order of
 	// the request.
 	BatchGetNetworkInterfaces(context.Context, *BatchGetNetworkInterfacesRequest) (*BatchGetNetworkInterfacesResponse, error)
-	// UpdateNetworkInterface changes the attributes that are present in the request.
+	// ListNetworkInterfaces reads all interfaces that match every given filter.
+	ListNetworkInterfaces(context.Context, *ListNetworkInterfacesRequest) (*ListNetworkInterfacesResponse, error)
+	// UpdateNetworkInterface changes the attributes that are present in the request and leaves the others: attributes, then
+	// set_tags, then remove_tag_keys, one cloud call each; on an error the earlier ones stay changed.
 	UpdateNetworkInterface(context.Context, *UpdateNetworkInterfaceRequest) (*UpdateNetworkInterfaceResponse, error)
 	mustEmbedUnimplementedNetworkInterfaceServiceServer()
 }
@@ -299,6 +124,9 @@ func (UnimplementedNetworkInterfaceServiceServer) GetNetworkInterface(context.Co
 }
 func (UnimplementedNetworkInterfaceServiceServer) BatchGetNetworkInterfaces(context.Context, *BatchGetNetworkInterfacesRequest) (*BatchGetNetworkInterfacesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchGetNetworkInterfaces not implemented")
+}
+func (UnimplementedNetworkInterfaceServiceServer) ListNetworkInterfaces(context.Context, *ListNetworkInterfacesRequest) (*ListNetworkInterfacesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListNetworkInterfaces not implemented")
 }
 func (UnimplementedNetworkInterfaceServiceServer) UpdateNetworkInterface(context.Context, *UpdateNetworkInterfaceRequest) (*UpdateNetworkInterfaceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateNetworkInterface not implemented")
@@ -361,6 +189,24 @@ func _NetworkInterfaceService_BatchGetNetworkInterfaces_Handler(srv interface{},
 	return interceptor(ctx, in, info, handler)
 }
 
+func _NetworkInterfaceService_ListNetworkInterfaces_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListNetworkInterfacesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkInterfaceServiceServer).ListNetworkInterfaces(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkInterfaceService_ListNetworkInterfaces_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkInterfaceServiceServer).ListNetworkInterfaces(ctx, req.(*ListNetworkInterfacesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _NetworkInterfaceService_UpdateNetworkInterface_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateNetworkInterfaceRequest)
 	if err := dec(in); err != nil {
@@ -395,10 +241,14 @@ var NetworkInterfaceService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _NetworkInterfaceService_BatchGetNetworkInterfaces_Handler,
 		},
 		{
+			MethodName: "ListNetworkInterfaces",
+			Handler:    _NetworkInterfaceService_ListNetworkInterfaces_Handler,
+		},
+		{
 			MethodName: "UpdateNetworkInterface",
 			Handler:    _NetworkInterfaceService_UpdateNetworkInterface_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
-	Metadata: "cloudgateway/ecs/v1/ecs.proto",
+	Metadata: "cloudgateway/ecs/v1/network_interface.proto",
 }

@@ -1,0 +1,172 @@
+package ecs
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+)
+
+type addressList struct {
+	IPAddress []string `json:"IpAddress"`
+}
+
+// instanceAnswer is one instance in the answer to DescribeInstances.
+type instanceAnswer struct {
+	InstanceID         string `json:"InstanceId"`
+	RegionID           string `json:"RegionId"`
+	ZoneID             string `json:"ZoneId"`
+	InstanceType       string
+	InstanceName       string
+	HostName           string
+	Status             string
+	InstanceChargeType string
+	SpotStrategy       string
+	InnerIPAddress     addressList `json:"InnerIpAddress"`
+	PublicIPAddress    addressList `json:"PublicIpAddress"`
+	EipAddress         struct {
+		IPAddress string `json:"IpAddress"`
+	}
+	VpcAttributes struct {
+		VpcID            string      `json:"VpcId"`
+		VSwitchID        string      `json:"VSwitchId"`
+		PrivateIPAddress addressList `json:"PrivateIpAddress"`
+	}
+	NetworkInterfaces struct {
+		NetworkInterface []struct {
+			NetworkInterfaceID string `json:"NetworkInterfaceId"`
+			Type               string
+			Ipv6Sets           ipv6Sets
+		}
+	}
+	SecurityGroupIDs struct {
+		SecurityGroupID []string `json:"SecurityGroupId"`
+	} `json:"SecurityGroupIds"`
+	OperationLocks struct {
+		LockReason []struct{ LockReason string }
+	}
+	Tags tagList
+
+	Description                                           string
+	ResourceGroupID                                       string `json:"ResourceGroupId"`
+	DeploymentSetID                                       string `json:"DeploymentSetId"`
+	ImageID                                               string `json:"ImageId"`
+	CPU                                                   int32  `json:"Cpu"`
+	Memory                                                int32
+	GPUAmount                                             int32
+	GPUSpec                                               string
+	OSType, OSName                                        string
+	CreationTime, StartTime, ExpiredTime, AutoReleaseTime string
+	DeletionProtection                                    bool
+	StoppedMode                                           string
+}
+
+// tagList is what ECS says about tags. Their names differ between actions.
+type tagList struct {
+	Tag []struct{ TagKey, TagValue, Key, Value string }
+}
+
+func (l tagList) decode() []*commonv1.Tag {
+	var tags []*commonv1.Tag
+	for _, t := range l.Tag {
+		tag := &commonv1.Tag{Key: t.TagKey, Value: t.TagValue}
+		if tag.GetKey() == "" {
+			tag = &commonv1.Tag{Key: t.Key, Value: t.Value}
+		}
+		tags = append(tags, tag)
+	}
+	return tags
+}
+
+type ipv6Sets struct {
+	Ipv6Set []struct{ Ipv6Address string }
+}
+
+func (s ipv6Sets) addresses() []string {
+	var list []string
+	for _, a := range s.Ipv6Set {
+		list = append(list, a.Ipv6Address)
+	}
+	return list
+}
+
+func (a instanceAnswer) decode() *ecsv1.Instance {
+	instance := &ecsv1.Instance{
+		InstanceId:   a.InstanceID,
+		RegionId:     a.RegionID,
+		ZoneId:       a.ZoneID,
+		InstanceType: a.InstanceType,
+		Status:       a.Status,
+		ChargeType:   a.InstanceChargeType,
+		SpotStrategy: a.SpotStrategy,
+		VpcId:        a.VpcAttributes.VpcID,
+		VswitchId:    a.VpcAttributes.VSwitchID,
+		PrivateIps:   a.VpcAttributes.PrivateIPAddress.IPAddress,
+		InnerIps:     a.InnerIPAddress.IPAddress,
+		PublicIps:    a.PublicIPAddress.IPAddress,
+		Eip:          a.EipAddress.IPAddress,
+		Name:         a.InstanceName,
+		HostName:     a.HostName,
+		Tags:         a.Tags.decode(),
+
+		Description:        a.Description,
+		ResourceGroupId:    a.ResourceGroupID,
+		SecurityGroupIds:   a.SecurityGroupIDs.SecurityGroupID,
+		DeploymentSetId:    a.DeploymentSetID,
+		CpuCount:           a.CPU,
+		MemoryMib:          a.Memory,
+		GpuCount:           a.GPUAmount,
+		GpuType:            a.GPUSpec,
+		OsType:             a.OSType,
+		OsName:             a.OSName,
+		ImageId:            a.ImageID,
+		CreationTime:       decodeTime(a.CreationTime),
+		StartTime:          decodeTime(a.StartTime),
+		AutoReleaseTime:    decodeTime(a.AutoReleaseTime),
+		DeletionProtection: a.DeletionProtection,
+		StoppedMode:        stoppedMode(a.StoppedMode),
+	}
+	if a.InstanceChargeType == "PrePaid" { // Others have a date that stands for never.
+		instance.ExpirationTime = decodeTime(a.ExpiredTime)
+	}
+	for _, l := range a.OperationLocks.LockReason {
+		instance.LockReasons = append(instance.LockReasons, l.LockReason)
+	}
+	interfaces := a.NetworkInterfaces.NetworkInterface
+	for _, n := range interfaces {
+		instance.NetworkInterfaceIds = append(instance.NetworkInterfaceIds, n.NetworkInterfaceID)
+		// Instances with a single interface do not always say that it is the primary one.
+		if n.Type == "Primary" || len(interfaces) == 1 {
+			instance.PrimaryNetworkInterfaceId = n.NetworkInterfaceID
+			instance.Ipv6Addresses = n.Ipv6Sets.addresses()
+		}
+	}
+	return instance
+}
+
+// decodeTime reads a time of ECS, with seconds or without. Nobody decides by what can't be read, so it is left out.
+func decodeTime(text string) *timestamppb.Timestamp {
+	for _, layout := range []string{"2006-01-02T15:04Z", time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return timestamppb.New(t)
+		}
+	}
+	return nil
+}
+
+const (
+	keepCharging = "KeepCharging"
+	stopCharging = "StopCharging"
+)
+
+func stoppedMode(text string) ecsv1.StoppedMode {
+	switch text {
+	case keepCharging:
+		return ecsv1.StoppedMode_STOPPED_MODE_KEEP_CHARGING
+	case stopCharging:
+		return ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING
+	}
+	return ecsv1.StoppedMode_STOPPED_MODE_UNSPECIFIED
+}
