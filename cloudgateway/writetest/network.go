@@ -2,6 +2,7 @@ package writetest
 
 import (
 	"context"
+	"fmt"
 	"path"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -46,6 +47,29 @@ func eipOperations() []Operation {
 	}
 }
 
+func vswitchOperations() []Operation {
+	return []Operation{
+		{Name: "CreateVSwitch", Actions: []string{"CreateVSwitch"}, Prepare: nothing, Run: withVSwitch},
+		{
+			Name: "DeleteVSwitch", Actions: []string{"DeleteVSwitch"}, Prepare: withVSwitch,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.VSwitches.DeleteVSwitch(ctx, &vpcv1.DeleteVSwitchRequest{VpcId: s.vpc(), VswitchId: s.made})
+				return err
+			},
+		},
+	}
+}
+
+// withVSwitch makes a second one, in which nothing is.
+func withVSwitch(ctx context.Context, c *gateway.Client, s *Site) error {
+	answer, err := c.VSwitches.CreateVSwitch(ctx, &vpcv1.CreateVSwitchRequest{
+		RequestId: path.Join(s.Name, "vswitch"), VpcId: s.vpc(), ZoneId: zone, CidrBlock: fmt.Sprintf("172.%d.1.0/24", s.number), Name: s.Name,
+		Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+	})
+	s.made = answer.GetVswitch().GetVswitchId()
+	return err
+}
+
 // networkParams is Params for the resources of a VPC.
 func (s *Site) networkParams(action string) map[string]string {
 	switch action {
@@ -53,6 +77,10 @@ func (s *Site) networkParams(action string) map[string]string {
 		return map[string]string{"Name": s.Name}
 	case "ModifyEipAddressAttribute", "AssociateEipAddress", "UnassociateEipAddress", "ReleaseEipAddress":
 		return map[string]string{"AllocationId": s.eip}
+	case "CreateVSwitch":
+		return map[string]string{"VpcId": s.vpc()}
+	case "DeleteVSwitch":
+		return map[string]string{"VSwitchId": s.made}
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func Operations() []Operation {
 		protocolOperations(),
 		ruleOperations(),
 		networkOperations(),
+		vswitchOperations(),
 		eipOperations(),
 		instanceOperations(),
 	)

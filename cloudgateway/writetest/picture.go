@@ -33,6 +33,13 @@ func Picture(c *state.Cloud) []string {
 			lines = append(lines, fmt.Sprintf("route %s %s %s %s", e.Cidr, e.NextHopID, e.Status, e.Description))
 		}
 	}
+	for _, v := range c.VSwitches {
+		table := "system"
+		if t := c.RouteTables[v.RouteTableID]; t != nil && t.Type == "Custom" {
+			table = t.Name
+		}
+		lines = append(lines, fmt.Sprintf("vswitch %s %s %s %v of table %s", v.Name, v.ZoneID, v.CidrBlock, sorted(v.Tags), table))
+	}
 	for _, e := range c.Eips {
 		lines = append(lines, fmt.Sprintf("eip %s %s Mbit/s %s %s %v %s", e.Name, e.Bandwidth, e.Description, e.Status, sorted(e.Tags), e.InstanceID))
 	}

@@ -28,13 +28,16 @@ type Site struct {
 
 	// Made or found by Operation.Prepare.
 	lb, group, eni, eip string
+	made                string // vSwitch or route table
 	extension           string
 	rules               []string
+	number              int // of Seed
 	protocol            slbv1.Protocol
 }
 
 // Seed is what the cloud has to hold of the site before Operation.Prepare. The number, below 250, makes its addresses its own.
 func (s *Site) Seed(number int) *state.Cloud {
+	s.number = number
 	c := &state.Cloud{
 		Vpcs:        map[string]*state.Vpc{s.vpc(): {CidrBlock: fmt.Sprintf("172.%d.0.0/16", number)}},
 		VSwitches:   map[string]*state.VSwitch{},

@@ -23,6 +23,7 @@ type Client struct {
 	DomainExtensions  slbv1.DomainExtensionServiceClient
 	Routes            vpcv1.RouteServiceClient
 	Networks          vpcv1.NetworkServiceClient
+	VSwitches         vpcv1.VSwitchServiceClient
 	Eips              vpcv1.EipServiceClient
 	Instances         ecsv1.InstanceServiceClient
 	NetworkInterfaces ecsv1.NetworkInterfaceServiceClient
@@ -41,6 +42,7 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		DomainExtensions:  slbv1.NewDomainExtensionServiceClient(cc),
 		Routes:            vpcv1.NewRouteServiceClient(cc),
 		Networks:          vpcv1.NewNetworkServiceClient(cc),
+		VSwitches:         vpcv1.NewVSwitchServiceClient(cc),
 		Eips:              vpcv1.NewEipServiceClient(cc),
 		Instances:         ecsv1.NewInstanceServiceClient(cc),
 		NetworkInterfaces: ecsv1.NewNetworkInterfaceServiceClient(cc),
@@ -66,7 +68,8 @@ func serviceDescs() []grpc.ServiceDesc {
 		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
 		slbv1.HealthService_ServiceDesc,
 		slbv1.ForwardingRuleService_ServiceDesc, slbv1.DomainExtensionService_ServiceDesc,
-		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc, vpcv1.EipService_ServiceDesc,
+		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc, vpcv1.VSwitchService_ServiceDesc,
+		vpcv1.EipService_ServiceDesc,
 		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
 		commonv1.CapabilitiesService_ServiceDesc,
 	}

@@ -19,7 +19,7 @@ import (
 const (
 	readDeadline  = 30 * time.Second
 	writeDeadline = 60 * time.Second
-	// routeDeadline is for what waits until routes or instances are where they shall be.
+	// routeDeadline is for what waits for its turn in a VPC, or until routes or instances are where they shall be.
 	routeDeadline = 150 * time.Second
 )
 
@@ -52,6 +52,7 @@ func methods() (map[string]method, error) {
 		vpcv1.RouteService_BatchCreateRouteEntries_FullMethodName, vpcv1.RouteService_BatchDeleteRouteEntries_FullMethodName,
 		ecsv1.InstanceService_StartInstance_FullMethodName, ecsv1.InstanceService_StopInstance_FullMethodName,
 		ecsv1.InstanceService_DeleteInstance_FullMethodName,
+		vpcv1.VSwitchService_CreateVSwitch_FullMethodName, vpcv1.VSwitchService_DeleteVSwitch_FullMethodName,
 	} {
 		all[name] = method{deadline: routeDeadline}
 	}

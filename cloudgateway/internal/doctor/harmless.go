@@ -118,9 +118,11 @@ func harmlessVPC(action string) cloud.Params {
 		"RouteTableId": noRouteTable, "DstCidrBlock": noNetwork, "NextHop": noInstance, "NextHopType": "Instance",
 	}
 	switch action {
-	case "DescribeVpcAttribute", "DescribeRouteTableList":
+	case "DescribeVpcs", "DescribeVpcAttribute", "DescribeRouteTableList":
 		return cloud.Params{"VpcId": noVpc}
-	case "DescribeVSwitches":
+	case "CreateVSwitch":
+		return cloud.Params{"VpcId": noVpc, "ZoneId": "doctor", "CidrBlock": "192.0.2.0/28"}
+	case "DescribeVSwitches", "DeleteVSwitch":
 		return cloud.Params{"VSwitchId": noVSwitch}
 	case "DescribeEipAddresses":
 		return cloud.Params{"AssociatedInstanceType": "SlbInstance", "AssociatedInstanceId": noLoadBalancer}

@@ -119,7 +119,10 @@ func Rows() []Row {
 		row(openapi.SLB, "DeleteDomainExtension", "delete a domain extension", ToolsLoadBalancers),
 
 		row(openapi.VPC, "DescribeVpcAttribute", "check that the VPC is the right one", LoadBalancers, Nodes, Routes),
-		row(openapi.VPC, "DescribeVSwitches", "find a vSwitch with free addresses", LoadBalancers),
+		row(openapi.VPC, "DescribeVSwitches", "find a vSwitch with free addresses", LoadBalancers, ToolsNetworks),
+		row(openapi.VPC, "DescribeVpcs", "list VPCs", ToolsNetworks),
+		row(openapi.VPC, "CreateVSwitch", "create a vSwitch", ToolsNetworks),
+		row(openapi.VPC, "DeleteVSwitch", "delete a vSwitch", ToolsNetworks),
 		row(openapi.VPC, "DescribeEipAddresses", "find the EIP of an instance", LoadBalancers, ToolsNetworks),
 		row(openapi.VPC, "AllocateEipAddress", "allocate an EIP", ToolsNetworks),
 		row(openapi.VPC, "ModifyEipAddressAttribute", "change name, description and bandwidth of an EIP", ToolsNetworks),

@@ -241,7 +241,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		},
 		{
 			name: "ListVSwitches", call: call(new(networks).ListVSwitches, &vpcv1.ListVSwitchesRequest{}),
-			want: []string{"vpc_id: one of vpc_id and vswitch_ids is required"},
+			want: []string{"vpc_id: one of vpc_id, vswitch_ids, zone_id, name and tags is required"},
 		},
 		{
 			name: "ListEips", call: call(new(networks).ListEips, &vpcv1.ListEipsRequest{AssociatedInstanceId: "lb-1"}),

@@ -28,12 +28,31 @@ func (s *networks) GetVpc(ctx context.Context, r *vpcv1.GetVpcRequest) (*vpcv1.G
 	return &vpcv1.GetVpcResponse{Vpc: found}, nil
 }
 
+func (s *networks) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv1.ListVpcsResponse, error) {
+	var c check
+	c.ids("vpc_ids", r.GetVpcIds())
+	c.name(r.GetName(), 0)
+	c.tags("tags", r.GetTags())
+	c.maxAge(r.GetMaxAge())
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	list, err := s.vpc.ListVpcs(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.ListVpcsResponse{Vpcs: list}, nil
+}
+
 func (s *networks) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
 	var c check
 	c.optionalID("vpc_id", r.GetVpcId())
 	c.ids("vswitch_ids", r.GetVswitchIds())
-	if r.GetVpcId() == "" && len(r.GetVswitchIds()) == 0 {
-		c.addf("vpc_id", "one of vpc_id and vswitch_ids is required")
+	c.optionalID("zone_id", r.GetZoneId())
+	c.name(r.GetName(), 0)
+	c.tags("tags", r.GetTags())
+	if r.GetVpcId() == "" && len(r.GetVswitchIds()) == 0 && r.GetZoneId() == "" && r.GetName() == "" && len(r.GetTags()) == 0 {
+		c.addf("vpc_id", "one of vpc_id, vswitch_ids, zone_id, name and tags is required")
 	}
 	c.maxAge(r.GetMaxAge())
 	if err := c.err(); err != nil {

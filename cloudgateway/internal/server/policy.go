@@ -16,7 +16,7 @@ import (
 const (
 	readTime  = 30 * time.Second
 	writeTime = 60 * time.Second
-	routeTime = 150 * time.Second // waits until every entry is in force or gone, or an instance where it shall be
+	routeTime = 150 * time.Second // waits for the turn of a VPC, and until its entries, or an instance, are where they shall be
 )
 
 // Policies has one row per method: the virtual resource and verb that the caller must be allowed, and the priority of the calls
@@ -38,6 +38,7 @@ func Policies() rpc.Policies {
 		route      = "routes"
 		network    = "networks"
 		eip        = "eips"
+		vswitch    = "vswitches"
 		instance   = "instances"
 		interfaces = "networkinterfaces"
 	)
@@ -84,6 +85,12 @@ func Policies() rpc.Policies {
 		vpcv1.NetworkService_GetVpc_FullMethodName:        read(network, "get", flow.Change),
 		vpcv1.NetworkService_ListVSwitches_FullMethodName: read(network, "list", flow.Change),
 		vpcv1.NetworkService_ListEips_FullMethodName:      read(network, "list", flow.Change),
+
+		vpcv1.NetworkService_ListVpcs_FullMethodName: read(network, "list", flow.Background),
+
+		vpcv1.VSwitchService_GetVSwitch_FullMethodName:    read(vswitch, "get", flow.Change),
+		vpcv1.VSwitchService_CreateVSwitch_FullMethodName: slow(write(vswitch, "create", flow.Change)),
+		vpcv1.VSwitchService_DeleteVSwitch_FullMethodName: slow(write(vswitch, "delete", flow.Deletion)),
 
 		vpcv1.EipService_GetEip_FullMethodName:         read(eip, "get", flow.Change),
 		vpcv1.EipService_ListEips_FullMethodName:       read(eip, "list", flow.Background),

@@ -34,6 +34,7 @@ func Register(r grpc.ServiceRegistrar, cfg Config) {
 	slbv1.RegisterDomainExtensionServiceServer(r, &domainExtensions{slb: cfg.SLB})
 	vpcv1.RegisterRouteServiceServer(r, &routes{vpc: cfg.VPC})
 	vpcv1.RegisterNetworkServiceServer(r, &networks{vpc: cfg.VPC})
+	vpcv1.RegisterVSwitchServiceServer(r, &vswitches{vpc: cfg.VPC})
 	vpcv1.RegisterEipServiceServer(r, &eips{vpc: cfg.VPC})
 	ecsv1.RegisterInstanceServiceServer(r, &instances{ecs: cfg.ECS})
 	ecsv1.RegisterNetworkInterfaceServiceServer(r, &networkInterfaces{ecs: cfg.ECS})

@@ -98,7 +98,7 @@ func TestNetworkReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&vpcv1.Vpc{
-		VpcId: testVPC, CidrBlock: "192.168.0.0/16", SecondaryCidrBlocks: []string{"172.16.0.0/12"},
+		VpcId: testVPC, CidrBlock: "192.168.0.0/16", SecondaryCidrBlocks: []string{"172.16.0.0/12"}, Status: "Available",
 	}, network.GetVpc(), protocmp.Transform()); diff != "" {
 		t.Errorf("VPC (-want +got):\n%s", diff)
 	}

@@ -63,23 +63,23 @@ type operation interface {
 func (c *Client) changeRoutes(
 	ctx context.Context, vpcID string, entries []*vpcv1.RouteEntry, op operation,
 ) ([]*vpcv1.RouteEntryResult, error) {
-	unlock, err := cloud.Lock(ctx, c.locks, vpcID)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	defer c.entries.Clear()
 	jobs := make([]*job, len(entries))
 	tables := map[string][]*job{}
 	for i, e := range entries {
 		jobs[i] = &job{entry: e}
 		tables[e.GetRouteTableId()] = append(tables[e.GetRouteTableId()], jobs[i])
 	}
-	// A call names the entries of one table only, since the cloud's list of failures does not tell the table.
-	for _, table := range slices.Sorted(maps.Keys(tables)) {
-		for chunk := range slices.Chunk(tables[table], c.routesPerCall) {
-			c.changeChunk(ctx, table, chunk, op)
+	err := c.exclusively(ctx, vpcID, func(ctx context.Context) error {
+		// A call names the entries of one table only, since the cloud's list of failures does not tell the table.
+		for _, table := range slices.Sorted(maps.Keys(tables)) {
+			for chunk := range slices.Chunk(tables[table], c.routesPerCall) {
+				c.changeChunk(ctx, table, chunk, op)
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	results := make([]*vpcv1.RouteEntryResult, len(jobs))
 	for i, j := range jobs {

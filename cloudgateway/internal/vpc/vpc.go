@@ -4,7 +4,6 @@ package vpc
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +36,9 @@ type Client struct {
 	locks         cloud.Locker
 	routesPerCall int
 	vpcs          *batch.Cache[*vpcv1.Vpc]
-	vswitches     *batch.Cache[[]*vpcv1.VSwitch]
+	vpcLists      *batch.Cache[[]*vpcv1.Vpc] // by filter
+	vswitches     *batch.Cache[*vpcv1.VSwitch]
+	vswitchLists  *batch.Cache[[]*vpcv1.VSwitch]   // by filter
 	eips          batch.Reader[string, *vpcv1.Eip] // nil: there is no such EIP
 	eipLists      *batch.Cache[[]*vpcv1.Eip]       // by filter
 	tables        *batch.Cache[[]*vpcv1.RouteTable]
@@ -55,7 +56,9 @@ func New(cfg Config) (*Client, error) {
 		locks:         cfg.Locks,
 		routesPerCall: max(1, min(cfg.RoutesPerCall, maxRoutesPerCall)),
 		vpcs:          batch.NewCache[*vpcv1.Vpc](cache("vpcs")),
-		vswitches:     batch.NewCache[[]*vpcv1.VSwitch](cache("vswitches")),
+		vpcLists:      batch.NewCache[[]*vpcv1.Vpc](list("vpc_lists")),
+		vswitches:     batch.NewCache[*vpcv1.VSwitch](cache("vswitches")),
+		vswitchLists:  batch.NewCache[[]*vpcv1.VSwitch](list("vswitch_lists")),
 		eipLists:      batch.NewCache[[]*vpcv1.Eip](list("eip_lists")),
 		tables:        batch.NewCache[[]*vpcv1.RouteTable](cache("routetables")),
 		entries:       batch.NewCache[[]*vpcv1.RouteEntry](cache("routeentries")),
@@ -80,7 +83,8 @@ const listsKept = 100
 // The cloud's limits (VPC API reference).
 const (
 	maxRoutesPerCall = 50  // CreateRouteEntries, DeleteRouteEntries
-	pageSize         = 50  // DescribeVSwitches, DescribeRouteTableList
+	pageSize         = 50  // DescribeVpcs, DescribeVSwitches, DescribeRouteTableList
+	vpcsPerCall      = 20  // DescribeVpcs
 	eipsPerCall      = 50  // DescribeEipAddresses: ids or addresses
 	eipsPerPage      = 100 // DescribeEipAddresses
 	entriesPerPage   = 100 // DescribeRouteEntryList
@@ -89,83 +93,6 @@ const (
 func (c *Client) read(ctx context.Context, action string, params cloud.Params, out any) error {
 	_, err := c.caller.Do(ctx, cloud.Read(openapi.VPC, action, params), out)
 	return err
-}
-
-// GetVpc reads one VPC.
-func (c *Client) GetVpc(ctx context.Context, id string, maxAge time.Duration) (*vpcv1.Vpc, error) {
-	return c.vpcs.Get(ctx, id, maxAge, func(ctx context.Context) (*vpcv1.Vpc, error) {
-		var answer struct {
-			CidrBlock           string
-			Ipv6CidrBlock       string
-			SecondaryCidrBlocks struct{ SecondaryCidrBlock []string }
-			Ipv6CidrBlocks      struct {
-				Ipv6CidrBlock []struct{ Ipv6CidrBlock string }
-			}
-		}
-		if err := c.read(ctx, "DescribeVpcAttribute", cloud.Params{"VpcId": id}, &answer); err != nil {
-			return nil, err
-		}
-		vpc := &vpcv1.Vpc{
-			VpcId: id, CidrBlock: answer.CidrBlock, SecondaryCidrBlocks: answer.SecondaryCidrBlocks.SecondaryCidrBlock,
-		}
-		for _, b := range answer.Ipv6CidrBlocks.Ipv6CidrBlock {
-			vpc.Ipv6CidrBlocks = append(vpc.Ipv6CidrBlocks, b.Ipv6CidrBlock)
-		}
-		if six := answer.Ipv6CidrBlock; six != "" && !slices.Contains(vpc.GetIpv6CidrBlocks(), six) {
-			vpc.Ipv6CidrBlocks = append(vpc.Ipv6CidrBlocks, six)
-		}
-		return vpc, nil
-	})
-}
-
-// ListVSwitches reads every vSwitch that matches, ordered by id.
-func (c *Client) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*vpcv1.VSwitch, error) {
-	ids := cloud.Sorted(r.GetVswitchIds())
-	key := fmt.Sprintf("%q %q", r.GetVpcId(), ids)
-	return c.vswitches.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
-		if len(ids) == 0 {
-			return c.describeVSwitches(ctx, cloud.Params{"VpcId": r.GetVpcId()})
-		}
-		var found []*vpcv1.VSwitch
-		for _, id := range ids {
-			// The cloud takes one id per call.
-			one, err := c.describeVSwitches(ctx, cloud.Params{"VSwitchId": id}.With("VpcId", r.GetVpcId()))
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, one...)
-		}
-		return found, nil
-	})
-}
-
-func (c *Client) describeVSwitches(ctx context.Context, filter cloud.Params) ([]*vpcv1.VSwitch, error) {
-	var found []*vpcv1.VSwitch
-	err := cloud.Numbered(ctx, filter, pageSize, func(p cloud.Params) (int, int, error) {
-		var answer struct {
-			TotalCount int
-			VSwitches  struct {
-				VSwitch []struct {
-					VSwitchID               string `json:"VSwitchId"`
-					VpcID                   string `json:"VpcId"`
-					ZoneID                  string `json:"ZoneId"`
-					CidrBlock               string
-					AvailableIPAddressCount int64 `json:"AvailableIpAddressCount"`
-				}
-			}
-		}
-		if err := c.read(ctx, "DescribeVSwitches", p, &answer); err != nil {
-			return 0, 0, err
-		}
-		for _, a := range answer.VSwitches.VSwitch {
-			found = append(found, &vpcv1.VSwitch{
-				VswitchId: a.VSwitchID, VpcId: a.VpcID, ZoneId: a.ZoneID, CidrBlock: a.CidrBlock,
-				AvailableIpCount: a.AvailableIPAddressCount,
-			})
-		}
-		return len(answer.VSwitches.VSwitch), answer.TotalCount, nil
-	})
-	return sortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
 // ListRouteTables reads all route tables of a VPC, ordered by id.
@@ -201,6 +128,22 @@ func (c *Client) ListRouteTables(ctx context.Context, vpcID string, maxAge time.
 		})
 		return sortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
 	})
+}
+
+// exclusively runs a change of the routes, route tables or vSwitches of one VPC, alone, and forgets what was remembered about them.
+func (c *Client) exclusively(ctx context.Context, vpcID string, change func(ctx context.Context) error) error {
+	unlock, err := cloud.Lock(ctx, c.locks, vpcID)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer func() { // Whatever happens, the cloud may hold something new, and each of them shows in the others.
+		c.vswitches.Clear()
+		c.vswitchLists.Clear()
+		c.tables.Clear()
+		c.entries.Clear()
+	}()
+	return change(ctx)
 }
 
 // tagList is the tags of a resource in an answer.

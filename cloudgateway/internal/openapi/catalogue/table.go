@@ -61,6 +61,8 @@ func rules() []rule {
 		{class: Conflict, codes: "IncorrectVpcStatus IncorrectVSwitchStatus IncorrectHaVipStatus IncorrectInstanceStatus IncorrectStatus IncorrectStatus.* InvalidVBRStatus " +
 			"IncorrectRouteTableStatus IncorrectEipStatus InvalidBindingStatus"},
 		{class: Conflict, products: vpc, codes: "InvalidStatus.EcsStatusNotSupport InvalidStatus.EniStatusNotSupport TOKEN_PROCESSING OrderFailed.ConcurrentOperate"},
+		{class: Conflict, products: vpc, codes: "InvalidStatus.RouteEntry OperationFailed.ResourceConflict OperationDenied.OtherSubnetCreating " +
+			"CreateVSwitch.IncorrectStatus.cbnStatus DeleteVSwitch.IncorrectStatus.cbnStatus"},
 		{class: Conflict, products: vpc, codes: "OperationFailed.DistibuteLock OperationFailed.ConcurrentOperation OperationFailed.ConcurrentRequest OperationDenied.OtherSubnetProcessing"},
 		{class: Conflict, codes: "LastTokenProcessing OperationFailed.LastTokenProcessing OperationFailed.IdempotentTokenProcessing IdempotentProcessing", retry: soon, note: "repeat with the same request_id"},
 		{class: Conflict, products: ecs, codes: "LastRequestProcessing LastOrderProcessing InvalidOperation.Conflict InvalidOperation.InvalidEniState InvalidOperation.InvalidEcsState " +
@@ -147,7 +149,7 @@ func rules() []rule {
 		{class: Authentication, codes: "InvalidTimeStamp.Expired InvalidTimeStamp.Format IllegalTimestamp", note: "the gateway's clock is wrong"},
 
 		// The request is wrong.
-		{class: Invalid, codes: "IdempotentParameterMismatch IdempotenceParamNotMatch Idempotence.SignatureMismatch IdempotenceSignatureMismatch InvalidParamter.Conflict",
+		{class: Invalid, codes: "IdempotentParameterMismatch Duplicated.ClientToken IdempotenceParamNotMatch Idempotence.SignatureMismatch IdempotenceSignatureMismatch InvalidParamter.Conflict",
 			reason: rpcerr.IdempotencyMismatch, note: "the request_id was used with other parameters"},
 		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
 		{class: Invalid, codes: "MissingParameter MissingParameter.* MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},

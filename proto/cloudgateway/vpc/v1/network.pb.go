@@ -7,6 +7,7 @@
 package vpcv1
 
 import (
+	v1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -33,8 +34,20 @@ type Vpc struct {
 	SecondaryCidrBlocks []string `protobuf:"bytes,3,rep,name=secondary_cidr_blocks,json=secondaryCidrBlocks,proto3" json:"secondary_cidr_blocks,omitempty"`
 	// IPv6 ranges.
 	Ipv6CidrBlocks []string `protobuf:"bytes,4,rep,name=ipv6_cidr_blocks,json=ipv6CidrBlocks,proto3" json:"ipv6_cidr_blocks,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Name.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text.
+	Description string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
+	// "Pending" or "Available".
+	Status string `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
+	// Whether it is the region's default VPC.
+	IsDefault bool `protobuf:"varint,8,opt,name=is_default,json=isDefault,proto3" json:"is_default,omitempty"`
+	// Resource group, "rg-…".
+	ResourceGroupId string `protobuf:"bytes,9,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
+	// Tags.
+	Tags          []*v1.Tag `protobuf:"bytes,10,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Vpc) Reset() {
@@ -95,86 +108,46 @@ func (x *Vpc) GetIpv6CidrBlocks() []string {
 	return nil
 }
 
-// VSwitch is a subnet of a VPC in one zone.
-type VSwitch struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id, "vsw-…".
-	VswitchId string `protobuf:"bytes,1,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
-	// VPC.
-	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// Zone.
-	ZoneId string `protobuf:"bytes,3,opt,name=zone_id,json=zoneId,proto3" json:"zone_id,omitempty"`
-	// IPv4 range.
-	CidrBlock string `protobuf:"bytes,4,opt,name=cidr_block,json=cidrBlock,proto3" json:"cidr_block,omitempty"`
-	// Number of free IPv4 addresses.
-	AvailableIpCount int64 `protobuf:"varint,5,opt,name=available_ip_count,json=availableIpCount,proto3" json:"available_ip_count,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *VSwitch) Reset() {
-	*x = VSwitch{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *VSwitch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*VSwitch) ProtoMessage() {}
-
-func (x *VSwitch) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[1]
+func (x *Vpc) GetName() string {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use VSwitch.ProtoReflect.Descriptor instead.
-func (*VSwitch) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *VSwitch) GetVswitchId() string {
-	if x != nil {
-		return x.VswitchId
+		return x.Name
 	}
 	return ""
 }
 
-func (x *VSwitch) GetVpcId() string {
+func (x *Vpc) GetDescription() string {
 	if x != nil {
-		return x.VpcId
+		return x.Description
 	}
 	return ""
 }
 
-func (x *VSwitch) GetZoneId() string {
+func (x *Vpc) GetStatus() string {
 	if x != nil {
-		return x.ZoneId
+		return x.Status
 	}
 	return ""
 }
 
-func (x *VSwitch) GetCidrBlock() string {
+func (x *Vpc) GetIsDefault() bool {
 	if x != nil {
-		return x.CidrBlock
+		return x.IsDefault
+	}
+	return false
+}
+
+func (x *Vpc) GetResourceGroupId() string {
+	if x != nil {
+		return x.ResourceGroupId
 	}
 	return ""
 }
 
-func (x *VSwitch) GetAvailableIpCount() int64 {
+func (x *Vpc) GetTags() []*v1.Tag {
 	if x != nil {
-		return x.AvailableIpCount
+		return x.Tags
 	}
-	return 0
+	return nil
 }
 
 // GetVpcRequest selects a VPC.
@@ -190,7 +163,7 @@ type GetVpcRequest struct {
 
 func (x *GetVpcRequest) Reset() {
 	*x = GetVpcRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -202,7 +175,7 @@ func (x *GetVpcRequest) String() string {
 func (*GetVpcRequest) ProtoMessage() {}
 
 func (x *GetVpcRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -215,7 +188,7 @@ func (x *GetVpcRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVpcRequest.ProtoReflect.Descriptor instead.
 func (*GetVpcRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{2}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GetVpcRequest) GetVpcId() string {
@@ -243,7 +216,7 @@ type GetVpcResponse struct {
 
 func (x *GetVpcResponse) Reset() {
 	*x = GetVpcResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -255,7 +228,7 @@ func (x *GetVpcResponse) String() string {
 func (*GetVpcResponse) ProtoMessage() {}
 
 func (x *GetVpcResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -268,12 +241,131 @@ func (x *GetVpcResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVpcResponse.ProtoReflect.Descriptor instead.
 func (*GetVpcResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{3}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetVpcResponse) GetVpc() *Vpc {
 	if x != nil {
 		return x.Vpc
+	}
+	return nil
+}
+
+// ListVpcsRequest holds the filters; a VPC is in the answer if it matches all that are given.
+type ListVpcsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// These VPCs, at most 20 000; an unknown id is simply not in the answer.
+	VpcIds []string `protobuf:"bytes,1,rep,name=vpc_ids,json=vpcIds,proto3" json:"vpc_ids,omitempty"`
+	// Exact name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Tags, at most 20; one with an empty value matches any value of its key.
+	Tags []*v1.Tag `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
+	// How old a cached answer may be; absent or zero: read the cloud now.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListVpcsRequest) Reset() {
+	*x = ListVpcsRequest{}
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListVpcsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListVpcsRequest) ProtoMessage() {}
+
+func (x *ListVpcsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListVpcsRequest.ProtoReflect.Descriptor instead.
+func (*ListVpcsRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ListVpcsRequest) GetVpcIds() []string {
+	if x != nil {
+		return x.VpcIds
+	}
+	return nil
+}
+
+func (x *ListVpcsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListVpcsRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *ListVpcsRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+// ListVpcsResponse holds the VPCs.
+type ListVpcsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ordered by id.
+	Vpcs          []*Vpc `protobuf:"bytes,1,rep,name=vpcs,proto3" json:"vpcs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListVpcsResponse) Reset() {
+	*x = ListVpcsResponse{}
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListVpcsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListVpcsResponse) ProtoMessage() {}
+
+func (x *ListVpcsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListVpcsResponse.ProtoReflect.Descriptor instead.
+func (*ListVpcsResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListVpcsResponse) GetVpcs() []*Vpc {
+	if x != nil {
+		return x.Vpcs
 	}
 	return nil
 }
@@ -286,14 +378,20 @@ type ListVSwitchesRequest struct {
 	// These vSwitches, at most 20 000; an unknown id is simply not in the answer.
 	VswitchIds []string `protobuf:"bytes,2,rep,name=vswitch_ids,json=vswitchIds,proto3" json:"vswitch_ids,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// vSwitches in this zone, e.g. "cn-hangzhou-h".
+	ZoneId string `protobuf:"bytes,4,opt,name=zone_id,json=zoneId,proto3" json:"zone_id,omitempty"`
+	// Exact name.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Tags, at most 20; one with an empty value matches any value of its key.
+	Tags          []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListVSwitchesRequest) Reset() {
 	*x = ListVSwitchesRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -305,7 +403,7 @@ func (x *ListVSwitchesRequest) String() string {
 func (*ListVSwitchesRequest) ProtoMessage() {}
 
 func (x *ListVSwitchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -318,7 +416,7 @@ func (x *ListVSwitchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListVSwitchesRequest.ProtoReflect.Descriptor instead.
 func (*ListVSwitchesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListVSwitchesRequest) GetVpcId() string {
@@ -342,6 +440,27 @@ func (x *ListVSwitchesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListVSwitchesRequest) GetZoneId() string {
+	if x != nil {
+		return x.ZoneId
+	}
+	return ""
+}
+
+func (x *ListVSwitchesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListVSwitchesRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 // ListVSwitchesResponse holds the vSwitches.
 type ListVSwitchesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -353,7 +472,7 @@ type ListVSwitchesResponse struct {
 
 func (x *ListVSwitchesResponse) Reset() {
 	*x = ListVSwitchesResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +484,7 @@ func (x *ListVSwitchesResponse) String() string {
 func (*ListVSwitchesResponse) ProtoMessage() {}
 
 func (x *ListVSwitchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +497,7 @@ func (x *ListVSwitchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListVSwitchesResponse.ProtoReflect.Descriptor instead.
 func (*ListVSwitchesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListVSwitchesResponse) GetVswitches() []*VSwitch {
@@ -403,7 +522,7 @@ type ListEipsRequest struct {
 
 func (x *ListEipsRequest) Reset() {
 	*x = ListEipsRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +534,7 @@ func (x *ListEipsRequest) String() string {
 func (*ListEipsRequest) ProtoMessage() {}
 
 func (x *ListEipsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +547,7 @@ func (x *ListEipsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEipsRequest.ProtoReflect.Descriptor instead.
 func (*ListEipsRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListEipsRequest) GetAssociatedInstanceType() string {
@@ -463,7 +582,7 @@ type ListEipsResponse struct {
 
 func (x *ListEipsResponse) Reset() {
 	*x = ListEipsResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +594,7 @@ func (x *ListEipsResponse) String() string {
 func (*ListEipsResponse) ProtoMessage() {}
 
 func (x *ListEipsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
+	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +607,7 @@ func (x *ListEipsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEipsResponse.ProtoReflect.Descriptor instead.
 func (*ListEipsResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{7}
+	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListEipsResponse) GetEips() []*Eip {
@@ -502,31 +621,41 @@ var File_cloudgateway_vpc_v1_network_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\n" +
-	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a\x1dcloudgateway/vpc/v1/eip.proto\x1a\x1egoogle/protobuf/duration.proto\"\x99\x01\n" +
+	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1dcloudgateway/vpc/v1/eip.proto\x1a!cloudgateway/vpc/v1/vswitch.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe3\x02\n" +
 	"\x03Vpc\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1d\n" +
 	"\n" +
 	"cidr_block\x18\x02 \x01(\tR\tcidrBlock\x122\n" +
 	"\x15secondary_cidr_blocks\x18\x03 \x03(\tR\x13secondaryCidrBlocks\x12(\n" +
-	"\x10ipv6_cidr_blocks\x18\x04 \x03(\tR\x0eipv6CidrBlocks\"\xa5\x01\n" +
-	"\aVSwitch\x12\x1d\n" +
+	"\x10ipv6_cidr_blocks\x18\x04 \x03(\tR\x0eipv6CidrBlocks\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x16\n" +
+	"\x06status\x18\a \x01(\tR\x06status\x12\x1d\n" +
 	"\n" +
-	"vswitch_id\x18\x01 \x01(\tR\tvswitchId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x17\n" +
-	"\azone_id\x18\x03 \x01(\tR\x06zoneId\x12\x1d\n" +
-	"\n" +
-	"cidr_block\x18\x04 \x01(\tR\tcidrBlock\x12,\n" +
-	"\x12available_ip_count\x18\x05 \x01(\x03R\x10availableIpCount\"Z\n" +
+	"is_default\x18\b \x01(\bR\tisDefault\x12*\n" +
+	"\x11resource_group_id\x18\t \x01(\tR\x0fresourceGroupId\x12/\n" +
+	"\x04tags\x18\n" +
+	" \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"Z\n" +
 	"\rGetVpcRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"<\n" +
 	"\x0eGetVpcResponse\x12*\n" +
-	"\x03vpc\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.VpcR\x03vpc\"\x82\x01\n" +
+	"\x03vpc\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.VpcR\x03vpc\"\xa3\x01\n" +
+	"\x0fListVpcsRequest\x12\x17\n" +
+	"\avpc_ids\x18\x01 \x03(\tR\x06vpcIds\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
+	"\x10ListVpcsResponse\x12,\n" +
+	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs\"\xe0\x01\n" +
 	"\x14ListVSwitchesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
 	"\vvswitch_ids\x18\x02 \x03(\tR\n" +
 	"vswitchIds\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"S\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x17\n" +
+	"\azone_id\x18\x04 \x01(\tR\x06zoneId\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12/\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"S\n" +
 	"\x15ListVSwitchesResponse\x12:\n" +
 	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\"\xb5\x01\n" +
 	"\x0fListEipsRequest\x128\n" +
@@ -534,9 +663,10 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\x16associated_instance_id\x18\x02 \x01(\tR\x14associatedInstanceId\x122\n" +
 	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
 	"\x10ListEipsResponse\x12,\n" +
-	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips2\xb3\x02\n" +
+	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips2\x91\x03\n" +
 	"\x0eNetworkService\x12V\n" +
-	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x03\x90\x02\x01\x12k\n" +
+	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x03\x90\x02\x01\x12k\n" +
 	"\rListVSwitches\x12).cloudgateway.vpc.v1.ListVSwitchesRequest\x1a*.cloudgateway.vpc.v1.ListVSwitchesResponse\"\x03\x90\x02\x01\x12\\\n" +
 	"\bListEips\x12$.cloudgateway.vpc.v1.ListEipsRequest\x1a%.cloudgateway.vpc.v1.ListEipsResponse\"\x03\x90\x02\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
@@ -552,37 +682,47 @@ func file_cloudgateway_vpc_v1_network_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_vpc_v1_network_proto_rawDescData
 }
 
-var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_cloudgateway_vpc_v1_network_proto_goTypes = []any{
 	(*Vpc)(nil),                   // 0: cloudgateway.vpc.v1.Vpc
-	(*VSwitch)(nil),               // 1: cloudgateway.vpc.v1.VSwitch
-	(*GetVpcRequest)(nil),         // 2: cloudgateway.vpc.v1.GetVpcRequest
-	(*GetVpcResponse)(nil),        // 3: cloudgateway.vpc.v1.GetVpcResponse
-	(*ListVSwitchesRequest)(nil),  // 4: cloudgateway.vpc.v1.ListVSwitchesRequest
-	(*ListVSwitchesResponse)(nil), // 5: cloudgateway.vpc.v1.ListVSwitchesResponse
-	(*ListEipsRequest)(nil),       // 6: cloudgateway.vpc.v1.ListEipsRequest
-	(*ListEipsResponse)(nil),      // 7: cloudgateway.vpc.v1.ListEipsResponse
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
-	(*Eip)(nil),                   // 9: cloudgateway.vpc.v1.Eip
+	(*GetVpcRequest)(nil),         // 1: cloudgateway.vpc.v1.GetVpcRequest
+	(*GetVpcResponse)(nil),        // 2: cloudgateway.vpc.v1.GetVpcResponse
+	(*ListVpcsRequest)(nil),       // 3: cloudgateway.vpc.v1.ListVpcsRequest
+	(*ListVpcsResponse)(nil),      // 4: cloudgateway.vpc.v1.ListVpcsResponse
+	(*ListVSwitchesRequest)(nil),  // 5: cloudgateway.vpc.v1.ListVSwitchesRequest
+	(*ListVSwitchesResponse)(nil), // 6: cloudgateway.vpc.v1.ListVSwitchesResponse
+	(*ListEipsRequest)(nil),       // 7: cloudgateway.vpc.v1.ListEipsRequest
+	(*ListEipsResponse)(nil),      // 8: cloudgateway.vpc.v1.ListEipsResponse
+	(*v1.Tag)(nil),                // 9: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(*VSwitch)(nil),               // 11: cloudgateway.vpc.v1.VSwitch
+	(*Eip)(nil),                   // 12: cloudgateway.vpc.v1.Eip
 }
 var file_cloudgateway_vpc_v1_network_proto_depIdxs = []int32{
-	8, // 0: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
-	0, // 1: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
-	8, // 2: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
-	1, // 3: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
-	8, // 4: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
-	9, // 5: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
-	2, // 6: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
-	4, // 7: cloudgateway.vpc.v1.NetworkService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
-	6, // 8: cloudgateway.vpc.v1.NetworkService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
-	3, // 9: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
-	5, // 10: cloudgateway.vpc.v1.NetworkService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
-	7, // 11: cloudgateway.vpc.v1.NetworkService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
-	9, // [9:12] is the sub-list for method output_type
-	6, // [6:9] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	9,  // 0: cloudgateway.vpc.v1.Vpc.tags:type_name -> cloudgateway.common.v1.Tag
+	10, // 1: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 2: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
+	9,  // 3: cloudgateway.vpc.v1.ListVpcsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	10, // 4: cloudgateway.vpc.v1.ListVpcsRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 5: cloudgateway.vpc.v1.ListVpcsResponse.vpcs:type_name -> cloudgateway.vpc.v1.Vpc
+	10, // 6: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 7: cloudgateway.vpc.v1.ListVSwitchesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	11, // 8: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
+	10, // 9: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
+	12, // 10: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
+	1,  // 11: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
+	3,  // 12: cloudgateway.vpc.v1.NetworkService.ListVpcs:input_type -> cloudgateway.vpc.v1.ListVpcsRequest
+	5,  // 13: cloudgateway.vpc.v1.NetworkService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
+	7,  // 14: cloudgateway.vpc.v1.NetworkService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
+	2,  // 15: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
+	4,  // 16: cloudgateway.vpc.v1.NetworkService.ListVpcs:output_type -> cloudgateway.vpc.v1.ListVpcsResponse
+	6,  // 17: cloudgateway.vpc.v1.NetworkService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
+	8,  // 18: cloudgateway.vpc.v1.NetworkService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_network_proto_init() }
@@ -591,13 +731,14 @@ func file_cloudgateway_vpc_v1_network_proto_init() {
 		return
 	}
 	file_cloudgateway_vpc_v1_eip_proto_init()
+	file_cloudgateway_vpc_v1_vswitch_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_vpc_v1_network_proto_rawDesc), len(file_cloudgateway_vpc_v1_network_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	NetworkService_GetVpc_FullMethodName        = "/cloudgateway.vpc.v1.NetworkService/GetVpc"
+	NetworkService_ListVpcs_FullMethodName      = "/cloudgateway.vpc.v1.NetworkService/ListVpcs"
 	NetworkService_ListVSwitches_FullMethodName = "/cloudgateway.vpc.v1.NetworkService/ListVSwitches"
 	NetworkService_ListEips_FullMethodName      = "/cloudgateway.vpc.v1.NetworkService/ListEips"
 )
@@ -32,6 +33,8 @@ const (
 type NetworkServiceClient interface {
 	// GetVpc reads one VPC. NOT_FOUND with reason VPC_NOT_FOUND if it does not exist.
 	GetVpc(ctx context.Context, in *GetVpcRequest, opts ...grpc.CallOption) (*GetVpcResponse, error)
+	// ListVpcs reads all VPCs that match every given filter, without filters all of the region; the answer is complete or an error.
+	ListVpcs(ctx context.Context, in *ListVpcsRequest, opts ...grpc.CallOption) (*ListVpcsResponse, error)
 	// ListVSwitches reads all vSwitches that match every given filter.
 	ListVSwitches(ctx context.Context, in *ListVSwitchesRequest, opts ...grpc.CallOption) (*ListVSwitchesResponse, error)
 	// ListEips reads all EIPs that match every given filter. EipService has more filters.
@@ -50,6 +53,16 @@ func (c *networkServiceClient) GetVpc(ctx context.Context, in *GetVpcRequest, op
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetVpcResponse)
 	err := c.cc.Invoke(ctx, NetworkService_GetVpc_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *networkServiceClient) ListVpcs(ctx context.Context, in *ListVpcsRequest, opts ...grpc.CallOption) (*ListVpcsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListVpcsResponse)
+	err := c.cc.Invoke(ctx, NetworkService_ListVpcs_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +97,8 @@ func (c *networkServiceClient) ListEips(ctx context.Context, in *ListEipsRequest
 type NetworkServiceServer interface {
 	// GetVpc reads one VPC. NOT_FOUND with reason VPC_NOT_FOUND if it does not exist.
 	GetVpc(context.Context, *GetVpcRequest) (*GetVpcResponse, error)
+	// ListVpcs reads all VPCs that match every given filter, without filters all of the region; the answer is complete or an error.
+	ListVpcs(context.Context, *ListVpcsRequest) (*ListVpcsResponse, error)
 	// ListVSwitches reads all vSwitches that match every given filter.
 	ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error)
 	// ListEips reads all EIPs that match every given filter. EipService has more filters.
@@ -100,6 +115,9 @@ type UnimplementedNetworkServiceServer struct{}
 
 func (UnimplementedNetworkServiceServer) GetVpc(context.Context, *GetVpcRequest) (*GetVpcResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetVpc not implemented")
+}
+func (UnimplementedNetworkServiceServer) ListVpcs(context.Context, *ListVpcsRequest) (*ListVpcsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListVpcs not implemented")
 }
 func (UnimplementedNetworkServiceServer) ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListVSwitches not implemented")
@@ -142,6 +160,24 @@ func _NetworkService_GetVpc_Handler(srv interface{}, ctx context.Context, dec fu
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(NetworkServiceServer).GetVpc(ctx, req.(*GetVpcRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _NetworkService_ListVpcs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListVpcsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NetworkServiceServer).ListVpcs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NetworkService_ListVpcs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NetworkServiceServer).ListVpcs(ctx, req.(*ListVpcsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -192,6 +228,10 @@ var NetworkService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetVpc",
 			Handler:    _NetworkService_GetVpc_Handler,
+		},
+		{
+			MethodName: "ListVpcs",
+			Handler:    _NetworkService_ListVpcs_Handler,
 		},
 		{
 			MethodName: "ListVSwitches",
