@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -253,7 +254,16 @@ func (creation) members(e *vpcv1.RouteEntry) map[string]string {
 		"NextHopType":  kind,
 		"Name":         e.GetName(),
 		"Description":  e.GetDescription(),
+		"IpVersion":    ipVersion(e.GetDestinationCidr()),
 	}
+}
+
+// ipVersion names the family of an IPv6 destination; that of all others goes without saying.
+func ipVersion(destination string) string {
+	if strings.Contains(destination, ":") {
+		return "6"
+	}
+	return ""
 }
 
 func (creation) judge(want, got *vpcv1.RouteEntry) (verdict, error) {
