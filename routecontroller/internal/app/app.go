@@ -10,6 +10,7 @@ import (
 
 	"alicloud-controllers.dev/routecontroller/internal/config"
 	"alicloud-controllers.dev/routecontroller/internal/controller"
+	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
 // Name of the process, and of the component that its events come from.
@@ -25,7 +26,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return controller.New(controller.Config{
 			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			ClusterID: cfg.ClusterID, Region: cfg.Region, VPCID: cfg.VPCID,
+			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, Scope: table.Scope{Region: cfg.Region, IPv6: cfg.IPv6},
 			RouteTableIDs: cfg.RouteTableIDs, ClusterCIDRs: clusterCIDRs, RouteQuota: cfg.RouteQuota,
 			SyncInterval: time.Duration(cfg.SyncInterval),
 			OrphanGrace:  time.Duration(cfg.OrphanGrace),

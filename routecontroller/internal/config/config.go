@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ type Config struct {
 	RouteTableIDs []string `json:"routeTableIDs"`
 	// ClusterCIDRs are the ranges of pods; routes outside of them are never created or deleted.
 	ClusterCIDRs []string `json:"clusterCIDRs"`
+	// IPv6 makes routes for the IPv6 ranges of nodes, too; needs an IPv6 range in clusterCIDRs. A node of two families then has to wait
+	// for both of its routes.
+	IPv6 bool `json:"ipv6"`
 	// SyncInterval is how often a table is compared with the nodes though nothing seems to have changed.
 	SyncInterval config.Duration `json:"syncInterval"`
 	// OrphanGrace is how long a route stays whose node had gone before this process began to look.
@@ -100,8 +104,17 @@ func (c *Config) Validate() error {
 	if len(c.ClusterCIDRs) == 0 {
 		p.Addf("clusterCIDRs", "at least one range of pods is required, e.g. 10.0.0.0/8")
 	}
-	if _, err := c.Prefixes(); err != nil {
+	prefixes, err := c.Prefixes()
+	has := func(ipv6 bool) bool {
+		return slices.ContainsFunc(prefixes, func(cidr netip.Prefix) bool { return cidr.Addr().Is6() == ipv6 })
+	}
+	switch {
+	case err != nil:
 		p.Addf("clusterCIDRs", "%v", err)
+	case c.IPv6 && !has(true):
+		p.Addf("ipv6", "clusterCIDRs has no IPv6 range, e.g. fd00:10::/56")
+	case !c.IPv6 && has(true) && !has(false):
+		p.Addf("clusterCIDRs", "there are IPv6 ranges only, which get routes with ipv6: true")
 	}
 	if time.Duration(c.SyncInterval) < minSyncInterval {
 		p.Addf("syncInterval", "%s is shorter than %s", c.SyncInterval, minSyncInterval)

@@ -58,6 +58,29 @@ func TestPrefixesAreMasked(t *testing.T) {
 	}
 }
 
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, cidrs string
+		ipv6        bool
+	}{
+		{name: "dual stack", cidrs: `[10.0.0.0/8, "fd00:10::/56"]`, ipv6: true},
+		{name: "IPv6 only", cidrs: `["fd00:10::/56"]`, ipv6: true},
+		{name: "dual stack as the existing CCM has it, with routes for IPv4", cidrs: `[10.0.0.0/8, "fd00:10::/56"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(minimal, "[10.0.0.0/8]", tt.cidrs, 1)
+			if tt.ipv6 {
+				text += "ipv6: true\n"
+			}
+			if cfg, _, err := config.Load(file(t, text), ""); err != nil || cfg.IPv6 != tt.ipv6 {
+				t.Errorf("ipv6 %t, error %v", cfg.IPv6, err)
+			}
+		})
+	}
+}
+
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, add, want string }{
@@ -67,6 +90,9 @@ func TestProblems(t *testing.T) {
 		{"no ranges", "clusterCIDRs: []", "clusterCIDRs: at least one range of pods is required, e.g. 10.0.0.0/8"},
 		{"range", "clusterCIDRs: [10.0.0.0]", `clusterCIDRs: "10.0.0.0" is not a CIDR such as 10.0.0.0/8`},
 		{"everything", "clusterCIDRs: [0.0.0.0/0]", `clusterCIDRs: "0.0.0.0/0" is everything; name the range of the pods`},
+		{"IPv6 without a range", "ipv6: true", "ipv6: clusterCIDRs has no IPv6 range, e.g. fd00:10::/56"},
+		{"IPv6 ranges only", `clusterCIDRs: ["fd00:10::/56"]`, "clusterCIDRs: there are IPv6 ranges only, which get routes with ipv6: true"},
+		{"everything of IPv6", `clusterCIDRs: ["::/0"]`, `clusterCIDRs: "::/0" is everything; name the range of the pods`},
 		{"interval", "syncInterval: 10s", "syncInterval: 10s is shorter than 1m0s"},
 		{"grace", "orphanGrace: -1s", "orphanGrace: -1s is below zero"},
 		{"gather", "gather: {quiet: 5s, max: 1s}", "gather.max: 1s is shorter than gather.quiet, 5s"},

@@ -6,24 +6,28 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
-// verdict is what a pass over one table says about the route of one node.
-type verdict struct {
-	// Key is the route it is about; zero if the node has none.
+// claim is one route of one node; its Key is zero if the node does not say which.
+type claim struct {
+	node string
 	table.Key
+}
+
+// verdict is what a pass over one table says about a claim.
+type verdict struct {
 	ready bool
 	// message says why not, for people; empty if it is but a matter of time.
 	message string
 }
 
-// board collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its route is
+// board collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its routes are
 // there in every table.
 type board struct {
 	mu       sync.Mutex
 	expected []string
-	verdicts map[string]map[string]verdict // table → node
+	verdicts map[string]map[claim]verdict // by table
 }
 
-func newBoard() *board { return &board{verdicts: map[string]map[string]verdict{}} }
+func newBoard() *board { return &board{verdicts: map[string]map[claim]verdict{}} }
 
 // expect names the tables that have to agree.
 func (b *board) expect(tableIDs []string) {
@@ -33,7 +37,7 @@ func (b *board) expect(tableIDs []string) {
 }
 
 // post replaces the verdicts of a table and gives the previous ones.
-func (b *board) post(tableID string, verdicts map[string]verdict) map[string]verdict {
+func (b *board) post(tableID string, verdicts map[claim]verdict) map[claim]verdict {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	previous := b.verdicts[tableID]
@@ -41,20 +45,20 @@ func (b *board) post(tableID string, verdicts map[string]verdict) map[string]ver
 	return previous
 }
 
-// of sums up the verdicts about a node's route. It tells false as long as a table has not said anything about that very
-// route, be it because the table was not read yet or because the node has changed since.
-func (b *board) of(node string, key table.Key) (verdict, bool) {
+// ready tells whether the routes of a node are ready in all tables. It is not known as long as a table has not said anything about
+// these very routes, be it because the table was not read yet or because the node has changed since.
+func (b *board) ready(node string, keys []table.Key) (ready, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum := verdict{Key: key, ready: true}
+	ready = true
 	for _, id := range b.expected {
-		v, ok := b.verdicts[id][node]
-		if !ok || v.Key != key {
-			return verdict{}, false
-		}
-		if !v.ready {
-			sum = v
+		for _, key := range keys {
+			v, ok := b.verdicts[id][claim{node, key}]
+			if !ok {
+				return false, false
+			}
+			ready = ready && v.ready
 		}
 	}
-	return sum, len(b.expected) > 0
+	return ready, len(b.expected) > 0
 }

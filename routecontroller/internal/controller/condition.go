@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"alicloud-controllers.dev/services/nodes"
-
-	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
 // Reasons and messages of the condition, the same as those of the existing CCM.
@@ -54,8 +52,8 @@ func (c *Controller) reconcileCondition(ctx context.Context, name string) error 
 
 // wantedCondition gives the condition to write, and false if there is nothing to write.
 func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, bool) {
-	v, ok := c.board.of(node.Name, table.KeyOf(node))
-	if !ok {
+	ready, known := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node))
+	if !known {
 		return corev1.NodeCondition{}, false
 	}
 	now := metav1.Now()
@@ -63,7 +61,7 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonRoute, Message: messageRoute,
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
-	if !v.ready {
+	if !ready {
 		condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, reasonNoRoute, messageNoRoute
 	}
 	return condition, networkUnavailable(node) != condition.Status

@@ -45,7 +45,7 @@ type Config struct {
 	Recorder record.EventRecorder
 
 	ClusterID     string
-	Region        string
+	Scope         table.Scope
 	VPCID         string
 	RouteTableIDs []string
 	ClusterCIDRs  []netip.Prefix

@@ -23,6 +23,7 @@ import (
 	"alicloud-controllers.dev/services/kube/kubetest"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
+	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,7 +73,7 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 		}
 		cfg := controller.Config{
 			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events,
-			ClusterID: cluster, Region: region, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
+			ClusterID: cluster, Scope: table.Scope{Region: region}, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
 			SyncInterval: 5 * time.Minute, OrphanGrace: 2 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
 			RouteQuota: 200, Logger: slog.New(slog.DiscardHandler),
 		}

@@ -29,12 +29,7 @@ const quotaWarning = 80
 // report tells the nodes what became of their routes: events for what is new, conditions through the board.
 func (c *Controller) report(tableID string, claims table.Claims, p plan.Plan, result apply.Result) {
 	verdicts := verdictsOf(tableID, claims, p, result)
-	previous := c.board.post(tableID, verdicts)
-	for node, v := range verdicts {
-		if v.message != "" && previous[node].message != v.message {
-			c.nodeEvent(node, corev1.EventTypeWarning, eventCreateFailed, v.message)
-		}
-	}
+	c.tellFailures(verdicts, c.board.post(tableID, verdicts))
 	for _, entry := range result.Created {
 		c.log.Info("route created", "routeTable", tableID, "cidr", entry.CIDR, "instance", entry.InstanceID)
 	}
@@ -47,13 +42,26 @@ func (c *Controller) report(tableID string, claims table.Claims, p plan.Plan, re
 			fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
 	}
 	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
-	for name := range verdicts {
-		node, err := c.nodes.Get(name)
+	for about := range verdicts {
+		node, err := c.nodes.Get(about.node)
 		if err != nil {
 			continue // The node has gone meanwhile.
 		}
 		if _, differs := c.wantedCondition(node); differs {
-			c.conditions.Add(name, reconcile.Node)
+			c.conditions.Add(about.node, reconcile.Node)
+		}
+	}
+}
+
+// tellFailures warns about what is new in the verdicts, once for each node and cause.
+func (c *Controller) tellFailures(verdicts, previous map[claim]verdict) {
+	type warning struct{ node, message string }
+	told := map[warning]bool{}
+	for about, v := range verdicts {
+		w := warning{about.node, v.message}
+		if v.message != "" && previous[about].message != v.message && !told[w] {
+			told[w] = true
+			c.nodeEvent(about.node, corev1.EventTypeWarning, eventCreateFailed, v.message)
 		}
 	}
 }
@@ -70,38 +78,39 @@ func (c *Controller) reportForeign(tableID string, m *memory, foreign []plan.Ref
 	m.foreign = reported
 }
 
-// verdictsOf says for every node that asks for a route whether the table has it.
-func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.Result) map[string]verdict {
-	verdicts := make(map[string]verdict, len(claims.Wanted)+len(claims.Unroutable))
+// verdictsOf says about every claim whether the table has the route.
+func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.Result) map[claim]verdict {
+	verdicts := make(map[claim]verdict, len(claims.Wanted)+len(claims.Unroutable))
+	of := func(r table.Route) claim { return claim{r.Node, r.Key} }
 	for _, node := range claims.Unroutable {
-		verdicts[node.Node] = verdict{Key: node.Key, message: node.Reason}
+		verdicts[claim{node.Node, node.Key}] = verdict{message: node.Reason}
 	}
 	for _, route := range p.Ready {
-		verdicts[route.Node] = verdict{Key: route.Key, ready: true}
+		verdicts[of(route)] = verdict{ready: true}
 	}
 	for _, route := range p.Pending {
 		// The same route may be ready and wait for a smaller one to vanish.
-		if _, known := verdicts[route.Node]; !known {
-			verdicts[route.Node] = verdict{Key: route.Key}
+		if _, known := verdicts[of(route)]; !known {
+			verdicts[of(route)] = verdict{}
 		}
 	}
 	for _, refusal := range p.Refused {
-		verdicts[refusal.Route.Node] = verdict{Key: refusal.Route.Key, message: "route table " + tableID + ": " + refusal.Reason}
+		verdicts[of(refusal.Route)] = verdict{message: "route table " + tableID + ": " + refusal.Reason}
 	}
 	available := make(map[table.Key]bool, len(result.Created))
 	for _, entry := range result.Created {
 		available[entry.Key] = entry.Available
 	}
 	for _, route := range p.Create {
-		verdicts[route.Node] = verdict{Key: route.Key, ready: available[route.Key]}
+		verdicts[of(route)] = verdict{ready: available[route.Key]}
 	}
 	for _, failure := range result.CreateFailed {
-		v := verdict{Key: failure.Route.Key}
+		var v verdict
 		// Being asked to wait is no failure that anybody had to act on.
 		if _, wait := rpcerr.RetryAfter(failure.Err); !wait {
 			v.message = fmt.Sprintf("route table %s: create route %s: %v", tableID, failure.Route.CIDR, failure.Err)
 		}
-		verdicts[failure.Route.Node] = v
+		verdicts[of(failure.Route)] = v
 	}
 	return verdicts
 }

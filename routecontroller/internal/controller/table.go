@@ -64,7 +64,7 @@ func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID s
 	if err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	claims := table.ClaimsOf(nodes, c.cfg.Region)
+	claims := c.cfg.Scope.Claims(nodes)
 	m.note(claims)
 	p := c.plan(ctx, m, claims)
 	orphans, wait := m.due(p.Orphans, time.Now(), c.cfg.OrphanGrace)
@@ -104,7 +104,7 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory) error 
 	if err != nil {
 		return fmt.Errorf("list the entries of route table %s: %w", tableID, err)
 	}
-	m.remember(table.EntriesOf(resp.GetRouteEntries()), len(resp.GetRouteEntries()), now)
+	m.remember(c.cfg.Scope.EntriesOf(resp.GetRouteEntries()), len(resp.GetRouteEntries()), now)
 	return nil
 }
 

@@ -12,7 +12,15 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// Claims is what the nodes of a cluster ask of every route table.
+// Scope is what the routes of a cluster are about.
+type Scope struct {
+	// Region is that of the VPC.
+	Region string
+	// IPv6 lets nodes have a route for their IPv6 range, too. Without it, IPv6 is nobody's business.
+	IPv6 bool
+}
+
+// Claims is what the nodes of a cluster ask of every route table. A node claims one route for each family of its pod CIDRs.
 type Claims struct {
 	// Wanted routes have to exist. No two have one destination. Ordered by destination.
 	Wanted []Route
@@ -34,62 +42,75 @@ type Unroutable struct {
 	Node, Reason string
 }
 
-// ClaimsOf reads the claims off all nodes of a cluster whose VPC is in a region. The result does not depend on the order of
-// the nodes, which are not changed.
-func ClaimsOf(all []*corev1.Node, region string) Claims {
-	var claims Claims
+// Claims reads the claims off all nodes of a cluster. The result does not depend on the order of the nodes, which are not changed.
+func (s Scope) Claims(all []*corev1.Node) Claims {
 	// Of two nodes with one pod CIDR the older keeps the route, so that a newcomer can't steal traffic.
 	ordered := slices.SortedFunc(slices.Values(all), func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
+	var claims Claims
 	holder := map[netip.Prefix]string{}
 	for _, node := range ordered {
-		id, known := nodes.ParseProviderID(node.Spec.ProviderID)
-		cidr, reason := podCIDR(node)
-		wanted := wants(node)
-		key := Key{CIDR: cidr, InstanceID: id.InstanceID}
-		refuse := func(key Key, format string, args ...any) {
-			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: key, Node: node.Name, Reason: fmt.Sprintf(format, args...)})
-		}
-		switch {
-		case !known:
-			// Either the node controller has still to find the instance, or the node is none of the cloud's.
-			claims.Unclear = append(claims.Unclear, node.Name)
-		case reason != "":
-			claims.Unclear = append(claims.Unclear, node.Name)
-			if wanted {
-				refuse(Key{}, "%s", reason)
-			}
-		case nodes.Excluded(node):
-			claims.Excluded = append(claims.Excluded, Route{Key: key, Node: node.Name})
-		case !wanted:
-			claims.Held = append(claims.Held, Route{Key: key, Node: node.Name})
-		case id.Region != region:
-			refuse(key, "spec.providerID %q is of another region than the route tables (%s)", node.Spec.ProviderID, region)
-		case holder[cidr] != "":
-			refuse(key, "pod CIDR %s belongs to node %s already", cidr, holder[cidr])
-		default:
-			holder[cidr] = node.Name
-			claims.Wanted = append(claims.Wanted, Route{Key: key, Node: node.Name})
-		}
+		s.claim(&claims, holder, node)
 	}
 	byKey := func(a, b Route) int { return compareKeys(a.Key, b.Key) }
 	slices.SortStableFunc(claims.Wanted, byKey)
 	slices.SortStableFunc(claims.Held, byKey)
 	slices.SortStableFunc(claims.Excluded, byKey)
-	slices.SortFunc(claims.Unroutable, func(a, b Unroutable) int { return strings.Compare(a.Node, b.Node) })
+	slices.SortStableFunc(claims.Unroutable, func(a, b Unroutable) int { return strings.Compare(a.Node, b.Node) })
 	slices.Sort(claims.Unclear)
 	return claims
 }
 
-// KeyOf is the route of a node, zero if the node does not say yet. It does not tell whether the route is wanted.
-func KeyOf(node *corev1.Node) Key {
+// claim adds the claims of one node; holder tells whose a range is already.
+func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev1.Node) {
 	id, known := nodes.ParseProviderID(node.Spec.ProviderID)
-	cidr, reason := podCIDR(node)
-	if !known || reason != "" {
-		return Key{}
+	cidrs, reason := s.podCIDRs(node)
+	switch {
+	case !known:
+		// Either the node controller has still to find the instance, or the node is none of the cloud's.
+		claims.Unclear = append(claims.Unclear, node.Name)
+		return
+	case reason != "":
+		claims.Unclear = append(claims.Unclear, node.Name)
+		if wants(node) {
+			claims.Unroutable = append(claims.Unroutable, Unroutable{Node: node.Name, Reason: reason})
+		}
+		return
 	}
-	return Key{CIDR: cidr, InstanceID: id.InstanceID}
+	for _, cidr := range cidrs {
+		route := Route{Key: Key{CIDR: cidr, InstanceID: id.InstanceID}, Node: node.Name}
+		refuse := func(format string, args ...any) {
+			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: route.Key, Node: node.Name, Reason: fmt.Sprintf(format, args...)})
+		}
+		switch {
+		case nodes.Excluded(node):
+			claims.Excluded = append(claims.Excluded, route)
+		case !wants(node):
+			claims.Held = append(claims.Held, route)
+		case id.Region != s.Region:
+			refuse("spec.providerID %q is of another region than the route tables (%s)", node.Spec.ProviderID, s.Region)
+		case holder[cidr] != "":
+			refuse("pod CIDR %s belongs to node %s already", cidr, holder[cidr])
+		default:
+			holder[cidr] = node.Name
+			claims.Wanted = append(claims.Wanted, route)
+		}
+	}
+}
+
+// KeysOf are the routes of a node; a zero one if the node does not say yet. They do not tell whether the routes are wanted.
+func (s Scope) KeysOf(node *corev1.Node) []Key {
+	id, known := nodes.ParseProviderID(node.Spec.ProviderID)
+	cidrs, reason := s.podCIDRs(node)
+	if !known || reason != "" {
+		return []Key{{}}
+	}
+	keys := make([]Key, len(cidrs))
+	for i, cidr := range cidrs {
+		keys[i] = Key{CIDR: cidr, InstanceID: id.InstanceID}
+	}
+	return keys
 }
 
 // SameClaim tells whether two states of a node make the same claim, so that a change from one to the other is no news.
@@ -104,23 +125,31 @@ func wants(node *corev1.Node) bool {
 	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !nodes.Silent(node)
 }
 
-// podCIDR is the first IPv4 range of a node, or the reason why there is none.
-func podCIDR(node *corev1.Node) (netip.Prefix, string) {
-	ranges := node.Spec.PodCIDRs
-	if len(ranges) == 0 && node.Spec.PodCIDR != "" {
-		ranges = []string{node.Spec.PodCIDR}
+// podCIDRs are the ranges of a node that need routes, the first of each family, or the reason why there is none.
+func (s Scope) podCIDRs(node *corev1.Node) ([]netip.Prefix, string) {
+	texts := node.Spec.PodCIDRs
+	if len(texts) == 0 && node.Spec.PodCIDR != "" {
+		texts = []string{node.Spec.PodCIDR}
 	}
-	if len(ranges) == 0 {
-		return netip.Prefix{}, "spec.podCIDR is not set; kube-controller-manager sets it with --allocate-node-cidrs"
+	if len(texts) == 0 {
+		return nil, "spec.podCIDR is not set; kube-controller-manager sets it with --allocate-node-cidrs"
 	}
-	for _, text := range ranges {
+	var cidrs []netip.Prefix
+	for _, text := range texts {
 		cidr, err := netip.ParsePrefix(text)
 		if err != nil {
-			return netip.Prefix{}, fmt.Sprintf("spec.podCIDRs: %q is no CIDR", text)
+			return nil, fmt.Sprintf("spec.podCIDRs: %q is no CIDR", text)
 		}
-		if cidr.Addr().Is4() {
-			return cidr.Masked(), ""
+		sameFamily := func(other netip.Prefix) bool { return other.Addr().Is4() == cidr.Addr().Is4() }
+		if s.covers(cidr) && !slices.ContainsFunc(cidrs, sameFamily) {
+			cidrs = append(cidrs, cidr.Masked())
 		}
 	}
-	return netip.Prefix{}, fmt.Sprintf("spec.podCIDRs: no IPv4 range in %s", strings.Join(ranges, ","))
+	if len(cidrs) == 0 {
+		return nil, fmt.Sprintf("spec.podCIDRs: no IPv4 range in %s; with ipv6 on, IPv6 ranges get routes, too", strings.Join(texts, ","))
+	}
+	return cidrs, ""
 }
+
+// covers tells whether routes to a range are of interest.
+func (s Scope) covers(cidr netip.Prefix) bool { return s.IPv6 || cidr.Addr().Is4() }

@@ -59,7 +59,7 @@ func route(cidr, name string) table.Route {
 
 var opts = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
 
-func TestClaimsOf(t *testing.T) {
+func TestClaims(t *testing.T) {
 	t.Parallel()
 	wanted := table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a")}}
 	held := table.Claims{Held: []table.Route{route("10.0.1.0/24", "a")}}
@@ -67,6 +67,7 @@ func TestClaimsOf(t *testing.T) {
 	tests := []struct {
 		name  string
 		nodes []*corev1.Node
+		ipv6  bool
 		want  table.Claims
 	}{
 		{name: "complete", nodes: []*corev1.Node{node("a")}, want: wanted},
@@ -84,7 +85,25 @@ func TestClaimsOf(t *testing.T) {
 		{name: "host bits", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1.7/24"))}, want: wanted},
 		{name: "dual stack", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64", "10.0.1.0/24"))}, want: wanted},
 		{name: "IPv6 only", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64"))}, want: table.Claims{
-			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: "spec.podCIDRs: no IPv4 range in fd00::/64"}},
+			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: "spec.podCIDRs: no IPv4 range in fd00::/64; with ipv6 on, IPv6 ranges get routes, too"}},
+		}},
+		{name: "IPv6 only, wanted", nodes: []*corev1.Node{node("a", podCIDRs("fd00::/64"))}, ipv6: true,
+			want: table.Claims{Wanted: []table.Route{route("fd00::/64", "a")}}},
+		{name: "IPv4 only, IPv6 wanted", nodes: []*corev1.Node{node("a")}, ipv6: true, want: wanted},
+		{name: "dual stack, both wanted", nodes: []*corev1.Node{node("a", podCIDRs("fd00::7/64", "10.0.1.0/24"))}, ipv6: true,
+			want: table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a"), route("fd00::/64", "a")}}},
+		{name: "dual stack, silent", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1.0/24", "fd00::/64"), ready(corev1.ConditionUnknown))},
+			ipv6: true, want: table.Claims{Held: []table.Route{route("10.0.1.0/24", "a"), route("fd00::/64", "a")}}},
+		{name: "two of a family", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1.0/24", "10.0.2.0/24", "fd00::/64", "fd01::/64"))},
+			ipv6: true, want: table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a"), route("fd00::/64", "a")}}},
+		{name: "bad second range", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1.0/24", "fd00:/64"))}, ipv6: true, want: table.Claims{
+			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: `spec.podCIDRs: "fd00:/64" is no CIDR`}},
+		}},
+		{name: "the older of two with one IPv6 range", nodes: []*corev1.Node{
+			node("a", age(9), podCIDRs("10.0.1.0/24", "fd00::/64")), node("b", age(5), podCIDRs("10.0.2.0/24", "fd00::/64")),
+		}, ipv6: true, want: table.Claims{
+			Wanted:     []table.Route{route("10.0.1.0/24", "a"), route("10.0.2.0/24", "b"), route("fd00::/64", "b")},
+			Unroutable: []table.Unroutable{{Key: route("fd00::/64", "a").Key, Node: "a", Reason: "pod CIDR fd00::/64 belongs to node b already"}},
 		}},
 		{name: "bad range", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1/24"))}, want: table.Claims{
 			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: `spec.podCIDRs: "10.0.1/24" is no CIDR`}},
@@ -116,8 +135,8 @@ func TestClaimsOf(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, table.ClaimsOf(tt.nodes, region), opts); diff != "" {
-				t.Errorf("ClaimsOf (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, table.Scope{Region: region, IPv6: tt.ipv6}.Claims(tt.nodes), opts); diff != "" {
+				t.Errorf("Claims (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -49,13 +49,13 @@ type Entry struct {
 }
 
 // EntryOf turns what the cloud holds into an Entry. It tells false for entries that can neither be a node's route nor stand in
-// the way of one: system entries, IPv6 entries, and the default route.
-func EntryOf(e *vpcv1.RouteEntry) (Entry, bool) {
+// the way of one: system entries, those of a family that is out of scope, and default routes.
+func (s Scope) EntryOf(e *vpcv1.RouteEntry) (Entry, bool) {
 	if e.GetType() != "" && e.GetType() != TypeCustom {
 		return Entry{}, false
 	}
 	cidr, err := netip.ParsePrefix(e.GetDestinationCidr())
-	if err != nil || !cidr.Addr().Is4() || cidr.Bits() == 0 {
+	if err != nil || !s.covers(cidr) || cidr.Bits() == 0 {
 		return Entry{}, false
 	}
 	entry := Entry{
@@ -77,10 +77,10 @@ func EntryOf(e *vpcv1.RouteEntry) (Entry, bool) {
 func IsAvailable(status string) bool { return status == "Available" }
 
 // EntriesOf turns a complete listing into entries, ordered by destination.
-func EntriesOf(list []*vpcv1.RouteEntry) []Entry {
+func (s Scope) EntriesOf(list []*vpcv1.RouteEntry) []Entry {
 	entries := make([]Entry, 0, len(list))
 	for _, e := range list {
-		if entry, ok := EntryOf(e); ok {
+		if entry, ok := s.EntryOf(e); ok {
 			entries = append(entries, entry)
 		}
 	}

@@ -26,6 +26,7 @@ func TestEntriesOf(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(*vpcv1.RouteEntry)
+		ipv6 bool
 		want []table.Entry
 	}{
 		{name: "to an instance", edit: func(*vpcv1.RouteEntry) {},
@@ -39,12 +40,17 @@ func TestEntriesOf(t *testing.T) {
 		{name: "system", edit: func(e *vpcv1.RouteEntry) { e.Type = "System" }},
 		{name: "default", edit: func(e *vpcv1.RouteEntry) { e.DestinationCidr = "0.0.0.0/0" }},
 		{name: "IPv6", edit: func(e *vpcv1.RouteEntry) { e.DestinationCidr = "fd00::/64" }},
+		{name: "IPv6, wanted", edit: func(e *vpcv1.RouteEntry) { e.DestinationCidr = "FD00:0::/64" }, ipv6: true, want: []table.Entry{{
+			Key:     table.Key{CIDR: netip.MustParsePrefix("fd00::/64"), InstanceID: "i-a"},
+			NextHop: "i-a", Description: "k8s/c-1/a", Available: true,
+		}}},
+		{name: "IPv6 default", edit: func(e *vpcv1.RouteEntry) { e.DestinationCidr = "::/0" }, ipv6: true},
 		{name: "a prefix list", edit: func(e *vpcv1.RouteEntry) { e.DestinationCidr = "pl-1" }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, table.EntriesOf([]*vpcv1.RouteEntry{entry(tt.edit)}), opts); diff != "" {
+			if diff := cmp.Diff(tt.want, table.Scope{IPv6: tt.ipv6}.EntriesOf([]*vpcv1.RouteEntry{entry(tt.edit)}), opts); diff != "" {
 				t.Errorf("EntriesOf (-want +got):\n%s", diff)
 			}
 		})
@@ -102,15 +108,16 @@ func FuzzMark(f *testing.F) {
 	})
 }
 
-// FuzzEntryOf checks that whatever the cloud answers, an entry has a proper IPv4 destination.
+// FuzzEntryOf checks that whatever the cloud answers, an entry has a proper destination of a family that is in scope.
 func FuzzEntryOf(f *testing.F) {
-	f.Add("10.0.1.0/24", "i-a", "Instance", "Custom", "Available")
-	f.Add("0.0.0.0/0", "", "", "", "")
-	f.Fuzz(func(t *testing.T, cidr, hop, hopType, kind, status string) {
-		entry, ok := table.EntryOf(&vpcv1.RouteEntry{
+	f.Add("10.0.1.0/24", "i-a", "Instance", "Custom", "Available", false)
+	f.Add("0.0.0.0/0", "", "", "", "", true)
+	f.Add("fd00::/64", "i-a", "", "", "", true)
+	f.Fuzz(func(t *testing.T, cidr, hop, hopType, kind, status string, ipv6 bool) {
+		entry, ok := table.Scope{IPv6: ipv6}.EntryOf(&vpcv1.RouteEntry{
 			DestinationCidr: cidr, NextHopId: hop, NextHopType: hopType, Type: kind, Status: status,
 		})
-		if ok && (!entry.CIDR.Addr().Is4() || entry.CIDR.Bits() == 0 || entry.CIDR != entry.CIDR.Masked()) {
+		if ok && (!ipv6 && !entry.CIDR.Addr().Is4() || entry.CIDR.Bits() == 0 || entry.CIDR != entry.CIDR.Masked()) {
 			t.Errorf("EntryOf(%q) has destination %v", cidr, entry.CIDR)
 		}
 	})
