@@ -143,6 +143,21 @@ func groupOperations() []Operation {
 			},
 		},
 		{
+			Name: "UpdateServerGroup", Actions: []string{"SetVServerGroupAttribute", "TagResources", "UntagResources"},
+			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				err := withGroup(ctx, c, s)
+				s.tagged = s.group
+				return err
+			},
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.ServerGroups.UpdateServerGroup(ctx, &slbv1.UpdateServerGroupRequest{
+					LoadBalancerId: s.lb, ServerGroupId: s.group, Name: new(s.Name + "-renamed"),
+					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"site"},
+				})
+				return err
+			},
+		},
+		{
 			Name: "ApplyDefaultServerChanges", Prepare: withDefaultServers,
 			Actions: []string{"AddBackendServers", "SetBackendServers", "RemoveBackendServers"},
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {

@@ -13,7 +13,7 @@ import (
 func Picture(c *state.Cloud) []string {
 	var lines []string
 	for _, g := range c.ServerGroups {
-		lines = append(lines, fmt.Sprintf("group %s %q", g.Name, servers(g.Servers)))
+		lines = append(lines, fmt.Sprintf("group %s %q %v", g.Name, servers(g.Servers), sorted(g.Tags)))
 	}
 	for _, lb := range c.LoadBalancers {
 		lines = append(lines, fmt.Sprintf("lb %s %s %v %s %s %s",

@@ -33,6 +33,7 @@ type Site struct {
 	rules               []string
 	number              int // of Seed
 	protocol            slbv1.Protocol
+	tagged              string // whose tags change; empty: those of the instance or of a listener
 }
 
 // Seed is what the cloud has to hold of the site before Operation.Prepare. The number, below 250, makes its addresses its own.
@@ -135,6 +136,7 @@ func (s *Site) balancer() *slbv1.CreateLoadBalancerRequest {
 func (s *Site) serverGroup(servers ...*slbv1.Server) *slbv1.CreateServerGroupRequest {
 	return &slbv1.CreateServerGroupRequest{
 		RequestId: path.Join(s.Name, "group"), LoadBalancerId: s.lb, Name: path.Join(s.Name, "80"), Servers: servers,
+		Tags: []*commonv1.Tag{{Key: "site", Value: s.Name}},
 	}
 }
 

@@ -275,7 +275,7 @@ func TestMethods(t *testing.T) {
 		"GetLoadBalancer": read, "ListLoadBalancers": read, "ListAvailableZones": read, "CreateLoadBalancer": write, "UpdateLoadBalancer": write, "DeleteLoadBalancer": write,
 		"ListListeners": read, "CreateListener": write, "UpdateListener": write, "DeleteListener": write, "StartListener": write, "StopListener": write,
 		"GetServerGroup": read, "ListServerGroups": read, "CreateServerGroup": write, "ApplyServerChanges": write, "DeleteServerGroup": write,
-		"GetDefaultServerGroup": read, "ApplyDefaultServerChanges": write,
+		"GetDefaultServerGroup": read, "ApplyDefaultServerChanges": write, "UpdateServerGroup": write,
 		"ListHealthStatus":    read,
 		"ListForwardingRules": read, "BatchCreateForwardingRules": write, "UpdateForwardingRule": write, "BatchDeleteForwardingRules": write,
 		"ListDomainExtensions": read, "CreateDomainExtension": write, "UpdateDomainExtension": write, "DeleteDomainExtension": write,

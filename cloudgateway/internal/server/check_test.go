@@ -192,6 +192,19 @@ func TestRequestsAreChecked(t *testing.T) {
 			},
 		},
 		{
+			name: "UpdateServerGroup", call: call(new(serverGroups).UpdateServerGroup, &slbv1.UpdateServerGroupRequest{
+				LoadBalancerId: "lb-1", Name: new(""), SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
+			}),
+			want: []string{
+				"server_group_id: is required", "name: is 0 characters long, must be 1 to 80", `remove_tag_keys: "a" is also in set_tags`,
+			},
+		},
+		{
+			name: "UpdateServerGroup with nothing", call: call(new(serverGroups).UpdateServerGroup,
+				&slbv1.UpdateServerGroupRequest{LoadBalancerId: "lb-1", ServerGroupId: "rsp-1"}),
+			want: []string{"name: the request changes nothing; at least one attribute is required"},
+		},
+		{
 			name: "GetDefaultServerGroup", call: call(new(serverGroups).GetDefaultServerGroup, &slbv1.GetDefaultServerGroupRequest{}),
 			want: []string{"load_balancer_id: is required"},
 		},

@@ -65,6 +65,7 @@ func Policies() rpc.Policies {
 		slbv1.ServerGroupService_ApplyServerChanges_FullMethodName:        write(groups, "update", flow.Backend),
 		slbv1.ServerGroupService_GetDefaultServerGroup_FullMethodName:     read(groups, "get", flow.Change),
 		slbv1.ServerGroupService_ApplyDefaultServerChanges_FullMethodName: write(groups, "update", flow.Backend),
+		slbv1.ServerGroupService_UpdateServerGroup_FullMethodName:         write(groups, "update", flow.Change),
 		slbv1.ServerGroupService_DeleteServerGroup_FullMethodName:         write(groups, "delete", flow.Deletion),
 
 		slbv1.ForwardingRuleService_ListForwardingRules_FullMethodName:        read(rules, "list", flow.Background),

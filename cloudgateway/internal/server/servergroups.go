@@ -56,6 +56,7 @@ func (s *serverGroups) CreateServerGroup(
 	c.text("name", r.GetName(), 1, 80)
 	c.servers("servers", r.GetServers())
 	c.distinct(namedServers{"servers", r.GetServers()})
+	c.tags("tags", r.GetTags())
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -87,6 +88,29 @@ func (s *serverGroups) ApplyServerChanges(
 		return nil, err
 	}
 	return &slbv1.ApplyServerChangesResponse{CloudCalls: calls}, nil
+}
+
+func (s *serverGroups) UpdateServerGroup(
+	ctx context.Context, r *slbv1.UpdateServerGroupRequest,
+) (*slbv1.UpdateServerGroupResponse, error) {
+	var c check
+	c.id("server_group_id", r.GetServerGroupId())
+	c.id("load_balancer_id", r.GetLoadBalancerId())
+	if r.Name != nil {
+		c.text("name", r.GetName(), 1, 80)
+	}
+	c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
+	c.optionalRequestID(r.GetRequestId())
+	if r.Name == nil && len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
+		c.addf("name", "the request changes nothing; at least one attribute is required")
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	if err := s.slb.UpdateServerGroup(ctx, r); err != nil {
+		return nil, err
+	}
+	return &slbv1.UpdateServerGroupResponse{}, nil
 }
 
 func (s *serverGroups) DeleteServerGroup(

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -205,19 +204,6 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	}
 	if r.Active != nil {
 		add("SetLoadBalancerStatus", instance().With("LoadBalancerStatus", activeWord(r.GetActive())))
-	}
-	return list
-}
-
-// tagUpdates are the calls that change the tags of a resource.
-func tagUpdates(kind, id string, set []*commonv1.Tag, remove []string) []update {
-	var list []update
-	resource := func() cloud.Params { return cloud.Params{"ResourceType": kind, "ResourceId.1": id} }
-	if len(set) > 0 {
-		list = append(list, update{action: "TagResources", params: cloud.Tags(resource(), set)})
-	}
-	if len(remove) > 0 {
-		list = append(list, update{action: "UntagResources", params: resource().List("TagKey", remove)})
 	}
 	return list
 }

@@ -20,7 +20,7 @@ type caches struct {
 	rules      *batch.Cache[[]*slbv1.ForwardingRule]  // by listener
 	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
 	defaults   *batch.Cache[[]*slbv1.DefaultServer]   // by instance
-	health     *batch.Cache[[]*slbv1.ServerHealth]    // by parameters
+	health     *batch.Cache[[]*slbv1.ServerHealth]    // by instance and listener
 	zones      *batch.Cache[[]*slbv1.ZonePair]        // one entry
 }
 
@@ -57,8 +57,8 @@ func (c *caches) forget(loadBalancerID string) {
 	c.rules.InvalidatePrefix(listenersOf(loadBalancerID))
 	c.extensions.InvalidatePrefix(listenersOf(loadBalancerID))
 	c.defaults.Invalidate(loadBalancerID)
+	c.health.InvalidatePrefix(listenersOf(loadBalancerID))
 	c.lists.Clear()
-	c.health.Clear()
 }
 
 // listenerName names a listener in the caches.

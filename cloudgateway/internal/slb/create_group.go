@@ -68,7 +68,7 @@ func (c *Client) recall(ctx context.Context, r *slbv1.CreateServerGroupRequest) 
 func (c *Client) createGroup(
 	ctx context.Context, w *writer, r *slbv1.CreateServerGroupRequest, first []*slbv1.Server,
 ) (*slbv1.ServerGroup, error) {
-	params := cloud.Params{"LoadBalancerId": r.GetLoadBalancerId(), "VServerGroupName": r.GetName()}
+	params := cloud.Tags(cloud.Params{"LoadBalancerId": r.GetLoadBalancerId(), "VServerGroupName": r.GetName()}, r.GetTags())
 	if len(first) > 0 {
 		encoded, err := serversParam(first)
 		if err != nil {

@@ -38,11 +38,12 @@ func (c *Client) describeGroup(ctx context.Context, id string) (*slbv1.ServerGro
 	var answer struct {
 		VServerGroupName string
 		BackendServers   struct{ BackendServer []serverAnswer }
+		Tags             struct{ Tag []tagAnswer }
 	}
 	if err := c.read(ctx, "DescribeVServerGroupAttribute", cloud.Params{"VServerGroupId": id}, &answer); err != nil {
 		return nil, err
 	}
-	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true}
+	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true, Tags: tagsOf(answer.Tags.Tag)}
 	for _, a := range answer.BackendServers.BackendServer {
 		s, err := a.decode()
 		if err != nil {
@@ -68,6 +69,7 @@ func (c *Client) describeGroups(ctx context.Context, loadBalancerID string) ([]*
 				VServerGroupID   string `json:"VServerGroupId"`
 				VServerGroupName string
 				ServerCount      json.RawMessage
+				Tags             struct{ Tag []tagAnswer }
 			}
 		}
 	}
@@ -79,7 +81,7 @@ func (c *Client) describeGroups(ctx context.Context, loadBalancerID string) ([]*
 		// The count is a courtesy: older answers lack it.
 		count, _ := strconv.ParseInt(looseText(a.ServerCount), 10, 32)
 		groups = append(groups, &slbv1.ServerGroup{
-			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count),
+			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: tagsOf(a.Tags.Tag),
 		})
 	}
 	slices.SortFunc(groups, func(a, b *slbv1.ServerGroup) int {
@@ -122,6 +124,22 @@ func (c *Client) groupsWithServers(
 func selected(g *slbv1.ServerGroup, ids, prefixes []string) bool {
 	return len(ids)+len(prefixes) == 0 || slices.Contains(ids, g.GetServerGroupId()) ||
 		slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(g.GetName(), prefix) })
+}
+
+// UpdateServerGroup changes the name, and then the tags.
+func (c *Client) UpdateServerGroup(ctx context.Context, r *slbv1.UpdateServerGroupRequest) error {
+	id := r.GetServerGroupId()
+	defer c.caches.groups.Invalidate(id)
+	return c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
+		if r.Name != nil {
+			err := w.set(ctx, "SetVServerGroupAttribute", cloud.Params{"VServerGroupId": id, "VServerGroupName": r.GetName()})
+			if err != nil {
+				return err
+			}
+		}
+		err := c.retag(ctx, "vservergroup", id, r.GetSetTags(), r.GetRemoveTagKeys())
+		return as(rpcerr.ServerGroupNotFound, err)
+	})
 }
 
 // DeleteServerGroup removes a group. A listener lets go of its group a while after it was deleted or pointed elsewhere, so

@@ -17,11 +17,12 @@ import (
 // ListHealthStatus reads the health of the servers of one instance, or of one of its listeners.
 func (c *Client) ListHealthStatus(ctx context.Context, r *slbv1.ListHealthStatusRequest) ([]*slbv1.ServerHealth, error) {
 	id, protocol := r.GetLoadBalancerId(), r.GetProtocol()
-	params := cloud.Params{"LoadBalancerId": id}
+	params, name := cloud.Params{"LoadBalancerId": id}, listenersOf(id)
 	if r.GetPort() != 0 {
+		name = listenerName(&slbv1.ListenerKey{LoadBalancerId: id, Port: r.GetPort(), Protocol: protocol})
 		params.Int("ListenerPort", int(r.GetPort())).With("ListenerProtocol", strings.ToLower(protocolName(protocol)))
 	}
-	found, err := c.caches.health.Get(ctx, fmt.Sprint(params), r.GetMaxAge().AsDuration(),
+	found, err := c.caches.health.Get(ctx, name, r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.ServerHealth, error) { return c.describeHealth(ctx, params) })
 	if protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
 		return found, err

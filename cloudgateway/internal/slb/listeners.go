@@ -150,29 +150,14 @@ func (c *Client) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerRequ
 				return err
 			}
 		}
-		for _, u := range tagUpdates("listener", taggedID(key), r.GetSetTags(), r.GetRemoveTagKeys()) {
-			if err := c.set(ctx, u.action, u.params); err != nil {
-				return asListener(err)
-			}
-		}
-		return nil
+		err := c.retag(ctx, "listener", taggedID(key), r.GetSetTags(), r.GetRemoveTagKeys())
+		return as(rpcerr.ListenerNotFound, err)
 	})
 }
 
 // taggedID is how listeners are named where they are tagged.
 func taggedID(key *slbv1.ListenerKey) string {
 	return fmt.Sprintf("%s_%s_%d", key.GetLoadBalancerId(), strings.ToLower(protocolName(key.GetProtocol())), key.GetPort())
-}
-
-// asListener says of what the cloud has not found, in the words of all resources that have tags, that it is the listener.
-func asListener(err error) error {
-	e, ok := rpcerr.From(err)
-	if !ok || e.Reason != rpcerr.NotFoundReason {
-		return err
-	}
-	exact := *e
-	exact.Reason = rpcerr.ListenerNotFound
-	return &exact
 }
 
 // DeleteListener removes a listener.

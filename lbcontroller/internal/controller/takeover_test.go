@@ -77,6 +77,7 @@ func (l *legacy) listener(port int32, protocol slbv1.Protocol, group string) *sl
 	}
 	if protocol == http || protocol == https {
 		config.StickySession, config.IdleTimeout, config.RequestTimeout = new(false), proto.Int32(15), proto.Int32(60)
+		config.Gzip, config.XForwardedFor, config.XForwardedForSlbId, config.XForwardedForSlbIp = new(true), new(true), new(false), new(false)
 	} else {
 		config.PersistenceTimeout = proto.Int32(0)
 	}

@@ -23,6 +23,13 @@ func TestChanged(t *testing.T) {
 		"not wanted":      {&slbv1.ListenerConfig{}, &slbv1.ListenerConfig{IdleTimeout: proto.Int32(15)}, nil},
 		"one differs":     {&slbv1.ListenerConfig{Scheduler: new("wrr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("rr"), IdleTimeout: proto.Int32(15)}, &slbv1.ListenerConfig{Scheduler: new("wrr")}},
 		"zero is a value": {&slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(9)}, &slbv1.ListenerConfig{PersistenceTimeout: proto.Int32(0)}},
+		"set by others": {
+			&slbv1.ListenerConfig{Scheduler: new("rr")},
+			&slbv1.ListenerConfig{
+				Scheduler: new("rr"), CaCertificateId: new("ca-1"), XForwardedFor: new(true), XForwardedForSlbId: new(false), XForwardedForSlbIp: new(true),
+				Gzip: new(false), SynProxy: new(true), BackendServerPort: proto.Int32(-520), HealthCheck: &slbv1.HealthCheck{Request: new("ping"), Response: new("pong")},
+			}, nil,
+		},
 		"nested": {
 			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(5)}},
 			&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(true), Interval: proto.Int32(2)}},

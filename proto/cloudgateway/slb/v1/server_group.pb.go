@@ -7,6 +7,7 @@
 package slbv1
 
 import (
+	v1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -183,6 +184,8 @@ type ServerGroup struct {
 	ServerCount int32 `protobuf:"varint,4,opt,name=server_count,json=serverCount,proto3" json:"server_count,omitempty"`
 	// Whether servers was read.
 	ServersLoaded bool `protobuf:"varint,5,opt,name=servers_loaded,json=serversLoaded,proto3" json:"servers_loaded,omitempty"`
+	// Tags.
+	Tags          []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -250,6 +253,13 @@ func (x *ServerGroup) GetServersLoaded() bool {
 		return x.ServersLoaded
 	}
 	return false
+}
+
+func (x *ServerGroup) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
 }
 
 // GetServerGroupRequest selects a group.
@@ -465,7 +475,9 @@ type CreateServerGroupRequest struct {
 	// Name, 1 to 80 characters; required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Servers, at most 20 000.
-	Servers       []*Server `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []*Server `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
+	// Tags set with the creation, at most 20.
+	Tags          []*v1.Tag `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -524,6 +536,13 @@ func (x *CreateServerGroupRequest) GetName() string {
 func (x *CreateServerGroupRequest) GetServers() []*Server {
 	if x != nil {
 		return x.Servers
+	}
+	return nil
+}
+
+func (x *CreateServerGroupRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
 	}
 	return nil
 }
@@ -721,6 +740,135 @@ func (x *ApplyServerChangesResponse) GetCloudCalls() int32 {
 	return 0
 }
 
+// UpdateServerGroupRequest holds the attributes to change.
+type UpdateServerGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, "rsp-…"; required.
+	ServerGroupId string `protobuf:"bytes,1,opt,name=server_group_id,json=serverGroupId,proto3" json:"server_group_id,omitempty"`
+	// Instance the group belongs to, "lb-…"; required: writes to one instance are sent one at a time.
+	LoadBalancerId string `protobuf:"bytes,2,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// New name, 1 to 80 characters.
+	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Tags to add or overwrite, at most 20.
+	SetTags []*v1.Tag `protobuf:"bytes,5,rep,name=set_tags,json=setTags,proto3" json:"set_tags,omitempty"`
+	// Tag keys to remove, at most 20.
+	RemoveTagKeys []string `protobuf:"bytes,6,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateServerGroupRequest) Reset() {
+	*x = UpdateServerGroupRequest{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateServerGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateServerGroupRequest) ProtoMessage() {}
+
+func (x *UpdateServerGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateServerGroupRequest.ProtoReflect.Descriptor instead.
+func (*UpdateServerGroupRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UpdateServerGroupRequest) GetServerGroupId() string {
+	if x != nil {
+		return x.ServerGroupId
+	}
+	return ""
+}
+
+func (x *UpdateServerGroupRequest) GetLoadBalancerId() string {
+	if x != nil {
+		return x.LoadBalancerId
+	}
+	return ""
+}
+
+func (x *UpdateServerGroupRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UpdateServerGroupRequest) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *UpdateServerGroupRequest) GetSetTags() []*v1.Tag {
+	if x != nil {
+		return x.SetTags
+	}
+	return nil
+}
+
+func (x *UpdateServerGroupRequest) GetRemoveTagKeys() []string {
+	if x != nil {
+		return x.RemoveTagKeys
+	}
+	return nil
+}
+
+// UpdateServerGroupResponse is empty.
+type UpdateServerGroupResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateServerGroupResponse) Reset() {
+	*x = UpdateServerGroupResponse{}
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateServerGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateServerGroupResponse) ProtoMessage() {}
+
+func (x *UpdateServerGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateServerGroupResponse.ProtoReflect.Descriptor instead.
+func (*UpdateServerGroupResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{11}
+}
+
 // DeleteServerGroupRequest selects a group.
 type DeleteServerGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -737,7 +885,7 @@ type DeleteServerGroupRequest struct {
 
 func (x *DeleteServerGroupRequest) Reset() {
 	*x = DeleteServerGroupRequest{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[10]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +897,7 @@ func (x *DeleteServerGroupRequest) String() string {
 func (*DeleteServerGroupRequest) ProtoMessage() {}
 
 func (x *DeleteServerGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[10]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +910,7 @@ func (x *DeleteServerGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServerGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServerGroupRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{10}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteServerGroupRequest) GetServerGroupId() string {
@@ -795,7 +943,7 @@ type DeleteServerGroupResponse struct {
 
 func (x *DeleteServerGroupResponse) Reset() {
 	*x = DeleteServerGroupResponse{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[11]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +955,7 @@ func (x *DeleteServerGroupResponse) String() string {
 func (*DeleteServerGroupResponse) ProtoMessage() {}
 
 func (x *DeleteServerGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[11]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +968,7 @@ func (x *DeleteServerGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServerGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteServerGroupResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{11}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{13}
 }
 
 // DefaultServer is one server of the default server group. It is known by (type, server_id, server_ip); its port is that of the
@@ -843,7 +991,7 @@ type DefaultServer struct {
 
 func (x *DefaultServer) Reset() {
 	*x = DefaultServer{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[12]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +1003,7 @@ func (x *DefaultServer) String() string {
 func (*DefaultServer) ProtoMessage() {}
 
 func (x *DefaultServer) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[12]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +1016,7 @@ func (x *DefaultServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultServer.ProtoReflect.Descriptor instead.
 func (*DefaultServer) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{12}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DefaultServer) GetType() ServerType {
@@ -919,7 +1067,7 @@ type GetDefaultServerGroupRequest struct {
 
 func (x *GetDefaultServerGroupRequest) Reset() {
 	*x = GetDefaultServerGroupRequest{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[13]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +1079,7 @@ func (x *GetDefaultServerGroupRequest) String() string {
 func (*GetDefaultServerGroupRequest) ProtoMessage() {}
 
 func (x *GetDefaultServerGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[13]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +1092,7 @@ func (x *GetDefaultServerGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefaultServerGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetDefaultServerGroupRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{13}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetDefaultServerGroupRequest) GetLoadBalancerId() string {
@@ -972,7 +1120,7 @@ type GetDefaultServerGroupResponse struct {
 
 func (x *GetDefaultServerGroupResponse) Reset() {
 	*x = GetDefaultServerGroupResponse{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[14]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1132,7 @@ func (x *GetDefaultServerGroupResponse) String() string {
 func (*GetDefaultServerGroupResponse) ProtoMessage() {}
 
 func (x *GetDefaultServerGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[14]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1145,7 @@ func (x *GetDefaultServerGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDefaultServerGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetDefaultServerGroupResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{14}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetDefaultServerGroupResponse) GetServers() []*DefaultServer {
@@ -1029,7 +1177,7 @@ type ApplyDefaultServerChangesRequest struct {
 
 func (x *ApplyDefaultServerChangesRequest) Reset() {
 	*x = ApplyDefaultServerChangesRequest{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[15]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1189,7 @@ func (x *ApplyDefaultServerChangesRequest) String() string {
 func (*ApplyDefaultServerChangesRequest) ProtoMessage() {}
 
 func (x *ApplyDefaultServerChangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[15]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1202,7 @@ func (x *ApplyDefaultServerChangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyDefaultServerChangesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyDefaultServerChangesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{15}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ApplyDefaultServerChangesRequest) GetLoadBalancerId() string {
@@ -1110,7 +1258,7 @@ type ApplyDefaultServerChangesResponse struct {
 
 func (x *ApplyDefaultServerChangesResponse) Reset() {
 	*x = ApplyDefaultServerChangesResponse{}
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[16]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1270,7 @@ func (x *ApplyDefaultServerChangesResponse) String() string {
 func (*ApplyDefaultServerChangesResponse) ProtoMessage() {}
 
 func (x *ApplyDefaultServerChangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[16]
+	mi := &file_cloudgateway_slb_v1_server_group_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1283,7 @@ func (x *ApplyDefaultServerChangesResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ApplyDefaultServerChangesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyDefaultServerChangesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{16}
+	return file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ApplyDefaultServerChangesResponse) GetCloudCalls() int32 {
@@ -1149,20 +1297,21 @@ var File_cloudgateway_slb_v1_server_group_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\n" +
-	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a\x1egoogle/protobuf/duration.proto\"\xc5\x01\n" +
+	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xc5\x01\n" +
 	"\x06Server\x123\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x1b\n" +
 	"\tserver_ip\x18\x03 \x01(\tR\bserverIp\x12\x12\n" +
 	"\x04port\x18\x04 \x01(\x05R\x04port\x12\x16\n" +
 	"\x06weight\x18\x05 \x01(\x05R\x06weight\x12 \n" +
-	"\vdescription\x18\x06 \x01(\tR\vdescription\"\xca\x01\n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\"\xfb\x01\n" +
 	"\vServerGroup\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
 	"\aservers\x18\x03 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\x12!\n" +
 	"\fserver_count\x18\x04 \x01(\x05R\vserverCount\x12%\n" +
-	"\x0eservers_loaded\x18\x05 \x01(\bR\rserversLoaded\"s\n" +
+	"\x0eservers_loaded\x18\x05 \x01(\bR\rserversLoaded\x12/\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"s\n" +
 	"\x15GetServerGroupRequest\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"]\n" +
@@ -1172,13 +1321,14 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"a\n" +
 	"\x18ListServerGroupsResponse\x12E\n" +
-	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\"\xae\x01\n" +
+	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\"\xdf\x01\n" +
 	"\x18CreateServerGroupRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
 	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x125\n" +
-	"\aservers\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\"C\n" +
+	"\aservers\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\x12/\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"C\n" +
 	"\x19CreateServerGroupResponse\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xc8\x02\n" +
 	"\x19ApplyServerChangesRequest\x12&\n" +
@@ -1192,7 +1342,17 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"request_id\x18\a \x01(\tR\trequestId\"=\n" +
 	"\x1aApplyServerChangesResponse\x12\x1f\n" +
 	"\vcloud_calls\x18\x01 \x01(\x05R\n" +
-	"cloudCalls\"\x8b\x01\n" +
+	"cloudCalls\"\x8d\x02\n" +
+	"\x18UpdateServerGroupRequest\x12&\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x17\n" +
+	"\x04name\x18\x04 \x01(\tH\x00R\x04name\x88\x01\x01\x126\n" +
+	"\bset_tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
+	"\x0fremove_tag_keys\x18\x06 \x03(\tR\rremoveTagKeysB\a\n" +
+	"\x05_name\"\x1b\n" +
+	"\x19UpdateServerGroupResponse\"\x8b\x01\n" +
 	"\x18DeleteServerGroupRequest\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
 	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
@@ -1226,12 +1386,13 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\x17SERVER_TYPE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSERVER_TYPE_ECS\x10\x01\x12\x13\n" +
 	"\x0fSERVER_TYPE_ENI\x10\x02\x12\x13\n" +
-	"\x0fSERVER_TYPE_ECI\x10\x032\xf4\x06\n" +
+	"\x0fSERVER_TYPE_ECI\x10\x032\xea\a\n" +
 	"\x12ServerGroupService\x12n\n" +
 	"\x0eGetServerGroup\x12*.cloudgateway.slb.v1.GetServerGroupRequest\x1a+.cloudgateway.slb.v1.GetServerGroupResponse\"\x03\x90\x02\x01\x12t\n" +
 	"\x10ListServerGroups\x12,.cloudgateway.slb.v1.ListServerGroupsRequest\x1a-.cloudgateway.slb.v1.ListServerGroupsResponse\"\x03\x90\x02\x01\x12t\n" +
 	"\x11CreateServerGroup\x12-.cloudgateway.slb.v1.CreateServerGroupRequest\x1a..cloudgateway.slb.v1.CreateServerGroupResponse\"\x00\x12w\n" +
 	"\x12ApplyServerChanges\x12..cloudgateway.slb.v1.ApplyServerChangesRequest\x1a/.cloudgateway.slb.v1.ApplyServerChangesResponse\"\x00\x12t\n" +
+	"\x11UpdateServerGroup\x12-.cloudgateway.slb.v1.UpdateServerGroupRequest\x1a..cloudgateway.slb.v1.UpdateServerGroupResponse\"\x00\x12t\n" +
 	"\x11DeleteServerGroup\x12-.cloudgateway.slb.v1.DeleteServerGroupRequest\x1a..cloudgateway.slb.v1.DeleteServerGroupResponse\"\x00\x12\x83\x01\n" +
 	"\x15GetDefaultServerGroup\x121.cloudgateway.slb.v1.GetDefaultServerGroupRequest\x1a2.cloudgateway.slb.v1.GetDefaultServerGroupResponse\"\x03\x90\x02\x01\x12\x8c\x01\n" +
 	"\x19ApplyDefaultServerChanges\x125.cloudgateway.slb.v1.ApplyDefaultServerChangesRequest\x1a6.cloudgateway.slb.v1.ApplyDefaultServerChangesResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
@@ -1249,7 +1410,7 @@ func file_cloudgateway_slb_v1_server_group_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_slb_v1_server_group_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_cloudgateway_slb_v1_server_group_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_cloudgateway_slb_v1_server_group_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_cloudgateway_slb_v1_server_group_proto_goTypes = []any{
 	(ServerType)(0),                           // 0: cloudgateway.slb.v1.ServerType
 	(*Server)(nil),                            // 1: cloudgateway.slb.v1.Server
@@ -1262,51 +1423,59 @@ var file_cloudgateway_slb_v1_server_group_proto_goTypes = []any{
 	(*CreateServerGroupResponse)(nil),         // 8: cloudgateway.slb.v1.CreateServerGroupResponse
 	(*ApplyServerChangesRequest)(nil),         // 9: cloudgateway.slb.v1.ApplyServerChangesRequest
 	(*ApplyServerChangesResponse)(nil),        // 10: cloudgateway.slb.v1.ApplyServerChangesResponse
-	(*DeleteServerGroupRequest)(nil),          // 11: cloudgateway.slb.v1.DeleteServerGroupRequest
-	(*DeleteServerGroupResponse)(nil),         // 12: cloudgateway.slb.v1.DeleteServerGroupResponse
-	(*DefaultServer)(nil),                     // 13: cloudgateway.slb.v1.DefaultServer
-	(*GetDefaultServerGroupRequest)(nil),      // 14: cloudgateway.slb.v1.GetDefaultServerGroupRequest
-	(*GetDefaultServerGroupResponse)(nil),     // 15: cloudgateway.slb.v1.GetDefaultServerGroupResponse
-	(*ApplyDefaultServerChangesRequest)(nil),  // 16: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
-	(*ApplyDefaultServerChangesResponse)(nil), // 17: cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
-	(*durationpb.Duration)(nil),               // 18: google.protobuf.Duration
+	(*UpdateServerGroupRequest)(nil),          // 11: cloudgateway.slb.v1.UpdateServerGroupRequest
+	(*UpdateServerGroupResponse)(nil),         // 12: cloudgateway.slb.v1.UpdateServerGroupResponse
+	(*DeleteServerGroupRequest)(nil),          // 13: cloudgateway.slb.v1.DeleteServerGroupRequest
+	(*DeleteServerGroupResponse)(nil),         // 14: cloudgateway.slb.v1.DeleteServerGroupResponse
+	(*DefaultServer)(nil),                     // 15: cloudgateway.slb.v1.DefaultServer
+	(*GetDefaultServerGroupRequest)(nil),      // 16: cloudgateway.slb.v1.GetDefaultServerGroupRequest
+	(*GetDefaultServerGroupResponse)(nil),     // 17: cloudgateway.slb.v1.GetDefaultServerGroupResponse
+	(*ApplyDefaultServerChangesRequest)(nil),  // 18: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
+	(*ApplyDefaultServerChangesResponse)(nil), // 19: cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
+	(*v1.Tag)(nil),                            // 20: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),               // 21: google.protobuf.Duration
 }
 var file_cloudgateway_slb_v1_server_group_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.slb.v1.Server.type:type_name -> cloudgateway.slb.v1.ServerType
 	1,  // 1: cloudgateway.slb.v1.ServerGroup.servers:type_name -> cloudgateway.slb.v1.Server
-	18, // 2: cloudgateway.slb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
-	2,  // 3: cloudgateway.slb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.slb.v1.ServerGroup
-	18, // 4: cloudgateway.slb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
-	2,  // 5: cloudgateway.slb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
-	1,  // 6: cloudgateway.slb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.slb.v1.Server
-	1,  // 7: cloudgateway.slb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.slb.v1.Server
-	1,  // 8: cloudgateway.slb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.Server
-	1,  // 9: cloudgateway.slb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.slb.v1.Server
-	0,  // 10: cloudgateway.slb.v1.DefaultServer.type:type_name -> cloudgateway.slb.v1.ServerType
-	18, // 11: cloudgateway.slb.v1.GetDefaultServerGroupRequest.max_age:type_name -> google.protobuf.Duration
-	13, // 12: cloudgateway.slb.v1.GetDefaultServerGroupResponse.servers:type_name -> cloudgateway.slb.v1.DefaultServer
-	13, // 13: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.add:type_name -> cloudgateway.slb.v1.DefaultServer
-	13, // 14: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.DefaultServer
-	13, // 15: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.update:type_name -> cloudgateway.slb.v1.DefaultServer
-	3,  // 16: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.slb.v1.GetServerGroupRequest
-	5,  // 17: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.slb.v1.ListServerGroupsRequest
-	7,  // 18: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.slb.v1.CreateServerGroupRequest
-	9,  // 19: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.slb.v1.ApplyServerChangesRequest
-	11, // 20: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.slb.v1.DeleteServerGroupRequest
-	14, // 21: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:input_type -> cloudgateway.slb.v1.GetDefaultServerGroupRequest
-	16, // 22: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:input_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
-	4,  // 23: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.slb.v1.GetServerGroupResponse
-	6,  // 24: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.slb.v1.ListServerGroupsResponse
-	8,  // 25: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.slb.v1.CreateServerGroupResponse
-	10, // 26: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.slb.v1.ApplyServerChangesResponse
-	12, // 27: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.slb.v1.DeleteServerGroupResponse
-	15, // 28: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:output_type -> cloudgateway.slb.v1.GetDefaultServerGroupResponse
-	17, // 29: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:output_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	20, // 2: cloudgateway.slb.v1.ServerGroup.tags:type_name -> cloudgateway.common.v1.Tag
+	21, // 3: cloudgateway.slb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 4: cloudgateway.slb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.slb.v1.ServerGroup
+	21, // 5: cloudgateway.slb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 6: cloudgateway.slb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
+	1,  // 7: cloudgateway.slb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.slb.v1.Server
+	20, // 8: cloudgateway.slb.v1.CreateServerGroupRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 9: cloudgateway.slb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.slb.v1.Server
+	1,  // 10: cloudgateway.slb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.Server
+	1,  // 11: cloudgateway.slb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.slb.v1.Server
+	20, // 12: cloudgateway.slb.v1.UpdateServerGroupRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 13: cloudgateway.slb.v1.DefaultServer.type:type_name -> cloudgateway.slb.v1.ServerType
+	21, // 14: cloudgateway.slb.v1.GetDefaultServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	15, // 15: cloudgateway.slb.v1.GetDefaultServerGroupResponse.servers:type_name -> cloudgateway.slb.v1.DefaultServer
+	15, // 16: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.add:type_name -> cloudgateway.slb.v1.DefaultServer
+	15, // 17: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.DefaultServer
+	15, // 18: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.update:type_name -> cloudgateway.slb.v1.DefaultServer
+	3,  // 19: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.slb.v1.GetServerGroupRequest
+	5,  // 20: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.slb.v1.ListServerGroupsRequest
+	7,  // 21: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.slb.v1.CreateServerGroupRequest
+	9,  // 22: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.slb.v1.ApplyServerChangesRequest
+	11, // 23: cloudgateway.slb.v1.ServerGroupService.UpdateServerGroup:input_type -> cloudgateway.slb.v1.UpdateServerGroupRequest
+	13, // 24: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.slb.v1.DeleteServerGroupRequest
+	16, // 25: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:input_type -> cloudgateway.slb.v1.GetDefaultServerGroupRequest
+	18, // 26: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:input_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
+	4,  // 27: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.slb.v1.GetServerGroupResponse
+	6,  // 28: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.slb.v1.ListServerGroupsResponse
+	8,  // 29: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.slb.v1.CreateServerGroupResponse
+	10, // 30: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.slb.v1.ApplyServerChangesResponse
+	12, // 31: cloudgateway.slb.v1.ServerGroupService.UpdateServerGroup:output_type -> cloudgateway.slb.v1.UpdateServerGroupResponse
+	14, // 32: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.slb.v1.DeleteServerGroupResponse
+	17, // 33: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:output_type -> cloudgateway.slb.v1.GetDefaultServerGroupResponse
+	19, // 34: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:output_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
+	27, // [27:35] is the sub-list for method output_type
+	19, // [19:27] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_server_group_proto_init() }
@@ -1314,13 +1483,14 @@ func file_cloudgateway_slb_v1_server_group_proto_init() {
 	if File_cloudgateway_slb_v1_server_group_proto != nil {
 		return
 	}
+	file_cloudgateway_slb_v1_server_group_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_server_group_proto_rawDesc), len(file_cloudgateway_slb_v1_server_group_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	ServerGroupService_ListServerGroups_FullMethodName          = "/cloudgateway.slb.v1.ServerGroupService/ListServerGroups"
 	ServerGroupService_CreateServerGroup_FullMethodName         = "/cloudgateway.slb.v1.ServerGroupService/CreateServerGroup"
 	ServerGroupService_ApplyServerChanges_FullMethodName        = "/cloudgateway.slb.v1.ServerGroupService/ApplyServerChanges"
+	ServerGroupService_UpdateServerGroup_FullMethodName         = "/cloudgateway.slb.v1.ServerGroupService/UpdateServerGroup"
 	ServerGroupService_DeleteServerGroup_FullMethodName         = "/cloudgateway.slb.v1.ServerGroupService/DeleteServerGroup"
 	ServerGroupService_GetDefaultServerGroup_FullMethodName     = "/cloudgateway.slb.v1.ServerGroupService/GetDefaultServerGroup"
 	ServerGroupService_ApplyDefaultServerChanges_FullMethodName = "/cloudgateway.slb.v1.ServerGroupService/ApplyDefaultServerChanges"
@@ -44,6 +45,9 @@ type ServerGroupServiceClient interface {
 	CreateServerGroup(ctx context.Context, in *CreateServerGroupRequest, opts ...grpc.CallOption) (*CreateServerGroupResponse, error)
 	// ApplyServerChanges adds, removes and re-weights servers of one group in the fewest cloud calls.
 	ApplyServerChanges(ctx context.Context, in *ApplyServerChangesRequest, opts ...grpc.CallOption) (*ApplyServerChangesResponse, error)
+	// UpdateServerGroup changes the attributes of one group that are present in the request and leaves the others: the name in one
+	// cloud call, then the tags in one more to set and one to remove some; on an error the earlier ones stay changed.
+	UpdateServerGroup(ctx context.Context, in *UpdateServerGroupRequest, opts ...grpc.CallOption) (*UpdateServerGroupResponse, error)
 	// DeleteServerGroup removes a group; one that is already gone is a success. FAILED_PRECONDITION with reason
 	// SERVER_GROUP_IN_USE while a listener or rule uses it.
 	DeleteServerGroup(ctx context.Context, in *DeleteServerGroupRequest, opts ...grpc.CallOption) (*DeleteServerGroupResponse, error)
@@ -103,6 +107,16 @@ func (c *serverGroupServiceClient) ApplyServerChanges(ctx context.Context, in *A
 	return out, nil
 }
 
+func (c *serverGroupServiceClient) UpdateServerGroup(ctx context.Context, in *UpdateServerGroupRequest, opts ...grpc.CallOption) (*UpdateServerGroupResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateServerGroupResponse)
+	err := c.cc.Invoke(ctx, ServerGroupService_UpdateServerGroup_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *serverGroupServiceClient) DeleteServerGroup(ctx context.Context, in *DeleteServerGroupRequest, opts ...grpc.CallOption) (*DeleteServerGroupResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteServerGroupResponse)
@@ -149,6 +163,9 @@ type ServerGroupServiceServer interface {
 	CreateServerGroup(context.Context, *CreateServerGroupRequest) (*CreateServerGroupResponse, error)
 	// ApplyServerChanges adds, removes and re-weights servers of one group in the fewest cloud calls.
 	ApplyServerChanges(context.Context, *ApplyServerChangesRequest) (*ApplyServerChangesResponse, error)
+	// UpdateServerGroup changes the attributes of one group that are present in the request and leaves the others: the name in one
+	// cloud call, then the tags in one more to set and one to remove some; on an error the earlier ones stay changed.
+	UpdateServerGroup(context.Context, *UpdateServerGroupRequest) (*UpdateServerGroupResponse, error)
 	// DeleteServerGroup removes a group; one that is already gone is a success. FAILED_PRECONDITION with reason
 	// SERVER_GROUP_IN_USE while a listener or rule uses it.
 	DeleteServerGroup(context.Context, *DeleteServerGroupRequest) (*DeleteServerGroupResponse, error)
@@ -179,6 +196,9 @@ func (UnimplementedServerGroupServiceServer) CreateServerGroup(context.Context, 
 }
 func (UnimplementedServerGroupServiceServer) ApplyServerChanges(context.Context, *ApplyServerChangesRequest) (*ApplyServerChangesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ApplyServerChanges not implemented")
+}
+func (UnimplementedServerGroupServiceServer) UpdateServerGroup(context.Context, *UpdateServerGroupRequest) (*UpdateServerGroupResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateServerGroup not implemented")
 }
 func (UnimplementedServerGroupServiceServer) DeleteServerGroup(context.Context, *DeleteServerGroupRequest) (*DeleteServerGroupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteServerGroup not implemented")
@@ -282,6 +302,24 @@ func _ServerGroupService_ApplyServerChanges_Handler(srv interface{}, ctx context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ServerGroupService_UpdateServerGroup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateServerGroupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerGroupServiceServer).UpdateServerGroup(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerGroupService_UpdateServerGroup_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerGroupServiceServer).UpdateServerGroup(ctx, req.(*UpdateServerGroupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ServerGroupService_DeleteServerGroup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteServerGroupRequest)
 	if err := dec(in); err != nil {
@@ -358,6 +396,10 @@ var ServerGroupService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ApplyServerChanges",
 			Handler:    _ServerGroupService_ApplyServerChanges_Handler,
+		},
+		{
+			MethodName: "UpdateServerGroup",
+			Handler:    _ServerGroupService_UpdateServerGroup_Handler,
 		},
 		{
 			MethodName: "DeleteServerGroup",
