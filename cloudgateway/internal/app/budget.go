@@ -36,9 +36,7 @@ func terms(b config.Budget) map[string]flow.Terms {
 	return callers
 }
 
-// onBehalf tells the queues on whose behalf a call is: writes and calls to the cloud wait in the name of the gateway's caller, with
-// the priority of the method that was called. Reads of a caller who may not use all of the budget share calls with its own only:
-// what waits for its share of the budget must not make others wait.
+// onBehalf tells the queues on whose behalf a call is: that of the gateway's caller, with the priority of the method that was called.
 func onBehalf(b config.Budget) func(context.Context) context.Context {
 	return func(ctx context.Context) context.Context {
 		caller, ok := rpc.CallerFrom(ctx)
@@ -46,10 +44,16 @@ func onBehalf(b config.Budget) func(context.Context) context.Context {
 			return ctx
 		}
 		policy, _ := rpc.PolicyFrom(ctx)
-		ctx = flow.WithCaller(ctx, flow.Caller{Name: caller.Name, Priority: flow.Priority(policy.Priority)})
-		if flow.Terms(b.Callers[caller.Name]).Bounded() {
-			ctx = batch.WithLane(ctx, caller.Name)
-		}
-		return ctx
+		return inTheNameOf(ctx, b, flow.Caller{Name: caller.Name, Priority: flow.Priority(policy.Priority)})
 	}
+}
+
+// inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority. Those of a caller who
+// may not use all of the budget share them with its own only: what waits for its share of the budget must not make others wait.
+func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
+	owner := ""
+	if flow.Terms(b.Callers[caller.Name]).Bounded() {
+		owner = caller.Name
+	}
+	return batch.WithLane(flow.WithCaller(ctx, caller), owner, int(caller.Priority))
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
 // TestCallersTerms: a tool that is given a tenth of the budget gets no more, and others go on.
@@ -124,6 +126,63 @@ func TestBoundedCallersReadApart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUrgentReadsOvertake: while a background job reads for minutes as fast as the budget lets it, a read that decides who gets traffic
+// is answered at once, also of what the job is about to read.
+func TestUrgentReadsOvertake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Default().Budget
+		budget, err := newBudget(cfg, prometheus.NewRegistry(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls atomic.Int32
+		c, err := batch.New(batch.Config[int, string]{
+			MaxItems: 1, Timeout: time.Hour, Load: func(ctx context.Context, keys []int) (map[int]string, error) {
+				calls.Add(1)
+				return map[int]string{keys[0]: "there"}, budget.Acquire(ctx, "ecs", "DescribeInstances")
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := batch.Reader[int, string]{
+			Cache: batch.NewCache[string](batch.CacheConfig{Timeout: time.Hour}), Coalescer: c, Name: strconv.Itoa,
+		}
+		defer reader.Close()
+		as := func(priority flow.Priority) context.Context {
+			return inTheNameOf(t.Context(), cfg, flow.Caller{Name: "somebody", Priority: priority})
+		}
+		everything := make([]int, 2000)
+		for i := range everything {
+			everything[i] = i
+		}
+		start := time.Now()
+		var job sync.WaitGroup
+		job.Go(func() {
+			for _, result := range reader.GetMany(as(flow.Background), everything, 0) {
+				if result.Err != nil {
+					t.Error(result.Err)
+					return
+				}
+			}
+		})
+		<-time.After(time.Minute)
+		for _, key := range []int{1999, 2000} {
+			begun := time.Now()
+			if _, err := reader.Get(as(flow.Backend), key, 0); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("%d was read after %s", key, took)
+			}
+		}
+		job.Wait()
+		if took := time.Since(start); took < 3*time.Minute {
+			t.Errorf("the job took only %s; the test shows nothing", took)
+		}
+	})
 }
 
 func TestStandbyDoesNotCall(t *testing.T) {

@@ -33,7 +33,7 @@ type Cache[V any] struct {
 
 	mu      sync.Mutex
 	entries map[string]entry[V]
-	flights map[string]map[string]*flight[V] // by key and lane
+	flights map[string]map[laneName]*flight[V] // by key and lane
 }
 
 type entry[V any] struct {
@@ -44,7 +44,7 @@ type entry[V any] struct {
 // flight is a read under way. It does not change after done is closed.
 type flight[V any] struct {
 	key   string
-	lane  string
+	lane  laneName
 	by    trace.SpanContext // of the caller who began it
 	asOf  time.Time
 	done  chan struct{}
@@ -69,7 +69,7 @@ func NewCache[V any](cfg CacheConfig) *Cache[V] {
 			ConstLabels: prometheus.Labels{"cache": cfg.Name},
 		}, []string{"result"}),
 		entries: make(map[string]entry[V]),
-		flights: make(map[string]map[string]*flight[V]),
+		flights: make(map[string]map[laneName]*flight[V]),
 	}
 }
 
@@ -132,7 +132,7 @@ func (c *Cache[V]) InvalidatePrefix(prefix string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.entries, func(key string, _ entry[V]) bool { return strings.HasPrefix(key, prefix) })
-	maps.DeleteFunc(c.flights, func(key string, _ map[string]*flight[V]) bool { return strings.HasPrefix(key, prefix) })
+	maps.DeleteFunc(c.flights, func(key string, _ map[laneName]*flight[V]) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // Clear forgets everything, because something was written that may be in any answer.
@@ -159,7 +159,7 @@ func (c *Cache[V]) lookup(
 			results[i].Value = e.value
 			continue
 		}
-		if f := c.flights[key][lane]; f != nil {
+		if f := c.underWay(key, lane); f != nil {
 			c.requests.WithLabelValues("shared").Inc()
 			if f.by.IsSampled() {
 				trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: f.by})
@@ -170,12 +170,22 @@ func (c *Cache[V]) lookup(
 		c.requests.WithLabelValues("load").Inc()
 		f := &flight[V]{key: key, lane: lane, by: trace.SpanContextFromContext(ctx), asOf: now, done: make(chan struct{})}
 		if c.flights[key] == nil {
-			c.flights[key] = make(map[string]*flight[V])
+			c.flights[key] = make(map[laneName]*flight[V])
 		}
 		c.flights[key][lane], flights[i] = f, f
 		missing = append(missing, f)
 	}
 	return flights, missing
+}
+
+// underWay is a read of the key that somebody of the lane may share, nil if there is none.
+func (c *Cache[V]) underWay(key string, lane laneName) *flight[V] {
+	for by, f := range c.flights[key] {
+		if by.serves(lane) {
+			return f
+		}
+	}
+	return nil
 }
 
 // launch begins reads. They end by their own timeout, since those who wait for them come and go.

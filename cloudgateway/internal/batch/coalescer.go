@@ -52,7 +52,7 @@ type Coalescer[K comparable, V any] struct {
 	size prometheus.Observer
 
 	mu     sync.Mutex
-	lanes  map[string]*lane[K, V]
+	lanes  map[laneName]*lane[K, V]
 	closed bool
 	work   sync.WaitGroup
 }
@@ -101,7 +101,7 @@ func New[K comparable, V any](cfg Config[K, V]) (*Coalescer[K, V], error) {
 		ConstLabels: prometheus.Labels{"batch": cfg.Name},
 		Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
 	})
-	return &Coalescer[K, V]{cfg: cfg, size: size, lanes: make(map[string]*lane[K, V])}, nil
+	return &Coalescer[K, V]{cfg: cfg, size: size, lanes: make(map[laneName]*lane[K, V])}, nil
 }
 
 func setDefault(d *time.Duration, def time.Duration) {

@@ -2,16 +2,29 @@ package batch
 
 import "context"
 
-type laneKey struct{}
-
-// WithLane keeps reads apart from those of other lanes: they neither share a call nor wait for one. A shared call waits for the rate
-// limit in the name of whoever began it, so a caller who may use little of that needs a lane, lest others wait with it. Reads that
-// are not given a lane have one together. What is remembered is everybody's. Lanes last, so there must be few.
-func WithLane(ctx context.Context, lane string) context.Context {
-	return context.WithValue(ctx, laneKey{}, lane)
+// laneName tells whose reads share calls.
+type laneName struct {
+	owner   string
+	urgency int
 }
 
-func laneOf(ctx context.Context) string {
-	lane, _ := ctx.Value(laneKey{}).(string)
+type laneKey struct{}
+
+// WithLane keeps reads apart from those of other owners and other urgencies: they neither share a call nor wait for one. A shared call
+// waits for the rate limit in the name of whoever began it, so a caller who may use little of that has to own a lane, lest others wait
+// with it; the others are one owner, "". For the same reason urgent reads never join less urgent ones, at the price of a call now and
+// then; but what an urgent one reads already, a less urgent one of the same owner gets as well. Reads without a lane have one
+// together. What is remembered is everybody's. Lanes last, so there must be few.
+func WithLane(ctx context.Context, owner string, urgency int) context.Context {
+	return context.WithValue(ctx, laneKey{}, laneName{owner: owner, urgency: urgency})
+}
+
+func laneOf(ctx context.Context) laneName {
+	lane, _ := ctx.Value(laneKey{}).(laneName)
 	return lane
+}
+
+// serves tells whether a read of the lane is as good for one of another lane as its own would be.
+func (l laneName) serves(other laneName) bool {
+	return l.owner == other.owner && l.urgency >= other.urgency
 }

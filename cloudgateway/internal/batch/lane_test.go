@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +19,12 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 			mu.Lock()
 			loads++
 			mu.Unlock()
-			if laneOf(ctx) == "tool" {
+			if laneOf(ctx).owner == "tool" {
 				<-time.After(10 * time.Second)
 			}
 			found := map[string]string{}
 			for _, key := range keys {
-				found[key] = laneOf(ctx)
+				found[key] = laneOf(ctx).owner
 			}
 			return found, nil
 		}})
@@ -36,7 +37,7 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 		var tool sync.WaitGroup
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} { // two batches are read, one is full, one gathers
 			tool.Go(func() {
-				if got, err := r.Get(WithLane(t.Context(), "tool"), key, 0); got != "tool" || err != nil {
+				if got, err := r.Get(WithLane(t.Context(), "tool", 0), key, 0); got != "tool" || err != nil {
 					t.Errorf("the tool read %q, %v", got, err)
 				}
 			})
@@ -58,6 +59,57 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 		// The others read "a" later than the tool, although they had it sooner.
 		if got, err := r.Get(t.Context(), "a", time.Minute); got != "" || err != nil || loads != before {
 			t.Errorf("an old answer took the place of a newer one: %q, %v", got, err)
+		}
+	})
+}
+
+// TestUrgentReadsDoNotWaitForOthers: a background job that reads everything holds no urgent read up, neither of what it reads nor of
+// anything else. Whoever is in less of a hurry shares what an urgent one reads.
+func TestUrgentReadsDoNotWaitForOthers(t *testing.T) {
+	const background, urgent = 0, 3
+	synctest.Test(t, func(t *testing.T) {
+		var loads atomic.Int32
+		c, err := New(Config[string, int]{MaxItems: 1, Parallel: 1, Load: func(ctx context.Context, keys []string) (map[string]int, error) {
+			loads.Add(1)
+			<-time.After(time.Duration(4-laneOf(ctx).urgency) * time.Second) // as the rate limit lets them go
+			return map[string]int{keys[0]: laneOf(ctx).urgency}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		r := Reader[string, int]{Cache: NewCache[int](CacheConfig{}), Coalescer: c, Name: func(key string) string { return key }}
+		var job sync.WaitGroup
+		job.Go(func() {
+			for _, result := range r.GetMany(WithLane(t.Context(), "", background), []string{"a", "b", "c"}, 0) {
+				if result.Err != nil || result.Value != background {
+					t.Errorf("the job read %+v", result)
+				}
+			}
+		})
+		synctest.Wait()
+		begin := time.Now()
+		var others sync.WaitGroup
+		for _, key := range []string{"a", "x"} {
+			others.Go(func() {
+				if got, err := r.Get(WithLane(t.Context(), "", urgent), key, 0); got != urgent || err != nil {
+					t.Errorf("%s came from urgency %d, %v", key, got, err)
+				}
+			})
+		}
+		synctest.Wait()
+		others.Go(func() {
+			if got, err := r.Get(WithLane(t.Context(), "", background), "x", 0); got != urgent || err != nil {
+				t.Errorf("x was read again with urgency %d, %v", got, err)
+			}
+		})
+		others.Wait()
+		if took := time.Since(begin); took > 2*time.Second {
+			t.Errorf("urgent reads took %s", took)
+		}
+		job.Wait()
+		if got := loads.Load(); got != 5 {
+			t.Errorf("%d loads, want 3 of the job and 2 urgent ones", got)
 		}
 	})
 }
