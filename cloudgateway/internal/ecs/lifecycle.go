@@ -148,10 +148,12 @@ func (c *Client) await(ctx context.Context, id string, ch change) error {
 		if err != nil {
 			return fmt.Errorf("%s of %s goes on, but its end can't be seen: %w", ch.action, id, err)
 		}
-		if status == ch.final {
+		switch {
+		case status == ch.final:
 			return nil
-		}
-		if !cloud.Sleep(ctx, pause) {
+		case status == gone:
+			return noStatus(id) // Somebody has deleted it.
+		case !cloud.Sleep(ctx, pause):
 			return &rpcerr.Error{
 				Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: lastLook, API: "ecs/" + ch.action,
 				Message: fmt.Sprintf("the change goes on: instance %s is %s until the deadline; repeat the call to wait for it", id, status),

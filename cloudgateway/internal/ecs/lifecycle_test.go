@@ -161,6 +161,8 @@ func TestLifecycle(t *testing.T) {
 			}},
 		{name: "delete of a running one whose answer was lost", status: running, fails: lost, run: remove,
 			want: rpcerr.InvalidState, calls: "DeleteInstance " + look, end: running},
+		{name: "start of one that somebody deletes", status: starting, becomes: gone, run: start, want: rpcerr.InstanceNotFound, end: gone,
+			calls: strings.Join([]string{"StartInstance", look, look, look}, " ")},
 		{name: "stop", status: running, run: stop, calls: "StopInstance " + look, end: stopped},
 		{name: "stop of a stopped one", status: stopped, run: stop, calls: "StopInstance " + look, end: stopped},
 		{name: "stop with a hammer", status: running, end: stopped, calls: "StopInstance ForceStop=true StoppedMode=StopCharging " + look,
@@ -195,7 +197,7 @@ func TestLifecycle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cloud := &fakeCloud{status: tt.status, takes: tt.takes, fails: tt.fails}
-				if tt.becomes != "" {
+				if tt.becomes != "" || tt.status == starting {
 					cloud.becomes, cloud.at = tt.becomes, time.Now().Add(time.Second)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
