@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -196,6 +199,9 @@ type balancerAnswer struct {
 	ModificationProtectionStatus string
 	ModificationProtectionReason string
 	ResourceGroupID              string `json:"ResourceGroupId"`
+	CreateTimeStamp              json.RawMessage
+	PayType                      string
+	ServiceManagedMode           string
 	Tags                         struct {
 		Tag []tagAnswer
 	}
@@ -241,6 +247,11 @@ func (a balancerAnswer) decode() (*slbv1.LoadBalancer, error) {
 		ResourceGroupId:        a.ResourceGroupID,
 		Status:                 a.LoadBalancerStatus,
 		Tags:                   tagsOf(a.Tags.Tag),
+		Subscription:           a.PayType == "PrePay",
+		ServiceManaged:         a.ServiceManagedMode == "Managed",
+	}
+	if ms, err := strconv.ParseInt(looseText(a.CreateTimeStamp), 10, 64); err == nil && ms > 0 {
+		lb.CreationTime = timestamppb.New(time.UnixMilli(ms))
 	}
 	if a.ModificationProtectionStatus == consoleProtection {
 		lb.ModificationProtection = &slbv1.ModificationProtection{Enabled: true, Reason: a.ModificationProtectionReason}

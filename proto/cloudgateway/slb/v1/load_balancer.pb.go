@@ -14,6 +14,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -390,9 +391,15 @@ type LoadBalancer struct {
 	// Listeners, only with VIEW_FULL.
 	Listeners []*Listener `protobuf:"bytes,20,rep,name=listeners,proto3" json:"listeners,omitempty"`
 	// vServer groups, only with VIEW_FULL.
-	ServerGroups  []*ServerGroup `protobuf:"bytes,21,rep,name=server_groups,json=serverGroups,proto3" json:"server_groups,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ServerGroups []*ServerGroup `protobuf:"bytes,21,rep,name=server_groups,json=serverGroups,proto3" json:"server_groups,omitempty"`
+	// When the instance was bought; absent in the answer to CreateLoadBalancer.
+	CreationTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
+	// Whether the instance is a subscription, which can't be deleted before its end.
+	Subscription bool `protobuf:"varint,23,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// Whether another service of the cloud manages the instance, so that most changes are refused.
+	ServiceManaged bool `protobuf:"varint,24,opt,name=service_managed,json=serviceManaged,proto3" json:"service_managed,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *LoadBalancer) Reset() {
@@ -570,6 +577,27 @@ func (x *LoadBalancer) GetServerGroups() []*ServerGroup {
 		return x.ServerGroups
 	}
 	return nil
+}
+
+func (x *LoadBalancer) GetCreationTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreationTime
+	}
+	return nil
+}
+
+func (x *LoadBalancer) GetSubscription() bool {
+	if x != nil {
+		return x.Subscription
+	}
+	return false
+}
+
+func (x *LoadBalancer) GetServiceManaged() bool {
+	if x != nil {
+		return x.ServiceManaged
+	}
+	return false
 }
 
 // GetLoadBalancerRequest selects one instance.
@@ -1731,10 +1759,10 @@ var File_cloudgateway_slb_v1_load_balancer_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\n" +
-	"'cloudgateway/slb/v1/load_balancer.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\"J\n" +
+	"'cloudgateway/slb/v1/load_balancer.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"J\n" +
 	"\x16ModificationProtection\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x8a\b\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x98\t\n" +
 	"\fLoadBalancer\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1759,7 +1787,10 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x06status\x18\x12 \x01(\tR\x06status\x12/\n" +
 	"\x04tags\x18\x13 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12;\n" +
 	"\tlisteners\x18\x14 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\x12E\n" +
-	"\rserver_groups\x18\x15 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\"\x8c\x02\n" +
+	"\rserver_groups\x18\x15 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\x12?\n" +
+	"\rcreation_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12\"\n" +
+	"\fsubscription\x18\x17 \x01(\bR\fsubscription\x12'\n" +
+	"\x0fservice_managed\x18\x18 \x01(\bR\x0eserviceManaged\"\x8c\x02\n" +
 	"\x16GetLoadBalancerRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12-\n" +
 	"\x04view\x18\x02 \x01(\x0e2\x19.cloudgateway.slb.v1.ViewR\x04view\x122\n" +
@@ -1932,7 +1963,8 @@ var file_cloudgateway_slb_v1_load_balancer_proto_goTypes = []any{
 	(*v1.Tag)(nil),                     // 22: cloudgateway.common.v1.Tag
 	(*Listener)(nil),                   // 23: cloudgateway.slb.v1.Listener
 	(*ServerGroup)(nil),                // 24: cloudgateway.slb.v1.ServerGroup
-	(*durationpb.Duration)(nil),        // 25: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 25: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 26: google.protobuf.Duration
 }
 var file_cloudgateway_slb_v1_load_balancer_proto_depIdxs = []int32{
 	1,  // 0: cloudgateway.slb.v1.LoadBalancer.address_type:type_name -> cloudgateway.slb.v1.AddressType
@@ -1943,51 +1975,52 @@ var file_cloudgateway_slb_v1_load_balancer_proto_depIdxs = []int32{
 	22, // 5: cloudgateway.slb.v1.LoadBalancer.tags:type_name -> cloudgateway.common.v1.Tag
 	23, // 6: cloudgateway.slb.v1.LoadBalancer.listeners:type_name -> cloudgateway.slb.v1.Listener
 	24, // 7: cloudgateway.slb.v1.LoadBalancer.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
-	0,  // 8: cloudgateway.slb.v1.GetLoadBalancerRequest.view:type_name -> cloudgateway.slb.v1.View
-	25, // 9: cloudgateway.slb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
-	6,  // 10: cloudgateway.slb.v1.GetLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
-	22, // 11: cloudgateway.slb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	25, // 12: cloudgateway.slb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 13: cloudgateway.slb.v1.ListLoadBalancersRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 14: cloudgateway.slb.v1.ListLoadBalancersRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	3,  // 15: cloudgateway.slb.v1.ListLoadBalancersRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	6,  // 16: cloudgateway.slb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.slb.v1.LoadBalancer
-	1,  // 17: cloudgateway.slb.v1.ListAvailableZonesRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 18: cloudgateway.slb.v1.ListAvailableZonesRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	25, // 19: cloudgateway.slb.v1.ListAvailableZonesRequest.max_age:type_name -> google.protobuf.Duration
-	13, // 20: cloudgateway.slb.v1.ListAvailableZonesResponse.zone_pairs:type_name -> cloudgateway.slb.v1.ZonePair
-	14, // 21: cloudgateway.slb.v1.ZonePair.offers:type_name -> cloudgateway.slb.v1.AddressOffer
-	1,  // 22: cloudgateway.slb.v1.AddressOffer.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 23: cloudgateway.slb.v1.AddressOffer.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	1,  // 24: cloudgateway.slb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 25: cloudgateway.slb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	4,  // 26: cloudgateway.slb.v1.CreateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
-	3,  // 27: cloudgateway.slb.v1.CreateLoadBalancerRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	5,  // 28: cloudgateway.slb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	22, // 29: cloudgateway.slb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	6,  // 30: cloudgateway.slb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
-	4,  // 31: cloudgateway.slb.v1.UpdateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
-	18, // 32: cloudgateway.slb.v1.UpdateLoadBalancerRequest.internet_spec:type_name -> cloudgateway.slb.v1.InternetSpec
-	5,  // 33: cloudgateway.slb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	22, // 34: cloudgateway.slb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	3,  // 35: cloudgateway.slb.v1.InternetSpec.charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	7,  // 36: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.slb.v1.GetLoadBalancerRequest
-	9,  // 37: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.slb.v1.ListLoadBalancersRequest
-	11, // 38: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:input_type -> cloudgateway.slb.v1.ListAvailableZonesRequest
-	15, // 39: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.slb.v1.CreateLoadBalancerRequest
-	17, // 40: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.slb.v1.UpdateLoadBalancerRequest
-	20, // 41: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.slb.v1.DeleteLoadBalancerRequest
-	8,  // 42: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.slb.v1.GetLoadBalancerResponse
-	10, // 43: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.slb.v1.ListLoadBalancersResponse
-	12, // 44: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:output_type -> cloudgateway.slb.v1.ListAvailableZonesResponse
-	16, // 45: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.slb.v1.CreateLoadBalancerResponse
-	19, // 46: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.slb.v1.UpdateLoadBalancerResponse
-	21, // 47: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.slb.v1.DeleteLoadBalancerResponse
-	42, // [42:48] is the sub-list for method output_type
-	36, // [36:42] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	25, // 8: cloudgateway.slb.v1.LoadBalancer.creation_time:type_name -> google.protobuf.Timestamp
+	0,  // 9: cloudgateway.slb.v1.GetLoadBalancerRequest.view:type_name -> cloudgateway.slb.v1.View
+	26, // 10: cloudgateway.slb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
+	6,  // 11: cloudgateway.slb.v1.GetLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
+	22, // 12: cloudgateway.slb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	26, // 13: cloudgateway.slb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 14: cloudgateway.slb.v1.ListLoadBalancersRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 15: cloudgateway.slb.v1.ListLoadBalancersRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	3,  // 16: cloudgateway.slb.v1.ListLoadBalancersRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	6,  // 17: cloudgateway.slb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.slb.v1.LoadBalancer
+	1,  // 18: cloudgateway.slb.v1.ListAvailableZonesRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 19: cloudgateway.slb.v1.ListAvailableZonesRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	26, // 20: cloudgateway.slb.v1.ListAvailableZonesRequest.max_age:type_name -> google.protobuf.Duration
+	13, // 21: cloudgateway.slb.v1.ListAvailableZonesResponse.zone_pairs:type_name -> cloudgateway.slb.v1.ZonePair
+	14, // 22: cloudgateway.slb.v1.ZonePair.offers:type_name -> cloudgateway.slb.v1.AddressOffer
+	1,  // 23: cloudgateway.slb.v1.AddressOffer.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 24: cloudgateway.slb.v1.AddressOffer.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	1,  // 25: cloudgateway.slb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 26: cloudgateway.slb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	4,  // 27: cloudgateway.slb.v1.CreateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
+	3,  // 28: cloudgateway.slb.v1.CreateLoadBalancerRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	5,  // 29: cloudgateway.slb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
+	22, // 30: cloudgateway.slb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	6,  // 31: cloudgateway.slb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
+	4,  // 32: cloudgateway.slb.v1.UpdateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
+	18, // 33: cloudgateway.slb.v1.UpdateLoadBalancerRequest.internet_spec:type_name -> cloudgateway.slb.v1.InternetSpec
+	5,  // 34: cloudgateway.slb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
+	22, // 35: cloudgateway.slb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	3,  // 36: cloudgateway.slb.v1.InternetSpec.charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	7,  // 37: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.slb.v1.GetLoadBalancerRequest
+	9,  // 38: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.slb.v1.ListLoadBalancersRequest
+	11, // 39: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:input_type -> cloudgateway.slb.v1.ListAvailableZonesRequest
+	15, // 40: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.slb.v1.CreateLoadBalancerRequest
+	17, // 41: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.slb.v1.UpdateLoadBalancerRequest
+	20, // 42: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.slb.v1.DeleteLoadBalancerRequest
+	8,  // 43: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.slb.v1.GetLoadBalancerResponse
+	10, // 44: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.slb.v1.ListLoadBalancersResponse
+	12, // 45: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:output_type -> cloudgateway.slb.v1.ListAvailableZonesResponse
+	16, // 46: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.slb.v1.CreateLoadBalancerResponse
+	19, // 47: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.slb.v1.UpdateLoadBalancerResponse
+	21, // 48: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.slb.v1.DeleteLoadBalancerResponse
+	43, // [43:49] is the sub-list for method output_type
+	37, // [37:43] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_load_balancer_proto_init() }
