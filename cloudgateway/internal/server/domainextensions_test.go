@@ -108,6 +108,14 @@ func TestCreationOfADomainExtension(t *testing.T) {
 			calls: []string{create, look, create, look},
 		},
 		{
+			name: "an answer is lost, and nobody can look",
+			before: func(t *testing.T, s webSite) {
+				s.strike(t, fault.Rule{Action: create, Times: 1, When: fault.After, Error: refused(500, "InternalError")},
+					fault.Rule{Action: look, Times: 2, Error: refused(403, "Forbidden.RAM")})
+			},
+			want: rpcerr.CloudForbidden, calls: []string{create, look, create, look},
+		},
+		{
 			name: "another one has the domain, in other letters",
 			before: func(t *testing.T, s webSite) {
 				if _, err := s.extend(t, "by-hand", "WWW.example.com", testCert); err != nil {

@@ -197,10 +197,10 @@ func TestCreationOfForwardingRules(t *testing.T) {
 			want: []rpcerr.Reason{"", ""}, calls: []string{create, look},
 		},
 		{
-			name:   "another one has the domain",
+			name:   "another request has made the same",
 			rules:  func(s webSite) []*slbv1.NewForwardingRule { return s.rules(0, 4) },
-			before: func(t *testing.T, s webSite) { s.byHand(t, "2.example.com", s.group) },
-			want:   []rpcerr.Reason{"", "", rpcerr.AlreadyExists, ""}, calls: []string{create, look, create},
+			before: func(t *testing.T, s webSite) { s.byHand(t, "1.example.com", s.group) },
+			want:   []rpcerr.Reason{"", rpcerr.AlreadyExists, "", ""}, calls: []string{create, look, create},
 		},
 		{
 			name: "a group that does not exist",
@@ -225,6 +225,14 @@ func TestCreationOfForwardingRules(t *testing.T) {
 				s.strike(t, lost, fault.Rule{Action: look, Times: 1, Error: &fault.Error{Status: 403, Code: "Forbidden.RAM"}})
 			},
 			want: []rpcerr.Reason{"", ""}, calls: []string{create, look, create, look},
+		},
+		{
+			name:  "an answer is lost, and nobody can look",
+			rules: func(s webSite) []*slbv1.NewForwardingRule { return s.rules(0, 2) },
+			before: func(t *testing.T, s webSite) {
+				s.strike(t, lost, fault.Rule{Action: look, Times: 2, Error: &fault.Error{Status: 403, Code: "Forbidden.RAM"}})
+			},
+			want: []rpcerr.Reason{rpcerr.CloudForbidden, rpcerr.CloudForbidden}, calls: []string{create, look, create, look},
 		},
 		{
 			name:  "an answer is lost, and another one was faster",
@@ -293,10 +301,10 @@ func (s webSite) otherGroup(t *testing.T) string {
 // TestRepeatedCreationOfForwardingRules: what an earlier attempt of a request has made is found, and nobody else's rule is taken for it.
 func TestRepeatedCreationOfForwardingRules(t *testing.T) {
 	s := newWebSite(t)
-	s.byHand(t, "0.example.com", s.group)
+	s.byHand(t, "1.example.com", s.group)
 	s.strike(t, fault.Rule{Action: "CreateRules", Nth: 3, Times: 1, Error: &fault.Error{Status: 400, Code: "Throttling.User"}})
 	rules := s.rules(0, 12)
-	wrong := slices.Concat([]rpcerr.Reason{rpcerr.AlreadyExists}, slices.Repeat([]rpcerr.Reason{""}, 9))
+	wrong := slices.Concat([]rpcerr.Reason{"", rpcerr.AlreadyExists}, slices.Repeat([]rpcerr.Reason{""}, 8))
 	s.wantReasons(t, rules, s.create(t, rules), append(wrong, rpcerr.Throttled, rpcerr.Throttled)...)
 	s.forget()
 	results := s.create(t, rules)
@@ -411,6 +419,7 @@ func TestOwnWritesOfForwardingRulesAreSeen(t *testing.T) {
 
 // TestForwardingRulesOfABusyCloud: in a cloud that is busy after every write callers never hear of it.
 func TestForwardingRulesOfABusyCloud(t *testing.T) {
+	t.Parallel()
 	s := newWebSite(t, func(c *openapisim.Config) {
 		settings := api.DefaultSettings()
 		c.Settings = &settings

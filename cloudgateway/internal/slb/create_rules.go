@@ -86,7 +86,11 @@ func (r *ruleCreation) send(ctx context.Context, some []*addition) error {
 		if !ok || !cloud.Unclear(err) && e.Code != codes.AlreadyExists {
 			return err
 		}
-		if r.look(ctx, rest, e) == nil && len(unsettled(rest)) == 0 {
+		lookErr := r.look(ctx, rest, e)
+		switch {
+		case lookErr != nil && !cloud.Unclear(err):
+			return fmt.Errorf("a rule is there already, but reading which one failed: %w", lookErr)
+		case lookErr == nil && len(unsettled(rest)) == 0:
 			return nil
 		}
 		return err

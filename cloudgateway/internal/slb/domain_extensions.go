@@ -2,6 +2,7 @@ package slb
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,10 @@ func (c *Client) CreateDomainExtension(ctx context.Context, r *slbv1.CreateDomai
 				return err
 			}
 			found, readErr := c.findExtension(ctx, r.GetKey(), r.GetDomain())
-			if readErr == nil && found.GetServerCertificateId() == r.GetServerCertificateId() {
+			switch {
+			case readErr != nil && echo:
+				return fmt.Errorf("the domain has an extension already, but reading whose it is failed: %w", readErr)
+			case readErr == nil && found.GetServerCertificateId() == r.GetServerCertificateId():
 				id = found.GetDomainExtensionId()
 				return nil
 			}

@@ -3,10 +3,13 @@ package slb
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // outcome is what became of one item of a batch.
@@ -48,7 +51,7 @@ func inCalls[T item](items []T, perCall int, send func([]T) error) {
 		case len(rest) == 0:
 		case !aboutOne(err):
 			settleAll(rest, err)
-			settleAll(slices.Concat(queue...), fmt.Errorf("not tried, since a call before it failed: %w", err))
+			settleAll(slices.Concat(queue...), untried(err))
 			return
 		case len(rest) < len(sent):
 			queue = slices.Insert(queue, 0, rest)
@@ -59,6 +62,16 @@ func inCalls[T item](items []T, perCall int, send func([]T) error) {
 			queue = slices.Insert(queue, 0, rest[:half], rest[half:])
 		}
 	}
+}
+
+// untried is the error of what was not sent because a call before it failed. Its own outcome is not unknown.
+func untried(err error) error {
+	if e, ok := rpcerr.From(err); ok && cloud.Unclear(err) {
+		known := *e
+		known.Code, known.Reason, known.RetryAfter = codes.Unavailable, rpcerr.CloudUnavailable, time.Second
+		err = &known
+	}
+	return fmt.Errorf("not tried, since a call before it failed: %w", err)
 }
 
 // aboutOne tells whether the refusal of a call may be about one of its items only.

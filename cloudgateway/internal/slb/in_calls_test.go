@@ -1,12 +1,11 @@
 package slb
 
 import (
-	"errors"
-	"fmt"
 	"math/bits"
-	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"pgregory.net/rapid"
 
@@ -60,31 +59,44 @@ func TestInCalls(t *testing.T) {
 
 // TestInCallsEndsWithWhatConcernsAll: nothing more is sent, and who was not in the call is told so.
 func TestInCallsEndsWithWhatConcernsAll(t *testing.T) {
-	throttled := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "too fast"}
-	items := make([]*testItem, 5)
-	for i := range items {
-		items[i] = &testItem{}
+	tests := []struct {
+		name string
+		err  *rpcerr.Error
+		rest rpcerr.Error // of what was not tried
+	}{
+		{
+			name: "throttled", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Minute},
+			rest: rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Minute},
+		},
+		{
+			name: "a lost answer", err: &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown},
+			rest: rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second},
+		},
 	}
-	calls := 0
-	inCalls(items, 2, func(some []*testItem) error {
-		if calls++; calls == 2 {
-			some[0].settle(nil) // found done
-			return throttled
-		}
-		settleAll(some, nil)
-		return nil
-	})
-	var got []string
-	for _, it := range items {
-		got = append(got, fmt.Sprint(it.err))
-		if it.err != nil && !errors.Is(it.err, throttled) {
-			t.Errorf("got %v", it.err)
-		}
-	}
-	want := []string{
-		"<nil>", "<nil>", "<nil>", "too fast (THROTTLED)", "not tried, since a call before it failed: too fast (THROTTLED)",
-	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") || calls != 2 {
-		t.Errorf("%d calls and %q, want 2 and %q", calls, got, want)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			items := []*testItem{{}, {}, {}, {}, {}}
+			calls := 0
+			inCalls(items, 2, func(some []*testItem) error {
+				if calls++; calls == 2 {
+					some[0].settle(nil) // found done
+					return tt.err
+				}
+				settleAll(some, nil)
+				return nil
+			})
+			if calls != 2 {
+				t.Errorf("%d calls, want 2", calls)
+			}
+			tt.rest.Message = "not tried, since a call before it failed: "
+			var got []*rpcerr.Error
+			for _, it := range items {
+				e, _ := rpcerr.From(it.err)
+				got = append(got, e)
+			}
+			if diff := cmp.Diff([]*rpcerr.Error{nil, nil, nil, tt.err, &tt.rest}, got); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
