@@ -121,7 +121,10 @@ func (c *Client) createListener(ctx context.Context, w *writer, r *slbv1.CreateL
 				return err
 			}
 			found, readErr := c.findListener(ctx, key)
-			if readErr == nil && found != nil && sameMarks(found.GetConfig(), cfg) {
+			switch {
+			case readErr != nil && echo:
+				return fmt.Errorf("the port is taken, but reading by which listener failed: %w", readErr)
+			case readErr == nil && found != nil && sameMarks(found.GetConfig(), cfg):
 				return nil
 			}
 			return err
