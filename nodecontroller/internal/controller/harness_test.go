@@ -11,7 +11,11 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubetesting "k8s.io/client-go/testing"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -148,3 +152,25 @@ func condition(n *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondit
 }
 
 func silent(n *corev1.Node) { condition(n, corev1.NodeReady).Status = corev1.ConditionUnknown }
+
+// conflictOnce lets somebody change node-0 just before the first patch of the node itself, which then fails.
+func (w *world) conflictOnce(edit func(*corev1.Node)) {
+	once := false
+	w.Client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "" || once {
+			return false, nil, nil
+		}
+		once = true
+		gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+		object, err := w.Client.Tracker().Get(gvr, "", "node-0")
+		if err != nil {
+			return true, nil, err
+		}
+		node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
+		edit(node)
+		if err := w.Client.Tracker().Update(gvr, node, ""); err != nil {
+			return true, nil, err
+		}
+		return true, nil, apierrors.NewConflict(gvr.GroupResource(), "node-0", nil)
+	})
+}

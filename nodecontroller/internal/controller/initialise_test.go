@@ -295,24 +295,7 @@ func TestTaintAddedMeanwhileIsKept(t *testing.T) {
 	added := corev1.Taint{Key: "example.com/added", Effect: corev1.TaintEffectNoSchedule}
 	prepare := func(w *world) {
 		furnished(1)(w)
-		once := false
-		w.Client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
-			if action.GetSubresource() != "" || once {
-				return false, nil, nil
-			}
-			once = true
-			gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-			object, err := w.Client.Tracker().Get(gvr, "", "node-0")
-			if err != nil {
-				return true, nil, err
-			}
-			node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
-			node.Spec.Taints = append(node.Spec.Taints, added)
-			if err := w.Client.Tracker().Update(gvr, node, ""); err != nil {
-				return true, nil, err
-			}
-			return true, nil, apierrors.NewConflict(gvr.GroupResource(), "node-0", nil)
-		})
+		w.conflictOnce(func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, added) })
 	}
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(time.Second)

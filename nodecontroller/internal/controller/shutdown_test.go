@@ -5,10 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	kubetesting "k8s.io/client-go/testing"
 
 	"alicloud-controllers.dev/services/nodes"
 
@@ -125,30 +121,16 @@ func TestTaintLeftBehindGoes(t *testing.T) {
 
 // TestNodeThatIsReadyMeanwhileIsNotTainted lets the kubelet come back between the decision and the write.
 func TestNodeThatIsReadyMeanwhileIsNotTainted(t *testing.T) {
-	conflicts := 0
-	run(t, shutdownTaint, furnished(1), func(w *world) {
-		w.Client.PrependReactor("patch", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
-			if conflicts > 0 {
-				return false, nil, nil
-			}
-			conflicts++
-			gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-			object, err := w.Client.Tracker().Get(gvr, "", "node-0")
-			if err != nil {
-				return true, nil, err
-			}
-			node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
-			ready(node)
-			if err := w.Client.Tracker().Update(gvr, node, ""); err != nil {
-				return true, nil, err
-			}
-			return true, nil, apierrors.NewConflict(gvr.GroupResource(), "node-0", nil)
-		})
+	prepare := func(w *world) {
+		furnished(1)(w)
 		w.status("i-0", "Stopped")
-		w.UpdateNode("node-0", silent)
+		w.UpdateNode("node-0", func(n *corev1.Node) { silent(n); n.Spec.Taints = nil })
+		w.conflictOnce(ready)
+	}
+	run(t, shutdownTaint, prepare, func(w *world) {
 		w.Pass(time.Second)
-		if w.shutDown("node-0") || conflicts != 1 {
-			t.Errorf("tainted %t after %d conflicts", w.shutDown("node-0"), conflicts)
+		if node := w.Node("node-0"); len(node.Spec.Taints) > 0 || len(node.Labels) == 0 {
+			t.Errorf("taints %v, labels %v, want the labels only", node.Spec.Taints, node.Labels)
 		}
 		if got := w.Events.Matching("InstanceStopped"); len(got) != 0 {
 			t.Errorf("events %v", got)
