@@ -89,7 +89,7 @@ func New(cfg Config) (*Controller, error) {
 	c := &Controller{
 		cfg:     cfg,
 		log:     cfg.Logger,
-		metrics: newMetrics(cfg.Registerer),
+		metrics: newMetrics(cfg.Registerer, cfg.RouteQuota),
 		board:   newBoard(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),

@@ -22,8 +22,11 @@ type metrics struct {
 	refused *prometheus.GaugeVec
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
+func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 	factory := promauto.With(registerer)
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "routecontroller_route_quota", Help: "Custom entries that a route table may hold, as configured.",
+	}).Set(float64(routeQuota))
 	return &metrics{
 		latency: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ccm_route_latencies_duration_milliseconds",
