@@ -117,6 +117,28 @@ func TestFailedReadDeletesNothing(t *testing.T) {
 	})
 }
 
+// An error about one instance is no evidence that it is gone, however often it comes.
+func TestUnreadableInstanceDeletesNothing(t *testing.T) {
+	for name, err := range map[string]error{
+		"forbidden":                     &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"},
+		"unavailable":                   &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "no"},
+		"not found, but something else": &rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.VpcNotFound, Message: "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, nil, furnished(3), func(w *world) {
+				w.UpdateNode("node-1", silent)
+				w.cloud.Lock()
+				w.cloud.UnreadableInstances = map[string]error{"i-1": err}
+				w.cloud.Unlock()
+				w.Pass(time.Hour)
+				if n := len(w.NodeNames()); n != 3 {
+					t.Errorf("%d nodes left, want 3", n)
+				}
+			})
+		})
+	}
+}
+
 func TestDeletionIsOff(t *testing.T) {
 	off := func(cfg *controller.Config) { cfg.Deletion = nil }
 	run(t, off, furnished(3), func(w *world) {

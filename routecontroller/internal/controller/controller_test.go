@@ -328,6 +328,24 @@ func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
 	})
 }
 
+// An error about an instance is no evidence that it is gone.
+func TestUnreadableInstanceMakesNoRoom(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-hidden", "")
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		w.cloud.UnreadableInstances = map[string]error{
+			"i-hidden": &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"},
+		}
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		w.Pass(time.Minute)
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-hidden"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // An answer without any instance proves nothing, e.g. with credentials that may not see instances.
 func TestAnswerWithoutTheNodesMakesNoRoom(t *testing.T) {
 	prepare := func(w *world) {

@@ -50,6 +50,8 @@ type Fake struct {
 
 	Instances         map[string]*ecsv1.Instance
 	NetworkInterfaces map[string]*ecsv1.NetworkInterface
+	// UnreadableInstances are the instances whose reading fails, by id, which says nothing about whether they exist.
+	UnreadableInstances map[string]error
 
 	Capabilities *commonv1.GetCapabilitiesResponse
 

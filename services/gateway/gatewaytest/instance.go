@@ -25,11 +25,23 @@ func (s *instances) GetInstance(_ context.Context, req *ecsv1.GetInstanceRequest
 	}
 	s.f.Lock()
 	defer s.f.Unlock()
-	instance, ok := s.f.Instances[req.GetInstanceId()]
-	if !ok {
-		return nil, notFound(rpcerr.InstanceNotFound, "instance", req.GetInstanceId())
+	instance, err := s.f.readInstance(req.GetInstanceId())
+	if err != nil {
+		return nil, err
 	}
-	return &ecsv1.GetInstanceResponse{Instance: proto.CloneOf(instance)}, nil
+	return &ecsv1.GetInstanceResponse{Instance: instance}, nil
+}
+
+// readInstance gives a copy of an instance; f is locked.
+func (f *Fake) readInstance(id string) (*ecsv1.Instance, error) {
+	if err := f.UnreadableInstances[id]; err != nil {
+		return nil, err
+	}
+	instance, ok := f.Instances[id]
+	if !ok {
+		return nil, notFound(rpcerr.InstanceNotFound, "instance", id)
+	}
+	return proto.CloneOf(instance), nil
 }
 
 func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInstancesRequest,
@@ -38,13 +50,8 @@ func (s *instances) BatchGetInstances(_ context.Context, req *ecsv1.BatchGetInst
 	defer s.f.Unlock()
 	response := &ecsv1.BatchGetInstancesResponse{}
 	for _, id := range req.GetInstanceIds() {
-		result := &ecsv1.InstanceResult{}
-		if instance, ok := s.f.Instances[id]; ok {
-			result.Instance = proto.CloneOf(instance)
-		} else {
-			result.Error = rpcerr.ToItem(notFound(rpcerr.InstanceNotFound, "instance", id))
-		}
-		response.Results = append(response.Results, result)
+		instance, err := s.f.readInstance(id)
+		response.Results = append(response.Results, &ecsv1.InstanceResult{Instance: instance, Error: rpcerr.ToItem(err)})
 	}
 	return response, nil
 }
