@@ -60,6 +60,85 @@ func vswitchOperations() []Operation {
 	}
 }
 
+func tableOperations() []Operation {
+	several := func(ctx context.Context, c *gateway.Client, s *Site) error {
+		r, err := c.Routes.BatchCreateRouteEntries(ctx, &vpcv1.BatchCreateRouteEntriesRequest{VpcId: s.vpc(), RouteEntries: []*vpcv1.RouteEntry{{
+			RouteTableId: s.table(), DestinationCidr: "10.0.0.0/24", Description: "k8s",
+			NextHops: []*vpcv1.NextHop{{NextHopId: s.instance(0)}, {NextHopId: s.instance(1), Weight: new(int32(50))}},
+		}}})
+		return FirstFailure(err, r.GetResults())
+	}
+	associate := func(ctx context.Context, c *gateway.Client, s *Site) error {
+		_, err := c.Routes.AssociateRouteTable(ctx, &vpcv1.AssociateRouteTableRequest{
+			VpcId: s.vpc(), RouteTableId: s.made, VswitchId: s.vswitch(),
+		})
+		return err
+	}
+	return []Operation{
+		{Name: "CreateRouteTable", Actions: []string{"CreateRouteTable"}, Prepare: nothing, Run: withTable},
+		{
+			Name: "DeleteRouteTable", Actions: []string{"DeleteRouteTable"}, Prepare: withTable,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Routes.DeleteRouteTable(ctx, &vpcv1.DeleteRouteTableRequest{VpcId: s.vpc(), RouteTableId: s.made})
+				return err
+			},
+		},
+		{Name: "AssociateRouteTable", Actions: []string{"AssociateRouteTable"}, Prepare: withTable, Run: associate},
+		{
+			Name: "UnassociateRouteTable", Actions: []string{"UnassociateRouteTable"},
+			Prepare: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				if err := withTable(ctx, c, s); err != nil {
+					return err
+				}
+				return associate(ctx, c, s)
+			},
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Routes.UnassociateRouteTable(ctx, &vpcv1.UnassociateRouteTableRequest{
+					VpcId: s.vpc(), RouteTableId: s.made, VswitchId: s.vswitch(),
+				})
+				return err
+			},
+		},
+		{Name: "BatchCreateRouteEntries, several next hops", Actions: []string{"CreateRouteEntry"}, Prepare: nothing, Run: several},
+		{
+			Name: "UpdateRouteEntry", Actions: []string{"ModifyRouteEntry"}, Prepare: withEntry,
+			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
+				_, err := c.Routes.UpdateRouteEntry(ctx, &vpcv1.UpdateRouteEntryRequest{
+					VpcId: s.vpc(), RouteTableId: s.table(), RouteEntryId: s.entry, Description: new("moved"),
+					NextHop: &vpcv1.NextHop{NextHopId: s.instance(2)},
+				})
+				return err
+			},
+		},
+	}
+}
+
+func withTable(ctx context.Context, c *gateway.Client, s *Site) error {
+	answer, err := c.Routes.CreateRouteTable(ctx, &vpcv1.CreateRouteTableRequest{
+		RequestId: path.Join(s.Name, "table"), VpcId: s.vpc(), Name: s.Name, Tags: []*commonv1.Tag{{Key: "ack.aliyun.com", Value: "c-1"}},
+	})
+	s.made = answer.GetRouteTable().GetRouteTableId()
+	return err
+}
+
+// withEntry makes an entry and looks up its id.
+func withEntry(ctx context.Context, c *gateway.Client, s *Site) error {
+	entry := s.routes()[0]
+	r, err := c.Routes.BatchCreateRouteEntries(ctx, &vpcv1.BatchCreateRouteEntriesRequest{
+		VpcId: s.vpc(), RouteEntries: []*vpcv1.RouteEntry{entry},
+	})
+	if err := FirstFailure(err, r.GetResults()); err != nil {
+		return err
+	}
+	listed, err := c.Routes.ListRouteEntries(ctx, &vpcv1.ListRouteEntriesRequest{
+		RouteTableId: s.table(), DestinationCidrs: []string{entry.GetDestinationCidr()},
+	})
+	if err == nil && len(listed.GetRouteEntries()) == 1 {
+		s.entry = listed.GetRouteEntries()[0].GetRouteEntryId()
+	}
+	return err
+}
+
 // withVSwitch makes a second one, in which nothing is.
 func withVSwitch(ctx context.Context, c *gateway.Client, s *Site) error {
 	answer, err := c.VSwitches.CreateVSwitch(ctx, &vpcv1.CreateVSwitchRequest{
@@ -77,8 +156,14 @@ func (s *Site) networkParams(action string) map[string]string {
 		return map[string]string{"Name": s.Name}
 	case "ModifyEipAddressAttribute", "AssociateEipAddress", "UnassociateEipAddress", "ReleaseEipAddress":
 		return map[string]string{"AllocationId": s.eip}
-	case "CreateVSwitch":
+	case "CreateVSwitch", "CreateRouteTable":
 		return map[string]string{"VpcId": s.vpc()}
+	case "DeleteRouteTable", "AssociateRouteTable", "UnassociateRouteTable":
+		return map[string]string{"RouteTableId": s.made}
+	case "CreateRouteEntry":
+		return map[string]string{"RouteTableId": s.table()}
+	case "ModifyRouteEntry":
+		return map[string]string{"RouteEntryId": s.entry}
 	case "DeleteVSwitch":
 		return map[string]string{"VSwitchId": s.made}
 	}

@@ -33,6 +33,7 @@ func Operations() []Operation {
 		protocolOperations(),
 		ruleOperations(),
 		networkOperations(),
+		tableOperations(),
 		vswitchOperations(),
 		eipOperations(),
 		instanceOperations(),

@@ -29,8 +29,9 @@ func Picture(c *state.Cloud) []string {
 		}
 	}
 	for _, table := range c.RouteTables {
+		lines = append(lines, fmt.Sprintf("route table %s %s %v", table.Type, table.Name, sorted(table.Tags)))
 		for _, e := range table.Entries {
-			lines = append(lines, fmt.Sprintf("route %s %s %s %s", e.Cidr, e.NextHopID, e.Status, e.Description))
+			lines = append(lines, fmt.Sprintf("route %s %v %s %s", e.Cidr, e.Hops(), e.Status, e.Description))
 		}
 	}
 	for _, v := range c.VSwitches {

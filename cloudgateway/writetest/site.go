@@ -29,6 +29,7 @@ type Site struct {
 	// Made or found by Operation.Prepare.
 	lb, group, eni, eip string
 	made                string // vSwitch or route table
+	entry               string // of the system's route table
 	extension           string
 	rules               []string
 	number              int // of Seed

@@ -280,6 +280,8 @@ func TestMethods(t *testing.T) {
 		"ListForwardingRules": read, "BatchCreateForwardingRules": write, "UpdateForwardingRule": write, "BatchDeleteForwardingRules": write,
 		"ListDomainExtensions": read, "CreateDomainExtension": write, "UpdateDomainExtension": write, "DeleteDomainExtension": write,
 		"ListRouteTables": read, "ListRouteEntries": read, "BatchCreateRouteEntries": batch, "BatchDeleteRouteEntries": batch,
+		"UpdateRouteEntry": batch, "CreateRouteTable": batch, "DeleteRouteTable": batch,
+		"AssociateRouteTable": batch, "UnassociateRouteTable": batch,
 		"GetVpc": read, "ListVpcs": read, "ListVSwitches": read, "ListEips": read,
 		"GetVSwitch": read, "CreateVSwitch": batch, "DeleteVSwitch": batch,
 		"GetEip": read, "AllocateEip": write, "UpdateEip": write, "AssociateEip": write, "UnassociateEip": write, "ReleaseEip": write,

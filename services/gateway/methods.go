@@ -52,6 +52,9 @@ func methods() (map[string]method, error) {
 		vpcv1.RouteService_BatchCreateRouteEntries_FullMethodName, vpcv1.RouteService_BatchDeleteRouteEntries_FullMethodName,
 		ecsv1.InstanceService_StartInstance_FullMethodName, ecsv1.InstanceService_StopInstance_FullMethodName,
 		ecsv1.InstanceService_DeleteInstance_FullMethodName,
+		vpcv1.RouteService_UpdateRouteEntry_FullMethodName, vpcv1.RouteService_CreateRouteTable_FullMethodName,
+		vpcv1.RouteService_DeleteRouteTable_FullMethodName, vpcv1.RouteService_AssociateRouteTable_FullMethodName,
+		vpcv1.RouteService_UnassociateRouteTable_FullMethodName,
 		vpcv1.VSwitchService_CreateVSwitch_FullMethodName, vpcv1.VSwitchService_DeleteVSwitch_FullMethodName,
 	} {
 		all[name] = method{deadline: routeDeadline}

@@ -23,8 +23,9 @@ const (
 )
 
 const (
-	noEip  = "eip-cloudgatewaydoctor"
-	noPool = "pippool-cloudgatewaydoctor"
+	noEip   = "eip-cloudgatewaydoctor"
+	noPool  = "pippool-cloudgatewaydoctor"
+	noEntry = "rte-cloudgatewaydoctor"
 )
 
 // harmless are parameters with which an action has no effect: everything is about things that do not exist. All parameters that
@@ -120,6 +121,16 @@ func harmlessVPC(action string) cloud.Params {
 	switch action {
 	case "DescribeVpcs", "DescribeVpcAttribute", "DescribeRouteTableList":
 		return cloud.Params{"VpcId": noVpc}
+	case "CreateRouteTable":
+		return cloud.Params{"VpcId": noVpc}
+	case "DeleteRouteTable":
+		return cloud.Params{"RouteTableId": noRouteTable}
+	case "AssociateRouteTable", "UnassociateRouteTable":
+		return cloud.Params{"RouteTableId": noRouteTable, "VSwitchId": noVSwitch}
+	case "CreateRouteEntry":
+		return cloud.Params{"DryRun": "true", "RouteTableId": noRouteTable, "DestinationCidrBlock": noNetwork, "NextHopId": noInstance}
+	case "ModifyRouteEntry":
+		return cloud.Params{"RouteEntryId": noEntry, "RouteEntryName": "doctor"}
 	case "CreateVSwitch":
 		return cloud.Params{"VpcId": noVpc, "ZoneId": "doctor", "CidrBlock": "192.0.2.0/28"}
 	case "DescribeVSwitches", "DeleteVSwitch":

@@ -39,6 +39,7 @@ func Policies() rpc.Policies {
 		network    = "networks"
 		eip        = "eips"
 		vswitch    = "vswitches"
+		table      = "routetables"
 		instance   = "instances"
 		interfaces = "networkinterfaces"
 	)
@@ -86,6 +87,12 @@ func Policies() rpc.Policies {
 		vpcv1.NetworkService_GetVpc_FullMethodName:        read(network, "get", flow.Change),
 		vpcv1.NetworkService_ListVSwitches_FullMethodName: read(network, "list", flow.Change),
 		vpcv1.NetworkService_ListEips_FullMethodName:      read(network, "list", flow.Change),
+
+		vpcv1.RouteService_UpdateRouteEntry_FullMethodName:      slow(write(route, "update", flow.Change)),
+		vpcv1.RouteService_CreateRouteTable_FullMethodName:      slow(write(table, "create", flow.Change)),
+		vpcv1.RouteService_DeleteRouteTable_FullMethodName:      slow(write(table, "delete", flow.Deletion)),
+		vpcv1.RouteService_AssociateRouteTable_FullMethodName:   slow(write(table, "update", flow.Change)),
+		vpcv1.RouteService_UnassociateRouteTable_FullMethodName: slow(write(table, "update", flow.Change)),
 
 		vpcv1.NetworkService_ListVpcs_FullMethodName: read(network, "list", flow.Background),
 

@@ -33,6 +33,12 @@ func (s *routes) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRe
 func (s *routes) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntriesRequest) (*vpcv1.ListRouteEntriesResponse, error) {
 	var c check
 	c.id("route_table_id", r.GetRouteTableId())
+	c.optionalID("next_hop_id", r.GetNextHopId())
+	if c.items("destination_cidrs", len(r.GetDestinationCidrs()), maxItems) {
+		for i, cidr := range r.GetDestinationCidrs() {
+			c.destination(fmt.Sprintf("destination_cidrs[%d]", i), cidr)
+		}
+	}
 	c.maxAge(r.GetMaxAge())
 	if err := c.err(); err != nil {
 		return nil, err
@@ -51,7 +57,7 @@ func (s *routes) BatchCreateRouteEntries(
 	c.id("vpc_id", r.GetVpcId())
 	c.routeEntries(r.GetRouteEntries(), func(field string, e *vpcv1.RouteEntry) {
 		c.destination(field+".destination_cidr", e.GetDestinationCidr())
-		c.id(field+".next_hop_id", e.GetNextHopId())
+		c.hops(field, e)
 		c.text(field+".name", e.GetName(), 0, 128)
 		c.text(field+".description", e.GetDescription(), 0, 256)
 	})
@@ -76,6 +82,10 @@ func (s *routes) BatchDeleteRouteEntries(
 			c.id(field+".route_entry_id", e.GetRouteEntryId())
 			return
 		}
+		if len(e.GetNextHops()) > 0 {
+			c.addf(field+".route_entry_id", "is required for an entry with several next hops")
+			return
+		}
 		c.destination(field+".destination_cidr", e.GetDestinationCidr())
 		c.id(field+".next_hop_id", e.GetNextHopId())
 	})
@@ -88,6 +98,32 @@ func (s *routes) BatchDeleteRouteEntries(
 		return nil, err
 	}
 	return &vpcv1.BatchDeleteRouteEntriesResponse{Results: results}, nil
+}
+
+// hops checks where a new entry leads: to one next hop, or to several.
+func (c *check) hops(field string, e *vpcv1.RouteEntry) {
+	const least, most, heaviest = 2, 16, 255
+	if len(e.GetNextHops()) == 0 {
+		c.id(field+".next_hop_id", e.GetNextHopId())
+		return
+	}
+	if e.GetNextHopId() != "" || e.GetNextHopType() != "" {
+		c.addf(field+".next_hops", "can't be combined with next_hop_id and next_hop_type")
+	}
+	if n := len(e.GetNextHops()); n < least || n > most {
+		c.addf(field+".next_hops", "has %d items, must have %d to %d", n, least, most)
+		return
+	}
+	seen := map[string]bool{}
+	for i, hop := range e.GetNextHops() {
+		at := fmt.Sprintf("%s.next_hops[%d]", field, i)
+		c.id(at+".next_hop_id", hop.GetNextHopId())
+		c.number(at+".weight", hop.GetWeight(), 0, heaviest)
+		if seen[hop.GetNextHopId()] {
+			c.addf(at+".next_hop_id", "%q is there twice", hop.GetNextHopId())
+		}
+		seen[hop.GetNextHopId()] = true
+	}
 }
 
 // routeEntries checks each entry, and that none is there twice.

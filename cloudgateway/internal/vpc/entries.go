@@ -2,7 +2,8 @@ package vpc
 
 import (
 	"context"
-	"fmt"
+
+	"google.golang.org/protobuf/proto"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
@@ -12,23 +13,31 @@ import (
 // statusAvailable is the state of an entry that is in force.
 const statusAvailable = "Available"
 
-// entriesKey names a listing of entries.
-type entriesKey struct{ tableID, kind, nextHopType string }
-
 // ListRouteEntries reads every entry that matches, ordered by destination.
 func (c *Client) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntriesRequest) ([]*vpcv1.RouteEntry, error) {
-	key := entriesKey{tableID: r.GetRouteTableId(), kind: r.GetType(), nextHopType: r.GetNextHopType()}
-	return c.entries.Get(ctx, fmt.Sprintf("%q", key), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteEntry, error) {
-		return c.describeEntries(ctx, key)
+	maxAge := r.GetMaxAge().AsDuration()
+	r = proto.CloneOf(r)
+	r.MaxAge, r.DestinationCidrs = nil, cloud.Sorted(r.GetDestinationCidrs())
+	return c.entries.Get(ctx, listKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.RouteEntry, error) {
+		var found []*vpcv1.RouteEntry
+		for _, cidrs := range chunksOf(r.GetDestinationCidrs(), cidrsPerCall) {
+			some, err := c.describeEntries(ctx, r.GetRouteTableId(), cloud.Params{}.
+				With("RouteEntryType", r.GetType()).
+				With("NextHopType", r.GetNextHopType()).
+				With("NextHopId", r.GetNextHopId()).
+				List("DestCidrBlockList", cidrs))
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, some...)
+		}
+		return sortedBy(found, (*vpcv1.RouteEntry).GetDestinationCidr), nil
 	})
 }
 
 // describeEntries reads all pages of DescribeRouteEntryList now.
-func (c *Client) describeEntries(ctx context.Context, key entriesKey) ([]*vpcv1.RouteEntry, error) {
-	filter := cloud.Params{"RouteTableId": key.tableID}.
-		With("RouteEntryType", key.kind).
-		With("NextHopType", key.nextHopType).
-		Int("MaxResult", entriesPerPage)
+func (c *Client) describeEntries(ctx context.Context, tableID string, filter cloud.Params) ([]*vpcv1.RouteEntry, error) {
+	filter = cloud.Params{"RouteTableId": tableID}.Merge(filter).Int("MaxResult", entriesPerPage)
 	var found []*vpcv1.RouteEntry
 	err := cloud.Tokened(ctx, filter, func(p cloud.Params) (string, error) {
 		var answer struct {
@@ -39,7 +48,7 @@ func (c *Client) describeEntries(ctx context.Context, key entriesKey) ([]*vpcv1.
 			return "", err
 		}
 		for _, a := range answer.RouteEntrys.RouteEntry {
-			found = append(found, a.decode(key.tableID))
+			found = append(found, a.decode(tableID))
 		}
 		return answer.NextToken, nil
 	})
@@ -57,12 +66,14 @@ type entryAnswer struct {
 	Type                 string
 	NextHopType          string
 	InstanceID           string `json:"InstanceId"`
-	NextHops             struct {
-		NextHop []struct {
-			NextHopID   string `json:"NextHopId"`
-			NextHopType string
-		}
-	}
+	NextHops             struct{ NextHop []hopAnswer }
+}
+
+// hopAnswer is one of its next hops.
+type hopAnswer struct {
+	NextHopID   string `json:"NextHopId"`
+	NextHopType string
+	Weight      int32
 }
 
 // decode takes the next hop from the list of next hops; older answers have it in the entry itself.
@@ -85,7 +96,12 @@ func (a entryAnswer) decode(tableID string) *vpcv1.RouteEntry {
 	case len(hops) == 1:
 		entry.NextHopId, entry.NextHopType = hops[0].NextHopID, hops[0].NextHopType
 	case len(hops) > 1:
-		entry.NextHopId, entry.MultipleNextHops = "", true
+		entry.NextHopId, entry.NextHopType, entry.MultipleNextHops = "", "", true
+		for _, hop := range hops {
+			entry.NextHops = append(entry.NextHops, &vpcv1.NextHop{
+				NextHopId: hop.NextHopID, NextHopType: hop.NextHopType, Weight: new(hop.Weight),
+			})
+		}
 	}
 	return entry
 }

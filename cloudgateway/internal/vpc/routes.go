@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -50,11 +49,20 @@ func (j *job) open() bool { return j.verdict == todo || j.verdict == waiting }
 
 func (j *job) fail(err error) { j.verdict, j.failure = failed, err }
 
+// refuse takes note that the cloud said no to the entry.
+func (j *job) refuse(op operation, err error) {
+	j.accepted, j.last = false, err
+	if j.verdict = op.refused(err); j.verdict == failed {
+		j.fail(err)
+	}
+}
+
 // operation is what creation and deletion differ in.
 type operation interface {
-	action() string
-	// members encodes an entry as an item of the call.
-	members(*vpcv1.RouteEntry) map[string]string
+	// call makes a call for entries of a table.
+	call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call
+	// alone tells whether an entry needs a call of its own.
+	alone(*vpcv1.RouteEntry) bool
 	// judge compares an entry with what its table holds at that destination, nil for nothing.
 	judge(want, got *vpcv1.RouteEntry) (verdict, error)
 	// refused judges the refusal of one entry: todo if only the table can tell.
@@ -73,7 +81,7 @@ func (c *Client) changeRoutes(
 	err := c.exclusively(ctx, vpcID, func(ctx context.Context) error {
 		// A call names the entries of one table only, since the cloud's list of failures does not tell the table.
 		for _, table := range slices.Sorted(maps.Keys(tables)) {
-			for chunk := range slices.Chunk(tables[table], c.routesPerCall) {
+			for _, chunk := range c.calls(tables[table], op) {
 				c.changeChunk(ctx, table, chunk, op)
 			}
 		}
@@ -87,6 +95,20 @@ func (c *Client) changeRoutes(
 		results[i] = &vpcv1.RouteEntryResult{Status: j.status, Error: rpcerr.ToItem(j.failure)}
 	}
 	return results, nil
+}
+
+// calls cuts the entries of a table into what one call takes.
+func (c *Client) calls(jobs []*job, op operation) [][]*job {
+	var together []*job
+	var calls [][]*job
+	for _, j := range jobs {
+		if op.alone(j.entry) {
+			calls = append(calls, []*job{j})
+		} else {
+			together = append(together, j)
+		}
+	}
+	return slices.AppendSeq(calls, slices.Chunk(together, c.routesPerCall))
 }
 
 // changeChunk sends the entries of one call and looks at the table until each has come to its end. The cloud takes no other
@@ -114,7 +136,7 @@ func (c *Client) changeChunk(ctx context.Context, tableID string, jobs []*job, o
 // send makes one call for the entries that have to be sent.
 func (c *Client) send(ctx context.Context, tableID string, jobs []*job, op operation) {
 	var batch []*job
-	var items []map[string]string
+	var entries []*vpcv1.RouteEntry
 	for _, j := range jobs {
 		switch {
 		case j.verdict != todo:
@@ -122,17 +144,14 @@ func (c *Client) send(ctx context.Context, tableID string, jobs []*job, op opera
 			j.fail(j.last)
 		default:
 			j.sends++
-			batch = append(batch, j)
-			item := op.members(j.entry)
-			item["RouteTableId"] = tableID
-			items = append(items, item)
+			batch, entries = append(batch, j), append(entries, j.entry)
 		}
 	}
 	if len(batch) == 0 {
 		return
 	}
 	var answer struct{ FailedRouteEntries []failedEntry }
-	call := cloud.Write(openapi.VPC, op.action(), cloud.Params{}.Items("RouteEntries", items))
+	call := op.call(tableID, entries)
 	result, err := c.caller.Do(ctx, call, &answer)
 	for _, j := range batch {
 		j.last = err
@@ -141,18 +160,18 @@ func (c *Client) send(ctx context.Context, tableID string, jobs []*job, op opera
 			j.verdict, j.accepted = waiting, true
 		case cloud.Busy(err):
 			j.sends-- // A conflict with other work says nothing about the entry.
-		case !cloud.Unclear(err):
+		case cloud.Unclear(err):
+		case op.alone(j.entry):
+			j.refuse(op, err)
+		default:
 			j.fail(err)
 		}
 	}
 	for _, f := range answer.FailedRouteEntries {
-		refusal := openapi.ItemError(openapi.VPC, op.action(), f.FailedCode, f.FailedMessage, result.RequestID)
+		refusal := openapi.ItemError(openapi.VPC, call.Action, f.FailedCode, f.FailedMessage, result.RequestID)
 		for _, j := range batch {
 			if f.matches(j.entry) {
-				j.accepted, j.last = false, refusal
-				if j.verdict = op.refused(refusal); j.verdict == failed {
-					j.fail(refusal)
-				}
+				j.refuse(op, refusal)
 			}
 		}
 	}
@@ -179,7 +198,7 @@ func (f failedEntry) matches(e *vpcv1.RouteEntry) bool {
 
 // look judges the open entries by what the table holds.
 func (c *Client) look(ctx context.Context, tableID string, jobs []*job, op operation) error {
-	held, err := c.describeEntries(ctx, entriesKey{tableID: tableID})
+	held, err := c.describeEntries(ctx, tableID, nil)
 	if err != nil {
 		return err
 	}
@@ -236,94 +255,4 @@ func unfinished(j *job, cause error) error {
 		e.Message = fmt.Sprintf("the change of the route to %s was sent: %v", j.entry.GetDestinationCidr(), cause)
 	}
 	return e
-}
-
-// creation makes entries.
-type creation struct{}
-
-func (creation) action() string { return "CreateRouteEntries" }
-
-func (creation) members(e *vpcv1.RouteEntry) map[string]string {
-	kind := e.GetNextHopType()
-	if kind == "" {
-		kind = "Instance"
-	}
-	return map[string]string{
-		"DstCidrBlock": e.GetDestinationCidr(),
-		"NextHop":      e.GetNextHopId(),
-		"NextHopType":  kind,
-		"Name":         e.GetName(),
-		"Description":  e.GetDescription(),
-		"IpVersion":    ipVersion(e.GetDestinationCidr()),
-	}
-}
-
-// ipVersion names the family of an IPv6 destination; that of all others goes without saying.
-func ipVersion(destination string) string {
-	if strings.Contains(destination, ":") {
-		return "6"
-	}
-	return ""
-}
-
-func (creation) judge(want, got *vpcv1.RouteEntry) (verdict, error) {
-	switch {
-	case got == nil:
-		return todo, nil
-	case got.GetStatus() == "Deleting":
-		return waiting, nil // It is sent again when the old entry is gone.
-	case got.GetNextHopId() != want.GetNextHopId():
-		return failed, &rpcerr.Error{
-			Code: codes.AlreadyExists, Reason: rpcerr.RouteConflict, API: "vpc/CreateRouteEntries",
-			Message: fmt.Sprintf("route table %s has a route to %s by %q, so %q can't be its next hop",
-				want.GetRouteTableId(), want.GetDestinationCidr(), got.GetNextHopId(), want.GetNextHopId()),
-		}
-	case got.GetStatus() == statusAvailable:
-		return done, nil
-	default:
-		return waiting, nil
-	}
-}
-
-func (creation) refused(err error) verdict {
-	if rpcerr.ReasonOf(err) == rpcerr.AlreadyExists || cloud.Busy(err) {
-		return todo
-	}
-	return failed
-}
-
-// deletion removes entries.
-type deletion struct{}
-
-func (deletion) action() string { return "DeleteRouteEntries" }
-
-func (deletion) members(e *vpcv1.RouteEntry) map[string]string {
-	if id := e.GetRouteEntryId(); id != "" {
-		return map[string]string{"RouteEntryId": id}
-	}
-	return map[string]string{"DstCidrBlock": e.GetDestinationCidr(), "NextHop": e.GetNextHopId()}
-}
-
-func (deletion) judge(want, got *vpcv1.RouteEntry) (verdict, error) {
-	switch {
-	case got == nil:
-		return done, nil
-	case want.GetRouteEntryId() == "" && got.GetNextHopId() != want.GetNextHopId():
-		return done, nil // The destination was given to another next hop in the meantime.
-	case got.GetStatus() == "Deleting":
-		return waiting, nil
-	default:
-		return todo, nil
-	}
-}
-
-func (deletion) refused(err error) verdict {
-	switch {
-	case rpcerr.ReasonOf(err) == rpcerr.RouteNotFound:
-		return done
-	case cloud.Busy(err):
-		return todo
-	default:
-		return failed
-	}
 }

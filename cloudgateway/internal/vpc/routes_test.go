@@ -258,15 +258,7 @@ func TestOneWriterPerVpc(t *testing.T) {
 }
 
 func TestNextHopOfAnEntry(t *testing.T) {
-	hop := func(id, kind string) struct {
-		NextHopID   string `json:"NextHopId"`
-		NextHopType string
-	} {
-		return struct {
-			NextHopID   string `json:"NextHopId"`
-			NextHopType string
-		}{id, kind}
-	}
+	hop := func(id, kind string) hopAnswer { return hopAnswer{NextHopID: id, NextHopType: kind, Weight: 7} }
 	one, two, none := entryAnswer{InstanceID: "i-old", NextHopType: "Instance"}, entryAnswer{}, entryAnswer{InstanceID: "i-old", NextHopType: "HaVip"}
 	one.NextHops.NextHop = append(one.NextHops.NextHop, hop("eni-1", "NetworkInterface"))
 	two.NextHops.NextHop = append(two.NextHops.NextHop, hop("i-1", "Instance"), hop("i-2", "Instance"))
@@ -278,6 +270,9 @@ func TestNextHopOfAnEntry(t *testing.T) {
 		got := tt.answer.decode("vtb-1")
 		if got.GetNextHopId() != tt.id || got.GetNextHopType() != tt.kind || got.GetMultipleNextHops() != tt.several || got.GetRouteTableId() != "vtb-1" {
 			t.Errorf("got %v, want next hop %q %q, several: %t", got, tt.id, tt.kind, tt.several)
+		}
+		if want := `"i-1" (weight 7) and "i-2" (weight 7)`; tt.several && hops(got) != want {
+			t.Errorf("next hops %s, want %s", hops(got), want)
 		}
 	}
 }

@@ -88,46 +88,12 @@ const (
 	eipsPerCall      = 50  // DescribeEipAddresses: ids or addresses
 	eipsPerPage      = 100 // DescribeEipAddresses
 	entriesPerPage   = 100 // DescribeRouteEntryList
+	cidrsPerCall     = 20  // DescribeRouteEntryList
 )
 
 func (c *Client) read(ctx context.Context, action string, params cloud.Params, out any) error {
 	_, err := c.caller.Do(ctx, cloud.Read(openapi.VPC, action, params), out)
 	return err
-}
-
-// ListRouteTables reads all route tables of a VPC, ordered by id.
-func (c *Client) ListRouteTables(ctx context.Context, vpcID string, maxAge time.Duration) ([]*vpcv1.RouteTable, error) {
-	return c.tables.Get(ctx, vpcID, maxAge, func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
-		var found []*vpcv1.RouteTable
-		err := cloud.Numbered(ctx, cloud.Params{"VpcId": vpcID}, pageSize, func(p cloud.Params) (int, int, error) {
-			var answer struct {
-				TotalCount      int
-				RouterTableList struct {
-					RouterTableListType []struct {
-						RouteTableID   string `json:"RouteTableId"`
-						VpcID          string `json:"VpcId"`
-						RouteTableType string
-						RouteTableName string
-						VSwitchIDs     struct {
-							VSwitchID []string `json:"VSwitchId"`
-						} `json:"VSwitchIds"`
-					}
-				}
-			}
-			if err := c.read(ctx, "DescribeRouteTableList", p, &answer); err != nil {
-				return 0, 0, err
-			}
-			list := answer.RouterTableList.RouterTableListType
-			for _, a := range list {
-				found = append(found, &vpcv1.RouteTable{
-					RouteTableId: a.RouteTableID, VpcId: a.VpcID, Type: a.RouteTableType, Name: a.RouteTableName,
-					VswitchIds: a.VSwitchIDs.VSwitchID,
-				})
-			}
-			return len(list), answer.TotalCount, nil
-		})
-		return sortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
-	})
 }
 
 // exclusively runs a change of the routes, route tables or vSwitches of one VPC, alone, and forgets what was remembered about them.

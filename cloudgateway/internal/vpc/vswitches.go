@@ -19,12 +19,16 @@ import (
 func (c *Client) GetVSwitch(ctx context.Context, id string, maxAge time.Duration) (*vpcv1.VSwitch, error) {
 	vswitch, err := c.vswitches.Get(ctx, id, maxAge, func(ctx context.Context) (*vpcv1.VSwitch, error) { return c.lookAtVSwitch(ctx, id) })
 	if err == nil && vswitch == nil {
-		err = &rpcerr.Error{
-			Code: codes.NotFound, Reason: rpcerr.VSwitchNotFound, API: "vpc/DescribeVSwitches",
-			Message: fmt.Sprintf("there is no vSwitch %s in this region, or the gateway may not see it", id),
-		}
+		err = noVSwitch(id)
 	}
 	return vswitch, err
+}
+
+func noVSwitch(id string) error {
+	return &rpcerr.Error{
+		Code: codes.NotFound, Reason: rpcerr.VSwitchNotFound, API: "vpc/DescribeVSwitches",
+		Message: fmt.Sprintf("there is no vSwitch %s in this region, or the gateway may not see it", id),
+	}
 }
 
 // lookAtVSwitch reads a vSwitch now; nil: there is none.

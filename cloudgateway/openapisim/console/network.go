@@ -47,7 +47,7 @@ func viewRoutes(cloud *state.Cloud, q query) routesView {
 		entries := slices.Clone(table.Entries)
 		slices.SortStableFunc(entries, func(a, b *state.RouteEntry) int { return cmp.Compare(a.Type, b.Type) }) // Custom, System
 		for _, e := range entries {
-			if whole || q.finds(e.Cidr, e.NextHopID, e.Name, e.Description) {
+			if whole || q.finds(e.Cidr, hops(e), e.Name, e.Description) {
 				found = append(found, place{table, e})
 			}
 		}
@@ -60,11 +60,20 @@ func viewRoutes(cloud *state.Cloud, q query) routesView {
 		}
 		last := &v.Tables[len(v.Tables)-1]
 		last.Entries = append(last.Entries, routeEntry{
-			Cidr: p.entry.Cidr, NextHop: p.entry.NextHopID, NextHopType: p.entry.NextHopType, Type: p.entry.Type,
+			Cidr: p.entry.Cidr, NextHop: hops(p.entry), NextHopType: p.entry.Hops()[0].Type, Type: p.entry.Type,
 			About: strings.Join(slices.DeleteFunc([]string{p.entry.Name, p.entry.Description}, empty), ": "), Status: status(p.entry.Status),
 		})
 	}
 	return v
+}
+
+// hops names the next hops of a route entry.
+func hops(e *state.RouteEntry) string {
+	var ids []string
+	for _, hop := range e.Hops() {
+		ids = append(ids, hop.ID)
+	}
+	return strings.Join(ids, ", ")
 }
 
 // instancesView is one page of instances.

@@ -114,6 +114,24 @@ type RouteEntry struct {
 	BusyUntil   time.Time `json:"busyUntil,omitzero"`
 	Name        string    `json:"name,omitempty"`
 	Description string    `json:"description,omitempty"`
+
+	// NextHops are those of an entry that has several; NextHopID and NextHopType are empty then.
+	NextHops []NextHop `json:"nextHops,omitempty"`
+}
+
+// Hops are all next hops of an entry.
+func (e *RouteEntry) Hops() []NextHop {
+	if len(e.NextHops) > 0 {
+		return e.NextHops
+	}
+	return []NextHop{{ID: e.NextHopID, Type: e.NextHopType}}
+}
+
+// NextHop is one of the next hops of a route entry.
+type NextHop struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Weight int    `json:"weight,omitempty"`
 }
 
 // Eip is an elastic IP address.

@@ -109,6 +109,17 @@ func TestRouteRefusals(t *testing.T) {
 		{"unknown entry", nil, "ModifyRouteEntry", entry("vtb-1", "10.0.0.0/24"), "InvalidRouteEntry.NotFound"},
 		{"no CIDR", nil, "ModifyRouteEntry", entry("vtb-1", "x"), "InvalidCidrBlock.Malformed"},
 		{"description", created, "ModifyRouteEntry", entry("vtb-1", "10.0.0.0/24", "Description", "http://x"), "InvalidParameter"},
+		{"no hop", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24"), "InvalidNexthopTypeAndList.BothNull"},
+		{
+			"hop and list", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", "NextHopId", "i-1", "NextHopList.1.NextHopId", "i-2"),
+			"InvalidNexthopTypeAndList.BothNotNull",
+		},
+		{"list of one", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", "NextHopList.1.NextHopId", "i-2"), "InvalidNexthopListSize"},
+		{"weight", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", append(several(), "NextHopList.1.Weight", "256")...), "INVALID_WEIGHT_PARAM"},
+		{"one of several is unknown", nil, "CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", append(several(), "NextHopList.1.NextHopId", "i-none")...), "InvalidNextHop.NotFound"},
+		{"several hops", func(c *apitest.Caller) {
+			c.Must("CreateRouteEntry", entry("vtb-1", "10.0.0.0/24", several()...)...)
+		}, "ModifyRouteEntry", to("i-1", "Instance"), "UnsupportedFeature.ModifyRouteEntryNextHop"},
 		{"instance not ready", created, "ModifyRouteEntry", to("i-starting", "Instance"), "IncorrectInstanceStatus"},
 		{"no such type", created, "ModifyRouteEntry", to("i-2", "Pigeon"), "IllegealParam.NextHopType"},
 		{"unknown table", nil, "UnassociateRouteTable", []string{"RouteTableId", "vtb-none", "VSwitchId", "vsw-b"}, "InvalidRouteTableId.NotFound"},
@@ -116,6 +127,33 @@ func TestRouteRefusals(t *testing.T) {
 		{"no table", nil, "DeleteRouteTable", nil, "MissingParam.RouteTableId"},
 		{"no VPC", nil, "CreateVSwitch", nil, "MissingParam.vpcId"},
 	})
+}
+
+// several are two next hops.
+func several() []string {
+	return []string{"NextHopList.1.NextHopId", "i-1", "NextHopList.2.NextHopId", "i-2", "NextHopList.2.NextHopType", "Instance", "NextHopList.2.Weight", "50"}
+}
+
+// An entry with several next hops shows all of them, is found by each, and is deleted by its id.
+func TestSeveralNextHops(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	made := c.Must("CreateRouteEntry", append(several(), "RouteTableId", "vtb-1", "DestinationCidrBlock", "10.0.0.0/24")...)
+	for _, hop := range []string{"i-1", "i-2"} {
+		var got []string
+		answer := c.Must("DescribeRouteEntryList", "RouteTableId", "vtb-1", "NextHopId", hop)
+		for _, entry := range answer["RouteEntrys"].(map[string]any)["RouteEntry"].([]any) {
+			got = append(got, apitest.List(entry.(map[string]any), "NextHopId", "NextHops", "NextHop")...)
+		}
+		if diff := cmp.Diff([]string{"i-1", "i-2"}, got); diff != "" {
+			t.Errorf("next hops of the entry by %s (-want +got):\n%s", hop, diff)
+		}
+	}
+	c.Must("DeleteRouteEntries", "RouteEntries.1.RouteTableId", "vtb-1", "RouteEntries.1.RouteEntryId", fmt.Sprint(made["RouteEntryId"]))
+	c.Now = c.Now.Add(time.Minute)
+	if answer := c.Must("DescribeRouteEntryList", "RouteTableId", "vtb-1", "RouteEntryType", "Custom"); len(apitest.List(answer, "RouteEntryId", "RouteEntrys", "RouteEntry")) > 0 {
+		t.Errorf("left: %v", answer)
+	}
 }
 
 // Items of batches fail with the codes of the tables, and with no others.

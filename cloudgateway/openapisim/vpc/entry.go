@@ -57,12 +57,15 @@ func newEntryView(table *state.RouteTable, e *state.RouteEntry) entryView {
 	if e.Type == system {
 		origin = "System"
 	}
-	return entryView{
+	view := entryView{
 		RouteEntryID: e.ID, RouteEntryName: e.Name, RouteTableID: table.ID, DestinationCidrBlock: e.Cidr, Type: e.Type, Status: e.Status,
 		IPVersion: ipVersion(e.Cidr), Description: e.Description, Origin: origin, InstanceID: e.NextHopID, NextHopType: e.NextHopType,
-		NextHops:            nextHops{NextHop: []nextHop{{NextHopID: e.NextHopID, NextHopType: e.NextHopType, Enabled: 1}}},
 		RoutePublishTargets: []publishTarget{},
 	}
+	for _, hop := range e.Hops() {
+		view.NextHops.NextHop = append(view.NextHops.NextHop, nextHop{NextHopID: hop.ID, NextHopType: hop.Type, Enabled: 1, Weight: hop.Weight})
+	}
+	return view
 }
 
 func ipVersion(cidr string) string {
@@ -98,8 +101,7 @@ func describeRouteEntryList(c *api.Context) (any, *api.Error) {
 	for _, e := range table.Entries {
 		if listing.Match(c.Get("RouteEntryId"), e.ID) && listing.Match(c.Get("RouteEntryName"), e.Name) &&
 			listing.Match(c.Get("RouteEntryType"), e.Type) && listing.Match(c.Get("DestinationCidrBlock"), e.Cidr) &&
-			listing.Among(cidrs, e.Cidr) && listing.Match(c.Get("NextHopId"), e.NextHopID) &&
-			listing.Match(c.Get("NextHopType"), e.NextHopType) && listing.Match(strings.ToLower(c.Get("IpVersion")), ipVersion(e.Cidr)) {
+			listing.Among(cidrs, e.Cidr) && leadsTo(e, c.Get("NextHopId"), c.Get("NextHopType")) && listing.Match(strings.ToLower(c.Get("IpVersion")), ipVersion(e.Cidr)) {
 			matching = append(matching, e)
 		}
 	}
@@ -115,6 +117,11 @@ func describeRouteEntryList(c *api.Context) (any, *api.Error) {
 		out.RouteEntrys.RouteEntry = append(out.RouteEntrys.RouteEntry, newEntryView(table, e))
 	}
 	return out, nil
+}
+
+// leadsTo tells whether one of the next hops has the id and the type, where they are given.
+func leadsTo(e *state.RouteEntry, id, kind string) bool {
+	return slices.ContainsFunc(e.Hops(), func(hop state.NextHop) bool { return listing.Match(id, hop.ID) && listing.Match(kind, hop.Type) })
 }
 
 // parseCidr reads a destination. A bare address stands for itself.

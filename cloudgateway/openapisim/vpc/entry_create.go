@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -20,11 +21,12 @@ func createEntryActions() []api.Action {
 			Name: "CreateRouteEntry", Mutating: true, Handle: createRouteEntry,
 			Codes: append([]string{
 				"InvalidRouteTableId.NotFound", duplicateCode, "IncorrectInstanceStatus", "IncorrectVpcStatus", "IncorrectStatus.RouteTableStatus",
-				"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation",
+				"TaskConflict", "IdempotentParameterMismatch", "DryRunOperation", "InvalidNexthopTypeAndList.BothNull",
+				"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",
 			}, codes...),
 			Params: []api.Param{
 				{Name: "RegionId"}, {Name: "RouteTableId", Required: true}, {Name: "DestinationCidrBlock", Required: true},
-				{Name: "NextHopId", Required: true}, {Name: "NextHopType"}, {Name: "RouteEntryName"}, {Name: "Description"},
+				{Name: "NextHopId"}, {Name: "NextHopType"}, {Name: "NextHopList", Kind: api.Structs}, {Name: "RouteEntryName"}, {Name: "Description"},
 				{Name: "ClientToken"}, {Name: "DryRun", Kind: api.Bool},
 			},
 		},
@@ -42,7 +44,43 @@ func createEntryActions() []api.Action {
 
 // wanted is a route entry that somebody wants.
 type wanted struct {
-	tableID, cidr, nextHopID, nextHopType, name, description string
+	tableID, cidr, name, description string
+	hops                             []state.NextHop
+}
+
+// through makes the list of one next hop, which is an instance unless somebody says otherwise.
+func through(id, kind string) []state.NextHop {
+	return []state.NextHop{{ID: id, Type: cmp.Or(kind, "Instance")}}
+}
+
+// The numbers of next hops that a list can have, and their weights.
+const (
+	minHops, maxHops     = 2, 16
+	defaultHop, heavyHop = 100, 255
+)
+
+// wantedHops reads the next hop, or the list of them.
+func wantedHops(c *api.Context) ([]state.NextHop, *api.Error) {
+	items := c.Items("NextHopList")
+	switch {
+	case c.Has("NextHopId") && len(items) > 0:
+		return nil, api.BadRequest("InvalidNexthopTypeAndList.BothNotNull", "NextHopId and NextHopList can't be given together.")
+	case c.Has("NextHopId"):
+		return through(c.Get("NextHopId"), c.Get("NextHopType")), nil
+	case len(items) == 0:
+		return nil, api.BadRequest("InvalidNexthopTypeAndList.BothNull", "One of NextHopId and NextHopList must be given.")
+	case len(items) < minHops || len(items) > maxHops:
+		return nil, api.BadRequest("InvalidNexthopListSize", "NextHopList must have %d to %d items.", minHops, maxHops)
+	}
+	var hops []state.NextHop
+	for _, item := range items {
+		weight, err := strconv.Atoi(cmp.Or(item["weight"], strconv.Itoa(defaultHop)))
+		if err != nil || weight < 0 || weight > heavyHop {
+			return nil, api.BadRequest("INVALID_WEIGHT_PARAM", "The weight of a next hop must be 0 to %d.", heavyHop)
+		}
+		hops = append(hops, state.NextHop{ID: item["nexthopid"], Type: cmp.Or(item["nexthoptype"], "Instance"), Weight: weight})
+	}
+	return hops, nil
 }
 
 type createdEntry struct {
@@ -59,9 +97,12 @@ func createRouteEntry(c *api.Context) (any, *api.Error) {
 	if table == nil {
 		return nil, tableNotFound()
 	}
+	hops, err := wantedHops(c)
+	if err != nil {
+		return nil, err
+	}
 	w := wanted{
-		tableID: table.ID, cidr: c.Get("DestinationCidrBlock"), nextHopID: c.Get("NextHopId"), nextHopType: c.Get("NextHopType"),
-		name: c.Get("RouteEntryName"), description: c.Get("Description"),
+		tableID: table.ID, cidr: c.Get("DestinationCidrBlock"), hops: hops, name: c.Get("RouteEntryName"), description: c.Get("Description"),
 	}
 	entry, err := newEntry(c, table, w)
 	switch {
@@ -119,21 +160,21 @@ func createRouteEntries(c *api.Context) (any, *api.Error) {
 	out := createdEntries{batchResult: batchResult{FailedRouteEntries: []failedEntry{}}, RouteEntryIDs: []string{}}
 	for _, item := range items {
 		w := wanted{
-			tableID: item["routetableid"], cidr: item["dstcidrblock"], nextHopID: item["nexthop"], nextHopType: item["nexthoptype"],
+			tableID: item["routetableid"], cidr: item["dstcidrblock"], hops: through(item["nexthop"], item["nexthoptype"]),
 			name: item["name"], description: item["description"],
 		}
 		if err := c.ItemFault(item); err != nil {
-			out.fail(w.cidr, w.nextHopID, "", err.Code, err.Message)
+			out.fail(w.cidr, w.hops[0].ID, "", err.Code, err.Message)
 			continue
 		}
 		table := c.State.RouteTables[w.tableID]
 		if table == nil {
-			out.fail(w.cidr, w.nextHopID, "", "InvalidRouteTable.NotFound", "The specified RouteTableId does not exist.")
+			out.fail(w.cidr, w.hops[0].ID, "", "InvalidRouteTable.NotFound", "The specified RouteTableId does not exist.")
 			continue
 		}
 		entry, err := newEntry(c, table, w)
 		if err != nil {
-			out.fail(w.cidr, w.nextHopID, "", batchCode(err.Code), err.Message)
+			out.fail(w.cidr, w.hops[0].ID, "", batchCode(err.Code), err.Message)
 			continue
 		}
 		addEntry(c, table, entry)
@@ -191,12 +232,13 @@ func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEn
 	if err != nil {
 		return nil, err
 	}
-	nextHopType := cmp.Or(w.nextHopType, "Instance")
-	if !slices.Contains(nextHopTypes(), nextHopType) {
-		return nil, api.BadRequest("InvalidNextHopType", "The specified next hop type %q does not exist.", nextHopType)
-	}
-	if err := checkNextHop(c.State, table.VpcID, nextHopType, w.nextHopID); err != nil {
-		return nil, err
+	for _, hop := range w.hops {
+		if !slices.Contains(nextHopTypes(), hop.Type) {
+			return nil, api.BadRequest("InvalidNextHopType", "The specified next hop type %q does not exist.", hop.Type)
+		}
+		if err := checkNextHop(c.State, table.VpcID, hop.Type, hop.ID); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkDestination(c.State, table.VpcID, prefix); err != nil {
 		return nil, err
@@ -213,9 +255,13 @@ func newEntry(c *api.Context, table *state.RouteTable, w wanted) (*state.RouteEn
 	if quota := c.Settings.Quotas.RouteEntries; entries >= quota {
 		return nil, api.BadRequest("QuotaExceeded", "Route entry quota exceeded: a route table can have %d custom entries.", quota)
 	}
-	return &state.RouteEntry{
-		Cidr: prefix.String(), NextHopID: w.nextHopID, NextHopType: nextHopType, Type: custom, Name: w.name, Description: w.description,
-	}, nil
+	entry := &state.RouteEntry{Cidr: prefix.String(), Type: custom, Name: w.name, Description: w.description}
+	if len(w.hops) == 1 {
+		entry.NextHopID, entry.NextHopType = w.hops[0].ID, w.hops[0].Type
+	} else {
+		entry.NextHops = w.hops
+	}
+	return entry, nil
 }
 
 func addEntry(c *api.Context, table *state.RouteTable, entry *state.RouteEntry) {

@@ -18,7 +18,7 @@ func modifyEntryActions() []api.Action {
 			"MissingParam.RouteEntryId", "InvalidRouteEntryId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteTable.NotFound",
 			"InvalidCidrBlock.Malformed", "OperationDenied.ModifyManagedRouteEntry", "InvalidRouteEntryName.Malformed",
 			"MissingParam.NewNextHopId", "MissingParam.NewNextHopType", "OperationDenied.NextHopExist", "InvalidNextHop.NotFound",
-			"IllegealParam.NextHopType", "IncorrectInstanceStatus", "InvalidParameter", "IncorrectRouteEntryStatus", "TaskConflict", "DryRunOperation",
+			"IllegealParam.NextHopType", "UnsupportedFeature.ModifyRouteEntryNextHop", "IncorrectInstanceStatus", "InvalidParameter", "IncorrectRouteEntryStatus", "TaskConflict", "DryRunOperation",
 		},
 	}}
 }
@@ -74,6 +74,8 @@ func checkMove(c *api.Context, table *state.RouteTable, entry *state.RouteEntry)
 		return api.BadRequest("MissingParam.NewNextHopId", "The input parameter \"NewNextHopId\" is not supplied.")
 	case kind == "":
 		return api.BadRequest("MissingParam.NewNextHopType", "The input parameter \"NewNextHopType\" is not supplied.")
+	case len(entry.NextHops) > 0:
+		return api.BadRequest("UnsupportedFeature.ModifyRouteEntryNextHop", "The route entry has several next hops.")
 	case id == entry.NextHopID && kind == entry.NextHopType:
 		return api.BadRequest("OperationDenied.NextHopExist", "The route entry has this next hop already.")
 	case !slices.Contains(nextHopTypes(), kind): // the code is misspelt as in the cloud

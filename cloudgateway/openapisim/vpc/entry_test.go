@@ -40,7 +40,7 @@ func TestCreateRouteEntry(t *testing.T) {
 		{"instance as interface", "vtb-1", "10.0.0.0/24", "i-1", "NetworkInterface", "InvalidNextHop.NotFound"},
 		{"no such gateway", "vtb-1", "10.0.0.0/24", "ngw-1", "NatGateway", "InvalidNextHop.NotFound"},
 		{"no such type", "vtb-1", "10.0.0.0/24", "i-1", "Pigeon", "InvalidNextHopType"},
-		{"no next hop", "vtb-1", "10.0.0.0/24", "", "", "MissingParameter"},
+		{"no next hop", "vtb-1", "10.0.0.0/24", "", "", "InvalidNexthopTypeAndList.BothNull"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func rules() []rule {
 			"IncorrectRouteTableStatus IncorrectEipStatus InvalidBindingStatus"},
 		{class: Conflict, products: vpc, codes: "InvalidStatus.EcsStatusNotSupport InvalidStatus.EniStatusNotSupport TOKEN_PROCESSING OrderFailed.ConcurrentOperate"},
 		{class: Conflict, products: vpc, codes: "InvalidStatus.RouteEntry OperationFailed.ResourceConflict OperationDenied.OtherSubnetCreating " +
-			"CreateVSwitch.IncorrectStatus.cbnStatus DeleteVSwitch.IncorrectStatus.cbnStatus"},
+			"CreateVSwitch.IncorrectStatus.cbnStatus DeleteVSwitch.IncorrectStatus.cbnStatus InvalidBindingStatus.RouteTable InvalidStatus.VSwitch"},
 		{class: Conflict, products: vpc, codes: "OperationFailed.DistibuteLock OperationFailed.ConcurrentOperation OperationFailed.ConcurrentRequest OperationDenied.OtherSubnetProcessing"},
 		{class: Conflict, codes: "LastTokenProcessing OperationFailed.LastTokenProcessing OperationFailed.IdempotentTokenProcessing IdempotentProcessing", retry: soon, note: "repeat with the same request_id"},
 		{class: Conflict, products: ecs, codes: "LastRequestProcessing LastOrderProcessing InvalidOperation.Conflict InvalidOperation.InvalidEniState InvalidOperation.InvalidEcsState " +
@@ -130,6 +130,11 @@ func rules() []rule {
 		{class: Dependency, products: slb, codes: "OperationUnsupported.DeleteProtectionForPrePayInstance", note: "a subscription can't be protected"},
 		{class: Dependency, products: slb + " " + ecs + " " + nlb, codes: "DependencyViolation DependencyViolation.*"},
 		{class: Dependency, products: vpc, codes: "DependencyViolation DependencyViolation.*", reason: rpcerr.ResourceInUse},
+		{class: Dependency, products: vpc, codes: "IncorrectRouteTableStatus.RouteEntryExist OperationDenied.GatewayAssociated", reason: rpcerr.ResourceInUse},
+		{class: Dependency, products: vpc, codes: "Forbidden.VSwitchAlreadyAssociatedRouteTable ResourceAlreadyAssociated.RouteTable", reason: rpcerr.ResourceInUse,
+			note: "the vSwitch has a route table of its own"},
+		{class: Dependency, products: vpc, codes: "IncorrectRouteTableType OperationDenied.SwitchToSystemRouteTable OperationUnsupported.SystemRouteTable " +
+			"OperationFailed.VSwitchNotAssociate OperationDenied.ModifyManagedRouteEntry OperationDenied.NextHopExist"},
 		{class: Dependency, products: vpc, codes: "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP InvalidAssociation.Duplicated EIP_CAN_NOT_ASSOCIATE_WITH_PUBLIC_IP " +
 			"ResourceAlreadyAssociated.IpAddress", reason: rpcerr.ResourceInUse, note: "the instance has a public address already"},
 		{class: Dependency, products: vpc, codes: "InvalidOperation.DeletionProtection", reason: rpcerr.DeleteProtected},
@@ -151,6 +156,7 @@ func rules() []rule {
 		// The request is wrong.
 		{class: Invalid, codes: "IdempotentParameterMismatch Duplicated.ClientToken IdempotenceParamNotMatch Idempotence.SignatureMismatch IdempotenceSignatureMismatch InvalidParamter.Conflict",
 			reason: rpcerr.IdempotencyMismatch, note: "the request_id was used with other parameters"},
+		{class: Invalid, products: vpc, codes: "Forbidden.NotInSameVpc UnsupportedFeature.ModifyRouteEntryNextHop"},
 		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
 		{class: Invalid, codes: "MissingParameter MissingParameter.* MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
 		{class: Invalid, products: ecs, codes: "InvalidStatus.NotFound InvalidInstanceChargeType.NotFound InvalidZoneId.NotFound"},

@@ -37,7 +37,15 @@ type RouteTable struct {
 	// Name.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	// vSwitches bound to the table.
-	VswitchIds    []string `protobuf:"bytes,5,rep,name=vswitch_ids,json=vswitchIds,proto3" json:"vswitch_ids,omitempty"`
+	VswitchIds []string `protobuf:"bytes,5,rep,name=vswitch_ids,json=vswitchIds,proto3" json:"vswitch_ids,omitempty"`
+	// Free text.
+	Description string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
+	// "Pending", "Available" or "Deleting".
+	Status string `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
+	// Resource group, "rg-…".
+	ResourceGroupId string `protobuf:"bytes,8,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
+	// Tags.
+	Tags          []*v1.Tag `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -107,6 +115,34 @@ func (x *RouteTable) GetVswitchIds() []string {
 	return nil
 }
 
+func (x *RouteTable) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *RouteTable) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *RouteTable) GetResourceGroupId() string {
+	if x != nil {
+		return x.ResourceGroupId
+	}
+	return ""
+}
+
+func (x *RouteTable) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
 // RouteEntry is one entry of a route table.
 type RouteEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -116,7 +152,7 @@ type RouteEntry struct {
 	RouteTableId string `protobuf:"bytes,2,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
 	// Destination, unique in the table, e.g. "10.1.2.0/24".
 	DestinationCidr string `protobuf:"bytes,3,opt,name=destination_cidr,json=destinationCidr,proto3" json:"destination_cidr,omitempty"`
-	// Next hop, e.g. an ECS instance "i-…".
+	// Next hop, e.g. an ECS instance "i-…"; empty if there are several.
 	NextHopId string `protobuf:"bytes,4,opt,name=next_hop_id,json=nextHopId,proto3" json:"next_hop_id,omitempty"`
 	// "Instance" (default), "NetworkInterface", "HaVip", …
 	NextHopType string `protobuf:"bytes,5,opt,name=next_hop_type,json=nextHopType,proto3" json:"next_hop_type,omitempty"`
@@ -128,10 +164,12 @@ type RouteEntry struct {
 	Name string `protobuf:"bytes,8,opt,name=name,proto3" json:"name,omitempty"`
 	// Free text, up to 256 characters; carries the mark of ownership.
 	Description string `protobuf:"bytes,9,opt,name=description,proto3" json:"description,omitempty"`
-	// Whether the entry has several next hops (ECMP); next_hop_id is then empty.
+	// Whether the entry has several next hops (ECMP); next_hop_id is then empty; only in answers.
 	MultipleNextHops bool `protobuf:"varint,10,opt,name=multiple_next_hops,json=multipleNextHops,proto3" json:"multiple_next_hops,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The next hops of an entry that has several (ECMP), 2 to 16; next_hop_id and next_hop_type are then empty.
+	NextHops      []*NextHop `protobuf:"bytes,11,rep,name=next_hops,json=nextHops,proto3" json:"next_hops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RouteEntry) Reset() {
@@ -234,6 +272,77 @@ func (x *RouteEntry) GetMultipleNextHops() bool {
 	return false
 }
 
+func (x *RouteEntry) GetNextHops() []*NextHop {
+	if x != nil {
+		return x.NextHops
+	}
+	return nil
+}
+
+// NextHop is one of the next hops of a route entry.
+type NextHop struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, e.g. "i-…"; required.
+	NextHopId string `protobuf:"bytes,1,opt,name=next_hop_id,json=nextHopId,proto3" json:"next_hop_id,omitempty"`
+	// "Instance" (default), "NetworkInterface", "RouterInterface", …
+	NextHopType string `protobuf:"bytes,2,opt,name=next_hop_type,json=nextHopType,proto3" json:"next_hop_type,omitempty"`
+	// Share of the traffic beside the other next hops, 0 to 255; absent in requests: the cloud's default.
+	Weight        *int32 `protobuf:"varint,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextHop) Reset() {
+	*x = NextHop{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextHop) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextHop) ProtoMessage() {}
+
+func (x *NextHop) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextHop.ProtoReflect.Descriptor instead.
+func (*NextHop) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NextHop) GetNextHopId() string {
+	if x != nil {
+		return x.NextHopId
+	}
+	return ""
+}
+
+func (x *NextHop) GetNextHopType() string {
+	if x != nil {
+		return x.NextHopType
+	}
+	return ""
+}
+
+func (x *NextHop) GetWeight() int32 {
+	if x != nil && x.Weight != nil {
+		return *x.Weight
+	}
+	return 0
+}
+
 // ListRouteTablesRequest selects a VPC.
 type ListRouteTablesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -247,7 +356,7 @@ type ListRouteTablesRequest struct {
 
 func (x *ListRouteTablesRequest) Reset() {
 	*x = ListRouteTablesRequest{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[2]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -259,7 +368,7 @@ func (x *ListRouteTablesRequest) String() string {
 func (*ListRouteTablesRequest) ProtoMessage() {}
 
 func (x *ListRouteTablesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[2]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -272,7 +381,7 @@ func (x *ListRouteTablesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRouteTablesRequest.ProtoReflect.Descriptor instead.
 func (*ListRouteTablesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{2}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListRouteTablesRequest) GetVpcId() string {
@@ -300,7 +409,7 @@ type ListRouteTablesResponse struct {
 
 func (x *ListRouteTablesResponse) Reset() {
 	*x = ListRouteTablesResponse{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -312,7 +421,7 @@ func (x *ListRouteTablesResponse) String() string {
 func (*ListRouteTablesResponse) ProtoMessage() {}
 
 func (x *ListRouteTablesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -325,7 +434,7 @@ func (x *ListRouteTablesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRouteTablesResponse.ProtoReflect.Descriptor instead.
 func (*ListRouteTablesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{3}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListRouteTablesResponse) GetRouteTables() []*RouteTable {
@@ -333,6 +442,458 @@ func (x *ListRouteTablesResponse) GetRouteTables() []*RouteTable {
 		return x.RouteTables
 	}
 	return nil
+}
+
+// CreateRouteTableRequest describes a new custom route table.
+type CreateRouteTableRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Idempotency key, 1 to 64 printable ASCII characters; required.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// VPC, "vpc-…"; required.
+	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// Name, up to 128 characters, not beginning with http:// or https://.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text, up to 256 characters, not beginning with http:// or https://.
+	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	// Tags, at most 20.
+	Tags          []*v1.Tag `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateRouteTableRequest) Reset() {
+	*x = CreateRouteTableRequest{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateRouteTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateRouteTableRequest) ProtoMessage() {}
+
+func (x *CreateRouteTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateRouteTableRequest.ProtoReflect.Descriptor instead.
+func (*CreateRouteTableRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CreateRouteTableRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *CreateRouteTableRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *CreateRouteTableRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateRouteTableRequest) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *CreateRouteTableRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// CreateRouteTableResponse holds the table.
+type CreateRouteTableResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The table as the cloud shows it.
+	RouteTable    *RouteTable `protobuf:"bytes,1,opt,name=route_table,json=routeTable,proto3" json:"route_table,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateRouteTableResponse) Reset() {
+	*x = CreateRouteTableResponse{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateRouteTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateRouteTableResponse) ProtoMessage() {}
+
+func (x *CreateRouteTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateRouteTableResponse.ProtoReflect.Descriptor instead.
+func (*CreateRouteTableResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CreateRouteTableResponse) GetRouteTable() *RouteTable {
+	if x != nil {
+		return x.RouteTable
+	}
+	return nil
+}
+
+// DeleteRouteTableRequest selects one table.
+type DeleteRouteTableRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// VPC of the table, "vpc-…"; required.
+	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// Table, "vtb-…"; required.
+	RouteTableId  string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRouteTableRequest) Reset() {
+	*x = DeleteRouteTableRequest{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRouteTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRouteTableRequest) ProtoMessage() {}
+
+func (x *DeleteRouteTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRouteTableRequest.ProtoReflect.Descriptor instead.
+func (*DeleteRouteTableRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteRouteTableRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *DeleteRouteTableRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *DeleteRouteTableRequest) GetRouteTableId() string {
+	if x != nil {
+		return x.RouteTableId
+	}
+	return ""
+}
+
+// DeleteRouteTableResponse is empty.
+type DeleteRouteTableResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRouteTableResponse) Reset() {
+	*x = DeleteRouteTableResponse{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRouteTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRouteTableResponse) ProtoMessage() {}
+
+func (x *DeleteRouteTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRouteTableResponse.ProtoReflect.Descriptor instead.
+func (*DeleteRouteTableResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{8}
+}
+
+// AssociateRouteTableRequest names a table and a vSwitch of one VPC.
+type AssociateRouteTableRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// VPC of both, "vpc-…"; required.
+	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// Custom table, "vtb-…"; required.
+	RouteTableId string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
+	// vSwitch, "vsw-…"; required.
+	VswitchId     string `protobuf:"bytes,4,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AssociateRouteTableRequest) Reset() {
+	*x = AssociateRouteTableRequest{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AssociateRouteTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AssociateRouteTableRequest) ProtoMessage() {}
+
+func (x *AssociateRouteTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AssociateRouteTableRequest.ProtoReflect.Descriptor instead.
+func (*AssociateRouteTableRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AssociateRouteTableRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *AssociateRouteTableRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *AssociateRouteTableRequest) GetRouteTableId() string {
+	if x != nil {
+		return x.RouteTableId
+	}
+	return ""
+}
+
+func (x *AssociateRouteTableRequest) GetVswitchId() string {
+	if x != nil {
+		return x.VswitchId
+	}
+	return ""
+}
+
+// AssociateRouteTableResponse is empty.
+type AssociateRouteTableResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AssociateRouteTableResponse) Reset() {
+	*x = AssociateRouteTableResponse{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AssociateRouteTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AssociateRouteTableResponse) ProtoMessage() {}
+
+func (x *AssociateRouteTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AssociateRouteTableResponse.ProtoReflect.Descriptor instead.
+func (*AssociateRouteTableResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{10}
+}
+
+// UnassociateRouteTableRequest names a table and a vSwitch of one VPC.
+type UnassociateRouteTableRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// VPC of both, "vpc-…"; required.
+	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// Custom table, "vtb-…"; required.
+	RouteTableId string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
+	// vSwitch, "vsw-…"; required.
+	VswitchId     string `protobuf:"bytes,4,opt,name=vswitch_id,json=vswitchId,proto3" json:"vswitch_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnassociateRouteTableRequest) Reset() {
+	*x = UnassociateRouteTableRequest{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnassociateRouteTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnassociateRouteTableRequest) ProtoMessage() {}
+
+func (x *UnassociateRouteTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnassociateRouteTableRequest.ProtoReflect.Descriptor instead.
+func (*UnassociateRouteTableRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *UnassociateRouteTableRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UnassociateRouteTableRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *UnassociateRouteTableRequest) GetRouteTableId() string {
+	if x != nil {
+		return x.RouteTableId
+	}
+	return ""
+}
+
+func (x *UnassociateRouteTableRequest) GetVswitchId() string {
+	if x != nil {
+		return x.VswitchId
+	}
+	return ""
+}
+
+// UnassociateRouteTableResponse is empty.
+type UnassociateRouteTableResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnassociateRouteTableResponse) Reset() {
+	*x = UnassociateRouteTableResponse{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnassociateRouteTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnassociateRouteTableResponse) ProtoMessage() {}
+
+func (x *UnassociateRouteTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnassociateRouteTableResponse.ProtoReflect.Descriptor instead.
+func (*UnassociateRouteTableResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{12}
 }
 
 // ListRouteEntriesRequest selects a table.
@@ -345,14 +906,18 @@ type ListRouteEntriesRequest struct {
 	// E.g. "Instance"; empty: all.
 	NextHopType string `protobuf:"bytes,3,opt,name=next_hop_type,json=nextHopType,proto3" json:"next_hop_type,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,4,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// Entries to exactly these destinations, at most 20 000, 20 per cloud call; empty: all.
+	DestinationCidrs []string `protobuf:"bytes,5,rep,name=destination_cidrs,json=destinationCidrs,proto3" json:"destination_cidrs,omitempty"`
+	// Entries of which this is a next hop; empty: all.
+	NextHopId     string `protobuf:"bytes,6,opt,name=next_hop_id,json=nextHopId,proto3" json:"next_hop_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRouteEntriesRequest) Reset() {
 	*x = ListRouteEntriesRequest{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -364,7 +929,7 @@ func (x *ListRouteEntriesRequest) String() string {
 func (*ListRouteEntriesRequest) ProtoMessage() {}
 
 func (x *ListRouteEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -377,7 +942,7 @@ func (x *ListRouteEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRouteEntriesRequest.ProtoReflect.Descriptor instead.
 func (*ListRouteEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListRouteEntriesRequest) GetRouteTableId() string {
@@ -408,6 +973,20 @@ func (x *ListRouteEntriesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListRouteEntriesRequest) GetDestinationCidrs() []string {
+	if x != nil {
+		return x.DestinationCidrs
+	}
+	return nil
+}
+
+func (x *ListRouteEntriesRequest) GetNextHopId() string {
+	if x != nil {
+		return x.NextHopId
+	}
+	return ""
+}
+
 // ListRouteEntriesResponse holds the entries.
 type ListRouteEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -419,7 +998,7 @@ type ListRouteEntriesResponse struct {
 
 func (x *ListRouteEntriesResponse) Reset() {
 	*x = ListRouteEntriesResponse{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +1010,7 @@ func (x *ListRouteEntriesResponse) String() string {
 func (*ListRouteEntriesResponse) ProtoMessage() {}
 
 func (x *ListRouteEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +1023,7 @@ func (x *ListRouteEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRouteEntriesResponse.ProtoReflect.Descriptor instead.
 func (*ListRouteEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListRouteEntriesResponse) GetRouteEntries() []*RouteEntry {
@@ -470,7 +1049,7 @@ type BatchCreateRouteEntriesRequest struct {
 
 func (x *BatchCreateRouteEntriesRequest) Reset() {
 	*x = BatchCreateRouteEntriesRequest{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +1061,7 @@ func (x *BatchCreateRouteEntriesRequest) String() string {
 func (*BatchCreateRouteEntriesRequest) ProtoMessage() {}
 
 func (x *BatchCreateRouteEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +1074,7 @@ func (x *BatchCreateRouteEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCreateRouteEntriesRequest.ProtoReflect.Descriptor instead.
 func (*BatchCreateRouteEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BatchCreateRouteEntriesRequest) GetVpcId() string {
@@ -532,7 +1111,7 @@ type RouteEntryResult struct {
 
 func (x *RouteEntryResult) Reset() {
 	*x = RouteEntryResult{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[7]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +1123,7 @@ func (x *RouteEntryResult) String() string {
 func (*RouteEntryResult) ProtoMessage() {}
 
 func (x *RouteEntryResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[7]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +1136,7 @@ func (x *RouteEntryResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteEntryResult.ProtoReflect.Descriptor instead.
 func (*RouteEntryResult) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{7}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RouteEntryResult) GetError() *v1.ItemError {
@@ -585,7 +1164,7 @@ type BatchCreateRouteEntriesResponse struct {
 
 func (x *BatchCreateRouteEntriesResponse) Reset() {
 	*x = BatchCreateRouteEntriesResponse{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[8]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +1176,7 @@ func (x *BatchCreateRouteEntriesResponse) String() string {
 func (*BatchCreateRouteEntriesResponse) ProtoMessage() {}
 
 func (x *BatchCreateRouteEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[8]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +1189,7 @@ func (x *BatchCreateRouteEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchCreateRouteEntriesResponse.ProtoReflect.Descriptor instead.
 func (*BatchCreateRouteEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{8}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BatchCreateRouteEntriesResponse) GetResults() []*RouteEntryResult {
@@ -625,7 +1204,8 @@ type BatchDeleteRouteEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// VPC of the tables, "vpc-…"; required.
 	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// The entries, at most 20 000: route_table_id with route_entry_id, or with destination_cidr and next_hop_id.
+	// The entries, at most 20 000: route_table_id with route_entry_id, or with destination_cidr and next_hop_id. Entries
+	// with several next hops have to be named by their id.
 	RouteEntries []*RouteEntry `protobuf:"bytes,2,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
@@ -636,7 +1216,7 @@ type BatchDeleteRouteEntriesRequest struct {
 
 func (x *BatchDeleteRouteEntriesRequest) Reset() {
 	*x = BatchDeleteRouteEntriesRequest{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[9]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +1228,7 @@ func (x *BatchDeleteRouteEntriesRequest) String() string {
 func (*BatchDeleteRouteEntriesRequest) ProtoMessage() {}
 
 func (x *BatchDeleteRouteEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[9]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +1241,7 @@ func (x *BatchDeleteRouteEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchDeleteRouteEntriesRequest.ProtoReflect.Descriptor instead.
 func (*BatchDeleteRouteEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{9}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BatchDeleteRouteEntriesRequest) GetVpcId() string {
@@ -696,7 +1276,7 @@ type BatchDeleteRouteEntriesResponse struct {
 
 func (x *BatchDeleteRouteEntriesResponse) Reset() {
 	*x = BatchDeleteRouteEntriesResponse{}
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[10]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +1288,7 @@ func (x *BatchDeleteRouteEntriesResponse) String() string {
 func (*BatchDeleteRouteEntriesResponse) ProtoMessage() {}
 
 func (x *BatchDeleteRouteEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[10]
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +1301,7 @@ func (x *BatchDeleteRouteEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchDeleteRouteEntriesResponse.ProtoReflect.Descriptor instead.
 func (*BatchDeleteRouteEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{10}
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BatchDeleteRouteEntriesResponse) GetResults() []*RouteEntryResult {
@@ -731,11 +1311,158 @@ func (x *BatchDeleteRouteEntriesResponse) GetResults() []*RouteEntryResult {
 	return nil
 }
 
+// UpdateRouteEntryRequest holds the attributes to change. The cloud can't set a text to nothing.
+type UpdateRouteEntryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
+	// answered with the first result and changes nothing.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// VPC of the table, "vpc-…"; required.
+	VpcId string `protobuf:"bytes,2,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// Table, "vtb-…"; required.
+	RouteTableId string `protobuf:"bytes,3,opt,name=route_table_id,json=routeTableId,proto3" json:"route_table_id,omitempty"`
+	// Entry, "rte-…"; required.
+	RouteEntryId string `protobuf:"bytes,4,opt,name=route_entry_id,json=routeEntryId,proto3" json:"route_entry_id,omitempty"`
+	// New name, 1 to 128 characters.
+	Name *string `protobuf:"bytes,5,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// New text, 1 to 256 characters.
+	Description *string `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// New next hop, which has no weight; not for entries that have several.
+	NextHop       *NextHop `protobuf:"bytes,7,opt,name=next_hop,json=nextHop,proto3" json:"next_hop,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateRouteEntryRequest) Reset() {
+	*x = UpdateRouteEntryRequest{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateRouteEntryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateRouteEntryRequest) ProtoMessage() {}
+
+func (x *UpdateRouteEntryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateRouteEntryRequest.ProtoReflect.Descriptor instead.
+func (*UpdateRouteEntryRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UpdateRouteEntryRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UpdateRouteEntryRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *UpdateRouteEntryRequest) GetRouteTableId() string {
+	if x != nil {
+		return x.RouteTableId
+	}
+	return ""
+}
+
+func (x *UpdateRouteEntryRequest) GetRouteEntryId() string {
+	if x != nil {
+		return x.RouteEntryId
+	}
+	return ""
+}
+
+func (x *UpdateRouteEntryRequest) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *UpdateRouteEntryRequest) GetDescription() string {
+	if x != nil && x.Description != nil {
+		return *x.Description
+	}
+	return ""
+}
+
+func (x *UpdateRouteEntryRequest) GetNextHop() *NextHop {
+	if x != nil {
+		return x.NextHop
+	}
+	return nil
+}
+
+// UpdateRouteEntryResponse holds the entry.
+type UpdateRouteEntryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry as the cloud shows it.
+	RouteEntry    *RouteEntry `protobuf:"bytes,1,opt,name=route_entry,json=routeEntry,proto3" json:"route_entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateRouteEntryResponse) Reset() {
+	*x = UpdateRouteEntryResponse{}
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateRouteEntryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateRouteEntryResponse) ProtoMessage() {}
+
+func (x *UpdateRouteEntryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_route_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateRouteEntryResponse.ProtoReflect.Descriptor instead.
+func (*UpdateRouteEntryResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_route_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *UpdateRouteEntryResponse) GetRouteEntry() *RouteEntry {
+	if x != nil {
+		return x.RouteEntry
+	}
+	return nil
+}
+
 var File_cloudgateway_vpc_v1_route_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcloudgateway/vpc/v1/route.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\x92\x01\n" +
+	"\x1fcloudgateway/vpc/v1/route.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xa9\x02\n" +
 	"\n" +
 	"RouteTable\x12$\n" +
 	"\x0eroute_table_id\x18\x01 \x01(\tR\frouteTableId\x12\x15\n" +
@@ -743,7 +1470,11 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x12\n" +
 	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1f\n" +
 	"\vvswitch_ids\x18\x05 \x03(\tR\n" +
-	"vswitchIds\"\xd7\x02\n" +
+	"vswitchIds\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x16\n" +
+	"\x06status\x18\a \x01(\tR\x06status\x12*\n" +
+	"\x11resource_group_id\x18\b \x01(\tR\x0fresourceGroupId\x12/\n" +
+	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x92\x03\n" +
 	"\n" +
 	"RouteEntry\x12$\n" +
 	"\x0eroute_entry_id\x18\x01 \x01(\tR\frouteEntryId\x12$\n" +
@@ -756,17 +1487,57 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x04name\x18\b \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\t \x01(\tR\vdescription\x12,\n" +
 	"\x12multiple_next_hops\x18\n" +
-	" \x01(\bR\x10multipleNextHops\"c\n" +
+	" \x01(\bR\x10multipleNextHops\x129\n" +
+	"\tnext_hops\x18\v \x03(\v2\x1c.cloudgateway.vpc.v1.NextHopR\bnextHops\"u\n" +
+	"\aNextHop\x12\x1e\n" +
+	"\vnext_hop_id\x18\x01 \x01(\tR\tnextHopId\x12\"\n" +
+	"\rnext_hop_type\x18\x02 \x01(\tR\vnextHopType\x12\x1b\n" +
+	"\x06weight\x18\x03 \x01(\x05H\x00R\x06weight\x88\x01\x01B\t\n" +
+	"\a_weight\"c\n" +
 	"\x16ListRouteTablesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"]\n" +
 	"\x17ListRouteTablesResponse\x12B\n" +
-	"\froute_tables\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\vrouteTables\"\xab\x01\n" +
+	"\froute_tables\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\vrouteTables\"\xb6\x01\n" +
+	"\x17CreateRouteTableRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
+	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x04 \x01(\tR\vdescription\x12/\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\\\n" +
+	"\x18CreateRouteTableResponse\x12@\n" +
+	"\vroute_table\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\n" +
+	"routeTable\"u\n" +
+	"\x17DeleteRouteTableRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
+	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\"\x1a\n" +
+	"\x18DeleteRouteTableResponse\"\x97\x01\n" +
+	"\x1aAssociateRouteTableRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
+	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12\x1d\n" +
+	"\n" +
+	"vswitch_id\x18\x04 \x01(\tR\tvswitchId\"\x1d\n" +
+	"\x1bAssociateRouteTableResponse\"\x99\x01\n" +
+	"\x1cUnassociateRouteTableRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
+	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12\x1d\n" +
+	"\n" +
+	"vswitch_id\x18\x04 \x01(\tR\tvswitchId\"\x1f\n" +
+	"\x1dUnassociateRouteTableResponse\"\xf8\x01\n" +
 	"\x17ListRouteEntriesRequest\x12$\n" +
 	"\x0eroute_table_id\x18\x01 \x01(\tR\frouteTableId\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
 	"\rnext_hop_type\x18\x03 \x01(\tR\vnextHopType\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"`\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12+\n" +
+	"\x11destination_cidrs\x18\x05 \x03(\tR\x10destinationCidrs\x12\x1e\n" +
+	"\vnext_hop_id\x18\x06 \x01(\tR\tnextHopId\"`\n" +
 	"\x18ListRouteEntriesResponse\x12D\n" +
 	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\"\x9c\x01\n" +
 	"\x1eBatchCreateRouteEntriesRequest\x12\x15\n" +
@@ -785,11 +1556,30 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"b\n" +
 	"\x1fBatchDeleteRouteEntriesResponse\x12?\n" +
-	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults2\x89\x04\n" +
+	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\xad\x02\n" +
+	"\x17UpdateRouteEntryRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
+	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12$\n" +
+	"\x0eroute_entry_id\x18\x04 \x01(\tR\frouteEntryId\x12\x17\n" +
+	"\x04name\x18\x05 \x01(\tH\x00R\x04name\x88\x01\x01\x12%\n" +
+	"\vdescription\x18\x06 \x01(\tH\x01R\vdescription\x88\x01\x01\x127\n" +
+	"\bnext_hop\x18\a \x01(\v2\x1c.cloudgateway.vpc.v1.NextHopR\anextHopB\a\n" +
+	"\x05_nameB\x0e\n" +
+	"\f_description\"\\\n" +
+	"\x18UpdateRouteEntryResponse\x12@\n" +
+	"\vroute_entry\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\n" +
+	"routeEntry2\xe1\b\n" +
 	"\fRouteService\x12q\n" +
-	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x03\x90\x02\x01\x12t\n" +
+	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x03\x90\x02\x01\x12q\n" +
+	"\x10CreateRouteTable\x12,.cloudgateway.vpc.v1.CreateRouteTableRequest\x1a-.cloudgateway.vpc.v1.CreateRouteTableResponse\"\x00\x12q\n" +
+	"\x10DeleteRouteTable\x12,.cloudgateway.vpc.v1.DeleteRouteTableRequest\x1a-.cloudgateway.vpc.v1.DeleteRouteTableResponse\"\x00\x12z\n" +
+	"\x13AssociateRouteTable\x12/.cloudgateway.vpc.v1.AssociateRouteTableRequest\x1a0.cloudgateway.vpc.v1.AssociateRouteTableResponse\"\x00\x12\x80\x01\n" +
+	"\x15UnassociateRouteTable\x121.cloudgateway.vpc.v1.UnassociateRouteTableRequest\x1a2.cloudgateway.vpc.v1.UnassociateRouteTableResponse\"\x00\x12t\n" +
 	"\x10ListRouteEntries\x12,.cloudgateway.vpc.v1.ListRouteEntriesRequest\x1a-.cloudgateway.vpc.v1.ListRouteEntriesResponse\"\x03\x90\x02\x01\x12\x86\x01\n" +
-	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"\x00\x12\x86\x01\n" +
+	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"\x00\x12q\n" +
+	"\x10UpdateRouteEntry\x12,.cloudgateway.vpc.v1.UpdateRouteEntryRequest\x1a-.cloudgateway.vpc.v1.UpdateRouteEntryResponse\"\x00\x12\x86\x01\n" +
 	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
@@ -804,45 +1594,73 @@ func file_cloudgateway_vpc_v1_route_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_vpc_v1_route_proto_rawDescData
 }
 
-var file_cloudgateway_vpc_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_cloudgateway_vpc_v1_route_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_cloudgateway_vpc_v1_route_proto_goTypes = []any{
 	(*RouteTable)(nil),                      // 0: cloudgateway.vpc.v1.RouteTable
 	(*RouteEntry)(nil),                      // 1: cloudgateway.vpc.v1.RouteEntry
-	(*ListRouteTablesRequest)(nil),          // 2: cloudgateway.vpc.v1.ListRouteTablesRequest
-	(*ListRouteTablesResponse)(nil),         // 3: cloudgateway.vpc.v1.ListRouteTablesResponse
-	(*ListRouteEntriesRequest)(nil),         // 4: cloudgateway.vpc.v1.ListRouteEntriesRequest
-	(*ListRouteEntriesResponse)(nil),        // 5: cloudgateway.vpc.v1.ListRouteEntriesResponse
-	(*BatchCreateRouteEntriesRequest)(nil),  // 6: cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest
-	(*RouteEntryResult)(nil),                // 7: cloudgateway.vpc.v1.RouteEntryResult
-	(*BatchCreateRouteEntriesResponse)(nil), // 8: cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse
-	(*BatchDeleteRouteEntriesRequest)(nil),  // 9: cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest
-	(*BatchDeleteRouteEntriesResponse)(nil), // 10: cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse
-	(*durationpb.Duration)(nil),             // 11: google.protobuf.Duration
-	(*v1.ItemError)(nil),                    // 12: cloudgateway.common.v1.ItemError
+	(*NextHop)(nil),                         // 2: cloudgateway.vpc.v1.NextHop
+	(*ListRouteTablesRequest)(nil),          // 3: cloudgateway.vpc.v1.ListRouteTablesRequest
+	(*ListRouteTablesResponse)(nil),         // 4: cloudgateway.vpc.v1.ListRouteTablesResponse
+	(*CreateRouteTableRequest)(nil),         // 5: cloudgateway.vpc.v1.CreateRouteTableRequest
+	(*CreateRouteTableResponse)(nil),        // 6: cloudgateway.vpc.v1.CreateRouteTableResponse
+	(*DeleteRouteTableRequest)(nil),         // 7: cloudgateway.vpc.v1.DeleteRouteTableRequest
+	(*DeleteRouteTableResponse)(nil),        // 8: cloudgateway.vpc.v1.DeleteRouteTableResponse
+	(*AssociateRouteTableRequest)(nil),      // 9: cloudgateway.vpc.v1.AssociateRouteTableRequest
+	(*AssociateRouteTableResponse)(nil),     // 10: cloudgateway.vpc.v1.AssociateRouteTableResponse
+	(*UnassociateRouteTableRequest)(nil),    // 11: cloudgateway.vpc.v1.UnassociateRouteTableRequest
+	(*UnassociateRouteTableResponse)(nil),   // 12: cloudgateway.vpc.v1.UnassociateRouteTableResponse
+	(*ListRouteEntriesRequest)(nil),         // 13: cloudgateway.vpc.v1.ListRouteEntriesRequest
+	(*ListRouteEntriesResponse)(nil),        // 14: cloudgateway.vpc.v1.ListRouteEntriesResponse
+	(*BatchCreateRouteEntriesRequest)(nil),  // 15: cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest
+	(*RouteEntryResult)(nil),                // 16: cloudgateway.vpc.v1.RouteEntryResult
+	(*BatchCreateRouteEntriesResponse)(nil), // 17: cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse
+	(*BatchDeleteRouteEntriesRequest)(nil),  // 18: cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest
+	(*BatchDeleteRouteEntriesResponse)(nil), // 19: cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse
+	(*UpdateRouteEntryRequest)(nil),         // 20: cloudgateway.vpc.v1.UpdateRouteEntryRequest
+	(*UpdateRouteEntryResponse)(nil),        // 21: cloudgateway.vpc.v1.UpdateRouteEntryResponse
+	(*v1.Tag)(nil),                          // 22: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),             // 23: google.protobuf.Duration
+	(*v1.ItemError)(nil),                    // 24: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_vpc_v1_route_proto_depIdxs = []int32{
-	11, // 0: cloudgateway.vpc.v1.ListRouteTablesRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 1: cloudgateway.vpc.v1.ListRouteTablesResponse.route_tables:type_name -> cloudgateway.vpc.v1.RouteTable
-	11, // 2: cloudgateway.vpc.v1.ListRouteEntriesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 3: cloudgateway.vpc.v1.ListRouteEntriesResponse.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
-	1,  // 4: cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
-	12, // 5: cloudgateway.vpc.v1.RouteEntryResult.error:type_name -> cloudgateway.common.v1.ItemError
-	7,  // 6: cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
-	1,  // 7: cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
-	7,  // 8: cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
-	2,  // 9: cloudgateway.vpc.v1.RouteService.ListRouteTables:input_type -> cloudgateway.vpc.v1.ListRouteTablesRequest
-	4,  // 10: cloudgateway.vpc.v1.RouteService.ListRouteEntries:input_type -> cloudgateway.vpc.v1.ListRouteEntriesRequest
-	6,  // 11: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:input_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest
-	9,  // 12: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:input_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest
-	3,  // 13: cloudgateway.vpc.v1.RouteService.ListRouteTables:output_type -> cloudgateway.vpc.v1.ListRouteTablesResponse
-	5,  // 14: cloudgateway.vpc.v1.RouteService.ListRouteEntries:output_type -> cloudgateway.vpc.v1.ListRouteEntriesResponse
-	8,  // 15: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:output_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse
-	10, // 16: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:output_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	22, // 0: cloudgateway.vpc.v1.RouteTable.tags:type_name -> cloudgateway.common.v1.Tag
+	2,  // 1: cloudgateway.vpc.v1.RouteEntry.next_hops:type_name -> cloudgateway.vpc.v1.NextHop
+	23, // 2: cloudgateway.vpc.v1.ListRouteTablesRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 3: cloudgateway.vpc.v1.ListRouteTablesResponse.route_tables:type_name -> cloudgateway.vpc.v1.RouteTable
+	22, // 4: cloudgateway.vpc.v1.CreateRouteTableRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 5: cloudgateway.vpc.v1.CreateRouteTableResponse.route_table:type_name -> cloudgateway.vpc.v1.RouteTable
+	23, // 6: cloudgateway.vpc.v1.ListRouteEntriesRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 7: cloudgateway.vpc.v1.ListRouteEntriesResponse.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
+	1,  // 8: cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
+	24, // 9: cloudgateway.vpc.v1.RouteEntryResult.error:type_name -> cloudgateway.common.v1.ItemError
+	16, // 10: cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
+	1,  // 11: cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
+	16, // 12: cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
+	2,  // 13: cloudgateway.vpc.v1.UpdateRouteEntryRequest.next_hop:type_name -> cloudgateway.vpc.v1.NextHop
+	1,  // 14: cloudgateway.vpc.v1.UpdateRouteEntryResponse.route_entry:type_name -> cloudgateway.vpc.v1.RouteEntry
+	3,  // 15: cloudgateway.vpc.v1.RouteService.ListRouteTables:input_type -> cloudgateway.vpc.v1.ListRouteTablesRequest
+	5,  // 16: cloudgateway.vpc.v1.RouteService.CreateRouteTable:input_type -> cloudgateway.vpc.v1.CreateRouteTableRequest
+	7,  // 17: cloudgateway.vpc.v1.RouteService.DeleteRouteTable:input_type -> cloudgateway.vpc.v1.DeleteRouteTableRequest
+	9,  // 18: cloudgateway.vpc.v1.RouteService.AssociateRouteTable:input_type -> cloudgateway.vpc.v1.AssociateRouteTableRequest
+	11, // 19: cloudgateway.vpc.v1.RouteService.UnassociateRouteTable:input_type -> cloudgateway.vpc.v1.UnassociateRouteTableRequest
+	13, // 20: cloudgateway.vpc.v1.RouteService.ListRouteEntries:input_type -> cloudgateway.vpc.v1.ListRouteEntriesRequest
+	15, // 21: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:input_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest
+	20, // 22: cloudgateway.vpc.v1.RouteService.UpdateRouteEntry:input_type -> cloudgateway.vpc.v1.UpdateRouteEntryRequest
+	18, // 23: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:input_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest
+	4,  // 24: cloudgateway.vpc.v1.RouteService.ListRouteTables:output_type -> cloudgateway.vpc.v1.ListRouteTablesResponse
+	6,  // 25: cloudgateway.vpc.v1.RouteService.CreateRouteTable:output_type -> cloudgateway.vpc.v1.CreateRouteTableResponse
+	8,  // 26: cloudgateway.vpc.v1.RouteService.DeleteRouteTable:output_type -> cloudgateway.vpc.v1.DeleteRouteTableResponse
+	10, // 27: cloudgateway.vpc.v1.RouteService.AssociateRouteTable:output_type -> cloudgateway.vpc.v1.AssociateRouteTableResponse
+	12, // 28: cloudgateway.vpc.v1.RouteService.UnassociateRouteTable:output_type -> cloudgateway.vpc.v1.UnassociateRouteTableResponse
+	14, // 29: cloudgateway.vpc.v1.RouteService.ListRouteEntries:output_type -> cloudgateway.vpc.v1.ListRouteEntriesResponse
+	17, // 30: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:output_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse
+	21, // 31: cloudgateway.vpc.v1.RouteService.UpdateRouteEntry:output_type -> cloudgateway.vpc.v1.UpdateRouteEntryResponse
+	19, // 32: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:output_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse
+	24, // [24:33] is the sub-list for method output_type
+	15, // [15:24] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_route_proto_init() }
@@ -850,13 +1668,15 @@ func file_cloudgateway_vpc_v1_route_proto_init() {
 	if File_cloudgateway_vpc_v1_route_proto != nil {
 		return
 	}
+	file_cloudgateway_vpc_v1_route_proto_msgTypes[2].OneofWrappers = []any{}
+	file_cloudgateway_vpc_v1_route_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_vpc_v1_route_proto_rawDesc), len(file_cloudgateway_vpc_v1_route_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,8 +22,13 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	RouteService_ListRouteTables_FullMethodName         = "/cloudgateway.vpc.v1.RouteService/ListRouteTables"
+	RouteService_CreateRouteTable_FullMethodName        = "/cloudgateway.vpc.v1.RouteService/CreateRouteTable"
+	RouteService_DeleteRouteTable_FullMethodName        = "/cloudgateway.vpc.v1.RouteService/DeleteRouteTable"
+	RouteService_AssociateRouteTable_FullMethodName     = "/cloudgateway.vpc.v1.RouteService/AssociateRouteTable"
+	RouteService_UnassociateRouteTable_FullMethodName   = "/cloudgateway.vpc.v1.RouteService/UnassociateRouteTable"
 	RouteService_ListRouteEntries_FullMethodName        = "/cloudgateway.vpc.v1.RouteService/ListRouteEntries"
 	RouteService_BatchCreateRouteEntries_FullMethodName = "/cloudgateway.vpc.v1.RouteService/BatchCreateRouteEntries"
+	RouteService_UpdateRouteEntry_FullMethodName        = "/cloudgateway.vpc.v1.RouteService/UpdateRouteEntry"
 	RouteService_BatchDeleteRouteEntries_FullMethodName = "/cloudgateway.vpc.v1.RouteService/BatchDeleteRouteEntries"
 )
 
@@ -31,15 +36,31 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RouteService manages route tables. Writes to one VPC are sent one at a time, since the cloud refuses concurrent ones.
+// RouteService manages route tables. Writes to one VPC, those of VSwitchService included, are sent one at a time, since the cloud
+// refuses concurrent ones.
 type RouteServiceClient interface {
 	// ListRouteTables reads all route tables of a VPC.
 	ListRouteTables(ctx context.Context, in *ListRouteTablesRequest, opts ...grpc.CallOption) (*ListRouteTablesResponse, error)
+	// CreateRouteTable creates a custom route table and waits until it is Available. Repeating a call with the same request_id returns
+	// the first one.
+	CreateRouteTable(ctx context.Context, in *CreateRouteTableRequest, opts ...grpc.CallOption) (*CreateRouteTableResponse, error)
+	// DeleteRouteTable deletes a custom route table and waits until it is gone. FAILED_PRECONDITION with reason RESOURCE_IN_USE while it
+	// is bound to a vSwitch or has custom entries. A table that is already gone is a success.
+	DeleteRouteTable(ctx context.Context, in *DeleteRouteTableRequest, opts ...grpc.CallOption) (*DeleteRouteTableResponse, error)
+	// AssociateRouteTable binds a custom route table to a vSwitch in place of the system's, and waits until it is bound. A table that is
+	// bound to it already is a success; FAILED_PRECONDITION with reason RESOURCE_IN_USE if another custom one is.
+	AssociateRouteTable(ctx context.Context, in *AssociateRouteTableRequest, opts ...grpc.CallOption) (*AssociateRouteTableResponse, error)
+	// UnassociateRouteTable gives a vSwitch the system's table back in place of a custom one, and waits until it is bound. A vSwitch that
+	// the table is not bound to is a success.
+	UnassociateRouteTable(ctx context.Context, in *UnassociateRouteTableRequest, opts ...grpc.CallOption) (*UnassociateRouteTableResponse, error)
 	// ListRouteEntries reads all entries of one table that match the filters; the answer is complete or an error.
 	ListRouteEntries(ctx context.Context, in *ListRouteEntriesRequest, opts ...grpc.CallOption) (*ListRouteEntriesResponse, error)
-	// BatchCreateRouteEntries creates entries, 50 per cloud call, and waits until they are Available. One result per entry, in
-	// the order of the request; an equal entry that exists already is a success.
+	// BatchCreateRouteEntries creates entries, 50 per cloud call, those with several next hops in calls of their own, and waits until
+	// they are Available. One result per entry, in the order of the request; an equal entry that exists already is a success.
 	BatchCreateRouteEntries(ctx context.Context, in *BatchCreateRouteEntriesRequest, opts ...grpc.CallOption) (*BatchCreateRouteEntriesResponse, error)
+	// UpdateRouteEntry changes the attributes of a custom entry that are present in the request, all in one cloud call, and waits until
+	// it is Available. NOT_FOUND with reason ROUTE_NOT_FOUND if it does not exist; what is so already is a success without a call.
+	UpdateRouteEntry(ctx context.Context, in *UpdateRouteEntryRequest, opts ...grpc.CallOption) (*UpdateRouteEntryResponse, error)
 	// BatchDeleteRouteEntries deletes entries, 50 per cloud call, and waits until they are gone. One result per entry, in the
 	// order of the request; an entry that is gone already is a success.
 	BatchDeleteRouteEntries(ctx context.Context, in *BatchDeleteRouteEntriesRequest, opts ...grpc.CallOption) (*BatchDeleteRouteEntriesResponse, error)
@@ -57,6 +78,46 @@ func (c *routeServiceClient) ListRouteTables(ctx context.Context, in *ListRouteT
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListRouteTablesResponse)
 	err := c.cc.Invoke(ctx, RouteService_ListRouteTables_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *routeServiceClient) CreateRouteTable(ctx context.Context, in *CreateRouteTableRequest, opts ...grpc.CallOption) (*CreateRouteTableResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateRouteTableResponse)
+	err := c.cc.Invoke(ctx, RouteService_CreateRouteTable_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *routeServiceClient) DeleteRouteTable(ctx context.Context, in *DeleteRouteTableRequest, opts ...grpc.CallOption) (*DeleteRouteTableResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteRouteTableResponse)
+	err := c.cc.Invoke(ctx, RouteService_DeleteRouteTable_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *routeServiceClient) AssociateRouteTable(ctx context.Context, in *AssociateRouteTableRequest, opts ...grpc.CallOption) (*AssociateRouteTableResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AssociateRouteTableResponse)
+	err := c.cc.Invoke(ctx, RouteService_AssociateRouteTable_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *routeServiceClient) UnassociateRouteTable(ctx context.Context, in *UnassociateRouteTableRequest, opts ...grpc.CallOption) (*UnassociateRouteTableResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UnassociateRouteTableResponse)
+	err := c.cc.Invoke(ctx, RouteService_UnassociateRouteTable_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +144,16 @@ func (c *routeServiceClient) BatchCreateRouteEntries(ctx context.Context, in *Ba
 	return out, nil
 }
 
+func (c *routeServiceClient) UpdateRouteEntry(ctx context.Context, in *UpdateRouteEntryRequest, opts ...grpc.CallOption) (*UpdateRouteEntryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateRouteEntryResponse)
+	err := c.cc.Invoke(ctx, RouteService_UpdateRouteEntry_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *routeServiceClient) BatchDeleteRouteEntries(ctx context.Context, in *BatchDeleteRouteEntriesRequest, opts ...grpc.CallOption) (*BatchDeleteRouteEntriesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BatchDeleteRouteEntriesResponse)
@@ -97,15 +168,31 @@ func (c *routeServiceClient) BatchDeleteRouteEntries(ctx context.Context, in *Ba
 // All implementations must embed UnimplementedRouteServiceServer
 // for forward compatibility.
 //
-// RouteService manages route tables. Writes to one VPC are sent one at a time, since the cloud refuses concurrent ones.
+// RouteService manages route tables. Writes to one VPC, those of VSwitchService included, are sent one at a time, since the cloud
+// refuses concurrent ones.
 type RouteServiceServer interface {
 	// ListRouteTables reads all route tables of a VPC.
 	ListRouteTables(context.Context, *ListRouteTablesRequest) (*ListRouteTablesResponse, error)
+	// CreateRouteTable creates a custom route table and waits until it is Available. Repeating a call with the same request_id returns
+	// the first one.
+	CreateRouteTable(context.Context, *CreateRouteTableRequest) (*CreateRouteTableResponse, error)
+	// DeleteRouteTable deletes a custom route table and waits until it is gone. FAILED_PRECONDITION with reason RESOURCE_IN_USE while it
+	// is bound to a vSwitch or has custom entries. A table that is already gone is a success.
+	DeleteRouteTable(context.Context, *DeleteRouteTableRequest) (*DeleteRouteTableResponse, error)
+	// AssociateRouteTable binds a custom route table to a vSwitch in place of the system's, and waits until it is bound. A table that is
+	// bound to it already is a success; FAILED_PRECONDITION with reason RESOURCE_IN_USE if another custom one is.
+	AssociateRouteTable(context.Context, *AssociateRouteTableRequest) (*AssociateRouteTableResponse, error)
+	// UnassociateRouteTable gives a vSwitch the system's table back in place of a custom one, and waits until it is bound. A vSwitch that
+	// the table is not bound to is a success.
+	UnassociateRouteTable(context.Context, *UnassociateRouteTableRequest) (*UnassociateRouteTableResponse, error)
 	// ListRouteEntries reads all entries of one table that match the filters; the answer is complete or an error.
 	ListRouteEntries(context.Context, *ListRouteEntriesRequest) (*ListRouteEntriesResponse, error)
-	// BatchCreateRouteEntries creates entries, 50 per cloud call, and waits until they are Available. One result per entry, in
-	// the order of the request; an equal entry that exists already is a success.
+	// BatchCreateRouteEntries creates entries, 50 per cloud call, those with several next hops in calls of their own, and waits until
+	// they are Available. One result per entry, in the order of the request; an equal entry that exists already is a success.
 	BatchCreateRouteEntries(context.Context, *BatchCreateRouteEntriesRequest) (*BatchCreateRouteEntriesResponse, error)
+	// UpdateRouteEntry changes the attributes of a custom entry that are present in the request, all in one cloud call, and waits until
+	// it is Available. NOT_FOUND with reason ROUTE_NOT_FOUND if it does not exist; what is so already is a success without a call.
+	UpdateRouteEntry(context.Context, *UpdateRouteEntryRequest) (*UpdateRouteEntryResponse, error)
 	// BatchDeleteRouteEntries deletes entries, 50 per cloud call, and waits until they are gone. One result per entry, in the
 	// order of the request; an entry that is gone already is a success.
 	BatchDeleteRouteEntries(context.Context, *BatchDeleteRouteEntriesRequest) (*BatchDeleteRouteEntriesResponse, error)
@@ -122,11 +209,26 @@ type UnimplementedRouteServiceServer struct{}
 func (UnimplementedRouteServiceServer) ListRouteTables(context.Context, *ListRouteTablesRequest) (*ListRouteTablesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRouteTables not implemented")
 }
+func (UnimplementedRouteServiceServer) CreateRouteTable(context.Context, *CreateRouteTableRequest) (*CreateRouteTableResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateRouteTable not implemented")
+}
+func (UnimplementedRouteServiceServer) DeleteRouteTable(context.Context, *DeleteRouteTableRequest) (*DeleteRouteTableResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteRouteTable not implemented")
+}
+func (UnimplementedRouteServiceServer) AssociateRouteTable(context.Context, *AssociateRouteTableRequest) (*AssociateRouteTableResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AssociateRouteTable not implemented")
+}
+func (UnimplementedRouteServiceServer) UnassociateRouteTable(context.Context, *UnassociateRouteTableRequest) (*UnassociateRouteTableResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UnassociateRouteTable not implemented")
+}
 func (UnimplementedRouteServiceServer) ListRouteEntries(context.Context, *ListRouteEntriesRequest) (*ListRouteEntriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRouteEntries not implemented")
 }
 func (UnimplementedRouteServiceServer) BatchCreateRouteEntries(context.Context, *BatchCreateRouteEntriesRequest) (*BatchCreateRouteEntriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchCreateRouteEntries not implemented")
+}
+func (UnimplementedRouteServiceServer) UpdateRouteEntry(context.Context, *UpdateRouteEntryRequest) (*UpdateRouteEntryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateRouteEntry not implemented")
 }
 func (UnimplementedRouteServiceServer) BatchDeleteRouteEntries(context.Context, *BatchDeleteRouteEntriesRequest) (*BatchDeleteRouteEntriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchDeleteRouteEntries not implemented")
@@ -170,6 +272,78 @@ func _RouteService_ListRouteTables_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RouteService_CreateRouteTable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateRouteTableRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RouteServiceServer).CreateRouteTable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RouteService_CreateRouteTable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RouteServiceServer).CreateRouteTable(ctx, req.(*CreateRouteTableRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RouteService_DeleteRouteTable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteRouteTableRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RouteServiceServer).DeleteRouteTable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RouteService_DeleteRouteTable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RouteServiceServer).DeleteRouteTable(ctx, req.(*DeleteRouteTableRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RouteService_AssociateRouteTable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AssociateRouteTableRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RouteServiceServer).AssociateRouteTable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RouteService_AssociateRouteTable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RouteServiceServer).AssociateRouteTable(ctx, req.(*AssociateRouteTableRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RouteService_UnassociateRouteTable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnassociateRouteTableRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RouteServiceServer).UnassociateRouteTable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RouteService_UnassociateRouteTable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RouteServiceServer).UnassociateRouteTable(ctx, req.(*UnassociateRouteTableRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _RouteService_ListRouteEntries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListRouteEntriesRequest)
 	if err := dec(in); err != nil {
@@ -206,6 +380,24 @@ func _RouteService_BatchCreateRouteEntries_Handler(srv interface{}, ctx context.
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RouteService_UpdateRouteEntry_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateRouteEntryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RouteServiceServer).UpdateRouteEntry(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RouteService_UpdateRouteEntry_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RouteServiceServer).UpdateRouteEntry(ctx, req.(*UpdateRouteEntryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _RouteService_BatchDeleteRouteEntries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(BatchDeleteRouteEntriesRequest)
 	if err := dec(in); err != nil {
@@ -236,12 +428,32 @@ var RouteService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _RouteService_ListRouteTables_Handler,
 		},
 		{
+			MethodName: "CreateRouteTable",
+			Handler:    _RouteService_CreateRouteTable_Handler,
+		},
+		{
+			MethodName: "DeleteRouteTable",
+			Handler:    _RouteService_DeleteRouteTable_Handler,
+		},
+		{
+			MethodName: "AssociateRouteTable",
+			Handler:    _RouteService_AssociateRouteTable_Handler,
+		},
+		{
+			MethodName: "UnassociateRouteTable",
+			Handler:    _RouteService_UnassociateRouteTable_Handler,
+		},
+		{
 			MethodName: "ListRouteEntries",
 			Handler:    _RouteService_ListRouteEntries_Handler,
 		},
 		{
 			MethodName: "BatchCreateRouteEntries",
 			Handler:    _RouteService_BatchCreateRouteEntries_Handler,
+		},
+		{
+			MethodName: "UpdateRouteEntry",
+			Handler:    _RouteService_UpdateRouteEntry_Handler,
 		},
 		{
 			MethodName: "BatchDeleteRouteEntries",
