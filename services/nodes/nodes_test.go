@@ -33,6 +33,7 @@ func TestParseProviderID(t *testing.T) {
 		{name: "kwok", in: "kwok://node.0"},
 		{name: "aws", in: "aws:///us-east-1a/i-0abc"},
 		{name: "scheme twice", in: "alicloud://alicloud://cn-hangzhou.i-bp1abc"},
+		{name: "far too long", in: "cn-hangzhou.i-" + strings.Repeat("x", 127)},
 		{name: "blank", in: "cn-hangzhou. i-bp1abc"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

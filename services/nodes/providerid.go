@@ -38,8 +38,12 @@ func ParseProviderID(s string) (ID, bool) {
 }
 
 // plain tells whether s can be a region or an instance id: letters, digits and hyphens. It keeps ids of other providers, which
-// have a scheme or a path, from being taken for ours.
+// have a scheme or a path, from being taken for ours, and those that the gateway would refuse together with all other nodes'.
 func plain(s string) bool {
+	const longest = 128
+	if len(s) > longest {
+		return false
+	}
 	for _, c := range s {
 		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 			return false

@@ -4,9 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
 )
@@ -91,6 +93,36 @@ func TestStoppedInstanceIsNobodysBusinessByDefault(t *testing.T) {
 		w.Pass(time.Minute)
 		if w.shutDown("node-0") || len(w.cloud.Calls()) != 0 {
 			t.Errorf("tainted %t, calls %v", w.shutDown("node-0"), w.cloud.Calls())
+		}
+	})
+}
+
+// Whether an instance that is not found is gone for good takes the sweep's proof; the quick look leaves it at that.
+func TestInstanceThatIsGoneIsNotStopped(t *testing.T) {
+	off := func(cfg *controller.Config) { shutdownTaint(cfg); cfg.Deletion = nil }
+	run(t, off, furnished(2), func(w *world) {
+		w.cloud.ResetCalls()
+		w.vanish(1)
+		w.UpdateNode("node-1", silent)
+		w.Pass(4 * time.Minute)
+		if n := w.calls("GetInstance"); n != 1 || w.shutDown("node-1") || len(w.Events.Matching("node-1 SyncNodeFailed")) != 0 {
+			t.Errorf("%d looks, tainted %t, events %v", n, w.shutDown("node-1"), w.Events.Matching("node-1"))
+		}
+	})
+}
+
+func TestNodeThatIsReadyAgainIsNotLookedAt(t *testing.T) {
+	run(t, shutdownTaint, furnished(1), func(w *world) {
+		w.cloud.ResetCalls()
+		w.cloud.Fail("GetInstance", 1, &rpcerr.Error{
+			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,
+		})
+		w.UpdateNode("node-0", silent)
+		w.Pass(time.Second)
+		w.UpdateNode("node-0", ready)
+		w.Pass(20 * time.Second)
+		if n := w.calls("GetInstance"); n != 1 {
+			t.Errorf("%d looks, want none once the kubelet reports again", n)
 		}
 	})
 }
