@@ -24,14 +24,19 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 // MarshalText hides the secret from JSON and YAML.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// patterns of secrets inside of longer texts: parameters of a signed URL, also percent-encoded, fields of a JSON object, and tokens.
+// patterns of secrets inside of longer texts: parameters of a signed URL, also percent-encoded, fields of a JSON object, tokens, and
+// private keys in PEM form, also cut off.
 var (
-	parameter = regexp.MustCompile(`(?i)(access_?key_?secret|security_?token|signature|password)("?\s*(?:[=:]|%(?:25)*3[da])\s*"?)[^&\s",}]+`)
+	parameter = regexp.MustCompile(`(?i)(access_?key_?secret|security_?token|signature|password|private_?key)("?\s*(?:[=:]|%(?:25)*3[da])\s*"?)[^&\s",}]+`)
 	jwt       = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
+	pemKey    = regexp.MustCompile(`(?s)-----BEGIN[A-Z ]*PRIVATE KEY-----.*?(?:-----END[A-Z ]*PRIVATE KEY-----|$)`)
 )
 
 // Redact takes secrets out of a text from elsewhere, e.g. the error of an HTTP client, which quotes the signed URL.
 func Redact(s string) string {
+	if strings.Contains(s, "PRIVATE KEY-----") {
+		s = pemKey.ReplaceAllString(s, redacted) // first, since a parameter would end at its first space
+	}
 	if strings.ContainsAny(s, "=:%") {
 		s = parameter.ReplaceAllString(s, "${1}${2}"+redacted)
 	}
@@ -44,7 +49,7 @@ func Redact(s string) string {
 // secretKey tells whether an attribute's key promises a secret.
 func secretKey(key string) bool {
 	switch strings.ToLower(key) {
-	case "accesskeysecret", "securitytoken", "signature", "password", "token", "authorization":
+	case "accesskeysecret", "securitytoken", "signature", "password", "token", "authorization", "privatekey":
 		return true
 	default:
 		return false

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
@@ -25,6 +26,9 @@ type Call struct {
 	Action  string
 	// Params leave out RegionId, which is the client's, and everything that belongs to the signature. Empty values are sent.
 	Params map[string]string
+	// Form are further parameters. They travel in the body: what is long or secret has no place in a URL, which servers cut and
+	// proxies log.
+	Form map[string]string
 	// Mutating makes a lost answer an unknown outcome.
 	Mutating bool
 	// Idempotent calls may be repeated after an unclear outcome: they carry a ClientToken, or doing them twice is the same as once.
@@ -37,6 +41,15 @@ func (c Call) api() string { return string(c.Product) + "/" + c.Action }
 
 // repeatable tells whether the call may be sent again although an earlier attempt may have been executed.
 func (c Call) repeatable() bool { return !c.Mutating || c.Idempotent }
+
+// form encodes the body. The SDK signs it in the same form.
+func (c Call) form() string {
+	values := make(url.Values, len(c.Form))
+	for name, value := range c.Form {
+		values.Set(name, value)
+	}
+	return values.Encode()
+}
 
 // Result is what every answer carries.
 type Result struct {

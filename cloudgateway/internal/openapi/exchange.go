@@ -81,6 +81,11 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 	}
+	if len(x.call.Form) > 0 {
+		if err := req.SetBody([]byte(x.call.form())); err != nil {
+			return nil, fmt.Errorf("%s: %w", x.call.api(), err)
+		}
+	}
 	retrying := &retryablehttp.Client{
 		HTTPClient:   x.client.http,
 		Logger:       nil, // it would print URLs with signatures

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,29 @@ func TestDo(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"alicloud-controllers/test"}, cloud.agents); diff != "" {
 		t.Errorf("user agents (-want +got):\n%s", diff)
+	}
+	if len(cloud.bad) > 0 {
+		t.Error(cloud.bad)
+	}
+}
+
+// TestForm: what is long or secret is signed, comes with every attempt, and is in no URL.
+func TestForm(t *testing.T) {
+	cloud := newFakeCloud(t, step{drop: true}, step{status: 503, code: "ServiceUnavailable"})
+	w := newWorld(t, cloud.host(), nil)
+	call := idempotent
+	call.Form = map[string]string{"PrivateKey": "-----BEGIN PRIVATE KEY-----\nMII+/=\n", "Empty": ""}
+	if _, err := w.client.Do(t.Context(), call, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := url.Values{"PrivateKey": {call.Form["PrivateKey"]}, "Empty": {""}}
+	if diff := cmp.Diff([]url.Values{want, want, want}, cloud.forms); diff != "" {
+		t.Errorf("bodies (-want +got):\n%s", diff)
+	}
+	for _, q := range cloud.calls {
+		if q.Has("PrivateKey") || q.Get("ClientToken") != "t" {
+			t.Errorf("the URL has %v", q)
+		}
 	}
 	if len(cloud.bad) > 0 {
 		t.Error(cloud.bad)

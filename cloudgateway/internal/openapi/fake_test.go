@@ -6,7 +6,6 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -42,7 +41,8 @@ type fakeCloud struct {
 	mu     sync.Mutex
 	script []step
 	nonces map[string]bool
-	calls  []url.Values
+	calls  []url.Values // in the URL
+	forms  []url.Values // in the body
 	agents []string
 	bad    []string
 }
@@ -56,7 +56,7 @@ func newFakeCloud(t *testing.T, script ...step) *fakeCloud {
 }
 
 func (f *fakeCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+	if err := r.ParseForm(); err != nil {
 		return // the caller has gone
 	}
 	switch s, n := f.next(r); {
@@ -90,9 +90,9 @@ func (f *fakeCloud) next(r *http.Request) (step, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := r.URL.Query()
-	f.calls = append(f.calls, q)
+	f.calls, f.forms = append(f.calls, q), append(f.forms, r.PostForm)
 	f.agents = append(f.agents, r.UserAgent())
-	if want := signature(r.Method, q, testKey.AccessKeySecret); q.Get("Signature") != want {
+	if want := signature(r.Method, r.Form, testKey.AccessKeySecret); q.Get("Signature") != want {
 		f.bad = append(f.bad, "signature "+q.Get("Signature")+", want "+want)
 	}
 	if f.nonces[q.Get("SignatureNonce")] {

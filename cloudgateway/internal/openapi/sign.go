@@ -36,6 +36,7 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	req.InitWithApiInfo(service.code, service.version, call.Action, "", "")
 	req.Scheme, req.Domain, req.RegionId = c.scheme, c.hosts[call.Product], c.cfg.Region
 	maps.Copy(req.QueryParams, call.Params)
+	maps.Copy(req.FormParams, call.Form)
 	if err := signer.BuildRequestWithSigner(req, nil); err != nil {
 		return signed{}, fmt.Errorf("sign: %w", err)
 	}
