@@ -32,6 +32,8 @@ func Operations() []Operation {
 		listenerOperations(),
 		protocolOperations(),
 		ruleOperations(),
+		aclOperations(),
+		certificateOperations(),
 		networkOperations(),
 		tableOperations(),
 		vswitchOperations(),

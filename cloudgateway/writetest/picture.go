@@ -28,6 +28,17 @@ func Picture(c *state.Cloud) []string {
 			lines = append(lines, extras(c, lb, l)...)
 		}
 	}
+	for _, acl := range c.Acls {
+		var entries []string
+		for _, e := range acl.Entries {
+			entries = append(entries, e.Entry+" "+e.Comment)
+		}
+		slices.Sort(entries)
+		lines = append(lines, fmt.Sprintf("acl %s %s %v %q", acl.Name, acl.IPVersion, sorted(acl.Tags), entries))
+	}
+	for _, cert := range c.Certificates {
+		lines = append(lines, fmt.Sprintf("certificate %s of %s, CA %t, %v", cert.Name, cert.CommonName, cert.CA, sorted(cert.Tags)))
+	}
 	for _, table := range c.RouteTables {
 		lines = append(lines, fmt.Sprintf("route table %s %s %v", table.Type, table.Name, sorted(table.Tags)))
 		for _, e := range table.Entries {

@@ -32,7 +32,9 @@ type Site struct {
 	entry               string // of the system's route table
 	extension           string
 	rules               []string
-	number              int // of Seed
+	number              int    // of Seed
+	acl, uploaded       string // a list, a certificate
+	pair                *slbv1.KeyPair
 	protocol            slbv1.Protocol
 	tagged              string // whose tags change; empty: those of the instance or of a listener
 }
@@ -75,9 +77,23 @@ func (s *Site) Params(action string) map[string]string {
 	case "CreateLoadBalancer":
 		return map[string]string{"LoadBalancerName": s.Name}
 	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
-		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip, s.eni, s.instance(0)) + "*"}
+		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
 	case "MoveResourceGroup":
 		return map[string]string{"ResourceId": s.lb}
+	case "CreateAccessControlList":
+		return map[string]string{"AclName": s.Name}
+	case "AddAccessControlListEntry": // The list may not be known before.
+		return map[string]string{"AclEntrys": "*of " + s.Name + "*"}
+	case "RemoveAccessControlListEntry", "SetAccessControlListAttribute", "DeleteAccessControlList":
+		return map[string]string{"AclId": s.acl}
+	case "UploadServerCertificate":
+		return map[string]string{"ServerCertificateName": s.upload()}
+	case "SetServerCertificateName", "DeleteServerCertificate":
+		return map[string]string{"ServerCertificateId": s.uploaded}
+	case "UploadCACertificate":
+		return map[string]string{"CACertificateName": s.upload()}
+	case "SetCACertificateName", "DeleteCACertificate":
+		return map[string]string{"CACertificateId": s.uploaded}
 	case "AddVServerGroupBackendServers": // The group may not be known before.
 		return map[string]string{"BackendServers": "*i-" + s.Name + "-*"}
 	case "ModifyVServerGroupBackendServers", "SetVServerGroupAttribute", "RemoveVServerGroupBackendServers", "DeleteVServerGroup":

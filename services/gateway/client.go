@@ -15,38 +15,42 @@ import (
 
 // Client calls every service of the gateway. Its fields are interfaces, so that a test can replace one.
 type Client struct {
-	LoadBalancers     slbv1.LoadBalancerServiceClient
-	Listeners         slbv1.ListenerServiceClient
-	ServerGroups      slbv1.ServerGroupServiceClient
-	HealthStatus      slbv1.HealthServiceClient
-	ForwardingRules   slbv1.ForwardingRuleServiceClient
-	DomainExtensions  slbv1.DomainExtensionServiceClient
-	Routes            vpcv1.RouteServiceClient
-	Networks          vpcv1.NetworkServiceClient
-	VSwitches         vpcv1.VSwitchServiceClient
-	Eips              vpcv1.EipServiceClient
-	Instances         ecsv1.InstanceServiceClient
-	NetworkInterfaces ecsv1.NetworkInterfaceServiceClient
-	Capabilities      commonv1.CapabilitiesServiceClient
+	LoadBalancers      slbv1.LoadBalancerServiceClient
+	Listeners          slbv1.ListenerServiceClient
+	ServerGroups       slbv1.ServerGroupServiceClient
+	HealthStatus       slbv1.HealthServiceClient
+	ForwardingRules    slbv1.ForwardingRuleServiceClient
+	DomainExtensions   slbv1.DomainExtensionServiceClient
+	AccessControlLists slbv1.AccessControlListServiceClient
+	Certificates       slbv1.CertificateServiceClient
+	Routes             vpcv1.RouteServiceClient
+	Networks           vpcv1.NetworkServiceClient
+	VSwitches          vpcv1.VSwitchServiceClient
+	Eips               vpcv1.EipServiceClient
+	Instances          ecsv1.InstanceServiceClient
+	NetworkInterfaces  ecsv1.NetworkInterfaceServiceClient
+	Capabilities       commonv1.CapabilitiesServiceClient
 }
 
 // NewClient makes a Client on a connection. The errors of its calls are *rpcerr.Error.
 func NewClient(cc grpc.ClientConnInterface) *Client {
 	cc = typedErrors{cc}
 	return &Client{
-		LoadBalancers:     slbv1.NewLoadBalancerServiceClient(cc),
-		Listeners:         slbv1.NewListenerServiceClient(cc),
-		ServerGroups:      slbv1.NewServerGroupServiceClient(cc),
-		HealthStatus:      slbv1.NewHealthServiceClient(cc),
-		ForwardingRules:   slbv1.NewForwardingRuleServiceClient(cc),
-		DomainExtensions:  slbv1.NewDomainExtensionServiceClient(cc),
-		Routes:            vpcv1.NewRouteServiceClient(cc),
-		Networks:          vpcv1.NewNetworkServiceClient(cc),
-		VSwitches:         vpcv1.NewVSwitchServiceClient(cc),
-		Eips:              vpcv1.NewEipServiceClient(cc),
-		Instances:         ecsv1.NewInstanceServiceClient(cc),
-		NetworkInterfaces: ecsv1.NewNetworkInterfaceServiceClient(cc),
-		Capabilities:      commonv1.NewCapabilitiesServiceClient(cc),
+		LoadBalancers:      slbv1.NewLoadBalancerServiceClient(cc),
+		Listeners:          slbv1.NewListenerServiceClient(cc),
+		ServerGroups:       slbv1.NewServerGroupServiceClient(cc),
+		HealthStatus:       slbv1.NewHealthServiceClient(cc),
+		ForwardingRules:    slbv1.NewForwardingRuleServiceClient(cc),
+		DomainExtensions:   slbv1.NewDomainExtensionServiceClient(cc),
+		AccessControlLists: slbv1.NewAccessControlListServiceClient(cc),
+		Certificates:       slbv1.NewCertificateServiceClient(cc),
+		Routes:             vpcv1.NewRouteServiceClient(cc),
+		Networks:           vpcv1.NewNetworkServiceClient(cc),
+		VSwitches:          vpcv1.NewVSwitchServiceClient(cc),
+		Eips:               vpcv1.NewEipServiceClient(cc),
+		Instances:          ecsv1.NewInstanceServiceClient(cc),
+		NetworkInterfaces:  ecsv1.NewNetworkInterfaceServiceClient(cc),
+		Capabilities:       commonv1.NewCapabilitiesServiceClient(cc),
 	}
 }
 
@@ -70,6 +74,7 @@ func serviceDescs() []grpc.ServiceDesc {
 		slbv1.ForwardingRuleService_ServiceDesc, slbv1.DomainExtensionService_ServiceDesc,
 		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc, vpcv1.VSwitchService_ServiceDesc,
 		vpcv1.EipService_ServiceDesc,
+		slbv1.AccessControlListService_ServiceDesc, slbv1.CertificateService_ServiceDesc,
 		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
 		commonv1.CapabilitiesService_ServiceDesc,
 	}

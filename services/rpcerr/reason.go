@@ -58,6 +58,10 @@ const (
 	ServerGroupInUse Reason = "SERVER_GROUP_IN_USE"
 	// DomainExtensionInUse: a forwarding rule of the listener has the domain.
 	DomainExtensionInUse Reason = "DOMAIN_EXTENSION_IN_USE"
+	// AclInUse: a listener uses the access control list.
+	AclInUse Reason = "ACL_IN_USE"
+	// CertificateInUse: a listener uses the certificate.
+	CertificateInUse Reason = "CERTIFICATE_IN_USE"
 	// DeleteProtected: delete protection of the instance is on.
 	DeleteProtected Reason = "DELETE_PROTECTED"
 	// ResourceInUse: something else has or uses the resource of the VPC.
@@ -96,7 +100,7 @@ const (
 	VSwitchNotFound Reason = "VSWITCH_NOT_FOUND"
 	// EipNotFound: no such EIP.
 	EipNotFound Reason = "EIP_NOT_FOUND"
-	// CertificateNotFound: no such server certificate.
+	// CertificateNotFound: no such server or CA certificate.
 	CertificateNotFound Reason = "CERTIFICATE_NOT_FOUND"
 	// AclNotFound: no such access control list.
 	AclNotFound Reason = "ACL_NOT_FOUND"

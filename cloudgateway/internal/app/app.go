@@ -18,8 +18,10 @@ import (
 	"alicloud-controllers.dev/services/tracing"
 	"alicloud-controllers.dev/services/version"
 
+	"alicloud-controllers.dev/cloudgateway/internal/acl"
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
+	"alicloud-controllers.dev/cloudgateway/internal/certificate"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -138,7 +140,9 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	}
 	server.Register(g.rpc, server.Config{
 		SLB: g.slb, VPC: g.vpc, ECS: g.ecs,
-		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
+		ACL:          acl.New(acl.Config{Caller: guarded, Locks: locks, Registerer: registry}),
+		Certificates: certificate.New(certificate.Config{Caller: guarded, Locks: locks, Registerer: registry}),
+		Version:      version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	return g.rpc.Check()
 }

@@ -110,7 +110,7 @@ func harmlessSLB(action string) cloud.Params {
 	case "DeleteDomainExtension":
 		return cloud.Params{"DomainExtensionId": noExtension}
 	}
-	return nil
+	return harmlessAccess(action)
 }
 
 func harmlessVPC(action string) cloud.Params {

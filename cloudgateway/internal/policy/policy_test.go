@@ -95,7 +95,7 @@ func TestGuard(t *testing.T) {
 		t.Errorf("a call of the table: %v", err)
 	}
 	for _, call := range []openapi.Call{
-		{Product: openapi.SLB, Action: "DeleteCACertificate"},
+		{Product: openapi.SLB, Action: "AddTags"},
 		{Product: openapi.ECS, Action: "DescribeLoadBalancers"}, // the table has that of another product
 		{},
 	} {

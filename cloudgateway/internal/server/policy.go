@@ -35,6 +35,11 @@ func Policies() rpc.Policies {
 		groups     = "servergroups"
 		rules      = "forwardingrules"
 		extensions = "domainextensions"
+
+		acls               = "accesscontrollists"
+		serverCertificates = "servercertificates"
+		caCertificates     = "cacertificates"
+
 		route      = "routes"
 		network    = "networks"
 		eip        = "eips"
@@ -78,6 +83,21 @@ func Policies() rpc.Policies {
 		slbv1.DomainExtensionService_CreateDomainExtension_FullMethodName: write(extensions, "create", flow.Change),
 		slbv1.DomainExtensionService_UpdateDomainExtension_FullMethodName: write(extensions, "update", flow.Change),
 		slbv1.DomainExtensionService_DeleteDomainExtension_FullMethodName: write(extensions, "delete", flow.Deletion),
+
+		slbv1.AccessControlListService_GetAccessControlList_FullMethodName:    read(acls, "get", flow.Change),
+		slbv1.AccessControlListService_ListAccessControlLists_FullMethodName:  read(acls, "list", flow.Background),
+		slbv1.AccessControlListService_CreateAccessControlList_FullMethodName: write(acls, "create", flow.Change),
+		slbv1.AccessControlListService_UpdateAccessControlList_FullMethodName: write(acls, "update", flow.Change),
+		slbv1.AccessControlListService_DeleteAccessControlList_FullMethodName: write(acls, "delete", flow.Deletion),
+
+		slbv1.CertificateService_ListServerCertificates_FullMethodName:  read(serverCertificates, "list", flow.Background),
+		slbv1.CertificateService_UploadServerCertificate_FullMethodName: write(serverCertificates, "create", flow.Change),
+		slbv1.CertificateService_UpdateServerCertificate_FullMethodName: write(serverCertificates, "update", flow.Change),
+		slbv1.CertificateService_DeleteServerCertificate_FullMethodName: write(serverCertificates, "delete", flow.Deletion),
+		slbv1.CertificateService_ListCaCertificates_FullMethodName:      read(caCertificates, "list", flow.Background),
+		slbv1.CertificateService_UploadCaCertificate_FullMethodName:     write(caCertificates, "create", flow.Change),
+		slbv1.CertificateService_UpdateCaCertificate_FullMethodName:     write(caCertificates, "update", flow.Change),
+		slbv1.CertificateService_DeleteCaCertificate_FullMethodName:     write(caCertificates, "delete", flow.Deletion),
 
 		vpcv1.RouteService_ListRouteTables_FullMethodName:         read(route, "list", flow.Background),
 		vpcv1.RouteService_ListRouteEntries_FullMethodName:        read(route, "list", flow.Change),

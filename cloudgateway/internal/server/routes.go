@@ -152,7 +152,9 @@ func (c *check) destination(field, value string) {
 	switch {
 	case err != nil:
 		c.addf(field, `%q is not of the form "10.1.2.0/24"`, shorten(value))
-	case prefix.Masked().String() != value:
+	case prefix != prefix.Masked():
 		c.addf(field, "%q has bits outside of its mask, write %q", value, prefix.Masked())
+	case prefix.String() != value:
+		c.addf(field, "%q is not the usual form, write %q", value, prefix)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/acl"
+	"alicloud-controllers.dev/cloudgateway/internal/certificate"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
@@ -20,6 +22,9 @@ type Config struct {
 	SLB *slb.Client
 	VPC *vpc.Client
 	ECS *ecs.Client
+	ACL *acl.Client
+	// Certificates are those of SLB.
+	Certificates certificate.Client
 	// Version, Region and VpcID are told to callers who ask for the capabilities.
 	Version, Region, VpcID string
 }
@@ -32,6 +37,8 @@ func Register(r grpc.ServiceRegistrar, cfg Config) {
 	slbv1.RegisterHealthServiceServer(r, &health{slb: cfg.SLB})
 	slbv1.RegisterForwardingRuleServiceServer(r, &forwardingRules{slb: cfg.SLB})
 	slbv1.RegisterDomainExtensionServiceServer(r, &domainExtensions{slb: cfg.SLB})
+	slbv1.RegisterAccessControlListServiceServer(r, &accessControlLists{acl: cfg.ACL})
+	slbv1.RegisterCertificateServiceServer(r, &certificates{certificates: cfg.Certificates})
 	vpcv1.RegisterRouteServiceServer(r, &routes{vpc: cfg.VPC})
 	vpcv1.RegisterNetworkServiceServer(r, &networks{vpc: cfg.VPC})
 	vpcv1.RegisterVSwitchServiceServer(r, &vswitches{vpc: cfg.VPC})

@@ -17,6 +17,8 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
 
+	"alicloud-controllers.dev/cloudgateway/internal/acl"
+	"alicloud-controllers.dev/cloudgateway/internal/certificate"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -107,7 +109,9 @@ func (w *world) startGateway(t *testing.T) {
 	server := grpc.NewServer(grpc.UnaryInterceptor(replay.New(replay.Config{Policies: Policies()}).Intercept))
 	Register(server, Config{
 		SLB: balancers, VPC: networks, ECS: instances,
-		Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
+		ACL:          acl.New(acl.Config{Caller: caller, Locks: locks}),
+		Certificates: certificate.New(certificate.Config{Caller: caller, Locks: locks}),
+		Version:      "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
 	w.conn, w.kill = connect(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)

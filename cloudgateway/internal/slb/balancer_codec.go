@@ -202,20 +202,7 @@ type balancerAnswer struct {
 	CreateTimeStamp              json.RawMessage
 	PayType                      string
 	ServiceManagedMode           string
-	Tags                         struct {
-		Tag []tagAnswer
-	}
-}
-
-// tagAnswer is a tag in the answers about instances and listeners.
-type tagAnswer struct{ TagKey, TagValue string }
-
-func tagsOf(list []tagAnswer) []*commonv1.Tag {
-	var tags []*commonv1.Tag
-	for _, t := range list {
-		tags = append(tags, &commonv1.Tag{Key: t.TagKey, Value: t.TagValue})
-	}
-	return tags
+	Tags                         cloud.TagList
 }
 
 func (a balancerAnswer) decode() (*slbv1.LoadBalancer, error) {
@@ -246,7 +233,7 @@ func (a balancerAnswer) decode() (*slbv1.LoadBalancer, error) {
 		ModificationProtection: &slbv1.ModificationProtection{},
 		ResourceGroupId:        a.ResourceGroupID,
 		Status:                 a.LoadBalancerStatus,
-		Tags:                   tagsOf(a.Tags.Tag),
+		Tags:                   a.Tags.Decode(),
 		Subscription:           a.PayType == "PrePay",
 		ServiceManaged:         a.ServiceManagedMode == "Managed",
 	}

@@ -76,35 +76,18 @@ func (c *Client) createGroup(
 		}
 		params["BackendServers"] = encoded
 	}
-	var group *slbv1.ServerGroup
-	undecidable := false
-	again := func(err error) bool { return !undecidable && (cloud.Busy(err) || cloud.Unclear(err)) }
-	err := cloud.Retry(ctx, again, func(ctx context.Context) error {
+	return cloud.Create(ctx, func(ctx context.Context) (*slbv1.ServerGroup, error) {
 		var answer struct {
 			VServerGroupID string `json:"VServerGroupId"`
 		}
-		err := w.write(ctx, "CreateVServerGroup", params, &answer)
-		if err == nil {
-			group = &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}
-			return nil
+		if err := w.write(ctx, "CreateVServerGroup", params, &answer); err != nil {
+			return nil, err
 		}
-		if !cloud.Unclear(err) {
-			return err
-		}
+		return &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}, nil
+	}, func(ctx context.Context) (*slbv1.ServerGroup, error) {
 		c.ledger.Put(creationOf(r), "", ledgerLife)
-		found, lookErr := c.twin(ctx, r)
-		if lookErr != nil {
-			// Sending again without knowing could make a second group.
-			undecidable = true
-			return lookErr
-		}
-		if found == nil {
-			return err
-		}
-		group = found
-		return nil
+		return c.twin(ctx, r)
 	})
-	return group, err
 }
 
 func (c *Client) firstServers(r *slbv1.CreateServerGroupRequest) []*slbv1.Server {

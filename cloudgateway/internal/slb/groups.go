@@ -38,12 +38,12 @@ func (c *Client) describeGroup(ctx context.Context, id string) (*slbv1.ServerGro
 	var answer struct {
 		VServerGroupName string
 		BackendServers   struct{ BackendServer []serverAnswer }
-		Tags             struct{ Tag []tagAnswer }
+		Tags             cloud.TagList
 	}
 	if err := c.read(ctx, "DescribeVServerGroupAttribute", cloud.Params{"VServerGroupId": id}, &answer); err != nil {
 		return nil, err
 	}
-	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true, Tags: tagsOf(answer.Tags.Tag)}
+	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true, Tags: answer.Tags.Decode()}
 	for _, a := range answer.BackendServers.BackendServer {
 		s, err := a.decode()
 		if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) describeGroups(ctx context.Context, loadBalancerID string) ([]*
 				VServerGroupID   string `json:"VServerGroupId"`
 				VServerGroupName string
 				ServerCount      json.RawMessage
-				Tags             struct{ Tag []tagAnswer }
+				Tags             cloud.TagList
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (c *Client) describeGroups(ctx context.Context, loadBalancerID string) ([]*
 		// The count is a courtesy: older answers lack it.
 		count, _ := strconv.ParseInt(looseText(a.ServerCount), 10, 32)
 		groups = append(groups, &slbv1.ServerGroup{
-			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: tagsOf(a.Tags.Tag),
+			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: a.Tags.Decode(),
 		})
 	}
 	slices.SortFunc(groups, func(a, b *slbv1.ServerGroup) int {

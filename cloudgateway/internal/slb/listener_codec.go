@@ -14,6 +14,8 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // CheckListenerConfig names everything in cfg that the cloud would not take for a listener of the protocol. The fields are
@@ -303,13 +305,13 @@ func looseList(raw json.RawMessage) []string {
 
 // decodeTags reads a plain list of tags.
 func decodeTags(raw json.RawMessage) ([]*commonv1.Tag, error) {
-	var list []tagAnswer
+	var list cloud.TagList
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &list); err != nil {
+		if err := json.Unmarshal(raw, &list.Tag); err != nil {
 			return nil, fmt.Errorf("decode tags: %w", err)
 		}
 	}
-	return tagsOf(list), nil
+	return list.Decode(), nil
 }
 
 func firstCertificate(raw json.RawMessage) *string {

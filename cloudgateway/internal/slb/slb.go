@@ -75,15 +75,9 @@ func (c *Client) read(ctx context.Context, action string, params cloud.Params, o
 	return err
 }
 
-// set changes an attribute of the instance itself. The call says how the attribute shall be, not how it shall change: done twice
-// it has the effect of once, so a lost answer is no obstacle. It is repeated while the instance is busy.
+// set changes an attribute of the instance itself.
 func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
-	call := cloud.Write(openapi.SLB, action, params)
-	call.Idempotent = true
-	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
-		_, err := c.caller.Do(ctx, call, nil)
-		return err
-	})
+	return cloud.Set(ctx, c.caller, cloud.Write(openapi.SLB, action, params))
 }
 
 // exclusively runs a change of one instance, alone, and forgets what was remembered about it.

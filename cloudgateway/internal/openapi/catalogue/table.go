@@ -77,6 +77,7 @@ func rules() []rule {
 		{class: NotFound, products: slb, codes: "ResourceNotFound.VServerGroup InvalidParameter.VServerGroupId", reason: rpcerr.ServerGroupNotFound},
 		{class: NotFound, products: slb, codes: "ResourceNotFound.vServers InvalidServerId.NotFound InvalidServerId.NotExist ObtainIpFail", reason: rpcerr.ServerNotFound, note: "the backend is gone or not running"},
 		{class: NotFound, products: slb, codes: "AclNotExist", reason: rpcerr.AclNotFound},
+		{class: NotFound, products: slb, codes: "AclEntryEmpty", note: "a list without entries; what was to be removed is gone"},
 		{class: NotFound, products: slb, codes: "CertificateNotExist ResourceNotFound.Certificate CACertificateId.NotFound ServerCertificateId.NotFound " +
 			"InvalidParameter.ServerCertificateId", reason: rpcerr.CertificateNotFound},
 		{class: NotFound, products: slb, codes: "InvalidRuleId.NotFound", reason: rpcerr.ForwardingRuleNotFound},
@@ -103,6 +104,7 @@ func rules() []rule {
 		{class: Exists, products: slb, codes: "ListenerAlreadyExists InvalidParameter.ListenerPortConflict ListenerPortConflict", reason: rpcerr.ListenerExists},
 		{class: Exists, products: slb, codes: "InvalidBackendServers.ServerIpConflict InvalidBackendServers.Inconsistent DomainExist"},
 		{class: Exists, products: slb, codes: "InvalidParameter", message: "duplicated value of ServerID"},
+		{class: Exists, products: slb, codes: "InvalidParam.AclEntryExists", note: "the gateway sends the other entries"},
 		{class: Exists, products: vpc, codes: "InvalidCIDRBlock.Duplicate InvalidRouteEntry.Duplicate Duplicated.VpcNextHop RouterEntryConflict.Duplicated RouteConflict.AlreadyExist " +
 			"VPC_ROUTE_ENTRY_CIDR_BLOCK_DUPLICATE", note: "the gateway reads back: the same next hop is success, another is ROUTE_CONFLICT"},
 		{class: Exists, products: nlb, codes: "ResourceAlreadyAssociated.* Conflict.Port DuplicatedParam.Server"},
@@ -125,7 +127,9 @@ func rules() []rule {
 		{class: Dependency, products: slb, codes: "DomainExtensionNotSupport", note: "only guaranteed-performance instances have domain extensions"},
 		{class: Dependency, products: slb, codes: "OperationFailed.ActionNotSupport", note: "only HTTP and HTTPS listeners have forwarding rules"},
 		{class: Dependency, products: slb, codes: "ListenerForwardExist", reason: rpcerr.ListenerInUse, note: "delete the HTTP redirect first"},
-		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered OperationFailed.AclBindedWithVip Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
+		{class: Dependency, products: slb, codes: "OperationFailed.AclBindedWithVip", reason: rpcerr.AclInUse},
+		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered CertificateRelatedDomainExtensionExist", reason: rpcerr.CertificateInUse},
+		{class: Dependency, products: slb, codes: "Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
 		{class: Dependency, products: slb, codes: "OperationUnsupported.SetLoadBalancerStatus", note: "the load balancer is locked"},
 		{class: Dependency, products: slb, codes: "OperationUnsupported.DeleteProtectionForPrePayInstance", note: "a subscription can't be protected"},
 		{class: Dependency, products: slb + " " + ecs + " " + nlb, codes: "DependencyViolation DependencyViolation.*"},
@@ -160,6 +164,9 @@ func rules() []rule {
 		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
 		{class: Invalid, codes: "MissingParameter MissingParameter.* MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
 		{class: Invalid, products: ecs, codes: "InvalidStatus.NotFound InvalidInstanceChargeType.NotFound InvalidZoneId.NotFound"},
+
+		{class: Invalid, products: slb, codes: "AclEntryIllegal IllegalEntry InvalidEntry CertificateFormatInvalid ServerCertificate.NotSupport EccCertificateNotSupport OperationDenied.IllegalKeyLength " +
+			"InvalidParameter.AliCloudCertificateId"},
 
 		// Billing.
 		{class: Money, products: slb, codes: "InsufficientBalance PayInsufficientBalance ChargeTypeViolation OperationFailed.UnpaidBillsExist QUERY* PRICE*"},

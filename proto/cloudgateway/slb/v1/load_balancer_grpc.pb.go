@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: cloudgateway/slb/v1/load_balancer.proto
 
-// Package cloudgateway.slb.v1 offers Classic Load Balancer (CLB) instances, their listeners and their vServer groups
-// (OpenAPI product Slb, version 2014-05-15).
+// Package cloudgateway.slb.v1 offers Classic Load Balancer (CLB) instances, their listeners and their vServer groups, access control
+// lists and certificates (OpenAPI product Slb, version 2014-05-15).
 
 package slbv1
 

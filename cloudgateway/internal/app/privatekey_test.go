@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/status"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/rpcerr"
+	"alicloud-controllers.dev/services/tracing/tracingtest"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/writetest"
+)
+
+// TestPrivateKeysAreSeenNowhere: whatever becomes of the upload of a certificate, its private key is in no log, also at level debug,
+// no audit line, no trace, no metric and no error.
+func TestPrivateKeysAreSeenNowhere(t *testing.T) {
+	pair, err := writetest.NewKeyPair("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := writetest.NewKeyPair("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := pair.GetPrivateKeyPem()
+	quoted := fmt.Sprintf("We don't like PrivateKey=%s or PrivateKey=%s or {\"PrivateKey\": %q} or %s",
+		url.QueryEscape(key), key, key, strings.Join(strings.Fields(key), " "))
+	refusal := func(status int, code string) *fault.Error { return &fault.Error{Status: status, Code: code, Message: quoted} }
+	tests := []struct {
+		name    string
+		request *slbv1.KeyPair
+		fault   fault.Rule
+		want    rpcerr.Reason
+	}{
+		{name: "done", request: pair},
+		{name: "answer lost", request: pair, fault: fault.Rule{Drop: true, When: fault.After}},
+		{name: "refused with a quotation", request: pair, fault: fault.Rule{Error: refusal(400, "IllegalParam.ServerCertificate")}, want: rpcerr.InvalidField},
+		{name: "server error with a quotation", request: pair, fault: fault.Rule{Error: refusal(500, "InternalError")}},
+		{name: "key of another", request: &slbv1.KeyPair{CertificatePem: other.GetCertificatePem(), PrivateKeyPem: key}, want: rpcerr.InvalidField},
+		{name: "swapped", request: &slbv1.KeyPair{CertificatePem: key, PrivateKeyPem: pair.GetCertificatePem()}, want: rpcerr.InvalidField},
+		{name: "broken", request: &slbv1.KeyPair{CertificatePem: pair.GetCertificatePem(), PrivateKeyPem: key[:len(key)/2]}, want: rpcerr.InvalidField},
+		// At the end, since nothing is uploaded for a while then.
+		{name: "throttled with a quotation", request: pair, fault: fault.Rule{Error: refusal(400, "Throttling.User")}, want: rpcerr.Throttled},
+	}
+	collector := tracingtest.Start(t)
+	w := newWorld(t)
+	w.traced(collector, "")
+	w.start()
+	seen := map[string]string{}
+	w.controller(collector, func(ctx context.Context, client *gateway.Client) error {
+		for i, tt := range tests {
+			var rules []fault.Rule
+			if tt.fault.Drop || tt.fault.Error != nil {
+				rule := tt.fault
+				rule.Action, rule.Times = "UploadServerCertificate", 1
+				rules = append(rules, rule)
+			}
+			if err := w.sim.SetFaults(rules...); err != nil {
+				t.Error(err)
+			}
+			_, err := client.Certificates.UploadServerCertificate(ctx, &slbv1.UploadServerCertificateRequest{
+				RequestId: fmt.Sprintf("r-%d", i), Name: fmt.Sprintf("web-%d", i),
+				Source: &slbv1.UploadServerCertificateRequest_KeyPair{KeyPair: tt.request},
+			})
+			if got := rpcerr.ReasonOf(err); got != tt.want {
+				t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+			}
+			seen["the error of "+tt.name] = fmt.Sprintf("%v\n%+v\n%v\n%v", err, err, status.Convert(err).Proto(), status.Convert(err).Details())
+		}
+		return nil
+	})
+	_, seen["the metrics"] = w.get("/metrics")
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	seen["the log"], seen["the traces"] = w.log.String(), collector.Text()
+	if audits := strings.Count(seen["the log"], `"msg":"audit"`); audits != len(tests) {
+		t.Errorf("%d audit lines, want %d:\n%s", audits, len(tests), seen["the log"])
+	}
+	if !strings.Contains(seen["the traces"], "Slb.UploadServerCertificate") {
+		t.Error("the traces don't show the uploads; the test is wrong")
+	}
+	for where, text := range seen {
+		for _, part := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune("\n+/=", r) }) {
+			const telling = 8 // letters; shorter ones may be anything
+			if len(part) >= telling && !strings.Contains(part, "-----") && strings.Contains(text, part) {
+				t.Errorf("%s shows %q of the private key:\n%s", where, part, text)
+				break
+			}
+		}
+		if strings.Contains(text, "PRIVATE KEY-----") {
+			t.Errorf("%s shows the head of a private key:\n%s", where, text)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+)
+
+// longestPEM bounds a chain of certificates, in bytes. A long one has ten thousand.
+const longestPEM = 65_536
+
+// pemLength tells whether a text is there and short enough to be looked at.
+func (c *check) pemLength(field, text string) bool {
+	switch {
+	case text == "":
+		c.addf(field, "is required")
+	case len(text) > longestPEM:
+		c.addf(field, "is %d bytes long, at most %d are allowed", len(text), longestPEM)
+	default:
+		return true
+	}
+	return false
+}
+
+// certificate checks a certificate in PEM form, which may be followed by those of its authorities. It tells whether that is one.
+// Nothing of the text is quoted: who mixes up two fields must not find his private key in a log.
+func (c *check) certificate(field, text string) bool {
+	if !c.pemLength(field, text) {
+		return false
+	}
+	for rest, i := []byte(text), 0; ; i++ {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		switch {
+		case block == nil && i > 0:
+			return true
+		case block == nil || block.Type != "CERTIFICATE":
+			c.addf(field, "block %d is not a certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----", i+1)
+			return false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			c.addf(field, "block %d can't be read as an X.509 certificate", i+1)
+			return false
+		}
+	}
+}
+
+// keyPair checks a certificate and its private key.
+func (c *check) keyPair(field string, pair *slbv1.KeyPair) {
+	certified := c.certificate(field+".certificate_pem", pair.GetCertificatePem())
+	field += ".private_key_pem"
+	text := pair.GetPrivateKeyPem()
+	switch {
+	case !c.pemLength(field, text):
+	case strings.Contains(text, "ENCRYPTED"): // the type of a PKCS #8 block, or a header of older ones
+		c.addf(field, "is encrypted; the cloud needs it as it is")
+	case !hasPrivateKey(text):
+		c.addf(field, "has no private key in PEM form")
+	case certified:
+		if _, err := tls.X509KeyPair([]byte(pair.GetCertificatePem()), []byte(text)); err != nil {
+			c.addf(field, "is not the private key of certificate_pem")
+		}
+	}
+}
+
+func hasPrivateKey(text string) bool {
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return true
+		}
+	}
+	return false
+}
