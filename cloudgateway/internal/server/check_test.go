@@ -367,6 +367,13 @@ func TestHugeListsAreRefused(t *testing.T) {
 			"tags to remove",
 			call(new(loadBalancers).UpdateLoadBalancer, &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", RemoveTagKeys: words}), "remove_tag_keys",
 		},
+		{"VPCs", call(new(networks).ListVpcs, &vpcv1.ListVpcsRequest{VpcIds: words}), "vpc_ids"},
+		{"EIPs", call(new(eips).ListEips, &vpcv1.EipServiceListEipsRequest{AllocationIds: words}), "allocation_ids"},
+		{"EIPs by address", call(new(eips).ListEips, &vpcv1.EipServiceListEipsRequest{IpAddresses: words}), "ip_addresses"},
+		{
+			"routes by destination",
+			call(new(routes).ListRouteEntries, &vpcv1.ListRouteEntriesRequest{RouteTableId: "vtb-1", DestinationCidrs: words}), "destination_cidrs",
+		},
 		{"vSwitches", call(new(networks).ListVSwitches, &vpcv1.ListVSwitchesRequest{VswitchIds: words}), "vswitch_ids"},
 		{
 			"servers", call(new(serverGroups).CreateServerGroup, &slbv1.CreateServerGroupRequest{
