@@ -13,6 +13,19 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
+// TestUntilGone: only what is not there is gone, whatever the cloud says about its status.
+func TestUntilGone(t *testing.T) {
+	for _, tt := range []struct {
+		exists bool
+		status string
+		want   verdict
+	}{{false, "", done}, {true, statusAvailable, todo}, {true, "Deleting", waiting}, {true, "Pending", waiting}, {true, "", waiting}} {
+		if got := untilGone(tt.exists, tt.status); got != tt.want {
+			t.Errorf("exists %t, status %q: verdict %d, want %d", tt.exists, tt.status, got, tt.want)
+		}
+	}
+}
+
 // TestChange plays a change of a thing that is "old" and shall be "new". What a look sees and what a write is answered come from
 // scripts, of which the last line is repeated.
 func TestChange(t *testing.T) {

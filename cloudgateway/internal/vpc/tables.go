@@ -113,7 +113,7 @@ func (c *Client) DeleteRouteTable(ctx context.Context, vpcID, id string) error {
 				if bound := t.GetVswitchIds(); len(bound) > 0 {
 					return failed, inUse("DeleteRouteTable", "route table %s is bound to %s; unassociate it first", id, strings.Join(bound, ", "))
 				}
-				return untilGone(t.GetStatus()), nil
+				return untilGone(t != nil, t.GetStatus()), nil
 			},
 			send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
 				return unless(c.write(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}), rpcerr.RouteTableNotFound)

@@ -156,12 +156,12 @@ func whenAvailable(status string) verdict {
 	return waiting
 }
 
-// untilGone judges something that is to be deleted by its status; "" is that of nothing.
-func untilGone(status string) verdict {
-	switch status {
-	case "":
+// untilGone judges something that is to be deleted.
+func untilGone(exists bool, status string) verdict {
+	switch {
+	case !exists:
 		return done
-	case statusAvailable:
+	case status == statusAvailable:
 		return todo
 	default:
 		return waiting
@@ -174,7 +174,7 @@ func (c *Client) DeleteVSwitch(ctx context.Context, vpcID, id string) error {
 		_, err := change[*vpcv1.VSwitch]{
 			name:  "the deletion of " + id,
 			look:  func(ctx context.Context) (*vpcv1.VSwitch, error) { return c.lookAtVSwitch(ctx, id) },
-			judge: func(v *vpcv1.VSwitch) (verdict, error) { return untilGone(v.GetStatus()), nil },
+			judge: func(v *vpcv1.VSwitch) (verdict, error) { return untilGone(v != nil, v.GetStatus()), nil },
 			send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
 				return unless(c.write(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}), rpcerr.VSwitchNotFound)
 			},

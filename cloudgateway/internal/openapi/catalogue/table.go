@@ -143,7 +143,7 @@ func rules() []rule {
 			"ResourceAlreadyAssociated.IpAddress", reason: rpcerr.ResourceInUse, note: "the instance has a public address already"},
 		{class: Dependency, products: vpc, codes: "InvalidOperation.DeletionProtection", reason: rpcerr.DeleteProtected},
 		{class: Dependency, products: vpc, codes: "Forbidden.ChargeTypeIsPrepaid Forbidden.InCommonBandwidthPackage Forbidden.ReleaseSegmentEip"},
-		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service"},
+		{class: Dependency, products: vpc, codes: "OperationDenied OperationDenied.DeleteManagedRouteEntry", note: "a route of the system or of another service; an instance that can't have an EIP"},
 		{class: Dependency, products: ecs, codes: "InvalidOperation.* ChargeTypeViolation InstanceLockedForSecurity"},
 		{class: Dependency, products: ecs, codes: "InvalidOperation.DeletionProtection", reason: rpcerr.DeleteProtected},
 		{class: Dependency, codes: "DryRunOperation", note: "the call would succeed"},
