@@ -50,6 +50,7 @@ func (m *monkey) seedCloud() {
 		Config: &slbv1.ListenerConfig{ServerGroupId: new("rsp-foreign"), Description: new("theirs")}, Status: "running",
 	}
 	m.theirs = m.foreignParts()
+	m.seedUsers()
 }
 
 // console is what somebody does to a CLB of ours by hand.
@@ -69,6 +70,9 @@ func (m *monkey) console() string {
 	id := pick(m, ids...)
 	switch m.n(5) {
 	case 0:
+		if users(id) {
+			return "nobody dares to delete " + id
+		}
 		m.deleteCLB(id)
 		return id + " is deleted in the console"
 	case 1:
@@ -107,7 +111,7 @@ func (m *monkey) deleteCLB(id string) {
 	m.clearStatus()
 }
 
-// clearStatus takes away addresses that no CLB has.
+// clearStatus takes away addresses that no CLB has, and those of CLBs that their Services are to move away from.
 func (m *monkey) clearStatus() {
 	m.cloud.Lock()
 	alive := map[string]bool{}
@@ -116,7 +120,7 @@ func (m *monkey) clearStatus() {
 	}
 	m.cloud.Unlock()
 	for _, svc := range m.services() {
-		if ingress := svc.Status.LoadBalancer.Ingress; len(ingress) > 0 && !alive[ingress[0].IP] {
+		if ingress := svc.Status.LoadBalancer.Ingress; len(ingress) > 0 && (!alive[ingress[0].IP] || m.elsewhere(svc)) {
 			m.edit(svc, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
 		}
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ func (m *monkey) mend() {
 		}
 		m.edit(svc, annotationPatch(annotation.CertID, "cert-1"))
 	}
+	m.mendUsers()
 	for _, svc := range m.services() {
 		protocols := map[int32]string{}
 		for _, port := range svc.Spec.Ports {
@@ -44,9 +46,10 @@ func (m *monkey) mend() {
 			m.edit(svc, annotationPatch(annotation.ForwardPort, nil))
 		}
 	}
-	for range 2 { // A CLB that is found gone only now waits for its Service's status to be cleared.
+	for range 2 { // A CLB that is found gone only now waits for its Service's status to be cleared, and a Service that shall move, too.
 		m.after(6 * time.Hour)
 		m.clearStatus()
+		m.mendUsers()
 	}
 	m.after(time.Hour)
 }
@@ -62,7 +65,7 @@ func (m *monkey) judge() {
 	defer m.cloud.Unlock()
 	ours := map[string]*slbv1.LoadBalancer{}
 	for id, lb := range m.cloud.LoadBalancers {
-		if id == foreignLB {
+		if id == foreignLB || users(id) {
 			continue
 		}
 		name := tagOf(lb, mark.TagService)
@@ -80,6 +83,7 @@ func (m *monkey) judge() {
 		m.t.Errorf("%s is left over: %v", lb.GetLoadBalancerId(), lb)
 	}
 	m.judgeForeign()
+	m.judgeUsers(services)
 }
 
 func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts []string) {
@@ -88,6 +92,13 @@ func (m *monkey) judgeService(svc *corev1.Service, lb *slbv1.LoadBalancer, parts
 		if id != "" || len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 || len(svc.Labels) > 0 {
 			m.t.Errorf("%s wants no CLB but has %q, finalizers %v, status %v, labels %v", svc.Name, id, svc.Finalizers, svc.Status, svc.Labels)
 		}
+		return
+	}
+	if m.named(svc) != "" {
+		if id != "" {
+			m.t.Errorf("%s names a CLB, but has %s still", svc.Name, id)
+		}
+		m.judgeReused(svc, parts)
 		return
 	}
 	if id == "" {
@@ -157,13 +168,17 @@ func (m *monkey) wantedParts(svc *corev1.Service) []string {
 			number = port.TargetPort.IntVal
 		}
 		group := fmt.Sprintf("k8s/%d/%s/default/%s", number, svc.Name, clusterID)
+		if mapped := m.mapped(svc, port); mapped != "" {
+			group = mapped
+		}
 		protocol, target := m.protocol(svc, port), group
 		if protocol == "http" && m.value(svc, annotation.ForwardPort) != "" {
 			target = "redirect to 443"
 		}
-		parts = append(parts,
-			fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, m.value(svc, annotation.Scheduler), target),
-			fmt.Sprintf("group %s: %s", group, strings.Join(m.wantedServers(svc, port, pods), " ")))
+		parts = append(parts, fmt.Sprintf("group %s: %s", group, strings.Join(m.wantedServers(svc, port, pods), " ")))
+		if m.named(svc) == "" || m.overrides(svc) {
+			parts = append(parts, fmt.Sprintf("listener %d/%s running %s to %s", port.Port, protocol, m.value(svc, annotation.Scheduler), target))
+		}
 	}
 	slices.Sort(parts)
 	return slices.Compact(parts)
@@ -174,12 +189,14 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 	if weight == "" {
 		weight = "100"
 	}
-	ready := map[string]int{} // pods by node
+	local := false
+	ready := map[string]int{}  // pods by node
+	shares := map[string]int{} // of the weight, by server
 	var servers []string
 	for ip, node := range m.readyPods(svc.Name) {
 		ready[node]++
 		if pods {
-			servers = append(servers, fmt.Sprintf("eni-%s:%d=%s", ip, port.TargetPort.IntVal, weight))
+			shares[fmt.Sprintf("eni-%s:%d", ip, port.TargetPort.IntVal)] = 1
 		}
 	}
 	nodes, err := m.kube.CoreV1().Nodes().List(m.t.Context(), metav1.ListOptions{})
@@ -193,10 +210,26 @@ func (m *monkey) wantedServers(svc *corev1.Service, port corev1.ServicePort, pod
 		switch {
 		case pods || !usable:
 		case svc.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal:
-			servers = append(servers, fmt.Sprintf("%s:%d=%s", id, port.NodePort, weight))
+			shares[fmt.Sprintf("%s:%d", id, port.NodePort)] = 1
 		case ready[node.Name] > 0:
-			servers = append(servers, fmt.Sprintf("%s:%d=%d", id, port.NodePort, ready[node.Name]))
+			shares[fmt.Sprintf("%s:%d", id, port.NodePort)] = ready[node.Name]
+			local = true
 		}
+	}
+	sum := 0
+	for _, n := range shares {
+		sum += n
+	}
+	total, err := strconv.Atoi(m.value(svc, annotation.Weight))
+	shared := err == nil && m.named(svc) != "" && m.value(svc, annotation.VGroupPort) != ""
+	for server, n := range shares {
+		switch {
+		case shared:
+			weight = strconv.Itoa(min(total, max(1, total*n/sum)))
+		case local:
+			weight = strconv.Itoa(n)
+		}
+		servers = append(servers, server+"="+weight)
 	}
 	slices.Sort(servers)
 	return servers

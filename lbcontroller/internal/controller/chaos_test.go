@@ -169,7 +169,7 @@ func (m *monkey) act() string {
 		return m.bear()
 	}
 	svc := pick(m, services...)
-	switch m.n(16) {
+	switch m.n(18) {
 	case 0, 1:
 		m.edit(svc, map[string]any{"spec": map[string]any{"ports": m.somePorts()}})
 		return svc.Name + " gets other ports"
@@ -197,7 +197,10 @@ func (m *monkey) act() string {
 		return m.changeNode()
 	case 13:
 		return m.console()
-	case 14:
+	case 14, 15:
+		m.clearStatus()
+		return "whoever shall move has the status cleared"
+	case 16:
 		m.restart()
 		return "the controller is restarted"
 	default:
@@ -263,6 +266,14 @@ func (m *monkey) someAnnotation() (suffix string, value any) {
 		annotation.AdditionalTags:    {"a=1,b=2", "b=3", nil},
 		annotation.DefaultWeight:     {"50", "many", nil},
 		annotation.RemoveUnscheduled: {"on", nil},
+	}
+	if m.n(3) == 0 {
+		menu = map[string][]any{
+			annotation.ID:            {"lb-users-1", "lb-users-2", "lb-users-2", "lb-missing", foreignLB, nil},
+			annotation.ForceOverride: {"on", "on", nil},
+			annotation.VGroupPort:    {usersMapping()["lb-users-1"], usersMapping()["lb-users-2"], "rsp-none:80", "rsp-users-1", nil},
+			annotation.Weight:        {"30", "0", nil},
+		}
 	}
 	suffix = pick(m, slices.Sorted(maps.Keys(menu))...)
 	return suffix, pick(m, menu[suffix]...)

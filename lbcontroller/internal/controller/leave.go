@@ -31,6 +31,9 @@ func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims mark
 		if err != nil {
 			return changed, err
 		}
+		if madeTag(observed) != "" && !claimsOf(svc).Has(id) {
+			continue // The Service names it in vain: it was never given anything there.
+		}
 		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, observed)
 		if !p.Empty() {
 			changed = true

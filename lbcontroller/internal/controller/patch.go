@@ -73,6 +73,10 @@ func (p patcher) removeFinalizer(ctx context.Context, svc *corev1.Service) error
 		if live.UID != svc.UID || !hasFinalizer(live) {
 			return nil
 		}
+		// What was written last may not have been in the cache when the rest was taken off.
+		if err := p.finish(ctx, live, blank(), nil); err != nil {
+			return err
+		}
 		rest := slices.DeleteFunc(slices.Clone(live.Finalizers), func(f string) bool { return f == Finalizer })
 		meta := map[string]any{"finalizers": rest, "resourceVersion": live.ResourceVersion}
 		if live.DeletionTimestamp == nil {

@@ -34,11 +34,9 @@ func (e *ensuring) named(ctx context.Context) (model.Observed, error) {
 	if err != nil {
 		return model.Observed{}, err
 	}
-	for _, key := range []string{mark.TagService, mark.TagCluster} {
-		if _, ok := observed.Tags()[key]; ok {
-			return model.Observed{}, &refusedError{text: fmt.Sprintf("CLB %s belongs to a cluster or a Service, as its tag %s says, and can't be reused; "+
-				"name one that was made by hand in annotation %s%s", id, key, annotation.Prefix, annotation.ID)}
-		}
+	if key := madeTag(observed); key != "" {
+		return model.Observed{}, &refusedError{text: fmt.Sprintf("CLB %s belongs to a cluster or a Service, as its tag %s says, and can't be reused; "+
+			"name one that was made by hand in annotation %s%s", id, key, annotation.Prefix, annotation.ID)}
 	}
 	if e.own, err = e.ownCLB(ctx); err != nil {
 		return model.Observed{}, err
@@ -52,6 +50,16 @@ func (e *ensuring) named(ctx context.Context) (model.Observed, error) {
 			"clear status.loadBalancer: %s", shown, id, clearStatus(e.svc))}
 	}
 	return observed, nil
+}
+
+// madeTag returns the tag of a CLB that wasn't made by hand but for a Service or a cluster, or "".
+func madeTag(observed model.Observed) string {
+	for _, key := range []string{mark.TagService, mark.TagCluster} {
+		if _, ok := observed.Tags()[key]; ok {
+			return key
+		}
+	}
+	return ""
 }
 
 // ownCLB looks for the CLB that was made for the Service before it named another. The label names the CLB that the Service has taken

@@ -179,6 +179,13 @@ func TestReuseIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				test.seed(w)
+				if !strings.Contains(test.want, "47.1.2.3") { // What looks like the Service's on a CLB of others is not.
+					w.cloud.Lock()
+					w.cloud.ServerGroups["rsp-like"] = &gatewaytest.ServerGroup{ID: "rsp-like", LoadBalancerID: usersLB, Name: ours, Servers: []*slbv1.Server{
+						{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 30080, Description: ours},
+					}}
+					w.cloud.Unlock()
+				}
 				before := w.parts(usersLB)
 				svc := web(reuse(usersLB), override)
 				if strings.Contains(test.want, "47.1.2.3") {

@@ -143,6 +143,25 @@ func TestStaleCacheCreatesWithFinalizer(t *testing.T) {
 	})
 }
 
+// TestStaleCacheLeavesNoMarks: somebody takes the labels off a Service and then its type. The controller has written them anew when it
+// sees the type change on a Service without labels.
+func TestStaleCacheLeavesNoMarks(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.lag(func() time.Duration { return 2 * time.Second })
+		w.restart()
+		w.patch("web", map[string]any{"metadata": map[string]any{"labels": nil}, "status": map[string]any{"loadBalancer": nil}}, "status")
+		w.after(100 * time.Millisecond)
+		w.patch("web", map[string]any{"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}})
+		for i := 0; hasFinalizer(w.service()) && i < 60; i++ {
+			w.after(time.Second)
+		}
+		svc := w.service() // It has no finalizer now, and nobody would look at it after a crash.
+		check(t, "marks", 0, len(svc.Labels)+len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress))
+		check(t, "instances", 0, len(w.instances()))
+	})
+}
+
 // TestServersOfOthersOutliveTheirGroup: somebody adds a server to a vServer group of ours, which the controller doesn't know when the
 // group is no longer wanted. The group stays, with that server.
 func TestServersOfOthersOutliveTheirGroup(t *testing.T) {
