@@ -31,12 +31,12 @@ func certificateOperations() []Operation {
 			},
 		},
 		{
-			Name: "UpdateServerCertificate", Actions: []string{"SetServerCertificateName", "TagResources", "UntagResources"},
+			Name: "UpdateServerCertificate", Actions: []string{"SetServerCertificateName", "TagResources", "UntagResources", "MoveResourceGroup"},
 			Prepare: uploadServer,
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.Certificates.UpdateServerCertificate(ctx, &slbv1.UpdateServerCertificateRequest{
 					ServerCertificateId: s.uploaded, Name: new(s.Name + "-renamed"),
-					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"site"},
+					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"site"}, ResourceGroupId: new("rg-other"),
 				})
 				return err
 			},
@@ -59,11 +59,11 @@ func certificateOperations() []Operation {
 			},
 		},
 		{
-			Name: "UpdateCaCertificate", Actions: []string{"SetCACertificateName", "TagResources", "UntagResources"}, Prepare: uploadCA,
+			Name: "UpdateCaCertificate", Actions: []string{"SetCACertificateName", "TagResources", "UntagResources", "MoveResourceGroup"}, Prepare: uploadCA,
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.Certificates.UpdateCaCertificate(ctx, &slbv1.UpdateCaCertificateRequest{
 					CaCertificateId: s.uploaded, Name: new(s.Name + "-renamed"),
-					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"site"},
+					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"site"}, ResourceGroupId: new("rg-other"),
 				})
 				return err
 			},

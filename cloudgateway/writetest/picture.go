@@ -34,10 +34,10 @@ func Picture(c *state.Cloud) []string {
 			entries = append(entries, e.Entry+" "+e.Comment)
 		}
 		slices.Sort(entries)
-		lines = append(lines, fmt.Sprintf("acl %s %s %v %q", acl.Name, acl.IPVersion, sorted(acl.Tags), entries))
+		lines = append(lines, fmt.Sprintf("acl %s %s %v %s %q", acl.Name, acl.IPVersion, sorted(acl.Tags), acl.ResourceGroupID, entries))
 	}
 	for _, cert := range c.Certificates {
-		lines = append(lines, fmt.Sprintf("certificate %s of %s, CA %t, %v", cert.Name, cert.CommonName, cert.CA, sorted(cert.Tags)))
+		lines = append(lines, fmt.Sprintf("certificate %s of %s, CA %t, %v %s", cert.Name, cert.CommonName, cert.CA, sorted(cert.Tags), cert.ResourceGroupID))
 	}
 	for _, table := range c.RouteTables {
 		lines = append(lines, fmt.Sprintf("route table %s %s %v", table.Type, table.Name, sorted(table.Tags)))

@@ -48,7 +48,7 @@ func ruleOperations() []Operation {
 			Name: "UpdateDomainExtension", Actions: []string{"SetDomainExtensionAttribute"}, Prepare: withExtension,
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.DomainExtensions.UpdateDomainExtension(ctx, &slbv1.UpdateDomainExtensionRequest{
-					LoadBalancerId: s.lb, DomainExtensionId: s.extension, ServerCertificateId: s.otherCertificate(),
+					LoadBalancerId: s.lb, DomainExtensionId: s.extension, ServerCertificateId: otherCertificate,
 				})
 				return err
 			},
@@ -104,7 +104,7 @@ func resumeRules(ctx context.Context, c *gateway.Client, s *Site) error {
 
 func createExtension(ctx context.Context, c *gateway.Client, s *Site) error {
 	answer, err := c.DomainExtensions.CreateDomainExtension(ctx, &slbv1.CreateDomainExtensionRequest{
-		RequestId: path.Join(s.Name, "extension"), Key: s.key(), Domain: "www.example.com", ServerCertificateId: s.certificate(),
+		RequestId: path.Join(s.Name, "extension"), Key: s.key(), Domain: "www.example.com", ServerCertificateId: certificate,
 	})
 	s.extension = answer.GetDomainExtensionId()
 	return err

@@ -21,7 +21,7 @@ import (
 // instances is how many a Site has: as many as an operation uses.
 const instances = 75
 
-// Site is where one operation works. It shares nothing with other sites, so that operations can run at the same time in one
+// Site is where one operation works. It shares nothing with other sites but certificates, so that operations can run at the same time in one
 // cloud, and so that every call to the cloud tells by its parameters whose it is.
 type Site struct {
 	Name string
@@ -39,6 +39,12 @@ type Site struct {
 	tagged              string // whose tags change; empty: those of the instance or of a listener
 }
 
+// The certificates of listeners are the same for all sites: an account has a hundred, and some operations upload more.
+const (
+	certificate      = "cert-1"
+	otherCertificate = "cert-2"
+)
+
 // Seed is what the cloud has to hold of the site before Operation.Prepare. The number, below 250, makes its addresses its own.
 func (s *Site) Seed(number int) *state.Cloud {
 	s.number = number
@@ -48,7 +54,7 @@ func (s *Site) Seed(number int) *state.Cloud {
 		RouteTables: map[string]*state.RouteTable{s.table(): {VpcID: s.vpc(), Type: "System"}},
 		Instances:   map[string]*state.Instance{},
 		Certificates: map[string]*state.Certificate{
-			s.certificate(): {Name: s.Name}, s.otherCertificate(): {Name: s.Name},
+			certificate: {Name: certificate}, otherCertificate: {Name: otherCertificate},
 		},
 	}
 	c.VSwitches[s.vswitch()] = &state.VSwitch{VpcID: s.vpc(), ZoneID: zone, CidrBlock: fmt.Sprintf("172.%d.0.0/24", number)}
@@ -63,12 +69,10 @@ func (s *Site) Seed(number int) *state.Cloud {
 
 const zone = "cn-hangzhou-h"
 
-func (s *Site) vpc() string              { return "vpc-" + s.Name }
-func (s *Site) vswitch() string          { return "vsw-" + s.Name }
-func (s *Site) table() string            { return "vtb-" + s.Name }
-func (s *Site) certificate() string      { return "cert-" + s.Name }
-func (s *Site) otherCertificate() string { return "cert-other-" + s.Name }
-func (s *Site) instance(i int) string    { return fmt.Sprintf("i-%s-%02d", s.Name, i) }
+func (s *Site) vpc() string           { return "vpc-" + s.Name }
+func (s *Site) vswitch() string       { return "vsw-" + s.Name }
+func (s *Site) table() string         { return "vtb-" + s.Name }
+func (s *Site) instance(i int) string { return fmt.Sprintf("i-%s-%02d", s.Name, i) }
 
 // Params are patterns of the parameters by which a write to the cloud is known to be one of this site. They are those of the
 // simulator's faults.
@@ -79,7 +83,7 @@ func (s *Site) Params(action string) map[string]string {
 	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
 		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
 	case "MoveResourceGroup":
-		return map[string]string{"ResourceId": s.lb}
+		return map[string]string{"ResourceId": cmp.Or(s.lb, s.acl, s.uploaded)}
 	case "CreateAccessControlList":
 		return map[string]string{"AclName": s.Name}
 	case "AddAccessControlListEntry": // The list may not be known before.
@@ -171,7 +175,7 @@ func (s *Site) listener() *slbv1.CreateListenerRequest {
 		Tags: []*commonv1.Tag{{Key: "site", Value: s.Name}},
 	}
 	if s.protocol == slbv1.Protocol_PROTOCOL_HTTPS {
-		r.Config.ServerCertificateId = new(s.certificate())
+		r.Config.ServerCertificateId = new(certificate)
 	}
 	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/filing"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -99,16 +100,9 @@ func (c *Client) Update(ctx context.Context, r *slbv1.UpdateAccessControlListReq
 		if err := c.apply(ctx, id, changes(r)); err != nil {
 			return err
 		}
-		tagged := func() cloud.Params { return cloud.Params{"ResourceType": "acl", "ResourceId.1": id} }
-		if len(r.GetSetTags()) > 0 {
-			if err := c.set(ctx, "TagResources", cloud.Tags(tagged(), r.GetSetTags())); err != nil {
-				return err
-			}
-		}
-		if len(r.GetRemoveTagKeys()) > 0 {
-			return c.set(ctx, "UntagResources", tagged().List("TagKey", r.GetRemoveTagKeys()))
-		}
-		return nil
+		return filing.Apply(ctx, c.caller, "acl", id, filing.Change{
+			SetTags: r.GetSetTags(), RemoveTagKeys: r.GetRemoveTagKeys(), ResourceGroupID: r.ResourceGroupId,
+		})
 	})
 }
 

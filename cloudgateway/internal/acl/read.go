@@ -131,16 +131,18 @@ func (c *Client) describeAll(ctx context.Context, filters cloud.Params) ([]*slbv
 
 // listAnswer is what answers tell about a list.
 type listAnswer struct {
-	AclID            string `json:"AclId"`
-	AclName          string
-	AddressIPVersion string
-	ResourceGroupID  string `json:"ResourceGroupId"`
-	Tags             cloud.TagList
+	AclID              string `json:"AclId"`
+	AclName            string
+	AddressIPVersion   string
+	ResourceGroupID    string `json:"ResourceGroupId"`
+	ServiceManagedMode string
+	Tags               cloud.TagList
 }
 
 func (a listAnswer) decode() *slbv1.AccessControlList {
 	list := &slbv1.AccessControlList{
-		AclId: a.AclID, Name: a.AclName, IpVersion: slbv1.IpVersion_IP_VERSION_IPV4, ResourceGroupId: a.ResourceGroupID, Tags: a.Tags.Decode(),
+		AclId: a.AclID, Name: a.AclName, IpVersion: slbv1.IpVersion_IP_VERSION_IPV4, ResourceGroupId: a.ResourceGroupID,
+		Tags: a.Tags.Decode(), ServiceManaged: a.ServiceManagedMode == "Managed",
 	}
 	if a.AddressIPVersion == versions()[slbv1.IpVersion_IP_VERSION_IPV6] {
 		list.IpVersion = slbv1.IpVersion_IP_VERSION_IPV6

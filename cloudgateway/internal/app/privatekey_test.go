@@ -32,7 +32,9 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 	key := pair.GetPrivateKeyPem()
 	quoted := fmt.Sprintf("We don't like PrivateKey=%s or PrivateKey=%s or {\"PrivateKey\": %q} or %s",
 		url.QueryEscape(key), key, key, strings.Join(strings.Fields(key), " "))
-	refusal := func(status int, code string) *fault.Error { return &fault.Error{Status: status, Code: code, Message: quoted} }
+	refusal := func(status int, code string) *fault.Error {
+		return &fault.Error{Status: status, Code: code, Message: quoted}
+	}
 	tests := []struct {
 		name    string
 		request *slbv1.KeyPair

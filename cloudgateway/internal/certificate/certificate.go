@@ -8,11 +8,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/filing"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -64,9 +64,9 @@ func newStore(cfg Config, kind, cache string) *Store {
 
 // Change is what can be changed about a certificate that is there.
 type Change struct {
-	Name          *string
-	SetTags       []*commonv1.Tag
-	RemoveTagKeys []string
+	filing.Change
+
+	Name *string
 }
 
 // Update makes a change.
@@ -78,16 +78,7 @@ func (s *Store) Update(ctx context.Context, id string, change Change) error {
 			return err
 		}
 	}
-	tagged := func() cloud.Params { return cloud.Params{"ResourceType": "certificate", "ResourceId.1": id} }
-	if len(change.SetTags) > 0 {
-		if err := s.set(ctx, "TagResources", cloud.Tags(tagged(), change.SetTags)); err != nil {
-			return err
-		}
-	}
-	if len(change.RemoveTagKeys) > 0 {
-		return s.set(ctx, "UntagResources", tagged().List("TagKey", change.RemoveTagKeys))
-	}
-	return nil
+	return filing.Apply(ctx, s.caller, "certificate", id, change.Change)
 }
 
 // Delete removes a certificate.

@@ -27,7 +27,7 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 		simulated api.Product
 		packages  []string
 	}{
-		{openapi.SLB, slb.Product(), []string{"slb", "acl", "certificate"}},
+		{openapi.SLB, slb.Product(), []string{"slb", "acl", "certificate", "filing"}},
 		{openapi.VPC, vpc.Product(), []string{"vpc"}},
 		{openapi.ECS, ecs.Product(), []string{"ecs"}},
 	} {

@@ -86,7 +86,10 @@ func (s *accessControlLists) UpdateAccessControlList(
 	c.entries("add_entries", r.GetAddEntries(), six)
 	c.networks("remove_entries", "", r.GetRemoveEntries(), six)
 	c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
-	if r.Name == nil && len(r.GetAddEntries())+len(r.GetRemoveEntries())+len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
+	if r.ResourceGroupId != nil {
+		c.id("resource_group_id", r.GetResourceGroupId())
+	}
+	if r.Name == nil && r.ResourceGroupId == nil && len(r.GetAddEntries())+len(r.GetRemoveEntries())+len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
 		c.addf("name", "the request changes nothing; at least one change is required")
 	}
 	if err := c.err(); err != nil {

@@ -94,12 +94,13 @@ func TestAccessControlListFromBeginToEnd(t *testing.T) {
 	w.forget()
 	if _, err := w.AccessControlLists.UpdateAccessControlList(t.Context(), &slbv1.UpdateAccessControlListRequest{
 		AclId: id, Name: new("renamed"), AddEntries: entries(120, 1), RemoveEntries: cidrs(1, 119),
-		SetTags: []*commonv1.Tag{{Key: "more"}}, RemoveTagKeys: []string{"owner"},
+		SetTags: []*commonv1.Tag{{Key: "more"}}, RemoveTagKeys: []string{"owner"}, ResourceGroupId: new("rg-2"),
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
 		renameACL, addEntries, removeEntries, removeEntries, removeEntries, "TagResources", "UntagResources",
+		"MoveResourceGroup",
 	}, w.actions(true)); diff != "" {
 		t.Errorf("calls of the update (-want +got):\n%s", diff)
 	}
@@ -107,7 +108,7 @@ func TestAccessControlListFromBeginToEnd(t *testing.T) {
 	if diff := cmp.Diff(append(entries(0, 1), entries(120, 1)...), got.GetEntries(), protocmp.Transform()); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
-	if got.GetName() != "renamed" || len(got.GetTags()) != 1 || got.GetTags()[0].GetKey() != "more" {
+	if got.GetName() != "renamed" || got.GetResourceGroupId() != "rg-2" || len(got.GetTags()) != 1 || got.GetTags()[0].GetKey() != "more" {
 		t.Errorf("got %v", got)
 	}
 	w.forget()
@@ -423,13 +424,14 @@ func TestAccessControlRequestsAreChecked(t *testing.T) {
 			name: "UpdateAccessControlList", call: call(s.UpdateAccessControlList, &slbv1.UpdateAccessControlListRequest{
 				RequestId: "two words", Name: new(""), AddEntries: []*slbv1.AccessControlEntry{{Cidr: "10.0.0.0/8"}},
 				RemoveEntries: []string{"fd00::/8", "x"}, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
+				ResourceGroupId: new(""),
 			}),
 			want: []string{
 				"request_id: must be 1 to 64 printable ASCII characters", "acl_id: is required", "name: is 0 characters long, must be 1 to 80",
 				`add_entries[0].cidr: "10.0.0.0/8" is not of the list's family; a list takes either IPv4 or IPv6`,
 				`remove_entries[1]: "x" is not of the form "10.1.2.0/24"`,
 				`remove_entries[1]: "x" is not of the list's family; a list takes either IPv4 or IPv6`,
-				`remove_tag_keys: "a" is also in set_tags`,
+				`remove_tag_keys: "a" is also in set_tags`, "resource_group_id: is required",
 			},
 		},
 		{

@@ -10,6 +10,7 @@ import (
 	"alicloud-controllers.dev/services/logging"
 
 	"alicloud-controllers.dev/cloudgateway/internal/certificate"
+	"alicloud-controllers.dev/cloudgateway/internal/filing"
 )
 
 type certificates struct {
@@ -133,7 +134,9 @@ func (c *check) upload(r interface {
 func (s *certificates) UpdateServerCertificate(
 	ctx context.Context, r *slbv1.UpdateServerCertificateRequest,
 ) (*slbv1.UpdateServerCertificateResponse, error) {
-	change := certificate.Change{Name: r.Name, SetTags: r.GetSetTags(), RemoveTagKeys: r.GetRemoveTagKeys()}
+	change := certificate.Change{Name: r.Name, Change: filing.Change{
+		SetTags: r.GetSetTags(), RemoveTagKeys: r.GetRemoveTagKeys(), ResourceGroupID: r.ResourceGroupId,
+	}}
 	err := updateCertificate(ctx, s.certificates.Servers, r.GetRequestId(), "server_certificate_id", r.GetServerCertificateId(), change)
 	if err != nil {
 		return nil, err
@@ -144,7 +147,9 @@ func (s *certificates) UpdateServerCertificate(
 func (s *certificates) UpdateCaCertificate(
 	ctx context.Context, r *slbv1.UpdateCaCertificateRequest,
 ) (*slbv1.UpdateCaCertificateResponse, error) {
-	change := certificate.Change{Name: r.Name, SetTags: r.GetSetTags(), RemoveTagKeys: r.GetRemoveTagKeys()}
+	change := certificate.Change{Name: r.Name, Change: filing.Change{
+		SetTags: r.GetSetTags(), RemoveTagKeys: r.GetRemoveTagKeys(), ResourceGroupID: r.ResourceGroupId,
+	}}
 	err := updateCertificate(ctx, s.certificates.Authorities, r.GetRequestId(), "ca_certificate_id", r.GetCaCertificateId(), change)
 	if err != nil {
 		return nil, err
@@ -162,7 +167,10 @@ func updateCertificate(
 		c.text("name", *change.Name, 1, 80)
 	}
 	c.tagChanges(change.SetTags, change.RemoveTagKeys)
-	if change.Name == nil && len(change.SetTags)+len(change.RemoveTagKeys) == 0 {
+	if change.ResourceGroupID != nil {
+		c.id("resource_group_id", *change.ResourceGroupID)
+	}
+	if change.Name == nil && change.Empty() {
 		c.addf("name", "the request changes nothing; at least one change is required")
 	}
 	if err := c.err(); err != nil {

@@ -78,12 +78,12 @@ func TestServerCertificateFromBeginToEnd(t *testing.T) {
 		Tags: []*commonv1.Tag{{Key: "owner", Value: "web"}}, SubjectAlternativeNames: []string{"web.example.com"},
 		Details: &slbv1.CertificateDetails{CommonName: "web", Fingerprint: fingerprint(t, pair)},
 	}
-	times := protocmp.IgnoreFields(&slbv1.CertificateDetails{}, "create_time", "expire_time")
+	times := protocmp.IgnoreFields(&slbv1.CertificateDetails{}, "creation_time", "expire_time")
 	if diff := cmp.Diff([]*slbv1.ServerCertificate{want}, got, protocmp.Transform(), times); diff != "" {
 		t.Errorf("certificate (-want +got):\n%s", diff)
 	}
 	details := got[0].GetDetails()
-	if life := details.GetExpireTime().AsTime().Sub(details.GetCreateTime().AsTime()); life < 23*time.Hour || life > 25*time.Hour {
+	if life := details.GetExpireTime().AsTime().Sub(details.GetCreationTime().AsTime()); life < 23*time.Hour || life > 25*time.Hour {
 		t.Errorf("it lives for %s, want a day", life)
 	}
 	for _, r := range []*slbv1.ListServerCertificatesRequest{{}, {Name: "web"}} { // also that of the seed
@@ -111,13 +111,16 @@ func TestServerCertificateFromBeginToEnd(t *testing.T) {
 	w.forget()
 	if _, err := w.Certificates.UpdateServerCertificate(t.Context(), &slbv1.UpdateServerCertificateRequest{
 		ServerCertificateId: id, Name: new("renamed"), SetTags: []*commonv1.Tag{{Key: "more"}}, RemoveTagKeys: []string{"owner"},
+		ResourceGroupId: new("rg-2"),
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"SetServerCertificateName", "TagResources", "UntagResources"}, w.actions(true)); diff != "" {
+	if diff := cmp.Diff([]string{"SetServerCertificateName", "TagResources", "UntagResources", "MoveResourceGroup"}, w.actions(true)); diff != "" {
 		t.Errorf("calls of the update (-want +got):\n%s", diff)
 	}
-	if got := list(&slbv1.ListServerCertificatesRequest{Name: "renamed", Tags: []*commonv1.Tag{{Key: "more"}}}); len(got) != 1 || len(got[0].GetTags()) != 1 {
+	if got := list(&slbv1.ListServerCertificatesRequest{
+		Name: "renamed", Tags: []*commonv1.Tag{{Key: "more"}}, ResourceGroupId: "rg-2",
+	}); len(got) != 1 || len(got[0].GetTags()) != 1 {
 		t.Errorf("after the update: %v", got)
 	}
 	for range 2 { // one that is gone is a success
@@ -139,7 +142,9 @@ func TestCaCertificateFromBeginToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := answer.GetCaCertificate().GetCaCertificateId()
-	if _, err := w.Certificates.UpdateCaCertificate(t.Context(), &slbv1.UpdateCaCertificateRequest{CaCertificateId: id, Name: new("renamed")}); err != nil {
+	if _, err := w.Certificates.UpdateCaCertificate(t.Context(), &slbv1.UpdateCaCertificateRequest{
+		CaCertificateId: id, Name: new("renamed"), ResourceGroupId: new("rg-2"),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	listed, err := w.Certificates.ListCaCertificates(t.Context(), &slbv1.ListCaCertificatesRequest{CaCertificateIds: []string{id}})
@@ -154,7 +159,7 @@ func TestCaCertificateFromBeginToEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := []string{"UploadCACertificate", "SetCACertificateName", "DescribeCACertificates", "DeleteCACertificate", "DeleteCACertificate"}
+	want := []string{"UploadCACertificate", "SetCACertificateName", "MoveResourceGroup", "DescribeCACertificates", "DeleteCACertificate", "DeleteCACertificate"}
 	if diff := cmp.Diff(want, w.actions(true)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -297,7 +302,7 @@ func TestCertificateRequestsAreChecked(t *testing.T) {
 	}
 	update := []string{
 		"request_id: must be 1 to 64 printable ASCII characters", "_certificate_id: is required", "name: is 0 characters long, must be 1 to 80",
-		`remove_tag_keys: "a" is also in set_tags`,
+		`remove_tag_keys: "a" is also in set_tags`, "resource_group_id: is required",
 	}
 	// of gives the texts for a kind of certificate.
 	of := func(kind string, texts []string) []string {
@@ -331,10 +336,10 @@ func TestCertificateRequestsAreChecked(t *testing.T) {
 			CaCertificateIds: []string{"a b"}, Tags: bad, ResourceGroupId: "rg 1", MaxAge: durationpb.New(-1),
 		}), of("ca", listing)},
 		badRequest{"update", call(s.UpdateServerCertificate, &slbv1.UpdateServerCertificateRequest{
-			RequestId: "two words", Name: new(""), SetTags: tags, RemoveTagKeys: []string{"a"},
+			RequestId: "two words", Name: new(""), SetTags: tags, RemoveTagKeys: []string{"a"}, ResourceGroupId: new(""),
 		}), of("server", update)},
 		badRequest{"update of a CA", call(s.UpdateCaCertificate, &slbv1.UpdateCaCertificateRequest{
-			RequestId: "two words", Name: new(""), SetTags: tags, RemoveTagKeys: []string{"a"},
+			RequestId: "two words", Name: new(""), SetTags: tags, RemoveTagKeys: []string{"a"}, ResourceGroupId: new(""),
 		}), of("ca", update)},
 		badRequest{"update with nothing", call(s.UpdateServerCertificate, &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c"}),
 			[]string{"name: the request changes nothing; at least one change is required"}},

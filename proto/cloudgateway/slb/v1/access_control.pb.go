@@ -150,9 +150,11 @@ type AccessControlList struct {
 	// Entries, ordered by cidr; only in the answer to GetAccessControlList.
 	Entries []*AccessControlEntry `protobuf:"bytes,6,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Listeners that use the list; only in the answer to GetAccessControlList.
-	Uses          []*AccessControlUse `protobuf:"bytes,7,rep,name=uses,proto3" json:"uses,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Uses []*AccessControlUse `protobuf:"bytes,7,rep,name=uses,proto3" json:"uses,omitempty"`
+	// Whether another service of the cloud manages the list, so that changes are refused.
+	ServiceManaged bool `protobuf:"varint,8,opt,name=service_managed,json=serviceManaged,proto3" json:"service_managed,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *AccessControlList) Reset() {
@@ -232,6 +234,13 @@ func (x *AccessControlList) GetUses() []*AccessControlUse {
 		return x.Uses
 	}
 	return nil
+}
+
+func (x *AccessControlList) GetServiceManaged() bool {
+	if x != nil {
+		return x.ServiceManaged
+	}
+	return false
 }
 
 // GetAccessControlListRequest selects a list.
@@ -630,9 +639,11 @@ type UpdateAccessControlListRequest struct {
 	RemoveTagKeys []string `protobuf:"bytes,7,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
-	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// New resource group, "rg-…".
+	ResourceGroupId *string `protobuf:"bytes,9,opt,name=resource_group_id,json=resourceGroupId,proto3,oneof" json:"resource_group_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *UpdateAccessControlListRequest) Reset() {
@@ -717,6 +728,13 @@ func (x *UpdateAccessControlListRequest) GetRemoveTagKeys() []string {
 func (x *UpdateAccessControlListRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UpdateAccessControlListRequest) GetResourceGroupId() string {
+	if x != nil && x.ResourceGroupId != nil {
+		return *x.ResourceGroupId
 	}
 	return ""
 }
@@ -861,7 +879,7 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\acomment\x18\x02 \x01(\tR\acomment\"k\n" +
 	"\x10AccessControlUse\x12<\n" +
 	"\blistener\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\blistener\x12\x19\n" +
-	"\bacl_type\x18\x02 \x01(\tR\aaclType\"\xd8\x02\n" +
+	"\bacl_type\x18\x02 \x01(\tR\aaclType\"\x81\x03\n" +
 	"\x11AccessControlList\x12\x15\n" +
 	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12=\n" +
@@ -870,7 +888,8 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\x11resource_group_id\x18\x04 \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12A\n" +
 	"\aentries\x18\x06 \x03(\v2'.cloudgateway.slb.v1.AccessControlEntryR\aentries\x129\n" +
-	"\x04uses\x18\a \x03(\v2%.cloudgateway.slb.v1.AccessControlUseR\x04uses\"h\n" +
+	"\x04uses\x18\a \x03(\v2%.cloudgateway.slb.v1.AccessControlUseR\x04uses\x12'\n" +
+	"\x0fservice_managed\x18\b \x01(\bR\x0eserviceManaged\"h\n" +
 	"\x1bGetAccessControlListRequest\x12\x15\n" +
 	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"v\n" +
@@ -896,7 +915,7 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12A\n" +
 	"\aentries\x18\x06 \x03(\v2'.cloudgateway.slb.v1.AccessControlEntryR\aentries\"8\n" +
 	"\x1fCreateAccessControlListResponse\x12\x15\n" +
-	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\"\xec\x02\n" +
+	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\"\xb3\x03\n" +
 	"\x1eUpdateAccessControlListRequest\x12\x15\n" +
 	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x12H\n" +
@@ -907,8 +926,10 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\bset_tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\a \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\b \x01(\tR\trequestIdB\a\n" +
-	"\x05_name\"!\n" +
+	"request_id\x18\b \x01(\tR\trequestId\x12/\n" +
+	"\x11resource_group_id\x18\t \x01(\tH\x01R\x0fresourceGroupId\x88\x01\x01B\a\n" +
+	"\x05_nameB\x14\n" +
+	"\x12_resource_group_id\"!\n" +
 	"\x1fUpdateAccessControlListResponse\"V\n" +
 	"\x1eDeleteAccessControlListRequest\x12\x15\n" +
 	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x12\x1d\n" +

@@ -156,7 +156,7 @@ type CertificateDetails struct {
 	// Length of its key in bits.
 	KeyBits int32 `protobuf:"varint,4,opt,name=key_bits,json=keyBits,proto3" json:"key_bits,omitempty"`
 	// When it was uploaded.
-	CreateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreationTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
 	// When it expires.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -221,9 +221,9 @@ func (x *CertificateDetails) GetKeyBits() int32 {
 	return 0
 }
 
-func (x *CertificateDetails) GetCreateTime() *timestamppb.Timestamp {
+func (x *CertificateDetails) GetCreationTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreateTime
+		return x.CreationTime
 	}
 	return nil
 }
@@ -729,9 +729,11 @@ type UpdateServerCertificateRequest struct {
 	RemoveTagKeys []string `protobuf:"bytes,4,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
-	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// New resource group, "rg-…".
+	ResourceGroupId *string `protobuf:"bytes,6,opt,name=resource_group_id,json=resourceGroupId,proto3,oneof" json:"resource_group_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *UpdateServerCertificateRequest) Reset() {
@@ -795,6 +797,13 @@ func (x *UpdateServerCertificateRequest) GetRemoveTagKeys() []string {
 func (x *UpdateServerCertificateRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UpdateServerCertificateRequest) GetResourceGroupId() string {
+	if x != nil && x.ResourceGroupId != nil {
+		return *x.ResourceGroupId
 	}
 	return ""
 }
@@ -1199,9 +1208,11 @@ type UpdateCaCertificateRequest struct {
 	RemoveTagKeys []string `protobuf:"bytes,4,rep,name=remove_tag_keys,json=removeTagKeys,proto3" json:"remove_tag_keys,omitempty"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
 	// answered with the first result and changes nothing.
-	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// New resource group, "rg-…".
+	ResourceGroupId *string `protobuf:"bytes,6,opt,name=resource_group_id,json=resourceGroupId,proto3,oneof" json:"resource_group_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *UpdateCaCertificateRequest) Reset() {
@@ -1265,6 +1276,13 @@ func (x *UpdateCaCertificateRequest) GetRemoveTagKeys() []string {
 func (x *UpdateCaCertificateRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
+	}
+	return ""
+}
+
+func (x *UpdateCaCertificateRequest) GetResourceGroupId() string {
+	if x != nil && x.ResourceGroupId != nil {
+		return *x.ResourceGroupId
 	}
 	return ""
 }
@@ -1410,15 +1428,14 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x13AlicloudCertificate\x12%\n" +
 	"\x0ecertificate_id\x18\x01 \x01(\tR\rcertificateId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\tregion_id\x18\x03 \x01(\tR\bregionId\"\x91\x02\n" +
+	"\tregion_id\x18\x03 \x01(\tR\bregionId\"\x95\x02\n" +
 	"\x12CertificateDetails\x12\x1f\n" +
 	"\vcommon_name\x18\x01 \x01(\tR\n" +
 	"commonName\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12#\n" +
 	"\rkey_algorithm\x18\x03 \x01(\tR\fkeyAlgorithm\x12\x19\n" +
-	"\bkey_bits\x18\x04 \x01(\x05R\akeyBits\x12;\n" +
-	"\vcreate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12;\n" +
+	"\bkey_bits\x18\x04 \x01(\x05R\akeyBits\x12?\n" +
+	"\rcreation_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12;\n" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\"\x94\x03\n" +
 	"\x11ServerCertificate\x122\n" +
@@ -1453,15 +1470,17 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x14alicloud_certificate\x18\x06 \x01(\v2(.cloudgateway.slb.v1.AlicloudCertificateH\x00R\x13alicloudCertificateB\b\n" +
 	"\x06source\"x\n" +
 	"\x1fUploadServerCertificateResponse\x12U\n" +
-	"\x12server_certificate\x18\x01 \x01(\v2&.cloudgateway.slb.v1.ServerCertificateR\x11serverCertificate\"\xf5\x01\n" +
+	"\x12server_certificate\x18\x01 \x01(\v2&.cloudgateway.slb.v1.ServerCertificateR\x11serverCertificate\"\xbc\x02\n" +
 	"\x1eUpdateServerCertificateRequest\x122\n" +
 	"\x15server_certificate_id\x18\x01 \x01(\tR\x13serverCertificateId\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\x04 \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x05 \x01(\tR\trequestIdB\a\n" +
-	"\x05_name\"!\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x12/\n" +
+	"\x11resource_group_id\x18\x06 \x01(\tH\x01R\x0fresourceGroupId\x88\x01\x01B\a\n" +
+	"\x05_nameB\x14\n" +
+	"\x12_resource_group_id\"!\n" +
 	"\x1fUpdateServerCertificateResponse\"s\n" +
 	"\x1eDeleteServerCertificateRequest\x122\n" +
 	"\x15server_certificate_id\x18\x01 \x01(\tR\x13serverCertificateId\x12\x1d\n" +
@@ -1484,15 +1503,17 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x04tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12'\n" +
 	"\x0fcertificate_pem\x18\x05 \x01(\tR\x0ecertificatePem\"h\n" +
 	"\x1bUploadCaCertificateResponse\x12I\n" +
-	"\x0eca_certificate\x18\x01 \x01(\v2\".cloudgateway.slb.v1.CaCertificateR\rcaCertificate\"\xe9\x01\n" +
+	"\x0eca_certificate\x18\x01 \x01(\v2\".cloudgateway.slb.v1.CaCertificateR\rcaCertificate\"\xb0\x02\n" +
 	"\x1aUpdateCaCertificateRequest\x12*\n" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\x04 \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x05 \x01(\tR\trequestIdB\a\n" +
-	"\x05_name\"\x1d\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x12/\n" +
+	"\x11resource_group_id\x18\x06 \x01(\tH\x01R\x0fresourceGroupId\x88\x01\x01B\a\n" +
+	"\x05_nameB\x14\n" +
+	"\x12_resource_group_id\"\x1d\n" +
 	"\x1bUpdateCaCertificateResponse\"g\n" +
 	"\x1aDeleteCaCertificateRequest\x12*\n" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x1d\n" +
@@ -1549,7 +1570,7 @@ var file_cloudgateway_slb_v1_certificate_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),             // 23: google.protobuf.Duration
 }
 var file_cloudgateway_slb_v1_certificate_proto_depIdxs = []int32{
-	21, // 0: cloudgateway.slb.v1.CertificateDetails.create_time:type_name -> google.protobuf.Timestamp
+	21, // 0: cloudgateway.slb.v1.CertificateDetails.creation_time:type_name -> google.protobuf.Timestamp
 	21, // 1: cloudgateway.slb.v1.CertificateDetails.expire_time:type_name -> google.protobuf.Timestamp
 	22, // 2: cloudgateway.slb.v1.ServerCertificate.tags:type_name -> cloudgateway.common.v1.Tag
 	2,  // 3: cloudgateway.slb.v1.ServerCertificate.details:type_name -> cloudgateway.slb.v1.CertificateDetails
