@@ -107,6 +107,11 @@ func TestDiff(t *testing.T) {
 				entry("10.9.1.0/24", "i-a", ""), entry("10.9.1.0/25", "i-a", mine), entry("10.9.2.0/24", "i-a", mine),
 			}},
 			want: plan.Plan{Ready: []table.Route{route("10.9.1.0/24", "i-a", "a")}}},
+		{name: "larger than the cluster's ranges", in: plan.Input{Claims: wanted(route("10.0.0.0/8", "i-a", "a"))},
+			want: plan.Plan{Refused: []plan.Refusal{{
+				Route: route("10.0.0.0/8", "i-a", "a"), Reason: "pod CIDR 10.0.0.0/8 lies outside of clusterCIDRs [10.0.0.0/16]",
+			}}}},
+		{name: "larger than the cluster's ranges, marked", in: plan.Input{Entries: []table.Entry{entry("10.0.0.0/8", "i-a", mine)}}},
 		{name: "smaller entry of ours takes a part",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 				entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.128/25", "i-a", ""),
