@@ -38,6 +38,7 @@ func (s *accessControlLists) ListAccessControlLists(
 ) (*slbv1.ListAccessControlListsResponse, error) {
 	var c check
 	c.ids("acl_ids", r.GetAclIds())
+	c.text("name", r.GetName(), 0, 80)
 	c.tags("tags", r.GetTags())
 	enum(&c, "ip_version", r.GetIpVersion(), slbv1.IpVersion_name, false)
 	c.optionalID("resource_group_id", r.GetResourceGroupId())

@@ -60,6 +60,7 @@ func listCertificates(
 ) ([]*certificate.Certificate, error) {
 	var c check
 	c.ids(field, ids)
+	c.text("name", r.GetName(), 0, 80)
 	c.tags("tags", r.GetTags())
 	c.optionalID("resource_group_id", r.GetResourceGroupId())
 	c.maxAge(r.GetMaxAge())
@@ -80,6 +81,7 @@ func (s *certificates) UploadServerCertificate(
 		c.keyPair("key_pair", source.KeyPair)
 	case *slbv1.UploadServerCertificateRequest_AlicloudCertificate:
 		c.id("alicloud_certificate.certificate_id", source.AlicloudCertificate.GetCertificateId())
+		c.text("alicloud_certificate.name", source.AlicloudCertificate.GetName(), 0, 128)
 		c.optionalID("alicloud_certificate.region_id", source.AlicloudCertificate.GetRegionId())
 	default:
 		c.addf("key_pair", "one of key_pair and alicloud_certificate is required")

@@ -100,7 +100,7 @@ func TestRequestsAreChecked(t *testing.T) {
 				InternetSpec:       &slbv1.InternetSpec{}, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
 			}),
 			want: []string{
-				"name: is 0 characters long, must be 1 to 80", "instance_charge_type: is required", "spec: must not be empty",
+				"name: is 0 characters long, must be 1 to 80", "instance_charge_type: is required", "spec: is required",
 				"internet_spec: one of charge_type and bandwidth_mbps is required", `remove_tag_keys: "a" is also in set_tags`,
 			},
 		},

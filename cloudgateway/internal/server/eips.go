@@ -74,11 +74,7 @@ func (s *eips) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) (*v
 	c.eipBandwidth(r.GetBandwidthMbps(), 0)
 	c.oneOf("internet_charge_type", r.GetInternetChargeType(), "PayByBandwidth", "PayByTraffic")
 	c.oneOf("instance_charge_type", r.GetInstanceChargeType(), payLater, payBefore)
-	if r.GetInstanceChargeType() == payBefore {
-		c.term(r)
-	} else if r.GetPricingCycle() != "" || r.GetPeriod() != 0 {
-		c.addf("instance_charge_type", "must be %s where pricing_cycle or period is given", payBefore)
-	}
+	c.term(r)
 	c.optionalID("isp", r.GetIsp())
 	c.name(r.GetName(), 0)
 	c.description(r.GetDescription(), 0)
@@ -97,14 +93,20 @@ func (s *eips) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) (*v
 // term checks for how long an EIP is paid.
 func (c *check) term(r *vpcv1.AllocateEipRequest) {
 	const months, years = 9, 5
-	switch r.GetPricingCycle() {
-	case "Month":
-		c.number("period", r.GetPeriod(), 1, months)
-	case "Year":
-		c.number("period", r.GetPeriod(), 1, years)
-	default:
-		c.addf("pricing_cycle", "must be Month or Year for %s", payBefore)
+	least, most := int32(0), int32(months)
+	if r.GetPricingCycle() == "Year" {
+		most = years
 	}
+	c.oneOf("pricing_cycle", r.GetPricingCycle(), "Month", "Year")
+	switch inAdvance := r.GetInstanceChargeType() == payBefore; {
+	case inAdvance && r.GetPricingCycle() == "":
+		c.addf("pricing_cycle", "must be Month or Year for %s", payBefore)
+	case inAdvance:
+		least = 1
+	case r.GetPricingCycle() != "" || r.GetPeriod() != 0:
+		c.addf("instance_charge_type", "must be %s where pricing_cycle or period is given", payBefore)
+	}
+	c.number("period", r.GetPeriod(), least, most)
 }
 
 func (c *check) eipBandwidth(value, least int32) {

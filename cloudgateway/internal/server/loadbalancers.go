@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,6 +25,11 @@ func (s *loadBalancers) GetLoadBalancer(
 	c.id("load_balancer_id", r.GetLoadBalancerId())
 	enum(&c, "view", r.GetView(), slbv1.View_name, false)
 	c.ids("server_group_ids", r.GetServerGroupIds())
+	if prefixes := r.GetServerGroupNamePrefixes(); c.items("server_group_name_prefixes", len(prefixes), maxItems) {
+		for i, prefix := range prefixes {
+			c.text(fmt.Sprintf("server_group_name_prefixes[%d]", i), prefix, 1, 80)
+		}
+	}
 	c.maxAge(r.GetMaxAge())
 	if err := c.err(); err != nil {
 		return nil, err
@@ -54,9 +60,7 @@ func (s *loadBalancers) ListLoadBalancers(
 	c.optionalID("resource_group_id", r.GetResourceGroupId())
 	c.optionalID("server_id", r.GetServerId())
 	c.optionalAddress("server_address", r.GetServerAddress())
-	if statuses := []string{"", "active", "inactive", "locked"}; !slices.Contains(statuses, r.GetStatus()) {
-		c.addf("status", "%q is not one of %s", shorten(r.GetStatus()), strings.Join(statuses[1:], ", "))
-	}
+	c.oneOf("status", r.GetStatus(), "active", "inactive", "locked")
 	enum(&c, "internet_charge_type", r.GetInternetChargeType(), slbv1.InternetChargeType_name, false)
 	if !slb.Filtered(r) {
 		c.addf("tags", "at least one filter is required, e.g. tags, name or load_balancer_ids")
@@ -100,6 +104,9 @@ func (s *loadBalancers) CreateLoadBalancer(
 	c.optionalAddress("address", r.GetAddress())
 	c.optionalID("vpc_id", r.GetVpcId())
 	c.optionalID("vswitch_id", r.GetVswitchId())
+	c.optionalID("master_zone_id", r.GetMasterZoneId())
+	c.optionalID("slave_zone_id", r.GetSlaveZoneId())
+	c.optionalID("spec", r.GetSpec())
 	switch r.GetAddressType() {
 	case slbv1.AddressType_ADDRESS_TYPE_INTRANET:
 		if r.GetVswitchId() == "" {
@@ -155,8 +162,8 @@ func (s *loadBalancers) UpdateLoadBalancer(
 	if r.InstanceChargeType != nil {
 		enum(&c, "instance_charge_type", r.GetInstanceChargeType(), slbv1.InstanceChargeType_name, true)
 	}
-	if r.Spec != nil && r.GetSpec() == "" {
-		c.addf("spec", "must not be empty")
+	if r.Spec != nil {
+		c.id("spec", r.GetSpec())
 	}
 	if spec := r.GetInternetSpec(); spec != nil {
 		enum(&c, "internet_spec.charge_type", spec.GetChargeType(), slbv1.InternetChargeType_name, false)

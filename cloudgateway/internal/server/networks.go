@@ -71,6 +71,7 @@ func (s *networks) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpc
 	if r.GetAssociatedInstanceType() == "" {
 		c.addf("associated_instance_type", `is required, e.g. "SlbInstance"`)
 	}
+	c.oneOf("associated_instance_type", r.GetAssociatedInstanceType(), eipInstanceTypes()...)
 	c.maxAge(r.GetMaxAge())
 	if err := c.err(); err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ func (s *routes) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRe
 func (s *routes) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntriesRequest) (*vpcv1.ListRouteEntriesResponse, error) {
 	var c check
 	c.id("route_table_id", r.GetRouteTableId())
+	c.oneOf("type", r.GetType(), "Custom", "System", "BGP", "CEN", "ECR")
+	c.optionalID("next_hop_type", r.GetNextHopType())
 	c.optionalID("next_hop_id", r.GetNextHopId())
 	if c.items("destination_cidrs", len(r.GetDestinationCidrs()), maxItems) {
 		for i, cidr := range r.GetDestinationCidrs() {
@@ -105,6 +107,7 @@ func (c *check) hops(field string, e *vpcv1.RouteEntry) {
 	const least, most, heaviest = 2, 16, 255
 	if len(e.GetNextHops()) == 0 {
 		c.id(field+".next_hop_id", e.GetNextHopId())
+		c.optionalID(field+".next_hop_type", e.GetNextHopType())
 		return
 	}
 	if e.GetNextHopId() != "" || e.GetNextHopType() != "" {
@@ -112,12 +115,12 @@ func (c *check) hops(field string, e *vpcv1.RouteEntry) {
 	}
 	if n := len(e.GetNextHops()); n < least || n > most {
 		c.addf(field+".next_hops", "has %d items, must have %d to %d", n, least, most)
-		return
 	}
 	seen := map[string]bool{}
-	for i, hop := range e.GetNextHops() {
+	for i, hop := range e.GetNextHops()[:min(most, len(e.GetNextHops()))] {
 		at := fmt.Sprintf("%s.next_hops[%d]", field, i)
 		c.id(at+".next_hop_id", hop.GetNextHopId())
+		c.optionalID(at+".next_hop_type", hop.GetNextHopType())
 		c.number(at+".weight", hop.GetWeight(), 0, heaviest)
 		if seen[hop.GetNextHopId()] {
 			c.addf(at+".next_hop_id", "%q is there twice", hop.GetNextHopId())

@@ -90,6 +90,7 @@ func (s *routes) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntry
 	}
 	if hop := r.GetNextHop(); hop != nil {
 		c.id("next_hop.next_hop_id", hop.GetNextHopId())
+		c.optionalID("next_hop.next_hop_type", r.GetNextHop().GetNextHopType())
 		if hop.Weight != nil {
 			c.addf("next_hop.weight", "is for entries with several next hops only")
 		}

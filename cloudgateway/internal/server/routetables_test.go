@@ -315,6 +315,7 @@ func TestRouteTableRequestsAreChecked(t *testing.T) {
 			"route_entries[0].next_hops: can't be combined with next_hop_id and next_hop_type",
 			"route_entries[0].next_hops[1].weight: 256 is out of range, must be 0 to 255",
 			`route_entries[0].next_hops[1].next_hop_id: "i-1" is there twice`, "route_entries[1].next_hops: has 1 items, must have 2 to 16",
+			"route_entries[1].next_hops[0].next_hop_id: is required",
 		}},
 		{"BatchDeleteRouteEntries", call(new(routes).BatchDeleteRouteEntries, &vpcv1.BatchDeleteRouteEntriesRequest{
 			VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{other},
