@@ -310,7 +310,7 @@ func TestStrangersInTheWay(t *testing.T) {
 func TestWhatTheExistingCCMLeftBehindMakesRoom(t *testing.T) {
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.0/24", "i-gone", "")
-		w.entry(tableA, "10.0.1.128/25", "i-gone", "")
+		w.entry(tableA, "10.0.1.128/25", "i-gone-too", "")
 		w.entry(tableA, "10.0.2.0/24", "i-gone", "made by hand")
 		w.entry(tableA, "10.0.9.0/24", "i-gone", "")
 	}
@@ -395,6 +395,9 @@ func TestThrottlingIsWaitedFor(t *testing.T) {
 		})
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		joining := makeNode(1) // An event meanwhile doesn't make the wait shorter.
+		w.instance(joining)
+		w.CreateNode(joining)
 		w.Pass(20 * time.Second)
 		if n := w.calls("BatchCreateRouteEntries"); n != 1 {
 			t.Errorf("%d creations before the time told, want 1", n)
