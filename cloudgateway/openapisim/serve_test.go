@@ -38,7 +38,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"unknown action", [2]string{id, secret}, func(r *requests.CommonRequest) { r.ApiName = "CreateElephant" }, "InvalidAction.NotFound"},
 		{"unknown version", [2]string{id, secret}, func(r *requests.CommonRequest) { r.Version = "1999-01-01" }, "InvalidVersion"},
 		{"unknown region", [2]string{id, secret}, func(r *requests.CommonRequest) { r.QueryParams["RegionId"] = "cn-mars" }, "InvalidRegionId.NotFound"},
-		{"parameter", [2]string{id, secret}, func(r *requests.CommonRequest) { r.QueryParams["NextHopId"] = "" }, "MissingParameter"},
+		{"parameter", [2]string{id, secret}, func(r *requests.CommonRequest) { r.QueryParams["RouteTableId"] = "" }, "MissingParameter"},
 		{"unknown action without a key", [2]string{"nobody", "x"}, func(r *requests.CommonRequest) { r.ApiName = "X" }, "InvalidAction.NotFound"},
 	}
 	for _, tt := range tests {
