@@ -61,15 +61,23 @@ func TestDualStackCostsNoMoreCalls(t *testing.T) {
 }
 
 func TestConditionNeedsBothFamilies(t *testing.T) {
-	// A stranger has the place of the IPv6 route.
-	prepare := func(w *world) { w.entry(tableA, "fd00:0:0:1::/64", "i-stranger", "by hand") }
-	run(t, dualStack, makeDualNodes(2), prepare, func(w *world) {
-		for name, want := range map[string]string{"node-0": "False RouteCreated", "node-1": "True NoRouteCreated"} {
+	// A stranger has the place of one route of each of two nodes.
+	prepare := func(w *world) {
+		w.entry(tableA, "fd00:0:0:1::/64", "i-stranger", "by hand")
+		w.entry(tableA, "10.0.2.0/24", "i-stranger", "by hand")
+	}
+	run(t, dualStack, makeDualNodes(3), prepare, func(w *world) {
+		for name, want := range map[string]string{
+			"node-0": "False RouteCreated", "node-1": "True NoRouteCreated", "node-2": "True NoRouteCreated",
+		} {
 			if got := w.network(name); got != want {
 				t.Errorf("%s: NetworkUnavailable %s, want %s", name, got, want)
 			}
 		}
-		want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "fd00:0:0:1::/64→i-stranger", "fd00::/64→i-0"}
+		want := []string{
+			"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-stranger",
+			"fd00:0:0:1::/64→i-stranger", "fd00:0:0:2::/64→i-2", "fd00::/64→i-0",
+		}
 		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}
