@@ -1,12 +1,14 @@
 package apply_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -124,5 +126,23 @@ func TestLostAnswerFailsAll(t *testing.T) {
 	}
 	if e, ok := errors.AsType[*rpcerr.Error](result.Err()); ok && e.Reason != rpcerr.OutcomeUnknown {
 		t.Errorf("reason %q", e.Reason)
+	}
+}
+
+// shortAnswers is a gateway that leaves the last result out.
+type shortAnswers struct{ vpcv1.RouteServiceClient }
+
+func (s shortAnswers) BatchCreateRouteEntries(
+	_ context.Context, req *vpcv1.BatchCreateRouteEntriesRequest, _ ...grpc.CallOption,
+) (*vpcv1.BatchCreateRouteEntriesResponse, error) {
+	return &vpcv1.BatchCreateRouteEntriesResponse{Results: make([]*vpcv1.RouteEntryResult, len(req.GetRouteEntries())-1)}, nil
+}
+
+func TestShortAnswerFailsAll(t *testing.T) {
+	t.Parallel()
+	applier := apply.New(apply.Config{Routes: shortAnswers{}, VPCID: vpcID, ClusterID: "c-1"})
+	result := applier.Apply(t.Context(), tableID, nil, []table.Route{route(0), route(1)})
+	if len(result.Created) != 0 || len(result.CreateFailed) != 2 || !strings.Contains(fmt.Sprint(result.Err()), "1 results for 2 entries") {
+		t.Errorf("result %+v, want no success to be claimed", result)
 	}
 }
