@@ -100,9 +100,9 @@ func (c *Client) Update(ctx context.Context, r *slbv1.UpdateAccessControlListReq
 		if err := c.apply(ctx, id, changes(r)); err != nil {
 			return err
 		}
-		return filing.Apply(ctx, c.caller, "acl", id, filing.Change{
+		return cloud.As(rpcerr.AclNotFound, filing.Apply(ctx, c.caller, "acl", id, filing.Change{
 			SetTags: r.GetSetTags(), RemoveTagKeys: r.GetRemoveTagKeys(), ResourceGroupID: r.ResourceGroupId,
-		})
+		}))
 	})
 }
 

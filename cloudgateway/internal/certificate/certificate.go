@@ -78,7 +78,7 @@ func (s *Store) Update(ctx context.Context, id string, change Change) error {
 			return err
 		}
 	}
-	return filing.Apply(ctx, s.caller, "certificate", id, change.Change)
+	return cloud.As(rpcerr.CertificateNotFound, filing.Apply(ctx, s.caller, "certificate", id, change.Change))
 }
 
 // Delete removes a certificate.

@@ -54,7 +54,7 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := made.Server()
-		if got.GetDetails().GetCreationTime().AsTime().Unix() != 1 || got.GetDetails().GetExpireTime().AsTime().Unix() != 2 {
+		if got.GetDetails().GetCreationTime().AsTime().Unix() != 1 || got.GetDetails().GetExpirationTime().AsTime().Unix() != 2 {
 			t.Errorf("times: %v", got.GetDetails())
 		}
 		want := &slbv1.ServerCertificate{
@@ -63,7 +63,7 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 			AlicloudCertificate: &slbv1.AlicloudCertificate{CertificateId: "123", Name: "service"},
 		}
 		ignored := []cmp.Option{
-			protocmp.Transform(), protocmp.IgnoreFields(&slbv1.CertificateDetails{}, "creation_time", "expire_time"),
+			protocmp.Transform(), protocmp.IgnoreFields(&slbv1.CertificateDetails{}, "creation_time", "expiration_time"),
 			protocmp.IgnoreFields(&slbv1.ServerCertificate{}, "tags"),
 		}
 		if diff := cmp.Diff(want, got, ignored...); diff != "" {

@@ -108,7 +108,7 @@ func (a answer) decode() *Certificate {
 		group: a.ResourceGroupID, tags: a.Tags.Decode(), names: a.SubjectAlternativeNames.SubjectAlternativeName,
 		details: &slbv1.CertificateDetails{
 			CommonName: a.CommonName, Fingerprint: a.Fingerprint, KeyAlgorithm: a.EncryptionAlgorithm, KeyBits: a.EncryptionKeyLength,
-			CreationTime: moment(a.CreateTimeStamp), ExpireTime: moment(a.ExpireTimeStamp),
+			CreationTime: moment(a.CreateTimeStamp), ExpirationTime: moment(a.ExpireTimeStamp),
 		},
 	}
 	if a.IsAliCloudCertificate != 0 {

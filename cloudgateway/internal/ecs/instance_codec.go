@@ -1,12 +1,10 @@
 package ecs
 
 import (
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 type addressList struct {
@@ -122,14 +120,14 @@ func (a instanceAnswer) decode() *ecsv1.Instance {
 		OsType:             a.OSType,
 		OsName:             a.OSName,
 		ImageId:            a.ImageID,
-		CreationTime:       decodeTime(a.CreationTime),
-		StartTime:          decodeTime(a.StartTime),
-		AutoReleaseTime:    decodeTime(a.AutoReleaseTime),
+		CreationTime:       cloud.Time(a.CreationTime),
+		StartTime:          cloud.Time(a.StartTime),
+		AutoReleaseTime:    cloud.Time(a.AutoReleaseTime),
 		DeletionProtection: a.DeletionProtection,
 		StoppedMode:        stoppedMode(a.StoppedMode),
 	}
 	if a.InstanceChargeType == "PrePaid" { // Others have a date that stands for never.
-		instance.ExpirationTime = decodeTime(a.ExpiredTime)
+		instance.ExpirationTime = cloud.Time(a.ExpiredTime)
 	}
 	for _, l := range a.OperationLocks.LockReason {
 		instance.LockReasons = append(instance.LockReasons, l.LockReason)
@@ -144,16 +142,6 @@ func (a instanceAnswer) decode() *ecsv1.Instance {
 		}
 	}
 	return instance
-}
-
-// decodeTime reads a time of ECS, with seconds or without. Nobody decides by what can't be read, so it is left out.
-func decodeTime(text string) *timestamppb.Timestamp {
-	for _, layout := range []string{"2006-01-02T15:04Z", time.RFC3339} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return timestamppb.New(t)
-		}
-	}
-	return nil
 }
 
 const (

@@ -2,6 +2,8 @@ package ecs
 
 import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // interfaceAnswer is one interface in the answer to DescribeNetworkInterfaces.
@@ -69,7 +71,7 @@ func (a interfaceAnswer) decode() *ecsv1.NetworkInterface {
 		DeleteOnRelease:  a.DeleteOnRelease,
 		Eip:              a.AssociatedPublicIP.PublicIPAddress,
 		ServiceManaged:   a.ServiceManaged,
-		CreationTime:     decodeTime(a.CreationTime),
+		CreationTime:     cloud.Time(a.CreationTime),
 	}
 	for _, p := range a.Ipv4PrefixSets.Ipv4PrefixSet {
 		n.Ipv4Prefixes = append(n.Ipv4Prefixes, p.Ipv4Prefix)

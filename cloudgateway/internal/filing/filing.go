@@ -24,14 +24,7 @@ func (c Change) Empty() bool {
 
 // Apply makes the changes of a resource that SLB calls a kind, one call each.
 func Apply(ctx context.Context, caller cloud.Caller, kind, id string, change Change) error {
-	tagged := func() cloud.Params { return cloud.Params{"ResourceType": kind, "ResourceId.1": id} }
-	var calls []openapi.Call
-	if len(change.SetTags) > 0 {
-		calls = append(calls, cloud.Write(openapi.SLB, "TagResources", cloud.Tags(tagged(), change.SetTags)))
-	}
-	if len(change.RemoveTagKeys) > 0 {
-		calls = append(calls, cloud.Write(openapi.SLB, "UntagResources", tagged().List("TagKey", change.RemoveTagKeys)))
-	}
+	calls := cloud.TagCalls(openapi.SLB, kind, id, change.SetTags, change.RemoveTagKeys)
 	if change.ResourceGroupID != nil {
 		calls = append(calls, cloud.Write(openapi.SLB, "MoveResourceGroup",
 			cloud.Params{"ResourceType": kind, "ResourceId": id, "NewResourceGroupId": *change.ResourceGroupID}))

@@ -27,9 +27,9 @@ func TestTableIsWhatTheSourceCalls(t *testing.T) {
 		simulated api.Product
 		packages  []string
 	}{
-		{openapi.SLB, slb.Product(), []string{"slb", "acl", "certificate", "filing"}},
-		{openapi.VPC, vpc.Product(), []string{"vpc"}},
-		{openapi.ECS, ecs.Product(), []string{"ecs"}},
+		{openapi.SLB, slb.Product(), []string{"slb", "acl", "certificate", "filing", "cloud"}},
+		{openapi.VPC, vpc.Product(), []string{"vpc", "cloud"}},
+		{openapi.ECS, ecs.Product(), []string{"ecs", "cloud"}},
 	} {
 		t.Run(string(product.name), func(t *testing.T) {
 			var texts []*regexp.Regexp

@@ -78,12 +78,12 @@ func TestServerCertificateFromBeginToEnd(t *testing.T) {
 		Tags: []*commonv1.Tag{{Key: "owner", Value: "web"}}, SubjectAlternativeNames: []string{"web.example.com"},
 		Details: &slbv1.CertificateDetails{CommonName: "web", Fingerprint: fingerprint(t, pair)},
 	}
-	times := protocmp.IgnoreFields(&slbv1.CertificateDetails{}, "creation_time", "expire_time")
+	times := protocmp.IgnoreFields(&slbv1.CertificateDetails{}, "creation_time", "expiration_time")
 	if diff := cmp.Diff([]*slbv1.ServerCertificate{want}, got, protocmp.Transform(), times); diff != "" {
 		t.Errorf("certificate (-want +got):\n%s", diff)
 	}
 	details := got[0].GetDetails()
-	if life := details.GetExpireTime().AsTime().Sub(details.GetCreationTime().AsTime()); life < 23*time.Hour || life > 25*time.Hour {
+	if life := details.GetExpirationTime().AsTime().Sub(details.GetCreationTime().AsTime()); life < 23*time.Hour || life > 25*time.Hour {
 		t.Errorf("it lives for %s, want a day", life)
 	}
 	for _, r := range []*slbv1.ListServerCertificatesRequest{{}, {Name: "web"}} { // also that of the seed

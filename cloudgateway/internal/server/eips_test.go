@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -36,7 +37,7 @@ func TestLifeOfAnEip(t *testing.T) {
 	want := &vpcv1.Eip{
 		AllocationId: id, IpAddress: bought.GetEip().GetIpAddress(), Status: "Available", BandwidthMbps: 20, InternetChargeType: "PayByTraffic",
 		InstanceChargeType: "PostPaid", Name: "web", Description: "of the shop", ResourceGroupId: "rg-1", Isp: "BGP_PRO", RegionId: "cn-hangzhou",
-		BusinessStatus: "Normal", CreateTime: "2024-01-01T00:00:00Z", Tags: []*commonv1.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
+		BusinessStatus: "Normal", CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)), Tags: []*commonv1.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 	}
 	if diff := cmp.Diff(want, bought.GetEip(), protocmp.Transform()); diff != "" {
 		t.Errorf("new EIP (-want +got):\n%s", diff)
@@ -203,7 +204,7 @@ func TestEipsInTheWay(t *testing.T) {
 		{name: "take from another", run: unassociate("eip-bound", instanceID(0)), calls: []string{describeEips}},
 		{name: "take what is free", run: unassociate("eip-free", ""), calls: []string{describeEips}},
 		{name: "take from whoever has it", run: unassociate("eip-bound", ""), calls: []string{describeEips, unbind, describeEips}},
-		{name: "take what is gone", run: unassociate("eip-gone", ""), want: rpcerr.EipNotFound, calls: []string{describeEips}},
+		{name: "take what is gone", run: unassociate("eip-gone", ""), calls: []string{describeEips}},
 		{
 			name: "release what is bound", run: release("eip-bound"), want: rpcerr.ResourceInUse, remedy: "unassociate it first",
 			calls: []string{free, describeEips},

@@ -3,9 +3,11 @@ package server
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -141,7 +143,7 @@ func TestNetworkReads(t *testing.T) {
 	want := []*vpcv1.Eip{{
 		AllocationId: "eip-1", IpAddress: "47.1.2.3", Status: "InUse", InstanceId: "lb-x", InstanceType: "SlbInstance", BandwidthMbps: 5,
 		InternetChargeType: "PayByTraffic", InstanceChargeType: "PostPaid", Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
-		CreateTime: "2024-01-01T00:00:00Z",
+		CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}}
 	if diff := cmp.Diff(want, eips.GetEips(), protocmp.Transform()); diff != "" {
 		t.Errorf("EIPs (-want +got):\n%s", diff)

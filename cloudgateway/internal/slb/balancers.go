@@ -132,7 +132,7 @@ func (c *Client) UpdateLoadBalancer(ctx context.Context, r *slbv1.UpdateLoadBala
 	return c.exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, _ *writer) error {
 		for _, u := range updates(r) {
 			if err := c.update(ctx, r.GetLoadBalancerId(), u); err != nil {
-				return err
+				return cloud.As(rpcerr.LoadBalancerNotFound, err)
 			}
 		}
 		return nil
@@ -192,7 +192,9 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	if protection := r.GetModificationProtection(); protection != nil {
 		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)))
 	}
-	list = append(list, tagUpdates("instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys())...)
+	for _, call := range cloud.TagCalls(openapi.SLB, "instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys()) {
+		add(call.Action, call.Params)
+	}
 	if r.ResourceGroupId != nil {
 		list = append(list, update{
 			action: "MoveResourceGroup",

@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 const (
@@ -137,8 +138,12 @@ func (c *Client) UpdateServerGroup(ctx context.Context, r *slbv1.UpdateServerGro
 				return err
 			}
 		}
-		err := c.retag(ctx, "vservergroup", id, r.GetSetTags(), r.GetRemoveTagKeys())
-		return as(rpcerr.ServerGroupNotFound, err)
+		for _, call := range cloud.TagCalls(openapi.SLB, "vservergroup", id, r.GetSetTags(), r.GetRemoveTagKeys()) {
+			if err := cloud.Set(ctx, c.caller, call); err != nil {
+				return cloud.As(rpcerr.ServerGroupNotFound, err)
+			}
+		}
+		return nil
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 // ListListeners reads the listeners of many instances, ordered by instance, port and protocol.
@@ -153,8 +154,12 @@ func (c *Client) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerRequ
 				return err
 			}
 		}
-		err := c.retag(ctx, "listener", taggedID(key), r.GetSetTags(), r.GetRemoveTagKeys())
-		return as(rpcerr.ListenerNotFound, err)
+		for _, call := range cloud.TagCalls(openapi.SLB, "listener", taggedID(key), r.GetSetTags(), r.GetRemoveTagKeys()) {
+			if err := cloud.Set(ctx, c.caller, call); err != nil {
+				return cloud.As(rpcerr.ListenerNotFound, err)
+			}
+		}
+		return nil
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 // The states of an EIP in which nothing is under way.
@@ -68,16 +69,10 @@ func (c *Client) UpdateEip(ctx context.Context, r *vpcv1.UpdateEipRequest) error
 				return err
 			}
 		}
-		tagged := func() cloud.Params {
-			return cloud.Params{"ResourceType": "EIP", "ResourceId.1": r.GetAllocationId()}
-		}
-		if len(r.GetSetTags()) > 0 {
-			if err := c.set(ctx, "TagResources", cloud.Tags(tagged(), r.GetSetTags()), nil); err != nil {
-				return err
+		for _, call := range cloud.TagCalls(openapi.VPC, "EIP", r.GetAllocationId(), r.GetSetTags(), r.GetRemoveTagKeys()) {
+			if err := cloud.Set(ctx, c.caller, call); err != nil {
+				return cloud.As(rpcerr.EipNotFound, err)
 			}
-		}
-		if len(r.GetRemoveTagKeys()) > 0 {
-			return c.set(ctx, "UnTagResources", tagged().List("TagKey", r.GetRemoveTagKeys()), nil)
 		}
 		return nil
 	})
@@ -150,9 +145,7 @@ func (c *Client) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipRequ
 			look: func(ctx context.Context) (*vpcv1.Eip, error) { return c.lookAtEip(ctx, id) },
 			judge: func(e *vpcv1.Eip) (verdict, error) {
 				switch {
-				case e == nil:
-					return failed, noEip(id)
-				case e.GetStatus() == eipFree:
+				case e == nil || e.GetStatus() == eipFree:
 					return done, nil
 				case e.GetStatus() != eipInUse:
 					return waiting, nil

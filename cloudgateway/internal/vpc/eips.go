@@ -143,11 +143,13 @@ func (a eipAnswer) decode() *vpcv1.Eip {
 		BandwidthPackageId: a.BandwidthPackageID,
 		DeletionProtection: a.DeletionProtection,
 		BusinessStatus:     a.BusinessStatus,
-		CreateTime:         a.AllocationTime,
-		ExpireTime:         a.ExpiredTime,
+		CreationTime:       cloud.Time(a.AllocationTime),
 	}
 	if e.GetDescription() == "" {
 		e.Description = a.Misspelt
+	}
+	if a.ChargeType == "PrePaid" { // Others may have a date that stands for never.
+		e.ExpirationTime = cloud.Time(a.ExpiredTime)
 	}
 	return e
 }

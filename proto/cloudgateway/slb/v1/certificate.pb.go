@@ -158,9 +158,9 @@ type CertificateDetails struct {
 	// When it was uploaded.
 	CreationTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
 	// When it expires.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CertificateDetails) Reset() {
@@ -228,9 +228,9 @@ func (x *CertificateDetails) GetCreationTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *CertificateDetails) GetExpireTime() *timestamppb.Timestamp {
+func (x *CertificateDetails) GetExpirationTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.ExpireTime
+		return x.ExpirationTime
 	}
 	return nil
 }
@@ -1428,16 +1428,15 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x13AlicloudCertificate\x12%\n" +
 	"\x0ecertificate_id\x18\x01 \x01(\tR\rcertificateId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\tregion_id\x18\x03 \x01(\tR\bregionId\"\x95\x02\n" +
+	"\tregion_id\x18\x03 \x01(\tR\bregionId\"\x9d\x02\n" +
 	"\x12CertificateDetails\x12\x1f\n" +
 	"\vcommon_name\x18\x01 \x01(\tR\n" +
 	"commonName\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12#\n" +
 	"\rkey_algorithm\x18\x03 \x01(\tR\fkeyAlgorithm\x12\x19\n" +
 	"\bkey_bits\x18\x04 \x01(\x05R\akeyBits\x12?\n" +
-	"\rcreation_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12;\n" +
-	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x94\x03\n" +
+	"\rcreation_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12C\n" +
+	"\x0fexpiration_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\"\x94\x03\n" +
 	"\x11ServerCertificate\x122\n" +
 	"\x15server_certificate_id\x18\x01 \x01(\tR\x13serverCertificateId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
@@ -1571,7 +1570,7 @@ var file_cloudgateway_slb_v1_certificate_proto_goTypes = []any{
 }
 var file_cloudgateway_slb_v1_certificate_proto_depIdxs = []int32{
 	21, // 0: cloudgateway.slb.v1.CertificateDetails.creation_time:type_name -> google.protobuf.Timestamp
-	21, // 1: cloudgateway.slb.v1.CertificateDetails.expire_time:type_name -> google.protobuf.Timestamp
+	21, // 1: cloudgateway.slb.v1.CertificateDetails.expiration_time:type_name -> google.protobuf.Timestamp
 	22, // 2: cloudgateway.slb.v1.ServerCertificate.tags:type_name -> cloudgateway.common.v1.Tag
 	2,  // 3: cloudgateway.slb.v1.ServerCertificate.details:type_name -> cloudgateway.slb.v1.CertificateDetails
 	1,  // 4: cloudgateway.slb.v1.ServerCertificate.alicloud_certificate:type_name -> cloudgateway.slb.v1.AlicloudCertificate

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -62,12 +63,12 @@ type Eip struct {
 	DeletionProtection bool `protobuf:"varint,17,opt,name=deletion_protection,json=deletionProtection,proto3" json:"deletion_protection,omitempty"`
 	// "Normal", or "FinancialLocked" while bills are open.
 	BusinessStatus string `protobuf:"bytes,18,opt,name=business_status,json=businessStatus,proto3" json:"business_status,omitempty"`
-	// When it was allocated, as the cloud writes it, e.g. "2024-01-01T00:00:00Z".
-	CreateTime string `protobuf:"bytes,19,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When it ends, as the cloud writes it; "PrePaid" only.
-	ExpireTime    string `protobuf:"bytes,20,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// When it was allocated; absent if the cloud did not say.
+	CreationTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
+	// When a PrePaid EIP ends; absent for a PostPaid one.
+	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Eip) Reset() {
@@ -226,18 +227,18 @@ func (x *Eip) GetBusinessStatus() string {
 	return ""
 }
 
-func (x *Eip) GetCreateTime() string {
+func (x *Eip) GetCreationTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreateTime
+		return x.CreationTime
 	}
-	return ""
+	return nil
 }
 
-func (x *Eip) GetExpireTime() string {
+func (x *Eip) GetExpirationTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.ExpireTime
+		return x.ExpirationTime
 	}
-	return ""
+	return nil
 }
 
 // GetEipRequest selects one EIP.
@@ -1180,7 +1181,7 @@ var File_cloudgateway_vpc_v1_eip_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\n" +
-	"\x1dcloudgateway/vpc/v1/eip.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xf0\x05\n" +
+	"\x1dcloudgateway/vpc/v1/eip.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb4\x06\n" +
 	"\x03Eip\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1d\n" +
 	"\n" +
@@ -1202,11 +1203,9 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x12private_ip_address\x18\x0f \x01(\tR\x10privateIpAddress\x120\n" +
 	"\x14bandwidth_package_id\x18\x10 \x01(\tR\x12bandwidthPackageId\x12/\n" +
 	"\x13deletion_protection\x18\x11 \x01(\bR\x12deletionProtection\x12'\n" +
-	"\x0fbusiness_status\x18\x12 \x01(\tR\x0ebusinessStatus\x12\x1f\n" +
-	"\vcreate_time\x18\x13 \x01(\tR\n" +
-	"createTime\x12\x1f\n" +
-	"\vexpire_time\x18\x14 \x01(\tR\n" +
-	"expireTime\"h\n" +
+	"\x0fbusiness_status\x18\x12 \x01(\tR\x0ebusinessStatus\x12?\n" +
+	"\rcreation_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12C\n" +
+	"\x0fexpiration_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\"h\n" +
 	"\rGetEipRequest\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"<\n" +
@@ -1320,38 +1319,41 @@ var file_cloudgateway_vpc_v1_eip_proto_goTypes = []any{
 	(*ReleaseEipRequest)(nil),          // 13: cloudgateway.vpc.v1.ReleaseEipRequest
 	(*ReleaseEipResponse)(nil),         // 14: cloudgateway.vpc.v1.ReleaseEipResponse
 	(*v1.Tag)(nil),                     // 15: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil),        // 16: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 17: google.protobuf.Duration
 }
 var file_cloudgateway_vpc_v1_eip_proto_depIdxs = []int32{
 	15, // 0: cloudgateway.vpc.v1.Eip.tags:type_name -> cloudgateway.common.v1.Tag
-	16, // 1: cloudgateway.vpc.v1.GetEipRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 2: cloudgateway.vpc.v1.GetEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	15, // 3: cloudgateway.vpc.v1.EipServiceListEipsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	16, // 4: cloudgateway.vpc.v1.EipServiceListEipsRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 5: cloudgateway.vpc.v1.EipServiceListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
-	15, // 6: cloudgateway.vpc.v1.AllocateEipRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 7: cloudgateway.vpc.v1.AllocateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	15, // 8: cloudgateway.vpc.v1.UpdateEipRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 9: cloudgateway.vpc.v1.AssociateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	1,  // 10: cloudgateway.vpc.v1.EipService.GetEip:input_type -> cloudgateway.vpc.v1.GetEipRequest
-	3,  // 11: cloudgateway.vpc.v1.EipService.ListEips:input_type -> cloudgateway.vpc.v1.EipServiceListEipsRequest
-	5,  // 12: cloudgateway.vpc.v1.EipService.AllocateEip:input_type -> cloudgateway.vpc.v1.AllocateEipRequest
-	7,  // 13: cloudgateway.vpc.v1.EipService.UpdateEip:input_type -> cloudgateway.vpc.v1.UpdateEipRequest
-	9,  // 14: cloudgateway.vpc.v1.EipService.AssociateEip:input_type -> cloudgateway.vpc.v1.AssociateEipRequest
-	11, // 15: cloudgateway.vpc.v1.EipService.UnassociateEip:input_type -> cloudgateway.vpc.v1.UnassociateEipRequest
-	13, // 16: cloudgateway.vpc.v1.EipService.ReleaseEip:input_type -> cloudgateway.vpc.v1.ReleaseEipRequest
-	2,  // 17: cloudgateway.vpc.v1.EipService.GetEip:output_type -> cloudgateway.vpc.v1.GetEipResponse
-	4,  // 18: cloudgateway.vpc.v1.EipService.ListEips:output_type -> cloudgateway.vpc.v1.EipServiceListEipsResponse
-	6,  // 19: cloudgateway.vpc.v1.EipService.AllocateEip:output_type -> cloudgateway.vpc.v1.AllocateEipResponse
-	8,  // 20: cloudgateway.vpc.v1.EipService.UpdateEip:output_type -> cloudgateway.vpc.v1.UpdateEipResponse
-	10, // 21: cloudgateway.vpc.v1.EipService.AssociateEip:output_type -> cloudgateway.vpc.v1.AssociateEipResponse
-	12, // 22: cloudgateway.vpc.v1.EipService.UnassociateEip:output_type -> cloudgateway.vpc.v1.UnassociateEipResponse
-	14, // 23: cloudgateway.vpc.v1.EipService.ReleaseEip:output_type -> cloudgateway.vpc.v1.ReleaseEipResponse
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	16, // 1: cloudgateway.vpc.v1.Eip.creation_time:type_name -> google.protobuf.Timestamp
+	16, // 2: cloudgateway.vpc.v1.Eip.expiration_time:type_name -> google.protobuf.Timestamp
+	17, // 3: cloudgateway.vpc.v1.GetEipRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 4: cloudgateway.vpc.v1.GetEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	15, // 5: cloudgateway.vpc.v1.EipServiceListEipsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	17, // 6: cloudgateway.vpc.v1.EipServiceListEipsRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 7: cloudgateway.vpc.v1.EipServiceListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
+	15, // 8: cloudgateway.vpc.v1.AllocateEipRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 9: cloudgateway.vpc.v1.AllocateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	15, // 10: cloudgateway.vpc.v1.UpdateEipRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 11: cloudgateway.vpc.v1.AssociateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	1,  // 12: cloudgateway.vpc.v1.EipService.GetEip:input_type -> cloudgateway.vpc.v1.GetEipRequest
+	3,  // 13: cloudgateway.vpc.v1.EipService.ListEips:input_type -> cloudgateway.vpc.v1.EipServiceListEipsRequest
+	5,  // 14: cloudgateway.vpc.v1.EipService.AllocateEip:input_type -> cloudgateway.vpc.v1.AllocateEipRequest
+	7,  // 15: cloudgateway.vpc.v1.EipService.UpdateEip:input_type -> cloudgateway.vpc.v1.UpdateEipRequest
+	9,  // 16: cloudgateway.vpc.v1.EipService.AssociateEip:input_type -> cloudgateway.vpc.v1.AssociateEipRequest
+	11, // 17: cloudgateway.vpc.v1.EipService.UnassociateEip:input_type -> cloudgateway.vpc.v1.UnassociateEipRequest
+	13, // 18: cloudgateway.vpc.v1.EipService.ReleaseEip:input_type -> cloudgateway.vpc.v1.ReleaseEipRequest
+	2,  // 19: cloudgateway.vpc.v1.EipService.GetEip:output_type -> cloudgateway.vpc.v1.GetEipResponse
+	4,  // 20: cloudgateway.vpc.v1.EipService.ListEips:output_type -> cloudgateway.vpc.v1.EipServiceListEipsResponse
+	6,  // 21: cloudgateway.vpc.v1.EipService.AllocateEip:output_type -> cloudgateway.vpc.v1.AllocateEipResponse
+	8,  // 22: cloudgateway.vpc.v1.EipService.UpdateEip:output_type -> cloudgateway.vpc.v1.UpdateEipResponse
+	10, // 23: cloudgateway.vpc.v1.EipService.AssociateEip:output_type -> cloudgateway.vpc.v1.AssociateEipResponse
+	12, // 24: cloudgateway.vpc.v1.EipService.UnassociateEip:output_type -> cloudgateway.vpc.v1.UnassociateEipResponse
+	14, // 25: cloudgateway.vpc.v1.EipService.ReleaseEip:output_type -> cloudgateway.vpc.v1.ReleaseEipResponse
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_eip_proto_init() }

@@ -47,8 +47,8 @@ type EipServiceClient interface {
 	// AssociateEip binds an EIP to an instance and waits until it is in use. An EIP that is bound to the instance already is a
 	// success; FAILED_PRECONDITION with reason RESOURCE_IN_USE if it is bound to another one.
 	AssociateEip(ctx context.Context, in *AssociateEipRequest, opts ...grpc.CallOption) (*AssociateEipResponse, error)
-	// UnassociateEip takes an EIP from its instance and waits until it is available. An EIP that is not bound to the instance is a
-	// success.
+	// UnassociateEip takes an EIP from its instance and waits until it is available. An EIP that is not bound to the instance, or that is
+	// gone, is a success.
 	UnassociateEip(ctx context.Context, in *UnassociateEipRequest, opts ...grpc.CallOption) (*UnassociateEipResponse, error)
 	// ReleaseEip gives an EIP back, with its address. FAILED_PRECONDITION with reason RESOURCE_IN_USE while it is bound to an
 	// instance. An EIP that is already gone is a success.
@@ -152,8 +152,8 @@ type EipServiceServer interface {
 	// AssociateEip binds an EIP to an instance and waits until it is in use. An EIP that is bound to the instance already is a
 	// success; FAILED_PRECONDITION with reason RESOURCE_IN_USE if it is bound to another one.
 	AssociateEip(context.Context, *AssociateEipRequest) (*AssociateEipResponse, error)
-	// UnassociateEip takes an EIP from its instance and waits until it is available. An EIP that is not bound to the instance is a
-	// success.
+	// UnassociateEip takes an EIP from its instance and waits until it is available. An EIP that is not bound to the instance, or that is
+	// gone, is a success.
 	UnassociateEip(context.Context, *UnassociateEipRequest) (*UnassociateEipResponse, error)
 	// ReleaseEip gives an EIP back, with its address. FAILED_PRECONDITION with reason RESOURCE_IN_USE while it is bound to an
 	// instance. An EIP that is already gone is a success.
