@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"alicloud-controllers.dev/lbcontroller/internal/mark"
 )
 
 // Problem is an annotation that can't be honoured.
@@ -207,7 +209,7 @@ func (s Spec) parsePairs(value string) (canonical, want string) {
 		k, v, found := strings.Cut(item, s.Separator)
 		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
 		// A tag may lack its value; a port or a label may not.
-		if k == "" || strings.Contains(item, "\x00") || s.Key != AdditionalTags && (!found || s.Separator == ":" && v == "") {
+		if k == "" || !s.Pattern.matches(k) || strings.Contains(item, "\x00") || s.Key != AdditionalTags && (!found || s.Separator == ":" && v == "") {
 			return "", s.Allowed()
 		}
 		items = append(items, k+"\x00"+v)
@@ -261,6 +263,8 @@ func (p Pattern) matches(value string) bool {
 		return err == nil && a.Is4()
 	case HostText:
 		return !strings.ContainsFunc(value, func(r rune) bool { return !isAlnum(r) && r != '.' && r != '-' })
+	case IDText:
+		return mark.IsID(value)
 	case AnyText:
 	}
 	return true

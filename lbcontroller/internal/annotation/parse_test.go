@@ -60,12 +60,12 @@ func TestEveryAnnotation(t *testing.T) {
 		HealthCheckConnectTimeout: {map[string]string{"1": "1", "300": "300"}, []string{"0", "301"}},
 		HealthCheckTimeout:        {map[string]string{"1": "1", "300": "300"}, []string{"0", "301"}},
 		BackendLabel:              {map[string]string{"a=b, c=d=e": "a\x00b,c\x00d=e", "a=": "a\x00"}, []string{"a", "=b"}},
-		VGroupPort:                {map[string]string{"rsp-1:80, rsp-2:443": "rsp-1\x0080,rsp-2\x00443"}, []string{"rsp-1"}},
+		VGroupPort:                {map[string]string{"rsp-1:80, rsp-2:443": "rsp-1\x0080,rsp-2\x00443"}, []string{"rsp-1", "rsp/1:80", "rsp 1:80"}},
 		Weight:                    {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
 		DefaultWeight:             {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
 		BackendIPVersion:          {map[string]string{"IPv4": "ipv4"}, []string{"ipv6"}},
 		// Not supported yet: whatever is written is refused.
-		ID:               {map[string]string{" lb-1": "lb-1"}, []string{" ", strings.Repeat("x", 65)}},
+		ID:               {map[string]string{" lb-1": "lb-1"}, []string{" ", "lb 1", "lb-1,lb-2", strings.Repeat("x", 65)}},
 		NetworkType:      {nil, []string{"vpc", "classic"}},
 		DomainExtensions: {nil, []string{"a.example.com:1"}},
 	}

@@ -75,7 +75,7 @@ type Spec struct {
 	// Min and Max bound a Number; Max bounds the length of a Text. Also lists Numbers allowed outside the range.
 	Min, Max int
 	Also     []int
-	// Pattern names the characters allowed in a Text.
+	// Pattern names the characters allowed in a Text, or in the keys of Pairs.
 	Pattern Pattern
 	// Separator stands between the key and the value of a pair: ':' or '='.
 	Separator string
@@ -106,4 +106,5 @@ const (
 	PathText   Pattern = "a path that starts with /"
 	IPv4Text   Pattern = "an IPv4 address"
 	HostText   Pattern = "a DNS name"
+	IDText     Pattern = "an id of the cloud"
 )

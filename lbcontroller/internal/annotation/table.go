@@ -81,7 +81,7 @@ func Table() []Spec {
 
 func instanceTable() []Spec {
 	return []Spec{
-		{Key: ID, Kind: Text, Max: 64, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59",
+		{Key: ID, Kind: Text, Max: 64, Pattern: IDText, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59",
 			Doc: "Uses an existing CLB instead of creating one; it is never deleted."},
 		{Key: ForceOverride, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v1.9.3.10",
 			Doc: "Manages the listeners of an existing CLB too; without effect unless id is set."},
@@ -219,7 +219,7 @@ func backendTable() []Spec {
 			Doc: "Takes only nodes that carry all these labels, key=value,…; not for backend-type eni."},
 		{Key: RemoveUnscheduled, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v1.9.3.164",
 			Doc: "Removes cordoned nodes from the backends; not for backend-type eni."},
-		{Key: VGroupPort, Kind: Pairs, Separator: ":", Scope: Backends, Default: "vServer groups of its own", Removal: Reverts, Since: "v2.0.1",
+		{Key: VGroupPort, Kind: Pairs, Separator: ":", Pattern: IDText, Scope: Backends, Default: "vServer groups of its own", Removal: Reverts, Since: "v2.0.1",
 			Doc: "Fills existing vServer groups of an existing CLB, vServer group:port,…; without effect unless id is set."},
 		{Key: Weight, Kind: Number, Min: 0, Max: 100, Scope: Backends, Default: "by mode", Removal: Reverts, Since: "v2.0.1",
 			Doc: "Total weight of this Service in shared vServer groups; without effect unless id and vgroup-port are set."},

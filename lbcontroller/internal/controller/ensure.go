@@ -59,8 +59,6 @@ func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed b
 	_, refused := errors.AsType[*refusedError](err)
 	_, partly := errors.AsType[*partlyRefusedError](err)
 	switch {
-	case errors.Is(err, errGone), errors.Is(err, errStale):
-		return changed, nil
 	case refused:
 		return e.followOn(ctx, err, e.anyGroups())
 	case err == nil, partly:
@@ -215,8 +213,8 @@ func (c *Controller) hint(svc *corev1.Service) observe.Hint {
 			h.Addresses = append(h.Addresses, i.IP)
 		}
 	}
-	if claimed(svc).Has(h.RecordedID) {
-		h.RecordedID = "" // It is a user's.
+	for _, claim := range claimed(svc) {
+		h.Users = append(h.Users, claim.LoadBalancer)
 	}
 	return h
 }
@@ -230,6 +228,9 @@ func (e *ensuring) mayCreate(ctx context.Context) error {
 			return err
 		}
 		e.svc = live
+	}
+	if annotation.Reused(e.svc.Annotations) != "" || !e.Gate.Wants(e.svc) {
+		return errStale
 	}
 	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
 		return &refusedError{text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
@@ -276,7 +277,7 @@ func (e *ensuring) apply(ctx context.Context, p plan.Plan, observed model.Observ
 	e.memory.Forget(keyOf(e.svc))
 	after, err := e.applier.Apply(ctx, work)
 	if err == nil && observed.Reused {
-		e.wakeSharers(keyOf(e.svc), observed.InstanceID, p)
+		e.wakeSharers(keyOf(e.svc), observed, after)
 	}
 	return after, err
 }

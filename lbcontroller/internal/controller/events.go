@@ -46,8 +46,11 @@ func (a *announcer) tell(svc *corev1.Service, eventType, reason, format string, 
 	}
 }
 
-// fail emits a Warning for an error. The same failure with another request id isn't news.
+// fail emits a Warning for an error. The same failure with another request id isn't news, and what goes on by itself none at all.
 func (a *announcer) fail(svc *corev1.Service, reason string, err error) {
+	if goesOn(err) {
+		return
+	}
 	gist := err.Error()
 	if e, ok := rpcerr.From(err); ok {
 		gist = fmt.Sprint(e.Code, e.Reason, e.API, e.CloudCode)

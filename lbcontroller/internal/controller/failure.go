@@ -17,6 +17,9 @@ import (
 
 // failed tells the user, and chooses the retry: what only the user can mend waits for the user.
 func (c *Controller) failed(svc *corev1.Service, err error) error {
+	if goesOn(err) {
+		return nil
+	}
 	c.announce.fail(svc, reasonSyncFailed, err)
 	if _, ok := errors.AsType[*build.InvalidError](err); ok {
 		return reconcile.Terminal(err)

@@ -2,12 +2,15 @@ package controller
 
 import (
 	"encoding/json"
+	"errors"
+	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -77,4 +80,40 @@ func (w *world) patch(name string, body map[string]any, subresources ...string) 
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.t.Fatal(err)
 	}
+}
+
+// versions makes the API server count the versions of Services, and refuse a patch of an older one.
+func (w *world) versions() {
+	tracked := kubetesting.ObjectReaction(w.kube.Tracker())
+	var mu sync.Mutex
+	last := 0
+	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		patch, ok := action.(kubetesting.PatchActionImpl)
+		if !ok {
+			return false, nil, nil
+		}
+		body := map[string]any{}
+		if err := json.Unmarshal(patch.Patch, &body); err != nil {
+			return true, nil, err
+		}
+		meta, ok := body["metadata"].(map[string]any)
+		if !ok {
+			meta = map[string]any{}
+			body["metadata"] = meta
+		}
+		live, err := w.kube.Tracker().Get(serviceResource(), patch.Namespace, patch.Name)
+		if svc, ok := live.(*corev1.Service); err == nil && ok {
+			if version, given := meta["resourceVersion"]; given && version != svc.ResourceVersion {
+				return true, nil, apierrors.NewConflict(serviceResource().GroupResource(), patch.Name, errors.New("the object has been modified"))
+			}
+		}
+		last++
+		meta["resourceVersion"] = strconv.Itoa(last)
+		if patch.Patch, err = json.Marshal(body); err != nil {
+			return true, nil, err
+		}
+		return tracked(patch)
+	})
 }

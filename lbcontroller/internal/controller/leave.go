@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,26 +32,27 @@ func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims mark
 		if err != nil {
 			return changed, err
 		}
-		if madeTag(observed) != "" && !claimsOf(svc).Has(id) {
-			continue // The Service names it in vain: it was never given anything there.
+		if madeTag(observed) != "" && !claimsOf(svc).Has(id) || observed.Tags()[mark.TagService] == mark.DefaultName(string(svc.UID)) {
+			continue // The Service names it in vain: it was never given anything there, or it is its own, whatever somebody has noted.
 		}
 		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, observed)
 		if !p.Empty() {
 			changed = true
 			c.Logger.Info("leaving the CLB", "service", keyOf(svc), "loadBalancer", id, "plan", p.String())
 			c.memory.Forget(keyOf(svc)) // It is wrong from here on.
-			if observed, err = c.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil {
+			before := observed
+			if observed, err = c.applier.Apply(ctx, apply.Work{Plan: p, Observed: before}); err != nil {
 				if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 					continue
 				}
 				return changed, err
 			}
 			c.announce.tell(svc, corev1.EventTypeNormal, reasonCleaned, "CLB %s stays, without what was made on it for the Service", id)
+			c.wakeSharers(keyOf(svc), before, observed)
 		}
 		if rest := remains(owner, observed); rest != "" {
 			c.announce.tell(svc, corev1.EventTypeWarning, reasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest)
 		}
-		c.wakeSharers(keyOf(svc), id, p)
 	}
 	return changed, nil
 }
@@ -71,18 +73,23 @@ func remains(owner mark.Owner, observed model.Observed) string {
 	return strings.Join(names, ", ")
 }
 
-// wakeSharers lets Services look again that share the CLB and were refused something, if the plan has made room.
-func (c *Controller) wakeSharers(key, id string, done plan.Plan) {
+// wakeSharers lets Services look again that share the CLB and were refused something, if a listener has made room. A vServer group that
+// others use may be tried again and again, and makes none.
+func (c *Controller) wakeSharers(key string, before, after model.Observed) {
+	kept := make(map[model.ListenerKey]bool, len(after.Listeners))
+	for _, l := range after.Listeners {
+		kept[l.Key] = true
+	}
 	services, err := c.informers.services.List(labels.Everything())
-	if err != nil || !done.Deletes() {
+	if err != nil || !slices.ContainsFunc(before.Listeners, func(l model.Listener) bool { return !kept[l.Key] }) {
 		return // The cache always answers; who isn't woken looks again by itself, later.
 	}
 	for _, svc := range services {
 		other := keyOf(svc)
-		if other == key || annotation.Reused(svc.Annotations) != id || !c.Gate.Wants(svc) {
+		if other == key || annotation.Reused(svc.Annotations) != before.InstanceID || !c.Gate.Wants(svc) {
 			continue
 		}
-		if entry, ok := c.memory.Get(other, string(svc.UID)); ok && entry.Hash == "" {
+		if entry, ok := c.memory.Get(other, string(svc.UID)); ok && (entry.Hash == "" || entry.Refused != "") {
 			c.memory.Forget(other)
 			c.queue(other, reconcile.User)
 		}
@@ -93,11 +100,11 @@ func (c *Controller) wakeSharers(key, id string, done plan.Plan) {
 // over from the existing CCM has no note.
 func claimed(svc *corev1.Service) mark.Claims {
 	claims := claimsOf(svc)
-	id := annotation.Reused(svc.Annotations)
+	values, _ := annotation.Parse(svc.Annotations) // A wrong value must not keep the Service from going.
+	id := values.Text(annotation.ID)
 	if id == "" {
 		return claims
 	}
-	values, _ := annotation.Parse(svc.Annotations) // A wrong value must not keep the Service from going.
 	claim := mark.Claim{LoadBalancer: id, Listeners: values.On(annotation.ForceOverride)}
 	for _, p := range values.Pairs(annotation.VGroupPort) {
 		claim.Groups = append(claim.Groups, p.Key)

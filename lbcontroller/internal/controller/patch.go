@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // patcher writes to Services, with the smallest patch. Every patch carries the UID, so that it can't hit a successor.
@@ -25,6 +27,9 @@ var errGone = errors.New("the Service was deleted meanwhile")
 
 // errStale tells that the Service has gone on since the cache was read. The event is on its way, too.
 var errStale = errors.New("the Service was changed meanwhile")
+
+// goesOn tells of an error that the event on its way makes good.
+func goesOn(err error) bool { return errors.Is(err, errGone) || errors.Is(err, errStale) }
 
 // addFinalizer makes sure that the Service can't vanish before its CLB. It tells whether it was this call that added it, which
 // means that the Service has no CLB from us yet.
@@ -73,7 +78,10 @@ func (p patcher) removeFinalizer(ctx context.Context, svc *corev1.Service) error
 		if live.UID != svc.UID || !hasFinalizer(live) {
 			return nil
 		}
-		// What was written last may not have been in the cache when the rest was taken off.
+		if live.Annotations[annotation.Claims] != "" {
+			return errStale // The cache didn't show yet where more was made.
+		}
+		// Neither may labels that were written last have been in the cache when the rest was taken off.
 		if err := p.finish(ctx, live, blank(), nil); err != nil {
 			return err
 		}
@@ -99,7 +107,8 @@ func nextGeneration(svc *corev1.Service) string {
 // notes are what the controller writes into the metadata of a Service. An empty value removes the key.
 type notes struct{ labels, annotations map[string]string }
 
-// change returns the part of the notes that differs from what the Service has, as a patch of its metadata.
+// change returns the part of the notes that differs from what the Service has, as a patch of its metadata. Claims replace exactly those
+// that the Service is known to have: one that is lost is never cleaned up.
 func (n notes) change(svc *corev1.Service) map[string]any {
 	meta := map[string]any{}
 	if labels := changed(svc.Labels, n.labels); len(labels) > 0 {
@@ -107,6 +116,9 @@ func (n notes) change(svc *corev1.Service) map[string]any {
 	}
 	if annotations := changed(svc.Annotations, n.annotations); len(annotations) > 0 {
 		meta["annotations"] = annotations
+		if _, ok := annotations[annotation.Claims]; ok {
+			meta["resourceVersion"] = svc.ResourceVersion
+		}
 	}
 	return meta
 }
@@ -119,7 +131,7 @@ func (p patcher) note(ctx context.Context, svc *corev1.Service, n notes) error {
 	}
 	updated, err := p.patch(ctx, svc, map[string]any{"metadata": meta})
 	if err != nil {
-		return fmt.Errorf("write on the Service: %w", err)
+		return fmt.Errorf("write on the Service: %w", orStale(err))
 	}
 	*svc = *updated
 	return nil
@@ -138,9 +150,17 @@ func (p patcher) finish(ctx context.Context, svc *corev1.Service, n notes, ingre
 		return nil
 	}
 	if _, err := p.patch(ctx, svc, body, "status"); err != nil {
-		return fmt.Errorf("write the status of the Service: %w", err)
+		return fmt.Errorf("write the status of the Service: %w", orStale(err))
 	}
 	return nil
+}
+
+// orStale replaces the API server's answer to a patch that carries the version of an older Service.
+func orStale(err error) error {
+	if apierrors.IsConflict(err) {
+		return errStale
+	}
+	return err
 }
 
 func (p patcher) patch(ctx context.Context, svc *corev1.Service, body map[string]any, subresources ...string) (*corev1.Service, error) {

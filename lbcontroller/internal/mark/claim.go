@@ -22,12 +22,21 @@ type Claim struct {
 // Claims are those of one Service, ordered by CLB.
 type Claims []Claim
 
+// IsID tells whether a text has the form of an id of the cloud. Nothing can be asked about one that hasn't.
+func IsID(text string) bool {
+	const longest = 64
+	odd := strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+	return text != "" && len(text) <= longest && !odd
+}
+
 // ParseClaims reads what String writes, and skips what it doesn't understand: a user may have edited it.
 func ParseClaims(note string) Claims {
 	var claims Claims
 	for item := range strings.SplitSeq(note, ",") {
-		id, part, _ := strings.Cut(strings.TrimSpace(item), "/")
-		if id == "" {
+		id, part, parted := strings.Cut(strings.TrimSpace(item), "/")
+		if !IsID(id) || parted && !IsID(part) {
 			continue
 		}
 		claim := Claim{LoadBalancer: id, Listeners: part == listenersClaimed}

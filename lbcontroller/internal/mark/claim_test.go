@@ -12,6 +12,7 @@ func TestParseClaims(t *testing.T) {
 	for note, want := range map[string]Claims{
 		"":     nil,
 		" , /": nil,
+		"lb 1,/rsp-1,lb-1/,lb-1/rsp 1,lb-1/a/b,l\u00e4b": nil,
 		"lb-1": {{LoadBalancer: "lb-1"}},
 		"lb-2/listeners, lb-1/rsp-2,lb-1 ,lb-1/rsp-1,lb-1/rsp-2": {
 			{LoadBalancer: "lb-1", Groups: []string{"rsp-1", "rsp-2"}}, {LoadBalancer: "lb-2", Listeners: true},

@@ -32,6 +32,8 @@ type Hint struct {
 	DefaultName string
 	// ClusterID is in another tag that a creation gives.
 	ClusterID string
+	// Users are the ids of instances that the Service takes for a user's. Only the tag of a creation proves such a one to be ours.
+	Users []string
 }
 
 // owns tells whether an instance was created for the Service: by its tag, or, if somebody removed that, by another mark together
@@ -53,6 +55,11 @@ func (h Hint) belongsElsewhere(tags map[string]string) bool {
 	_, reused := tags[mark.TagReused]
 	cluster, named := tags[mark.TagCluster]
 	return reused || named && cluster != h.ClusterID
+}
+
+// takesForUsers tells of an instance that a user has made his own, say by taking our tags off: it may still bear the default name.
+func (h Hint) takesForUsers(found model.Observed) bool {
+	return slices.Contains(h.Users, found.InstanceID) && found.Tags()[mark.TagService] != h.DefaultName
 }
 
 func (h Hint) publishes(found model.Observed) bool {
@@ -153,7 +160,7 @@ func (o Observer) Groups(ctx context.Context, id string, parts Parts) (model.Obs
 
 // Find looks for the instance of a Service: by the recorded id, by tag, by name. The result has no instance if there is none.
 func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.Observed, error) {
-	if hint.RecordedID != "" {
+	if hint.RecordedID != "" && !slices.Contains(hint.Users, hint.RecordedID) {
 		found, err := o.read(ctx, hint.RecordedID, view)
 		switch {
 		case err == nil && hint.owns(found):
@@ -173,7 +180,7 @@ func (o Observer) Find(ctx context.Context, hint Hint, view slbv1.View) (model.O
 		return model.Nothing(), nil
 	}
 	found, err := o.read(ctx, id, view)
-	if err == nil && hint.belongsElsewhere(found.Tags()) {
+	if err == nil && (hint.belongsElsewhere(found.Tags()) || hint.takesForUsers(found)) {
 		return model.Nothing(), nil
 	}
 	return found, err

@@ -70,6 +70,9 @@ func TestFind(t *testing.T) {
 		"by tag, of another cluster":    {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, mark.TagCluster, "d") }},
 		"recorded, of another cluster":  {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); addTag(f, mark.TagCluster, "d") }, hint: published},
 		"by name, reused":               {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, ""); addTag(f, mark.TagReused, "true") }},
+		"by name, but a user's":         {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: Hint{Users: []string{"lb-1"}}},
+		"by tag, though a user's":       {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, name) }, hint: Hint{Users: []string{"lb-1"}}, want: "lb-1"},
+		"recorded, but a user's":        {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", name, "") }, hint: Hint{RecordedID: "lb-1", Addresses: published.Addresses, Users: []string{"lb-1"}}},
 		"two":                           {seed: func(f *gatewaytest.Fake) { seed(f, "lb-1", "x", name); seed(f, "lb-2", "x", name) }, fail: true},
 		"read fails": {seed: func(f *gatewaytest.Fake) {
 			seed(f, "lb-1", "x", name)

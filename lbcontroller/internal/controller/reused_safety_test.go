@@ -1,0 +1,206 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+func annotate(key string, value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
+}
+
+// TestKeptCLBIsNamedLater: a CLB that was made for the Service and kept when it went still has the default name when the Service comes back
+// for it by id. It is the user's from then on, even if the first attempt fails half-way.
+func TestKeptCLBIsNamedLater(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.PreserveOnDelete, "on")))
+		kept := w.instances()[0].GetLoadBalancerId()
+		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+		w.cloud.Lock()
+		for range 12 { // With as many tags it isn't marked as reused.
+			w.cloud.LoadBalancers[kept].Tags = append(w.cloud.LoadBalancers[kept].GetTags(), tag(fmt.Sprint("t", len(w.cloud.LoadBalancers[kept].GetTags())), "x"))
+		}
+		w.cloud.Unlock()
+		w.cloud.Fail("UpdateListener", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"})
+		w.update(func(svc *corev1.Service) {
+			delete(svc.Annotations, annotation.Prefix+annotation.PreserveOnDelete)
+			reuse(kept)(svc)
+			override(svc)
+			annotated(annotation.Scheduler, "wlc")(svc)
+			svc.Spec.Type = corev1.ServiceTypeLoadBalancer
+		})
+		w.after(time.Minute)
+		check(t, "instances", 1, len(w.instances()))
+		check(t, "hash", true, w.service().Labels[LabelHash] != "")
+		w.update(func(svc *corev1.Service) { svc.Labels = nil })
+		w.clearStatus()
+		check(t, "instances without labels and status", 1, len(w.instances()))
+		w.remove()
+		check(t, "instances in the end", 1, len(w.instances()))
+		check(t, "finalizers in the end", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestNoIDs: what can't be the id of anything is told and never asked for, and keeps nobody from working or going.
+func TestNoIDs(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"CLB":           reuse("lb users"),
+		"vServer group": func(svc *corev1.Service) { reuse(usersLB)(svc); annotated(annotation.VGroupPort, "rsp/of:80")(svc) },
+		"note": func(svc *corev1.Service) {
+			reuse(usersLB)(svc)
+			svc.Annotations[annotation.Claims] = "lb users,lb-users/rsp of,lb-users/,/listeners"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.create(web(func(svc *corev1.Service) { svc.Finalizers = []string{Finalizer} }, change))
+				if name == "note" {
+					check(t, "note", usersLB, w.service().Annotations[annotation.Claims])
+				} else {
+					w.told("the mistake", "Warning SyncLoadBalancerFailed annotation", "is not allowed, use")
+				}
+				w.remove()
+				for _, c := range w.cloud.Calls() {
+					if strings.Contains(fmt.Sprint(c.Request), " users") || strings.Contains(fmt.Sprint(c.Request), "rsp of") || strings.Contains(fmt.Sprint(c.Request), "rsp/of") {
+						t.Errorf("%s asks for what is no id: %v", c.Method, c.Request)
+					}
+				}
+				check(t, "parts", []string{usersListener, usersGroup}, w.parts(usersLB))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+			})
+		})
+	}
+}
+
+// TestNoteOfTheOwnCLB: somebody notes the Service's own CLB as a user's. It works on as a whole, and goes as a whole.
+func TestNoteOfTheOwnCLB(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		own := w.instances()[0].GetLoadBalancerId()
+		w.calls()
+		w.update(func(svc *corev1.Service) {
+			annotated(annotation.Scheduler, "wrr")(svc)
+			svc.Annotations[annotation.Claims] = own + "," + own + "/listeners"
+		})
+		check(t, "writes", []string{"UpdateListener"}, w.writes())
+		check(t, "note", "", w.service().Annotations[annotation.Claims])
+		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.Claims] = own })
+		w.remove()
+		check(t, "instances", 0, len(w.instances()))
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestNoteThatTheCacheDoesNotShow: a user changes his mind while a change is under way for the first CLB, of which the cache doesn't show
+// yet that it was noted. Nothing of the Service is left there, wherever it goes.
+func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
+	for name, mind := range map[string]map[string]any{
+		"another CLB": annotate(annotation.Prefix+annotation.ID, "lb-next"),
+		"none": {
+			"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.ID: nil}},
+			"spec":     map[string]any{"type": corev1.ServiceTypeClusterIP},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.versions()
+				w.usersCLB(usersLB)
+				w.usersCLB("lb-next")
+				w.create(web(reuse("lb-missing"), override))
+				w.lag(func() time.Duration { return time.Second })
+				w.restart()
+				w.after(10 * time.Minute)
+				w.patch("web", annotate(annotation.Prefix+annotation.ID, usersLB))
+				w.after(900 * time.Millisecond)
+				w.patch("web", mind)
+				w.after(10 * time.Minute)
+				check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
+				for _, event := range w.events.take() {
+					if strings.Contains(event, "changed meanwhile") || strings.Contains(event, "modified") {
+						t.Errorf("a race is told to users: %s", event)
+					}
+				}
+				if name == "none" {
+					check(t, "finalizers", 0, len(w.service().Finalizers))
+					return
+				}
+				check(t, "ingress", 1, len(w.service().Status.LoadBalancer.Ingress))
+				w.clearStatus()
+				w.after(time.Minute)
+				check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
+				check(t, "the second", true, slices.Contains(w.parts("lb-next"), ourListener))
+			})
+		})
+	}
+}
+
+// TestRefusedMoverIsWoken: a Service that was refused to move to a shared CLB moves when the port is free, without anybody's touch.
+func TestRefusedMoverIsWoken(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.usersCLB("lb-next")
+		w.create(api(80, reuse("lb-next"), override))
+		w.create(web(reuse(usersLB), override, annotated(annotation.Hostname, "web.example.com"))) // It may move as it is.
+		w.update(reuse("lb-next"))
+		check(t, "listener while it is refused", true, slices.Contains(w.parts(usersLB), ourListener))
+		w.patch("api", map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+		w.settle()
+		check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
+		check(t, "listener", true, slices.Contains(w.parts("lb-next"), ourListener))
+	})
+}
+
+// TestHeldGroupsWakeNobody: two Services that are refused something, each with a vServer group that a rule of the user's holds, don't wake
+// each other for ever.
+func TestHeldGroupsWakeNobody(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		wrong := annotated(annotation.AddressType, "intranet") // It is public.
+		w.create(web(reuse(usersLB), wrong))
+		w.create(api(443, reuse(usersLB), wrong))
+		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		for _, name := range []string{"web", "api"} {
+			w.patch(name, map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32000, Protocol: corev1.ProtocolTCP}}}})
+		}
+		w.after(time.Hour)
+		if calls := w.calls(); len(calls) > 30 {
+			t.Errorf("%d calls in an hour: %v", len(calls), calls[:30])
+		}
+	})
+}
+
+// TestStaleCacheBuysNothing: no CLB is made for what the cache shows of a Service that has named another since.
+func TestStaleCacheBuysNothing(t *testing.T) {
+	for name, change := range map[string]map[string]any{
+		"names a CLB": annotate(annotation.Prefix+annotation.ID, usersLB),
+		"wants none":  {"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.lag(func() time.Duration { return time.Second })
+				w.restart()
+				if err := w.kube.Tracker().Add(web()); err != nil {
+					t.Fatal(err)
+				}
+				w.after(900 * time.Millisecond)
+				w.patch("web", change)
+				w.after(time.Minute)
+				check(t, "creations", false, slices.Contains(w.calls(), "CreateLoadBalancer"))
+				check(t, "instances", 1, len(w.instances()))
+			})
+		})
+	}
+}
