@@ -28,7 +28,7 @@ func aclOperations() []Operation {
 			},
 			Run: func(ctx context.Context, c *gateway.Client, s *Site) error {
 				_, err := c.AccessControlLists.UpdateAccessControlList(ctx, &slbv1.UpdateAccessControlListRequest{
-					AclId: s.acl, Name: new(s.Name + "-renamed"), AddEntries: s.entries(50, 60), RemoveEntries: []string{entry(0), entry(1)},
+					AclId: s.acl, Name: new(s.Name + "-renamed"), AddEntries: s.entries(60, 60), RemoveEntries: []string{entry(0), entry(1)},
 					SetTags: []*commonv1.Tag{{Key: "more", Value: "1"}}, RemoveTagKeys: []string{"site"}, ResourceGroupId: new("rg-other"),
 				})
 				return err

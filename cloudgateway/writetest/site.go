@@ -36,7 +36,7 @@ type Site struct {
 	acl, uploaded       string // a list, a certificate
 	pair                *slbv1.KeyPair
 	protocol            slbv1.Protocol
-	tagged              string // whose tags change; empty: those of the instance or of a listener
+	tagged              string // whose tags change, where it is not what else the site has
 }
 
 // The certificates of listeners are the same for all sites: an account has a hundred, and some operations upload more.
@@ -81,7 +81,7 @@ func (s *Site) Params(action string) map[string]string {
 	case "CreateLoadBalancer":
 		return map[string]string{"LoadBalancerName": s.Name}
 	case "TagResources", "UntagResources", "UnTagResources": // The names of listeners begin with that of their instance.
-		return map[string]string{"ResourceId.1": cmp.Or(s.lb, s.eip, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
+		return map[string]string{"ResourceId.1": cmp.Or(s.tagged, s.lb, s.eip, s.eni, s.acl, s.uploaded, s.instance(0)) + "*"}
 	case "MoveResourceGroup":
 		return map[string]string{"ResourceId": cmp.Or(s.lb, s.acl, s.uploaded)}
 	case "CreateAccessControlList":

@@ -33,7 +33,8 @@ const (
 type Rule struct {
 	ID string `json:"id"` // chosen if empty; shown in the journal
 
-	// A call matches if all that is given matches; product, action and parameters are patterns as of path.Match.
+	// A call matches if all that is given matches; product, action and parameters are patterns as of path.Match, to
+	// which a "/" is a character like others.
 	Product string            `json:"product,omitempty"`
 	Action  string            `json:"action,omitempty"`
 	Params  map[string]string `json:"params,omitempty"` // a parameter that was not sent counts as empty
@@ -159,8 +160,11 @@ func (r *Rule) matches(c Call) bool {
 	return true
 }
 
+// fits tells whether a value matches. The values are no paths, some of them are JSON with address ranges in it.
 func fits(pattern, value string) bool {
-	ok, err := path.Match(pattern, value)
+	const noSlash = "\x00"
+	plain := strings.NewReplacer("/", noSlash)
+	ok, err := path.Match(plain.Replace(pattern), plain.Replace(value))
 	return err == nil && ok
 }
 

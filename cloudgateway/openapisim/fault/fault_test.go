@@ -31,6 +31,8 @@ func TestWhichCallsAreStruck(t *testing.T) {
 		{"another action", Rule{Error: busy(), Action: "Create*"}, "........"},
 		{"pattern", Rule{Error: busy(), Action: "Delete*", Product: "[sv]*"}, "xxxxxxxx"},
 		{"parameter", Rule{Error: busy(), Params: map[string]string{"LoadBalancerId": "lb-?"}}, "xxxxxxxx"},
+		{"parameter with slashes", Rule{Error: busy(), Params: map[string]string{"Entries": "*10.0.1.*"}}, "xxxxxxxx"},
+		{"pattern with a slash", Rule{Error: busy(), Params: map[string]string{"Entries": "*/24*[/]24*"}}, "xxxxxxxx"},
 		{"another parameter", Rule{Error: busy(), Params: map[string]string{"LoadBalancerId": "lb-2"}}, "........"},
 		{"parameter not sent", Rule{Error: busy(), Params: map[string]string{"Name": "x*"}}, "........"},
 		{"empty answers are for reads", Rule{Empty: true, Times: 1}, "........"},
@@ -44,7 +46,9 @@ func TestWhichCallsAreStruck(t *testing.T) {
 			if err := set.Replace([]Rule{tt.rule}, epoch); err != nil {
 				t.Fatal(err)
 			}
-			call := Call{Product: "slb", Action: "DeleteLoadBalancer", Mutating: true, Params: map[string]string{"LoadBalancerId": "lb-1"}}
+			call := Call{Product: "slb", Action: "DeleteLoadBalancer", Mutating: true, Params: map[string]string{
+				"LoadBalancerId": "lb-1", "Entries": `["10.0.0.0/24","10.0.1.0/24"]`,
+			}}
 			got := ""
 			for i := range 8 {
 				if set.Strike(call, epoch.Add(time.Duration(i)*time.Second)) == nil {
