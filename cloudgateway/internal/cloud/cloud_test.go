@@ -113,14 +113,16 @@ func TestNumbered(t *testing.T) {
 	tests := []struct {
 		name   string
 		pages  []int // items of each page
-		total  int
+		totals []int // that each page tells
 		calls  int
 		failed bool
 	}{
-		{name: "empty", pages: []int{0}, calls: 1},
-		{name: "one page", pages: []int{7}, total: 7, calls: 1},
-		{name: "exactly two pages", pages: []int{10, 10}, total: 20, calls: 2},
-		{name: "something vanished between two pages", pages: []int{10, 0}, total: 11, calls: 2, failed: true},
+		{name: "empty", pages: []int{0}, totals: []int{0}, calls: 1},
+		{name: "one page", pages: []int{7}, totals: []int{7}, calls: 1},
+		{name: "exactly two pages", pages: []int{10, 10}, totals: []int{20, 20}, calls: 2},
+		{name: "something came between two pages", pages: []int{10, 2}, totals: []int{11, 12}, calls: 2},
+		{name: "something vanished between two pages", pages: []int{10, 9}, totals: []int{20, 19}, calls: 2, failed: true},
+		{name: "the last page is not there", pages: []int{10, 0}, totals: []int{11, 11}, calls: 2, failed: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +134,7 @@ func TestNumbered(t *testing.T) {
 				if diff := cmp.Diff(want, p); diff != "" {
 					t.Errorf("params (-want +got):\n%s", diff)
 				}
-				return tt.pages[calls-1], tt.total, nil
+				return tt.pages[calls-1], tt.totals[calls-1], nil
 			})
 			if (err != nil) != tt.failed || calls != tt.calls {
 				t.Errorf("got %d calls and %v, want %d and failed=%t", calls, err, tt.calls, tt.failed)

@@ -18,7 +18,7 @@ const maxPages = 1000
 // Numbered reads all pages of a listing by PageNumber. Fetch makes one call with the parameters and tells how many items it
 // brought and how many there are in all.
 func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (got, total int, err error)) error {
-	seen := 0
+	seen, before := 0, 0
 	for page := 1; page <= maxPages; page++ {
 		p := Params{}.Merge(params)
 		p["PageNumber"], p["PageSize"] = strconv.Itoa(page), strconv.Itoa(size)
@@ -26,12 +26,15 @@ func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (
 		if err != nil {
 			return err
 		}
-		seen += got
+		if total < before {
+			// Something was deleted between two pages: the items behind it moved up, one of them onto a page already read.
+			return unsettled("the listing changed while it was read: %d items, then %d", before, total)
+		}
+		seen, before = seen+got, total
 		if seen >= total {
 			return nil
 		}
 		if got == 0 {
-			// Something was deleted between two pages: the listing may have skipped an item that moved up.
 			return unsettled("the listing changed while it was read: got %d of %d items", seen, total)
 		}
 		if err := ctx.Err(); err != nil {

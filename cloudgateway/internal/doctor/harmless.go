@@ -138,8 +138,8 @@ func harmlessVPC(action string) cloud.Params {
 	case "DescribeEipAddresses":
 		return cloud.Params{"AssociatedInstanceType": "SlbInstance", "AssociatedInstanceId": noLoadBalancer}
 	case "AllocateEipAddress":
-		// There is no dry run; nothing can be allocated from a pool that does not exist.
-		return cloud.Params{"PublicIpAddressPoolId": noPool, "Bandwidth": "1"}
+		// There is no dry run. The pool, the resource group and the line do not exist: any of them is reason enough to refuse.
+		return cloud.Params{"PublicIpAddressPoolId": noPool, "ResourceGroupId": noResourceGroup, "ISP": "doctor"}
 	case "ModifyEipAddressAttribute":
 		return eip.With("Name", "doctor")
 	case "AssociateEipAddress", "UnassociateEipAddress":
