@@ -81,6 +81,7 @@ func newMonkey(w *world, seed uint64) *monkey {
 		}
 		return false, nil, nil
 	})
+	w.versions()
 	w.lag(func() time.Duration { return time.Duration(m.n(1500)) * time.Millisecond })
 	w.cloud.Interpose(m.fault)
 	m.seedCloud()
@@ -169,7 +170,7 @@ func (m *monkey) act() string {
 		return m.bear()
 	}
 	svc := pick(m, services...)
-	switch m.n(18) {
+	switch m.n(19) {
 	case 0, 1:
 		m.edit(svc, map[string]any{"spec": map[string]any{"ports": m.somePorts()}})
 		return svc.Name + " gets other ports"
@@ -201,6 +202,9 @@ func (m *monkey) act() string {
 		m.clearStatus()
 		return "whoever shall move has the status cleared"
 	case 16:
+		m.edit(svc, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Claims: svc.Annotations[annotation.Claims] + ", lb-missing/rsp-1,?"}}})
+		return svc.Name + " has its note of claims edited"
+	case 17:
 		m.restart()
 		return "the controller is restarted"
 	default:

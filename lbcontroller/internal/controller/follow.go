@@ -77,7 +77,7 @@ func (e *ensuring) follow(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p := e.ordered(plan.FollowServers(e.desired, observed))
+	p := e.ordered(plan.FollowServers(e.withFilled(observed), observed))
 	if changed = !p.Empty(); changed {
 		if observed, err = e.apply(ctx, p, observed); err != nil {
 			return true, err
@@ -88,6 +88,29 @@ func (e *ensuring) follow(ctx context.Context) (changed bool, err error) {
 		e.runner.AddAfter(keyOf(e.svc), reconcile.Endpoint, retryUnresolved)
 	}
 	return changed, nil
+}
+
+// withFilled adds the user's vServer groups that were filled where the Service is and that it names no more. Their servers tell by their
+// description for which port. The weight they share with others may have gone with the annotations, so it is that of a server there.
+func (e *ensuring) withFilled(observed model.Observed) *model.Desired {
+	d := *e.desired
+	for _, g := range observed.Groups {
+		i := slices.IndexFunc(g.Servers, func(s model.Server) bool { return d.Owner.Owns(s.Description) })
+		if i < 0 || d.Owner.Owns(g.Name) || slices.ContainsFunc(d.Groups, func(want model.Group) bool { return want.ID == g.ID }) {
+			continue
+		}
+		for _, want := range e.desired.Groups {
+			if want.Name != g.Servers[i].Description {
+				continue
+			}
+			want.ID, want.Name, want.KeepWeights, want.Servers = g.ID, g.ID, true, slices.Clone(want.Servers)
+			for n := range want.Servers {
+				want.Servers[n].Weight = g.Servers[i].Weight
+			}
+			d.Groups = append(d.Groups[:len(d.Groups):len(d.Groups)], want)
+		}
+	}
+	return &d
 }
 
 // present gives what is remembered, or else reads the instance that is written on the Service: it is not looked for, as nothing may
@@ -103,7 +126,9 @@ func (e *ensuring) present(ctx context.Context) (model.Observed, error) {
 	case !claims.Has(id):
 		return e.observer.Serving(ctx, e.hint(e.svc))
 	default:
-		observed, err := e.observer.Reused(ctx, id, e.parts())
+		parts := e.parts()
+		parts.IDs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(parts.IDs, claims.Of(id).Groups))))
+		observed, err := e.observer.Reused(ctx, id, parts)
 		if rpcerr.IsNotFound(err) {
 			return model.Nothing(), nil
 		}

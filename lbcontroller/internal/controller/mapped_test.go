@@ -143,3 +143,40 @@ func TestSharedServerGroup(t *testing.T) {
 		check(t, "servers in the end", []string{"i-9:30080=20"}, w.servers())
 	})
 }
+
+// TestMappingGoesWithTheCLB: a Service names another CLB, or none, and may not move yet. Its servers in the user's vServer group go on
+// following the nodes, with the weight they had.
+func TestMappingGoesWithTheCLB(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"no CLB": func(svc *corev1.Service) {
+			for _, key := range []string{annotation.ID, annotation.VGroupPort, annotation.Weight} {
+				delete(svc.Annotations, annotation.Prefix+key)
+			}
+		},
+		"another":          func(svc *corev1.Service) { reuse("lb-next")(svc); annotated(annotation.VGroupPort, "rsp-of-lb-next:80")(svc) },
+		"another, unknown": reuse("lb-missing"),
+	} {
+		for _, restart := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				inWorld(t, 2, func(w *world) {
+					w.usersCLB(usersLB)
+					w.usersCLB("lb-next")
+					w.create(web(reuse(usersLB), annotated(annotation.VGroupPort, usersRsp+":80"), annotated(annotation.Weight, "40")))
+					w.update(change)
+					if restart {
+						w.restart()
+					}
+					w.addNode(3)
+					w.updateNode(1, func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionFalse })
+					w.settle()
+					check(t, "parts", []string{usersListener, "mine: i-2:30080=20 i-3:30080=20 i-users:9000=7"}, w.parts(usersLB))
+					check(t, "the next", []string{usersListener, usersGroup}, w.parts("lb-next"))
+					w.clearStatus()
+					w.remove()
+					check(t, "parts in the end", []string{usersListener, usersGroup}, w.parts(usersLB))
+					check(t, "the next in the end", []string{usersListener, usersGroup}, w.parts("lb-next"))
+				})
+			})
+		}
+	}
+}
