@@ -153,7 +153,10 @@ func TestMappingGoesWithTheCLB(t *testing.T) {
 				delete(svc.Annotations, annotation.Prefix+key)
 			}
 		},
-		"another":          func(svc *corev1.Service) { reuse("lb-next")(svc); annotated(annotation.VGroupPort, "rsp-of-lb-next:80")(svc) },
+		"another": func(svc *corev1.Service) {
+			reuse("lb-next")(svc)
+			annotated(annotation.VGroupPort, "rsp-of-lb-next:80")(svc)
+		},
 		"another, unknown": reuse("lb-missing"),
 	} {
 		for _, restart := range []bool{false, true} {

@@ -41,6 +41,9 @@ func (e *ensuring) keep(observed model.Observed, completely bool) {
 	e.runner.AddAfter(keyOf(e.svc), reconcile.Periodic, time.Until(e.entry.VerifyAt))
 }
 
+// retryRefused is about when something is looked at again that only a user can mend, maybe in the cloud, of which nobody tells.
+const retryRefused = 30 * time.Minute
+
 // nextCheck spreads the drift checks: the share of the interval is the Service's own. What was read completely waits for at
 // least three quarters of it; what was not may come at any time within.
 func (e *ensuring) nextCheck(complete bool) time.Duration {
@@ -50,7 +53,11 @@ func (e *ensuring) nextCheck(complete bool) time.Duration {
 	if complete {
 		share = 0.75 + share/2
 	}
-	return time.Duration(share * float64(e.DriftCheck))
+	interval := e.DriftCheck
+	if e.desired.Reuse.ID != "" && (e.entry.Hash == "" || e.entry.Refused != "") {
+		interval = min(interval, retryRefused)
+	}
+	return time.Duration(share * float64(interval))
 }
 
 // publish writes labels and status. The hash appears only when everything asked for is in place.

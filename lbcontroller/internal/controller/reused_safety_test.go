@@ -15,10 +15,6 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-func annotate(key string, value any) map[string]any {
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
-}
-
 // TestKeptCLBIsNamedLater: a CLB that was made for the Service and kept when it went still has the default name when the Service comes back
 // for it by id. It is the user's from then on, even if the first attempt fails half-way.
 func TestKeptCLBIsNamedLater(t *testing.T) {
@@ -144,41 +140,6 @@ func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRefusedMoverIsWoken: a Service that was refused to move to a shared CLB moves when the port is free, without anybody's touch.
-func TestRefusedMoverIsWoken(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		w.usersCLB("lb-next")
-		w.create(api(80, reuse("lb-next"), override))
-		w.create(web(reuse(usersLB), override, annotated(annotation.Hostname, "web.example.com"))) // It may move as it is.
-		w.update(reuse("lb-next"))
-		check(t, "listener while it is refused", true, slices.Contains(w.parts(usersLB), ourListener))
-		w.patch("api", map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}})
-		w.settle()
-		check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
-		check(t, "listener", true, slices.Contains(w.parts("lb-next"), ourListener))
-	})
-}
-
-// TestHeldGroupsWakeNobody: two Services that are refused something, each with a vServer group that a rule of the user's holds, don't wake
-// each other for ever.
-func TestHeldGroupsWakeNobody(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.usersCLB(usersLB)
-		wrong := annotated(annotation.AddressType, "intranet") // It is public.
-		w.create(web(reuse(usersLB), wrong))
-		w.create(api(443, reuse(usersLB), wrong))
-		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
-		for _, name := range []string{"web", "api"} {
-			w.patch(name, map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32000, Protocol: corev1.ProtocolTCP}}}})
-		}
-		w.after(time.Hour)
-		if calls := w.calls(); len(calls) > 30 {
-			t.Errorf("%d calls in an hour: %v", len(calls), calls[:30])
-		}
-	})
 }
 
 // TestStaleCacheBuysNothing: no CLB is made for what the cache shows of a Service that has named another since.
