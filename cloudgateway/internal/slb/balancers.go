@@ -212,6 +212,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 
 // DeleteLoadBalancer releases an instance with all that belongs to it.
 func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
+	defer c.caches.groups.Clear() // Its groups go with it, whichever they are.
 	return c.exclusively(ctx, id, func(ctx context.Context, _ *writer) error {
 		err := c.set(ctx, "DeleteLoadBalancer", cloud.Params{"LoadBalancerId": id})
 		return unless(err, rpcerr.LoadBalancerNotFound)
