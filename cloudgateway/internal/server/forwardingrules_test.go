@@ -385,6 +385,21 @@ func TestGroupOfAForwardingRule(t *testing.T) {
 	}
 }
 
+// TestGroupThatARuleLetsGo: a rule that was pointed to another group lets go of its own after a while, as one that was deleted does.
+func TestGroupThatARuleLetsGo(t *testing.T) {
+	s := newWebSite(t, func(c *openapisim.Config) { c.Settings.GroupReleased = 300 * time.Millisecond })
+	id, lb := s.create(t, s.rules(0, 1))[0].GetRuleId(), s.key.GetLoadBalancerId()
+	if _, err := s.ForwardingRules.UpdateForwardingRule(t.Context(), &slbv1.UpdateForwardingRuleRequest{
+		LoadBalancerId: lb, RuleId: id, Config: &slbv1.ForwardingRuleConfig{ServerGroupId: new(s.createGroup(t, lb))},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	group := &slbv1.DeleteServerGroupRequest{LoadBalancerId: lb, ServerGroupId: s.group}
+	if _, err := s.ServerGroups.DeleteServerGroup(t.Context(), group); err != nil {
+		t.Errorf("after the rule: %v", err)
+	}
+}
+
 // TestOwnWritesOfForwardingRulesAreSeen: whatever the gateway does to rules, or to their listener, ends what is remembered.
 func TestOwnWritesOfForwardingRulesAreSeen(t *testing.T) {
 	s := newWebSite(t)

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
 // TestPoliciesFitTheMethods: every method has a row, every row a method, and only what the protocol calls free of side effects
@@ -82,6 +84,29 @@ func TestEveryWriteChecksItsRequestID(t *testing.T) {
 			return v.Field == "request_id"
 		}) {
 			t.Errorf("%s: got %v, want a refusal of request_id", full, e)
+		}
+	}
+}
+
+// TestPrioritiesOfWrites: who gets traffic comes first, what is to go comes after what is to come.
+func TestPrioritiesOfWrites(t *testing.T) {
+	for full, row := range Policies() {
+		if !row.Mutating {
+			continue
+		}
+		name := full[strings.LastIndex(full, "/")+1:]
+		want := flow.Change
+		switch {
+		case strings.HasSuffix(name, "ServerChanges"):
+			want = flow.Backend
+		case row.Verb == "delete":
+			want = flow.Deletion
+		}
+		if row.Priority != int(want) {
+			t.Errorf("%s has priority %d, want %d", name, row.Priority, want)
+		}
+		if gone := strings.HasPrefix(name, "Delete") || strings.HasPrefix(name, "BatchDelete") || name == "ReleaseEip"; gone != (row.Verb == "delete") {
+			t.Errorf("%s needs the verb %s", name, row.Verb)
 		}
 	}
 }
