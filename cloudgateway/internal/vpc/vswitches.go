@@ -2,7 +2,10 @@ package vpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,12 +51,21 @@ func (c *Client) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesReques
 	return c.vswitchLists.Get(ctx, listKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
 		filter := cloud.Tags(cloud.Params{}, r.GetTags()).
 			With("VpcId", r.GetVpcId()).With("ZoneId", r.GetZoneId()).With("VSwitchName", r.GetName())
-		if len(r.GetVswitchIds()) == 0 {
+		ids := r.GetVswitchIds()
+		if len(ids) == 0 {
 			return c.describeVSwitches(ctx, filter)
 		}
 		var found []*vpcv1.VSwitch
-		for _, id := range r.GetVswitchIds() {
-			// The cloud takes one id per call.
+		if len(ids) > fewVSwitches {
+			all, err := c.describeVSwitchesIn(ctx, filter, len(ids))
+			if !errors.Is(err, errTooMany) {
+				return slices.DeleteFunc(all, func(v *vpcv1.VSwitch) bool {
+					_, wanted := slices.BinarySearch(ids, v.GetVswitchId())
+					return !wanted
+				}), err
+			}
+		}
+		for _, id := range ids {
 			one, err := c.describeVSwitches(ctx, cloud.Params{"VSwitchId": id}.Merge(filter))
 			if err != nil {
 				return nil, err
@@ -64,8 +76,20 @@ func (c *Client) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesReques
 	})
 }
 
+// fewVSwitches is up to how many vSwitches are read one by one. The cloud takes one id per call, so for more of them it is tried to
+// read all that there are.
+const fewVSwitches = 5
+
+// errTooMany says that there are too many vSwitches to read them all.
+var errTooMany = errors.New("too many vSwitches")
+
 // describeVSwitches reads all pages of DescribeVSwitches.
 func (c *Client) describeVSwitches(ctx context.Context, filter cloud.Params) ([]*vpcv1.VSwitch, error) {
+	return c.describeVSwitchesIn(ctx, filter, math.MaxInt32)
+}
+
+// describeVSwitchesIn reads all pages of DescribeVSwitches, unless there are more of them; then it reads one and gives errTooMany.
+func (c *Client) describeVSwitchesIn(ctx context.Context, filter cloud.Params, pages int) ([]*vpcv1.VSwitch, error) {
 	var found []*vpcv1.VSwitch
 	err := cloud.Numbered(ctx, filter, pageSize, func(p cloud.Params) (int, int, error) {
 		var answer struct {
@@ -74,6 +98,9 @@ func (c *Client) describeVSwitches(ctx context.Context, filter cloud.Params) ([]
 		}
 		if err := c.read(ctx, "DescribeVSwitches", p, &answer); err != nil {
 			return 0, 0, err
+		}
+		if answer.TotalCount > pages*pageSize {
+			return 0, 0, errTooMany
 		}
 		for _, a := range answer.VSwitches.VSwitch {
 			found = append(found, a.decode())
