@@ -1,6 +1,8 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +109,25 @@ func TestPrioritiesOfWrites(t *testing.T) {
 		}
 		if gone := strings.HasPrefix(name, "Delete") || strings.HasPrefix(name, "BatchDelete") || name == "ReleaseEip"; gone != (row.Verb == "delete") {
 			t.Errorf("%s needs the verb %s", name, row.Verb)
+		}
+	}
+}
+
+// TestToolsAreTold of every service, and of every resource that a ClusterRole can name.
+func TestToolsAreTold(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateway-for-tools.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for full, row := range Policies() {
+		service, _, _ := strings.Cut(strings.TrimPrefix(full, "/cloudgateway."), "/")
+		told[row.Resource] = strings.Count(string(page), "`"+row.Resource+"`") >= 2 // in the text and in the table
+		told[service] = strings.Contains(string(page), "| `"+service+"` |")
+	}
+	for what, is := range told {
+		if !is {
+			t.Errorf("docs/gateway-for-tools.md does not tell of %s", what)
 		}
 	}
 }
