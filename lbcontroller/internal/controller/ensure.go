@@ -54,6 +54,9 @@ func (c *Controller) ensure(ctx context.Context, svc *corev1.Service) (changed b
 		c.announce.fail(svc, reasonAddFinalizer, err)
 		return false, err
 	}
+	if !e.current() {
+		return false, nil
+	}
 	e.fresh = added && len(e.svc.Status.LoadBalancer.Ingress) == 0 && e.svc.Labels[LabelLoadBalancerID] == ""
 	changed, err = e.sync(ctx)
 	_, refused := errors.AsType[*refusedError](err)
@@ -219,18 +222,30 @@ func (c *Controller) hint(svc *corev1.Service) observe.Hint {
 	return h
 }
 
+// current tells whether the Service, which may have been read anew, still asks for the CLB for which it was built.
+func (e *ensuring) current() bool {
+	return e.Gate.Wants(e.svc) && annotation.Reused(e.svc.Annotations) == e.desired.Reuse.ID
+}
+
+// confirm reads the Service anew, for what can't be undone.
+func (e *ensuring) confirm(ctx context.Context) error {
+	live, _, err := e.patcher.confirmFinalizer(ctx, e.svc)
+	if err != nil {
+		return err
+	}
+	if e.svc = live; !e.current() {
+		return errStale
+	}
+	return nil
+}
+
 // mayCreate keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public CLBs. The
 // Service is read anew unless it just was: a CLB must not be made for what the cache shows of a Service that has gone on since.
 func (e *ensuring) mayCreate(ctx context.Context) error {
 	if !e.fresh {
-		live, _, err := e.patcher.confirmFinalizer(ctx, e.svc)
-		if err != nil {
+		if err := e.confirm(ctx); err != nil {
 			return err
 		}
-		e.svc = live
-	}
-	if annotation.Reused(e.svc.Annotations) != "" || !e.Gate.Wants(e.svc) {
-		return errStale
 	}
 	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
 		return &refusedError{text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+

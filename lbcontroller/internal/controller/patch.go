@@ -78,10 +78,7 @@ func (p patcher) removeFinalizer(ctx context.Context, svc *corev1.Service) error
 		if live.UID != svc.UID || !hasFinalizer(live) {
 			return nil
 		}
-		if live.Annotations[annotation.Claims] != "" {
-			return errStale // The cache didn't show yet where more was made.
-		}
-		// Neither may labels that were written last have been in the cache when the rest was taken off.
+		// What was written last may not have been in the cache when the rest was taken off.
 		if err := p.finish(ctx, live, blank(), nil); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,25 +45,17 @@ func (c *Controller) release(ctx context.Context, svc *corev1.Service) (changed 
 	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
 	c.memory.Put(keyOf(svc), memory.Entry{UID: string(svc.UID), Observed: model.Nothing()})
 	if err := c.patcher.finish(ctx, svc, blank(), nil); ignoreGone(err) != nil {
-		return changed, c.unfinished(svc, reasonUpdateStatus, err)
+		c.announce.fail(svc, reasonUpdateStatus, err)
+		return changed, err
 	}
 	if released {
 		c.announce.tell(svc, corev1.EventTypeNormal, reasonCleaned, "CLB %s is released", observed.InstanceID)
 	}
 	if err := c.patcher.removeFinalizer(ctx, svc); ignoreGone(err) != nil {
-		return changed, c.unfinished(svc, reasonRemoveFinal, err)
+		c.announce.fail(svc, reasonRemoveFinal, err)
+		return changed, err
 	}
 	return changed, nil
-}
-
-// unfinished tells what keeps a Service whose CLB is released. One that has gone on since the cache was read may have more to release.
-func (c *Controller) unfinished(svc *corev1.Service, reason string, err error) error {
-	if errors.Is(err, errStale) {
-		c.memory.Forget(keyOf(svc))
-		return nil
-	}
-	c.announce.fail(svc, reason, err)
-	return err
 }
 
 // blank is what a Service without a CLB has noted on it.

@@ -158,12 +158,10 @@ func (e *ensuring) moveOut(ctx context.Context) error {
 
 // releaseOwn gives up the Service's own CLB. Its address can't be had back, so the Service is read anew before.
 func (e *ensuring) releaseOwn(ctx context.Context) error {
-	live, _, err := e.patcher.confirmFinalizer(ctx, e.svc)
-	if err != nil {
+	if err := e.confirm(ctx); err != nil {
 		return err
 	}
-	e.svc = live
-	if annotation.Reused(live.Annotations) != e.desired.Reuse.ID || len(live.Status.LoadBalancer.Ingress) > 0 {
+	if len(e.svc.Status.LoadBalancer.Ingress) > 0 {
 		return errStale
 	}
 	// The next CLB of its own must not be taken for this one.

@@ -156,3 +156,22 @@ func TestMendedByHand(t *testing.T) {
 		})
 	}
 }
+
+// TestMoveIsTakenBack: the user changes his mind before the cache shows it. The Service's own CLB, whose address can't be had back, stays.
+func TestMoveIsTakenBack(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web())
+		own := w.service().Labels[LabelLoadBalancerID]
+		w.lag(func() time.Duration { return time.Second })
+		w.restart()
+		w.patch("web", annotate(annotation.Prefix+annotation.ID, usersLB))
+		w.patch("web", map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
+		w.after(1900 * time.Millisecond)
+		w.patch("web", annotate(annotation.Prefix+annotation.ID, nil))
+		w.after(time.Minute)
+		check(t, "own", []string{ourListener, ours + ": i-1:30080=100"}, w.parts(own))
+		check(t, "the user's", []string{usersListener, usersGroup}, w.parts(usersLB))
+		check(t, "id label", own, w.service().Labels[LabelLoadBalancerID])
+	})
+}

@@ -165,3 +165,54 @@ func TestStaleCacheBuysNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestNoteIsNotOverwritten: a note of claims that the cache doesn't show is not replaced by what follows from an older one.
+func TestNoteIsNotOverwritten(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.versions()
+		w.create(web(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP }))
+		w.patch("web", annotate(annotation.Claims, "lb-1"))
+		old := w.service()
+		w.patch("web", annotate(annotation.Claims, "lb-2"))
+		change := notes{annotations: map[string]string{annotation.Claims: "lb-3"}}
+		p := patcher{client: w.kube}
+		for what, err := range map[string]error{"note": p.note(t.Context(), old, change), "status": p.finish(t.Context(), old, change, nil)} {
+			check(t, what, true, goesOn(err))
+		}
+		check(t, "note", "lb-2", w.service().Annotations[annotation.Claims])
+		if err := p.finish(t.Context(), w.service(), change, nil); err != nil {
+			t.Error(err)
+		}
+		check(t, "note of the latest", "lb-3", w.service().Annotations[annotation.Claims])
+	})
+}
+
+// TestFinalizerThatTheCacheDoesNotShow: the Service is read anew to set the finalizer, and wants none any more, or another CLB. Nothing is
+// made for what it was.
+func TestFinalizerThatTheCacheDoesNotShow(t *testing.T) {
+	for name, change := range map[string]map[string]any{
+		"another": annotate(annotation.Prefix+annotation.ID, "lb-next"),
+		"none":    {"spec": map[string]any{"type": corev1.ServiceTypeClusterIP}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.usersCLB("lb-next")
+				w.lag(func() time.Duration { return time.Second })
+				w.restart()
+				if err := w.kube.Tracker().Add(web(reuse(usersLB), override)); err != nil {
+					t.Fatal(err)
+				}
+				w.after(900 * time.Millisecond)
+				w.patch("web", change)
+				w.after(time.Minute)
+				for _, c := range w.cloud.Writes() {
+					if strings.Contains(fmt.Sprint(c.Request), usersLB) {
+						t.Errorf("%s changes the CLB of before: %v", c.Method, c.Request)
+					}
+				}
+				check(t, "finalizers", name == "another", hasFinalizer(w.service()))
+			})
+		})
+	}
+}

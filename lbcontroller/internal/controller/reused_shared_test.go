@@ -130,3 +130,21 @@ func TestHeldGroupIsNotTriedForEachEvent(t *testing.T) {
 		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
 	})
 }
+
+// TestNewPortIsLookedAt: what is remembered of a CLB that others use, too, is too old to make a listener by.
+func TestNewPortIsLookedAt(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web(reuse(usersLB), override))
+		w.cloud.Lock()
+		w.listen(usersLB, 81, usersRsp, "k8s/81/api/default/c-other")
+		w.cloud.Unlock()
+		w.calls()
+		w.events.take()
+		w.update(func(svc *corev1.Service) {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30080, Protocol: corev1.ProtocolTCP})
+		})
+		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
+		w.told("the conflict", "listener 81/tcp of the CLB is that of Service default/api (cluster c-other)")
+	})
+}
