@@ -175,3 +175,18 @@ func TestMoveIsTakenBack(t *testing.T) {
 		check(t, "id label", own, w.service().Labels[LabelLoadBalancerID])
 	})
 }
+
+// TestTagsOfAnotherCLBStay: a tag that was put on the Service's own CLB is none of the Service's on the user's to which it moves.
+func TestTagsOfAnotherCLBStay(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB, tag("team", "theirs"))
+		w.create(web(annotated(annotation.AdditionalTags, "team=blue")))
+		w.update(func(svc *corev1.Service) {
+			reuse(usersLB)(svc)
+			delete(svc.Annotations, annotation.Prefix+annotation.AdditionalTags)
+		})
+		w.clearStatus()
+		check(t, "instances", 1, len(w.instances()))
+		check(t, "tag", "theirs", tagOf(w.instances()[0], "team"))
+	})
+}
