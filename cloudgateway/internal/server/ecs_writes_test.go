@@ -80,7 +80,7 @@ func TestInstanceChanges(t *testing.T) {
 		{"start none", start, rpcerr.InstanceNotFound, "StartInstance", nil},
 		{"stop none", stop, rpcerr.InstanceNotFound, "StopInstance", nil},
 		{"name none", update(&ecsv1.UpdateInstanceRequest{Name: new("web")}), rpcerr.InstanceNotFound, "ModifyInstanceAttribute", nil},
-		{"tag none", update(&ecsv1.UpdateInstanceRequest{RemoveTagKeys: []string{"a"}}), rpcerr.NotFoundReason, "UntagResources", nil},
+		{"tag none", update(&ecsv1.UpdateInstanceRequest{RemoveTagKeys: []string{"a"}}), rpcerr.InstanceNotFound, "UntagResources", nil},
 	}
 	w := newWorld(t)
 	eni := w.primaryInterface(t, id)
