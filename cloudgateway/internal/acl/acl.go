@@ -70,7 +70,7 @@ func (c *Client) read(ctx context.Context, action string, params cloud.Params, o
 }
 
 func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Set(ctx, c.caller, cloud.Write(openapi.SLB, action, params))
+	return cloud.Set(ctx, c.caller, cloud.Write(openapi.SLB, action, params), nil)
 }
 
 // exclusively runs a change of one list, alone, and forgets what was remembered about it.
@@ -109,10 +109,6 @@ func (c *Client) Update(ctx context.Context, r *slbv1.UpdateAccessControlListReq
 // Delete removes a list.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.exclusively(ctx, id, func(ctx context.Context) error {
-		err := c.set(ctx, "DeleteAccessControlList", cloud.Params{"AclId": id})
-		if rpcerr.ReasonOf(err) == rpcerr.AclNotFound {
-			return nil
-		}
-		return err
+		return cloud.Unless(c.set(ctx, "DeleteAccessControlList", cloud.Params{"AclId": id}), rpcerr.AclNotFound)
 	})
 }

@@ -85,12 +85,9 @@ func (s *Store) Update(ctx context.Context, id string, change Change) error {
 func (s *Store) Delete(ctx context.Context, id string) error {
 	defer s.listings.Clear()
 	err := s.set(ctx, "Delete"+s.kind+"Certificate", cloud.Params{s.kind + "CertificateId": id})
-	if rpcerr.ReasonOf(err) == rpcerr.CertificateNotFound {
-		return nil
-	}
-	return err
+	return cloud.Unless(err, rpcerr.CertificateNotFound)
 }
 
 func (s *Store) set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Set(ctx, s.caller, cloud.Write(openapi.SLB, action, params))
+	return cloud.Set(ctx, s.caller, cloud.Write(openapi.SLB, action, params), nil)
 }

@@ -7,16 +7,26 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Set makes a change that says how something shall be, and not how it shall change: done twice it has the effect of once, so a
-// lost answer is no obstacle. It is repeated while the resource is busy.
-func Set(ctx context.Context, caller Caller, call openapi.Call) error {
+// lost answer is no obstacle. So is a creation with a token. It is repeated while the resource is busy. The answer goes to out,
+// unless that is nil.
+func Set(ctx context.Context, caller Caller, call openapi.Call, out any) error {
 	call.Idempotent = true
 	return Retry(ctx, Busy, func(ctx context.Context) error {
-		_, err := caller.Do(ctx, call, nil)
+		_, err := caller.Do(ctx, call, out)
 		return err
 	})
+}
+
+// Unless drops the error if it has the reason.
+func Unless(err error, reason rpcerr.Reason) error {
+	if rpcerr.ReasonOf(err) == reason {
+		return nil
+	}
+	return err
 }
 
 // Create makes something for which the cloud has no token, so that nobody may blindly send again. After an unclear answer look

@@ -73,8 +73,11 @@ type callers struct {
 	calls  []openapi.Call
 }
 
-func (c *callers) Do(_ context.Context, call openapi.Call, _ any) (openapi.Result, error) {
+func (c *callers) Do(_ context.Context, call openapi.Call, out any) (openapi.Result, error) {
 	c.calls = append(c.calls, call)
+	if text, ok := out.(*string); ok {
+		*text = call.Action
+	}
 	if n := len(c.calls); n <= len(c.errors) {
 		return openapi.Result{}, c.errors[n-1]
 	}
@@ -84,8 +87,10 @@ func (c *callers) Do(_ context.Context, call openapi.Call, _ any) (openapi.Resul
 func TestSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &callers{errors: []error{errBusy, errBusy}}
-		if err := Set(t.Context(), c, Write(openapi.SLB, "SetLoadBalancerName", Params{"A": "b"})); err != nil || len(c.calls) != 3 {
-			t.Errorf("%v after %d calls, want success after 3", err, len(c.calls))
+		answer := ""
+		err := Set(t.Context(), c, Write(openapi.SLB, "SetLoadBalancerName", Params{"A": "b"}), &answer)
+		if err != nil || len(c.calls) != 3 || answer != "SetLoadBalancerName" {
+			t.Errorf("%v and %q after %d calls, want success and the answer after 3", err, answer, len(c.calls))
 		}
 		for _, call := range c.calls {
 			if !call.Idempotent || !call.Mutating {
@@ -93,10 +98,19 @@ func TestSet(t *testing.T) {
 			}
 		}
 		c = &callers{errors: []error{errFinal}}
-		if err := Set(t.Context(), c, Write(openapi.SLB, "SetLoadBalancerName", nil)); !errors.Is(err, errFinal) || len(c.calls) != 1 {
+		if err := Set(t.Context(), c, Write(openapi.SLB, "SetLoadBalancerName", nil), nil); !errors.Is(err, errFinal) || len(c.calls) != 1 {
 			t.Errorf("%v after %d calls, want the refusal", err, len(c.calls))
 		}
 	})
+}
+
+func TestUnless(t *testing.T) {
+	gone, other := &rpcerr.Error{Reason: rpcerr.EipNotFound}, &rpcerr.Error{Reason: rpcerr.AclNotFound}
+	for _, tt := range []struct{ err, want error }{{nil, nil}, {gone, nil}, {other, other}, {errFinal, errFinal}} {
+		if got := Unless(tt.err, rpcerr.EipNotFound); !errors.Is(got, tt.want) || (got == nil) != (tt.want == nil) {
+			t.Errorf("got %v of %v, want %v", got, tt.err, tt.want)
+		}
+	}
 }
 
 func TestTagsOfAnswers(t *testing.T) {

@@ -59,7 +59,7 @@ func (c *Client) update(ctx context.Context, id string, calls []openapi.Call) er
 	}
 	defer unlock()
 	for _, call := range calls {
-		if err := cloud.Set(ctx, c.caller, call); err != nil {
+		if err := cloud.Set(ctx, c.caller, call, nil); err != nil {
 			return err
 		}
 	}

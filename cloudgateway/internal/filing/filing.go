@@ -30,7 +30,7 @@ func Apply(ctx context.Context, caller cloud.Caller, kind, id string, change Cha
 			cloud.Params{"ResourceType": kind, "ResourceId": id, "NewResourceGroupId": *change.ResourceGroupID}))
 	}
 	for _, call := range calls {
-		if err := cloud.Set(ctx, caller, call); err != nil {
+		if err := cloud.Set(ctx, caller, call, nil); err != nil {
 			return err
 		}
 	}

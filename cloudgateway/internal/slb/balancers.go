@@ -115,13 +115,8 @@ func (c *Client) describe(ctx context.Context, params cloud.Params) ([]*slbv1.Lo
 func (c *Client) CreateLoadBalancer(ctx context.Context, r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
 	defer c.caches.lists.Clear()
 	var answer createAnswer
-	err := cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
-		call := cloud.Write(openapi.SLB, "CreateLoadBalancer", createParams(r))
-		call.Idempotent = true
-		_, err := c.caller.Do(ctx, call, &answer)
-		return err
-	})
-	if err != nil {
+	call := cloud.Write(openapi.SLB, "CreateLoadBalancer", createParams(r))
+	if err := cloud.Set(ctx, c.caller, call, &answer); err != nil {
 		return nil, err
 	}
 	return answer.created(r), nil
@@ -215,16 +210,8 @@ func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
 	defer c.caches.groups.Clear() // Its groups go with it, whichever they are.
 	return c.exclusively(ctx, id, func(ctx context.Context, _ *writer) error {
 		err := c.set(ctx, "DeleteLoadBalancer", cloud.Params{"LoadBalancerId": id})
-		return unless(err, rpcerr.LoadBalancerNotFound)
+		return cloud.Unless(err, rpcerr.LoadBalancerNotFound)
 	})
-}
-
-// unless drops the error if it has the reason.
-func unless(err error, reason rpcerr.Reason) error {
-	if rpcerr.ReasonOf(err) == reason {
-		return nil
-	}
-	return err
 }
 
 // inChunks reads many ids, idsPerCall at a time and some calls at once, and joins the answers in the order of the ids.

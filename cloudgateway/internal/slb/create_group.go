@@ -61,7 +61,7 @@ func (c *Client) recall(ctx context.Context, r *slbv1.CreateServerGroupRequest) 
 		return c.twin(ctx, r)
 	}
 	group, err := c.describeGroup(ctx, id)
-	return group, unless(err, rpcerr.ServerGroupNotFound)
+	return group, cloud.Unless(err, rpcerr.ServerGroupNotFound)
 }
 
 // createGroup creates the group with its first servers, and looks it up if the answer is lost.

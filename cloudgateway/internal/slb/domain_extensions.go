@@ -129,6 +129,6 @@ func (c *Client) UpdateDomainExtension(ctx context.Context, r *slbv1.UpdateDomai
 func (c *Client) DeleteDomainExtension(ctx context.Context, loadBalancerID, id string) error {
 	return c.exclusively(ctx, loadBalancerID, func(ctx context.Context, w *writer) error {
 		err := w.set(ctx, "DeleteDomainExtension", cloud.Params{"DomainExtensionId": id})
-		return unless(err, rpcerr.DomainExtensionNotFound)
+		return cloud.Unless(err, rpcerr.DomainExtensionNotFound)
 	})
 }

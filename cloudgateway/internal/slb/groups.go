@@ -139,7 +139,7 @@ func (c *Client) UpdateServerGroup(ctx context.Context, r *slbv1.UpdateServerGro
 			}
 		}
 		for _, call := range cloud.TagCalls(openapi.SLB, "vservergroup", id, r.GetSetTags(), r.GetRemoveTagKeys()) {
-			if err := cloud.Set(ctx, c.caller, call); err != nil {
+			if err := cloud.Set(ctx, c.caller, call, nil); err != nil {
 				return cloud.As(rpcerr.ServerGroupNotFound, err)
 			}
 		}
@@ -164,6 +164,6 @@ func (c *Client) DeleteServerGroup(ctx context.Context, loadBalancerID, id strin
 		err := cloud.Retry(ctx, again, func(ctx context.Context) error {
 			return w.setOnce(ctx, "DeleteVServerGroup", cloud.Params{"VServerGroupId": id})
 		})
-		return unless(unless(err, rpcerr.ServerGroupNotFound), rpcerr.LoadBalancerNotFound)
+		return cloud.Unless(cloud.Unless(err, rpcerr.ServerGroupNotFound), rpcerr.LoadBalancerNotFound)
 	})
 }

@@ -155,7 +155,7 @@ func (c *Client) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerRequ
 			}
 		}
 		for _, call := range cloud.TagCalls(openapi.SLB, "listener", taggedID(key), r.GetSetTags(), r.GetRemoveTagKeys()) {
-			if err := cloud.Set(ctx, c.caller, call); err != nil {
+			if err := cloud.Set(ctx, c.caller, call, nil); err != nil {
 				return cloud.As(rpcerr.ListenerNotFound, err)
 			}
 		}
@@ -173,8 +173,8 @@ func (c *Client) DeleteListener(ctx context.Context, key *slbv1.ListenerKey) err
 	return c.exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *writer) error {
 		defer c.releases.Put(key.GetLoadBalancerId(), struct{}{}, releaseLife)
 		defer c.finish(key)
-		err := unless(w.set(ctx, "DeleteLoadBalancerListener", stateParams(key)), rpcerr.ListenerNotFound)
-		return unless(err, rpcerr.LoadBalancerNotFound)
+		err := cloud.Unless(w.set(ctx, "DeleteLoadBalancerListener", stateParams(key)), rpcerr.ListenerNotFound)
+		return cloud.Unless(err, rpcerr.LoadBalancerNotFound)
 	})
 }
 

@@ -84,7 +84,7 @@ func (c *Client) DeleteForwardingRules(
 // settleGone settles the removal of rules that the listener does not have.
 func (c *Client) settleGone(ctx context.Context, key *slbv1.ListenerKey, removals []*removal) error {
 	rules, err := c.describeRules(ctx, key)
-	if err = unless(unless(err, rpcerr.ListenerNotFound), rpcerr.LoadBalancerNotFound); err != nil {
+	if err = cloud.Unless(cloud.Unless(err, rpcerr.ListenerNotFound), rpcerr.LoadBalancerNotFound); err != nil {
 		return err
 	}
 	for _, r := range removals {

@@ -77,7 +77,7 @@ func (c *Client) read(ctx context.Context, action string, params cloud.Params, o
 
 // set changes an attribute of the instance itself.
 func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Set(ctx, c.caller, cloud.Write(openapi.SLB, action, params))
+	return cloud.Set(ctx, c.caller, cloud.Write(openapi.SLB, action, params), nil)
 }
 
 // exclusively runs a change of one instance, alone, and forgets what was remembered about it.

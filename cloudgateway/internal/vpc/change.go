@@ -103,27 +103,14 @@ func (ch change[T]) unfinished(refusal error) error {
 	}
 }
 
-// set makes a write that says how something shall be, so that a lost answer is no obstacle, and repeats it while the thing is busy.
+// set makes a write that says how something shall be, or one with a token.
 func (c *Client) set(ctx context.Context, action string, params cloud.Params, out any) error {
-	call := cloud.Write(openapi.VPC, action, params)
-	call.Idempotent = true
-	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error {
-		_, err := c.caller.Do(ctx, call, out)
-		return err
-	})
+	return cloud.Set(ctx, c.caller, cloud.Write(openapi.VPC, action, params), out)
 }
 
 // write makes a write of which a lost answer leaves the outcome open.
 func (c *Client) write(ctx context.Context, action string, params cloud.Params) error {
 	_, err := c.caller.Do(ctx, cloud.Write(openapi.VPC, action, params), nil)
-	return err
-}
-
-// unless drops the error if it has the reason.
-func unless(err error, reason rpcerr.Reason) error {
-	if rpcerr.ReasonOf(err) == reason {
-		return nil
-	}
 	return err
 }
 

@@ -70,7 +70,7 @@ func (c *Client) UpdateEip(ctx context.Context, r *vpcv1.UpdateEipRequest) error
 			}
 		}
 		for _, call := range cloud.TagCalls(openapi.VPC, "EIP", r.GetAllocationId(), r.GetSetTags(), r.GetRemoveTagKeys()) {
-			if err := cloud.Set(ctx, c.caller, call); err != nil {
+			if err := cloud.Set(ctx, c.caller, call, nil); err != nil {
 				return cloud.As(rpcerr.EipNotFound, err)
 			}
 		}
@@ -190,7 +190,7 @@ func (c *Client) ReleaseEip(ctx context.Context, id string) error {
 			},
 			send: func(ctx context.Context, _ *vpcv1.Eip) error {
 				err := c.write(ctx, "ReleaseEipAddress", cloud.Params{"AllocationId": id})
-				return unless(err, rpcerr.EipNotFound)
+				return cloud.Unless(err, rpcerr.EipNotFound)
 			},
 		}.run(ctx)
 		return err

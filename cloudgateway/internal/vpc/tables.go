@@ -116,7 +116,7 @@ func (c *Client) DeleteRouteTable(ctx context.Context, vpcID, id string) error {
 				return untilGone(t != nil, t.GetStatus()), nil
 			},
 			send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
-				return unless(c.write(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}), rpcerr.RouteTableNotFound)
+				return cloud.Unless(c.write(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}), rpcerr.RouteTableNotFound)
 			},
 		}.run(ctx)
 		return err

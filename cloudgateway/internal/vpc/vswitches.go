@@ -203,7 +203,7 @@ func (c *Client) DeleteVSwitch(ctx context.Context, vpcID, id string) error {
 			look:  func(ctx context.Context) (*vpcv1.VSwitch, error) { return c.lookAtVSwitch(ctx, id) },
 			judge: func(v *vpcv1.VSwitch) (verdict, error) { return untilGone(v != nil, v.GetStatus()), nil },
 			send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
-				return unless(c.write(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}), rpcerr.VSwitchNotFound)
+				return cloud.Unless(c.write(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}), rpcerr.VSwitchNotFound)
 			},
 		}.run(ctx)
 		return err
