@@ -26,19 +26,31 @@ import (
 // chaosTime is how long users and faults go wild in an ordinary run. CHAOS_FOR asks for another time, CHAOS_SEED for another seed.
 const chaosTime = 15 * time.Second
 
+// seed is 1 in an ordinary run, so that all do the same; CHAOS_SEED asks for another, and CHAOS_FOR without it for a new one. It is written
+// before anything happens and past the test's log, which is lost when the time limit ends the run.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64)
+	switch {
+	case err == nil:
+	case os.Getenv("CHAOS_FOR") != "":
+		seed = rand.Uint64()
+	default:
+		seed = 1
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "%s: CHAOS_SEED=%d CHAOS_FOR=%s\n", t.Name(), seed, os.Getenv("CHAOS_FOR"))
+	return seed
+}
+
 // TestChaos lets users, nodes, the console, the cloud and the death of processes do what they like with a dozen Services. Then
 // peace returns, and each Service must have exactly what it asks for, nothing else of ours may be left, nothing of others may have
 // been touched, and further looks must write nothing. The seed fixes what is done, but not how it meets the processes; lbcontroller
 // has the same test in time of its own, where a thousand such runs take minutes.
 func TestChaos(t *testing.T) {
-	seed, duration := uint64(time.Now().UnixNano()), chaosTime
-	if s, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64); err == nil {
-		seed = s
-	}
+	seed, duration := seed(t), chaosTime
 	if d, err := time.ParseDuration(os.Getenv("CHAOS_FOR")); err == nil {
 		duration = d
 	}
-	t.Logf("CHAOS_SEED=%d CHAOS_FOR=%s", seed, duration)
 	w := boot(t, 4, realistic)
 	w.initialised(t)
 	m := &monkey{testWorld: w, t: t, random: rand.New(rand.NewPCG(seed, 0))}

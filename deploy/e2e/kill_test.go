@@ -68,9 +68,7 @@ func TestKill(t *testing.T) {
 	}
 	w.remove(t, "undisturbed")
 
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("random seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seed(t), 0))
 	processes := []string{world.LB, "cloudgateway", world.Node, world.Route}
 	random.Shuffle(len(processes), func(i, j int) { processes[i], processes[j] = processes[j], processes[i] })
 	created := 0
@@ -81,11 +79,8 @@ func TestKill(t *testing.T) {
 			created++
 		}
 		w.afterCalls(t, 1+random.IntN(15))
-		pending := w.pending(t)
-		t.Logf("%s is killed with %d of %d Services pending", name, pending, created)
-		if pending == 0 {
-			t.Errorf("%s is killed after the creation", name)
-		}
+		// On a busy machine all may be served by now, which makes the death duller and nothing wrong.
+		t.Logf("%s is killed with %d of %d Services pending", name, w.pending(t), created)
 		if err := w.Kill(name); err != nil {
 			t.Fatalf("kill: %v", err)
 		}

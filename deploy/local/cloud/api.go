@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // The signature of the OpenAPI is HMAC-SHA1.
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,7 +24,39 @@ type API struct {
 	AccessKeyID, AccessKeySecret string
 }
 
-// Call carries out one action.
+// Refusal is an answer of the cloud that is an error.
+type Refusal struct {
+	Action string
+	Status int // of HTTP
+	Code   string
+	Text   string // the whole answer, as it came
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: status %d: %s", r.Action, r.Status, r.Text) }
+
+// again is the time between two attempts of Insist.
+const again = 100 * time.Millisecond
+
+// Insist carries out an action however often faults strike it, until the cloud obeys or refuses with done, a code by which it says
+// that there is nothing left to do. The action must be one that may be repeated. It gives up when ctx ends.
+func (a API) Insist(ctx context.Context, action, done string, params map[string]string) error {
+	ticker := time.NewTicker(again)
+	defer ticker.Stop()
+	for {
+		err := a.Call(ctx, action, params)
+		if refusal, ok := errors.AsType[*Refusal](err); err == nil || ok && refusal.Code == done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-ticker.C:
+		}
+	}
+}
+
+// Call carries out one action, once. What the cloud refuses is a *Refusal.
 func (a API) Call(ctx context.Context, action string, params map[string]string) error {
 	query := url.Values{}
 	for name, value := range maps.All(params) {
@@ -53,7 +87,12 @@ func (a API) Call(ctx context.Context, action string, params map[string]string) 
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return fmt.Errorf("%s: %s: %s", action, resp.Status, text)
+		refusal := &Refusal{Action: action, Status: resp.StatusCode, Text: string(text)}
+		var body struct{ Code string }
+		if json.Unmarshal(text, &body) == nil { // A proxy's answer has no code.
+			refusal.Code = body.Code
+		}
+		return refusal
 	}
 	return nil
 }

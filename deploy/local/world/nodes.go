@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,8 @@ const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	// creators is how many nodes are registered at the same time.
 	creators = 16
+	// insistence is how long an act of an operator is repeated.
+	insistence = 2 * time.Minute
 )
 
 // AddNodes adds n instances to the cloud and registers them as nodes, as their kubelets would.
@@ -88,10 +91,13 @@ func (m machine) node() *corev1.Node {
 	}
 }
 
-// DeleteInstance deletes an instance as somebody at the console would.
+// DeleteInstance deletes an instance as somebody at the console would, who clicks again until it is gone. Faults and limits of the cloud
+// can't keep it from that.
 func (w *World) DeleteInstance(ctx context.Context, id string) error {
 	ecs := cloud.API{
 		URL: "http://" + w.addresses["ecs"], Version: "2014-05-26", AccessKeyID: w.accessKey.id, AccessKeySecret: w.accessKey.secret,
 	}
-	return ecs.Call(ctx, "DeleteInstance", map[string]string{"RegionId": Region, "InstanceId": id, "Force": "true"})
+	ctx, cancel := context.WithTimeout(ctx, insistence)
+	defer cancel()
+	return ecs.Insist(ctx, "DeleteInstance", "InvalidInstanceId.NotFound", map[string]string{"RegionId": Region, "InstanceId": id, "Force": "true"})
 }
