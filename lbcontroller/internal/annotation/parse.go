@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 // Problem is an annotation that can't be honoured.
@@ -264,7 +264,7 @@ func (p Pattern) matches(value string) bool {
 	case HostText:
 		return !strings.ContainsFunc(value, func(r rune) bool { return !isAlnum(r) && r != '.' && r != '-' })
 	case IDText:
-		return mark.IsID(value)
+		return ownership.IsID(value)
 	case AnyText:
 	}
 	return true

@@ -8,7 +8,7 @@ import (
 
 	"alicloud-controllers.dev/services/replica"
 
-	"alicloud-controllers.dev/lbcontroller/internal/build"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
@@ -25,7 +25,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return controller.New(controller.Config{
 			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Build: build.Config{
+			Build: desired.Config{
 				ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
 				PodBackends: cfg.BackendType == config.BackendENI,
 			},

@@ -9,7 +9,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 const (
@@ -38,7 +38,7 @@ func (m *monkey) seedCloud() {
 		m.cloud.NetworkInterfaces[id] = &ecsv1.NetworkInterface{NetworkInterfaceId: id, VpcId: "vpc-test", PrimaryIp: podIP(n)}
 	}
 	m.cloud.LoadBalancers[foreignLB] = &slbv1.LoadBalancer{
-		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7", Tags: []*commonv1.Tag{tag(mark.TagService, "somebody"), tag("owner", "them")},
+		LoadBalancerId: foreignLB, Name: "theirs", Address: "203.0.113.7", Tags: []*commonv1.Tag{tag(ownership.TagService, "somebody"), tag("owner", "them")},
 	}
 	m.cloud.ServerGroups["rsp-foreign"] = &gatewaytest.ServerGroup{
 		ID: "rsp-foreign", LoadBalancerID: foreignLB, Name: "k8s/30001/svc-0/default/" + clusterID,

@@ -15,7 +15,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 // value returns what a Service says, "" if nothing.
@@ -68,14 +68,14 @@ func (m *monkey) judge() {
 		if id == foreignLB || users(id) {
 			continue
 		}
-		name := tagOf(lb, mark.TagService)
+		name := tagOf(lb, ownership.TagService)
 		if ours[name] != nil {
 			m.t.Errorf("%s and %s are both for %s", id, ours[name].GetLoadBalancerId(), name)
 		}
 		ours[name] = lb
 	}
 	for _, svc := range services {
-		name := mark.DefaultName(string(svc.UID))
+		name := ownership.DefaultName(string(svc.UID))
 		m.judgeService(svc, ours[name], wanted[svc.Name])
 		delete(ours, name)
 	}

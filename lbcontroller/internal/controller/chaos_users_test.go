@@ -13,7 +13,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 // usersMapping is the vgroup-port that fits each of the users' CLBs.
@@ -102,7 +102,7 @@ func (m *monkey) mendUsers() {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()
 	for key, l := range m.cloud.Listeners {
-		owner, made := mark.MadeFor(l.GetConfig().GetDescription())
+		owner, made := ownership.MadeFor(l.GetConfig().GetDescription())
 		if users(key.LoadBalancerID) && made && owner.ClusterID == clusterID && !managed[owner.Service+key.LoadBalancerID] {
 			delete(m.cloud.Listeners, key)
 		}
@@ -134,7 +134,7 @@ func (m *monkey) judgeReused(svc *corev1.Service, parts []string) {
 	if want := fmt.Sprint([]string{Finalizer}, id, true, []string{lb.GetAddress()}); marks != want {
 		m.t.Errorf("%s has marks %s, want %s", svc.Name, marks, want)
 	}
-	if tagOf(lb, mark.TagReused) == "" {
+	if tagOf(lb, ownership.TagReused) == "" {
 		m.t.Errorf("%s isn't marked as reused", id)
 	}
 }
@@ -142,7 +142,7 @@ func (m *monkey) judgeReused(svc *corev1.Service, parts []string) {
 // partsOf are a Service's listeners, vServer groups and servers on a user's CLB. Where listeners are the user's, those that were the
 // Service's may stay, and wherever others use a vServer group it may stay, too, without servers.
 func (m *monkey) partsOf(service, id string, wanted []string) []string {
-	owner := mark.Owner{Service: service, Namespace: "default", ClusterID: clusterID}
+	owner := ownership.Owner{Service: service, Namespace: "default", ClusterID: clusterID}
 	var parts []string
 	used := map[string]bool{}
 	for key, l := range m.cloud.Listeners {
@@ -190,7 +190,7 @@ func (m *monkey) judgeUsers(services []*corev1.Service) {
 			m.t.Errorf("%s of a user is gone", id)
 			continue
 		}
-		if tagOf(lb, "owner") != "them" || tagOf(lb, mark.TagService) != "" || tagOf(lb, mark.TagCluster) != "" {
+		if tagOf(lb, "owner") != "them" || tagOf(lb, ownership.TagService) != "" || tagOf(lb, ownership.TagCluster) != "" {
 			m.t.Errorf("%s has tags %v", id, lb.GetTags())
 		}
 		for pair := range strings.SplitSeq(mapping, ", ") {

@@ -22,12 +22,12 @@ import (
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
 
-	"alicloud-controllers.dev/lbcontroller/internal/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/build"
-	"alicloud-controllers.dev/lbcontroller/internal/eni"
-	"alicloud-controllers.dev/lbcontroller/internal/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/nodeset"
-	"alicloud-controllers.dev/lbcontroller/internal/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
 )
 
 // Config is what a Controller needs.
@@ -35,7 +35,7 @@ type Config struct {
 	Client   kubernetes.Interface
 	Gateway  *gateway.Client
 	Recorder record.EventRecorder
-	Build    build.Config
+	Build    desired.Config
 	Gate     Gate
 	// DisablePublic refuses to create public CLBs; those that exist are served on.
 	DisablePublic bool
@@ -66,7 +66,7 @@ type Controller struct {
 
 	runner    *reconcile.Runner
 	informers informerSet
-	nodes     atomic.Pointer[nodeset.Set]
+	nodes     atomic.Pointer[backend.Set]
 	gather    *reconcile.Gather
 	// leading tells that Run has begun: a standby watches, but queues nothing and has nothing to tell.
 	leading atomic.Bool
@@ -92,7 +92,7 @@ func New(cfg Config) (*Controller, error) {
 		return nil, fmt.Errorf("make the queue: %w", err)
 	}
 	c.runner = runner
-	c.nodes.Store(nodeset.New(nil))
+	c.nodes.Store(backend.New(nil))
 	c.gather = reconcile.NewGather(cfg.NodeQuiet, cfg.NodeMax, c.nodesChanged)
 	c.informers, err = c.newInformers()
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/build"
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
-	"alicloud-controllers.dev/lbcontroller/internal/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/model"
-	"alicloud-controllers.dev/lbcontroller/internal/observe"
-	"alicloud-controllers.dev/lbcontroller/internal/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
 // retryUnresolved is when pods whose network interface wasn't found are looked up again.
@@ -31,7 +31,7 @@ const retryUnresolved = 30 * time.Second
 type ensuring struct {
 	*Controller
 	svc     *corev1.Service
-	built   build.Result
+	built   desired.Result
 	desired *model.Desired
 	hash    string
 	// fresh tells that the Service certainly has no CLB yet.
@@ -76,7 +76,7 @@ func (e *ensuring) build() error {
 	if err != nil {
 		return err
 	}
-	e.built, err = build.Build(e.Build, build.Input{Service: e.svc, Slices: slices, Nodes: e.nodes.Load()})
+	e.built, err = desired.Build(e.Build, desired.Input{Service: e.svc, Slices: slices, Nodes: e.nodes.Load()})
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (e *ensuring) remembered() (observed model.Observed, known, due bool) {
 
 func (c *Controller) hint(svc *corev1.Service) observe.Hint {
 	h := observe.Hint{
-		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: mark.DefaultName(string(svc.UID)), ClusterID: c.Build.ClusterID,
+		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: ownership.DefaultName(string(svc.UID)), ClusterID: c.Build.ClusterID,
 	}
 	for _, i := range svc.Status.LoadBalancer.Ingress {
 		if i.IP != "" {

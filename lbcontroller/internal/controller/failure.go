@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/lbcontroller/internal/build"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 )
 
 // failed tells the user, and chooses the retry: what only the user can mend waits for the user.
@@ -21,7 +21,7 @@ func (c *Controller) failed(svc *corev1.Service, err error) error {
 		return nil
 	}
 	c.announce.fail(svc, reasonSyncFailed, err)
-	if _, ok := errors.AsType[*build.InvalidError](err); ok {
+	if _, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return reconcile.Terminal(err)
 	}
 	if refused, ok := errors.AsType[*refusedError](err); ok {

@@ -11,9 +11,9 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/build"
-	"alicloud-controllers.dev/lbcontroller/internal/model"
-	"alicloud-controllers.dev/lbcontroller/internal/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
 // followOn keeps the servers of a CLB right whose Service can't have what it asks for, and tells why it can't.
@@ -30,7 +30,7 @@ func (e *ensuring) followOn(ctx context.Context, why error, backends *model.Desi
 
 // invalidBackends returns the wanted servers of an invalid Service, if they can be told.
 func invalidBackends(err error) *model.Desired {
-	if invalid, ok := errors.AsType[*build.InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return invalid.Backends
 	}
 	return nil
@@ -54,7 +54,7 @@ func (e *ensuring) anyGroups() *model.Desired {
 	if err != nil {
 		return &stay
 	}
-	own, err := build.Build(e.Build, build.Input{Service: svc, Slices: slicesOf, Nodes: e.nodes.Load()})
+	own, err := desired.Build(e.Build, desired.Input{Service: svc, Slices: slicesOf, Nodes: e.nodes.Load()})
 	if err != nil {
 		return &stay
 	}

@@ -12,17 +12,17 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
-	"alicloud-controllers.dev/lbcontroller/internal/model"
-	"alicloud-controllers.dev/lbcontroller/internal/observe"
-	"alicloud-controllers.dev/lbcontroller/internal/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
 // leave takes what is the Service's off CLBs of users, and tells whether anything was. What others have bound to it stays: a vServer
 // group that is still used loses only its servers.
-func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims mark.Claims) (changed bool, err error) {
-	owner := mark.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: c.Build.ClusterID}
+func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims ownership.Claims) (changed bool, err error) {
+	owner := ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: c.Build.ClusterID}
 	for _, claim := range claims {
 		id := claim.LoadBalancer
 		observed, err := c.observer.Reused(ctx, id, observe.Parts{Owner: owner, IDs: claim.Groups})
@@ -32,7 +32,7 @@ func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims mark
 		if err != nil {
 			return changed, err
 		}
-		if madeTag(observed) != "" && !claimsOf(svc).Has(id) || observed.Tags()[mark.TagService] == mark.DefaultName(string(svc.UID)) {
+		if madeTag(observed) != "" && !claimsOf(svc).Has(id) || observed.Tags()[ownership.TagService] == ownership.DefaultName(string(svc.UID)) {
 			continue // The Service names it in vain: it was never given anything there, or it is its own, whatever somebody has noted.
 		}
 		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, observed)
@@ -58,7 +58,7 @@ func (c *Controller) leave(ctx context.Context, svc *corev1.Service, claims mark
 }
 
 // remains names what bears the owner's mark.
-func remains(owner mark.Owner, observed model.Observed) string {
+func remains(owner ownership.Owner, observed model.Observed) string {
 	var names []string
 	for _, g := range observed.Groups {
 		if owner.Owns(g.Name) {
@@ -98,14 +98,14 @@ func (c *Controller) wakeSharers(key string, before, after model.Observed) {
 
 // claimed are the claims of a Service that wants no CLB any more: those noted, and on the CLB that it names. A Service that was taken
 // over from the existing CCM has no note.
-func claimed(svc *corev1.Service) mark.Claims {
+func claimed(svc *corev1.Service) ownership.Claims {
 	claims := claimsOf(svc)
 	values, _ := annotation.Parse(svc.Annotations) // A wrong value must not keep the Service from going.
 	id := values.Text(annotation.ID)
 	if id == "" {
 		return claims
 	}
-	claim := mark.Claim{LoadBalancer: id, Listeners: values.On(annotation.ForceOverride)}
+	claim := ownership.Claim{LoadBalancer: id, Listeners: values.On(annotation.ForceOverride)}
 	for _, p := range values.Pairs(annotation.VGroupPort) {
 		claim.Groups = append(claim.Groups, p.Key)
 	}

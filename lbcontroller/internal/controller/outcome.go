@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 )
 
 // remember keeps what is there now, and when to read it again.

@@ -10,10 +10,10 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/model"
-	"alicloud-controllers.dev/lbcontroller/internal/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
 // release gives up the CLB of a Service that has our finalizer and wants none any more, whatever the reason: it is being deleted,

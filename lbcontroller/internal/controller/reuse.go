@@ -12,11 +12,11 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/mark"
-	"alicloud-controllers.dev/lbcontroller/internal/model"
-	"alicloud-controllers.dev/lbcontroller/internal/observe"
-	"alicloud-controllers.dev/lbcontroller/internal/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
 // retryMissing is when a CLB that a Service names and that doesn't exist is looked for again.
@@ -54,7 +54,7 @@ func (e *ensuring) named(ctx context.Context) (model.Observed, error) {
 
 // madeTag returns the tag of a CLB that wasn't made by hand but for a Service or a cluster, or "".
 func madeTag(observed model.Observed) string {
-	for _, key := range []string{mark.TagService, mark.TagCluster} {
+	for _, key := range []string{ownership.TagService, ownership.TagCluster} {
 		if _, ok := observed.Tags()[key]; ok {
 			return key
 		}
@@ -110,34 +110,34 @@ func (e *ensuring) moving() bool {
 }
 
 // claims are what is noted on the Service.
-func (e *ensuring) claims() mark.Claims { return claimsOf(e.svc) }
+func (e *ensuring) claims() ownership.Claims { return claimsOf(e.svc) }
 
-func claimsOf(svc *corev1.Service) mark.Claims {
-	return mark.ParseClaims(svc.Annotations[annotation.Claims])
+func claimsOf(svc *corev1.Service) ownership.Claims {
+	return ownership.ParseClaims(svc.Annotations[annotation.Claims])
 }
 
 // claim is what there will be of the Service on the CLB it names.
-func (e *ensuring) claim() mark.Claims {
+func (e *ensuring) claim() ownership.Claims {
 	reuse := e.desired.Reuse
 	if reuse.ID == "" {
 		return nil
 	}
-	claim := mark.Claim{LoadBalancer: reuse.ID, Listeners: reuse.Listeners}
+	claim := ownership.Claim{LoadBalancer: reuse.ID, Listeners: reuse.Listeners}
 	for _, g := range e.desired.Groups {
 		if g.ID != "" {
 			claim.Groups = append(claim.Groups, g.ID)
 		}
 	}
-	return mark.Claims{}.With(claim)
+	return ownership.Claims{}.With(claim)
 }
 
 // kept is the claim as the CLB is now: groups that were filled before may still have servers of the Service, if its ports are frozen.
-func (e *ensuring) kept(observed model.Observed) mark.Claims {
+func (e *ensuring) kept(observed model.Observed) ownership.Claims {
 	claims := e.claim()
 	for _, g := range observed.Groups {
 		for _, s := range g.Servers {
 			if len(claims) > 0 && e.desired.Owner.Owns(s.Description) && !e.desired.Owner.Owns(g.Name) {
-				claims = claims.With(mark.Claim{LoadBalancer: observed.InstanceID, Groups: []string{g.ID}})
+				claims = claims.With(ownership.Claim{LoadBalancer: observed.InstanceID, Groups: []string{g.ID}})
 				break
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 
-	"alicloud-controllers.dev/lbcontroller/internal/build"
-	"alicloud-controllers.dev/lbcontroller/internal/nodeset"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 )
 
 // byService indexes EndpointSlices by the key of their Service.
@@ -191,7 +191,7 @@ func (c *Controller) sliceChanged(obj any) {
 		if err != nil || !c.Gate.Wants(svc) {
 			continue // A Service that comes later brings itself.
 		}
-		if build.ModeOf(c.Build, svc) != build.Cluster || c.nodes.Load().HasVirtual(build.ViewOf(svc)) {
+		if desired.ModeOf(c.Build, svc) != desired.Cluster || c.nodes.Load().HasVirtual(desired.ViewOf(svc)) {
 			c.queue(key, reconcile.Endpoint)
 		}
 	}
@@ -209,12 +209,12 @@ func (c *Controller) nodeUpdated(oldObj, newObj any) {
 	c.gather.Trigger()
 }
 
-func (c *Controller) snapshot() (*nodeset.Set, error) {
+func (c *Controller) snapshot() (*backend.Set, error) {
 	list, err := c.informers.nodes.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes in the cache: %w", err)
 	}
-	return nodeset.New(list), nil
+	return backend.New(list), nil
 }
 
 // nodesChanged queues the Services whose backends differ between the last snapshot of the nodes and now.
@@ -230,15 +230,15 @@ func (c *Controller) nodesChanged() {
 		c.Logger.Error("services are not told about nodes", "error", err)
 		return
 	}
-	changes := map[nodeset.View]map[string]bool{}
+	changes := map[backend.View]map[string]bool{}
 	for _, svc := range services {
-		if !c.Gate.Wants(svc) || build.ModeOf(c.Build, svc) == build.Pods {
+		if !c.Gate.Wants(svc) || desired.ModeOf(c.Build, svc) == desired.Pods {
 			continue
 		}
-		view := build.ViewOf(svc)
+		view := desired.ViewOf(svc)
 		changed, ok := changes[view]
 		if !ok {
-			changed = nodeset.Changed(before, after, view)
+			changed = backend.Changed(before, after, view)
 			changes[view] = changed
 		}
 		if len(changed) > 0 && c.runsOn(svc, changed) {
@@ -249,7 +249,7 @@ func (c *Controller) nodesChanged() {
 
 // runsOn tells whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.
 func (c *Controller) runsOn(svc *corev1.Service, changed map[string]bool) bool {
-	if build.ModeOf(c.Build, svc) == build.Cluster {
+	if desired.ModeOf(c.Build, svc) == desired.Cluster {
 		return true
 	}
 	list, err := c.informers.slicesOf(keyOf(svc))

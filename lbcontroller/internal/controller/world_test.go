@@ -28,7 +28,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
-	"alicloud-controllers.dev/lbcontroller/internal/build"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 )
 
 const (
@@ -80,7 +80,7 @@ func (w *world) start() {
 	w.registry = prometheus.NewRegistry()
 	cfg := Config{
 		Client: w.kube, Gateway: w.cloud.Client(), Recorder: w.events,
-		Build:   build.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}},
+		Build:   desired.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}},
 		Workers: 4, NodeQuiet: time.Second, NodeMax: 5 * time.Second, DriftCheck: 4 * time.Hour,
 		Registerer: w.registry, Logger: slog.New(slog.DiscardHandler),
 	}

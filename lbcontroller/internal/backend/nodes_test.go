@@ -1,0 +1,75 @@
+package backend
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func node(name, providerID string, labels map[string]string, changes ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       corev1.NodeSpec{ProviderID: providerID},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+	for _, change := range changes {
+		change(n)
+	}
+	return n
+}
+
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	set := New([]*corev1.Node{
+		node("a", "cn-hangzhou.i-a", map[string]string{"pool": "x", "zone": "1"}),
+		node("b", "alicloud://cn-hangzhou.i-b", map[string]string{"pool": "x"}, func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+		node("c", "", nil),
+		node("v", "", map[string]string{"type": "virtual-kubelet", "service.alibabacloud.com/exclude-node": ""}, func(n *corev1.Node) { n.Status.Conditions = nil }),
+	})
+	for name, test := range map[string]struct {
+		view View
+		want map[string]Node
+	}{
+		"all": {View{}, map[string]Node{
+			"a": {Name: "a", InstanceID: "i-a"}, "b": {Name: "b", InstanceID: "i-b"}, "c": {Name: "c"}, "v": {Name: "v", Virtual: true},
+		}},
+		"schedulable":  {ViewOf(map[string]string{"pool": "x"}, true), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}}},
+		"two labels":   {ViewOf(map[string]string{"pool": "x", "zone": "1"}, false), map[string]Node{"a": {Name: "a", InstanceID: "i-a"}}},
+		"no such node": {ViewOf(map[string]string{"pool": "y"}, false), map[string]Node{}},
+	} {
+		if diff := cmp.Diff(test.want, set.Select(test.view)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if !set.HasVirtual(View{}) || set.HasVirtual(ViewOf(map[string]string{"pool": "x"}, false)) {
+		t.Error("virtual nodes are not told")
+	}
+}
+
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	before := New([]*corev1.Node{
+		node("same", "r.i-1", map[string]string{"note": "old"}), node("leaves", "r.i-2", nil), node("gets-id", "", nil), node("moves", "r.i-4", map[string]string{"pool": "x"}),
+	})
+	after := New([]*corev1.Node{
+		node("same", "r.i-1", map[string]string{"note": "new"}), node("joins", "r.i-3", nil), node("gets-id", "r.i-5", nil), node("moves", "r.i-4", nil),
+	})
+	for name, test := range map[string]struct {
+		view View
+		want []string
+	}{
+		"all":   {View{}, []string{"gets-id", "joins", "leaves"}},
+		"label": {ViewOf(map[string]string{"pool": "x"}, false), []string{"moves"}},
+	} {
+		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(Changed(before, after, test.view)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := Changed(before, before, View{}); len(got) != 0 {
+		t.Errorf("nothing changed: %v", got)
+	}
+}

@@ -1,0 +1,122 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+)
+
+func desired(ports ...int32) *model.Desired {
+	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c"}
+	d := &model.Desired{Owner: owner, UID: "u", Instance: model.Instance{Spec: &slbv1.CreateLoadBalancerRequest{Name: "web", AddressType: slbv1.AddressType_ADDRESS_TYPE_INTERNET}}}
+	for _, port := range ports {
+		name := owner.Group(fmt.Sprint(30000 + port))
+		d.Listeners = append(d.Listeners, model.Listener{Key: model.ListenerKey{Port: port, Protocol: slbv1.Protocol_PROTOCOL_TCP}, Group: name,
+			Config: &slbv1.ListenerConfig{Description: new(owner.Listener(port)), Scheduler: new("rr"), BandwidthMbps: proto.Int32(-1)}})
+		d.Groups = append(d.Groups, model.Group{Name: name})
+	}
+	return d
+}
+
+// TestRemembersWhatIsThere compares what the effects of the actions say with what the cloud says.
+func TestRemembersWhatIsThere(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.New(t)
+	a := Applier{Client: f.Client()}
+	now := model.Nothing()
+	var recorded string
+	for _, d := range []*model.Desired{desired(80, 443), desired(443, 8080), desired()} {
+		var err error
+		now, err = a.Apply(t.Context(), Work{
+			Plan: plan.Diff(d, now), Observed: now, Life: Life{ClusterID: "c", UID: "u"},
+			Created: func(_ context.Context, id string) error { recorded = id; return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := observe.Observer{Client: f.Client()}.Full(t.Context(), now.InstanceID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := plan.Diff(d, read); !p.Empty() {
+			t.Errorf("what is there differs from what is wanted:\n%s", p)
+		}
+		if len(read.Groups) != len(now.Groups) || len(read.Listeners) != len(now.Listeners) {
+			t.Errorf("remembered %d groups and %d listeners, there are %d and %d", len(now.Groups), len(now.Listeners), len(read.Groups), len(read.Listeners))
+		}
+	}
+	if recorded != now.InstanceID {
+		t.Errorf("recorded %q, got %q", recorded, now.InstanceID)
+	}
+}
+
+func TestFailureDoesNotHoldBackTheOthers(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.New(t)
+	f.Fail("CreateServerGroup", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
+	_, err := Applier{Client: f.Client()}.Apply(t.Context(), Work{Plan: plan.Diff(desired(80, 443), model.Nothing()), Observed: model.Nothing()})
+	if rpcerr.ReasonOf(err) != rpcerr.CloudUnavailable {
+		t.Errorf("got %v", err)
+	}
+	if got := len(f.CallsOf("CreateServerGroup")); got != 2 {
+		t.Errorf("%d groups tried, want 2", got)
+	}
+	if got := len(f.CallsOf("CreateListener")); got != 0 {
+		t.Errorf("%d listeners tried after a failed phase", got)
+	}
+}
+
+func TestUnrecordedInstanceStopsTheWork(t *testing.T) {
+	t.Parallel()
+	f := gatewaytest.New(t)
+	broken := errors.New("the API server is away")
+	_, err := Applier{Client: f.Client()}.Apply(t.Context(), Work{
+		Plan: plan.Diff(desired(80), model.Nothing()), Observed: model.Nothing(), Created: func(context.Context, string) error { return broken },
+	})
+	if !errors.Is(err, broken) || len(f.CallsOf("CreateServerGroup")) > 0 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	spec := &slbv1.CreateLoadBalancerRequest{Name: "a"}
+	id := func(l Life, s *slbv1.CreateLoadBalancerRequest) string {
+		got, err := l.requestID(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	base := Life{ClusterID: "c", UID: "u", Generation: "", Replaces: ""}
+	seen := map[string]bool{id(base, spec): true}
+	for name, other := range map[string]string{
+		"cluster": id(Life{ClusterID: "d", UID: "u"}, spec), "uid": id(Life{ClusterID: "c", UID: "v"}, spec), "generation": id(Life{ClusterID: "c", UID: "u", Generation: "1"}, spec),
+		"replaces": id(Life{ClusterID: "c", UID: "u", Replaces: "lb-1"}, spec), "content": id(base, &slbv1.CreateLoadBalancerRequest{Name: "b"}),
+	} {
+		if seen[other] || len(other) > 64 {
+			t.Errorf("%s: id %q", name, other)
+		}
+		seen[other] = true
+	}
+	if diff := cmp.Diff(id(base, spec), id(base, proto.CloneOf(spec))); diff != "" {
+		t.Errorf("the same life and content differ: %s", diff)
+	}
+	if first, second := groupRequestID(), groupRequestID(); first == second {
+		t.Error("two groups share a request id")
+	}
+}

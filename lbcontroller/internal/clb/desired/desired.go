@@ -1,0 +1,161 @@
+// Package desired turns a Service, its EndpointSlices and the nodes into what is wanted in the cloud. It is pure, and all
+// validation of what users write happens here.
+package desired
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// Config is what all Services of the cluster share.
+type Config struct {
+	ClusterID       string
+	VPCID           string
+	VSwitchIDs      []string
+	ResourceGroupID string
+	// PodBackends makes pods the backends of Services that don't say.
+	PodBackends bool
+}
+
+// Input is what is known about one Service.
+type Input struct {
+	Service *corev1.Service
+	Slices  []*discoveryv1.EndpointSlice
+	Nodes   *backend.Set
+}
+
+// Result is what the Service asks for.
+type Result struct {
+	Desired *model.Desired
+	// Hostname and EIP tell what to publish instead of the address of the instance.
+	Hostname string
+	EIP      bool
+	// Warnings tell what was left out, for people.
+	Warnings []string
+}
+
+// InvalidError lists everything that is wrong with a Service.
+type InvalidError struct {
+	Problems []string
+	// Backends has the wanted vServer groups and nothing else: what is wrong must not cost a CLB that works its servers. It is
+	// nil if what is wrong concerns them.
+	Backends *model.Desired
+}
+
+// Error joins the problems.
+func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
+
+// builder collects the problems and warnings of one Service.
+type builder struct {
+	Config
+	Input
+	values   annotation.Values
+	owner    ownership.Owner
+	mode     Mode
+	reuse    model.Reuse
+	mapped   map[int32]string // the user's vServer groups by port of the Service
+	problems []string
+	warnings []string
+	// backendsKnown tells that nothing is wrong with what concerns the servers.
+	backendsKnown bool
+}
+
+// Build returns what the Service asks for, or an *InvalidError with every problem.
+func Build(cfg Config, in Input) (Result, error) {
+	svc := in.Service
+	values, problems := annotation.Parse(svc.Annotations)
+	b := &builder{Config: cfg, Input: in, values: values, mode: ModeOf(cfg, svc),
+		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}, backendsKnown: true}
+	b.reuse = b.reused()
+	b.mapped = b.mappedGroups()
+	for _, p := range problems {
+		b.problems = append(b.problems, p.String())
+		b.backendsKnown = b.backendsKnown && p.Scope != annotation.Backends
+	}
+	d := &model.Desired{Owner: b.owner, UID: string(svc.UID), Reuse: b.reuse}
+	d.Instance = b.instance()
+	d.Listeners = b.listeners()
+	d.Groups = b.groups()
+	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
+		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
+	}
+	if len(b.problems) > 0 {
+		invalid := &InvalidError{Problems: b.problems}
+		if b.backendsKnown {
+			invalid.Backends = &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups}
+		}
+		return Result{}, invalid
+	}
+	return Result{
+		Desired:  d,
+		Hostname: values.Text(annotation.Hostname),
+		EIP:      values.Has(annotation.ExternalIPType),
+		Warnings: b.warnings,
+	}, nil
+}
+
+// reused returns what the Service says about a CLB of the user's.
+func (b *builder) reused() model.Reuse {
+	id := b.values.Text(annotation.ID)
+	if id == "" {
+		return model.Reuse{}
+	}
+	filled := ownership.ParseClaims(b.Service.Annotations[annotation.Claims]).Of(id).Groups
+	return model.Reuse{ID: id, Listeners: b.values.On(annotation.ForceOverride), Filled: filled}
+}
+
+// mappedGroups returns the user's vServer groups that are to be filled, by port. As with the other annotations by port, ports that the
+// Service doesn't have are passed over.
+func (b *builder) mappedGroups() map[int32]string {
+	if b.reuse.ID == "" {
+		return nil
+	}
+	mapped := map[int32]string{}
+	for _, p := range b.values.Pairs(annotation.VGroupPort) {
+		port, err := parsePort(p.Value)
+		if other, twice := mapped[port]; err != nil || twice && other != p.Key {
+			b.misfitMapping("vServer group:port,… with ports 1 to 65535 and one vServer group for each")
+			return nil
+		}
+		mapped[port] = p.Key
+	}
+	return mapped
+}
+
+func (b *builder) problem(format string, args ...any) {
+	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+}
+
+// misfit reports an annotation whose value doesn't fit the rest of the Service.
+func (b *builder) misfit(key, want string) {
+	b.problems = append(b.problems, b.values.Problem(key, want).String())
+}
+
+// misfitMapping reports vServer groups of the user's that can't be filled as asked.
+func (b *builder) misfitMapping(want string) {
+	b.misfit(annotation.VGroupPort, want)
+	b.backendsKnown = false
+}
+
+func (b *builder) warn(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// vswitch picks one of the configured vSwitches, always the same for a Service so that a repeated creation is the same request.
+func (b *builder) vswitch() string {
+	if len(b.VSwitchIDs) == 0 {
+		return ""
+	}
+	h := fnv.New32a()
+	h.Write([]byte(b.Service.UID)) // A hash never fails to write.
+	return b.VSwitchIDs[int(h.Sum32()%uint32(len(b.VSwitchIDs)))]
+}

@@ -1,0 +1,139 @@
+package desired
+
+import (
+	"slices"
+	"strings"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+const (
+	// protectionReason is shown in the console next to the modification protection.
+	protectionReason = "managed.by.ack"
+	// defaultSpec is bought when billing is by specification and none is named.
+	defaultSpec = "slb.s1.small"
+)
+
+func (b *builder) instance() model.Instance {
+	v := b.values
+	name := ownership.DefaultName(string(b.Service.UID))
+	spec := &slbv1.CreateLoadBalancerRequest{
+		Name:                   name,
+		AddressType:            slbv1.AddressType_ADDRESS_TYPE_INTERNET,
+		InstanceChargeType:     slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU,
+		Address:                v.Text(annotation.Address),
+		MasterZoneId:           v.Text(annotation.MasterZone),
+		SlaveZoneId:            v.Text(annotation.SlaveZone),
+		Spec:                   v.Text(annotation.InstanceSpec),
+		ResourceGroupId:        b.ResourceGroupID,
+		VswitchId:              v.Text(annotation.VSwitchID),
+		DeleteProtection:       !v.Has(annotation.DeleteProtection) || v.On(annotation.DeleteProtection),
+		ModificationProtection: &slbv1.ModificationProtection{Enabled: true, Reason: protectionReason},
+		Tags:                   b.marks(name),
+	}
+	asked := model.Asked{
+		AddressType: v.Has(annotation.AddressType), Address: v.Has(annotation.Address), IPVersion: v.Has(annotation.IPVersion),
+		Zones: v.Has(annotation.MasterZone) || v.Has(annotation.SlaveZone), ResourceGroup: v.Has(annotation.ResourceGroupID),
+		Name: v.Has(annotation.Name), DeleteProtection: v.Has(annotation.DeleteProtection),
+		ModificationProtection: v.Has(annotation.ModificationProtection),
+		InstanceChargeType:     v.Has(annotation.InstanceChargeType), Spec: v.Has(annotation.InstanceSpec),
+		InternetChargeType: v.Has(annotation.ChargeType), Bandwidth: v.Has(annotation.Bandwidth),
+	}
+	if asked.Name {
+		spec.Name = v.Text(annotation.Name)
+	}
+	if asked.ResourceGroup {
+		spec.ResourceGroupId = v.Text(annotation.ResourceGroupID)
+	}
+	if v.Text(annotation.ModificationProtection) == "NonProtection" {
+		spec.ModificationProtection = nil
+	}
+	if v.Text(annotation.IPVersion) == "ipv6" {
+		spec.IpVersion = slbv1.IpVersion_IP_VERSION_IPV6
+	}
+	b.billing(spec)
+	anyVSwitch := b.network(spec)
+	tags := b.additionalTags(spec)
+	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, Tags: tags, DroppedTags: b.droppedTags(tags)}
+}
+
+// marks are the tags that tell whose the instance is.
+func (b *builder) marks(name string) []*commonv1.Tag {
+	if b.reuse.ID != "" {
+		return []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+	}
+	return []*commonv1.Tag{{Key: ownership.TagService, Value: name}, {Key: ownership.TagCluster, Value: b.ClusterID}}
+}
+
+func (b *builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
+	v := b.values
+	if v.Text(annotation.InstanceChargeType) == "PayBySpec" {
+		spec.InstanceChargeType = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC
+		if spec.GetSpec() == "" {
+			spec.Spec = defaultSpec
+		}
+	}
+	switch v.Text(annotation.ChargeType) {
+	case "paybytraffic":
+		spec.InternetChargeType = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
+	case "paybybandwidth":
+		spec.InternetChargeType = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	}
+	spec.BandwidthMbps, _ = v.Number(annotation.Bandwidth) // 0, the cloud's default, if not set.
+}
+
+// network places an intranet instance and tells whether its vSwitch was the controller's own choice.
+func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool) {
+	if b.values.Text(annotation.AddressType) != "intranet" {
+		return false
+	}
+	spec.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET
+	spec.VpcId = b.VPCID
+	if spec.GetVswitchId() != "" || b.reuse.ID != "" {
+		return false
+	}
+	spec.VswitchId = b.vswitch()
+	if spec.GetVswitchId() == "" {
+		b.misfit(annotation.AddressType, "it together with annotation "+annotation.Prefix+annotation.VSwitchID+
+			", or set vswitchIDs in the controller's configuration: an intranet CLB needs a vSwitch")
+	}
+	return true
+}
+
+// additionalTags adds the tags that the user asks for and returns their keys.
+func (b *builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) []string {
+	var keys []string
+	for _, p := range b.values.Pairs(annotation.AdditionalTags) {
+		if reserved(p.Key) {
+			b.misfit(annotation.AdditionalTags, "other keys than "+p.Key+", which is reserved")
+			continue
+		}
+		spec.Tags = append(spec.Tags, &commonv1.Tag{Key: p.Key, Value: p.Value})
+		keys = append(keys, p.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// droppedTags returns the noted keys that are not wanted any more. The note can be edited, so it is believed only as far as a
+// user could have asked for the tag.
+func (b *builder) droppedTags(wanted []string) []string {
+	var dropped []string
+	for _, key := range annotation.ParseOwnTags(b.Service.Annotations) {
+		if !slices.Contains(wanted, key) && !reserved(key) {
+			dropped = append(dropped, key)
+		}
+	}
+	return dropped
+}
+
+// reserved tells whether a tag is the controller's own mark or the cloud's.
+func reserved(key string) bool {
+	lower := strings.ToLower(key)
+	return key == ownership.TagService || key == ownership.TagCluster || key == ownership.TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")
+}

@@ -1,0 +1,172 @@
+package desired
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// listeners returns the wanted listeners: none where the user makes them.
+func (b *builder) listeners() []model.Listener {
+	if b.reuse.ID != "" && !b.reuse.Listeners {
+		return nil
+	}
+	protocols := b.protocols()
+	forwards := b.forwards(protocols)
+	var listeners []model.Listener
+	seen := map[model.ListenerKey]bool{}
+	for i, port := range b.Service.Spec.Ports {
+		protocol, ok := protocols[i]
+		if !ok {
+			continue // Already reported.
+		}
+		key := model.ListenerKey{Port: port.Port, Protocol: protocol}
+		if seen[key] {
+			b.problem("spec.ports[%d]: port %d is used twice with protocol %s", i, port.Port, model.ProtocolName(protocol))
+			continue
+		}
+		seen[key] = true
+		l := model.Listener{Key: key, Group: b.groupName(port), Config: b.listenerConfig(protocol), Defaults: listenerDefaults(protocol)}
+		l.Config.Description = new(b.owner.Listener(port.Port))
+		if target, ok := forwards[port.Port]; ok && protocol == slbv1.Protocol_PROTOCOL_HTTP {
+			l.Group, l.Config.ForwardPort = "", new(target)
+		}
+		listeners = append(listeners, l)
+	}
+	slices.SortFunc(listeners, func(a, b model.Listener) int { return a.Key.Compare(b.Key) })
+	return listeners
+}
+
+// protocols returns the listener protocol of each port of the Service by its index.
+func (b *builder) protocols() map[int]slbv1.Protocol {
+	asked := map[int32]slbv1.Protocol{}
+	for _, p := range b.values.Pairs(annotation.ProtocolPort) {
+		protocol, known := parseProtocol(p.Key)
+		port, err := parsePort(p.Value)
+		if !known || err != nil {
+			b.misfit(annotation.ProtocolPort, "protocol:port,… with protocol tcp, udp, http or https and port 1 to 65535")
+			break
+		}
+		if other, twice := asked[port]; twice && other != protocol {
+			b.misfit(annotation.ProtocolPort, fmt.Sprintf("one protocol for port %d", port))
+			break
+		}
+		asked[port] = protocol
+	}
+	result := map[int]slbv1.Protocol{}
+	for i, port := range b.Service.Spec.Ports {
+		own, known := parseProtocol(string(port.Protocol))
+		if port.Protocol == "" {
+			own, known = slbv1.Protocol_PROTOCOL_TCP, true
+		}
+		if !known {
+			b.problem("spec.ports[%d].protocol: %s is not supported, use TCP or UDP", i, port.Protocol)
+			continue
+		}
+		result[i] = own
+		if protocol, ok := asked[port.Port]; ok && (b.onlyPort(port) || overTCP(protocol) == overTCP(own)) {
+			result[i] = protocol
+		}
+	}
+	b.checkProtocols(result)
+	return result
+}
+
+// onlyPort tells whether no other port of the Service has this number, as with TCP and UDP on one number.
+func (b *builder) onlyPort(port corev1.ServicePort) bool {
+	count := 0
+	for _, p := range b.Service.Spec.Ports {
+		if p.Port == port.Port {
+			count++
+		}
+	}
+	return count == 1
+}
+
+// checkProtocols reports listener annotations that don't fit the protocols in use.
+func (b *builder) checkProtocols(protocols map[int]slbv1.Protocol) {
+	v := b.values
+	used := map[slbv1.Protocol]bool{}
+	for _, p := range protocols {
+		used[p] = true
+	}
+	if used[slbv1.Protocol_PROTOCOL_HTTPS] && !v.Has(annotation.CertID) {
+		b.problem("annotation %s is missing: an https listener needs a server certificate", annotation.Prefix+annotation.CertID)
+	}
+	l7 := used[slbv1.Protocol_PROTOCOL_HTTP] || used[slbv1.Protocol_PROTOCOL_HTTPS]
+	switch s := v.Text(annotation.Scheduler); {
+	case s == "sch" && l7:
+		b.misfit(annotation.Scheduler, "rr, wrr or wlc: sch is for tcp and udp only")
+	case (s == "tch" || s == "qch") && (l7 || used[slbv1.Protocol_PROTOCOL_TCP]):
+		b.misfit(annotation.Scheduler, "rr, wrr or wlc: tch and qch are for udp only")
+	}
+	if !l7 || !v.On(annotation.StickySession) {
+		return
+	}
+	switch v.Text(annotation.StickySessionType) {
+	case "":
+		b.misfit(annotation.StickySession, "it together with annotation "+annotation.Prefix+annotation.StickySessionType+" (insert or server)")
+	case "insert":
+		if !v.Has(annotation.CookieTimeout) {
+			b.misfit(annotation.StickySessionType, "it together with annotation "+annotation.Prefix+annotation.CookieTimeout)
+		}
+	case "server":
+		if !v.Has(annotation.Cookie) {
+			b.misfit(annotation.StickySessionType, "it together with annotation "+annotation.Prefix+annotation.Cookie)
+		}
+	}
+}
+
+// forwards returns the target by redirected port.
+func (b *builder) forwards(protocols map[int]slbv1.Protocol) map[int32]int32 {
+	byPort := map[int32]map[slbv1.Protocol]bool{}
+	for i, port := range b.Service.Spec.Ports {
+		if byPort[port.Port] == nil {
+			byPort[port.Port] = map[slbv1.Protocol]bool{}
+		}
+		byPort[port.Port][protocols[i]] = true
+	}
+	result := map[int32]int32{}
+	for _, p := range b.values.Pairs(annotation.ForwardPort) {
+		from, err1 := parsePort(p.Key)
+		to, err2 := parsePort(p.Value)
+		switch {
+		case err1 != nil || err2 != nil:
+			b.misfit(annotation.ForwardPort, "port:port,… with ports 1 to 65535")
+		case !byPort[from][slbv1.Protocol_PROTOCOL_HTTP]:
+			b.misfit(annotation.ForwardPort, fmt.Sprintf("an http port of the Service before the colon: %d is none (see annotation %s)", from, annotation.Prefix+annotation.ProtocolPort))
+		case !byPort[to][slbv1.Protocol_PROTOCOL_HTTPS]:
+			b.misfit(annotation.ForwardPort, fmt.Sprintf("an https port of the Service after the colon: %d is none (see annotation %s)", to, annotation.Prefix+annotation.ProtocolPort))
+		default:
+			result[from] = to
+		}
+	}
+	return result
+}
+
+func parseProtocol(name string) (slbv1.Protocol, bool) {
+	for p := range slbv1.Protocol_name {
+		if protocol := slbv1.Protocol(p); protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED && strings.EqualFold(model.ProtocolName(protocol), name) {
+			return protocol, true
+		}
+	}
+	return slbv1.Protocol_PROTOCOL_UNSPECIFIED, false
+}
+
+func overTCP(p slbv1.Protocol) bool { return p != slbv1.Protocol_PROTOCOL_UDP }
+
+func parsePort(text string) (int32, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("port %q is not a number from 1 to 65535", text)
+	}
+	return int32(n), nil
+}

@@ -1,0 +1,71 @@
+package desired
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+)
+
+// TestProblems lists Services that can't be built; every problem names the field or annotation.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	sctp := port("x", 80, intstr.FromInt32(1))
+	sctp.Protocol = corev1.ProtocolSCTP
+	noNodePort := port("x", 80, intstr.FromInt32(1))
+	noNodePort.NodePort = 0
+	noSwitch := testConfig()
+	noSwitch.VSwitchIDs = nil
+	for name, test := range map[string]struct {
+		cfg         Config
+		annotations map[string]string
+		ports       []corev1.ServicePort
+		want        []string
+	}{
+		"sctp":                  {ports: []corev1.ServicePort{sctp}, want: []string{"spec.ports[0].protocol"}},
+		"no node port":          {ports: []corev1.ServicePort{noNodePort}, want: []string{"spec.ports[0].nodePort"}},
+		"https without cert":    {annotations: map[string]string{annotation.ProtocolPort: "https:80"}, want: []string{"cert-id"}},
+		"bad port":              {annotations: map[string]string{annotation.ProtocolPort: "http:0"}, want: []string{"protocol-port"}},
+		"bad protocol":          {annotations: map[string]string{annotation.ProtocolPort: "quic:80"}, want: []string{"protocol-port"}},
+		"two protocols":         {annotations: map[string]string{annotation.ProtocolPort: "http:80,tcp:80"}, want: []string{"protocol-port"}},
+		"forward from tcp":      {annotations: map[string]string{annotation.ForwardPort: "80:443"}, want: []string{"forward-port"}},
+		"forward to nowhere":    {annotations: map[string]string{annotation.ForwardPort: "80:443", annotation.ProtocolPort: "http:80"}, want: []string{"forward-port"}},
+		"bad forward":           {annotations: map[string]string{annotation.ForwardPort: "a:b"}, want: []string{"forward-port"}},
+		"sticky without type":   {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.StickySession: "on"}, want: []string{"sticky-session-type"}},
+		"insert without time":   {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.StickySession: "on", annotation.StickySessionType: "insert"}, want: []string{"cookie-timeout"}},
+		"server without cookie": {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.StickySession: "on", annotation.StickySessionType: "server"}, want: []string{"cookie"}},
+		"sch for http":          {annotations: map[string]string{annotation.ProtocolPort: "http:80", annotation.Scheduler: "sch"}, want: []string{"scheduler"}},
+		"tch for tcp":           {annotations: map[string]string{annotation.Scheduler: "tch"}, want: []string{"scheduler"}},
+		"intranet, no vSwitch":  {cfg: noSwitch, annotations: map[string]string{annotation.AddressType: "intranet"}, want: []string{"vswitch-id"}},
+		"reserved tag":          {annotations: map[string]string{annotation.AdditionalTags: "acs:x=1,ack.aliyun.com=2"}, want: []string{"acs:x", "ack.aliyun.com"}},
+		"not supported yet":     {annotations: map[string]string{annotation.NetworkType: "vpc"}, want: []string{"network-type"}},
+		"no vServer group port": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:http"}, want: []string{"vgroup-port"}},
+		"two groups for a port": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80,rsp-2:80"}, want: []string{"vgroup-port"}},
+		"one group for two ports": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80,rsp-1:81"},
+			ports: []corev1.ServicePort{port("a", 80, intstr.FromInt32(1)), port("b", 81, intstr.FromInt32(2))}, want: []string{"vgroup-port"}},
+		"all at once":         {annotations: map[string]string{annotation.Scheduler: "x", annotation.Bandwidth: "y"}, ports: []corev1.ServicePort{sctp}, want: []string{"bandwidth", "scheduler", "spec.ports[0]"}},
+		"twice the same port": {ports: []corev1.ServicePort{port("a", 80, intstr.FromInt32(1)), port("b", 80, intstr.FromInt32(2))}, want: []string{"spec.ports[1]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.cfg.ClusterID == "" {
+				test.cfg = testConfig()
+			}
+			_, err := Build(test.cfg, Input{Service: service(test.annotations, test.ports...), Nodes: backend.New(nil)})
+			invalid, ok := errors.AsType[*InvalidError](err)
+			if !ok || len(invalid.Problems) != len(test.want) {
+				t.Fatalf("got %v, want %d problems", err, len(test.want))
+			}
+			for i, want := range test.want {
+				if !strings.Contains(invalid.Problems[i], want) {
+					t.Errorf("problem %q doesn't name %q", invalid.Problems[i], want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+// Package memory remembers what the cloud is known to hold for each Service, so that most changes need no read. Nothing depends
+// on it: a Service that isn't remembered is read.
+package memory
+
+import (
+	"sync"
+	"time"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// Entry is what is known about a Service.
+type Entry struct {
+	// UID guards against another Service of the same name.
+	UID      string
+	Observed model.Observed
+	// Hash is the digest of the configuration that was noted on the Service, "" if none was.
+	Hash string
+	// VerifyAt is when the cloud must be read again.
+	VerifyAt time.Time
+	// Refused tells why the Service can't have the CLB that it names, as long as it says RefusedFor.
+	Refused, RefusedFor string
+	// EIPs are the addresses bound to the instance, if they are published.
+	EIPs []string
+}
+
+// Memory holds entries by the Service's key. The zero value is empty.
+type Memory struct {
+	mu      sync.Mutex
+	entries map[string]Entry
+	full    map[string]bool
+}
+
+// Get returns the entry of a Service. Its content must not be changed.
+func (m *Memory) Get(key, uid string) (Entry, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.entries[key]
+	return e, ok && e.UID == uid
+}
+
+// Put remembers.
+func (m *Memory) Put(key string, e Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil {
+		m.entries = map[string]Entry{}
+	}
+	m.entries[key] = e
+	delete(m.full, key)
+}
+
+// Forget makes the next reconcile read the cloud.
+func (m *Memory) Forget(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.entries, key)
+	delete(m.full, key)
+}
+
+// SetFull notes that the cloud refused more servers, so that the next change removes before it adds.
+func (m *Memory) SetFull(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full == nil {
+		m.full = map[string]bool{}
+	}
+	m.full[key] = true
+}
+
+// Full tells whether SetFull was called since the last Put.
+func (m *Memory) Full(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.full[key]
+}

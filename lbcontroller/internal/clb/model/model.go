@@ -1,0 +1,175 @@
+// Package model holds what is wanted and what is there: plain values without behaviour beyond comparing and copying. Listener
+// attributes are kept in the gateway's own message, where presence means "set", so that they are spelled out only once.
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// Desired is what a Service asks for.
+type Desired struct {
+	Owner     ownership.Owner
+	UID       string
+	Reuse     Reuse
+	Instance  Instance
+	Listeners []Listener // ordered by port and protocol
+	Groups    []Group    // ordered by name
+}
+
+// Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.
+type Reuse struct {
+	ID string
+	// Listeners tells that the Service manages listeners there, too. Otherwise all of them are the user's.
+	Listeners bool
+	// Filled are the ids of the user's vServer groups that were filled for the Service so far.
+	Filled []string
+}
+
+// Instance is the wanted CLB instance.
+type Instance struct {
+	// Spec is what a new instance is bought with, defaults filled in. Its request id is left to the caller.
+	Spec *slbv1.CreateLoadBalancerRequest
+	// Asked tells which attributes of Spec the user asked for; only these are compared with an instance that exists.
+	Asked Asked
+	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
+	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
+	Tags, DroppedTags []string
+	// AnyVSwitch tells that the vSwitch was the controller's choice, so another may be tried when it is full.
+	AnyVSwitch bool
+}
+
+// Asked names the attributes of an instance that the user set.
+type Asked struct {
+	AddressType, Address, IPVersion, Zones, ResourceGroup   bool
+	Name, DeleteProtection, ModificationProtection          bool
+	InstanceChargeType, Spec, InternetChargeType, Bandwidth bool
+}
+
+// ListenerKey names a listener of an instance.
+type ListenerKey struct {
+	Port     int32
+	Protocol slbv1.Protocol
+}
+
+// Compare orders keys by port and protocol.
+func (k ListenerKey) Compare(other ListenerKey) int {
+	return cmp.Or(cmp.Compare(k.Port, other.Port), cmp.Compare(k.Protocol, other.Protocol))
+}
+
+// Listener is a wanted or present listener.
+type Listener struct {
+	Key ListenerKey
+	// Group is the name of the wanted vServer group; empty for a redirect, and in what is present.
+	Group string
+	// Config are the attributes. The vServer group id is set only in what is present.
+	Config *slbv1.ListenerConfig
+	// Defaults are further attributes of a listener that is created. One that exists keeps what it has: the existing CCM did so,
+	// and what was set by hand since must survive.
+	Defaults *slbv1.ListenerConfig
+	// Stopped tells that a present listener refuses connections.
+	Stopped bool
+}
+
+// ServerKey identifies a server within a group. The address counts only for network interfaces: the cloud may fill it in for
+// instances.
+type ServerKey struct {
+	Type slbv1.ServerType
+	ID   string
+	IP   string
+	Port int32
+}
+
+// Server is a backend of a vServer group.
+type Server struct {
+	ServerKey
+	Weight      int32
+	Description string
+}
+
+// Compare orders servers by identity.
+func (s Server) Compare(other Server) int {
+	return cmp.Or(cmp.Compare(s.Type, other.Type), cmp.Compare(s.ID, other.ID), cmp.Compare(s.IP, other.IP), cmp.Compare(s.Port, other.Port))
+}
+
+// Group is a wanted or present vServer group.
+type Group struct {
+	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
+	ID   string
+	Name string
+	// Servers are ordered. A wanted server of type ENI may lack its ID until it is resolved.
+	Servers []Server
+	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept.
+	Unresolved []string
+	// KeepWeights tells to leave the weights of present servers alone.
+	KeepWeights bool
+	// Held tells that the cloud has refused to delete a present group.
+	Held bool
+}
+
+// Observed is what the cloud holds.
+type Observed struct {
+	// InstanceID is empty if there is no instance.
+	InstanceID string
+	// Reused tells that the instance is a user's, which is never deleted.
+	Reused bool
+	// ConfigKnown tells that Instance and Listeners have been read or written; otherwise only Groups are known.
+	ConfigKnown bool
+	Instance    *slbv1.LoadBalancer
+	Listeners   []Listener
+	Groups      []Group
+}
+
+// Nothing is what the cloud holds for a Service that certainly has no instance yet.
+func Nothing() Observed { return Observed{ConfigKnown: true} }
+
+// Clone copies deeply, so that the copy can be changed.
+func (o Observed) Clone() Observed {
+	o.Instance = proto.CloneOf(o.Instance)
+	o.Listeners = slices.Clone(o.Listeners)
+	for i := range o.Listeners {
+		o.Listeners[i].Config = proto.CloneOf(o.Listeners[i].Config)
+	}
+	o.Groups = slices.Clone(o.Groups)
+	for i := range o.Groups {
+		o.Groups[i].Servers = slices.Clone(o.Groups[i].Servers)
+	}
+	return o
+}
+
+// Tags returns the tags of the present instance.
+func (o Observed) Tags() map[string]string {
+	tags := make(map[string]string, len(o.Instance.GetTags()))
+	for _, t := range o.Instance.GetTags() {
+		tags[t.GetKey()] = t.GetValue()
+	}
+	return tags
+}
+
+// SortedServers returns the servers of a set in order.
+func SortedServers(set map[ServerKey]Server) []Server {
+	return slices.SortedFunc(maps.Values(set), Server.Compare)
+}
+
+// ProtocolName is the lower-case name of a protocol, as users write it.
+func ProtocolName(p slbv1.Protocol) string {
+	switch p {
+	case slbv1.Protocol_PROTOCOL_TCP:
+		return "tcp"
+	case slbv1.Protocol_PROTOCOL_UDP:
+		return "udp"
+	case slbv1.Protocol_PROTOCOL_HTTP:
+		return "http"
+	case slbv1.Protocol_PROTOCOL_HTTPS:
+		return "https"
+	case slbv1.Protocol_PROTOCOL_UNSPECIFIED:
+	}
+	return "unknown"
+}

@@ -1,0 +1,95 @@
+package ownership
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// listenersClaimed stands in the note of claims where the ids of vServer groups do.
+const listenersClaimed = "listeners"
+
+// Claim is where on a user's CLB there may be something of a Service, beside vServer groups that bear its name.
+type Claim struct {
+	// LoadBalancer is the id of the CLB.
+	LoadBalancer string
+	// Listeners tells that its listeners were managed, so that those of the Service go with it.
+	Listeners bool
+	// Groups are the ids of the user's vServer groups that were filled, ordered.
+	Groups []string
+}
+
+// Claims are those of one Service, ordered by CLB.
+type Claims []Claim
+
+// IsID tells whether a text has the form of an id of the cloud. Nothing can be asked about one that hasn't.
+func IsID(text string) bool {
+	const longest = 64
+	odd := strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	})
+	return text != "" && len(text) <= longest && !odd
+}
+
+// ParseClaims reads what String writes, and skips what it doesn't understand: a user may have edited it.
+func ParseClaims(note string) Claims {
+	var claims Claims
+	for item := range strings.SplitSeq(note, ",") {
+		id, part, parted := strings.Cut(strings.TrimSpace(item), "/")
+		if !IsID(id) || parted && !IsID(part) {
+			continue
+		}
+		claim := Claim{LoadBalancer: id, Listeners: part == listenersClaimed}
+		if part != "" && !claim.Listeners {
+			claim.Groups = []string{part}
+		}
+		claims = claims.With(claim)
+	}
+	return claims
+}
+
+// String is short enough for an annotation.
+func (c Claims) String() string {
+	var items []string
+	for _, claim := range c {
+		items = append(items, claim.LoadBalancer)
+		if claim.Listeners {
+			items = append(items, claim.LoadBalancer+"/"+listenersClaimed)
+		}
+		for _, group := range claim.Groups {
+			items = append(items, claim.LoadBalancer+"/"+group)
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// Of returns the claim on a CLB, which is empty if there is none.
+func (c Claims) Of(id string) Claim {
+	for _, claim := range c {
+		if claim.LoadBalancer == id {
+			return claim
+		}
+	}
+	return Claim{LoadBalancer: id}
+}
+
+// Has tells whether there is a claim on a CLB.
+func (c Claims) Has(id string) bool {
+	return slices.ContainsFunc(c, func(claim Claim) bool { return claim.LoadBalancer == id })
+}
+
+// Without returns the claims on other CLBs.
+func (c Claims) Without(id string) Claims {
+	return slices.DeleteFunc(slices.Clone(c), func(claim Claim) bool { return claim.LoadBalancer == id })
+}
+
+// With returns the claims and one more, which adds to one on the same CLB.
+func (c Claims) With(claim Claim) Claims {
+	old := c.Of(claim.LoadBalancer)
+	groups := slices.Sorted(slices.Values(slices.Concat(old.Groups, claim.Groups)))
+	all := append(c.Without(claim.LoadBalancer), Claim{
+		LoadBalancer: claim.LoadBalancer, Listeners: old.Listeners || claim.Listeners, Groups: slices.Compact(groups),
+	})
+	slices.SortFunc(all, func(a, b Claim) int { return cmp.Compare(a.LoadBalancer, b.LoadBalancer) })
+	return all
+}

@@ -1,0 +1,81 @@
+// Package ownership makes and recognises the marks by which the controller knows what is its own in the cloud: names, descriptions
+// and tags. They are the ones of the existing CCM, so that a cluster can be taken over from it.
+package ownership
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Tags of an instance that the controller created.
+const (
+	// TagService holds the default name of the instance, which is made from the Service's UID.
+	TagService = "kubernetes.do.not.delete"
+	// TagCluster holds the cluster id.
+	TagCluster = "ack.aliyun.com"
+)
+
+// TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
+const TagReused = "kubernetes.reused.by.user"
+
+// maxName is the cloud's limit for the name of a vServer group and the description of a server; listeners allow more.
+const maxName = 80
+
+// DefaultName is the name and the tag value of an instance: "a" and the UID without dashes, cut to 32 characters.
+func DefaultName(uid string) string {
+	name := "a" + strings.ReplaceAll(uid, "-", "")
+	return name[:min(len(name), 32)]
+}
+
+// Owner is a Service of a cluster.
+type Owner struct{ Service, Namespace, ClusterID string }
+
+// Listener is the description of the listener of a Service port.
+func (o Owner) Listener(port int32) string {
+	return "k8s/" + strconv.Itoa(int(port)) + "/" + o.tail()
+}
+
+// Group is the name of the vServer group of a Service port, and the description of each of its servers. The port is the node
+// port, or the target port (number or name) if pods are the backends. A name that the cloud would refuse is shortened.
+func (o Owner) Group(port string) string {
+	if name := "k8s/" + port + "/" + o.tail(); len(name) <= maxName {
+		return name
+	}
+	return "k8s/" + port + "/" + o.shortTail()
+}
+
+// Owns tells whether a name or description was made for this owner, for whatever port.
+func (o Owner) Owns(text string) bool {
+	rest, ok := strings.CutPrefix(text, "k8s/")
+	if !ok {
+		return false
+	}
+	port, tail, ok := strings.Cut(rest, "/")
+	return ok && port != "" && (tail == o.tail() || tail == o.shortTail())
+}
+
+// MadeFor returns the Service that a name or description was made for, whatever its cluster. That of a shortened name is shortened, too.
+func MadeFor(text string) (Owner, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 5 || parts[0] != "k8s" || slices.Contains(parts[1:], "") {
+		return Owner{}, false
+	}
+	return Owner{Service: parts[2], Namespace: parts[3], ClusterID: parts[4]}, true
+}
+
+func (o Owner) tail() string { return o.Service + "/" + o.Namespace + "/" + o.ClusterID }
+
+// shortTail replaces the end of the Service's name by a hash of the whole, and cuts the namespace, so that the longest port
+// name (15 characters) still fits.
+func (o Owner) shortTail() string {
+	sum := sha256.Sum256([]byte(o.tail()))
+	hash := hex.EncodeToString(sum[:])[:10]
+	cluster := o.ClusterID[:min(len(o.ClusterID), 34)]
+	room := maxName - len("k8s/") - 15 - len("/") - len(".") - len(hash) - len("//") - len(cluster)
+	service := o.Service[:min(len(o.Service), room/2)]
+	namespace := o.Namespace[:min(len(o.Namespace), room-room/2)]
+	return service + "." + hash + "/" + namespace + "/" + cluster
+}

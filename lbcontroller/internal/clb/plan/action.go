@@ -1,0 +1,201 @@
+// Package plan compares what is wanted with what is there and answers an ordered list of actions. It is pure and total: it
+// makes no call, keeps no time and never fails.
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// Action is one call to the gateway. It is one of the types below.
+type Action interface {
+	fmt.Stringer
+	// Effect changes what is there as the successful call does.
+	Effect(o *model.Observed, r Result)
+}
+
+// Result is what a call answers that can't be known before.
+type Result struct {
+	// Instance is the answer of CreateInstance.
+	Instance *slbv1.LoadBalancer
+	// GroupID is the answer of CreateGroup.
+	GroupID string
+	// GroupHeld tells that DeleteGroup could only take our servers out.
+	GroupHeld bool
+}
+
+// CreateInstance buys an instance.
+type CreateInstance struct {
+	Spec *slbv1.CreateLoadBalancerRequest
+}
+
+// UpdateInstance changes attributes of the instance; its id is left to the caller.
+type UpdateInstance struct {
+	Request *slbv1.UpdateLoadBalancerRequest
+	// What names the attributes, for people.
+	What []string
+}
+
+// DeleteInstance releases the instance with all that belongs to it.
+type DeleteInstance struct{}
+
+// CreateGroup creates a vServer group with its servers.
+type CreateGroup struct{ Group model.Group }
+
+// ChangeServers changes the servers of a group.
+type ChangeServers struct {
+	GroupID, Name       string
+	Add, Remove, Update []model.Server
+	// RemoveFirst makes room before adding, for a group that is full.
+	RemoveFirst bool
+}
+
+// DeleteGroup deletes a group of ours. One that the cloud doesn't let go loses only our servers: a listener or a rule that isn't
+// ours uses it.
+type DeleteGroup struct {
+	GroupID, Name string
+	Servers       []model.Server
+}
+
+// GroupRef refers to a vServer group: by id, or by name if it is created by the same plan. The zero value refers to none.
+type GroupRef struct{ ID, Name string }
+
+// Resolve returns the id of the group.
+func (r GroupRef) Resolve(o model.Observed) string {
+	if r.ID != "" || r.Name == "" {
+		return r.ID
+	}
+	for _, g := range o.Groups {
+		if g.Name == r.Name {
+			return g.ID
+		}
+	}
+	return ""
+}
+
+// CreateListener creates and starts a listener.
+type CreateListener struct {
+	Listener model.Listener
+	Group    GroupRef
+}
+
+// UpdateListener changes the attributes that are present in Changed, and the group unless Group is zero.
+type UpdateListener struct {
+	Key     model.ListenerKey
+	Changed *slbv1.ListenerConfig
+	Group   GroupRef
+}
+
+// StartListener lets a stopped listener accept connections.
+type StartListener struct{ Key model.ListenerKey }
+
+// DeleteListener deletes a listener.
+type DeleteListener struct{ Key model.ListenerKey }
+
+func (a CreateInstance) String() string { return "create CLB " + a.Spec.GetName() }
+func (a UpdateInstance) String() string { return "change CLB: " + strings.Join(a.What, ", ") }
+func (DeleteInstance) String() string   { return "delete CLB" }
+
+func (a CreateGroup) String() string {
+	return fmt.Sprintf("create vServer group %s with %d servers", a.Group.Name, len(a.Group.Servers))
+}
+
+func (a ChangeServers) String() string {
+	return fmt.Sprintf("change servers of %s: add %d, remove %d, update %d", a.Name, len(a.Add), len(a.Remove), len(a.Update))
+}
+
+func (a DeleteGroup) String() string    { return "delete vServer group " + a.Name }
+func (a CreateListener) String() string { return "create listener " + keyText(a.Listener.Key) }
+func (a StartListener) String() string  { return "start listener " + keyText(a.Key) }
+func (a DeleteListener) String() string { return "delete listener " + keyText(a.Key) }
+
+func (a UpdateListener) String() string {
+	names := fieldNames(a.Changed)
+	if a.Group != (GroupRef{}) {
+		names = append(names, "vServer group")
+	}
+	return fmt.Sprintf("change listener %s: %s", keyText(a.Key), strings.Join(names, ", "))
+}
+
+func keyText(k model.ListenerKey) string {
+	return fmt.Sprintf("%d/%s", k.Port, model.ProtocolName(k.Protocol))
+}
+
+// Phase is a set of actions that don't depend on each other.
+type Phase []Action
+
+// Plan is what to do, phase after phase, and what is refused.
+type Plan struct {
+	Phases []Phase
+	// Refused tells, for people, what is asked for but will not be done.
+	Refused []string
+}
+
+// Empty tells whether there is nothing to do.
+func (p Plan) Empty() bool { return len(p.Phases) == 0 }
+
+// ChangesConfig tells whether anything but the servers of a group changes.
+func (p Plan) ChangesConfig() bool {
+	for _, phase := range p.Phases {
+		for _, a := range phase {
+			if _, ok := a.(ChangeServers); !ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Deletes tells whether listeners or vServer groups are deleted, with whatever others may have put into them.
+func (p Plan) Deletes() bool {
+	for _, phase := range p.Phases {
+		for _, a := range phase {
+			switch a.(type) {
+			case DeleteListener, DeleteGroup:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// RemoveFirst makes room before adding, for groups that the cloud has called full.
+func (p Plan) RemoveFirst() {
+	for _, phase := range p.Phases {
+		for i, a := range phase {
+			if change, ok := a.(ChangeServers); ok && len(change.Add) > 0 && len(change.Remove) > 0 {
+				change.RemoveFirst = true
+				phase[i] = change
+			}
+		}
+	}
+}
+
+// String lists the actions, one per line.
+func (p Plan) String() string {
+	var s strings.Builder
+	for i, phase := range p.Phases {
+		for _, a := range phase {
+			fmt.Fprintf(&s, "%d. %s\n", i+1, a)
+		}
+	}
+	for _, r := range p.Refused {
+		fmt.Fprintf(&s, "refused: %s\n", r)
+	}
+	return s.String()
+}
+
+// add appends a phase unless it is empty.
+func (p *Plan) add(phase Phase) {
+	if len(phase) > 0 {
+		p.Phases = append(p.Phases, phase)
+	}
+}
+
+func (p *Plan) refuse(format string, args ...any) {
+	p.Refused = append(p.Refused, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,258 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// Diff returns the way from what is there, which must be known completely, to what is wanted.
+//
+// The order makes before it breaks: a new instance, then vServer groups with their servers, then listeners (see listenerWork), and
+// at the end the groups that nothing uses any more. Attributes of a present instance come with these: nothing waits for them, and
+// one that the cloud refuses must not keep servers from following their nodes.
+func Diff(d *model.Desired, o model.Observed) Plan {
+	var p Plan
+	if o.InstanceID == "" && d.Reuse.ID == "" {
+		p.add(Phase{CreateInstance{Spec: d.Instance.Spec}})
+	}
+	current, surplus := matchGroups(d, o)
+	frozen, why := unusable(d, o, current)
+	p.Refused = why
+	p.add(groupPhase(d.Owner, without(d, frozen), current))
+	stillUsed := p.listeners(d, o, current, frozen)
+	var last Phase
+	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
+		last = cleanUp(d, surplus, stillUsed)
+	}
+	if o.InstanceID != "" {
+		last = append(last, p.instance(d, o)...)
+	}
+	p.add(last)
+	return p
+}
+
+// DiffServers returns the way to the wanted servers if only the groups of the instance are known. It gives up if a wanted group
+// is missing or another one of ours is left over: then the listeners must be known too.
+func DiffServers(d *model.Desired, o model.Observed) (Plan, bool) {
+	current, surplus := matchGroups(d, o)
+	var p Plan
+	frozen, _ := unusable(d, o, current)
+	if len(current) != len(d.Groups) || len(frozen) > 0 || len(cleanUp(d, surplus, nil)) > 0 {
+		return Plan{}, false
+	}
+	p.add(groupPhase(d.Owner, d.Groups, current))
+	return p, true
+}
+
+// FollowServers returns the way to the wanted servers in the groups that there are. Groups are neither made nor given up: that is
+// for a Service whose configuration can't be understood.
+func FollowServers(d *model.Desired, o model.Observed) Plan {
+	current, _ := matchGroups(d, o)
+	missing, _ := unusable(d, o, current)
+	for _, g := range d.Groups {
+		if _, ok := current[g.Name]; !ok {
+			missing[g.Name] = true
+		}
+	}
+	var p Plan
+	p.add(groupPhase(d.Owner, without(d, missing), current))
+	return p
+}
+
+// without leaves groups out by name.
+func without(d *model.Desired, names map[string]bool) []model.Group {
+	return slices.DeleteFunc(slices.Clone(d.Groups), func(g model.Group) bool { return names[g.Name] })
+}
+
+// Leave returns the way to take what is the owner's off a user's instance: listeners, if they were managed, vServer groups of its name,
+// and its servers in the user's groups that were filled.
+func Leave(owner ownership.Owner, reuse model.Reuse, o model.Observed) Plan {
+	nothing := &model.Desired{Owner: owner, Reuse: reuse}
+	var p Plan
+	used := p.listeners(nothing, o, nil, nil)
+	p.add(cleanUp(nothing, o.Groups, used))
+	return p
+}
+
+// Release returns the way to give up an instance of ours. A preserved one keeps all it has but our protections and tags.
+func Release(o model.Observed, preserve bool) Plan {
+	var p Plan
+	if o.InstanceID == "" || o.Reused {
+		return p
+	}
+	if preserve {
+		p.add(unprotect(o, true))
+		return p
+	}
+	p.add(unprotect(o, false))
+	p.add(Phase{DeleteInstance{}})
+	return p
+}
+
+// matchGroups pairs present groups with wanted ones: the user's by id, ours by name. Names are not unique in the cloud: the group that
+// a listener uses wins, then the lowest id, and the others are surplus.
+func matchGroups(d *model.Desired, o model.Observed) (current map[string]model.Group, surplus []model.Group) {
+	wanted, users := make(map[string]bool, len(d.Groups)), map[string]bool{}
+	for _, g := range d.Groups {
+		if users[g.ID] = g.ID != ""; g.ID == "" {
+			wanted[g.Name] = true
+		}
+	}
+	used := usedBy(o.Listeners)
+	current = make(map[string]model.Group, len(d.Groups))
+	for _, g := range o.Groups {
+		best, taken := current[g.Name]
+		_, made := ownership.MadeFor(g.Name)
+		switch {
+		case users[g.ID] && !made:
+			current[g.ID] = g
+		case !wanted[g.Name]:
+			surplus = append(surplus, g)
+		case !taken:
+			current[g.Name] = g
+		case used[g.ID] && !used[best.ID] || used[g.ID] == used[best.ID] && g.ID < best.ID:
+			current[g.Name] = g
+			surplus = append(surplus, best)
+		default:
+			surplus = append(surplus, g)
+		}
+	}
+	return current, surplus
+}
+
+// unusable returns the names of the user's groups that can't be filled, and why: one isn't there, or was made for a Service.
+func unusable(d *model.Desired, o model.Observed, current map[string]model.Group) (frozen map[string]bool, why []string) {
+	frozen = map[string]bool{}
+	refuse := func(g model.Group, format string, args ...any) {
+		frozen[g.Name] = true
+		why = append(why, "annotation vgroup-port names vServer group "+g.ID+", which "+fmt.Sprintf(format, args...))
+	}
+	for _, want := range d.Groups {
+		if _, ok := current[want.Name]; ok || want.ID == "" {
+			continue
+		}
+		if i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == want.ID }); i >= 0 {
+			refuse(want, "was made for a Service (%s); name one that was made by hand", o.Groups[i].Name)
+		} else {
+			refuse(want, "CLB %s doesn't have; correct it, or make the vServer group", o.InstanceID)
+		}
+	}
+	return frozen, why
+}
+
+func groupPhase(owner ownership.Owner, wanted []model.Group, current map[string]model.Group) Phase {
+	var phase Phase
+	for _, want := range wanted {
+		have, ok := current[want.Name]
+		if !ok {
+			want.Servers = resolved(want.Servers)
+			phase = append(phase, CreateGroup{Group: want})
+			continue
+		}
+		if change := diffServers(owner, want, have); change != nil {
+			phase = append(phase, *change)
+		}
+	}
+	return phase
+}
+
+// resolved leaves out servers whose network interface isn't known.
+func resolved(servers []model.Server) []model.Server {
+	var result []model.Server
+	for _, s := range servers {
+		if s.ID != "" {
+			result = append(result, s)
+		}
+	}
+	return result
+}
+
+// diffServers compares by identity in one pass. A server with a foreign description is left alone; one at the place of a wanted
+// server counts as present.
+func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
+	present := make(map[model.ServerKey]model.Server, len(have.Servers))
+	for _, s := range have.Servers {
+		present[s.ServerKey] = s
+	}
+	change := ChangeServers{GroupID: have.ID, Name: have.Name}
+	wanted := make(map[model.ServerKey]bool, len(want.Servers))
+	for _, s := range resolved(want.Servers) {
+		wanted[s.ServerKey] = true
+		old, ok := present[s.ServerKey]
+		if want.KeepWeights && ok {
+			s.Weight = old.Weight
+		}
+		switch {
+		case !ok:
+			change.Add = append(change.Add, s)
+		case old != s && owner.Owns(old.Description):
+			change.Update = append(change.Update, s)
+		}
+	}
+	keep := make(map[string]bool, len(want.Unresolved))
+	for _, ip := range want.Unresolved {
+		keep[ip] = true
+	}
+	for _, s := range have.Servers {
+		if !wanted[s.ServerKey] && owner.Owns(s.Description) && (s.IP == "" || !keep[s.IP]) {
+			change.Remove = append(change.Remove, s)
+		}
+	}
+	if len(change.Add)+len(change.Remove)+len(change.Update) == 0 {
+		return nil
+	}
+	return &change
+}
+
+// cleanUp deletes the groups of ours that are not wanted any more. A group that holds a foreign server, or that a listener or rule
+// still uses which isn't ours, only loses our servers. So does a group of the user's that was filled.
+func cleanUp(d *model.Desired, surplus []model.Group, stillUsed map[string]bool) Phase {
+	var phase Phase
+	for _, g := range surplus {
+		ours := d.Owner.Owns(g.Name)
+		if !ours && !slices.Contains(d.Reuse.Filled, g.ID) {
+			continue
+		}
+		foreign := !ours || g.Held || stillUsed[g.ID]
+		remove := ChangeServers{GroupID: g.ID, Name: g.Name}
+		for _, s := range g.Servers {
+			if d.Owner.Owns(s.Description) {
+				remove.Remove = append(remove.Remove, s)
+			} else {
+				foreign = true
+			}
+		}
+		switch {
+		case !foreign:
+			phase = append(phase, DeleteGroup{GroupID: g.ID, Name: g.Name, Servers: remove.Remove})
+		case len(remove.Remove) > 0:
+			phase = append(phase, remove)
+		}
+	}
+	return phase
+}
+
+// sameList compares comma lists as sets.
+func sameList(a, b string) bool {
+	return sameSet(strings.Split(a, ","), strings.Split(b, ","))
+}
+
+func sameSet(a, b []string) bool {
+	count := map[string]int{}
+	for _, s := range a {
+		count[s] |= 1
+	}
+	for _, s := range b {
+		count[s] |= 2
+	}
+	for _, bits := range count {
+		if bits != 3 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,160 @@
+package plan
+
+import (
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// instance returns the change of the instance's attributes. Only what the user asked for is compared; what can't be changed is
+// refused, and the rest goes on.
+func (p *Plan) instance(d *model.Desired, o model.Observed) Phase {
+	want, asked, have := d.Instance.Spec, d.Instance.Asked, o.Instance
+	remedy := "restore the annotation or recreate the Service"
+	if d.Reuse.ID != "" {
+		remedy = "correct or remove the annotation"
+	}
+	p.fixed(want, asked, have, remedy)
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	set := func(what string) { up.What = append(up.What, what) }
+	if asked.Name && want.GetName() != have.GetName() {
+		up.Request.Name = new(want.GetName())
+		set("name")
+	}
+	p.billing(want, asked, have, up.Request, set)
+	if asked.DeleteProtection && want.GetDeleteProtection() != have.GetDeleteProtection() {
+		up.Request.DeleteProtection = new(want.GetDeleteProtection())
+		set("delete protection")
+	}
+	if asked.ModificationProtection && want.GetModificationProtection().GetEnabled() != have.GetModificationProtection().GetEnabled() {
+		up.Request.ModificationProtection = &slbv1.ModificationProtection{
+			Enabled: want.GetModificationProtection().GetEnabled(), Reason: want.GetModificationProtection().GetReason(),
+		}
+		set("modification protection")
+	}
+	up.Request.SetTags = missingTags(want.GetTags(), o.Tags())
+	up.Request.RemoveTagKeys = presentTags(d.Instance.DroppedTags, o.Tags())
+	if len(up.Request.GetSetTags())+len(up.Request.GetRemoveTagKeys()) > 0 {
+		set("tags")
+	}
+	if len(up.What) == 0 {
+		return nil
+	}
+	return Phase{up}
+}
+
+// fixed refuses what the cloud decides at creation for good.
+func (p *Plan) fixed(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, have *slbv1.LoadBalancer, remedy string) {
+	check := func(asked bool, annotation, want, have string) {
+		if asked && want != have {
+			p.refuse("annotation %s asks for %q but the CLB has %q, which can't be changed; %s", annotation, want, have, remedy)
+		}
+	}
+	check(asked.AddressType, "address-type", addressType(want.GetAddressType()), addressType(have.GetAddressType()))
+	check(asked.IPVersion, "ip-version", ipVersion(want.GetIpVersion()), ipVersion(have.GetIpVersion()))
+	check(asked.Address, "ip", want.GetAddress(), have.GetAddress())
+	check(asked.ResourceGroup, "resource-group-id", want.GetResourceGroupId(), have.GetResourceGroupId())
+	check(asked.Zones && want.GetMasterZoneId() != "", "master-zoneid", want.GetMasterZoneId(), have.GetMasterZoneId())
+	check(asked.Zones && want.GetSlaveZoneId() != "", "slave-zoneid", want.GetSlaveZoneId(), have.GetSlaveZoneId())
+}
+
+// billing compares how the instance and its traffic are paid for.
+func (p *Plan) billing(want *slbv1.CreateLoadBalancerRequest, asked model.Asked, have *slbv1.LoadBalancer, r *slbv1.UpdateLoadBalancerRequest, set func(string)) {
+	charge := have.GetInstanceChargeType()
+	if asked.InstanceChargeType && want.GetInstanceChargeType() != charge {
+		if want.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC {
+			p.refuse("annotation instance-charge-type asks for PayBySpec, but there is no way back from PayByCLCU; set it to PayByCLCU or recreate the Service")
+		} else {
+			charge = want.GetInstanceChargeType()
+			r.InstanceChargeType = charge.Enum()
+			set("instance charge type")
+		}
+	}
+	if asked.Spec && charge == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC && want.GetSpec() != have.GetSpec() {
+		r.Spec = new(want.GetSpec())
+		set("spec")
+	}
+	// Traffic is billed for public instances only, and a bandwidth can be set only where it is what is billed.
+	if have.GetAddressType() != slbv1.AddressType_ADDRESS_TYPE_INTERNET || !asked.InternetChargeType {
+		return
+	}
+	byBandwidth := want.GetInternetChargeType() == slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	newBandwidth := byBandwidth && asked.Bandwidth && want.GetBandwidthMbps() != have.GetBandwidthMbps()
+	if want.GetInternetChargeType() != have.GetInternetChargeType() || newBandwidth {
+		r.InternetSpec = &slbv1.InternetSpec{ChargeType: want.GetInternetChargeType()}
+		if byBandwidth {
+			r.InternetSpec.BandwidthMbps = want.GetBandwidthMbps()
+		}
+		set("internet charge type and bandwidth")
+	}
+}
+
+// fewTags is how many tags a user's instance may have at most to be marked as reused, as with the existing CCM.
+const fewTags = 10
+
+// missingTags returns the tags that are wanted and missing or different. Tags of others are not looked at. A missing cluster tag
+// isn't repaired, since instances made by old versions never had it.
+func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
+	var missing []*commonv1.Tag
+	for _, t := range want {
+		value, ok := have[t.GetKey()]
+		switch key := t.GetKey(); {
+		case key == ownership.TagCluster, ok && (value == t.GetValue() || key == ownership.TagService || key == ownership.TagReused):
+			continue
+		case key == ownership.TagReused && len(have) >= fewTags:
+			continue
+		}
+		missing = append(missing, t)
+	}
+	return missing
+}
+
+// presentTags returns the keys that are there.
+func presentTags(keys []string, have map[string]string) []string {
+	var present []string
+	for _, key := range keys {
+		if _, ok := have[key]; ok {
+			present = append(present, key)
+		}
+	}
+	return present
+}
+
+// unprotect lifts what keeps the instance from being deleted. A preserved instance also loses the marks of ownership.
+func unprotect(o model.Observed, preserve bool) Phase {
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
+	if o.Instance == nil || o.Instance.GetDeleteProtection() {
+		up.Request.DeleteProtection = new(false)
+		up.What = append(up.What, "delete protection")
+	}
+	if preserve {
+		if o.Instance.GetModificationProtection().GetEnabled() {
+			up.Request.ModificationProtection = &slbv1.ModificationProtection{}
+			up.What = append(up.What, "modification protection")
+		}
+		up.Request.RemoveTagKeys = presentTags([]string{ownership.TagService, ownership.TagCluster}, o.Tags())
+		if len(up.Request.GetRemoveTagKeys()) > 0 {
+			up.What = append(up.What, "tags")
+		}
+	}
+	if len(up.What) == 0 {
+		return nil
+	}
+	return Phase{up}
+}
+
+func addressType(t slbv1.AddressType) string {
+	if t == slbv1.AddressType_ADDRESS_TYPE_INTRANET {
+		return "intranet"
+	}
+	return "internet"
+}
+
+func ipVersion(v slbv1.IpVersion) string {
+	if v == slbv1.IpVersion_IP_VERSION_IPV6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}

@@ -1,0 +1,327 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// listenerWork sorts what to do with listeners by what must come first.
+type listenerWork struct {
+	ready   Phase // updates, starts, and creations on free ports: nothing stands in their way
+	unlink  Phase // deletions of redirects, whose targets can't be deleted before
+	remove  Phase // other deletions
+	replace Phase // creations on ports that a deletion frees
+	forward Phase // creations of redirects, whose targets must exist
+}
+
+// survey is what the present listeners mean for the wanted ones.
+type survey struct {
+	have    map[model.ListenerKey]present
+	leaving map[int32]bool  // ports over TCP that a deletion frees
+	taken   map[int32]bool  // ports over TCP that somebody else holds, or a listener that is held
+	used    map[string]bool // ids of the groups that listeners go on using other than as wanted
+}
+
+// present is a listener that there is. Ours is changed when it is wanted, and otherwise deleted, unless it is held: the cloud keeps the
+// target of a redirect.
+type present struct {
+	model.Listener
+	wanted, ours, held bool
+}
+
+func surveyOf(d *model.Desired, o model.Observed) survey {
+	s := survey{have: map[model.ListenerKey]present{}, leaving: map[int32]bool{}, taken: map[int32]bool{}, used: map[string]bool{}}
+	wanted := make(map[model.ListenerKey]bool, len(d.Listeners))
+	for _, l := range d.Listeners {
+		wanted[l.Key] = true
+	}
+	for _, l := range o.Listeners {
+		have := present{Listener: l, wanted: wanted[l.Key]}
+		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && (d.Reuse.Listeners || servesOurs(d.Owner, l, o))
+		s.have[l.Key] = have
+		switch {
+		case !have.ours:
+			s.used[l.Config.GetServerGroupId()] = true
+			s.taken[l.Key.Port] = s.taken[l.Key.Port] || overTCP(l.Key)
+		case !have.wanted:
+			s.leaving[l.Key.Port] = s.leaving[l.Key.Port] || overTCP(l.Key)
+		}
+	}
+	return s
+}
+
+// settle finds the listeners that are held, and the ports over TCP that are refused for that or because others hold them. One leads to
+// the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made. A listener
+// whose group is frozen isn't made either.
+func (s survey) settle(d *model.Desired, frozen map[string]bool) (refused map[int32]bool) {
+	refused = map[int32]bool{}
+	for _, want := range d.Listeners {
+		if _, exists := s.have[want.Key]; frozen[want.Group] && !exists && overTCP(want.Key) {
+			refused[want.Key.Port] = true
+		}
+	}
+	targets := map[int32]bool{}
+	for _, have := range s.have {
+		targets[have.Config.GetForwardPort()] = targets[have.Config.GetForwardPort()] || !have.ours
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, want := range d.Listeners {
+			old, exists := s.have[want.Key]
+			if overTCP(want.Key) && s.taken[want.Key.Port] && !exists && !refused[want.Key.Port] {
+				refused[want.Key.Port], grown = true, true
+			}
+			if exists && (refused[want.Config.GetForwardPort()] || frozen[want.Group]) {
+				targets[old.Config.GetForwardPort()] = true
+			}
+		}
+		for key, have := range s.have {
+			if overTCP(key) && targets[key.Port] && have.ours && !have.wanted && !have.held {
+				have.held, grown = true, true
+				s.have[key] = have
+				s.taken[key.Port], s.used[have.Config.GetServerGroupId()] = true, true
+				delete(s.leaving, key.Port)
+			}
+		}
+	}
+	return refused
+}
+
+// listeners adds the phases for listeners and returns the ids of the groups that listeners go on using other than as
+// wanted.
+func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]model.Group, frozen map[string]bool) (used map[string]bool) {
+	if d.Reuse.ID != "" && !d.Reuse.Listeners {
+		return usedBy(o.Listeners)
+	}
+	var w listenerWork
+	s := surveyOf(d, o)
+	refused := s.settle(d, frozen)
+	for _, l := range o.Listeners {
+		switch have := s.have[l.Key]; {
+		case have.wanted || !have.ours:
+		case have.held:
+			p.refuse("listener %s isn't deleted: a listener redirects to it that isn't ours or can't be changed", keyText(l.Key))
+		default:
+			w.delete(l)
+		}
+	}
+	for _, want := range d.Listeners {
+		old, exists := s.have[want.Key]
+		switch {
+		case frozen[want.Group]:
+			s.used[old.Config.GetServerGroupId()] = true
+		case refused[want.Key.Port] && overTCP(want.Key):
+			p.refuse("port %d of the CLB has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
+		case refused[want.Config.GetForwardPort()]:
+			// Already told; a redirect to a refused listener would only fail. What is there instead stays.
+			s.used[old.Config.GetServerGroupId()] = true
+		case !exists && overTCP(want.Key) && s.leaving[want.Key.Port]:
+			w.create(want, groups, &w.replace)
+		case !exists:
+			w.create(want, groups, &w.ready)
+		case !old.ours:
+			p.refuse("%s", old.taken(want))
+		case want.Config.GetForwardPort() != old.Config.GetForwardPort():
+			// A redirect can't be changed, only recreated.
+			w.delete(old.Listener)
+			w.create(want, groups, &w.replace)
+		default:
+			w.update(want, old.Listener, groups)
+		}
+	}
+	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward} {
+		p.add(phase)
+	}
+	return s.used
+}
+
+func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, phase *Phase) {
+	if l.Config.GetForwardPort() != 0 {
+		phase = &w.forward
+	}
+	if l.Defaults != nil {
+		asked := l.Config
+		l.Config, l.Defaults = proto.CloneOf(l.Defaults), nil
+		proto.Merge(l.Config, asked)
+	}
+	*phase = append(*phase, CreateListener{Listener: l, Group: refTo(l.Group, groups)})
+}
+
+// refTo refers to the present group of that name, or to the one that the plan creates.
+func refTo(name string, groups map[string]model.Group) GroupRef {
+	return GroupRef{ID: groups[name].ID, Name: name}
+}
+
+func (w *listenerWork) delete(l model.Listener) {
+	if l.Config.GetForwardPort() != 0 {
+		w.unlink = append(w.unlink, DeleteListener{Key: l.Key})
+		return
+	}
+	w.remove = append(w.remove, DeleteListener{Key: l.Key})
+}
+
+func (w *listenerWork) update(want, old model.Listener, groups map[string]model.Group) {
+	if want.Config.GetForwardPort() == 0 {
+		change := UpdateListener{Key: want.Key, Changed: changed(want.Config, old.Config)}
+		if g, ok := groups[want.Group]; !ok || g.ID != old.Config.GetServerGroupId() {
+			change.Group = refTo(want.Group, groups)
+		}
+		if change.Changed != nil || change.Group != (GroupRef{}) {
+			w.ready = append(w.ready, change)
+		}
+	}
+	if old.Stopped {
+		w.ready = append(w.ready, StartListener{Key: want.Key})
+	}
+}
+
+// usedBy returns the ids of the groups that listeners use.
+func usedBy(listeners []model.Listener) map[string]bool {
+	used := map[string]bool{}
+	for _, l := range listeners {
+		used[l.Config.GetServerGroupId()] = true
+	}
+	return used
+}
+
+// holder describes for people the listener that takes up the port of a wanted one.
+func (s survey) holder(wanted model.ListenerKey) string {
+	for key, have := range s.have {
+		if owner, ok := ownership.MadeFor(have.Config.GetDescription()); ok && key.Port == wanted.Port && overTCP(key) && !have.ours {
+			return "a listener of " + ownerText(owner)
+		}
+	}
+	return "a listener that isn't ours or can't be deleted"
+}
+
+// taken tells for people why a present listener can't be the wanted one, and what to do.
+func (l present) taken(want model.Listener) string {
+	if owner, ok := ownership.MadeFor(l.Config.GetDescription()); ok {
+		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
+			keyText(want.Key), ownerText(owner))
+	}
+	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
+		keyText(want.Key), want.Config.GetDescription())
+}
+
+func ownerText(o ownership.Owner) string {
+	return fmt.Sprintf("Service %s/%s (cluster %s)", o.Namespace, o.Service, o.ClusterID)
+}
+
+// madeForAnother tells whether a listener is another Service's by its description; of ours, owns decides before. One of a protocol that
+// this version doesn't know is nobody's to take.
+func madeForAnother(l model.Listener) bool {
+	_, made := ownership.MadeFor(l.Config.GetDescription())
+	return made || l.Key.Protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED
+}
+
+// owns tells whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.
+func owns(owner ownership.Owner, l model.Listener) bool {
+	return l.Key.Protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED && owner.Owns(l.Config.GetDescription())
+}
+
+// servesOurs tells whether a listener serves one of our groups. That makes it ours where we want one: its description was edited. It
+// is no reason to delete one: people bind listeners of their own to our groups.
+func servesOurs(owner ownership.Owner, l model.Listener, o model.Observed) bool {
+	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && owner.Owns(g.Name) })
+}
+
+func overTCP(k model.ListenerKey) bool { return k.Protocol != slbv1.Protocol_PROTOCOL_UDP }
+
+// changed returns the attributes that are wanted and differ, or nil. What is not wanted keeps its value.
+func changed(want, have *slbv1.ListenerConfig) *slbv1.ListenerConfig {
+	effective := proto.CloneOf(want)
+	dropInert(effective, have)
+	result := &slbv1.ListenerConfig{}
+	if !copyDiff(result.ProtoReflect(), effective.ProtoReflect(), have.ProtoReflect()) {
+		return nil
+	}
+	// Access control is one setting in three parts: the cloud wants them together.
+	if result.AclEnabled != nil || result.AclType != nil || len(result.GetAclIds()) > 0 {
+		result.AclEnabled, result.AclType, result.AclIds = effective.AclEnabled, effective.AclType, effective.GetAclIds()
+	}
+	return result
+}
+
+// dropInert leaves out what has no effect because it is switched off and stays so: the cloud doesn't report it reliably, and a
+// comparison would find a difference for ever.
+func dropInert(want, have *slbv1.ListenerConfig) {
+	if h := have.GetHealthCheck(); h != nil && h.Enabled != nil && !h.GetEnabled() && !want.GetHealthCheck().GetEnabled() {
+		want.HealthCheck = nil
+	}
+	if !want.GetStickySession() && !have.GetStickySession() {
+		want.StickySession, want.StickySessionType, want.Cookie, want.CookieTimeout = nil, nil, nil, nil
+	}
+	if want.AclEnabled != nil && !want.GetAclEnabled() && !have.GetAclEnabled() {
+		want.AclEnabled = nil
+	}
+}
+
+// copyDiff copies the fields of want that differ from have to result, and tells whether there are any.
+func copyDiff(result, want, have protoreflect.Message) (differ bool) {
+	want.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.Message() != nil:
+			if copyDiff(result.Mutable(field).Message(), value.Message(), have.Get(field).Message()) {
+				differ = true
+			} else {
+				result.Clear(field)
+			}
+		case !sameField(field, value, have):
+			result.Set(field, value)
+			differ = true
+		}
+		return true
+	})
+	return differ
+}
+
+func sameField(field protoreflect.FieldDescriptor, value protoreflect.Value, have protoreflect.Message) bool {
+	switch {
+	case field.IsList():
+		return sameSet(texts(value.List()), texts(have.Get(field).List()))
+	case !have.Has(field):
+		return false
+	case field.Name() == "http_code":
+		return sameList(value.String(), have.Get(field).String())
+	default:
+		return value.Equal(have.Get(field))
+	}
+}
+
+func texts(list protoreflect.List) []string {
+	items := make([]string, list.Len())
+	for i := range items {
+		items[i] = list.Get(i).String()
+	}
+	return items
+}
+
+// fieldNames lists the fields that are set, for people.
+func fieldNames(c *slbv1.ListenerConfig) []string {
+	var names []string
+	var walk func(prefix string, m protoreflect.Message)
+	walk = func(prefix string, m protoreflect.Message) {
+		fields := m.Descriptor().Fields()
+		for i := range fields.Len() {
+			f := fields.Get(i)
+			switch {
+			case !m.Has(f):
+			case f.Message() != nil:
+				walk(string(f.Name())+".", m.Get(f).Message())
+			default:
+				names = append(names, prefix+string(f.Name()))
+			}
+		}
+	}
+	walk("", c.ProtoReflect())
+	return names
+}
