@@ -59,7 +59,7 @@ e2e: kubernetes ## Run the end-to-end tests only: real API server, real processe
 
 .PHONY: chaos
 chaos: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, CHAOS_FOR=time end to end, CHAOS_SEED=n
-	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/controller/
+	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
 	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 
 .PHONY: bench

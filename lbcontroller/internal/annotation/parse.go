@@ -39,11 +39,24 @@ type Values struct {
 	written map[string]Problem // as the user wrote it, by key; Want is empty
 }
 
+// Parser reads annotations by the table. The zero value builds the table for each Service, one of NewParser once.
+type Parser struct{ specs []Spec }
+
+// NewParser makes a parser for many Services.
+func NewParser() Parser { return Parser{specs: Table()} }
+
+// Parse reads the annotations of one Service.
+func Parse(annotations map[string]string) (Values, []Problem) { return Parser{}.Parse(annotations) }
+
 // Parse reads the annotations of the table and reports every problem at once. Annotations it doesn't know are not its business.
-func Parse(annotations map[string]string) (Values, []Problem) {
+func (p Parser) Parse(annotations map[string]string) (Values, []Problem) {
+	specs := p.specs
+	if specs == nil {
+		specs = Table()
+	}
 	v := Values{text: map[string]string{}, written: map[string]Problem{}}
 	var problems []Problem
-	for _, spec := range Table() {
+	for _, spec := range specs {
 		name, raw, ok := lookup(annotations, spec.Key)
 		if !ok {
 			continue

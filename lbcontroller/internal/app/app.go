@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/services/replica"
 
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -23,18 +24,21 @@ const eventSource = "service-controller"
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Surroundings) (replica.Controller, error) {
 		return controller.New(controller.Config{
-			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
+			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Build: desired.Config{
-				ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
-				PodBackends: cfg.BackendType == config.BackendENI,
-			},
-			Gate:          controller.Gate{ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation},
-			DisablePublic: cfg.DisablePublicLoadBalancer,
-			Workers:       cfg.Workers,
-			NodeQuiet:     time.Duration(cfg.NodeGather.Quiet),
-			NodeMax:       time.Duration(cfg.NodeGather.Max),
-			DriftCheck:    time.Duration(cfg.DriftCheckInterval),
+			Kinds: []controller.Registration{clb.New(clb.Config{
+				Gateway: s.Gateway, Logger: s.Logger,
+				Desired: desired.Config{
+					ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
+					PodBackends: cfg.BackendType == config.BackendENI,
+				},
+				ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
+				DisablePublic:      cfg.DisablePublicLoadBalancer,
+				DriftCheck:         time.Duration(cfg.DriftCheckInterval),
+			})},
+			Workers:   cfg.Workers,
+			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
+			NodeMax:   time.Duration(cfg.NodeGather.Max),
 		})
 	}}
 	return process.Run(ctx, cfg.Config, log)

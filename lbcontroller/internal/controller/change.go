@@ -14,13 +14,13 @@ import (
 // than the existing CCM it passes over annotations that mean nothing to the controller, such as kubectl's.
 func change(old, svc *corev1.Service) (reason, message string) {
 	if keys := changedAnnotations(old.Annotations, svc.Annotations); len(keys) > 0 {
-		return reasonAnnotation, "changed: " + strings.Join(keys, ", ")
+		return ReasonAnnotation, "changed: " + strings.Join(keys, ", ")
 	}
 	if old.Spec.Type == svc.Spec.Type && !equality.Semantic.DeepEqual(old.Spec, svc.Spec) { // A new type is told as such.
-		return reasonSpec, "the spec of the Service was changed"
+		return ReasonSpec, "the spec of the Service was changed"
 	}
 	if old.DeletionTimestamp == nil && svc.DeletionTimestamp != nil {
-		return reasonDeletion, "the Service is being deleted"
+		return ReasonDeletion, "the Service is being deleted"
 	}
 	return "", ""
 }

@@ -38,17 +38,3 @@ func TestChange(t *testing.T) {
 		})
 	}
 }
-
-// TestChangesAreTold: once each, and never for the controller's own writes.
-func TestChangesAreTold(t *testing.T) {
-	inWorld(t, 1, func(w *world) {
-		w.create(web())
-		check(t, "events of the creation", []string{"EnsuredLoadBalancer"}, w.events.reasons())
-		w.update(annotated(annotation.AdditionalTags, "team=blue"))
-		check(t, "events of an annotation", []string{"AnnotationChanged", "EnsuredLoadBalancer"}, w.events.reasons())
-		w.update(func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
-		check(t, "events of the spec", []string{"ServiceSpecChanged"}, w.events.reasons())
-		w.remove()
-		check(t, "events of the deletion", []string{"DeleteTimestampChanged", "CleanLoadBalancer"}, w.events.reasons())
-	})
-}

@@ -1,5 +1,5 @@
-// Package controller keeps a CLB for every Service that wants one. It watches Services, EndpointSlices and Nodes, and joins the
-// pure parts (build, plan) with those that act (observe, apply).
+// Package controller brings load balancers to what Services ask for. It knows Services, what is written on them, their events and the
+// queue, and nothing of a kind of load balancers: each kind is one implementation of Kind.
 package controller
 
 import (
@@ -12,38 +12,26 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
 	"alicloud-controllers.dev/services/admin"
-	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
-	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
 )
 
 // Config is what a Controller needs.
 type Config struct {
 	Client   kubernetes.Interface
-	Gateway  *gateway.Client
 	Recorder record.EventRecorder
-	Build    desired.Config
-	Gate     Gate
-	// DisablePublic refuses to create public CLBs; those that exist are served on.
-	DisablePublic bool
-	Workers       int
+	// Kinds are the kinds of load balancers. The first that wants a Service has it.
+	Kinds   []Registration
+	Workers int
 	// NodeQuiet and NodeMax gather bursts of node changes.
 	NodeQuiet, NodeMax time.Duration
-	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
-	DriftCheck time.Duration
 	// Drain is how long work under way may go on when another replica is about to take over.
 	Drain      time.Duration
 	Registerer prometheus.Registerer
@@ -52,37 +40,37 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
+// Registration adds a kind to a controller.
+type Registration struct {
+	// MetricType is the value of the label type of the metrics, such as CLBType.
+	MetricType string
+	// Finalizer keeps a Service until the kind has released its load balancer. Every kind has its own, so that a Service that changes
+	// from one to another is given up by the first.
+	Finalizer string
+	Kind      Kind
+}
+
 // Controller reconciles Services.
 type Controller struct {
 	Config
-	patcher  patcher
-	announce *announcer
-	observer observe.Observer
-	applier  apply.Applier
-	enis     *eni.Resolver
-	memory   *memory.Memory
-	turns    turns
-	metrics  metrics
+	events  *eventLog
+	turns   turns
+	metrics metrics
 
 	runner    *reconcile.Runner
 	informers informerSet
 	nodes     atomic.Pointer[backend.Set]
 	gather    *reconcile.Gather
-	// leading tells that Run has begun: a standby watches, but queues nothing and has nothing to tell.
+	// leading reports that Run has begun: a standby watches, but queues nothing and has nothing to say.
 	leading atomic.Bool
 }
 
 // New makes a controller; nothing runs yet.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
-		Config:   cfg,
-		patcher:  patcher{client: cfg.Client},
-		announce: &announcer{recorder: cfg.Recorder},
-		observer: observe.Observer{Client: cfg.Gateway},
-		applier:  apply.Applier{Client: cfg.Gateway},
-		enis:     &eni.Resolver{Client: cfg.Gateway, VPCID: cfg.Build.VPCID},
-		memory:   &memory.Memory{},
-		metrics:  newMetrics(cfg.Registerer),
+		Config:  cfg,
+		events:  &eventLog{recorder: cfg.Recorder},
+		metrics: newMetrics(cfg.Registerer),
 	}
 	runner, err := reconcile.New(reconcile.Config{
 		Name: "service-controller", Reconciler: c, Workers: cfg.Workers, Drain: cfg.Drain,
@@ -138,41 +126,4 @@ func (c *Controller) Run(ctx context.Context) error {
 	err = c.runner.Run(ctx)
 	cancel()
 	return errors.Join(err, <-gathering)
-}
-
-// Reconcile implements reconcile.Reconciler. Events and metrics are made here, at the edge, and nowhere deeper for errors.
-func (c *Controller) Reconcile(ctx context.Context, key string) error {
-	cached, err := c.informers.service(key)
-	if apierrors.IsNotFound(err) {
-		c.forget(key)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read Service %s from the cache: %w", key, err)
-	}
-	svc := cached.DeepCopy() // Never change what the cache shares.
-	wanted := c.Gate.Wants(svc)
-	if !wanted && !hasFinalizer(svc) {
-		return nil
-	}
-	return c.inTurn(svc, func() error {
-		start := time.Now()
-		var changed bool
-		var err error
-		if wanted {
-			changed, err = c.ensure(ctx, svc)
-		} else {
-			changed, err = c.release(ctx, svc)
-		}
-		if changed || err != nil {
-			c.metrics.record(verbOf(cached, wanted), start, err)
-		}
-		return err
-	})
-}
-
-func (c *Controller) forget(key string) {
-	c.memory.Forget(key)
-	c.enis.Forget(key)
-	c.announce.forget(key)
 }

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,86 +14,98 @@ import (
 
 // Reasons of events, those of the existing CCM: users alert on them.
 const (
-	reasonEnsured      = "EnsuredLoadBalancer"     // Normal: the CLB was changed and is as the Service asks.
-	reasonSyncFailed   = "SyncLoadBalancerFailed"  // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
-	reasonCleaned      = "CleanLoadBalancer"       // Normal: the CLB is released; a user's loses what was made on it for the Service.
-	reasonCleanFailed  = "CleanLoadBalancerFailed" // Warning: the CLB can't be released; it is tried again.
-	reasonAddFinalizer = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
-	reasonRemoveFinal  = "FailedRemoveFinalizer"   // Warning: the CLB is released but the Service can't go yet.
-	reasonRemoveHash   = "FailedRemoveHash"        // Warning: the API server refused a label; the CLB is not changed yet.
-	reasonUpdateStatus = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
-	reasonNoBackends   = "UnAvailableLoadBalancer" // Normal: a port has no backends: no ready node or pod qualifies.
-	reasonSkipBackends = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
-	reasonPreserved    = "PreservedOnDelete"       // Warning: the CLB will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
-	reasonEIP          = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the CLB is published instead.
-	reasonAnnotation   = "AnnotationChanged"       // Normal: annotations of the controller were changed; it looks at the CLB.
-	reasonSpec         = "ServiceSpecChanged"      // Normal: the spec of the Service was changed; it looks at the CLB.
-	reasonDeletion     = "DeleteTimestampChanged"  // Normal: the Service is being deleted; the CLB is released.
-	reasonTypeChanged  = "TypeChanged"             // Normal: the Service no longer asks for a CLB.
+	ReasonEnsured         = "EnsuredLoadBalancer"     // Normal: the load balancer was changed and is as the Service asks.
+	ReasonSyncFailed      = "SyncLoadBalancerFailed"  // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
+	ReasonCleaned         = "CleanLoadBalancer"       // Normal: the load balancer is released; a user's loses what was made on it for the Service.
+	ReasonCleanFailed     = "CleanLoadBalancerFailed" // Warning: the load balancer can't be released; it is tried again.
+	ReasonAddFinalizer    = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
+	ReasonRemoveFinalizer = "FailedRemoveFinalizer"   // Warning: the load balancer is released but the Service can't go yet.
+	ReasonRemoveHash      = "FailedRemoveHash"        // Warning: the API server refused a label; the load balancer is not changed yet.
+	ReasonUpdateStatus    = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
+	ReasonNoBackends      = "UnAvailableLoadBalancer" // Normal: a port has no backends: no ready node or pod qualifies.
+	ReasonSkipBackends    = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
+	ReasonPreserved       = "PreservedOnDelete"       // Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
+	ReasonEIP             = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the load balancer is published instead.
+	ReasonAnnotation      = "AnnotationChanged"       // Normal: annotations of the controller were changed; it looks at the load balancer.
+	ReasonSpec            = "ServiceSpecChanged"      // Normal: the spec of the Service was changed; it looks at the load balancer.
+	ReasonDeletion        = "DeleteTimestampChanged"  // Normal: the Service is being deleted; the load balancer is released.
+	ReasonTypeChanged     = "TypeChanged"             // Normal: the Service no longer asks for a load balancer.
 )
 
-// announcer tells users what happens to a Service, each thing once until it changes.
-type announcer struct {
+// Normalf makes an event about something that goes well.
+func Normalf(reason, format string, args ...any) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Warningf makes an event about something that somebody should look at.
+func Warningf(reason, format string, args ...any) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Failure makes a Warning of errors that came together. The same failures with other request ids, or in another order, aren't news.
+func Failure(reason string, errs ...error) Event {
+	var gists, texts []string
+	for _, err := range errs {
+		gist := err.Error()
+		if e, ok := rpcerr.From(err); ok {
+			gist = fmt.Sprint(e.Code, e.Reason, e.API, e.CloudCode)
+		}
+		gists, texts = append(gists, gist), append(texts, err.Error())
+	}
+	slices.Sort(gists)
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: strings.Join(texts, "\n"), Gist: strings.Join(slices.Compact(gists), "\n")}
+}
+
+// eventLog emits events for Services, each once until it changes.
+type eventLog struct {
 	recorder record.EventRecorder
 
 	mu   sync.Mutex
-	told map[string]map[string]string // by Service, then reason: what was said last
+	last map[string]map[string]string // by Service, then reason: the gist emitted last
 }
 
-// tell emits an event unless it would repeat the last one of its reason.
-func (a *announcer) tell(svc *corev1.Service, eventType, reason, format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	if a.changed(svc, reason, message) {
-		a.recorder.Event(svc, eventType, reason, message)
+// emit emits an event unless it would repeat the last one of its reason.
+func (l *eventLog) emit(svc *corev1.Service, e Event) {
+	gist := e.Gist
+	if gist == "" {
+		gist = e.Message
 	}
-}
-
-// fail emits a Warning for an error. The same failure with another request id isn't news, and what goes on by itself none at all.
-func (a *announcer) fail(svc *corev1.Service, reason string, err error) {
-	if goesOn(err) {
-		return
-	}
-	gist := err.Error()
-	if e, ok := rpcerr.From(err); ok {
-		gist = fmt.Sprint(e.Code, e.Reason, e.API, e.CloudCode)
-	}
-	if a.changed(svc, reason, gist) {
-		a.recorder.Event(svc, corev1.EventTypeWarning, reason, err.Error())
+	if l.isNews(keyOf(svc), e.Reason, string(svc.UID)+" "+gist) {
+		l.recorder.Event(svc, e.Type, e.Reason, e.Message)
 	}
 }
 
-// settle forgets a reason, so that it is news when it comes back.
-func (a *announcer) settle(svc *corev1.Service, reasons ...string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// settle forgets reasons, so that they are news when they come back.
+func (l *eventLog) settle(key string, reasons ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, r := range reasons {
-		delete(a.told[keyOf(svc)], r)
+		delete(l.last[key], r)
 	}
 }
 
-// forget drops what was told about a Service.
-func (a *announcer) forget(key string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.told, key)
+// forget drops what was emitted for a Service.
+func (l *eventLog) forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.last, key)
 }
 
-func (a *announcer) changed(svc *corev1.Service, reason, gist string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.told == nil {
-		a.told = map[string]map[string]string{}
+func (l *eventLog) isNews(key, reason, gist string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		l.last = map[string]map[string]string{}
 	}
-	told := a.told[keyOf(svc)]
-	if told == nil {
-		told = map[string]string{}
-		a.told[keyOf(svc)] = told
+	last := l.last[key]
+	if last == nil {
+		last = map[string]string{}
+		l.last[key] = last
 	}
-	gist = string(svc.UID) + " " + gist
-	if told[reason] == gist {
+	if last[reason] == gist {
 		return false
 	}
-	told[reason] = gist
+	last[reason] = gist
 	return true
 }
 

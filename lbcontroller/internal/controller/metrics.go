@@ -18,17 +18,16 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	factory := promauto.With(reg)
 	return metrics{
 		latency: factory.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ccm_slb_latencies_duration_milliseconds", Help: "Time to bring a CLB to what its Service asks for, by verb.",
+			Name: "ccm_slb_latencies_duration_milliseconds", Help: "Time to bring a load balancer to what its Service asks for, by verb.",
 			Buckets: prometheus.ExponentialBuckets(50, 2, 14),
 		}, []string{"type", "verb"}),
 		result: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "ccm_slb_operation_result", Help: "Reconciles of CLBs that made a change or failed, by verb and status.",
+			Name: "ccm_slb_operation_result", Help: "Reconciles of load balancers that made a change or failed, by verb and status.",
 		}, []string{"type", "verb", "status"}),
 	}
 }
 
 const (
-	metricType      = "CLBType"
 	verbCreation    = "Creation"
 	verbDeletion    = "Deletion"
 	verbUpdate      = "Update"
@@ -47,7 +46,7 @@ func verbOf(svc *corev1.Service, wanted bool) string {
 	}
 }
 
-func (m metrics) record(verb string, start time.Time, err error) {
+func (m metrics) record(metricType, verb string, start time.Time, err error) {
 	status := statusSucceeded
 	if err != nil {
 		status = statusFailed

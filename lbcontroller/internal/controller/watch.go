@@ -17,7 +17,6 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 )
 
 // byService indexes EndpointSlices by the key of their Service.
@@ -122,7 +121,7 @@ func (c *Controller) queueAll() error {
 		return fmt.Errorf("list the Services in the cache: %w", err)
 	}
 	for _, svc := range services {
-		if !c.Gate.concerns(svc) {
+		if c.assign(svc).idle() {
 			continue
 		}
 		priority := reconcile.User
@@ -142,7 +141,7 @@ func (c *Controller) queue(key string, priority reconcile.Priority) {
 }
 
 func (c *Controller) serviceAdded(obj any) {
-	if svc, ok := obj.(*corev1.Service); ok && c.Gate.concerns(svc) {
+	if svc, ok := obj.(*corev1.Service); ok && !c.assign(svc).idle() {
 		c.queue(keyOf(svc), reconcile.User)
 	}
 }
@@ -151,26 +150,16 @@ func (c *Controller) serviceAdded(obj any) {
 func (c *Controller) serviceChanged(oldObj, newObj any) {
 	old, ok1 := oldObj.(*corev1.Service)
 	svc, ok2 := newObj.(*corev1.Service)
-	if !ok1 || !ok2 || !c.Gate.concerns(svc) {
+	if !ok1 || !ok2 || c.assign(svc).idle() {
 		return
 	}
-	if c.Gate.Wants(svc) && c.doubted(old, svc) {
-		c.memory.Forget(keyOf(svc))
+	for _, r := range c.Kinds {
+		r.Kind.Changed(old, svc)
 	}
-	if reason, message := change(old, svc); reason != "" && c.leading.Load() && c.Gate.concerns(old) {
+	if reason, message := change(old, svc); reason != "" && c.leading.Load() && !c.assign(old).idle() {
 		c.Recorder.Event(svc, corev1.EventTypeNormal, reason, message)
 	}
 	c.queue(keyOf(svc), reconcile.User)
-}
-
-// doubted tells whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
-// the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and remembers another one then.
-func (c *Controller) doubted(old, svc *corev1.Service) bool {
-	if len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
-		return true
-	}
-	entry, ok := c.memory.Get(keyOf(svc), string(svc.UID))
-	return ok && entry.Hash != "" && old.Labels[LabelHash] == entry.Hash && svc.Labels[LabelHash] == ""
 }
 
 // serviceDeleted queues every Service, so that what is remembered of it is dropped.
@@ -188,10 +177,11 @@ func (c *Controller) sliceChanged(obj any) {
 	keys, _ := indexSlice(obj) // It never fails.
 	for _, key := range keys {
 		svc, err := c.informers.service(key)
-		if err != nil || !c.Gate.Wants(svc) {
+		if err != nil {
 			continue // A Service that comes later brings itself.
 		}
-		if desired.ModeOf(c.Build, svc) != desired.Cluster || c.nodes.Load().HasVirtual(desired.ViewOf(svc)) {
+		a := c.assign(svc)
+		if a.wanted != nil && (a.interest.Mode != backend.Cluster || c.nodes.Load().HasVirtual(a.interest.Nodes)) {
 			c.queue(key, reconcile.Endpoint)
 		}
 	}
@@ -232,24 +222,25 @@ func (c *Controller) nodesChanged() {
 	}
 	changes := map[backend.View]map[string]bool{}
 	for _, svc := range services {
-		if !c.Gate.Wants(svc) || desired.ModeOf(c.Build, svc) == desired.Pods {
+		a := c.assign(svc)
+		if a.wanted == nil || a.interest.Mode == backend.Pods {
 			continue
 		}
-		view := desired.ViewOf(svc)
+		view := a.interest.Nodes
 		changed, ok := changes[view]
 		if !ok {
 			changed = backend.Changed(before, after, view)
 			changes[view] = changed
 		}
-		if len(changed) > 0 && c.runsOn(svc, changed) {
+		if len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) {
 			c.queue(keyOf(svc), reconcile.Node)
 		}
 	}
 }
 
-// runsOn tells whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.
-func (c *Controller) runsOn(svc *corev1.Service, changed map[string]bool) bool {
-	if desired.ModeOf(c.Build, svc) == desired.Cluster {
+// runsOn reports whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.
+func (c *Controller) runsOn(svc *corev1.Service, mode backend.Mode, changed map[string]bool) bool {
+	if mode == backend.Cluster {
 		return true
 	}
 	list, err := c.informers.slicesOf(keyOf(svc))

@@ -4,21 +4,20 @@ package eni
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/rpcerr"
-
-	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 )
 
 // keepFor bounds how long an address is believed to stay on its interface. An address that leaves the Service is forgotten at
 // once, so that a later pod with it is looked up anew.
 const keepFor = 10 * time.Minute
+
+// retryMissing is when addresses that no interface carries are looked up again.
+const retryMissing = 30 * time.Second
 
 // Resolver looks addresses up and remembers them by Service.
 type Resolver struct {
@@ -35,38 +34,36 @@ type found struct {
 	until time.Time
 }
 
-// Resolve fills in the interfaces of the servers of the groups. Addresses that no interface carries end up in Unresolved and are
-// returned, sorted.
-func (r *Resolver) Resolve(ctx context.Context, service string, groups []model.Group) ([]string, error) {
-	wanted := addresses(groups)
-	if len(wanted) == 0 {
+// Answer is what is known about addresses.
+type Answer struct {
+	// IDs are the network interfaces by address.
+	IDs map[string]string
+	// Missing are the addresses that no interface carries, sorted.
+	Missing []string
+	// Again is when the missing ones are worth another look.
+	Again time.Duration
+}
+
+// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten.
+func (r *Resolver) Find(ctx context.Context, service string, ips []string) (Answer, error) {
+	if len(ips) == 0 {
 		r.Forget(service)
-		return nil, nil
+		return Answer{}, nil
 	}
-	ids, missing := r.recall(service, wanted)
-	if len(missing) > 0 {
-		if err := r.look(ctx, missing, ids); err != nil {
-			return nil, err
+	ids, unknown := r.recall(service, ips)
+	if len(unknown) > 0 {
+		if err := r.look(ctx, unknown, ids); err != nil {
+			return Answer{}, err
 		}
 		r.remember(service, ids)
 	}
-	var unresolved []string
-	for i := range groups {
-		g := &groups[i]
-		for j := range g.Servers {
-			s := &g.Servers[j]
-			if s.Type != slbv1.ServerType_SERVER_TYPE_ENI {
-				continue
-			}
-			if s.ID = ids[s.IP]; s.ID == "" {
-				g.Unresolved = append(g.Unresolved, s.IP)
-			}
+	a := Answer{IDs: ids, Again: retryMissing}
+	for _, ip := range ips {
+		if ids[ip] == "" {
+			a.Missing = append(a.Missing, ip)
 		}
-		slices.SortFunc(g.Servers, model.Server.Compare)
-		unresolved = append(unresolved, g.Unresolved...)
 	}
-	slices.Sort(unresolved)
-	return slices.Compact(unresolved), nil
+	return a, nil
 }
 
 // Forget drops what is known about a Service.
@@ -74,19 +71,6 @@ func (r *Resolver) Forget(service string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, service)
-}
-
-func addresses(groups []model.Group) []string {
-	var ips []string
-	for _, g := range groups {
-		for _, s := range g.Servers {
-			if s.Type == slbv1.ServerType_SERVER_TYPE_ENI {
-				ips = append(ips, s.IP)
-			}
-		}
-	}
-	slices.Sort(ips)
-	return slices.Compact(ips)
 }
 
 // recall answers what is known and keeps only what is still wanted.

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -24,18 +23,22 @@ type Config struct {
 	ResourceGroupID string
 	// PodBackends makes pods the backends of Services that don't say.
 	PodBackends bool
+	// Parser reads the annotations; the zero value works, too.
+	Parser annotation.Parser
 }
 
 // Input is what is known about one Service.
 type Input struct {
-	Service *corev1.Service
-	Slices  []*discoveryv1.EndpointSlice
-	Nodes   *backend.Set
+	View   View
+	Slices []*discoveryv1.EndpointSlice
+	Nodes  *backend.Set
 }
 
 // Result is what the Service asks for.
 type Result struct {
 	Desired *model.Desired
+	// OwnGroups are the vServer groups that a Service would have on a CLB of its own, if it names one of a user's.
+	OwnGroups []model.Group
 	// Hostname and EIP tell what to publish instead of the address of the instance.
 	Hostname string
 	EIP      bool
@@ -57,10 +60,10 @@ func (e *InvalidError) Error() string { return strings.Join(e.Problems, "; ") }
 // builder collects the problems and warnings of one Service.
 type builder struct {
 	Config
-	Input
+	view     View
 	values   annotation.Values
+	source   backend.Source
 	owner    ownership.Owner
-	mode     Mode
 	reuse    model.Reuse
 	mapped   map[int32]string // the user's vServer groups by port of the Service
 	problems []string
@@ -71,13 +74,13 @@ type builder struct {
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
 func Build(cfg Config, in Input) (Result, error) {
-	svc := in.Service
-	values, problems := annotation.Parse(svc.Annotations)
-	b := &builder{Config: cfg, Input: in, values: values, mode: ModeOf(cfg, svc),
+	svc := in.View.Service
+	values := in.View.values
+	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes},
 		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}, backendsKnown: true}
 	b.reuse = b.reused()
 	b.mapped = b.mappedGroups()
-	for _, p := range problems {
+	for _, p := range in.View.problems {
 		b.problems = append(b.problems, p.String())
 		b.backendsKnown = b.backendsKnown && p.Scope != annotation.Backends
 	}
@@ -85,6 +88,7 @@ func Build(cfg Config, in Input) (Result, error) {
 	d.Instance = b.instance()
 	d.Listeners = b.listeners()
 	d.Groups = b.groups()
+	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
@@ -96,11 +100,21 @@ func Build(cfg Config, in Input) (Result, error) {
 		return Result{}, invalid
 	}
 	return Result{
-		Desired:  d,
+		Desired: d, OwnGroups: b.ownGroups(),
 		Hostname: values.Text(annotation.Hostname),
 		EIP:      values.Has(annotation.ExternalIPType),
 		Warnings: b.warnings,
 	}, nil
+}
+
+// ownGroups are the vServer groups on a CLB of the Service's own, if it names another.
+func (b *builder) ownGroups() []model.Group {
+	if b.reuse.ID == "" {
+		return nil
+	}
+	own := *b
+	own.mapped = nil
+	return own.groups()
 }
 
 // reused returns what the Service says about a CLB of the user's.
@@ -109,7 +123,7 @@ func (b *builder) reused() model.Reuse {
 	if id == "" {
 		return model.Reuse{}
 	}
-	filled := ownership.ParseClaims(b.Service.Annotations[annotation.Claims]).Of(id).Groups
+	filled := ownership.ParseClaims(b.view.Service.Annotations[annotation.Claims]).Of(id).Groups
 	return model.Reuse{ID: id, Listeners: b.values.On(annotation.ForceOverride), Filled: filled}
 }
 
@@ -156,6 +170,6 @@ func (b *builder) vswitch() string {
 		return ""
 	}
 	h := fnv.New32a()
-	h.Write([]byte(b.Service.UID)) // A hash never fails to write.
+	h.Write([]byte(b.view.Service.UID)) // A hash never fails to write.
 	return b.VSwitchIDs[int(h.Sum32()%uint32(len(b.VSwitchIDs)))]
 }

@@ -82,7 +82,7 @@ func slice(ports map[string]int32, endpoints ...discoveryv1.Endpoint) *discovery
 
 func mustBuild(t *testing.T, cfg Config, svc *corev1.Service, slices []*discoveryv1.EndpointSlice, nodes ...*corev1.Node) Result {
 	t.Helper()
-	result, err := Build(cfg, Input{Service: svc, Slices: slices, Nodes: backend.New(nodes)})
+	result, err := Build(cfg, Input{View: cfg.View(svc), Slices: slices, Nodes: backend.New(nodes)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestReusedInstance(t *testing.T) {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 	annotations[annotation.ForceOverride] = "true"
-	if _, err := Build(cfg, Input{Service: service(annotations), Nodes: backend.New(nil)}); err == nil || !strings.Contains(err.Error(), "cert-id") {
+	if _, err := Build(cfg, Input{View: cfg.View(service(annotations)), Nodes: backend.New(nil)}); err == nil || !strings.Contains(err.Error(), "cert-id") {
 		t.Errorf("https without a certificate: %v", err)
 	}
 }
@@ -457,13 +457,13 @@ func TestModeOf(t *testing.T) {
 		pods   bool
 		value  string
 		policy corev1.ServiceExternalTrafficPolicy
-		want   Mode
+		want   backend.Mode
 	}{
-		{false, "", "", Cluster}, {false, "", "Local", Local}, {false, "eni", "Local", Pods}, {true, "", "", Pods}, {true, "ecs", "Local", Local}, {true, "ecs", "", Cluster},
+		{false, "", "", backend.Cluster}, {false, "", "Local", backend.Local}, {false, "eni", "Local", backend.Pods}, {true, "", "", backend.Pods}, {true, "ecs", "Local", backend.Local}, {true, "ecs", "", backend.Cluster},
 	} {
 		svc := service(map[string]string{annotation.BackendType: test.value})
 		svc.Spec.ExternalTrafficPolicy = test.policy
-		if got := ModeOf(Config{PodBackends: test.pods}, svc); got != test.want {
+		if got := (Config{PodBackends: test.pods}).View(svc).Mode; got != test.want {
 			t.Errorf("%+v: got %v", test, got)
 		}
 	}

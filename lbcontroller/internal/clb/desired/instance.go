@@ -21,7 +21,7 @@ const (
 
 func (b *builder) instance() model.Instance {
 	v := b.values
-	name := ownership.DefaultName(string(b.Service.UID))
+	name := ownership.DefaultName(string(b.view.Service.UID))
 	spec := &slbv1.CreateLoadBalancerRequest{
 		Name:                   name,
 		AddressType:            slbv1.AddressType_ADDRESS_TYPE_INTERNET,
@@ -121,10 +121,13 @@ func (b *builder) additionalTags(spec *slbv1.CreateLoadBalancerRequest) []string
 }
 
 // droppedTags returns the noted keys that are not wanted any more. The note can be edited, so it is believed only as far as a
-// user could have asked for the tag.
+// user could have asked for the tag, and it is about the CLB that is recorded on the Service, not about one that the Service names now.
 func (b *builder) droppedTags(wanted []string) []string {
+	if b.reuse.ID != "" && b.reuse.ID != b.view.Service.Labels[ownership.LabelLoadBalancerID] {
+		return nil
+	}
 	var dropped []string
-	for _, key := range annotation.ParseOwnTags(b.Service.Annotations) {
+	for _, key := range annotation.ParseOwnTags(b.view.Service.Annotations) {
 		if !slices.Contains(wanted, key) && !reserved(key) {
 			dropped = append(dropped, key)
 		}

@@ -23,7 +23,7 @@ func (b *builder) listeners() []model.Listener {
 	forwards := b.forwards(protocols)
 	var listeners []model.Listener
 	seen := map[model.ListenerKey]bool{}
-	for i, port := range b.Service.Spec.Ports {
+	for i, port := range b.view.Service.Spec.Ports {
 		protocol, ok := protocols[i]
 		if !ok {
 			continue // Already reported.
@@ -62,7 +62,7 @@ func (b *builder) protocols() map[int]slbv1.Protocol {
 		asked[port] = protocol
 	}
 	result := map[int]slbv1.Protocol{}
-	for i, port := range b.Service.Spec.Ports {
+	for i, port := range b.view.Service.Spec.Ports {
 		own, known := parseProtocol(string(port.Protocol))
 		if port.Protocol == "" {
 			own, known = slbv1.Protocol_PROTOCOL_TCP, true
@@ -83,7 +83,7 @@ func (b *builder) protocols() map[int]slbv1.Protocol {
 // onlyPort tells whether no other port of the Service has this number, as with TCP and UDP on one number.
 func (b *builder) onlyPort(port corev1.ServicePort) bool {
 	count := 0
-	for _, p := range b.Service.Spec.Ports {
+	for _, p := range b.view.Service.Spec.Ports {
 		if p.Port == port.Port {
 			count++
 		}
@@ -128,7 +128,7 @@ func (b *builder) checkProtocols(protocols map[int]slbv1.Protocol) {
 // forwards returns the target by redirected port.
 func (b *builder) forwards(protocols map[int]slbv1.Protocol) map[int32]int32 {
 	byPort := map[int32]map[slbv1.Protocol]bool{}
-	for i, port := range b.Service.Spec.Ports {
+	for i, port := range b.view.Service.Spec.Ports {
 		if byPort[port.Port] == nil {
 			byPort[port.Port] = map[slbv1.Protocol]bool{}
 		}

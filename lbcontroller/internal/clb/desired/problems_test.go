@@ -56,7 +56,7 @@ func TestProblems(t *testing.T) {
 			if test.cfg.ClusterID == "" {
 				test.cfg = testConfig()
 			}
-			_, err := Build(test.cfg, Input{Service: service(test.annotations, test.ports...), Nodes: backend.New(nil)})
+			_, err := Build(test.cfg, Input{View: test.cfg.View(service(test.annotations, test.ports...)), Nodes: backend.New(nil)})
 			invalid, ok := errors.AsType[*InvalidError](err)
 			if !ok || len(invalid.Problems) != len(test.want) {
 				t.Fatalf("got %v, want %d problems", err, len(test.want))

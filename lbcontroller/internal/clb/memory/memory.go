@@ -14,6 +14,8 @@ type Entry struct {
 	// UID guards against another Service of the same name.
 	UID      string
 	Observed model.Observed
+	// Named is the CLB that the Service names, "" for one of its own.
+	Named string
 	// Hash is the digest of the configuration that was noted on the Service, "" if none was.
 	Hash string
 	// VerifyAt is when the cloud must be read again.
@@ -37,6 +39,48 @@ func (m *Memory) Get(key, uid string) (Entry, bool) {
 	defer m.mu.Unlock()
 	e, ok := m.entries[key]
 	return e, ok && e.UID == uid
+}
+
+// State says whether an entry can be used.
+type State int
+
+// The states.
+const (
+	// Unknown: nothing is remembered.
+	Unknown State = iota
+	// Due: it is time to read the cloud again.
+	Due
+	// Known: what is remembered counts.
+	Known
+)
+
+// Recall returns the entry of a Service as far as it counts at a time; the zero entry if it doesn't.
+func (m *Memory) Recall(key, uid string, now time.Time) (Entry, State) {
+	e, ok := m.Get(key, uid)
+	switch {
+	case !ok:
+		return Entry{}, Unknown
+	case !e.VerifyAt.IsZero() && !now.Before(e.VerifyAt):
+		return Entry{}, Due
+	}
+	return e, Known
+}
+
+// Wake forgets the entries of other Services that name a CLB and don't have there all that they ask for, and returns their keys.
+func (m *Memory) Wake(except, loadBalancer string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keys []string
+	for key, e := range m.entries {
+		if key != except && e.Named == loadBalancer && (e.Hash == "" || e.Refused != "") {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		delete(m.entries, key)
+		delete(m.full, key)
+	}
+	return keys
 }
 
 // Put remembers.

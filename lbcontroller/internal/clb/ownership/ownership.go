@@ -18,6 +18,9 @@ const (
 	TagCluster = "ack.aliyun.com"
 )
 
+// LabelLoadBalancerID holds the id of the CLB, on the Service.
+const LabelLoadBalancerID = "service.k8s.alibaba/loadbalancer-id"
+
 // TagReused marks an instance that a user made and a Service names. Such an instance is never ours.
 const TagReused = "kubernetes.reused.by.user"
 

@@ -1,0 +1,72 @@
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// View is a Service with what its annotations say, parsed once for all who ask.
+type View struct {
+	Service *corev1.Service
+	// Mode and Nodes say which pods and nodes may be backends.
+	Mode  backend.Mode
+	Nodes backend.View
+
+	values   annotation.Values
+	problems []annotation.Problem
+}
+
+// View parses the annotations of a Service.
+func (c Config) View(svc *corev1.Service) View {
+	v := View{Service: svc, Mode: c.mode(svc)}
+	v.values, v.problems = c.Parser.Parse(svc.Annotations)
+	labels := map[string]string{}
+	for _, p := range v.values.Pairs(annotation.BackendLabel) {
+		labels[p.Key] = p.Value
+	}
+	v.Nodes = backend.ViewOf(labels, v.values.On(annotation.RemoveUnscheduled))
+	return v
+}
+
+// mode returns who the backends of a Service are. Pods beat the traffic policy.
+func (c Config) mode(svc *corev1.Service) backend.Mode {
+	pods := c.PodBackends
+	if v := svc.Annotations[annotation.BackendType]; v != "" {
+		pods = v == "eni"
+	}
+	switch {
+	case pods:
+		return backend.Pods
+	case svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal:
+		return backend.Local
+	default:
+		return backend.Cluster
+	}
+}
+
+// Reused is the CLB that the Service names, or "", whatever else is wrong with the Service.
+func (v View) Reused() string { return annotation.Reused(v.Service.Annotations) }
+
+// Preserved reports whether the CLB shall outlive the Service.
+func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotations) }
+
+// Claims are where on CLBs of users there may be something of the Service: those noted, and the CLB that it names. A Service that was
+// taken over from the existing CCM has no note.
+func (v View) Claims() ownership.Claims { return v.ClaimsOf(v.Service) }
+
+// ClaimsOf is Claims for the Service as it was read since.
+func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
+	claims := ownership.ParseClaims(svc.Annotations[annotation.Claims])
+	id := v.values.Text(annotation.ID) // A wrong value must not keep the Service from going.
+	if id == "" {
+		return claims
+	}
+	claim := ownership.Claim{LoadBalancer: id, Listeners: v.values.On(annotation.ForceOverride)}
+	for _, p := range v.values.Pairs(annotation.VGroupPort) {
+		claim.Groups = append(claim.Groups, p.Key)
+	}
+	return claims.With(claim)
+}

@@ -1,0 +1,334 @@
+package clb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// subject is a Service that wants a CLB, with all that is known of it before the cloud is looked at. It is a value: what changes it on the
+// way returns another one.
+type subject struct {
+	key    string
+	writer controller.Writer
+	// svc is the Service as it is now, as far as is known.
+	svc  *corev1.Service
+	view desired.View
+	// want is what the Service asks for; its Desired knows the network interfaces of pods once they are looked up.
+	want desired.Result
+	// pods are the answers about network interfaces.
+	pods eni.Answer
+	hash string
+	// fresh reports that the Service certainly has no CLB yet.
+	fresh bool
+	// entry is what is remembered.
+	entry memory.Entry
+	// state is whether entry can be used.
+	state memory.State
+}
+
+// with returns the subject with the Service as it is now.
+func (s subject) with(svc *corev1.Service) subject {
+	s.svc = svc
+	return s
+}
+
+// claims are what is noted on the Service.
+func (s subject) claims() ownership.Claims { return claimsOf(s.svc) }
+
+// facts are what decides about the CLB that the Service may have.
+func (s subject) facts() reuse.Service {
+	f := reuse.Service{
+		Namespace: s.svc.Namespace, Name: s.svc.Name, RecordedID: s.svc.Labels[LabelLoadBalancerID], Claims: s.claims(), EIP: s.want.EIP,
+	}
+	for _, i := range s.svc.Status.LoadBalancer.Ingress {
+		f.Published = append(f.Published, i.IP)
+	}
+	return f
+}
+
+// configured reports that the Service says of its configuration that it is in place.
+func (s subject) configured() bool {
+	return s.svc.Labels[LabelHash] == s.hash && s.svc.Labels[LabelLoadBalancerID] != "" && len(s.svc.Status.LoadBalancer.Ingress) > 0
+}
+
+// Ensure implements controller.Kind.
+func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
+	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, view: k.Desired.View(r.Service)}
+	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
+	var err error
+	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes}); err == nil {
+		s.hash, err = s.want.Desired.ConfigHash()
+	}
+	if err != nil {
+		return k.serve(ctx, s, backendsOf(err), err)
+	}
+	held, added, err := s.writer.Hold(ctx, s.svc)
+	if err != nil {
+		return controller.Outcome{Err: err, Events: []controller.Event{controller.Failure(controller.ReasonAddFinalizer, err)}}
+	}
+	s = s.with(held)
+	if !k.current(s) {
+		return controller.Outcome{}
+	}
+	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == ""
+	if s, err = k.withPods(ctx, s); err != nil {
+		return k.outcomeOfFailure(s, false, err)
+	}
+	d, err := k.decide(ctx, s)
+	if err == nil {
+		s, err = k.allow(ctx, s, d)
+	}
+	if refusal, ok := errors.AsType[*reuse.Refusal](err); ok {
+		return k.serve(ctx, s, reuse.Anywhere(s.want.Desired, s.want.OwnGroups, s.claims()), refusal)
+	}
+	if err != nil {
+		return k.outcomeOfFailure(s, false, err)
+	}
+	s, done := k.carryOut(ctx, s, d)
+	if done.err == nil {
+		s, done = k.moveOut(ctx, s, d, done)
+	}
+	if done.err != nil {
+		return k.outcomeOfFailure(s, done.changed, done.err)
+	}
+	return k.outcome(s, k.remember(ctx, s, d, done), d, done)
+}
+
+// backendsOf returns the wanted servers of an invalid Service, if they can be told.
+func backendsOf(err error) *model.Desired {
+	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
+		return invalid.Backends
+	}
+	return nil
+}
+
+// current reports whether the Service, which may have been read anew, still asks for the CLB for which it was built.
+func (k *Kind) current(s subject) bool {
+	return k.wants(s.svc) && annotation.Reused(s.svc.Annotations) == s.want.Desired.Reuse.ID
+}
+
+// withPods looks up the network interfaces of pods.
+func (k *Kind) withPods(ctx context.Context, s subject) (subject, error) {
+	pods, err := k.enis.Find(ctx, s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups))
+	if err != nil {
+		return s, err
+	}
+	resolved := *s.want.Desired
+	resolved.Groups = desired.Resolve(resolved.Groups, pods.IDs)
+	s.want.Desired, s.want.OwnGroups, s.pods = &resolved, desired.Resolve(s.want.OwnGroups, pods.IDs), pods
+	return s, nil
+}
+
+// confirm reads the Service anew, for what can't be undone.
+func (k *Kind) confirm(ctx context.Context, s subject) (subject, error) {
+	live, _, err := s.writer.Confirm(ctx, s.svc)
+	if err != nil {
+		return s, err
+	}
+	if s = s.with(live); !k.current(s) {
+		return s, controller.ErrStale
+	}
+	return s, nil
+}
+
+// allow keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public CLBs. The Service is
+// read anew unless it just was: a CLB must not be made for what the cache shows of a Service that has gone on since.
+func (k *Kind) allow(ctx context.Context, s subject, d decision) (subject, error) {
+	if d.known.observed.InstanceID != "" {
+		return s, nil
+	}
+	if s.fresh {
+		// A creation that is refused needs no search either when the Service changes.
+		k.memory.Put(s.key, memory.Entry{UID: string(s.svc.UID), Observed: d.known.observed})
+	} else {
+		var err error
+		if s, err = k.confirm(ctx, s); err != nil {
+			return s, err
+		}
+	}
+	if refusal := reuse.Gone(s.facts()); refusal != nil {
+		return s, refusal
+	}
+	if k.DisablePublic && s.want.Desired.Instance.Spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
+		return s, &reuse.Refusal{Text: "public CLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"}
+	}
+	return s, nil
+}
+
+// done is what was carried out of a plan.
+type done struct {
+	changed  bool
+	observed model.Observed
+	events   []controller.Event
+	wake     []string
+	err      error
+}
+
+// carryOut notes on the Service what a crash must not lose, and makes the calls of the plan.
+func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, done) {
+	if d.plan.Empty() {
+		return s, done{observed: d.known.observed}
+	}
+	s, result := k.apply(ctx, s, d.plan, d.known.observed)
+	result.changed = true
+	return s, result
+}
+
+func (k *Kind) apply(ctx context.Context, s subject, p plan.Plan, observed model.Observed) (subject, done) {
+	k.Logger.Info("changing the CLB", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
+	replaces := s.svc.Labels[LabelLoadBalancerID]
+	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims}}
+	want := s.want.Desired
+	if p.ChangesConfig() {
+		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.
+		n.Labels = map[string]string{LabelHash: ""}
+		n.Annotations = ownTags(slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags))
+	}
+	// Nor leave anything on a user's CLB that nobody knows of.
+	claims := s.claims()
+	for _, claim := range reuse.Claim(want) {
+		if claim.LoadBalancer == observed.InstanceID {
+			claims = claims.With(claim)
+		}
+	}
+	n.Annotations[annotation.Claims] = claims.String()
+	svc, err := s.writer.Note(ctx, s.svc, n)
+	if err != nil {
+		return s, done{err: &noteError{err}}
+	}
+	work := apply.Work{
+		Plan: p, Observed: observed,
+		Life: apply.Life{ClusterID: k.Desired.ClusterID, UID: string(s.svc.UID), Generation: svc.Annotations[controller.AnnotationGeneration], Replaces: replaces},
+		Created: func(ctx context.Context, id string) error {
+			noted, err := s.writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelLoadBalancerID: id}})
+			if err == nil {
+				svc = noted
+			}
+			return err
+		},
+	}
+	if want.Instance.AnyVSwitch {
+		work.OtherVSwitches = k.Desired.VSwitchIDs
+	}
+	// From here on what is remembered is wrong, however this ends.
+	k.memory.Forget(s.key)
+	after, err := k.applier.Apply(ctx, work)
+	result := done{observed: after, err: err}
+	if err == nil && observed.Reused && madeRoom(observed, after) {
+		result.wake = k.memory.Wake(s.key, observed.InstanceID)
+	}
+	return s.with(svc), result
+}
+
+// noteError is a refusal of the API server to write on the Service before the cloud is changed.
+type noteError struct{ err error }
+
+func (e *noteError) Error() string { return e.err.Error() }
+func (e *noteError) Unwrap() error { return e.err }
+
+// madeRoom reports whether a listener of a CLB is gone: others that share it and were refused something may have it now. A vServer group
+// that others use may be tried again and again, and makes none.
+func madeRoom(before, after model.Observed) bool {
+	kept := make(map[model.ListenerKey]bool, len(after.Listeners))
+	for _, l := range after.Listeners {
+		kept[l.Key] = true
+	}
+	return slices.ContainsFunc(before.Listeners, func(l model.Listener) bool { return !kept[l.Key] })
+}
+
+// moveOut gives up what the Service had before it moved to the CLB that it has now.
+func (k *Kind) moveOut(ctx context.Context, s subject, d decision, before done) (subject, done) {
+	result := before
+	if d.known.own.InstanceID != "" {
+		var err error
+		if s, err = k.releaseOwn(ctx, s, d.known.own); err != nil {
+			result.err = err
+			return s, result
+		}
+		result.events = append(result.events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released: the Service has moved to CLB %s",
+			d.known.own.InstanceID, s.want.Desired.Reuse.ID))
+	}
+	left := k.leave(ctx, s.key, s.svc, s.claims().Without(s.want.Desired.Reuse.ID))
+	result.events, result.wake, result.err = append(result.events, left.events...), append(result.wake, left.wake...), left.err
+	return s, result
+}
+
+// releaseOwn gives up the Service's own CLB. Its address can't be had back, so the Service is read anew before.
+func (k *Kind) releaseOwn(ctx context.Context, s subject, own model.Observed) (subject, error) {
+	s, err := k.confirm(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if len(s.svc.Status.LoadBalancer.Ingress) > 0 {
+		return s, controller.ErrStale
+	}
+	// The next CLB of its own must not be taken for this one.
+	svc, err := s.writer.Note(ctx, s.svc, controller.Notes{Annotations: map[string]string{controller.AnnotationGeneration: controller.NextGeneration(s.svc)}})
+	if err != nil {
+		return s, err
+	}
+	p := plan.Release(own, s.view.Preserved())
+	k.Logger.Info("releasing the CLB", "service", s.key, "loadBalancer", own.InstanceID, "plan", p.String())
+	if _, err := k.applier.Apply(ctx, apply.Work{Plan: p, Observed: own}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+		return s, err
+	}
+	return s.with(svc), nil
+}
+
+// retryRefused is about when something is looked at again that only a user can mend, maybe in the cloud, of which nobody tells.
+const retryRefused = 30 * time.Minute
+
+// nextCheck spreads the drift checks: the share of the interval is the Service's own. What was read completely waits for at
+// least three quarters of it; what was not may come at any time within.
+func (k *Kind) nextCheck(s subject, e memory.Entry, complete bool) time.Duration {
+	h := fnv.New32a()
+	h.Write([]byte(s.svc.UID)) // A hash never fails to write.
+	share := float64(h.Sum32()) / float64(1<<32)
+	if complete {
+		share = 0.75 + share/2
+	}
+	interval := k.DriftCheck
+	if s.view.Reused() != "" && (e.Hash == "" || e.Refused != "") {
+		interval = min(interval, retryRefused)
+	}
+	return time.Duration(share * float64(interval))
+}
+
+// keep remembers an entry, and when to read the cloud again. What is there was read completely, or in parts.
+func (k *Kind) keep(s subject, e memory.Entry, completely bool) memory.Entry {
+	e.UID, e.Named = string(s.svc.UID), s.view.Reused()
+	if e.VerifyAt.IsZero() {
+		e.VerifyAt = time.Now().Add(k.nextCheck(s, e, completely))
+	}
+	k.memory.Put(s.key, e)
+	return e
+}
+
+// saying is all that a refusal of the CLB that the Service names depends on, except that CLB.
+func (s subject) saying() string {
+	said := []any{s.hash, s.want.EIP, s.svc.Labels[LabelLoadBalancerID], s.svc.Annotations[annotation.Claims]}
+	for _, ingress := range s.svc.Status.LoadBalancer.Ingress {
+		said = append(said, ingress.IP, ingress.Hostname)
+	}
+	return fmt.Sprintf("%q", said)
+}

@@ -1,0 +1,151 @@
+// Package clb is the kind of load balancers that Services have by default, Alibaba Cloud's Classic Load Balancer. A pass over a Service
+// is a pipeline of values: view → desired → knowledge → decision → plan → apply → outcome.
+package clb
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// Marks on a Service, those of the existing CCM.
+const (
+	// Finalizer keeps a Service until its CLB is released.
+	Finalizer = "service.k8s.alibaba/resources"
+	// LabelHash holds the digest of the configuration that the CLB has.
+	LabelHash = "service.beta.kubernetes.io/hash"
+	// LabelLoadBalancerID holds the id of the CLB.
+	LabelLoadBalancerID = ownership.LabelLoadBalancerID
+)
+
+// metricType is the value of the label type of the metrics, that of the existing CCM.
+const metricType = "CLBType"
+
+// Config is what the kind needs.
+type Config struct {
+	Gateway *gateway.Client
+	Desired desired.Config
+	// ByLoadBalancerType leaves Services with the annotation for the load balancer type to others.
+	ByLoadBalancerType bool
+	// DisablePublic refuses to create public CLBs; those that exist are served on.
+	DisablePublic bool
+	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
+	DriftCheck time.Duration
+	Logger     *slog.Logger
+}
+
+// Kind implements controller.Kind.
+type Kind struct {
+	Config
+	observer observe.Observer
+	applier  apply.Applier
+	enis     *eni.Resolver
+	memory   *memory.Memory
+}
+
+// New makes the kind, to be registered at a controller.
+func New(cfg Config) controller.Registration {
+	cfg.Desired.Parser = annotation.NewParser()
+	return controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: &Kind{
+		Config:   cfg,
+		observer: observe.Observer{Client: cfg.Gateway},
+		applier:  apply.Applier{Client: cfg.Gateway},
+		enis:     &eni.Resolver{Client: cfg.Gateway, VPCID: cfg.Desired.VPCID},
+		memory:   &memory.Memory{},
+	}}
+}
+
+// Interest implements controller.Kind.
+func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
+	i := controller.Interest{Wanted: k.wants(svc)}
+	if !i.Wanted && !isHeld(svc) {
+		return i
+	}
+	view := k.Desired.View(svc)
+	i.Mode, i.Nodes = view.Mode, view.Nodes
+	for _, claim := range view.Claims() {
+		i.Shared = append(i.Shared, claim.LoadBalancer)
+	}
+	return i
+}
+
+// wants reports whether a Service shall have a CLB.
+func (k *Kind) wants(svc *corev1.Service) bool {
+	_, tunnel := svc.Annotations[annotation.TunnelType]
+	return svc.DeletionTimestamp == nil &&
+		svc.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		svc.Spec.LoadBalancerClass == nil &&
+		svc.Annotations[annotation.Class] == "" &&
+		!tunnel &&
+		(!k.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
+}
+
+// Changed implements controller.Kind: what is remembered is doubted when somebody takes away what was noted on the Service.
+func (k *Kind) Changed(old, svc *corev1.Service) {
+	if k.wants(svc) && k.doubted(old, svc) {
+		k.memory.Forget(keyOf(svc))
+	}
+}
+
+// doubted reports whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
+// the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and remembers another one then.
+func (k *Kind) doubted(old, svc *corev1.Service) bool {
+	if len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
+		return true
+	}
+	entry, ok := k.memory.Get(keyOf(svc), string(svc.UID))
+	return ok && entry.Hash != "" && old.Labels[LabelHash] == entry.Hash && svc.Labels[LabelHash] == ""
+}
+
+// Forget implements controller.Kind.
+func (k *Kind) Forget(key string) {
+	k.memory.Forget(key)
+	k.enis.Forget(key)
+}
+
+// hint is what a Service tells about the CLB that was made for it.
+func (k *Kind) hint(svc *corev1.Service, claims ownership.Claims) observe.Hint {
+	h := observe.Hint{
+		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: ownership.DefaultName(string(svc.UID)), ClusterID: k.Desired.ClusterID,
+		Addresses: published(svc),
+	}
+	for _, claim := range claims {
+		h.Users = append(h.Users, claim.LoadBalancer)
+	}
+	return h
+}
+
+// published are the addresses in the status of a Service.
+func published(svc *corev1.Service) []string {
+	var addresses []string
+	for _, i := range svc.Status.LoadBalancer.Ingress {
+		if i.IP != "" {
+			addresses = append(addresses, i.IP)
+		}
+	}
+	return addresses
+}
+
+func isHeld(svc *corev1.Service) bool { return controller.Writer{Finalizer: Finalizer}.Holds(svc) }
+
+func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }
+
+// claimsOf are the claims that are noted on a Service.
+func claimsOf(svc *corev1.Service) ownership.Claims {
+	return ownership.ParseClaims(svc.Annotations[annotation.Claims])
+}
+
+func joined(texts []string) string { return strings.Join(texts, "; ") }

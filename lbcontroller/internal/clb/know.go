@@ -1,0 +1,185 @@
+package clb
+
+import (
+	"context"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+)
+
+// extent is how much is known of the cloud.
+type extent int
+
+// The extents.
+const (
+	// nothing: the cloud has to be read.
+	nothing extent = iota
+	// serversOnly: the vServer groups of the Service and their servers.
+	serversOnly
+	// all: the instance with its listeners, and the vServer groups.
+	all
+	// refused: the Service can't have the CLB that it names.
+	refused
+)
+
+// knowledge is what is known of the cloud about one Service.
+type knowledge struct {
+	extent   extent
+	observed model.Observed
+	// read reports that the cloud was read completely just now: nothing more can be learnt.
+	read bool
+	// own is the CLB that was made for the Service, which it gives up for the one that it names.
+	own     model.Observed
+	refusal *reuse.Refusal
+}
+
+// known is the knowledge of what was observed.
+func known(o model.Observed) knowledge {
+	if o.ConfigKnown {
+		return knowledge{extent: all, observed: o}
+	}
+	return knowledge{extent: serversOnly, observed: o}
+}
+
+// recall is what is known without a call.
+func recall(s subject) knowledge {
+	reused := s.view.Reused()
+	switch {
+	case s.state == memory.Known && s.entry.Refused != "" && s.entry.RefusedFor == s.saying():
+		return knowledge{extent: refused, refusal: &reuse.Refusal{Text: s.entry.Refused}}
+	case s.state == memory.Known && s.entry.Refused == "" && s.entry.Observed.Reused == (reused != "") &&
+		(reused == "" || s.entry.Observed.InstanceID == reused): // What is remembered may be the CLB that the Service had before.
+		return known(s.entry.Observed)
+	case s.fresh && reused == "":
+		return known(model.Nothing())
+	default:
+		return knowledge{}
+	}
+}
+
+// decision is what to do about a Service, and what it is based on.
+type decision struct {
+	known knowledge
+	plan  plan.Plan
+	// entry is what was remembered of the CLB and still holds.
+	entry memory.Entry
+}
+
+// settle decides, if what is known is enough for that. What was only remembered is not enough to delete anything: others may have come to
+// use it. On a user's CLB they may have made anything.
+func settle(s subject, k knowledge) (d decision, enough bool) {
+	d = decision{known: k, entry: s.entry}
+	want := s.want.Desired
+	switch k.extent {
+	case nothing:
+		return d, false
+	case refused:
+		return d, true
+	case serversOnly:
+		// After a restart the hash says that the configuration is in place; only the servers have to be compared.
+		d.plan, enough = plan.DiffServers(want, k.observed)
+		return d, enough && s.configured()
+	case all:
+	}
+	d.plan = plan.Diff(want, k.observed)
+	if !k.read {
+		return d, !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())
+	}
+	d.entry = memory.Entry{} // What was read just now counts as verified.
+	moving := k.own.InstanceID != "" || len(s.claims().Without(want.Reuse.ID)) > 0
+	if want.Reuse.ID != "" && moving && len(d.plan.Refused) > 0 {
+		// A Service moves as a whole or not at all: what it has now serves on.
+		d.known = knowledge{extent: refused, refusal: &reuse.Refusal{Text: joined(d.plan.Refused)}}
+	}
+	return d, true
+}
+
+// decide finds out what is there, as cheaply as is safe, and what to do. What the Service can't have is a *reuse.Refusal.
+func (k *Kind) decide(ctx context.Context, s subject) (decision, error) {
+	have := recall(s)
+	var err error
+	if have.extent == nothing && s.state != memory.Due && s.configured() {
+		if have, err = k.readServers(ctx, s); err != nil {
+			return decision{}, err
+		}
+	}
+	d, enough := settle(s, have)
+	if !enough {
+		if have, err = k.readAll(ctx, s); err != nil {
+			return decision{}, err
+		}
+		d, _ = settle(s, have)
+	}
+	if d.known.extent == refused {
+		return d, d.known.refusal
+	}
+	if k.memory.Full(s.key) {
+		d.plan.RemoveFirst() // The cloud has just refused more servers.
+	}
+	return d, nil
+}
+
+// parts are the vServer groups that concern a Service on the CLB it names.
+func parts(want *model.Desired) observe.Parts {
+	p := observe.Parts{Owner: want.Owner, IDs: want.Reuse.Filled}
+	for _, g := range want.Groups {
+		if g.ID != "" {
+			p.IDs = append(p.IDs[:len(p.IDs):len(p.IDs)], g.ID)
+		} else {
+			p.Names = append(p.Names, g.Name)
+		}
+	}
+	return p
+}
+
+// readServers reads the vServer groups only. A CLB that isn't there is nothing.
+func (k *Kind) readServers(ctx context.Context, s subject) (knowledge, error) {
+	found, err := k.observer.Groups(ctx, s.svc.Labels[LabelLoadBalancerID], parts(s.want.Desired))
+	if rpcerr.IsNotFound(err) {
+		return knowledge{}, nil
+	}
+	if err != nil {
+		return knowledge{}, err
+	}
+	found.Reused = s.view.Reused() != ""
+	return known(found), nil
+}
+
+// readAll reads the CLB that the Service names, or finds its own.
+func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
+	hint := k.hint(s.svc, s.view.ClaimsOf(s.svc))
+	id := s.view.Reused()
+	if id == "" {
+		found, err := k.observer.Find(ctx, hint, slbv1.View_VIEW_FULL)
+		return knowledge{extent: all, observed: found, read: true}, err
+	}
+	named, err := k.observer.Reused(ctx, id, parts(s.want.Desired))
+	if rpcerr.IsNotFound(err) {
+		k.memory.Forget(s.key)
+		return knowledge{extent: refused, read: true, refusal: reuse.Missing(id)}, nil
+	}
+	if err != nil {
+		return knowledge{}, err
+	}
+	if refusal := reuse.Made(named); refusal != nil {
+		return knowledge{extent: refused, read: true, refusal: refusal}, nil
+	}
+	// The CLB that was made for the Service before it named another. The label names the CLB that the Service has taken only when nothing
+	// else is left.
+	var own model.Observed
+	if !s.fresh && s.svc.Labels[LabelLoadBalancerID] != id {
+		if own, err = k.observer.Find(ctx, hint, slbv1.View_VIEW_BASIC); err != nil {
+			return knowledge{}, err
+		}
+	}
+	if refusal := reuse.Taken(s.facts(), named, own); refusal != nil {
+		return knowledge{extent: refused, read: true, refusal: refusal}, nil
+	}
+	return knowledge{extent: all, observed: named, own: own, read: true}, nil
+}

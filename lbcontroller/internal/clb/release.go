@@ -1,0 +1,115 @@
+package clb
+
+import (
+	"context"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// Release implements controller.Kind: first the Service's own CLB, then what it has on those of users.
+func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
+	view := k.Desired.View(r.Service)
+	fail := func(o controller.Outcome, err error) controller.Outcome {
+		o.Err = err
+		o.Events = append(o.Events, controller.Failure(controller.ReasonCleanFailed, err))
+		return o
+	}
+	var o controller.Outcome
+	observed, err := k.releasable(ctx, r, view)
+	if err != nil {
+		return fail(o, err)
+	}
+	p := plan.Release(observed, view.Preserved())
+	if o.Changed = !p.Empty(); o.Changed {
+		k.Logger.Info("releasing the CLB", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
+		k.memory.Forget(r.Key) // From here on it is wrong, however this ends.
+		if _, err := k.applier.Apply(ctx, apply.Work{Plan: p, Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+			return fail(o, err)
+		}
+		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released", observed.InstanceID))
+	}
+	if !view.Preserved() && !k.released(r) {
+		left := k.leave(ctx, r.Key, r.Service, view.Claims())
+		o.Changed, o.Events, o.Wake = o.Changed || left.changed, append(o.Events, left.events...), left.wake
+		if left.err != nil {
+			return fail(o, left.err)
+		}
+	}
+	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
+	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing()})
+	o.Publish = &controller.Publication{Notes: controller.Notes{
+		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
+		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: ""}, Exact: []string{annotation.Claims},
+	}}
+	return o
+}
+
+// released reports that the Service has given up all it had, which the cache doesn't show yet.
+func (k *Kind) released(r controller.Request) bool {
+	entry, ok := k.memory.Get(r.Key, string(r.Service.UID))
+	return ok && entry.Observed.ConfigKnown && entry.Observed.InstanceID == ""
+}
+
+// releasable finds the instance to give up. What is remembered completely was proven ours. Anything else must prove it, and knowing
+// the servers only doesn't tell either what protects a preserved instance.
+func (k *Kind) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
+	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && entry.Observed.ConfigKnown && !entry.Observed.Reused {
+		return entry.Observed, nil
+	}
+	return k.observer.Find(ctx, k.hint(r.Service, view.Claims()), slbv1.View_VIEW_BASIC)
+}
+
+// leave takes what is the Service's off CLBs of users. What others have bound to it stays: a vServer group that is still used loses only
+// its servers.
+func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claims ownership.Claims) (result done) {
+	owner := ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: k.Desired.ClusterID}
+	for _, claim := range claims {
+		id := claim.LoadBalancer
+		before, err := k.observer.Reused(ctx, id, observe.Parts{Owner: owner, IDs: claim.Groups})
+		if rpcerr.IsNotFound(err) {
+			continue // Nothing can be left on it.
+		}
+		if result.err = err; err != nil {
+			return result
+		}
+		if reuse.InVain(string(svc.UID), claimsOf(svc), before) {
+			continue
+		}
+		after := before
+		p := plan.Leave(owner, model.Reuse{ID: id, Listeners: claim.Listeners, Filled: claim.Groups}, before)
+		if !p.Empty() {
+			result.changed = true
+			k.Logger.Info("leaving the CLB", "service", key, "loadBalancer", id, "plan", p.String())
+			k.memory.Forget(key) // It is wrong from here on.
+			after, err = k.applier.Apply(ctx, apply.Work{Plan: p, Observed: before})
+			if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
+				continue
+			}
+			if result.err = err; err != nil {
+				return result
+			}
+			result.events = append(result.events, controller.Normalf(controller.ReasonCleaned, "CLB %s stays, without what was made on it for the Service", id))
+			if madeRoom(before, after) {
+				result.wake = append(result.wake, k.memory.Wake(key, id)...)
+			}
+		}
+		if rest := reuse.Remains(owner, after); rest != "" {
+			result.events = append(result.events, controller.Warningf(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
+		}
+	}
+	return result
+}

@@ -1,0 +1,184 @@
+// Package reuse decides about load balancers that a Service names instead of having one of its own: whether the Service may take it, what
+// the Service gives up for that, and what is its there. It is pure.
+package reuse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// RetryMissing is when a CLB that a Service names and that doesn't exist is looked for again.
+const RetryMissing = 5 * time.Minute
+
+// Refusal is what isn't done until the Service changes.
+type Refusal struct {
+	// Text says what is wrong and what to do.
+	Text string
+	// Again is when to look again all the same; 0 for not before the next check for drift.
+	Again time.Duration
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Text }
+
+// Service is what of a Service decides about the CLB that it may have.
+type Service struct {
+	Namespace, Name string
+	// RecordedID is the CLB that is noted on the Service.
+	RecordedID string
+	// Published are the addresses in its status, with "" for a host name.
+	Published []string
+	// Claims are noted on the Service.
+	Claims ownership.Claims
+	// EIP reports that the Service publishes EIPs instead of the address of the CLB.
+	EIP bool
+}
+
+// Missing refuses a CLB that doesn't exist.
+func Missing(id string) *Refusal {
+	return &Refusal{Text: fmt.Sprintf("there is no CLB %s; correct annotation %s%s, or make the CLB", id, annotation.Prefix, annotation.ID), Again: RetryMissing}
+}
+
+// Made refuses a CLB that wasn't made by hand but for a Service or a cluster; nil for one that may be reused.
+func Made(named model.Observed) *Refusal {
+	key := madeTag(named)
+	if key == "" {
+		return nil
+	}
+	return &Refusal{Text: fmt.Sprintf("CLB %s belongs to a cluster or a Service, as its tag %s says, and can't be reused; "+
+		"name one that was made by hand in annotation %s%s", named.InstanceID, key, annotation.Prefix, annotation.ID)}
+}
+
+// madeTag returns the tag of a CLB that wasn't made by hand but for a Service or a cluster, or "".
+func madeTag(observed model.Observed) string {
+	for _, key := range []string{ownership.TagService, ownership.TagCluster} {
+		if _, ok := observed.Tags()[key]; ok {
+			return key
+		}
+	}
+	return ""
+}
+
+// Taken refuses a CLB to a Service that publishes another address: a Service must not change its address behind the back of those who
+// use it. own is the CLB that was made for the Service, if there is one.
+func Taken(svc Service, named, own model.Observed) *Refusal {
+	if own.InstanceID != "" && len(svc.Published) > 0 {
+		return &Refusal{Text: fmt.Sprintf("the Service has CLB %s of its own; to move to CLB %s, clear status.loadBalancer, "+
+			"and CLB %s is released: %s", own.InstanceID, named.InstanceID, own.InstanceID, svc.clearStatus())}
+	}
+	if svc.EIP || len(svc.Published) == 0 || slices.Contains(svc.Published, "") || slices.Contains(svc.Published, named.Instance.GetAddress()) {
+		return nil
+	}
+	return &Refusal{Text: fmt.Sprintf("the Service publishes %s, which is not the address of CLB %s; to move there, "+
+		"clear status.loadBalancer: %s", strings.Join(svc.Published, ", "), named.InstanceID, svc.clearStatus())}
+}
+
+// Gone refuses another CLB to a Service whose CLB is gone while it still publishes its address; nil for one that publishes none.
+func Gone(svc Service) *Refusal {
+	if len(svc.Published) == 0 {
+		return nil
+	}
+	return &Refusal{Text: fmt.Sprintf("the CLB %s of this Service is gone, and its address with it, or was not created for this Service; "+
+		"to get a new one, clear status.loadBalancer: %s", svc.RecordedID, svc.clearStatus())}
+}
+
+// InVain reports that a Service has nothing on a CLB that it names or names no more: it was never given anything there, or the CLB is its
+// own, whatever somebody has noted.
+func InVain(uid string, claims ownership.Claims, observed model.Observed) bool {
+	return madeTag(observed) != "" && !claims.Has(observed.InstanceID) || observed.Tags()[ownership.TagService] == ownership.DefaultName(uid)
+}
+
+func (s Service) clearStatus() string {
+	return fmt.Sprintf(`kubectl -n %s patch service %s --subresource=status --type=merge -p '{"status":{"loadBalancer":null}}'`, s.Namespace, s.Name)
+}
+
+// Claim is what there will be of the Service on the CLB that it names.
+func Claim(want *model.Desired) ownership.Claims {
+	if want.Reuse.ID == "" {
+		return nil
+	}
+	claim := ownership.Claim{LoadBalancer: want.Reuse.ID, Listeners: want.Reuse.Listeners}
+	for _, g := range want.Groups {
+		if g.ID != "" {
+			claim.Groups = append(claim.Groups, g.ID)
+		}
+	}
+	return ownership.Claims{}.With(claim)
+}
+
+// Kept is the claim as the CLB is now: groups that were filled before may still have servers of the Service, if its ports are frozen.
+func Kept(want *model.Desired, observed model.Observed) ownership.Claims {
+	claims := Claim(want)
+	for _, g := range observed.Groups {
+		mine := slices.ContainsFunc(g.Servers, func(s model.Server) bool { return want.Owner.Owns(s.Description) })
+		if len(claims) > 0 && mine && !want.Owner.Owns(g.Name) {
+			claims = claims.With(ownership.Claim{LoadBalancer: observed.InstanceID, Groups: []string{g.ID}})
+		}
+	}
+	return claims
+}
+
+// Remains names what bears the owner's mark.
+func Remains(owner ownership.Owner, observed model.Observed) string {
+	var names []string
+	for _, g := range observed.Groups {
+		if owner.Owns(g.Name) {
+			names = append(names, "vServer group "+g.Name)
+		}
+	}
+	for _, l := range observed.Listeners {
+		if owner.Owns(l.Config.GetDescription()) {
+			names = append(names, "listener "+l.Config.GetDescription())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Anywhere are the wanted vServer groups of a Service that is refused to move between its own CLB and one that it names: it has either
+// those that it wants there or own, which it would have on one of its own. It returns nil if nothing tells where the Service is.
+func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *model.Desired {
+	stay := *want
+	if want.Reuse.ID == "" {
+		if len(claims) == 0 {
+			return nil
+		}
+		return &stay
+	}
+	stay.Groups = slices.Clone(want.Groups)
+	for _, g := range own {
+		if !slices.ContainsFunc(stay.Groups, func(have model.Group) bool { return have.Name == g.Name }) {
+			stay.Groups = append(stay.Groups, g)
+		}
+	}
+	return &stay
+}
+
+// WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. Their servers tell by their
+// description for which port. The weight they share with others may have gone with the annotations, so it is that of a server there.
+func WithFilled(want *model.Desired, observed model.Observed) *model.Desired {
+	d := *want
+	d.Groups = slices.Clone(want.Groups)
+	for _, g := range observed.Groups {
+		i := slices.IndexFunc(g.Servers, func(s model.Server) bool { return d.Owner.Owns(s.Description) })
+		if i < 0 || d.Owner.Owns(g.Name) || slices.ContainsFunc(d.Groups, func(want model.Group) bool { return want.ID == g.ID }) {
+			continue
+		}
+		for _, like := range want.Groups {
+			if like.Name != g.Servers[i].Description {
+				continue
+			}
+			like.ID, like.Name, like.KeepWeights, like.Servers = g.ID, g.ID, true, slices.Clone(like.Servers)
+			for n := range like.Servers {
+				like.Servers[n].Weight = g.Servers[i].Weight
+			}
+			d.Groups = append(d.Groups, like)
+		}
+	}
+	return &d
+}

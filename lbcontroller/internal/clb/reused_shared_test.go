@@ -1,0 +1,150 @@
+package clb
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// TestB22SharedCLB: with the existing CCM the last writer wins a port. Here the second Service is told whose it is, and gets it when the
+// first one lets go of it.
+func TestB22SharedCLB(t *testing.T) {
+	for name, free := range map[string]func(w *world){
+		"deleted": func(w *world) { w.remove() },
+		"moved":   func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 8080 }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.create(web(naming(usersLB), override))
+				w.create(api(443, naming(usersLB), override))
+				shared := []string{
+					"443->" + apiGroup + " (k8s/443/api/default/c-test)", ourListener, usersListener, ours + ": i-1:30080=100", apiGroup + ": i-1:31080=100", usersGroup,
+				}
+				check(t, "parts", shared, w.parts(usersLB))
+				w.events.take()
+				w.calls()
+				w.patch("api", map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}}})
+				w.settle()
+				w.told("the conflict", "listener 80/tcp of the CLB is that of Service default/web (cluster c-test)")
+				check(t, "the taken listener", true, slices.Contains(w.parts(usersLB), ourListener))
+				w.addNode(2)
+				w.settle()
+				check(t, "servers go on", true, slices.Contains(w.parts(usersLB), apiGroup+": i-1:31080=100 i-2:31080=100"))
+				free(w)
+				check(t, "the freed listener", true, slices.Contains(w.parts(usersLB), "80->"+apiGroup+" (k8s/80/api/default/c-test)"))
+				check(t, "the user's", true, slices.Contains(w.parts(usersLB), usersListener) && slices.Contains(w.parts(usersLB), usersGroup))
+			})
+		})
+	}
+}
+
+// TestSharedCLBAtTheSameTime: Services that start together for one port of the user's take it one after the other.
+func TestSharedCLBAtTheSameTime(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.cloud.Lock()
+		w.listen(usersLB, 80, "rsp-of-"+usersLB, "to be overridden")
+		w.cloud.Unlock()
+		w.stop()
+		w.create(web(naming(usersLB), override))
+		w.create(api(80, naming(usersLB), override))
+		w.start()
+		updates := 0
+		for _, name := range w.writes() {
+			if name == "UpdateListener" {
+				updates++
+			}
+		}
+		check(t, "takers of the listener", 1, updates)
+		w.told("the start", "listener 80/tcp of the CLB is that of Service default/", "EnsuredLoadBalancer")
+	})
+}
+
+// TestB14GroupInUse: with the existing CCM a listener that a user has bound to the Service's group keeps the Service from going.
+func TestB14GroupInUse(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web(naming(usersLB)))
+		w.cloud.Lock()
+		for id, g := range w.cloud.ServerGroups {
+			if g.Name == ours {
+				w.listen(usersLB, 80, id, "by hand")
+			}
+		}
+		w.cloud.Unlock()
+		w.remove()
+		check(t, "parts", []string{"80->" + ours + " (by hand)", usersListener, ours + ":", usersGroup}, w.parts(usersLB))
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+	// What uses the group may be a rule, which only the cloud knows.
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web(naming(usersLB)))
+		w.calls()
+		w.cloud.Fail("DeleteServerGroup", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		w.remove()
+		check(t, "writes", []string{"DeleteServerGroup", "ApplyServerChanges"}, w.writes())
+		check(t, "parts", []string{usersListener, ours + ":", usersGroup}, w.parts(usersLB))
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+}
+
+// TestHeldGroupsWakeNobody: two Services that are refused something, each with a vServer group that a rule of the user's holds, don't wake
+// each other for ever.
+func TestHeldGroupsWakeNobody(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		wrong := annotated(annotation.AddressType, "intranet") // It is public.
+		w.create(web(naming(usersLB), wrong))
+		w.create(api(443, naming(usersLB), wrong))
+		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		for _, name := range []string{"web", "api"} {
+			w.patch(name, map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 32000, Protocol: corev1.ProtocolTCP}}}})
+		}
+		w.after(time.Hour)
+		if calls := w.calls(); len(calls) > 30 {
+			t.Errorf("%d calls in an hour: %v", len(calls), calls[:30])
+		}
+	})
+}
+
+// TestHeldGroupIsNotTriedForEachEvent: a vServer group that a rule holds is remembered as such, and costs nothing until the next check.
+func TestHeldGroupIsNotTriedForEachEvent(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web(naming(usersLB)))
+		w.cloud.Fail("DeleteServerGroup", 1000, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.ServerGroupInUse, Message: "a rule uses it"})
+		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].NodePort = 32000 })
+		check(t, "hash", true, w.service().Labels[LabelHash] != "")
+		w.calls()
+		w.addNode(2)
+		w.settle()
+		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+	})
+}
+
+// TestNewPortIsLookedAt: what is remembered of a CLB that others use, too, is too old to make a listener by.
+func TestNewPortIsLookedAt(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web(naming(usersLB), override))
+		w.cloud.Lock()
+		w.listen(usersLB, 81, usersRsp, "k8s/81/api/default/c-other")
+		w.cloud.Unlock()
+		w.calls()
+		w.events.take()
+		w.update(func(svc *corev1.Service) {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30080, Protocol: corev1.ProtocolTCP})
+		})
+		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
+		w.told("the conflict", "listener 81/tcp of the CLB is that of Service default/api (cluster c-other)")
+	})
+}

@@ -1,0 +1,132 @@
+package clb
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// reusing is what the existing CCM leaves of a Service that names a user's CLB: its marks, a vServer group of its own on that CLB, and
+// a listener that the user made for it.
+func reusing() *legacy {
+	l := newLegacy()
+	naming(usersLB)(l.service)
+	l.service.Labels[LabelLoadBalancerID] = usersLB
+	l.lb.LoadBalancerId, l.lb.Name = usersLB, "mine"
+	l.lb.Tags = []*commonv1.Tag{tag("kubernetes.reused.by.user", "true")}
+	l.groups[0].LoadBalancerID = usersLB
+	l.listeners[0].Key.LoadBalancerId, l.listeners[0].Config.Description = usersLB, new("by hand")
+	return l
+}
+
+// TestTakeoverOfReusedCLB: what the existing CCM left costs one look and no write, and goes on from there. The CLB itself is never ours,
+// and what others have bound to the Service's group stays.
+func TestTakeoverOfReusedCLB(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(l *legacy)
+		writes []string
+	}{
+		"marked":                {func(*legacy) {}, nil},
+		"marked in other words": {func(l *legacy) { l.lb.Tags[0].Value = "yes" }, nil},
+		"not marked":            {func(l *legacy) { l.lb.Tags = nil }, []string{"UpdateLoadBalancer"}},
+		"not marked, with as many tags as the existing CCM leaves alone": {func(l *legacy) {
+			l.lb.Tags = nil
+			for i := range 10 {
+				l.lb.Tags = append(l.lb.Tags, tag(fmt.Sprint("t", i), "x"))
+			}
+		}, nil},
+		"with listeners": {func(l *legacy) {
+			override(l.service)
+			l.listeners[0].Config.Description = new("k8s/80/web/default/c-test")
+		}, nil},
+		"in a vServer group of the user's": {func(l *legacy) {
+			annotated(annotation.VGroupPort, l.groups[0].ID+":80")(l.service)
+			l.groups[0].Name = "by hand"
+		}, nil},
+		"in ten ports of others": {func(l *legacy) {
+			for i := range 10 {
+				l.groups = append(l.groups, &gatewaytest.ServerGroup{ID: fmt.Sprint("rsp-x", i), LoadBalancerID: usersLB, Name: fmt.Sprintf("k8s/%d/api/default/c-test", 31000+i)})
+			}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				l := reusing()
+				test.change(l)
+				l.seed(w)
+				check(t, "writes", test.writes, w.writes())
+				check(t, "hash", true, w.service().Labels[LabelHash] != strings.Repeat("a", 56))
+				w.restart()
+				check(t, "calls of the next start", []string{"ListServerGroups", "GetServerGroup"}, w.calls())
+				w.addNode(3)
+				w.settle()
+				check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+				w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
+				check(t, "writes when the annotation goes", 0, len(w.cloud.Writes()))
+				w.remove()
+				check(t, "instances", 1, len(w.instances()))
+				check(t, "servers", []string(nil), w.servers())
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+				check(t, "protection", true, w.instances()[0].GetDeleteProtection())
+			})
+		})
+	}
+}
+
+// TestReusedCLBIsReadSeldom: whatever the Service's share of the interval is between the checks for drift.
+func TestReusedCLBIsReadSeldom(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		l := reusing()
+		for n := 0; ; n++ { // The share comes from the UID; look for a tiny one.
+			h := fnv.New32a()
+			l.service.UID = types.UID(fmt.Sprint("reused-", n))
+			h.Write([]byte(l.service.UID))
+			if h.Sum32() < 1<<16 {
+				break
+			}
+		}
+		l.seed(w)
+		w.calls()
+		w.after(24 * time.Hour)
+		if calls := w.calls(); len(calls) < 4 || len(calls) > 8 {
+			t.Errorf("%d calls in a day, with checks about every four hours: %v", len(calls), calls[:min(len(calls), 10)])
+		}
+	})
+}
+
+// TestReplacedService: kubectl replace takes away all that the controller has noted. It notes it again, and the cloud sees no write.
+func TestReplacedService(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"alone":         func(*corev1.Service) {},
+		"with mappings": annotated(annotation.VGroupPort, usersRsp+":80"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.create(web(naming(usersLB), override, change))
+				before := w.service()
+				w.calls()
+				w.update(func(svc *corev1.Service) {
+					svc.Finalizers, svc.Labels = nil, nil
+					delete(svc.Annotations, annotation.Claims)
+				})
+				check(t, "writes", []string(nil), w.writes())
+				check(t, "finalizers", before.Finalizers, w.service().Finalizers)
+				check(t, "labels", before.Labels, w.service().Labels)
+				check(t, "note", before.Annotations[annotation.Claims], w.service().Annotations[annotation.Claims])
+				w.remove()
+				check(t, "parts", []string{usersListener, usersGroup}, w.parts(usersLB))
+			})
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package clb
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// serve keeps the servers right of the CLB that a Service has which can't have what it asks for, so that a mistake in an annotation doesn't
+// leave traffic on nodes and pods that are gone. The instance, its listeners and what is written on the Service stay as they are.
+func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, why error) controller.Outcome {
+	var result done
+	if backends != nil && isHeld(s.svc) {
+		s, result = k.follow(ctx, s, backends)
+		if result.err != nil {
+			return k.outcomeOfFailure(s, result.changed, result.err)
+		}
+	}
+	o := k.outcomeOfRefusal(s, why)
+	o.Changed, o.Wake = result.changed, result.wake
+	return o
+}
+
+// follow brings the servers in the vServer groups that there are to what is wanted.
+func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (subject, done) {
+	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
+	observed, err := k.present(ctx, s, backends)
+	if err != nil || observed.InstanceID == "" {
+		return s, done{err: err}
+	}
+	if s.pods, err = k.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups)); err != nil {
+		return s, done{err: err}
+	}
+	resolved := *backends
+	resolved.Groups = desired.Resolve(backends.Groups, s.pods.IDs)
+	s.want.Desired = &resolved
+	p := plan.FollowServers(reuse.WithFilled(&resolved, observed), observed)
+	if k.memory.Full(s.key) {
+		p.RemoveFirst()
+	}
+	s, result := k.carryOut(ctx, s, decision{known: known(observed), plan: p})
+	if result.err == nil {
+		s.entry.Observed = result.observed
+		s.entry = k.keep(s, s.entry, true)
+		s.state = memory.Known
+	}
+	return s, result
+}
+
+// present gives what is remembered, or else reads the instance that is written on the Service: it is not looked for, as nothing may
+// be written there.
+func (k *Kind) present(ctx context.Context, s subject, backends *model.Desired) (model.Observed, error) {
+	if s.state == memory.Known && s.entry.Observed.InstanceID != "" {
+		return s.entry.Observed, nil
+	}
+	id := s.svc.Labels[LabelLoadBalancerID]
+	switch claims := s.view.ClaimsOf(s.svc); {
+	case id == "":
+		return model.Nothing(), nil
+	case !claims.Has(id):
+		return k.observer.Serving(ctx, k.hint(s.svc, claims))
+	default:
+		p := parts(backends)
+		p.IDs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.IDs, claims.Of(id).Groups))))
+		observed, err := k.observer.Reused(ctx, id, p)
+		if rpcerr.IsNotFound(err) {
+			return model.Nothing(), nil
+		}
+		return model.Observed{InstanceID: observed.InstanceID, Reused: true, Groups: observed.Groups}, err
+	}
+}
+
+// outcomeOfRefusal is that of a Service that can't have what it asks for. The reason is remembered: that spares the reads until the Service
+// says something else, or for the time of a check for drift.
+func (k *Kind) outcomeOfRefusal(s subject, why error) controller.Outcome {
+	invalid, isInvalid := errors.AsType[*desired.InvalidError](why)
+	refusal, isRefusal := errors.AsType[*reuse.Refusal](why)
+	if !isInvalid && !isRefusal {
+		return k.outcomeOfFailure(s, false, why)
+	}
+	o := controller.Outcome{Err: why, Retry: controller.Retry{Mode: controller.RetryNever}, Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, why)}}
+	if isInvalid {
+		o.Err = invalid
+	}
+	if isRefusal && refusal.Again > 0 {
+		o.Retry = controller.Retry{Mode: controller.RetryAfter, After: refusal.Again}
+	}
+	if isRefusal && refusal.Again == 0 && s.view.Reused() != "" {
+		s.entry.Refused, s.entry.RefusedFor = refusal.Text, s.saying()
+		s.entry = k.keep(s, s.entry, true)
+	}
+	o.Looks = s.looks()
+	return o
+}

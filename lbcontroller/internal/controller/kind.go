@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+)
+
+// Kind is a kind of load balancers, such as CLB. Its methods are called by several goroutines, but Ensure and Release never for the same
+// Service at the same time, nor for two Services that share a load balancer.
+type Kind interface {
+	// Interest returns what of the cluster concerns a Service.
+	Interest(svc *corev1.Service) Interest
+	// Ensure brings the load balancer of a wanted Service to what the Service asks for.
+	Ensure(ctx context.Context, r Request) Outcome
+	// Release gives up what a Service has and no longer wants. Without an error in its outcome the finalizer goes.
+	Release(ctx context.Context, r Request) Outcome
+	// Changed is told of every change of a Service before the Service is queued. It must not block.
+	Changed(old, svc *corev1.Service)
+	// Forget drops what is remembered of a Service that no longer exists.
+	Forget(key string)
+}
+
+// Interest is what of the cluster concerns a Service, as far as one kind goes.
+type Interest struct {
+	// Wanted reports that the Service asks for a load balancer of the kind.
+	Wanted bool
+	// Mode and Nodes say which pods and nodes may be backends.
+	Mode  backend.Mode
+	Nodes backend.View
+	// Shared are the ids of load balancers on which other Services may have something, too.
+	Shared []string
+}
+
+// Request is a Service to work on, and what the cluster says about it. The Service is a copy of the cache's.
+type Request struct {
+	Key     string
+	Service *corev1.Service
+	Slices  []*discoveryv1.EndpointSlice
+	Nodes   *backend.Set
+	// Writer writes on the Service what must be there before the work is done.
+	Writer Writer
+}
+
+// Outcome is all that follows from one pass over a Service: what is written on it, what is told, and when it is looked at again.
+type Outcome struct {
+	// Service is the Service as the kind left it; nil if it didn't write on it.
+	Service *corev1.Service
+	// Changed reports that something was changed in the cloud, or that it was tried.
+	Changed bool
+	// Publish is written on the Service; nil writes nothing.
+	Publish *Publication
+	// Events are emitted unless they repeat the last one of their reason.
+	Events []Event
+	// Settled are reasons of events that hold no longer, so that they are news when they come back.
+	Settled []string
+	// Err is what went wrong, and Retry when the pass is repeated for that.
+	Err   error
+	Retry Retry
+	// Looks are further times to look at the Service.
+	Looks []Look
+	// Wake are the keys of other Services for which room was made.
+	Wake []string
+}
+
+// Publication is what a Service shows of its load balancer. An empty label or annotation is removed.
+type Publication struct {
+	Notes   Notes
+	Ingress []corev1.LoadBalancerIngress
+}
+
+// Retry says when a pass that went wrong is repeated.
+type Retry struct {
+	// Mode chooses the way.
+	Mode RetryMode
+	// After is the time for RetryAfter, or the time that the gateway asked for with RetryBackoff, if any.
+	After time.Duration
+}
+
+// RetryMode is a way to repeat what went wrong.
+type RetryMode int
+
+// The ways.
+const (
+	// RetryBackoff repeats after a growing delay, or when the gateway asks for it.
+	RetryBackoff RetryMode = iota
+	// RetryAfter repeats at a time of the kind's choice.
+	RetryAfter
+	// RetryNever waits until somebody changes something, or for one of the looks.
+	RetryNever
+)
+
+// Look is a time at which a Service is looked at, whatever happens.
+type Look struct {
+	After    time.Duration
+	Priority reconcile.Priority
+}
+
+// Event is something to tell the users of a Service.
+type Event struct {
+	// Type is that of core/v1, Normal or Warning.
+	Type    string
+	Reason  string
+	Message string
+	// Gist is compared with that of the last event of the reason; empty for the message. It leaves out what changes without meaning
+	// anything, such as request ids.
+	Gist string
+}

@@ -1,0 +1,179 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"alicloud-controllers.dev/services/reconcile"
+)
+
+// assignment says which kinds have to do with a Service.
+type assignment struct {
+	// wanted is the kind whose load balancer the Service asks for; nil for none.
+	wanted *Registration
+	// interest is that of the wanted kind.
+	interest Interest
+	// release are the kinds that hold the Service and aren't wanted.
+	release []Registration
+	// shared are the ids of load balancers on which other Services may have something, too.
+	shared []string
+}
+
+// idle reports that there is nothing to do for the Service.
+func (a assignment) idle() bool { return a.wanted == nil && len(a.release) == 0 }
+
+// assign asks every kind about a Service.
+func (c *Controller) assign(svc *corev1.Service) assignment {
+	var a assignment
+	for i, r := range c.Kinds {
+		interest := r.Kind.Interest(svc)
+		wanted, held := interest.Wanted && a.wanted == nil, c.writer(r).Holds(svc)
+		if wanted {
+			a.wanted, a.interest = &c.Kinds[i], interest
+		} else if held {
+			a.release = append(a.release, r)
+		}
+		if wanted || held {
+			a.shared = append(a.shared, interest.Shared...)
+		}
+	}
+	slices.Sort(a.shared)
+	a.shared = slices.Compact(a.shared)
+	return a
+}
+
+func (c *Controller) writer(r Registration) Writer {
+	return Writer{Client: c.Client, Finalizer: r.Finalizer}
+}
+
+// Reconcile implements reconcile.Reconciler. Events, metrics and what is written at the end are made here, of the outcome.
+func (c *Controller) Reconcile(ctx context.Context, key string) error {
+	cached, err := c.informers.service(key)
+	if apierrors.IsNotFound(err) {
+		c.forget(key)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Service %s from the cache: %w", key, err)
+	}
+	a := c.assign(cached)
+	if a.idle() {
+		return nil
+	}
+	return c.inTurn(key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
+}
+
+// pass releases what the Service no longer has a claim to, and otherwise brings its load balancer to what it asks for. A Service that
+// changes from one kind to another gives the old load balancer up first; the event of that brings it back.
+func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Service, a assignment) error {
+	slicesOf, err := c.informers.slicesOf(key)
+	if err != nil {
+		return err
+	}
+	request := func(r Registration) Request { // Never change what the cache shares.
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: c.nodes.Load(), Writer: c.writer(r)}
+	}
+	for _, kind := range a.release {
+		if err := c.release(ctx, kind, request(kind)); err != nil {
+			return err
+		}
+	}
+	if len(a.release) > 0 {
+		return nil
+	}
+	start := time.Now()
+	r := request(*a.wanted)
+	return c.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, a.wanted.Kind.Ensure(ctx, r))
+}
+
+// release lets a kind give up what it has of a Service, and the Service go.
+func (c *Controller) release(ctx context.Context, kind Registration, r Request) error {
+	if r.Service.DeletionTimestamp == nil {
+		c.events.emit(r.Service, Normalf(ReasonTypeChanged, "the Service no longer asks for the load balancer that it has; it is released"))
+	}
+	start := time.Now()
+	o := kind.Kind.Release(ctx, r)
+	if err := c.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
+		return err
+	}
+	if err := r.Writer.letGo(ctx, r.Service, o.Publish); ignoreGone(err) != nil {
+		return c.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
+	}
+	return nil
+}
+
+// conclude does all that follows from an outcome: first what is written on the Service, then events and the next attempt.
+func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb string, start time.Time, o Outcome) error {
+	err := o.Err
+	if o.Service != nil {
+		r.Service = o.Service
+	}
+	if o.Publish != nil {
+		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
+			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
+			c.measure(metricType, verb, start, o.Changed, werr)
+			return werr
+		}
+		c.events.settle(r.Key, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
+	}
+	if Superseded(err) {
+		return nil
+	}
+	c.events.settle(r.Key, o.Settled...)
+	for _, e := range o.Events {
+		c.events.emit(r.Service, e)
+	}
+	for _, look := range o.Looks {
+		c.runner.AddAfter(r.Key, look.Priority, look.After)
+	}
+	for _, key := range o.Wake {
+		c.queue(key, reconcile.User)
+	}
+	c.measure(metricType, verb, start, o.Changed, err)
+	if err == nil {
+		return nil
+	}
+	switch o.Retry.Mode {
+	case RetryNever:
+		return reconcile.Terminal(err)
+	case RetryAfter:
+		return reconcile.After(err, o.Retry.After)
+	case RetryBackoff:
+	}
+	return err
+}
+
+// refusedByAPI tells that the API server didn't take what the controller writes on a Service, unless an event on its way makes that good.
+func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error) error {
+	if Superseded(err) {
+		return nil
+	}
+	c.events.emit(svc, Failure(reason, err))
+	return err
+}
+
+func (c *Controller) measure(metricType, verb string, start time.Time, changed bool, err error) {
+	if changed || err != nil {
+		c.metrics.record(metricType, verb, start, err)
+	}
+}
+
+// ignoreGone drops the error that the Service is gone already.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *Controller) forget(key string) {
+	for _, kind := range c.Kinds {
+		kind.Kind.Forget(key)
+	}
+	c.events.forget(key)
+}
