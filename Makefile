@@ -2,8 +2,9 @@
 # from Go modules once, kept by version under $(CACHE) and never in the tree.
 
 SHELL       := /bin/sh
-MODULES     := proto services cloudgateway lbcontroller nodecontroller routecontroller deploy deploy/thirdparty
-PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/cmd/openapisim lbcontroller/cmd/lbcontroller \
+MODULES     := proto services cloudgateway cloudgateway/openapisim cloudgateway/openapisim/thirdparty lbcontroller nodecontroller \
+               routecontroller deploy
+PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapisim lbcontroller/cmd/lbcontroller \
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
@@ -38,7 +39,7 @@ help: ## Show this list
 build: ## Build the processes into bin/
 	@mkdir -p bin
 	@set -e; for process in $(PROCESSES); do echo "building $${process##*/}"; \
-		(cd $${process%%/*} && go build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./$${process#*/}); done
+		(cd $${process%/cmd/*} && go build -trimpath -ldflags '$(LDFLAGS)' -o "$(CURDIR)/bin/" ./cmd/$${process##*/}); done
 
 # The control plane of the end-to-end tests takes minutes the first time: it is built before their time limit begins.
 .PHONY: kubernetes

@@ -18,7 +18,7 @@ import (
 // The page about the simulator tells of everything that the admin API takes, and of the address of every endpoint.
 func TestDocumentIsComplete(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/openapisim.md")
+	page, err := os.ReadFile("docs/openapisim.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestDocumentIsComplete(t *testing.T) {
 // The defaults are those of the page, which repeats what the cloud documents.
 func TestDocumentedDefaults(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/openapisim.md")
+	page, err := os.ReadFile("docs/openapisim.md")
 	if err != nil {
 		t.Fatal(err)
 	}

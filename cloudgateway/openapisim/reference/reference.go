@@ -1,4 +1,4 @@
-// Package reference writes docs/reference/openapisim.md: what the simulated cloud knows of each action, from the tables that
+// Package reference writes docs/actions.md: what the simulated cloud knows of each action, from the tables that
 // it runs by, beside what the cloud documents. What is documented but not simulated is on the page too, so that nobody takes
 // a gap for a promise.
 package reference
@@ -17,7 +17,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
 
-//go:generate go run ./gen -o ../../../docs/reference/openapisim.md
+//go:generate go run ./gen -o ../docs/actions.md
 
 //go:embed actions.txt
 var actionsText string
@@ -94,7 +94,7 @@ every action answers
 - what concerns the request as a whole: ` + "`MissingParameter`, `InvalidParameter`, `InvalidAction.NotFound`, `InvalidVersion`,\n" +
 	"  `InvalidRegionId.NotFound`, `InvalidAccessKeyId.NotFound`, `InvalidAccessKeyId.Inactive`, `SignatureDoesNotMatch`,\n" +
 	"  `SignatureNonceUsed`, `InvalidTimeStamp.Expired`, `MissingSecurityToken`, `InvalidSecurityToken.*`, `Throttling`" + `;
-- any other code by a fault rule ([openapisim](../openapisim.md)).
+- any other code by a fault rule ([openapisim](openapisim.md)).
 
 In the tables **bold** parameters are required; *list* and *struct list* stand for ` + "`Name.1`, `Name.2`, … and `Name.1.Key`, …" + `; ranges
 of lists are numbers of items.

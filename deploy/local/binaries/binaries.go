@@ -197,7 +197,7 @@ func BuildProcesses(ctx context.Context, root, dir string, race bool) error {
 	for _, name := range Processes() {
 		module := name
 		if name == "openapisim" {
-			module = "cloudgateway"
+			module = "cloudgateway/openapisim"
 		}
 		args := []string{"build", "-o", filepath.Join(dir, name)}
 		if race {

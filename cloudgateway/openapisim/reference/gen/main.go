@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	out := flag.String("o", "openapisim.md", "the `FILE` to write")
+	out := flag.String("o", "actions.md", "the `FILE` to write")
 	flag.Parse()
 	if err := os.WriteFile(*out, []byte(reference.Markdown()), 0o644); err != nil { //nolint:gosec // A file of the source tree.
 		fmt.Fprintf(os.Stderr, "gen: %v\n", err)
