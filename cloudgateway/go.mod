@@ -3,11 +3,10 @@ module alicloud-controllers.dev/cloudgateway
 go 1.26.0
 
 require (
+	alicloud-controllers.dev/cloudgateway/openapisim v0.0.0
 	alicloud-controllers.dev/proto v0.0.0
 	alicloud-controllers.dev/services v0.0.0
 	github.com/aliyun/alibaba-cloud-sdk-go v1.63.107
-	github.com/chromedp/cdproto v0.159.0
-	github.com/chromedp/chromedp v0.23.0
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/prometheus/client_golang v1.25.0
@@ -31,7 +30,6 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
-	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-openapi/jsonpointer v0.21.0 // indirect
@@ -86,6 +84,7 @@ require (
 )
 
 replace (
+	alicloud-controllers.dev/cloudgateway/openapisim => ./openapisim
 	alicloud-controllers.dev/proto => ../proto
 	alicloud-controllers.dev/services => ../services
 )

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	alicloud-controllers.dev/cloudgateway v0.0.0
+	alicloud-controllers.dev/cloudgateway/openapisim v0.0.0
 	alicloud-controllers.dev/proto v0.0.0
 	alicloud-controllers.dev/services v0.0.0
 	github.com/google/go-cmp v0.7.0
@@ -88,6 +89,7 @@ require (
 
 replace (
 	alicloud-controllers.dev/cloudgateway => ../cloudgateway
+	alicloud-controllers.dev/cloudgateway/openapisim => ../cloudgateway/openapisim
 	alicloud-controllers.dev/proto => ../proto
 	alicloud-controllers.dev/services => ../services
 )

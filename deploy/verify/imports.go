@@ -24,24 +24,44 @@ type pkg struct {
 // prefix of the paths of all our modules.
 const prefix = "alicloud-controllers.dev/"
 
-// siblings says which of our modules a module may import besides itself. Tests are held to it too.
+// The simulated cloud and the suite of others' clients, whose modules lie inside the directory of another one.
+const (
+	simulator  = "cloudgateway/openapisim"
+	thirdparty = simulator + "/thirdparty"
+)
+
+// siblings returns which of our modules a module may import besides itself. Tests are held to it too.
 func siblings() map[string][]string {
 	service := []string{"proto", "services"}
 	return map[string][]string{
 		"proto":           nil,
 		"services":        {"proto"},
-		"cloudgateway":    service,
+		"cloudgateway":    {"proto", "services", simulator},
+		simulator:         nil,
+		thirdparty:        {simulator},
 		"lbcontroller":    service,
 		"nodecontroller":  service,
 		"routecontroller": service,
-		"deploy":          {"proto", "services", "cloudgateway", "lbcontroller", "nodecontroller", "routecontroller"},
-		"thirdparty":      {"cloudgateway"},
+		"deploy":          {"proto", "services", "cloudgateway", simulator, "lbcontroller", "nodecontroller", "routecontroller"},
 	}
+}
+
+// split divides the path of a package into its module, the longest that fits, and the path in that module. An unknown module
+// is the first element of the path.
+func split(importPath string) (module, inModule string) {
+	inHouse := strings.TrimPrefix(importPath, prefix)
+	module, inModule, _ = strings.Cut(inHouse, "/")
+	for known := range siblings() {
+		if within(inHouse, known) && len(known) >= len(module) {
+			module, inModule = known, strings.TrimPrefix(strings.TrimPrefix(inHouse, known), "/")
+		}
+	}
+	return module, inModule
 }
 
 // checkImports names every import that the architecture forbids.
 func checkImports(p pkg) []error {
-	module, inModule, _ := strings.Cut(strings.TrimPrefix(p.ImportPath, prefix), "/")
+	module, inModule := split(p.ImportPath)
 	allowed, known := siblings()[module]
 	if !known {
 		return []error{fmt.Errorf("%s: module %q has no row in the table of siblings", p.ImportPath, module)}
@@ -51,46 +71,43 @@ func checkImports(p pkg) []error {
 		problems = append(problems, fmt.Errorf("%s imports %s: %s", p.ImportPath, imported, why))
 	}
 	for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-		other, isOurs := strings.CutPrefix(imported, prefix)
-		other, _, _ = strings.Cut(other, "/")
-		if isOurs && other != module && !slices.Contains(allowed, other) {
+		if other, _ := split(imported); strings.HasPrefix(imported, prefix) && other != module && !slices.Contains(allowed, other) {
 			forbid(imported, "the modules are layered, see docs/architecture.md")
 		}
 		if strings.HasPrefix(imported, "github.com/aliyun/") && !maySpeakToCloud(module, inModule, p, imported) {
 			forbid(imported, "the SDK stays under cloudgateway/internal/openapi")
 		}
 	}
-	if module == "cloudgateway" && within(inModule, "openapisim") {
-		for _, imported := range p.Imports {
-			if strings.HasPrefix(imported, prefix) && !within(strings.TrimPrefix(imported, prefix), "cloudgateway/openapisim") {
-				forbid(imported, "the simulator shares no code with what is tested against it")
-			}
+	linked := func(why string, forbidden func(path string) bool) {
+		if at := slices.IndexFunc(p.Deps, forbidden); at >= 0 {
+			forbid(p.Deps[at], why)
 		}
 	}
+	if module == "cloudgateway" && (within(inModule, "internal") || within(inModule, "cmd")) {
+		linked("the simulated cloud is for tests, no process of ours contains it", func(path string) bool {
+			return within(strings.TrimPrefix(path, prefix), simulator)
+		})
+	}
 	if pure(module, inModule) {
-		for _, linked := range p.Deps {
-			if strings.HasPrefix(linked, "k8s.io/client-go/") {
-				forbid(linked, "packages that decide do not speak to anybody")
-				break
-			}
-		}
+		linked("packages that decide do not speak to anybody", func(path string) bool {
+			return strings.HasPrefix(path, "k8s.io/client-go/")
+		})
 	}
 	return problems
 }
 
-// maySpeakToCloud tells whether a package may import the SDK: its one home, and tests that check the simulator with it.
+// maySpeakToCloud reports whether a package may import the SDK: its one home, and tests that check the simulator with it.
 func maySpeakToCloud(module, inModule string, p pkg, imported string) bool {
-	inTest := !slices.Contains(p.Imports, imported)
 	switch module {
 	case "cloudgateway":
-		return within(inModule, "internal/openapi") || within(inModule, "openapisim") && inTest
-	case "thirdparty":
-		return inTest
+		return within(inModule, "internal/openapi")
+	case simulator, thirdparty:
+		return !slices.Contains(p.Imports, imported)
 	}
 	return false
 }
 
-// pure tells whether a package of a controller holds decisions only.
+// pure reports whether a package of a controller holds decisions only.
 func pure(module, inModule string) bool {
 	return strings.HasSuffix(module, "controller") && slices.Contains([]string{"model", "desired", "plan", "ownership", "reuse"}, path.Base(inModule))
 }

@@ -52,13 +52,28 @@ func TestCheckImports(t *testing.T) {
 		},
 		{
 			name: "the tests of third-party clients may use the SDK and the simulator",
-			pkg:  pkg{ImportPath: prefix + "thirdparty", TestImports: []string{sdk, prefix + "cloudgateway/openapisim"}},
+			pkg:  pkg{ImportPath: prefix + "cloudgateway/openapisim/thirdparty", TestImports: []string{sdk, prefix + "cloudgateway/openapisim"}},
 		},
 		{
 			name: "the simulator shares nothing",
 			pkg:  pkg{ImportPath: prefix + "cloudgateway/openapisim/slb", Imports: []string{prefix + "services/nodes", prefix + "cloudgateway/openapisim/api"}},
-			want: []string{prefix + "cloudgateway/openapisim/slb imports " + prefix +
-				"services/nodes: the simulator shares no code with what is tested against it"},
+			want: []string{prefix + "cloudgateway/openapisim/slb imports " + prefix + "services/nodes: the modules are layered, see docs/architecture.md"},
+		},
+		{
+			name: "the simulator shares nothing with the gateway, not even in a test",
+			pkg:  pkg{ImportPath: prefix + "cloudgateway/openapisim/slb", TestImports: []string{prefix + "cloudgateway/writetest"}},
+			want: []string{prefix + "cloudgateway/openapisim/slb imports " + prefix + "cloudgateway/writetest: the modules are layered, see docs/architecture.md"},
+		},
+		{
+			name: "the gateway's tests may use the simulator",
+			pkg:  pkg{ImportPath: prefix + "cloudgateway/internal/server", TestImports: []string{prefix + "cloudgateway/openapisim"}},
+		},
+		{
+			name: "the gateway does not contain the simulator, not even by way of others",
+			pkg: pkg{ImportPath: prefix + "cloudgateway/internal/server", Imports: []string{prefix + "cloudgateway/writetest"},
+				Deps: []string{"fmt", prefix + "cloudgateway/openapisim/state", prefix + "cloudgateway/writetest"}},
+			want: []string{prefix + "cloudgateway/internal/server imports " + prefix +
+				"cloudgateway/openapisim/state: the simulated cloud is for tests, no process of ours contains it"},
 		},
 		{
 			name: "a plan does not link a client",

@@ -1,9 +1,9 @@
-module alicloud-controllers.dev/thirdparty
+module alicloud-controllers.dev/cloudgateway/openapisim/thirdparty
 
 go 1.26.0
 
 require (
-	alicloud-controllers.dev/cloudgateway v0.0.0
+	alicloud-controllers.dev/cloudgateway/openapisim v0.0.0
 	github.com/aliyun/alibaba-cloud-sdk-go v1.63.107
 	github.com/denverdino/aliyungo v0.0.0-20190125010748-a747050bb1ba
 )
@@ -32,8 +32,4 @@ require (
 	gopkg.in/ini.v1 v1.67.0 // indirect
 )
 
-replace (
-	alicloud-controllers.dev/cloudgateway => ../../cloudgateway
-	alicloud-controllers.dev/proto => ../../proto
-	alicloud-controllers.dev/services => ../../services
-)
+replace alicloud-controllers.dev/cloudgateway/openapisim => ../
