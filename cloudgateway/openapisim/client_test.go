@@ -73,9 +73,11 @@ func newClientWith(t testing.TB, sim *openapisim.Simulator, credential auth.Cred
 }
 
 func versions() map[string]string {
-	return map[string]string{
-		"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "sts": "2015-04-01", "location": "2015-06-12", "nlb": "2022-04-30",
+	versions := map[string]string{}
+	for _, p := range openapisim.Products() {
+		versions[p.Name] = p.Version
 	}
+	return versions
 }
 
 // request makes a request with parameters as name, value, ….

@@ -10,7 +10,6 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/reference"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -18,7 +17,7 @@ import (
 // value of another form. The cloud answers with the code of the table, and nothing happens.
 func TestMalformedRequests(t *testing.T) {
 	t.Parallel()
-	for _, product := range reference.Products() {
+	for _, product := range openapisim.Products() {
 		t.Run(product.Name, func(t *testing.T) {
 			t.Parallel()
 			sim := newCloud(t, openapisim.Config{LimitsOff: true, Seed: populated()})

@@ -14,22 +14,84 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
 
-// products are all products of the OpenAPI. NLB has no actions yet: its endpoint answers every call as the cloud answers
-// an unknown action.
-func (s *Simulator) products(cfg Config) []api.Product {
+// Products are the products of the OpenAPI, and the only list of them: a new one needs its package and a line here. What they do
+// needs a [Simulator]; their tables don't.
+func Products() []api.Product { return products(nil, nil) }
+
+func products(sessions sts.Sessions, address func(c *api.Context, product string) string) []api.Product {
 	return []api.Product{
 		slb.Product(),
 		vpc.Product(),
 		ecs.Product(),
-		sts.Product(sessions{store: s.keys, now: cfg.Now}),
-		location.Product(s.location),
-		{Name: "nlb", Code: "Nlb", Version: "2022-04-30"},
+		sts.Product(sessions),
+		// NLB has no actions yet: its endpoint answers every call as the cloud answers an unknown action.
+		{Name: "nlb", Code: "Nlb", Version: "2022-04-30", Port: 9105, About: "the OpenAPI of NLB, which has no actions yet"},
+		location.Product(address),
+	}
+}
+
+func productNames() []string {
+	var names []string
+	for _, p := range Products() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Endpoint is a port of a simulator.
+type Endpoint struct {
+	Name  string // as [Simulator.Start] takes it
+	Port  int    // the one that cmd/openapisim listens on by default
+	About string // what is there
+}
+
+// Endpoints are the ports of a simulator: those of the products and its own.
+func Endpoints() []Endpoint {
+	endpoints := []Endpoint{
+		{"admin", 9100, "the admin API, and for people the page /console"},
+		{"metadata", 9106, "the instance metadata service"},
+	}
+	for _, p := range Products() {
+		endpoints = append(endpoints, Endpoint{p.Name, p.Port, p.About})
+	}
+	slices.SortFunc(endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Port, b.Port) })
+	return endpoints
+}
+
+// settling is when a product has to be settled again.
+type settling struct {
+	api.Product
+	next    time.Time // the end of its next transition, zero for none
+	changed bool      // there may be others than that
+}
+
+// settleDue completes the transitions that have ended, of all products: a change of one is seen by the others.
+func (s *Simulator) settleDue(c *api.Context) {
+	for _, p := range s.products {
+		if !p.Lazy && (p.changed || !p.next.IsZero() && !c.Now.Before(p.next)) {
+			p.settle(c)
+		}
+	}
+}
+
+func (p *settling) settle(c *api.Context) {
+	if p.Settle != nil {
+		p.next, p.changed = p.Settle(c), false
+	}
+}
+
+// touched notes that the state has changed behind the back of the products. The caller holds the lock.
+func (s *Simulator) touched() {
+	s.changes.Add(1)
+	for _, p := range s.products {
+		p.changed = true
 	}
 }
 
 // location is the address of a product: the one it has in this process, or the one it has in the cloud.
 func (s *Simulator) location(c *api.Context, product string) string {
-	if !slices.Contains([]string{"slb", "vpc", "ecs", "sts", "nlb"}, product) {
+	known := func(p *settling) bool { return p.Name == product && product != "location" }
+	if !slices.ContainsFunc(s.products, known) {
 		return ""
 	}
 	return cmp.Or(s.Endpoint(product), product+"."+c.Region+".aliyuncs.com")

@@ -26,16 +26,16 @@ const droppedCode = "ConnectionDropped"
 // product serves the OpenAPI of one product.
 type product struct {
 	*Simulator
-	name, version string
-	actions       map[string]*api.Action
+	*settling
+	actions map[string]*api.Action
 }
 
-func (s *Simulator) newProduct(p api.Product) *product {
+func (s *Simulator) newProduct(p *settling) *product {
 	actions := make(map[string]*api.Action, len(p.Actions))
 	for i := range p.Actions {
 		actions[p.Actions[i].Name] = &p.Actions[i]
 	}
-	return &product{Simulator: s, name: p.Name, version: p.Version, actions: actions}
+	return &product{Simulator: s, settling: p, actions: actions}
 }
 
 // exchange is one request on its way to an answer.
@@ -114,13 +114,13 @@ func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 		}
 	}
 	now := p.clock.Now()
-	if wait, ok := p.limiter.Allow(p.name, x.action.Name, now); !ok {
+	if wait, ok := p.limiter.Allow(p.Name, x.action.Name, now); !ok {
 		if p.retryAfter.Load() {
 			x.wait = wait
 		}
 		return api.BadRequest("Throttling", "Request was denied due to request throttling.")
 	}
-	x.rule = p.faults.Strike(fault.Call{Product: p.name, Action: x.action.Name, Mutating: x.action.Mutating, Params: x.params}, now)
+	x.rule = p.faults.Strike(fault.Call{Product: p.Name, Action: x.action.Name, Mutating: x.action.Mutating, Params: x.params}, now)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (p *product) findAction(x *exchange) *api.Error {
 		return wire.MissingParameter("Action")
 	case req.Version == "":
 		return wire.MissingParameter("Version")
-	case req.Version != p.version:
+	case req.Version != p.Version:
 		return api.BadRequest("InvalidVersion", "Specified parameter Version is not valid.")
 	}
 	if x.action = p.actions[req.Action]; x.action == nil {
@@ -193,6 +193,7 @@ func (p *product) perform(x *exchange) wire.Answer {
 	result, err := p.handle(x)
 	if x.action.Mutating {
 		p.changes.Add(1)
+		p.changed = true
 	}
 	if err == nil {
 		var encodeErr error
@@ -235,11 +236,16 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	if region := params.Get("RegionId"); region != "" && region != p.region {
 		return nil, api.NotFound("InvalidRegionId.NotFound", "The specified RegionId does not exist.")
 	}
-	return x.action.Handle(&api.Context{
-		Params: params, State: p.visible(x), Now: p.clock.Now(), Account: p.account, Region: p.region,
+	c := &api.Context{
+		Params: params, State: p.cloud, Now: p.clock.Now(), Account: p.account, Region: p.region,
 		RequestID: x.id, AccessKeyID: x.key.ID, Settings: settings,
 		Traffic: p.traffic, FailItem: x.failItem(),
-	})
+	}
+	p.settleDue(c)
+	if c.State = p.visible(x); c.State != p.cloud && p.Settle != nil {
+		p.Settle(c) // a past state is seen as it would be now
+	}
+	return x.action.Handle(c)
 }
 
 // visible is the state that a call sees. Faults show another one to reads.
@@ -284,7 +290,7 @@ func (x *exchange) faultError() *api.Error {
 func (p *product) record(x *exchange, status int, code string, effect bool) {
 	latency := p.realNow().Sub(x.arrived)
 	call := journal.Call{
-		Time: p.clock.Now(), Product: p.name, Action: x.request.Action, Params: withoutSecrets(x.params), Caller: x.caller,
+		Time: p.clock.Now(), Product: p.Name, Action: x.request.Action, Params: withoutSecrets(x.params), Caller: x.caller,
 		Status: status, Code: code, Mutating: x.action != nil && x.action.Mutating, Effect: effect,
 	}
 	if x.rule != nil {

@@ -114,10 +114,10 @@ type Simulator struct {
 	// retryAfter tells clients by a header how long a throttled call has to wait; not all of the cloud does.
 	retryAfter atomic.Bool
 
-	settle  []func(*api.Context) // of the products that have transitions
-	traffic *api.Traffic         // nil without a data plane
-	plane   *dataplane.Plane     // nil without a data plane
-	changes atomic.Uint64        // counts what may have changed the state
+	products []*settling      // guarded by mu, but for what never changes
+	traffic  *api.Traffic     // nil without a data plane
+	plane    *dataplane.Plane // nil without a data plane
+	changes  atomic.Uint64    // counts what may have changed the state
 
 	partial sync.Mutex // held by who changes a part of the settings
 
@@ -146,6 +146,9 @@ func New(cfg Config) (*Simulator, error) {
 		journal:   journal.New(journalCapacity),
 		cloud:     state.New(cfg.Region, cfg.Account),
 	}
+	for _, p := range products(sessions{store: s.keys, now: cfg.Now}, s.location) {
+		s.products = append(s.products, &settling{Product: p})
+	}
 	s.faults = fault.NewSet(s.copyState)
 	s.settings.Store(cfg.Settings)
 	if cfg.Dataplane != nil {
@@ -162,15 +165,12 @@ func New(cfg Config) (*Simulator, error) {
 		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
 		SessionDuration: cfg.SessionDuration, Now: cfg.Now, Keys: s.keys, View: s.View,
 	})
-	if s.console, err = console.New(console.Config{Source: shown{s}}); err != nil {
+	if s.console, err = console.New(console.Config{Source: shown{s}, Products: productNames()}); err != nil {
 		return nil, err
 	}
 	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}
-	for _, p := range s.products(cfg) {
+	for _, p := range s.products {
 		s.handlers[p.Name] = s.newProduct(p)
-		if p.Settle != nil {
-			s.settle = append(s.settle, p.Settle)
-		}
 	}
 	return s, nil
 }
@@ -191,16 +191,18 @@ func (s *Simulator) look(f func(*api.Context)) {
 	now := &api.Context{
 		State: s.cloud, Now: s.clock.Now(), Account: s.account, Region: s.region, Settings: s.settings.Load(), Traffic: s.traffic,
 	}
-	for _, settle := range s.settle {
-		settle(now)
+	for _, p := range s.products {
+		p.settle(now)
 	}
 	f(now)
 }
 
 // Update calls f with the state, for changes behind the back of the API. F must not keep it.
 func (s *Simulator) Update(f func(*state.Cloud)) {
-	s.View(f)
-	s.changes.Add(1)
+	s.look(func(c *api.Context) {
+		f(c.State)
+		s.touched()
+	})
 }
 
 // Snapshot returns the state as JSON. The same state gives the same text.
@@ -234,15 +236,15 @@ func (s *Simulator) Restore(snapshot []byte) error {
 	if loaded.Region != s.region || loaded.Account != s.account {
 		return fmt.Errorf("snapshot: it is of account %s in %s, not of %s in %s", loaded.Account, loaded.Region, s.account, s.region)
 	}
-	if err := check(&loaded); err != nil {
+	if err := loaded.Check(); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	cloud := state.New(s.region, s.account)
-	merge(cloud, &loaded) // the snapshot may lack maps
+	cloud.Add(&loaded) // the snapshot may lack maps
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cloud = cloud
-	s.changes.Add(1)
+	s.touched()
 	return nil
 }
 

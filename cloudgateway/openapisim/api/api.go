@@ -81,8 +81,28 @@ type Product struct {
 	Code    string // as in metadata: "Slb"
 	Version string
 	Actions []Action
-	// Settle completes the transitions that have ended, for those who look at the state directly. Nil: there are none.
-	Settle func(c *Context)
+
+	Port  int    // where cmd/openapisim serves it by default, on loopback
+	About string // what is at that port, for --help
+
+	// Settle completes the transitions that have ended at c.Now and returns when the next one ends, the zero time if none is
+	// under way. The server calls it before the call of any product that comes at that time or after a change of this one, so that
+	// handlers never see a transition that is over. Nil: there are none.
+	Settle func(c *Context) (next time.Time)
+	// Lazy products settle what a call touches by themselves, because they have too much to look at all of it after every change.
+	// Settle is then called only for those who look at the state directly.
+	Lazy bool
+	// Complete fills in what the cloud itself adds to resources that a seed has brought; whole is the state with them in it. Nil:
+	// nothing. It may run before those of other products.
+	Complete func(whole, brought *state.Cloud)
+}
+
+// Earlier returns the earlier of two ends of transitions; the zero time stands for none.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Context is what a handler gets: the request, the state and the time.
@@ -131,6 +151,16 @@ func (e *Error) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Cod
 // BadRequest is the most frequent error, HTTP 400.
 func BadRequest(code, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Missing is the error for a parameter that was not sent, where the action has no code of its own for it.
+func Missing(name string) *Error {
+	return BadRequest("MissingParameter", "The input parameter %q that is mandatory for processing this request is not supplied.", name)
+}
+
+// DryRun is the answer to a request that is valid and asked for nothing more.
+func DryRun() *Error {
+	return BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
 }
 
 // NotFound is an error with HTTP 404.

@@ -41,6 +41,9 @@ func (p Params) Get(name string) string {
 // Has tells whether a value was sent and is not empty.
 func (p Params) Has(name string) bool { return p.Get(name) != "" }
 
+// True reports whether a boolean parameter is set.
+func (p Params) True(name string) bool { return strings.EqualFold(p.Get(name), "true") }
+
 // Int returns a number, or def if it was not sent. The server has checked its form.
 func (p Params) Int(name string, def int) int {
 	n, err := strconv.Atoi(p.Get(name))

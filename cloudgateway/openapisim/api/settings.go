@@ -5,36 +5,36 @@ import "time"
 // Settings are the windows and the limits of one call that the simulated cloud keeps. A duration of zero means that the
 // change is complete when the call answers. What no published number exists for is our choice and says so.
 type Settings struct {
-	LoadBalancerActive time.Duration // CreateLoadBalancer until the status is active
-	ListenerStart      time.Duration // starting until running
-	ListenerSet        time.Duration // configuring until the former status
-	BusyAfterWrite     time.Duration // other writes to the load balancer are refused
-	AclBusyAfterWrite  time.Duration // other writes to the entries of the access control list are refused
-	GroupReleased      time.Duration // deleting a listener until its group can be deleted
-	BackendHealthy     time.Duration // adding a server until its health is known
-	ServersVanish      time.Duration // DeleteInstance until load balancers don't have the server any more
-	TagIndexLag        time.Duration // TagResources until filters by tag see it
-	NetworkPending     time.Duration // CreateVpc, CreateVSwitch, CreateRouteTable until Available
-	RoutePending       time.Duration // CreateRouteEntry until Available
-	RouteDeleting      time.Duration // DeleteRouteEntry until gone
-	EipAssociating     time.Duration // Associating until InUse, Unassociating until Available
-	InstanceStart      time.Duration // Starting until Running
-	InstanceStop       time.Duration // Stopping until Stopped
-	InstanceDelete     time.Duration // DeleteInstance until gone
+	LoadBalancerActive time.Duration `json:"loadBalancerActive"` // CreateLoadBalancer until the status is active
+	ListenerStart      time.Duration `json:"listenerStart"`      // starting until running
+	ListenerSet        time.Duration `json:"listenerSet"`        // configuring until the former status
+	BusyAfterWrite     time.Duration `json:"busyAfterWrite"`     // other writes to the load balancer are refused
+	AclBusyAfterWrite  time.Duration `json:"aclBusyAfterWrite"`  // other writes to the entries of the access control list are refused
+	GroupReleased      time.Duration `json:"groupReleased"`      // deleting a listener until its group can be deleted
+	BackendHealthy     time.Duration `json:"backendHealthy"`     // adding a server until its health is known
+	ServersVanish      time.Duration `json:"serversVanish"`      // DeleteInstance until load balancers don't have the server any more
+	TagIndexLag        time.Duration `json:"tagIndexLag"`        // TagResources until filters by tag see it
+	NetworkPending     time.Duration `json:"networkPending"`     // CreateVpc, CreateVSwitch, CreateRouteTable until Available
+	RoutePending       time.Duration `json:"routePending"`       // CreateRouteEntry until Available
+	RouteDeleting      time.Duration `json:"routeDeleting"`      // DeleteRouteEntry until gone
+	EipAssociating     time.Duration `json:"eipAssociating"`     // Associating until InUse, Unassociating until Available
+	InstanceStart      time.Duration `json:"instanceStart"`      // Starting until Running
+	InstanceStop       time.Duration `json:"instanceStop"`       // Stopping until Stopped
+	InstanceDelete     time.Duration `json:"instanceDelete"`     // DeleteInstance until gone
 
 	// ChargeTypeAtMidnight lets a load balancer keep the way in which its traffic is charged until the day ends in Beijing.
-	ChargeTypeAtMidnight bool
+	ChargeTypeAtMidnight bool `json:"chargeTypeAtMidnight"`
 
 	// What the documents leave open is decided for the client, unless these refuse it.
-	StartOfRunningRefused bool // StartLoadBalancerListener of a running listener
-	SharedPortsRefused    bool // a UDP listener at a port that has another one, and the other way round
-	PresentServersRefused bool // AddVServerGroupBackendServers of a server that is in the group
+	StartOfRunningRefused bool `json:"startOfRunningRefused"` // StartLoadBalancerListener of a running listener
+	SharedPortsRefused    bool `json:"sharedPortsRefused"`    // a UDP listener at a port that has another one, and the other way round
+	PresentServersRefused bool `json:"presentServersRefused"` // AddVServerGroupBackendServers of a server that is in the group
 
-	ServersPerCall int // items of BackendServers in one call
-	RoutesPerCall  int // items of RouteEntries in one call
-	IDsPerCall     int // ids or addresses in one describe of ECS
+	ServersPerCall int `json:"serversPerCall"` // items of BackendServers in one call
+	RoutesPerCall  int `json:"routesPerCall"`  // items of RouteEntries in one call
+	IDsPerCall     int `json:"idsPerCall"`     // ids or addresses in one describe of ECS
 
-	Quotas Quotas
+	Quotas Quotas `json:"quotas"`
 }
 
 // Quotas are the numbers of things an account can have.

@@ -30,33 +30,15 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // fields are all settings by their names in JSON.
 func (s *Settings) fields() map[string]any {
-	window := func(d *time.Duration) *Duration { return (*Duration)(d) }
-	return map[string]any{
-		"loadBalancerActive":    window(&s.LoadBalancerActive),
-		"listenerStart":         window(&s.ListenerStart),
-		"listenerSet":           window(&s.ListenerSet),
-		"busyAfterWrite":        window(&s.BusyAfterWrite),
-		"aclBusyAfterWrite":     window(&s.AclBusyAfterWrite),
-		"groupReleased":         window(&s.GroupReleased),
-		"backendHealthy":        window(&s.BackendHealthy),
-		"serversVanish":         window(&s.ServersVanish),
-		"chargeTypeAtMidnight":  &s.ChargeTypeAtMidnight,
-		"startOfRunningRefused": &s.StartOfRunningRefused,
-		"sharedPortsRefused":    &s.SharedPortsRefused,
-		"presentServersRefused": &s.PresentServersRefused,
-		"tagIndexLag":           window(&s.TagIndexLag),
-		"networkPending":        window(&s.NetworkPending),
-		"routePending":          window(&s.RoutePending),
-		"routeDeleting":         window(&s.RouteDeleting),
-		"eipAssociating":        window(&s.EipAssociating),
-		"instanceStart":         window(&s.InstanceStart),
-		"instanceStop":          window(&s.InstanceStop),
-		"instanceDelete":        window(&s.InstanceDelete),
-		"serversPerCall":        &s.ServersPerCall,
-		"routesPerCall":         &s.RoutesPerCall,
-		"idsPerCall":            &s.IDsPerCall,
-		"quotas":                &s.Quotas,
+	fields := map[string]any{}
+	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+		at := value.Addr().Interface()
+		if window, ok := at.(*time.Duration); ok {
+			at = (*Duration)(window)
+		}
+		fields[field.Tag.Get("json")] = at
 	}
+	return fields
 }
 
 // check refuses numbers that stand for nothing.

@@ -40,7 +40,8 @@ type Source interface {
 
 // Config describes a console. Only the source is required.
 type Config struct {
-	Source Source
+	Source   Source
+	Products []string // names of all products, to choose from
 	// Interval is the time between two looks for a reader; default 500 ms. Where looks take long they become fewer, see
 	// [Console] for the share of a processor that a reader may cost.
 	Interval time.Duration
@@ -55,6 +56,7 @@ const maxReaders = 32
 // Console serves the page. For one reader it takes at most a twentieth of a processor.
 type Console struct {
 	source   Source
+	products []string
 	interval time.Duration
 	pages    *template.Template
 	mux      *http.ServeMux
@@ -77,7 +79,7 @@ func New(cfg Config) (*Console, error) {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c := &Console{
-		source: cfg.Source, interval: cfg.Interval, pages: pages, mux: http.NewServeMux(),
+		source: cfg.Source, products: cfg.Products, interval: cfg.Interval, pages: pages, mux: http.NewServeMux(),
 		readers: make(chan struct{}, maxReaders), closed: make(chan struct{}),
 	}
 	c.mux.HandleFunc("GET /console", c.servePage)

@@ -13,7 +13,7 @@ import (
 
 func newConsole(t testing.TB, source Source) *Console {
 	t.Helper()
-	c, err := New(Config{Source: source})
+	c, err := New(Config{Source: source, Products: []string{"slb", "vpc", "ecs", "sts", "location", "nlb"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ type summary struct {
 // look takes everything that is shown from the source. The state is locked no longer than it takes to copy what is on the page.
 func (c *Console) look(q query) view {
 	now, frozen := c.source.Clock()
-	v := view{Query: q, Products: []string{"slb", "vpc", "ecs", "sts", "location", "nlb"}}
+	v := view{Query: q, Products: c.products}
 	c.source.View(func(cloud *state.Cloud, health Health) {
 		v.Summary = summarize(cloud)
 		v.Balancers = viewBalancers(cloud, health, q)

@@ -18,6 +18,8 @@ import (
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
 	sdkerrors "github.com/aliyun/alibaba-cloud-sdk-go/sdk/errors"
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 )
 
 // config says where a cloud is and what it holds before the first scenario.
@@ -57,9 +59,11 @@ func fromEnvironment(t *testing.T) config {
 }
 
 func versions() map[string]string {
-	return map[string]string{
-		"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26", "sts": "2015-04-01", "location": "2015-06-12",
+	versions := map[string]string{}
+	for _, p := range openapisim.Products() {
+		versions[p.Name] = p.Version
 	}
+	return versions
 }
 
 // cloud calls a cloud for one scenario.

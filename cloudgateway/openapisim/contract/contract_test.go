@@ -12,7 +12,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/openapisimtest"
-	"alicloud-controllers.dev/cloudgateway/openapisim/reference"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -92,7 +91,7 @@ func TestSimulator(t *testing.T) {
 			succeeded[call.Product+" "+call.Action] = true
 		}
 	}
-	for _, p := range reference.Products() {
+	for _, p := range openapisim.Products() {
 		for _, a := range p.Actions {
 			if !succeeded[p.Name+" "+a.Name] {
 				t.Errorf("%s %s has no happy path in any scenario", p.Name, a.Name)

@@ -22,14 +22,10 @@ func Product() api.Product {
 		tagging().Actions(),
 		[]api.Action{regions.Describe("ecs", "available"), regions.DescribeZones(region())},
 	)
-	for i := range actions {
-		handle := actions[i].Handle
-		actions[i].Handle = func(c *api.Context) (any, *api.Error) {
-			settle(c)
-			return handle(c)
-		}
+	return api.Product{
+		Name: "ecs", Code: "Ecs", Version: "2014-05-26", Port: 9103, About: "the OpenAPI of ECS",
+		Actions: actions, Settle: settle, Complete: complete,
 	}
-	return api.Product{Name: "ecs", Code: "Ecs", Version: "2014-05-26", Actions: actions, Settle: settle}
 }
 
 func region() api.Param { return api.Param{Name: "RegionId", Required: true} }

@@ -44,9 +44,10 @@ func lifecycleActions() []api.Action {
 }
 
 // settle completes the changes of instances that have ended.
-func settle(c *api.Context) {
+func settle(c *api.Context) (next time.Time) {
 	for _, i := range c.State.Instances {
 		if i.SettleAt.IsZero() || c.Now.Before(i.SettleAt) {
+			next = api.Earlier(next, i.SettleAt)
 			continue
 		}
 		i.Status, i.SettleTo, i.SettleAt = i.SettleTo, "", time.Time{}
@@ -54,6 +55,7 @@ func settle(c *api.Context) {
 			remove(c, i)
 		}
 	}
+	return next
 }
 
 // begin lets an instance pass through a status on the way to its final one, "" for gone.

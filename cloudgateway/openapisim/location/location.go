@@ -10,6 +10,7 @@ import (
 func Product(endpoint func(c *api.Context, product string) string) api.Product {
 	return api.Product{
 		Name: "location", Code: "Location", Version: "2015-06-12",
+		Port: 9107, About: "the Location service, which tells where the others are",
 		Actions: []api.Action{{
 			Name: "DescribeEndpoints",
 			Params: []api.Param{

@@ -9,12 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
-	"alicloud-controllers.dev/cloudgateway/openapisim/location"
-	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
-	"alicloud-controllers.dev/cloudgateway/openapisim/sts"
-	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
 )
 
 //go:generate go run ./gen -o ../docs/actions.md
@@ -53,16 +49,10 @@ func paramName(documented string) string {
 	return name
 }
 
-// Products are the products whose actions the page lists.
-func Products() []api.Product {
-	// The tables need neither the sessions of STS nor the addresses of Location.
-	return []api.Product{slb.Product(), vpc.Product(), ecs.Product(), sts.Product(nil), location.Product(nil)}
-}
-
 // Missing returns the documented actions that the simulated cloud doesn't have.
 func Missing() []Documented {
 	return slices.DeleteFunc(DocumentedActions(), func(d Documented) bool {
-		return slices.ContainsFunc(Products(), func(p api.Product) bool {
+		return slices.ContainsFunc(openapisim.Products(), func(p api.Product) bool {
 			return p.Name == d.Product && slices.ContainsFunc(p.Actions, func(a api.Action) bool { return a.Name == d.Name })
 		})
 	})
@@ -72,7 +62,7 @@ func Missing() []Documented {
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(intro)
-	products, missing := Products(), Missing()
+	products, missing := openapisim.Products(), Missing()
 	b.WriteString("| product | version | actions | documented but missing |\n|---|---|---|---|\n")
 	for _, p := range products {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %d | %d |\n", p.Code, anchor(p), p.Version, len(p.Actions), len(of(p, missing)))

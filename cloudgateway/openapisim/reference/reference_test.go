@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 )
 
 // Every action of a table and every documented one is on the page once.
 func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page := Markdown()
-	for _, p := range Products() {
+	for _, p := range openapisim.Products() {
 		section := page[strings.Index(page, "\n## "+p.Code+" "):]
 		for _, a := range p.Actions {
 			if n := strings.Count(section, "\n### "+a.Name+"\n"); n < 1 {

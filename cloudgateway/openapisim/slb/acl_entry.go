@@ -42,7 +42,7 @@ func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
 	case !ok:
 		return nil, nil, invalid("AclEntrys")
 	case len(items) == 0:
-		return nil, nil, missing("AclEntrys")
+		return nil, nil, api.Missing("AclEntrys")
 	case len(items) > c.Settings.Quotas.AclEntriesPerCall:
 		return nil, nil, api.BadRequest("AclEntryExceedLimit", "The number of entries in one call exceeds %d.", c.Settings.Quotas.AclEntriesPerCall)
 	}

@@ -54,7 +54,7 @@ func parseServers(c *api.Context, name string, withPort bool) ([]server, *api.Er
 func parseServer(item map[string]string, name string, withPort bool) (server, *api.Error) {
 	s := server{kind: cmp.Or(item["type"], typeECS), id: item["serverid"], ip: item["serverip"]}
 	if s.id == "" {
-		return server{}, missing(name + ".ServerId")
+		return server{}, api.Missing(name + ".ServerId")
 	}
 	if !slices.Contains([]string{typeECS, typeENI, typeECI}, s.kind) {
 		return server{}, api.BadRequest("BackendServer.InvalidType", "The specified server type %s is not valid.", s.kind)

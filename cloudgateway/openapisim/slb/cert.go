@@ -69,9 +69,9 @@ func uploadServerCertificate(c *api.Context) (any, *api.Error) {
 	chain, key := c.Get("ServerCertificate"), c.Get("PrivateKey")
 	switch {
 	case chain == "":
-		return nil, missing("ServerCertificate")
+		return nil, api.Missing("ServerCertificate")
 	case key == "":
-		return nil, missing("PrivateKey")
+		return nil, api.Missing("PrivateKey")
 	}
 	if _, err := tls.X509KeyPair([]byte(chain), []byte(key)); err != nil && parseCertificate(chain) != nil {
 		return nil, api.BadRequest("IllegalParam.ServerCertificate", "The PrivateKey does not belong to the ServerCertificate.")

@@ -33,10 +33,6 @@ func invalid(name string) *api.Error {
 	return api.BadRequest("InvalidParameter", "The specified parameter %s is not valid.", name)
 }
 
-func missing(name string) *api.Error {
-	return api.BadRequest("MissingParameter", "The input parameter %q that is mandatory for processing this request is not supplied.", name)
-}
-
 func tooManyServers(limit int) *api.Error {
 	return api.BadRequest("TooManyBackendServers", "The number of backend servers exceeds max supported number: %d.", limit)
 }

@@ -140,7 +140,7 @@ func (t table) describeGroups(c *api.Context) (any, *api.Error) {
 		out.VServerGroups.VServerGroup = append(out.VServerGroups.VServerGroup, groupView{
 			VServerGroupID: g.ID, VServerGroupName: g.Name, ServerCount: int64(len(g.Servers)), ServiceManagedMode: "Unmanaged",
 			CreateTime: stamp(g.Created), Tags: newTagList(g.Tags),
-			AssociatedObjects: t.users(lb, g.ID, isTrue(c, "IncludeListener"), isTrue(c, "IncludeRule")),
+			AssociatedObjects: t.users(lb, g.ID, c.True("IncludeListener"), c.True("IncludeRule")),
 		})
 	}
 	return out, nil

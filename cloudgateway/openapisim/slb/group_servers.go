@@ -158,9 +158,9 @@ func modifyGroupServers(c *api.Context) (any, *api.Error) {
 	}
 	switch {
 	case len(olds) == 0:
-		return nil, missing("OldBackendServers")
+		return nil, api.Missing("OldBackendServers")
 	case len(news) == 0:
-		return nil, missing("NewBackendServers")
+		return nil, api.Missing("NewBackendServers")
 	case len(olds) != len(news):
 		return nil, api.BadRequest("InvalidParameter", "The numbers of OldBackendServers and NewBackendServers differ.")
 	}
@@ -201,7 +201,7 @@ func setGroup(c *api.Context) (any, *api.Error) {
 	name := c.Get("VServerGroupName")
 	switch {
 	case name == "" && len(items) == 0:
-		return nil, missing("BackendServers")
+		return nil, api.Missing("BackendServers")
 	case name != "" && !validName(name):
 		return nil, invalid("VServerGroupName")
 	}

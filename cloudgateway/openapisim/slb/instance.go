@@ -244,9 +244,9 @@ func checkSubscription(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	case lb.PayType != prePay:
 		return nil
 	case !c.Has("PricingCycle"):
-		return missing("PricingCycle")
+		return api.Missing("PricingCycle")
 	case !c.Has("Duration"):
-		return missing("Duration")
+		return api.Missing("Duration")
 	case lb.DeleteProtection == on:
 		return invalid("DeleteProtection")
 	}

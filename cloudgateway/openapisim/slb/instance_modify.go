@@ -68,7 +68,7 @@ func modifyInternetSpec(c *api.Context) (any, *api.Error) {
 	bandwidth := c.Int("Bandwidth", lb.Bandwidth)
 	switch {
 	case !c.Has("InternetChargeType") && !c.Has("Bandwidth"):
-		return nil, missing("Bandwidth")
+		return nil, api.Missing("Bandwidth")
 	case lb.AddressType != internet:
 		return nil, api.BadRequest("InvalidParameter", "The load balancer is not an internet load balancer.")
 	case lb.InstanceChargeType == payByCLCU && charge == payByBandwidth:

@@ -182,7 +182,7 @@ func checkTarget(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api
 	case a["MasterSlaveServerGroupId"] != "": // there are none
 		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
 	case a["BackendServerPort"] == "":
-		return missing("VServerGroupId")
+		return api.Missing("VServerGroupId")
 	}
 	return nil
 }
@@ -228,15 +228,15 @@ func checkSession(_ *api.Context, _ *state.LoadBalancer, l *state.Listener) *api
 	}
 	switch a := l.Attributes; {
 	case a["HealthCheck"] == "":
-		return missing("HealthCheck")
+		return api.Missing("HealthCheck")
 	case a["StickySession"] != on:
 		return nil
 	case a["StickySessionType"] == "":
-		return missing("StickySessionType")
+		return api.Missing("StickySessionType")
 	case a["StickySessionType"] == "insert" && a["CookieTimeout"] == "":
-		return missing("CookieTimeout")
+		return api.Missing("CookieTimeout")
 	case a["StickySessionType"] == "server" && a["Cookie"] == "":
-		return missing("Cookie")
+		return api.Missing("Cookie")
 	}
 	return nil
 }
@@ -270,9 +270,9 @@ func setAccessControl(c *api.Context, lb *state.LoadBalancer, l *state.Listener)
 	if l.Attributes["AclStatus"] == on {
 		switch {
 		case len(ids) == 0:
-			return missing("AclId")
+			return api.Missing("AclId")
 		case l.Attributes["AclType"] == "":
-			return missing("AclType")
+			return api.Missing("AclType")
 		}
 	}
 	for _, id := range ids {

@@ -40,8 +40,8 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	if err := completeListener(c, lb, &next); err != nil {
 		return nil, err
 	}
-	if isTrue(c, "DryRun") {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	if former := l.Attributes["VServerGroupId"]; former != next.Attributes["VServerGroupId"] {
 		release(c, former)
@@ -76,8 +76,4 @@ func retarget(c *api.Context, lb *state.LoadBalancer, next *state.Listener) *api
 		return checkGroup(c, lb, next)
 	}
 	return nil
-}
-
-func dryRun() *api.Error {
-	return api.BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
 }

@@ -122,9 +122,6 @@ func sortedByID[T any](m map[string]T) []T {
 	return out
 }
 
-// isTrue tells whether a boolean parameter is set.
-func isTrue(c *api.Context, name string) bool { return strings.EqualFold(c.Get(name), "true") }
-
 // stamp is a time as SLB writes it.
 func stamp(t time.Time) string {
 	if t.IsZero() {

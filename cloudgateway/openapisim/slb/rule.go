@@ -137,8 +137,8 @@ func (t table) createRules(c *api.Context) (any, *api.Error) {
 		}
 		rules = append(rules, r)
 	}
-	if isTrue(c, "DryRun") {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	var out createdRules
 	for _, r := range rules[len(l.Rules):] {
@@ -157,7 +157,7 @@ func newRule(c *api.Context, lb *state.LoadBalancer, rules []*state.Rule, item m
 	case r.Name == "":
 		return nil, api.BadRequest("MissingParameter.RuleName", "The parameter RuleName is required.")
 	case r.Domain == "" && r.URL == "":
-		return nil, missing("Domain")
+		return nil, api.Missing("Domain")
 	case r.URL != "" && (!validURI(r.URL) || r.URL == "/"):
 		return nil, invalid("Url")
 	case slices.ContainsFunc(rules, func(o *state.Rule) bool { return o.Domain == r.Domain && o.URL == r.URL }):
@@ -279,8 +279,8 @@ func (t table) setRule(c *api.Context) (any, *api.Error) {
 			return nil, api.BadRequest("InvalidParameter", "The specified VServerGroupId does not exist.")
 		}
 	}
-	if isTrue(c, "DryRun") {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	if p.rule.ServerGroupID != next.ServerGroupID {
 		release(c, p.rule.ServerGroupID)

@@ -7,6 +7,18 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
+// completeSeed fills in what the parts of load balancers have once they are ready; load balancers follow when they are looked at.
+func completeSeed(_, brought *state.Cloud) {
+	for _, acl := range brought.Acls {
+		state.Fill(&acl.IPVersion, "ipv4")
+	}
+	for _, group := range brought.ServerGroups {
+		for _, server := range group.Servers {
+			state.Fill(&server.Type, typeECS)
+		}
+	}
+}
+
 // complete fills in what a seeded load balancer leaves out, so that a seed may be as short as an id. A load balancer without a
 // time of creation is one that was seeded and not completed yet.
 func complete(c *api.Context, lb *state.LoadBalancer) {
@@ -22,19 +34,18 @@ func complete(c *api.Context, lb *state.LoadBalancer) {
 		return
 	}
 	lb.Created = c.Now
-	fill := func(field *string, value string) { *field = cmp.Or(*field, value) }
-	fill(&lb.Status, active)
-	fill(&lb.Name, defaultName)
-	fill(&lb.AddressIPVersion, "ipv4")
-	fill(&lb.InternetChargeType, payByTraffic)
-	fill(&lb.PayType, payOnDemand)
-	fill(&lb.DeleteProtection, off)
-	fill(&lb.ModificationStatus, nonProtection)
-	fill(&lb.ResourceGroupID, defaultResourceGroup)
+	state.Fill(&lb.Status, active)
+	state.Fill(&lb.Name, defaultName)
+	state.Fill(&lb.AddressIPVersion, "ipv4")
+	state.Fill(&lb.InternetChargeType, payByTraffic)
+	state.Fill(&lb.PayType, payOnDemand)
+	state.Fill(&lb.DeleteProtection, off)
+	state.Fill(&lb.ModificationStatus, nonProtection)
+	state.Fill(&lb.ResourceGroupID, defaultResourceGroup)
 	if lb.Spec != "" {
-		fill(&lb.InstanceChargeType, payBySpec)
+		state.Fill(&lb.InstanceChargeType, payBySpec)
 	}
-	fill(&lb.InstanceChargeType, payByCLCU)
+	state.Fill(&lb.InstanceChargeType, payByCLCU)
 	lb.Bandwidth = cmp.Or(lb.Bandwidth, greatestTraffic)
 	completePlace(c, lb)
 }

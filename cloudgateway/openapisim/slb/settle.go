@@ -42,10 +42,11 @@ func settle(c *api.Context, lb *state.LoadBalancer) {
 }
 
 // settleAll settles everything, for those who look at the state directly.
-func settleAll(c *api.Context) {
+func settleAll(c *api.Context) (next time.Time) {
 	for _, lb := range c.State.LoadBalancers {
 		settle(c, lb)
 	}
+	return time.Time{}
 }
 
 // writable refuses a change while the load balancer is locked or applies another one.

@@ -169,7 +169,7 @@ func untagResources(c *api.Context) (any, *api.Error) {
 	if err := checkType(c); err != nil {
 		return nil, err
 	}
-	keys, everything := c.List("TagKey"), isTrue(c, "All")
+	keys, everything := c.List("TagKey"), c.True("All")
 	switch {
 	case len(slices.Compact(slices.Sorted(slices.Values(keys)))) < len(keys):
 		return nil, api.BadRequest("Duplicate.TagKey", "A tag key is duplicated.")

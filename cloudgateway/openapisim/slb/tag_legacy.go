@@ -124,7 +124,7 @@ func describeTags(c *api.Context) (any, *api.Error) {
 			if len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w state.Tag) bool { return condition{w.Key, w.Value}.matches(t) }) {
 				continue
 			}
-			if isTrue(c, "DistinctKey") {
+			if c.True("DistinctKey") {
 				t.Value = ""
 			}
 			counts[t]++

@@ -3,7 +3,10 @@
 // which they end and are settled by the product that owns them.
 package state
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Cloud is the state of one account in one region. The server guards it with one lock.
 type Cloud struct {
@@ -31,14 +34,11 @@ type Cloud struct {
 
 // New returns an empty cloud.
 func New(region, account string) *Cloud {
-	return &Cloud{
-		Region: region, Account: account,
-		Vpcs: map[string]*Vpc{}, VSwitches: map[string]*VSwitch{}, RouteTables: map[string]*RouteTable{},
-		Eips: map[string]*Eip{}, Instances: map[string]*Instance{}, Interfaces: map[string]*NetworkInterface{},
-		SecurityGroups: map[string]*SecurityGroup{},
-		LoadBalancers:  map[string]*LoadBalancer{}, ServerGroups: map[string]*ServerGroup{},
-		Certificates: map[string]*Certificate{}, Acls: map[string]*Acl{}, Tokens: map[string]*Token{},
+	c := &Cloud{Region: region, Account: account}
+	for kind := range c.kinds() {
+		kind.Set(reflect.MakeMap(kind.Type()))
 	}
+	return c
 }
 
 // Vanishing says when servers disappear from the groups of load balancers.

@@ -19,7 +19,11 @@ import (
 type teaCall func(product, action string, params map[string]any) (map[string]any, error)
 
 func versions() map[string]string {
-	return map[string]string{"slb": "2014-05-15", "vpc": "2016-04-28", "ecs": "2014-05-26"}
+	versions := map[string]string{}
+	for _, p := range openapisim.Products() {
+		versions[p.Name] = p.Version
+	}
+	return versions
 }
 
 // generated sends as clients that are generated for the V2 SDKs do: RPC style, version 3 of the signature.

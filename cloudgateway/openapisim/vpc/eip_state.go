@@ -160,7 +160,7 @@ func eipTypeNotSupported() *api.Error {
 }
 
 func settleIfFast(c *api.Context, e *state.Eip) {
-	if ended(e.BusyUntil, c.Now) {
+	if !c.Now.Before(e.BusyUntil) {
 		settleEip(e)
 	}
 }

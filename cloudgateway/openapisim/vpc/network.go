@@ -92,7 +92,7 @@ func newVpcView(c *api.Context, v *state.Vpc) vpcView {
 	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
 	view := vpcView{
 		VpcID: v.ID, VpcName: v.Name, Status: status(v.PendingUntil), CreationTime: creationTime, RegionID: c.Region, OwnerID: owner,
-		CidrBlock: v.CidrBlock, EnabledIPv6: len(v.Ipv6Cidrs) > 0, VRouterID: "vrt-" + suffix(v.ID),
+		CidrBlock: v.CidrBlock, EnabledIPv6: len(v.Ipv6Cidrs) > 0, VRouterID: "vrt-" + state.Suffix(v.ID),
 		Description:         v.Description,
 		VSwitchIDs:          vswitchIDs{VSwitchID: []string{}},
 		SecondaryCidrBlocks: secondaryCidrs{SecondaryCidrBlock: append([]string{}, v.SecondaryCidrs...)},

@@ -96,7 +96,7 @@ func createVpc(c *api.Context) (any, *api.Error) {
 }
 
 func newCreatedVpc(c *state.Cloud, id string) createdVpc {
-	out := createdVpc{VpcID: id, VRouterID: "vrt-" + suffix(id)}
+	out := createdVpc{VpcID: id, VRouterID: "vrt-" + state.Suffix(id)}
 	if table := systemTable(c, id); table != nil {
 		out.RouteTableID = table.ID
 	}

@@ -16,43 +16,42 @@ const (
 	deleting  = "Deleting"
 )
 
-// settle completes the transitions that have ended.
-func settle(c *api.Context) {
+// settle completes the transitions that have ended and returns when the next one ends.
+func settle(c *api.Context) (next time.Time) {
+	over := func(until *time.Time) bool {
+		if until.IsZero() || c.Now.Before(*until) {
+			next = api.Earlier(next, *until)
+			return false
+		}
+		*until = time.Time{}
+		return true
+	}
 	for _, table := range c.State.RouteTables {
 		table.Entries = slices.DeleteFunc(table.Entries, func(e *state.RouteEntry) bool {
-			if !ended(e.BusyUntil, c.Now) {
+			if !over(&e.BusyUntil) {
 				return false
 			}
-			e.BusyUntil = time.Time{}
 			if e.Status == deleting {
 				return true
 			}
 			e.Status = available
 			return false
 		})
-	}
-	arrive := func(until *time.Time) {
-		if ended(*until, c.Now) {
-			*until = time.Time{}
-		}
-	}
-	for _, table := range c.State.RouteTables {
-		arrive(&table.PendingUntil)
+		over(&table.PendingUntil)
 	}
 	for _, v := range c.State.Vpcs {
-		arrive(&v.PendingUntil)
+		over(&v.PendingUntil)
 	}
 	for _, v := range c.State.VSwitches {
-		arrive(&v.PendingUntil)
+		over(&v.PendingUntil)
 	}
 	for _, eip := range c.State.Eips {
-		if ended(eip.BusyUntil, c.Now) {
+		if over(&eip.BusyUntil) {
 			settleEip(eip)
 		}
 	}
+	return next
 }
-
-func ended(until, now time.Time) bool { return !until.IsZero() && !now.Before(until) }
 
 // pendingUntil is the end of the window in which something new is not available yet.
 func pendingUntil(c *api.Context) time.Time {

@@ -57,7 +57,7 @@ type gatewayIDs struct {
 func newTableView(c *api.Context, t *state.RouteTable) tableView {
 	owner, _ := strconv.ParseInt(c.Account, 10, 64) // 0 if the account is no number
 	v := tableView{
-		RouteTableID: t.ID, RouteTableName: t.Name, RouteTableType: t.Type, VpcID: t.VpcID, RouterID: "vrt-" + suffix(t.VpcID),
+		RouteTableID: t.ID, RouteTableName: t.Name, RouteTableType: t.Type, VpcID: t.VpcID, RouterID: "vrt-" + state.Suffix(t.VpcID),
 		RouterType: "VRouter", AssociateType: "VSwitch", Status: status(t.PendingUntil), CreationTime: creationTime, OwnerID: owner,
 		Description: t.Description, RoutePropagationEnable: true, VSwitchIDs: vswitchIDs{[]string{}}, GatewayIDs: gatewayIDs{[]string{}}, Tags: tags.VPC(t.Tags),
 	}

@@ -2,8 +2,8 @@
 // addresses and their tags.
 //
 // The cloud writes the routes of a VPC one after the other: while an entry is Pending or Deleting, every other write to
-// the VPC is refused with TaskConflict. Transitions are stored with the moment at which they end, and are completed by the
-// next action that looks (settle.go).
+// the VPC is refused with TaskConflict. Transitions are stored with the moment at which they end, and are completed before the
+// next call (settle.go).
 package vpc
 
 import (
@@ -29,14 +29,10 @@ func Product() api.Product {
 		eipActions(), eipStateActions(), eipModifyActions(), tagging().Actions(),
 		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
-	for i := range actions {
-		handle := actions[i].Handle
-		actions[i].Handle = func(c *api.Context) (any, *api.Error) {
-			settle(c)
-			return handle(c)
-		}
+	return api.Product{
+		Name: "vpc", Code: "Vpc", Version: "2016-04-28", Port: 9102, About: "the OpenAPI of VPC",
+		Actions: actions, Settle: settle, Complete: complete,
 	}
-	return api.Product{Name: "vpc", Code: "Vpc", Version: "2016-04-28", Actions: actions, Settle: settle}
 }
 
 func region() api.Param { return api.Param{Name: "RegionId", Required: true} }
@@ -102,12 +98,6 @@ func tagCodes() tags.Codes {
 // tagFilterCodes are those of a describe that is filtered by tags.
 func tagFilterCodes(others ...string) []string {
 	return append([]string{tagCodes().Key, tagCodes().Value}, others...)
-}
-
-// suffix is an id without its kind, from which the ids of things that only exist in answers are made.
-func suffix(id string) string {
-	_, rest, _ := strings.Cut(id, "-")
-	return rest
 }
 
 func isTrue(s string) bool { return strings.EqualFold(s, "true") }

@@ -39,8 +39,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := sim.Start(ctx, opts.addresses); err != nil {
 		return err
 	}
-	for _, e := range endpoints() {
-		fmt.Fprintf(stdout, "%-9s http://%s\n", e.name, sim.Endpoint(e.name))
+	for _, e := range openapisim.Endpoints() {
+		fmt.Fprintf(stdout, "%-9s http://%s\n", e.Name, sim.Endpoint(e.Name))
 	}
 	sim.Wait()
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 )
@@ -104,15 +105,15 @@ func TestRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var args []string
-	for _, e := range endpoints() {
-		args = append(args, "--"+e.name+"=127.0.0.1:0")
+	for _, e := range openapisim.Endpoints() {
+		args = append(args, "--"+e.Name+"=127.0.0.1:0")
 	}
 	out, in := io.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, append(args, "--fast"), in, io.Discard) }()
 	lines := bufio.NewScanner(out)
 	urls := map[string]string{}
-	for range endpoints() {
+	for range openapisim.Endpoints() {
 		lines.Scan()
 		name, url, _ := strings.Cut(lines.Text(), " ")
 		urls[name] = strings.TrimSpace(url)

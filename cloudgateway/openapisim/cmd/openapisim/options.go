@@ -22,30 +22,14 @@ type options struct {
 	addresses map[string]string // where to listen, by endpoint
 }
 
-// endpoint is a port with its default address.
-type endpoint struct{ name, address, help string }
-
-func endpoints() []endpoint {
-	return []endpoint{
-		{"slb", "127.0.0.1:9101", "the OpenAPI of SLB"},
-		{"vpc", "127.0.0.1:9102", "the OpenAPI of VPC"},
-		{"ecs", "127.0.0.1:9103", "the OpenAPI of ECS"},
-		{"sts", "127.0.0.1:9104", "the OpenAPI of STS"},
-		{"nlb", "127.0.0.1:9105", "the OpenAPI of NLB, which has no actions yet"},
-		{"metadata", "127.0.0.1:9106", "the instance metadata service"},
-		{"location", "127.0.0.1:9107", "the Location service, which tells where the others are"},
-		{"admin", "127.0.0.1:9100", "the admin API, and for people the page /console"},
-	}
-}
-
 func parse(args []string, getenv func(string) string, stderr io.Writer) (options, error) {
 	opts := options{addresses: map[string]string{}}
 	cfg := &opts.config
 	flags := flag.NewFlagSet("openapisim", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	listen := map[string]*string{}
-	for _, e := range endpoints() {
-		listen[e.name] = flags.String(e.name, e.address, "listen `address` of "+e.help)
+	for _, e := range openapisim.Endpoints() {
+		listen[e.Name] = flags.String(e.Name, fmt.Sprintf("127.0.0.1:%d", e.Port), "listen `address` of "+e.About)
 	}
 	flags.StringVar(&cfg.Region, "region", "cn-hangzhou", "the only region of the cloud")
 	flags.StringVar(&cfg.Account, "account", "1000000000000001", "id of the only account")

@@ -20,6 +20,7 @@ type Caller struct {
 	ByChance bool // the calls are drawn at random: what they get is not noted for [Main]
 
 	t       testing.TB
+	product api.Product
 	actions map[string]api.Action
 }
 
@@ -34,7 +35,7 @@ func New(t testing.TB, product api.Product, cloud *state.Cloud) *Caller {
 	t.Helper()
 	c := &Caller{
 		Cloud: cloud, Settings: api.FastSettings(), Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC),
-		t: t, actions: map[string]api.Action{},
+		t: t, product: product, actions: map[string]api.Action{},
 	}
 	for _, a := range product.Actions {
 		c.actions[a.Name] = a
@@ -70,10 +71,14 @@ func (c *Caller) call(action string, params ...string) (map[string]any, string) 
 	if err := wire.CheckParams(a.Params, p, &c.Settings); err != nil {
 		return nil, err.Code
 	}
-	before := c.state()
-	result, err := a.Handle(&api.Context{
+	ctx := &api.Context{
 		Params: p, State: c.Cloud, Now: c.Now, Account: Account, Region: Region, RequestID: "r", AccessKeyID: "k", Settings: &c.Settings,
-	})
+	}
+	if c.product.Settle != nil {
+		c.product.Settle(ctx)
+	}
+	before := c.state()
+	result, err := a.Handle(ctx)
 	if (err != nil || !a.Mutating) && c.Settings == api.FastSettings() && c.state() != before {
 		c.t.Errorf("%s %v changed the state (%v)", action, params, err)
 	}

@@ -1,0 +1,110 @@
+package state
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+)
+
+// kinds are the maps of a cloud, each of which holds one kind of resource by id, with their names in JSON: what a new kind needs
+// is its field.
+func (c *Cloud) kinds() iter.Seq2[reflect.Value, string] {
+	return func(yield func(reflect.Value, string) bool) {
+		for field, value := range reflect.ValueOf(c).Elem().Fields() {
+			if value.Kind() == reflect.Map && !yield(value, memberName(field)) {
+				return
+			}
+		}
+	}
+}
+
+// memberName is the name of a field in JSON.
+func memberName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}
+
+// Fill sets a text that a seed left out.
+func Fill(field *string, value string) { *field = cmp.Or(*field, value) }
+
+// Suffix is an id without its kind, "node1" of "i-node1", from which ids of what belongs to it are made.
+func Suffix(id string) string {
+	if _, rest, ok := strings.Cut(id, "-"); ok {
+		return rest
+	}
+	return id
+}
+
+// Add adds resources; those with a known id are replaced. Ids that were ever handed out in either are not handed out again.
+func (c *Cloud) Add(resources *Cloud) {
+	c.Sequence = max(c.Sequence, resources.Sequence)
+	added := reflect.ValueOf(resources).Elem()
+	for i, whole := range reflect.ValueOf(c).Elem().Fields() {
+		if whole.Kind() != reflect.Map {
+			continue
+		}
+		for id, resource := range added.FieldByIndex(i.Index).Seq2() {
+			whole.SetMapIndex(id, resource)
+		}
+	}
+	c.Vanishing = append(c.Vanishing, resources.Vanishing...)
+}
+
+// Check refuses resources that are null or have null parts, sets the ids that are given as keys only, and reports those that
+// contradict their key.
+func (c *Cloud) Check() error {
+	problems := nulls("", reflect.ValueOf(c))
+	for kind, name := range c.kinds() {
+		for key, resource := range kind.Seq2() {
+			if resource.IsNil() {
+				continue // it is reported as such
+			}
+			id := resource.Elem().FieldByName("ID")
+			if !id.IsValid() {
+				continue // it has none of its own
+			}
+			if id.String() == "" {
+				id.SetString(key.String())
+			}
+			if id.String() != key.String() {
+				problems = append(problems, fmt.Errorf("%s[%q]: id is %q; it must be the key", name, key, id))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// nulls reports every item of a map or list that is null; handlers rely on that there is none. Members that can be left out
+// can be null.
+func nulls(path string, v reflect.Value) (problems []error) {
+	item := func(path string, v reflect.Value) {
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			problems = append(problems, fmt.Errorf("%s: is null", path))
+			return
+		}
+		problems = append(problems, nulls(path, v)...)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return nulls(path, v.Elem())
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			if name := memberName(field); name != "" {
+				problems = append(problems, nulls(strings.TrimPrefix(path+"."+name, "."), value)...)
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			item(fmt.Sprintf("%s[%q]", path, key), v.MapIndex(key))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			item(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+	default: // has no items
+	}
+	return problems
+}
