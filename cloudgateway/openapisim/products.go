@@ -83,6 +83,7 @@ func (p *settling) settle(c *api.Context) {
 // touched notes that the state has changed behind the back of the products. The caller holds the lock.
 func (s *Simulator) touched() {
 	s.changes.Add(1)
+	s.cloud.Recount()
 	for _, p := range s.products {
 		p.changed = true
 	}

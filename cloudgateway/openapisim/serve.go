@@ -50,6 +50,8 @@ type exchange struct {
 	key     keys.Key
 	rule    *fault.Rule   // the fault that strikes, or nil
 	wait    time.Duration // what a throttled client is told
+	takes   time.Duration // how long the write takes
+	applied chan struct{} // closed when the write has taken its time, nil if it takes none
 }
 
 // strikes returns the fault if it strikes on this side of the effect.
@@ -65,6 +67,12 @@ func (x *exchange) strikes(when fault.When) *fault.Rule {
 func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{id: wire.NewRequestID(), host: r.Host, caller: r.UserAgent(), arrived: p.realNow()}
 	answer := p.answer(r, x)
+	if x.applied != nil {
+		select {
+		case <-x.applied:
+		case <-r.Context().Done():
+		}
+	}
 	if rule := x.strikes(fault.After); rule != nil {
 		pause(r.Context(), time.Duration(rule.Latency))
 	}
@@ -117,6 +125,9 @@ func (p *product) admit(r *http.Request, x *exchange) *api.Error {
 	if wait, ok := p.limiter.Allow(p.Name, x.action.Name, now); !ok {
 		if p.retryAfter.Load() {
 			x.wait = wait
+		}
+		if p.Throttled != nil {
+			return p.Throttled
 		}
 		return api.BadRequest("Throttling", "Request was denied due to request throttling.")
 	}
@@ -239,13 +250,34 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	c := &api.Context{
 		Params: params, State: p.cloud, Now: p.clock.Now(), Account: p.account, Region: p.region,
 		RequestID: x.id, AccessKeyID: x.key.ID, Settings: settings,
-		Traffic: p.traffic, FailItem: x.failItem(),
+		Traffic: p.traffic, FailItem: x.failItem(), Held: func(thing string) bool { return p.held[thing] },
 	}
 	p.settleDue(c)
 	if c.State = p.visible(x); c.State != p.cloud && p.Settle != nil {
 		p.Settle(c) // a past state is seen as it would be now
 	}
-	return x.action.Handle(c)
+	if result, err = x.action.Handle(c); err == nil && settings.WriteTime > 0 && len(c.Holds()) > 0 {
+		x.takes, x.applied = settings.WriteTime, p.hold(c.Holds(), settings.WriteTime)
+	}
+	return result, err
+}
+
+// hold keeps others from changing things while a write is applied, whether its caller waits for the answer or not. The channel is
+// closed at the end.
+func (s *Simulator) hold(things []string, d time.Duration) chan struct{} {
+	for _, thing := range things {
+		s.held[thing] = true
+	}
+	applied := make(chan struct{})
+	time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, thing := range things {
+			delete(s.held, thing)
+		}
+		close(applied)
+	})
+	return applied
 }
 
 // visible is the state that a call sees. Faults show another one to reads.
@@ -288,7 +320,7 @@ func (x *exchange) faultError() *api.Error {
 }
 
 func (p *product) record(x *exchange, status int, code string, effect bool) {
-	latency := p.realNow().Sub(x.arrived)
+	latency := p.realNow().Sub(x.arrived) + x.takes // some of it is still to come
 	call := journal.Call{
 		Time: p.clock.Now(), Product: p.Name, Action: x.request.Action, Params: withoutSecrets(x.params), Caller: x.caller,
 		Status: status, Code: code, Mutating: x.action != nil && x.action.Mutating, Effect: effect,

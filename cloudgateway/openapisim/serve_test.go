@@ -199,7 +199,7 @@ func TestThrottling(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if results[""] != 90 || results["Throttling"] != 110 {
+	if results[""] != 90 || results["Throttling.User"] != 110 {
 		t.Errorf("results %v", results)
 	}
 	sim.Advance(30 * time.Second)

@@ -121,7 +121,8 @@ type Simulator struct {
 
 	partial sync.Mutex // held by who changes a part of the settings
 
-	mu    sync.Mutex // guards cloud
+	mu    sync.Mutex      // guards cloud and held
+	held  map[string]bool // by writes whose answers are not sent yet
 	cloud *state.Cloud
 }
 
@@ -145,6 +146,7 @@ func New(cfg Config) (*Simulator, error) {
 		limiter:   limit.New(table, !cfg.LimitsOff),
 		journal:   journal.New(journalCapacity),
 		cloud:     state.New(cfg.Region, cfg.Account),
+		held:      map[string]bool{},
 	}
 	for _, p := range products(sessions{store: s.keys, now: cfg.Now}, s.location) {
 		s.products = append(s.products, &settling{Product: p})

@@ -432,13 +432,16 @@ func TestOwnWritesOfForwardingRulesAreSeen(t *testing.T) {
 	wantNotFound(t, err, rpcerr.ListenerNotFound)
 }
 
-// TestForwardingRulesOfABusyCloud: in a cloud that is busy after every write callers never hear of it.
+// TestForwardingRulesOfABusyCloud: in a cloud that takes its time, and in one that is busy after every write as well, callers never
+// hear of it.
 func TestForwardingRulesOfABusyCloud(t *testing.T) {
-	t.Parallel()
-	s := newWebSite(t, func(c *openapisim.Config) {
-		settings := api.DefaultSettings()
-		c.Settings = &settings
-	})
+	t.Run("default", func(t *testing.T) { t.Parallel(); testForwardingRulesOfABusyCloud(t, api.DefaultSettings()) })
+	t.Run("busy", func(t *testing.T) { t.Parallel(); testForwardingRulesOfABusyCloud(t, api.BusySettings()) })
+}
+
+func testForwardingRulesOfABusyCloud(t *testing.T, settings api.Settings) {
+	t.Helper()
+	s := newWebSite(t, func(c *openapisim.Config) { c.Settings = &settings })
 	rules := s.rules(0, 12)
 	results := s.create(t, rules)
 	s.wantReasons(t, rules, results, slices.Repeat([]rpcerr.Reason{""}, 12)...)

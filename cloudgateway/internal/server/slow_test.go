@@ -16,12 +16,16 @@ import (
 	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
-// TestCloudThatTakesItsTime: in a cloud that is busy after every write, as the real one is, callers never hear of it.
+// TestCloudThatTakesItsTime: in a cloud that takes its time, and in one that is busy after every write as well, callers never hear
+// of it.
 func TestCloudThatTakesItsTime(t *testing.T) {
-	slow := func(c *openapisim.Config) {
-		settings := api.DefaultSettings()
-		c.Settings = &settings
-	}
+	t.Run("default", func(t *testing.T) { t.Parallel(); testCloudThatTakesItsTime(t, api.DefaultSettings()) })
+	t.Run("busy", func(t *testing.T) { t.Parallel(); testCloudThatTakesItsTime(t, api.BusySettings()) })
+}
+
+func testCloudThatTakesItsTime(t *testing.T, settings api.Settings) {
+	t.Helper()
+	slow := func(c *openapisim.Config) { c.Settings = &settings }
 	t.Run("a load balancer comes and goes", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t, slow)
@@ -69,7 +73,7 @@ func TestCloudThatTakesItsTime(t *testing.T) {
 func TestFewWritesAreRefused(t *testing.T) {
 	t.Parallel()
 	const balancers, learning, rounds = 6, 6, 20
-	settings := api.DefaultSettings()
+	settings := api.BusySettings()
 	settings.BusyAfterWrite /= 2 // The rest of the test's time is well spent elsewhere.
 	w := newWorld(t, func(c *openapisim.Config) { c.Settings = &settings })
 	work := make([]ids, balancers)

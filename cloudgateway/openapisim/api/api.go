@@ -82,6 +82,9 @@ type Product struct {
 	Version string
 	Actions []Action
 
+	// Throttled is the answer to a call beyond a rate limit, in the words of the product; clients compare its code exactly.
+	Throttled *Error
+
 	Port  int    // where cmd/openapisim serves it by default, on loopback
 	About string // what is at that port, for --help
 
@@ -120,7 +123,24 @@ type Context struct {
 	// FailItem returns the error that a fault gives an item of a batch, or nil. Names of members are in lower case. It is
 	// nil itself if no fault strikes the call.
 	FailItem func(item map[string]string) *Error
+	// Held reports whether a write whose answer is not sent yet holds a thing. Nil: nobody holds anything.
+	Held func(thing string) bool
+
+	holds []string
 }
+
+// Hold reserves a thing that a write changes, such as a vServer group, until the answer of the write is sent. It reports false
+// if another write holds it.
+func (c *Context) Hold(thing string) bool {
+	if c.Held != nil && c.Held(thing) {
+		return false
+	}
+	c.holds = append(c.holds, thing)
+	return true
+}
+
+// Holds are the things that the call holds.
+func (c *Context) Holds() []string { return c.holds }
 
 // ItemFault returns the error that a fault gives an item of a batch, or nil.
 func (c *Context) ItemFault(item map[string]string) *Error {
@@ -161,6 +181,11 @@ func Missing(name string) *Error {
 // DryRun is the answer to a request that is valid and asked for nothing more.
 func DryRun() *Error {
 	return BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
+}
+
+// UserThrottled is the answer of products that name whose calls were too many.
+func UserThrottled() *Error {
+	return BadRequest("Throttling.User", "Request was denied due to user flow control.")
 }
 
 // NotFound is an error with HTTP 404.

@@ -13,11 +13,11 @@ import (
 func TestSettingsJSON(t *testing.T) {
 	t.Parallel()
 	s := DefaultSettings()
-	if err := json.Unmarshal([]byte(`{"routePending":"0s","serversPerCall":40,"quotas":{"eips":1}}`), &s); err != nil {
+	if err := json.Unmarshal([]byte(`{"routePending":"0s","serversPerCall":20,"quotas":{"eips":1}}`), &s); err != nil {
 		t.Fatal(err)
 	}
 	want := DefaultSettings()
-	want.RoutePending, want.ServersPerCall, want.Quotas.Eips = 0, 40, 1
+	want.RoutePending, want.ServersPerCall, want.Quotas.Eips = 0, 20, 1
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -78,7 +78,7 @@ func TestEverySettingHasAName(t *testing.T) {
 			t.Errorf("%s has no name in JSON", v.Type().Field(i).Name)
 		}
 	}
-	if fast := FastSettings(); fast.RoutePending != 0 || fast.ServersPerCall != 20 || fast.Quotas != DefaultSettings().Quotas {
+	if fast := FastSettings(); fast.RoutePending != 0 || fast.ServersPerCall != 40 || fast.Quotas != DefaultSettings().Quotas {
 		t.Errorf("fast settings %+v", fast)
 	}
 }

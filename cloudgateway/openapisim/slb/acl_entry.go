@@ -37,7 +37,7 @@ func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
 	}
 	items, ok := parseObjects(c.Get("AclEntrys"))
 	switch {
-	case c.Now.Before(acl.BusyUntil):
+	case c.Now.Before(acl.BusyUntil), !c.Hold(acl.ID):
 		return nil, nil, api.BadRequest("AclEntryProcessing", "The entries of the Acl are being processed, try again later.")
 	case !ok:
 		return nil, nil, invalid("AclEntrys")
@@ -57,7 +57,7 @@ func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
 	return acl, out, nil
 }
 
-// setEntries completes a change, and opens the window in which the list refuses the next one.
+// setEntries completes a change, and opens the window in which the list refuses the next one, if there is to be one.
 func setEntries(c *api.Context, acl *state.Acl, entries []state.AclEntry) {
 	acl.Entries = entries
 	if d := c.Settings.AclBusyAfterWrite; d > 0 {

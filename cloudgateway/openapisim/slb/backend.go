@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"unique"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -87,19 +88,36 @@ func (s server) is(other *state.Server) bool {
 	return s.kind == other.Type && s.id == other.ServerID && s.port == other.Port && (s.ip == "" || s.ip == other.ServerIP)
 }
 
-// same tells whether another server is the same backend.
-func same(s *state.Server) func(*state.Server) bool {
-	return func(o *state.Server) bool {
-		return s.Type == o.Type && s.ServerID == o.ServerID && s.ServerIP == o.ServerIP && s.Port == o.Port
+// place is what makes two servers the same backend.
+type place struct {
+	kind, id, ip string
+	port         int
+}
+
+func placeOf(s *state.Server) place { return place{s.Type, s.ServerID, s.ServerIP, s.Port} }
+
+// present returns the first of some servers that is among others as well, or nil.
+func present(servers, others []*state.Server) *state.Server {
+	places := make(map[place]bool, len(servers))
+	for _, s := range servers {
+		places[placeOf(s)] = true
 	}
+	for _, o := range others {
+		if places[placeOf(o)] {
+			return o
+		}
+	}
+	return nil
 }
 
 // checkDuplicates refuses a list of a parameter that has a backend twice.
 func checkDuplicates(name string, servers []*state.Server) *api.Error {
-	for i, s := range servers {
-		if slices.ContainsFunc(servers[:i], same(s)) {
+	seen := make(map[place]bool, len(servers))
+	for _, s := range servers {
+		if seen[placeOf(s)] {
 			return conflict(s, "The specified parameter %s contain duplicated value of ServerID and Port.", name)
 		}
+		seen[placeOf(s)] = true
 	}
 	return nil
 }
@@ -126,12 +144,12 @@ func newServers(c *api.Context, lb *state.LoadBalancer, items []server) ([]*stat
 }
 
 func newServer(c *api.Context, lb *state.LoadBalancer, item server) (*state.Server, *api.Error) {
-	s := &state.Server{Type: item.kind, ServerID: item.id, ServerIP: item.ip, Port: item.port, Weight: 100, Added: c.Now}
+	s := &state.Server{Type: kindOf(item.kind), ServerID: item.id, ServerIP: item.ip, Port: item.port, Weight: 100, Added: c.Now}
 	if item.weight != nil {
 		s.Weight = *item.weight
 	}
 	if item.description != nil {
-		s.Description = *item.description
+		s.Description = unique.Make(*item.description).Value() // the servers of a group often share theirs
 	}
 	if item.kind == typeENI {
 		return s, bindInterface(c, lb, s)
@@ -147,7 +165,19 @@ func newServer(c *api.Context, lb *state.LoadBalancer, item server) (*state.Serv
 	case otherVpc(lb, instance.VpcID):
 		return nil, otherNetwork(item.id)
 	}
+	s.ServerID = instance.ID // the same text, but one for all
 	return s, nil
+}
+
+// kindOf returns one text for all servers of a type.
+func kindOf(kind string) string {
+	switch kind {
+	case typeENI:
+		return typeENI
+	case typeECI:
+		return typeECI
+	}
+	return typeECS
 }
 
 // bindInterface checks a network interface and fills in its address.
@@ -160,12 +190,21 @@ func bindInterface(c *api.Context, lb *state.LoadBalancer, s *state.Server) *api
 		return api.BadRequest("InvalidServerId.NotExist", "The specified server %s does not exist.", s.ServerID)
 	case otherVpc(lb, eni.VpcID):
 		return otherNetwork(s.ServerID)
-	case s.ServerIP == "":
+	case s.ServerIP == "", s.ServerIP == eni.PrimaryIP:
 		s.ServerIP = eni.PrimaryIP
-	case !slices.Contains(eni.PrivateIPs, s.ServerIP) && s.ServerIP != eni.PrimaryIP && !slices.Contains(eni.Ipv6Addresses, s.ServerIP):
+	case !slices.Contains(eni.PrivateIPs, s.ServerIP) && !slices.Contains(eni.Ipv6Addresses, s.ServerIP):
 		return api.NotFound("ResourceNotFound.vServers", "The address %s is not one of the network interface %s.", s.ServerIP, s.ServerID)
 	}
+	s.ServerID = eni.ID
 	return nil
+}
+
+// shownSpec is the specification that a load balancer is shown with; one that is paid by use has one as well.
+func shownSpec(lb *state.LoadBalancer) string {
+	if lb.InstanceChargeType == payByCLCU {
+		return elasticSpec
+	}
+	return lb.Spec
 }
 
 // shared tells whether a load balancer has no guaranteed performance, as old ones.
@@ -186,38 +225,14 @@ func otherNetwork(id string) *api.Error {
 // that leave in the same change do not count. A server counts once per load balancer, in however many groups and with however
 // many ports it is.
 func checkServerQuotas(c *api.Context, lb *state.LoadBalancer, leaving, more []*state.Server) *api.Error {
+	times, backends := c.State.Attached(lb.ID, more, leaving)
 	perServer, perBalancer := c.Settings.Quotas.ServerAttachments, c.Settings.Quotas.Servers
-	if perServer == 0 && perBalancer == 0 { // counting takes long in a large cloud
-		return nil
-	}
-	type backend struct{ id, ip string }
-	mine, attached := map[backend]bool{}, map[string]int{}
-	count := func(s *state.Server, lbID string) {
-		if slices.Contains(leaving, s) {
-			return
-		}
-		attached[s.ServerID]++
-		if lbID == lb.ID {
-			mine[backend{s.ServerID, s.ServerIP}] = true
-		}
-	}
-	for _, g := range c.State.ServerGroups {
-		for _, s := range g.Servers {
-			count(s, g.LoadBalancerID)
-		}
-	}
-	for _, other := range c.State.LoadBalancers {
-		for _, s := range other.DefaultServers {
-			count(s, other.ID)
-		}
-	}
 	for _, s := range more {
-		count(s, lb.ID)
-		if perServer > 0 && attached[s.ServerID] > perServer {
+		if perServer > 0 && times[s.ServerID] > perServer {
 			return api.BadRequest("OverQuota", "The server %s is a backend more than %d times.", s.ServerID, perServer)
 		}
 	}
-	if perBalancer > 0 && len(mine) > perBalancer {
+	if perBalancer > 0 && backends > perBalancer {
 		return api.BadRequest("InstanceBackendServerNumberOverLimit", "The number of backend servers of the load balancer exceeds the quota of %d.", perBalancer)
 	}
 	return nil

@@ -25,9 +25,9 @@ func changes(t *testing.T) []change {
 		{"StopLoadBalancerListener", listener, "ServiceIsConfiguring"},
 		{"DeleteLoadBalancerListener", listener, "ServiceIsConfiguring"},
 		{"SetListenerAccessControlStatus", listener.with("AccessControlStatus", "close"), "ServiceIsConfiguring"},
-		{"CreateRules", lb.with("ListenerPort", "81", "RuleList", `[{"RuleName":"n","Url":"/n","VServerGroupId":"rsp-1"}]`), "ServiceIsConfiguring"},
-		{"SetRule", rule.with("RuleName", "n"), "ServiceIsConfiguring"},
-		{"DeleteRules", params{"RuleIds": fmt.Sprintf("[%q]", c.ruleID())}, "ServiceIsConfiguring"},
+		{"CreateRules", lb.with("ListenerPort", "81", "RuleList", `[{"RuleName":"n","Url":"/n","VServerGroupId":"rsp-1"}]`), "OperationFailed.ListenerStatusNotSupport"},
+		{"SetRule", rule.with("RuleName", "n"), "OperationFailed.ListenerStatusNotSupport"},
+		{"DeleteRules", params{"RuleIds": fmt.Sprintf("[%q]", c.ruleID())}, "OperationFailed.ListenerStatusNotSupport"},
 		{"CreateVServerGroup", lb, "VServerGroupProcessing"},
 		{"DeleteVServerGroup", group, "VServerGroupProcessing"},
 		{"AddVServerGroupBackendServers", group.with("BackendServers", one), "VServerGroupProcessing"},
@@ -116,9 +116,13 @@ func TestUnknownListener(t *testing.T) {
 		calls[action("Set", protocol)], calls[action("Describe", protocol)] = key, key
 	}
 	for name, p := range calls {
+		want := "ResourceNotFound.Listener"
+		if name == "CreateRules" {
+			want = "ListenerNotFound"
+		}
 		testCodes(t, name, []codeTest{
 			{"unknown load balancer", p.with("LoadBalancerId", "lb-x"), "InvalidLoadBalancerId.NotFound"},
-			{"unknown listener", p, "ResourceNotFound.Listener"},
+			{"unknown listener", p, want},
 		})
 	}
 }

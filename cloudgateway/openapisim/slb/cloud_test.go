@@ -144,7 +144,7 @@ func (c *cloud) try(action string, p params) (answer, *api.Error) {
 // statuses are those that the cloud documents for a code.
 func statuses(code string) []int {
 	switch code {
-	case "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "ResourceNotFound.vServers", "ResourceNotFound.Certificate",
+	case "InvalidLoadBalancerId.NotFound", "ListenerNotFound", "ResourceNotFound.Listener", "ResourceNotFound.vServers", "ResourceNotFound.Certificate",
 		"InvalidRuleId.NotFound", "CACertificateId.NotFound", "ServerCertificateId.NotFound":
 		return []int{http.StatusNotFound}
 	case "BackendServer.configuring":

@@ -62,7 +62,7 @@ type loadBalancerView struct {
 
 func viewOf(c *api.Context, lb *state.LoadBalancer) loadBalancerView {
 	return loadBalancerView{
-		LoadBalancerID: lb.ID, LoadBalancerName: lb.Name, LoadBalancerStatus: lb.Status, LoadBalancerSpec: lb.Spec,
+		LoadBalancerID: lb.ID, LoadBalancerName: lb.Name, LoadBalancerStatus: lb.Status, LoadBalancerSpec: shownSpec(lb),
 		Address: lb.Address, AddressType: lb.AddressType, AddressIPVersion: lb.AddressIPVersion, NetworkType: lb.NetworkType,
 		VpcID: lb.VpcID, VSwitchID: lb.VSwitchID, RegionID: c.Region, RegionIDAlias: c.Region,
 		MasterZoneID: lb.MasterZoneID, SlaveZoneID: lb.SlaveZoneID, InstanceChargeType: lb.InstanceChargeType,

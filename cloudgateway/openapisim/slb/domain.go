@@ -91,7 +91,7 @@ func createDomain(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyDomain); err != nil {
+	if err := writableListener(c, lb, l, busyDomain); err != nil {
 		return nil, err
 	}
 	domain, limit := c.Get("Domain"), c.Settings.Quotas.DomainExtensions
@@ -162,7 +162,7 @@ func setDomain(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, p.lb, busyDomain); err != nil {
+	if err := writableListener(c, p.lb, p.l, busyDomain); err != nil {
 		return nil, err
 	}
 	if err := checkDomainCertificate(c); err != nil {
@@ -178,7 +178,7 @@ func deleteDomain(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, p.lb, busyDomain); err != nil {
+	if err := writableListener(c, p.lb, p.l, busyDomain); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(p.l.Rules, func(r *state.Rule) bool { return strings.EqualFold(r.Domain, p.domain.Domain) }) {

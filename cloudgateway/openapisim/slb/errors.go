@@ -48,11 +48,11 @@ func statusNotSupported() *api.Error {
 // Codes of a load balancer that is applying another change, by the kind of the refused change.
 
 func busyListener() *api.Error {
-	return api.BadRequest("ServiceIsConfiguring", "The load balancer is being configured, try again later.")
+	return api.BadRequest("ServiceIsConfiguring", "A previous configuration is pending; please try again later.")
 }
 
 func busyGroup() *api.Error {
-	return api.BadRequest("VServerGroupProcessing", "The VServerGroup is being processed, try again later.")
+	return api.BadRequest("VServerGroupProcessing", "A previous configuration of the VServer group is pending; please try again later.")
 }
 
 func busyDefaultGroup() *api.Error {

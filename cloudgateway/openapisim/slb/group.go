@@ -2,7 +2,9 @@ package slb
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -61,11 +63,49 @@ func newServerList(servers []*state.Server) serverList {
 	return out
 }
 
-// changedGroup is the answer of every change of a group. It has the complete list of servers, and the name after SetVServerGroupAttribute.
+// changedGroup is the answer of every change of a group. It has the complete list of servers, and the name after
+// SetVServerGroupAttribute.
 type changedGroup struct {
-	VServerGroupID   string     `json:"VServerGroupId"`
-	VServerGroupName string     `json:"VServerGroupName,omitempty"`
-	BackendServers   serverList `json:"BackendServers"`
+	VServerGroupID   string
+	VServerGroupName string // "": not in the answer
+	servers          []*state.Server
+}
+
+// AppendJSON encodes the answer. A group can have a thousand servers, and each change answers with all of them.
+func (g changedGroup) AppendJSON(b []byte) []byte {
+	b = slices.Grow(b, 100+140*len(g.servers))
+	b = appendText(append(b, `{"VServerGroupId":`...), g.VServerGroupID)
+	if g.VServerGroupName != "" {
+		b = appendText(append(b, `,"VServerGroupName":`...), g.VServerGroupName)
+	}
+	b = append(b, `,"BackendServers":{"BackendServer":[`...)
+	for i, s := range g.servers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"ServerId":`...), s.ServerID)
+		b = appendText(append(b, `,"ServerIp":`...), s.ServerIP)
+		b = appendText(append(b, `,"Type":`...), s.Type)
+		b = strconv.AppendInt(append(b, `,"Port":`...), int64(s.Port), 10)
+		b = strconv.AppendInt(append(b, `,"Weight":`...), int64(s.Weight), 10)
+		b = appendText(append(b, `,"Description":`...), s.Description)
+		b = append(b, '}')
+	}
+	return append(b, `]}}`...)
+}
+
+// MarshalJSON does the same for who doesn't know AppendJSON.
+func (g changedGroup) MarshalJSON() ([]byte, error) { return g.AppendJSON(nil), nil }
+
+// appendText appends a text as JSON. Most texts are ids, in which nothing has to be escaped.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			encoded, _ := json.Marshal(text) // a string can always be encoded
+			return append(b, encoded...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 func createGroup(c *api.Context) (any, *api.Error) {
@@ -73,7 +113,7 @@ func createGroup(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyGroup); err != nil {
+	if err := writable(c, lb, "", busyGroup); err != nil {
 		return nil, err
 	}
 	name := cmp.Or(c.Get("VServerGroupName"), "auto_named_vserver_group")
@@ -92,9 +132,9 @@ func createGroup(c *api.Context) (any, *api.Error) {
 		return nil, api.BadRequest("OverQuota", "The number of VServerGroups exceeds the quota of %d.", limit)
 	}
 	g := &state.ServerGroup{ID: c.NewID("rsp-bp1"), LoadBalancerID: lb.ID, Name: name, Servers: servers, Tags: tags, Created: c.Now}
-	c.State.ServerGroups[g.ID] = g
+	c.State.AddGroup(g)
 	changed(c, lb)
-	return changedGroup{VServerGroupID: g.ID, BackendServers: newServerList(g.Servers)}, nil
+	return changedGroup{VServerGroupID: g.ID, servers: g.Servers}, nil
 }
 
 type describedGroups struct {
@@ -195,7 +235,7 @@ func deleteGroup(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyGroup); err != nil {
+	if err := writable(c, lb, g.ID, busyGroup); err != nil {
 		return nil, err
 	}
 	for _, l := range lb.Listeners {
@@ -209,7 +249,7 @@ func deleteGroup(c *api.Context) (any, *api.Error) {
 	if c.Now.Before(g.InUseUntil) {
 		return nil, groupInUse()
 	}
-	delete(c.State.ServerGroups, g.ID)
+	c.State.RemoveGroup(g)
 	changed(c, lb)
 	return nil, nil
 }

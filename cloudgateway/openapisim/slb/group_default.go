@@ -70,7 +70,7 @@ func defaultServers(c *api.Context) (*state.LoadBalancer, []server, *api.Error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := writable(c, lb, busyDefaultGroup); err != nil {
+	if err := writable(c, lb, lb.ID+"/default", busyDefaultGroup); err != nil {
 		return nil, nil, err
 	}
 	items, err := parseServers(c, "BackendServers", false)
@@ -92,17 +92,18 @@ func addDefaultServers(c *api.Context) (any, *api.Error) {
 	}
 	var more []*state.Server
 	for _, s := range all {
-		if slices.ContainsFunc(lb.DefaultServers, same(s)) {
+		if present([]*state.Server{s}, lb.DefaultServers) != nil {
 			return nil, conflict(s, "The server %s is a backend server already.", s.ServerID)
 		}
-		if !slices.ContainsFunc(more, same(s)) {
+		if present([]*state.Server{s}, more) == nil {
 			more = append(more, s)
 		}
 	}
 	if err := checkServerQuotas(c, lb, nil, more); err != nil {
 		return nil, err
 	}
-	lb.DefaultServers = slices.Concat(lb.DefaultServers, more)
+	lb.DefaultServers = append(lb.DefaultServers, more...)
+	c.State.Attach(lb.ID, more, nil)
 	return defaultGroupAnswer(c, lb, strconv.Itoa), nil
 }
 
@@ -127,6 +128,8 @@ func removeDefaultServers(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	lb.DefaultServers, _ = split(lb.DefaultServers, items)
+	kept, leaving := split(lb.DefaultServers, items)
+	lb.DefaultServers = kept
+	c.State.Attach(lb.ID, nil, leaving)
 	return defaultGroupAnswer(c, lb, weightAsInt), nil
 }

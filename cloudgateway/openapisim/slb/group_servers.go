@@ -56,17 +56,16 @@ func changeGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := writable(c, lb, busyGroup); err != nil {
+	if err := writable(c, lb, g.ID, busyGroup); err != nil {
 		return nil, nil, err
 	}
 	return g, lb, nil
 }
 
-// replaceServers completes a change of the servers of a group.
-func replaceServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup, servers []*state.Server) changedGroup {
-	g.Servers = servers
+// groupAnswer completes a change of a group.
+func groupAnswer(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) changedGroup {
 	changed(c, lb)
-	return changedGroup{VServerGroupID: g.ID, BackendServers: newServerList(g.Servers)}
+	return changedGroup{VServerGroupID: g.ID, servers: g.Servers}
 }
 
 func addGroupServers(c *api.Context) (any, *api.Error) {
@@ -74,40 +73,48 @@ func addGroupServers(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := addedServers(c, lb, g)
+	more, err := addedServers(c, lb, g)
 	if err != nil {
 		return nil, err
 	}
-	return replaceServers(c, lb, g, servers), nil
+	g.Servers = append(g.Servers, more...)
+	c.State.Attach(lb.ID, more, nil)
+	return groupAnswer(c, lb, g), nil
 }
 
-// addedServers returns the servers of a group with those of the parameter BackendServers added. A server that is in the group
-// stays as it is, unless that is set to be refused.
+// addedServers returns the servers of the parameter BackendServers that are not in the group yet. One that is stays as it is,
+// unless that is set to be refused.
 func addedServers(c *api.Context, lb *state.LoadBalancer, g *state.ServerGroup) ([]*state.Server, *api.Error) {
 	items, err := parseServers(c, "BackendServers", true)
 	if err != nil {
 		return nil, err
 	}
-	all, err := newServers(c, lb, items)
+	more, err := newServers(c, lb, items)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDuplicates("BackendServers", all); err != nil {
+	if err := checkDuplicates("BackendServers", more); err != nil {
 		return nil, err
 	}
-	present := func(s *state.Server) bool { return slices.ContainsFunc(g.Servers, same(s)) }
-	if i := slices.IndexFunc(all, present); i >= 0 && c.Settings.PresentServersRefused {
-		return nil, conflict(all[i], "The server %s of BackendServers is in the VServerGroup already.", all[i].ServerID)
+	if present(more, g.Servers) != nil {
+		inGroup := make(map[place]bool, len(g.Servers))
+		for _, s := range g.Servers {
+			inGroup[placeOf(s)] = true
+		}
+		isPresent := func(s *state.Server) bool { return inGroup[placeOf(s)] }
+		if s := more[slices.IndexFunc(more, isPresent)]; c.Settings.PresentServersRefused {
+			return nil, conflict(s, "The server %s of BackendServers is in the VServerGroup already.", s.ServerID)
+		}
+		more = slices.DeleteFunc(more, isPresent)
 	}
-	more := slices.DeleteFunc(all, present)
-	if err := checkGroupQuotas(c, lb, g.Servers, nil, more); err != nil {
+	if err := checkGroupQuotas(c, lb, len(g.Servers), nil, more); err != nil {
 		return nil, err
 	}
-	return slices.Concat(g.Servers, more), nil
+	return more, nil
 }
 
-func checkGroupQuotas(c *api.Context, lb *state.LoadBalancer, kept, leaving, more []*state.Server) *api.Error {
-	if limit := c.Settings.Quotas.ServersPerGroup; limit > 0 && len(kept)+len(more) > limit {
+func checkGroupQuotas(c *api.Context, lb *state.LoadBalancer, kept int, leaving, more []*state.Server) *api.Error {
+	if limit := c.Settings.Quotas.ServersPerGroup; limit > 0 && kept+len(more) > limit {
 		return api.BadRequest("OverQuota", "The number of servers of the VServerGroup exceeds the quota of %d.", limit)
 	}
 	if len(more) == 0 {
@@ -126,14 +133,29 @@ func removeGroupServers(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, _ := split(g.Servers, items)
-	return replaceServers(c, lb, g, kept), nil
+	kept, leaving := split(g.Servers, items)
+	g.Servers = kept
+	c.State.Attach(lb.ID, nil, leaving)
+	return groupAnswer(c, lb, g), nil
+}
+
+// meant is what an item of a parameter and the servers that it can mean have in common.
+type meant struct {
+	kind, id string
+	port     int
 }
 
 // split returns the servers that no item means, and those that one does.
 func split(servers []*state.Server, items []server) (kept, leaving []*state.Server) {
+	byServer := make(map[meant][]server, len(items))
+	for _, item := range items {
+		key := meant{item.kind, item.id, item.port}
+		byServer[key] = append(byServer[key], item)
+	}
+	kept = make([]*state.Server, 0, len(servers))
 	for _, s := range servers {
-		if slices.ContainsFunc(items, func(item server) bool { return item.is(s) }) {
+		candidates := byServer[meant{s.Type, s.ServerID, s.Port}]
+		if slices.ContainsFunc(candidates, func(item server) bool { return item.is(s) }) {
 			leaving = append(leaving, s)
 		} else {
 			kept = append(kept, s)
@@ -177,15 +199,15 @@ func modifyGroupServers(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	kept, leaving := split(g.Servers, olds)
-	for _, s := range more {
-		if slices.ContainsFunc(kept, same(s)) {
-			return nil, conflict(s, "The server %s of NewBackendServers is in the VServerGroup already.", s.ServerID)
-		}
+	if s := present(more, kept); s != nil {
+		return nil, conflict(s, "The server %s of NewBackendServers is in the VServerGroup already.", s.ServerID)
 	}
-	if err := checkGroupQuotas(c, lb, kept, leaving, more); err != nil {
+	if err := checkGroupQuotas(c, lb, len(kept), leaving, more); err != nil {
 		return nil, err
 	}
-	return replaceServers(c, lb, g, slices.Concat(kept, more)), nil
+	g.Servers = append(kept, more...)
+	c.State.Attach(lb.ID, more, leaving)
+	return groupAnswer(c, lb, g), nil
 }
 
 // setGroup changes the name of a group, and weight and description of the listed servers. It adds and removes none.
@@ -214,7 +236,7 @@ func setGroup(c *api.Context) (any, *api.Error) {
 	if name != "" {
 		g.Name = name
 	}
-	out := replaceServers(c, lb, g, g.Servers)
+	out := groupAnswer(c, lb, g)
 	out.VServerGroupName = g.Name
 	return out, nil
 }

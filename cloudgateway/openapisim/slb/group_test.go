@@ -102,7 +102,7 @@ func TestChangesOfServersRefused(t *testing.T) {
 			{"unequal numbers", key.with("OldBackendServers", first, "NewBackendServers", servers(2)), "InvalidParameter"},
 			{"an old one that is not there", key.with("OldBackendServers", third, "NewBackendServers", first), "InvalidParameter"},
 			{"a new one that is there", key.with("OldBackendServers", first, "NewBackendServers", `[{"ServerId":"i-2","Port":30080}]`), "InvalidParameter"},
-			{"too many old ones", key.with("OldBackendServers", servers(21), "NewBackendServers", first), "TooManyBackendServers"},
+			{"too many old ones", key.with("OldBackendServers", servers(41), "NewBackendServers", first), "TooManyBackendServers"},
 			{"a new one twice", key.with("OldBackendServers", `[{"ServerId":"i-1","Port":30080},{"ServerId":"i-2","Port":30080}]`, "NewBackendServers", `[{"ServerId":"i-3","Port":1},{"ServerId":"i-3","Port":1}]`), "InvalidParameter"},
 			{"unknown group", params{"VServerGroupId": "rsp-x"}, "InvalidParameter"},
 		},

@@ -2,7 +2,6 @@ package slb
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 // Values of load balancer parameters.
 const (
 	payBySpec       = "PayBySpec"
+	elasticSpec     = "slb.lcu.elastic"
 	payByCLCU       = "PayByCLCU"
 	payByTraffic    = "paybytraffic"
 	payByBandwidth  = "paybybandwidth"
@@ -53,6 +53,7 @@ func instanceActions() []api.Action {
 				oneOf("PayType", payOnDemand, prePay), optional("ResourceGroupId"), tagParam(), optional("VpcId"), optional("VSwitchId"),
 			},
 			Codes: []string{
+				"ActionNotAllowed",
 				"Duplicate.TagKey", "IdempotentParameterMismatch", "IllegalParam.InstanceChargeType", "IllegalParam.SpecType",
 				"InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus", "InvalidParam.TagKey",
 				"InvalidParam.TagValue", "InvalidParameter", "InvalidParameter.Bandwidth", "InvalidParameter.Mismatch",
@@ -206,6 +207,12 @@ func setZones(c *api.Context, lb *state.LoadBalancer) *api.Error {
 }
 
 func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
+	if lb.AddressType == intranet && lb.InternetChargeType == payByBandwidth {
+		return api.BadRequest("ActionNotAllowed", "The Intranet LB's InternetChargeType is not allowed change to paybybandwidth")
+	}
+	if err := checkSold(c, lb); err != nil {
+		return err
+	}
 	switch lb.InstanceChargeType {
 	case payByCLCU:
 		if lb.InternetChargeType == payByBandwidth {
@@ -234,6 +241,18 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 		if lb.Bandwidth < 1 || lb.Bandwidth > greatestTraffic {
 			return invalidBandwidth()
 		}
+	}
+	return nil
+}
+
+// checkSold refuses ways of charging that new load balancers can't have any more. The documents of CreateLoadBalancer list the
+// codes for values that are not allowed; which of them answers here is not published.
+func checkSold(c *api.Context, lb *state.LoadBalancer) *api.Error {
+	switch {
+	case lb.InstanceChargeType == payBySpec && c.Settings.SpecificationsNotSold:
+		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
+	case lb.PayType == prePay && c.Settings.SubscriptionsNotSold:
+		return invalid("PayType")
 	}
 	return nil
 }
@@ -286,7 +305,10 @@ func deleteLoadBalancer(c *api.Context) (any, *api.Error) {
 	case lb.PayType == prePay:
 		return nil, api.BadRequest("InvalidChargeType", "A subscription load balancer cannot be deleted.")
 	}
-	maps.DeleteFunc(c.State.ServerGroups, func(_ string, g *state.ServerGroup) bool { return g.LoadBalancerID == lb.ID })
+	for _, g := range groupsOf(c, lb.ID) {
+		c.State.RemoveGroup(g)
+	}
+	c.State.Attach(lb.ID, nil, lb.DefaultServers)
 	if vsw := c.State.VSwitches[lb.VSwitchID]; vsw != nil {
 		delete(vsw.UsedIPs, lb.Address)
 	}

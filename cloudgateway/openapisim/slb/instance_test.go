@@ -29,7 +29,7 @@ func TestCreateLoadBalancer(t *testing.T) {
 			want: map[string]any{
 				"AddressType": internet, "NetworkType": "classic", "VpcId": "", "LoadBalancerName": "a5e4", "DeleteProtection": on,
 				"ModificationProtectionStatus": consoleProtect, "ModificationProtectionReason": "managed.by.ack",
-				"LoadBalancerStatus": active, "InstanceChargeType": payByCLCU, "LoadBalancerSpec": "", "InternetChargeType": payByTraffic,
+				"LoadBalancerStatus": active, "InstanceChargeType": payByCLCU, "LoadBalancerSpec": "slb.lcu.elastic", "InternetChargeType": payByTraffic,
 				"MasterZoneId": "cn-hangzhou-a", "SlaveZoneId": "cn-hangzhou-b", "AddressIPVersion": "ipv4",
 			},
 		},
@@ -315,7 +315,7 @@ func TestInstanceChangesAreShown(t *testing.T) {
 	got := c.call("DescribeLoadBalancerAttribute", spec)
 	for name, want := range map[string]any{
 		"LoadBalancerName": "n", "LoadBalancerStatus": inactive, "ModificationProtectionStatus": consoleProtect,
-		"ModificationProtectionReason": "r", "InstanceChargeType": payByCLCU, "LoadBalancerSpec": "", "ResourceGroupId": "rg-2",
+		"ModificationProtectionReason": "r", "InstanceChargeType": payByCLCU, "LoadBalancerSpec": "slb.lcu.elastic", "ResourceGroupId": "rg-2",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -325,4 +325,49 @@ func TestInstanceChangesAreShown(t *testing.T) {
 	if reason := c.state.LoadBalancers["lb-vpc"].ModificationReason; reason != "" {
 		t.Errorf("the reason %q outlives the protection", reason)
 	}
+}
+
+// What is paid by use has a specification, too, which tells of nothing else.
+func TestSpecificationOfPayByCLCU(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	id := c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU}).text("LoadBalancerId")
+	key := params{"LoadBalancerId": id}
+	if got := c.call("DescribeLoadBalancerAttribute", key)["LoadBalancerSpec"]; got != "slb.lcu.elastic" {
+		t.Errorf("the specification is %v, want slb.lcu.elastic", got)
+	}
+	c.state.LoadBalancers["lb-seeded"] = &state.LoadBalancer{ID: "lb-seeded", Spec: "slb.lcu.elastic"}
+	Product().Settle(c.context(nil)) // completes it
+	seeded := c.call("DescribeLoadBalancerAttribute", params{"LoadBalancerId": "lb-seeded"})
+	if seeded["InstanceChargeType"] != payByCLCU || seeded["LoadBalancerSpec"] != "slb.lcu.elastic" {
+		t.Errorf("seeded: %v, %v", seeded["InstanceChargeType"], seeded["LoadBalancerSpec"])
+	}
+}
+
+func TestIntranetIsNotPaidByBandwidth(t *testing.T) {
+	t.Parallel()
+	_, err := newCloud(t).try("CreateLoadBalancer", params{
+		"VSwitchId": "vsw-1", "LoadBalancerSpec": "slb.s1.small", "InternetChargeType": payByBandwidth, "Bandwidth": "5",
+	})
+	if err == nil || err.Code != "ActionNotAllowed" || err.Message != "The Intranet LB's InternetChargeType is not allowed change to paybybandwidth" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatIsNotSoldAnyMore(t *testing.T) {
+	t.Parallel()
+	bySpec := params{"LoadBalancerSpec": "slb.s1.small"}
+	inAdvance := bySpec.with("PayType", prePay, "PricingCycle", "month", "Duration", "1")
+	c := newCloud(t)
+	c.call("CreateLoadBalancer", bySpec)
+	c.call("CreateLoadBalancer", inAdvance)
+	c.settings.SubscriptionsNotSold = true
+	if got := c.code("CreateLoadBalancer", inAdvance); got != "InvalidParameter" {
+		t.Errorf("in advance: got code %q, want InvalidParameter", got)
+	}
+	c.settings.SpecificationsNotSold = true
+	if got := c.code("CreateLoadBalancer", bySpec); got != "IllegalParam.InstanceChargeType" {
+		t.Errorf("by specification: got code %q, want IllegalParam.InstanceChargeType", got)
+	}
+	c.call("CreateLoadBalancer", params{"InstanceChargeType": payByCLCU})
 }

@@ -59,6 +59,9 @@ func (t table) codes(protocol string, use usage) []string {
 	if use == inCreate && protocol == protoUDP {
 		codes = append(codes, "OperationDenied.SpecialListenerPortNotAllowed")
 	}
+	if use == inSet && protocol == protoHTTP {
+		codes = append(codes, "Operation.NotAllowed")
+	}
 	if protocol == protoHTTPS {
 		codes = append(codes, "CACertificateId.NotFound", "CertificateNotExist", "MissingParam.ServerCertificates")
 	}
@@ -77,7 +80,7 @@ func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyListener); err != nil {
+	if err := writable(c, lb, listenerName(lb, protocol, c.Int("ListenerPort", 0)), busyListener); err != nil {
 		return nil, err
 	}
 	port, err := newPort(c, lb, protocol)

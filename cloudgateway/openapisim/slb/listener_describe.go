@@ -68,6 +68,9 @@ func key(lb *state.LoadBalancer, l *state.Listener) object {
 // config returns the attributes that DescribeLoadBalancerListeners shows in the object of the protocol, or all of them.
 func (t table) config(o object, l *state.Listener, listing bool) object {
 	for _, a := range t[l.Protocol] {
+		if forward(l) == on && !redirects(a.name) {
+			continue
+		}
 		if !listing || a.use&(common|unlisted) == 0 {
 			o.put(a, l, listing)
 		}
@@ -78,13 +81,22 @@ func (t table) config(o object, l *state.Listener, listing bool) object {
 	return o
 }
 
+// redirects reports whether listeners that redirect have an attribute: they have no servers and do nothing else.
+func redirects(name string) bool {
+	switch name {
+	case "Description", "ListenerForward", "ForwardPort", "ForwardCode", "AclStatus", "AclType":
+		return true
+	}
+	return false
+}
+
 // listed returns a listener as DescribeLoadBalancerListeners and DescribeVServerGroups show it, but for the lists in it, which
 // are plain in the first and wrapped in the second.
 func (t table) listed(lb *state.LoadBalancer, l *state.Listener) object {
 	o := key(lb, l)
 	o["ListenerProtocol"] = l.Protocol
 	for _, a := range t[l.Protocol] {
-		if a.use&common != 0 {
+		if a.use&common != 0 && (forward(l) == off || redirects(a.name)) {
 			o.put(a, l, true)
 		}
 	}

@@ -21,7 +21,10 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyListener); err != nil {
+	if forward(l) == on {
+		return nil, api.BadRequest("Operation.NotAllowed", "The HTTP listener does not support this action")
+	}
+	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
 	if !settled(l) {
@@ -58,10 +61,6 @@ func settled(l *state.Listener) bool { return l.Status == running || l.Status ==
 // retarget applies the switches between a vServer group and the default group.
 func retarget(c *api.Context, lb *state.LoadBalancer, next *state.Listener) *api.Error {
 	switch {
-	case forward(next) == on:
-		delete(next.Attributes, "VServerGroupId")
-		next.Attributes["HealthCheck"] = off
-		return nil
 	case c.Get("MasterSlaveServerGroup") == on || c.Has("MasterSlaveServerGroupId"):
 		return api.BadRequest("InvalidParameter", "The specified MasterSlaveServerGroupId does not exist.")
 	case c.Get("VServerGroup") == on && !c.Has("VServerGroupId"):

@@ -41,7 +41,7 @@ func startListener(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyListener); err != nil {
+	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
 	switch {
@@ -69,7 +69,7 @@ func stopListener(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyListener); err != nil {
+	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
 	switch l.Status {
@@ -90,7 +90,7 @@ func deleteListener(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyListener); err != nil {
+	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
 	if !settled(l) {
@@ -117,7 +117,7 @@ func setAccessControlStatus(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(c, lb, busyListener); err != nil {
+	if err := writableListener(c, lb, l, busyListener); err != nil {
 		return nil, err
 	}
 	if !settled(l) {

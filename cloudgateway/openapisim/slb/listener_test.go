@@ -230,12 +230,20 @@ func TestSetListener(t *testing.T) {
 	t.Run("a redirect stays one", func(t *testing.T) {
 		t.Parallel()
 		c := newCloud(t)
-		c.call(action("Set", protoHTTP), params{"LoadBalancerId": "lb-1", "ListenerPort": "8080", "VServerGroup": on, "VServerGroupId": "rsp-1", "HealthCheck": on})
-		got := c.call(action("Describe", protoHTTP), params{"LoadBalancerId": "lb-1", "ListenerPort": "8080"})
-		want := map[string]any{"ListenerForward": on, "ForwardPort": 443.0, "ForwardCode": 302.0, "VServerGroupId": "", "HealthCheck": off}
+		key := params{"LoadBalancerId": "lb-1", "ListenerPort": "8080"}
+		if got := c.code(action("Set", protoHTTP), key.with("VServerGroup", on, "VServerGroupId", "rsp-1")); got != "Operation.NotAllowed" {
+			t.Errorf("set: got code %q, want Operation.NotAllowed", got)
+		}
+		got := c.call(action("Describe", protoHTTP), key)
+		want := map[string]any{"ListenerForward": on, "ForwardPort": 443.0, "ForwardCode": 302.0}
 		for name, value := range want {
 			if got[name] != value {
 				t.Errorf("%s is %v, want %v", name, got[name], value)
+			}
+		}
+		for _, name := range []string{"Bandwidth", "VServerGroupId", "HealthCheck", "Gzip", "StickySession", "IdleTimeout", "RequestTimeout"} {
+			if value, ok := got[name]; ok {
+				t.Errorf("%s is %v; a redirect has none", name, value)
 			}
 		}
 	})

@@ -95,12 +95,7 @@ func serverGroup(c *api.Context) (*state.ServerGroup, *state.LoadBalancer, *api.
 
 // groupsOf returns the groups of a load balancer, the oldest first.
 func groupsOf(c *api.Context, lbID string) []*state.ServerGroup {
-	var out []*state.ServerGroup
-	for _, g := range c.State.ServerGroups {
-		if g.LoadBalancerID == lbID {
-			out = append(out, g)
-		}
-	}
+	out := slices.Collect(c.State.Groups(lbID))
 	slices.SortFunc(out, func(a, b *state.ServerGroup) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})

@@ -152,6 +152,9 @@ func (m *machine) check() {
 			}
 		}
 	}
+	if err := m.state.CheckCounts(); err != nil {
+		m.rt.Fatal(err)
+	}
 	for id, g := range m.state.ServerGroups {
 		if m.state.LoadBalancers[g.LoadBalancerID] == nil {
 			m.rt.Fatalf("the group %s outlives its load balancer", id)

@@ -37,7 +37,7 @@ func ruleActions(t table) []api.Action {
 	protocol := oneOf("ListenerProtocol", protoHTTP, protoHTTPS)
 	dry := api.Param{Name: "DryRun", Kind: api.Bool}
 	port := must(number("ListenerPort", 1, 65535))
-	busyCodes := []string{"LbStatusNotSupport", "OperationFailed.ListenerStatusNotSupport", "ServiceIsConfiguring"}
+	busyCodes := []string{"LbStatusNotSupport", "OperationFailed.ListenerStatusNotSupport"}
 	set := []api.Param{region(), required("RuleId"), optional("RuleName"), optional("VServerGroupId"), oneOf("ListenerSync", on, off), dry}
 	for _, a := range t.ruleRows() {
 		set = append(set, a.param(inSet))
@@ -48,7 +48,7 @@ func ruleActions(t table) []api.Action {
 			Params: []api.Param{region(), required("LoadBalancerId"), port, must(jsonText("RuleList")), protocol, dry},
 			Codes: append([]string{
 				"DomainExist", "DryRunOperation", "InvalidLoadBalancerId.NotFound", "InvalidParameter", "MissingParameter",
-				"MissingParameter.RuleName", "OperationFailed.ActionNotSupport", "ResourceNotFound.Listener", "TooManyListeners", "TooManyRules",
+				"MissingParameter.RuleName", "ListenerNotFound", "OperationFailed.ActionNotSupport", "TooManyListeners", "TooManyRules",
 			}, busyCodes...),
 		},
 		{
@@ -114,6 +114,9 @@ type createdRule struct {
 func (t table) createRules(c *api.Context) (any, *api.Error) {
 	lb, l, err := loadBalancerAndListener(c)
 	if err != nil {
+		if err.Code == listenerNotFound().Code {
+			err = api.NotFound("ListenerNotFound", "The specified resource does not exist.") // in this action only
+		}
 		return nil, err
 	}
 	if protocolBit(l.Protocol)&layer7 == 0 {
@@ -168,9 +171,10 @@ func newRule(c *api.Context, lb *state.LoadBalancer, rules []*state.Rule, item m
 	return r, nil
 }
 
-// rulesWritable refuses a change of rules while the load balancer or the listener is not settled.
+// rulesWritable refuses a change of rules while the listener is not settled or another write changes it, with the code that clients
+// repeat these calls for.
 func rulesWritable(c *api.Context, lb *state.LoadBalancer, l *state.Listener) *api.Error {
-	if err := writable(c, lb, busyListener); err != nil {
+	if err := writableListener(c, lb, l, listenerUnsettled); err != nil {
 		return err
 	}
 	if !settled(l) {

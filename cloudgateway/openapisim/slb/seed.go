@@ -42,6 +42,9 @@ func complete(c *api.Context, lb *state.LoadBalancer) {
 	state.Fill(&lb.DeleteProtection, off)
 	state.Fill(&lb.ModificationStatus, nonProtection)
 	state.Fill(&lb.ResourceGroupID, defaultResourceGroup)
+	if lb.Spec == elasticSpec {
+		lb.Spec = ""
+	}
 	if lb.Spec != "" {
 		state.Fill(&lb.InstanceChargeType, payBySpec)
 	}

@@ -1,6 +1,7 @@
 package slb
 
 import (
+	"fmt"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -49,18 +50,28 @@ func settleAll(c *api.Context) (next time.Time) {
 	return time.Time{}
 }
 
-// writable refuses a change while the load balancer is locked or applies another one.
-func writable(c *api.Context, lb *state.LoadBalancer, busy func() *api.Error) *api.Error {
+// writable refuses a change of a thing, "" for a new one, while the load balancer is locked or another write changes the thing.
+func writable(c *api.Context, lb *state.LoadBalancer, thing string, busy func() *api.Error) *api.Error {
 	switch {
 	case lb.Status == locked:
 		return statusNotSupported()
-	case c.Now.Before(lb.BusyUntil):
+	case c.Now.Before(lb.BusyUntil), thing != "" && !c.Hold(thing):
 		return busy()
 	}
 	return nil
 }
 
-// changed opens the window in which the load balancer refuses other changes.
+// listenerName names a listener among all things that writes can hold; its rules and domain extensions are parts of it.
+func listenerName(lb *state.LoadBalancer, protocol string, port int) string {
+	return fmt.Sprintf("%s/%s/%d", lb.ID, protocol, port)
+}
+
+// writableListener is writable for an existing listener.
+func writableListener(c *api.Context, lb *state.LoadBalancer, l *state.Listener, busy func() *api.Error) *api.Error {
+	return writable(c, lb, listenerName(lb, l.Protocol, l.Port), busy)
+}
+
+// changed opens the window in which the load balancer refuses other changes, if there is to be one.
 func changed(c *api.Context, lb *state.LoadBalancer) {
 	if d := c.Settings.BusyAfterWrite; d > 0 {
 		lb.BusyUntil = c.Now.Add(d)

@@ -25,7 +25,8 @@ func Product() api.Product {
 		Settle:  settleAll,
 		Lazy:    true,
 
-		Complete: completeSeed,
+		Complete:  completeSeed,
+		Throttled: api.UserThrottled(),
 		Actions: slices.Concat(
 			regionActions(),
 			instanceActions(), instanceSetActions(), instanceModifyActions(), describeActions(),

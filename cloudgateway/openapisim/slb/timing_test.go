@@ -9,11 +9,11 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// slowCloud is a cloud with the default windows.
+// slowCloud is a cloud with all windows.
 func slowCloud(t *testing.T) *cloud {
 	t.Helper()
 	c := newCloud(t)
-	c.settings = api.DefaultSettings()
+	c.settings = api.BusySettings()
 	return c
 }
 

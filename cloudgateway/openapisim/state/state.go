@@ -30,6 +30,8 @@ type Cloud struct {
 	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.
 	Tokens map[string]*Token `json:"tokens"`
+
+	attached *attachments // nil: not counted yet
 }
 
 // New returns an empty cloud.

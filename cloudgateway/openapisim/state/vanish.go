@@ -32,4 +32,5 @@ func (c *Cloud) Vanish(now time.Time) {
 	for _, lb := range c.LoadBalancers {
 		lb.DefaultServers = remaining(lb.DefaultServers)
 	}
+	c.Recount()
 }

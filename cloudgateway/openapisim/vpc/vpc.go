@@ -31,7 +31,7 @@ func Product() api.Product {
 	)
 	return api.Product{
 		Name: "vpc", Code: "Vpc", Version: "2016-04-28", Port: 9102, About: "the OpenAPI of VPC",
-		Actions: actions, Settle: settle, Complete: complete,
+		Actions: actions, Throttled: api.UserThrottled(), Settle: settle, Complete: complete,
 	}
 }
 
