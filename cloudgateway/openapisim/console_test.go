@@ -1,8 +1,6 @@
 package openapisim_test
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,34 +43,4 @@ func TestConsoleKnowsEveryProduct(t *testing.T) {
 			t.Errorf("no filter for %s", product)
 		}
 	}
-}
-
-// Who has the console open doesn't hold up the end of the simulator.
-func TestConsoleLetsTheSimulatorStop(t *testing.T) {
-	t.Parallel()
-	sim, err := openapisim.New(openapisim.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	if err := sim.Start(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, sim.Admin()+"/console/stream", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close = true
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	stop()
-	// A stream that is cut off when calls have had their time ends with an error.
-	if events, err := io.ReadAll(resp.Body); err != nil || !strings.HasPrefix(string(events), "retry: ") {
-		t.Errorf("stream %.20q: %v", events, err)
-	}
-	sim.Wait()
 }

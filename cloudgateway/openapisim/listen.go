@@ -48,7 +48,6 @@ func (s *Simulator) Start(ctx context.Context, addresses map[string]string) erro
 	for name, listener := range s.listeners {
 		s.serve(ctx, name, listener)
 	}
-	context.AfterFunc(ctx, s.console.Close) // its streams would wait for their readers
 	if s.plane != nil {
 		s.serving.Go(func() { s.plane.Run(ctx) })
 	}

@@ -14,7 +14,7 @@ func (s *Simulator) makePlane(ranges dataplane.Ranges) error {
 	if err != nil {
 		return fmt.Errorf("data plane: %w", err)
 	}
-	if s.plane, err = dataplane.New(dataplane.Config{Cloud: s, Logger: s.log}); err != nil {
+	if s.plane, err = dataplane.New(dataplane.Config{Cloud: s, Ranges: ranges, Logger: s.log}); err != nil {
 		return err
 	}
 	s.traffic = &api.Traffic{Internet: ranges.Internet, Intranet: ranges.Intranet, Health: s.plane.Health}

@@ -167,9 +167,7 @@ func TestTrafficOfHTTPS(t *testing.T) {
 		c.must("slb", "StartLoadBalancerListener", "LoadBalancerId", lbID, "ListenerPort", port)
 	}
 	eventually(t, "HTTPS answers", func() bool { return fetch(t.Context(), "https://"+address+":8443") == "a" })
-	if got := fetch(t.Context(), "http://"+address+":8080"); got != "a" {
-		t.Errorf("the redirect leads to %q", got)
-	}
+	eventually(t, "the redirect leads there", func() bool { return fetch(t.Context(), "http://"+address+":8080") == "a" })
 }
 
 func TestDataplaneRangesAreChecked(t *testing.T) {

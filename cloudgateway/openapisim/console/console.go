@@ -1,12 +1,10 @@
-// Package console shows people what a simulated cloud holds and which calls it gets, on one page that keeps itself up to date.
+// Package console shows people what a simulated cloud holds and which calls it gets, on one page without a script.
 //
 // It is a window, not a tool: nothing can be changed here. Every look goes one way:
 //
 //	query string → query → view (balancers.go, network.go, calls.go, rates.go; pure) → templates → HTML
 //
-// The page consists of parts, each rendered by a template of its name. A stream of server-sent events repeats the look and
-// sends the parts that changed, as HTML; the script of the page puts them in place. Without the script the page is whole, too,
-// and as old as its last load. Nothing comes from anywhere but this server.
+// Nothing comes from anywhere but this server.
 package console
 
 import (
@@ -16,7 +14,6 @@ import (
 	"html/template"
 	"iter"
 	"net/http"
-	"sync"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
@@ -42,28 +39,14 @@ type Source interface {
 type Config struct {
 	Source   Source
 	Products []string // names of all products, to choose from
-	// Interval is the time between two looks for a reader; default 500 ms. Where looks take long they become fewer, see
-	// [Console] for the share of a processor that a reader may cost.
-	Interval time.Duration
 }
 
-// maxShare is the part of a processor that looks for one reader may take: 1/maxShare.
-const maxShare = 20
-
-// maxReaders bounds the streams that are open at once.
-const maxReaders = 32
-
-// Console serves the page. For one reader it takes at most a twentieth of a processor.
+// Console serves the page.
 type Console struct {
 	source   Source
 	products []string
-	interval time.Duration
 	pages    *template.Template
 	mux      *http.ServeMux
-	readers  chan struct{} // a slot per open stream
-
-	closed    chan struct{}
-	closeOnce sync.Once
 }
 
 // New returns a console for the paths from /console on.
@@ -71,32 +54,21 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Source == nil {
 		return nil, errors.New("console: Source is required")
 	}
-	if cfg.Interval <= 0 {
-		cfg.Interval = 500 * time.Millisecond
-	}
 	pages, err := parseTemplates()
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
-	c := &Console{
-		source: cfg.Source, products: cfg.Products, interval: cfg.Interval, pages: pages, mux: http.NewServeMux(),
-		readers: make(chan struct{}, maxReaders), closed: make(chan struct{}),
-	}
+	c := &Console{source: cfg.Source, products: cfg.Products, pages: pages, mux: http.NewServeMux()}
 	c.mux.HandleFunc("GET /console", c.servePage)
-	c.mux.HandleFunc("GET /console/stream", c.serveStream)
 	c.mux.Handle("GET /console/assets/", http.StripPrefix("/console/", http.FileServerFS(assets)))
 	c.mux.Handle("GET /console/{$}", http.RedirectHandler("/console", http.StatusMovedPermanently))
 	return c, nil
 }
 
-// Close ends the streams, which otherwise end with their readers.
-func (c *Console) Close() { c.closeOnce.Do(func() { close(c.closed) }) }
-
 // contentPolicy lets the browser load nothing but the assets of the console, and lets nobody put the page in a frame.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// ServeHTTP serves the page, its assets and its stream.
+// ServeHTTP serves the page and its assets.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", contentPolicy)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -51,13 +52,14 @@ func TestParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newConsole(t, tt.source)
-			parts, err := c.parts(c.look(tt.q))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := c.look(tt.q)
 			var all strings.Builder
-			for _, p := range parts {
-				all.WriteString("<!-- " + p.ID + " -->\n" + p.HTML + "\n")
+			for _, part := range []string{"summary", "balancers", "rates", "calls", "routes", "instances"} {
+				all.WriteString("<!-- part-" + part + " -->\n")
+				if err := c.pages.ExecuteTemplate(&all, part, v); err != nil {
+					t.Fatal(err)
+				}
+				all.WriteString("\n")
 			}
 			golden(t, name+".html", all.String())
 		})
@@ -76,13 +78,11 @@ func TestRequests(t *testing.T) {
 		{"HEAD", "/console", 200, "text/html; charset=utf-8"},
 		{"GET", "/console?search=web&errors=1&balancers=7", 200, "text/html; charset=utf-8"},
 		{"GET", "/console/", 301, ""},
-		{"GET", "/console/assets/console.js", 200, "text/javascript; charset=utf-8"},
 		{"GET", "/console/assets/console.css", 200, "text/css; charset=utf-8"},
 		{"GET", "/console/assets/icon.svg", 200, "image/svg+xml"},
 		{"GET", "/console/assets/console.go", 404, ""},
 		{"GET", "/console/templates/page.html.tmpl", 404, ""},
 		{"POST", "/console", 405, ""},
-		{"DELETE", "/console/stream", 405, ""},
 	}
 	for _, tt := range tests {
 		w := get(t, c, tt.method, tt.target)
@@ -95,19 +95,14 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Each part of the page has its place, and the page shows what the parts show.
-func TestPageHoldsTheParts(t *testing.T) {
+// Readers choose whether the page is loaded again and again, and ids on it are its own.
+func TestPage(t *testing.T) {
 	t.Parallel()
+	const reload = `http-equiv="refresh"`
 	c := newConsole(t, small())
 	page := get(t, c, http.MethodGet, "/console").Body.String()
-	parts, err := c.parts(c.look(query{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range parts {
-		if !strings.Contains(page, `<div id="`+p.ID+`">`+p.HTML+`</div>`) {
-			t.Errorf("the page doesn't hold %s", p.ID)
-		}
+	if strings.Contains(page, reload) || !strings.Contains(get(t, c, http.MethodGet, "/console?live=1").Body.String(), reload) {
+		t.Error("the page is not loaded again exactly when that is asked for")
 	}
 	for _, id := range strings.Split(page, ` id="`)[1:] {
 		id, _, _ = strings.Cut(id, `"`)
@@ -199,7 +194,7 @@ func BenchmarkLook(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.parts(c.look(q)); err != nil {
+				if err := c.pages.ExecuteTemplate(io.Discard, "page", c.look(q)); err != nil {
 					b.Fatal(err)
 				}
 			}

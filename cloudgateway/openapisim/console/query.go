@@ -16,6 +16,7 @@ type query struct {
 
 	Product, Action, Caller string // of calls; lower case
 	Errors, Writes          bool   // only such calls
+	Live                    bool   // the page is loaded again and again
 
 	Pages map[string]int // by list, counting from 1; those that are not named show their first page
 }
@@ -31,7 +32,7 @@ const (
 func parseQuery(values url.Values) query {
 	q := query{
 		Search: term(values, "search"), Product: term(values, "product"), Action: term(values, "action"), Caller: term(values, "caller"),
-		Errors: values.Has("errors"), Writes: values.Has("writes"), Pages: map[string]int{},
+		Errors: values.Has("errors"), Writes: values.Has("writes"), Live: values.Has("live"), Pages: map[string]int{},
 	}
 	for _, list := range []string{listBalancers, listRoutes, listInstances} {
 		if n, err := strconv.Atoi(values.Get(list)); err == nil && n > 1 {
@@ -57,7 +58,7 @@ func (q query) String() string {
 			values.Set(name, value)
 		}
 	}
-	for name, on := range map[string]bool{"errors": q.Errors, "writes": q.Writes} {
+	for name, on := range map[string]bool{"errors": q.Errors, "writes": q.Writes, "live": q.Live} {
 		if on {
 			values.Set(name, "1")
 		}

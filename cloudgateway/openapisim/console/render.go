@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"html/template"
@@ -15,38 +14,12 @@ var assets embed.FS
 //go:embed templates
 var templates embed.FS
 
-// part is a piece of the page that changes while it is looked at.
-type part struct {
-	ID   string `json:"id"`
-	HTML string `json:"html"`
-}
-
-// partNames are the parts and their templates. The page has an element "part-NAME" for each.
-func partNames() []string {
-	return []string{"summary", "balancers", "rates", "calls", "routes", "instances"}
-}
-
 func parseTemplates() (*template.Template, error) {
 	pages, err := template.New("console").Funcs(template.FuncMap{"count": count, "found": found}).ParseFS(templates, "templates/*.tmpl")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)
 	}
 	return pages, nil
-}
-
-// parts renders all parts.
-func (c *Console) parts(v view) ([]part, error) {
-	names := partNames()
-	out := make([]part, 0, len(names))
-	var html bytes.Buffer
-	for _, name := range names {
-		html.Reset()
-		if err := c.pages.ExecuteTemplate(&html, name, v); err != nil {
-			return nil, fmt.Errorf("render %s: %w", name, err)
-		}
-		out = append(out, part{ID: "part-" + name, HTML: html.String()})
-	}
-	return out, nil
 }
 
 // count writes a number with its thousands apart.

@@ -58,7 +58,7 @@ func (a attributes) ofRule(r *state.Rule) attributes {
 	if merged == nil {
 		merged = attributes{}
 	}
-	for _, name := range []string{"Scheduler", "StickySession", "StickySessionType", "Cookie", "CookieTimeout"} {
+	for _, name := range []string{"Scheduler", "StickySession", "StickySessionType", "CookieTimeout"} {
 		delete(merged, name) // what the rule doesn't say has the default, not the value of the listener
 	}
 	maps.Copy(merged, r.Attributes)
@@ -91,15 +91,12 @@ func (a attributes) checkup(protocol string) checkup {
 	return c
 }
 
-// sticky returns the session stickiness of HTTP.
+// sticky returns the session stickiness of HTTP by a cookie that the load balancer inserts, the only kind there is here.
 func (a attributes) sticky() sticky {
-	if !a.on("StickySession", false) {
+	if !a.on("StickySession", false) || a["StickySessionType"] == "server" {
 		return sticky{}
 	}
-	if a["StickySessionType"] == "server" {
-		return sticky{mode: "server", cookie: a["Cookie"]}
-	}
-	return sticky{mode: "insert", cookie: insertCookie, idle: a.seconds("CookieTimeout", 0)}
+	return sticky{on: true, idle: a.seconds("CookieTimeout", 0)}
 }
 
 func (a attributes) headers() headers {

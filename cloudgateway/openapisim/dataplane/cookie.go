@@ -14,10 +14,10 @@ func (id targetID) token() string {
 
 // find returns the server to which a request's cookie binds its session, if it is one of targets.
 func (s sticky) find(r *http.Request, targets []target, now time.Time) (target, bool) {
-	if s.mode == "" {
+	if !s.on {
 		return target{}, false
 	}
-	for _, cookie := range r.CookiesNamed(s.cookie) {
+	for _, cookie := range r.CookiesNamed(insertCookie) {
 		token, rest, _ := strings.Cut(cookie.Value, "|")
 		last, _, _ := strings.Cut(rest, "|")
 		if seconds, err := strconv.ParseInt(last, 10, 64); s.idle > 0 && (err != nil || now.Sub(time.Unix(seconds, 0)) > s.idle) {
@@ -32,27 +32,15 @@ func (s sticky) find(r *http.Request, targets []target, now time.Time) (target, 
 	return target{}, false
 }
 
-// bind makes an answer bind the session to its server. An inserted cookie is server|last request|first request; a cookie of
-// the server has its value replaced by the server.
+// bind makes an answer bind the session to its server, by a cookie server|last request|first request.
 func (s sticky) bind(answer *http.Response, request *http.Request, id targetID, now time.Time) {
-	switch s.mode {
-	case "insert":
-		stamp := strconv.FormatInt(now.Unix(), 10)
-		first := stamp
-		if c, err := request.Cookie(s.cookie); err == nil && strings.HasPrefix(c.Value, id.token()+"|") {
-			first = c.Value[strings.LastIndexByte(c.Value, '|')+1:]
-		}
-		answer.Header.Add("Set-Cookie", s.cookie+"="+id.token()+"|"+stamp+"|"+first+";Path=/")
-	case "server":
-		cookies := answer.Header.Values("Set-Cookie")
-		for i, line := range cookies {
-			if name, rest, ok := strings.Cut(line, "="); ok && name == s.cookie {
-				_, attributes, hasAttributes := strings.Cut(rest, ";")
-				cookies[i] = name + "=" + id.token()
-				if hasAttributes {
-					cookies[i] += ";" + attributes
-				}
-			}
-		}
+	if !s.on {
+		return
 	}
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	first := stamp
+	if c, err := request.Cookie(insertCookie); err == nil && strings.HasPrefix(c.Value, id.token()+"|") {
+		first = c.Value[strings.LastIndexByte(c.Value, '|')+1:]
+	}
+	answer.Header.Add("Set-Cookie", insertCookie+"="+id.token()+"|"+stamp+"|"+first+";Path=/")
 }

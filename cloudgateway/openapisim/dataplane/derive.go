@@ -10,8 +10,8 @@ import (
 )
 
 // derive returns what the data plane should do for a cloud. It keeps nothing of the cloud.
-func derive(c *state.Cloud) *world {
-	w := &world{listeners: map[socket]*listener{}, byKey: map[listenerKey]*listener{}, probes: map[probe]bool{}}
+func derive(c *state.Cloud, reach Ranges) *world {
+	w := &world{reach: reach, listeners: map[socket]*listener{}, byKey: map[listenerKey]*listener{}, probes: map[probe]bool{}}
 	external := map[string][]string{} // addresses of EIPs, by load balancer
 	for _, eip := range c.Eips {
 		if eip.InstanceID != "" && eip.Status == "InUse" {
@@ -75,7 +75,7 @@ func newListener(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) *lis
 	a := attributes(l.Attributes)
 	spec := &listener{
 		loadBalancerID: lb.ID, port: l.Port, protocol: l.Protocol,
-		access: newAccess(c, l), headers: a.headers(), proxyProtocol: a.on("ProxyProtocolV2Enabled", false),
+		access: newAccess(c, l), headers: a.headers(),
 		established: a.seconds("EstablishedTimeout", 900), request: a.seconds("RequestTimeout", 60),
 	}
 	if a.on("ConnectionDrain", false) {
@@ -85,13 +85,7 @@ func newListener(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) *lis
 		spec.redirect = &redirect{port: a.port("ForwardPort", 443), code: a.number("ForwardCode", 302)}
 	}
 	if l.Protocol == protoHTTPS {
-		spec.tls = &tlsSettings{
-			certificate: pemOf(c, a["ServerCertificateId"]), clientCA: pemOf(c, a["CACertificateId"]),
-			policy: a.text("TLSCipherPolicy", "tls_cipher_policy_1_0"), http2: a.on("EnableHttp2", true), domains: map[string]string{},
-		}
-		for _, d := range l.Domains {
-			spec.tls.domains[d.Domain] = pemOf(c, d.CertificateID)
-		}
+		spec.certificate = pemOf(c, a["ServerCertificateId"])
 	}
 	return spec
 }
@@ -130,13 +124,10 @@ type deriver struct {
 
 func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
 	p := pool{id: id, scheduler: a.text("Scheduler", "wrr"), sticky: a.sticky(), targets: make([]target, 0, len(group))}
-	if d.listener.protocol == protoTCP {
-		p.persistence = a.seconds("PersistenceTimeout", 0)
-	}
 	c := a.checkup(d.listener.protocol)
 	how := unique.Make(c)
 	for _, s := range group {
-		addr, down := addressOf(d.cloud, s)
+		addr, down := addressOf(d.cloud, s, d.world.reach)
 		t := target{
 			id:     targetID{server: s.ServerID, addr: netip.AddrPortFrom(addr, uint16(s.Port))},
 			key:    serverKey{kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, port: s.Port},
@@ -154,7 +145,7 @@ func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
 }
 
 // addressOf returns where a server is reached, or why it can't be.
-func addressOf(c *state.Cloud, s *state.Server) (addr netip.Addr, down string) {
+func addressOf(c *state.Cloud, s *state.Server, reach Ranges) (addr netip.Addr, down string) {
 	id, text := s.ServerID, s.ServerIP
 	if eni := c.Interfaces[id]; eni != nil {
 		if id = eni.InstanceID; id == "" {
@@ -179,8 +170,8 @@ func addressOf(c *state.Cloud, s *state.Server) (addr netip.Addr, down string) {
 	switch {
 	case err != nil:
 		return addr, "the server has no address"
-	case !addr.IsLoopback():
-		return addr, "the address is not on loopback; seed the instance with privateIps in 127.0.0.0/8"
+	case !reach.reaches(addr):
+		return addr, "the address is neither on loopback nor permitted; seed the instance with privateIps in 127.0.0.0/8 or permit its range"
 	}
 	return addr, ""
 }

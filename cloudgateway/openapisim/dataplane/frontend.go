@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,18 +22,12 @@ type frontend struct {
 	spec      atomic.Pointer[listener]
 	flows     *flows
 
-	mu        sync.Mutex // guards what follows
-	balancers map[string]*balancer
-}
-
-// balancer is the memory of a pool.
-type balancer struct {
-	schedule    schedule
-	persistence persistence
+	mu        sync.Mutex           // guards what follows
+	schedules map[string]*schedule // by pool
 }
 
 func newFrontend(s socket, spec *listener, st standings, log *slog.Logger) *frontend {
-	f := &frontend{socket: s, standings: st, log: log.With("address", s.addr, "protocol", s.protocol), flows: newFlows(), balancers: map[string]*balancer{}}
+	f := &frontend{socket: s, standings: st, log: log.With("address", s.addr, "protocol", s.protocol), flows: newFlows(), schedules: map[string]*schedule{}}
 	f.spec.Store(spec)
 	return f
 }
@@ -45,9 +38,9 @@ func (f *frontend) apply(spec *listener) {
 	f.flows.release(func(pool string, id targetID) bool { return f.lost(spec, pool, id) }, spec.drain)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for id := range f.balancers {
+	for id := range f.schedules {
 		if spec.find(id) == nil {
-			delete(f.balancers, id)
+			delete(f.schedules, id)
 		}
 	}
 }
@@ -82,31 +75,15 @@ func (l *listener) find(id string) *pool {
 	return nil
 }
 
-// choose returns the server for a new connection of a client.
-func (f *frontend) choose(p *pool, client netip.AddrPort, payload []byte) (target, bool) {
+// choose returns the server for a new connection.
+func (f *frontend) choose(p *pool) (target, bool) {
 	usable := f.standings.usable(p.targets)
-	key := hashKey(p.scheduler, client, f.socket.addr, payload)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := f.balancers[p.id]
-	if b == nil {
-		b = &balancer{}
-		f.balancers[p.id] = b
+	if f.schedules[p.id] == nil {
+		f.schedules[p.id] = &schedule{}
 	}
-	now := time.Now()
-	chosen, ok := target{}, false
-	if p.persistence > 0 {
-		chosen, ok = b.persistence.find(client.Addr(), usable, now)
-	}
-	if !ok {
-		if chosen, ok = b.schedule.pick(p.scheduler, usable, key, f.flows.count); !ok {
-			return target{}, false
-		}
-	}
-	if p.persistence > 0 {
-		b.persistence.keep(client.Addr(), chosen.id, now, p.persistence)
-	}
-	return chosen, true
+	return f.schedules[p.id].pick(p.scheduler, usable)
 }
 
 // open counts a connection to a server. The settings may have changed since the server was chosen, so they are looked at again.
@@ -116,33 +93,6 @@ func (f *frontend) open(spec *listener, pool string, id targetID, cut func()) *f
 		f.flows.release(func(pool string, id targetID) bool { return f.lost(now, pool, id) }, now.drain)
 	}
 	return fl
-}
-
-// hashKey is what a hashing scheduler hashes: the client's address, for tch the ports and the listener too, for qch the
-// connection of QUIC.
-func hashKey(scheduler string, client, listener netip.AddrPort, payload []byte) uint64 {
-	switch scheduler {
-	case "tch":
-		return mix(hashText(client.String() + listener.String()))
-	case "qch":
-		if id, ok := quicConnection(payload); ok {
-			return mix(id)
-		}
-	}
-	return mix(hashText(client.Addr().String()))
-}
-
-// quicConnection reads the first eight bytes of the destination connection id of a QUIC packet. Short headers don't tell how
-// long their id is; the first eight bytes are those that a server which wants to be balanced by id keeps constant.
-func quicConnection(packet []byte) (uint64, bool) {
-	const longHeader, lengthAt, longID, shortID = 0x80, 5, 6, 1
-	switch {
-	case len(packet) >= longID+8 && packet[0]&longHeader != 0 && packet[lengthAt] >= 8:
-		return binary.BigEndian.Uint64(packet[longID:]), true
-	case len(packet) >= shortID+8 && packet[0]&longHeader == 0:
-		return binary.BigEndian.Uint64(packet[shortID:]), true
-	}
-	return 0, false
 }
 
 // dial connects to a server from the address of the client, as the cloud does: servers see who the client is. That works since

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,10 +29,10 @@ type httpFrontend struct {
 	stop      context.CancelFunc
 	running   sync.WaitGroup
 
-	handshake sync.Mutex // guards what follows
-	settings  *tlsSettings
-	config    *tls.Config
-	problem   error // why there is no config
+	handshake   sync.Mutex // guards what follows
+	certificate string     // that config has
+	config      *tls.Config
+	problem     error // why there is no config
 }
 
 func openHTTP(ctx context.Context, f *frontend) (*httpFrontend, error) {
@@ -83,13 +82,13 @@ func (h *httpFrontend) close() {
 	h.transport.CloseIdleConnections()
 }
 
-// configFor returns the TLS settings in force. They are read anew only when they changed.
+// configFor returns the TLS settings in force. The certificate is read anew only when it changed.
 func (h *httpFrontend) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
 	h.handshake.Lock()
 	defer h.handshake.Unlock()
-	if settings := h.spec.Load().tls; !reflect.DeepEqual(settings, h.settings) {
-		h.settings = settings
-		if h.config, h.problem = newTLS(settings); h.problem != nil {
+	if certificate := h.spec.Load().certificate; certificate != h.certificate || h.config == nil {
+		h.certificate = certificate
+		if h.config, h.problem = newTLS(certificate); h.problem != nil {
 			h.log.Warn("TLS connections are refused", "error", h.problem)
 		}
 	}
@@ -107,7 +106,7 @@ func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	client := parseAddr(r.RemoteAddr)
 	chosen, ok := p.sticky.find(r, h.standings.usable(p.targets), time.Now())
 	if !ok {
-		chosen, ok = h.choose(p, client, nil)
+		chosen, ok = h.choose(p)
 	}
 	if !ok {
 		http.Error(w, "no healthy server", http.StatusServiceUnavailable)

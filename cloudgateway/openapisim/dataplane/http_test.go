@@ -162,50 +162,25 @@ func TestHTTPStickyInsert(t *testing.T) {
 	}
 }
 
-func TestHTTPStickyServer(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	login := func(name string) int {
-		return httpServer(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/login" {
-				w.Header().Set("Set-Cookie", "session="+name+"-secret; Path=/; HttpOnly")
-				w.Header().Add("Set-Cookie", "colour=red; Path=/")
-			}
-			fmt.Fprint(w, name)
-		})
-	}
-	b.group("g", server(login("a"), 50), server(login("b"), 50))
-	address, client := "http://"+b.listen(protoHTTP, "Scheduler", "rr", "StickySession", "on", "StickySessionType", "server", "Cookie", "session"), newHTTPClient(t)
-	if x, y := get(t, client, address), get(t, client, address); x == y {
-		t.Errorf("without a session both requests went to %s", x)
-	}
-	at := get(t, client, address+"/login")
-	for range 3 {
-		if got := get(t, client, address); got != at {
-			t.Errorf("the session at %s moved to %s", at, got)
-		}
-	}
-}
-
 func TestStickyCookies(t *testing.T) {
 	t.Parallel()
 	all, now := targets(1, 1), time.Unix(1_000_000, 0)
 	token := all[1].id.token()
-	insert := sticky{mode: "insert", cookie: "SERVERID", idle: time.Minute}
+	insert := sticky{on: true, idle: time.Minute}
 	tests := []struct {
 		name   string
 		sticky sticky
 		cookie string
 		found  bool
+		since  string // of the cookie that is set
 	}{
-		{"fresh", insert, token + "|999990|1", true},
-		{"idle for too long", insert, token + "|999900|1", false},
-		{"until the browser ends", sticky{mode: "insert", cookie: "SERVERID"}, token + "|1|1", true},
-		{"unknown server", insert, "abc|999990|1", false},
-		{"nonsense", insert, token + "|x|", false},
-		{"empty", insert, "", false},
-		{"server", sticky{mode: "server", cookie: "SERVERID"}, token, true},
-		{"not sticky", sticky{}, token, false},
+		{"fresh", insert, token + "|999990|1", true, "1"},
+		{"idle for too long", insert, token + "|999900|1", false, "1"},
+		{"until the browser ends", sticky{on: true}, token + "|1|1", true, "1"},
+		{"unknown server", insert, "abc|999990|1", false, "1000000"},
+		{"nonsense", insert, token + "|x|", false, ""},
+		{"empty", insert, "", false, "1000000"},
+		{"not sticky", sticky{}, token, false, ""},
 	}
 	for _, tt := range tests {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -216,17 +191,9 @@ func TestStickyCookies(t *testing.T) {
 		}
 		answer := &http.Response{Header: http.Header{"Set-Cookie": {"SERVERID=x; Path=/", "SERVERID2=x"}}}
 		tt.sticky.bind(answer, r, all[1].id, now)
-		want := map[string][]string{
-			"":       {"SERVERID=x; Path=/", "SERVERID2=x"},
-			"server": {"SERVERID=" + token + "; Path=/", "SERVERID2=x"},
-			"insert": {"SERVERID=x; Path=/", "SERVERID2=x", "SERVERID=" + token + "|1000000|1000000;Path=/"},
-		}[tt.sticky.mode]
-		if last := len(want) - 1; tt.found && tt.sticky.mode == "insert" {
-			want[last] = "SERVERID=" + token + "|1000000|1;Path=/" // since when
-		} else if tt.name == "idle for too long" {
-			want[last] = "SERVERID=" + token + "|1000000|1;Path=/"
-		} else if tt.name == "nonsense" {
-			want[last] = "SERVERID=" + token + "|1000000|;Path=/"
+		want := []string{"SERVERID=x; Path=/", "SERVERID2=x"}
+		if tt.sticky.on {
+			want = append(want, "SERVERID="+token+"|1000000|"+tt.since+";Path=/")
 		}
 		if diff := cmp.Diff(want, answer.Header.Values("Set-Cookie")); diff != "" {
 			t.Errorf("%s: cookies (-want +got):\n%s", tt.name, diff)

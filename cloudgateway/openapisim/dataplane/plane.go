@@ -33,12 +33,14 @@ type Cloud interface {
 // Config describes a plane.
 type Config struct {
 	Cloud  Cloud
+	Ranges Ranges // complete ones
 	Logger *slog.Logger
 }
 
 // Plane carries the traffic of a cloud's load balancers. Its methods are safe for concurrent use.
 type Plane struct {
 	cloud  Cloud
+	ranges Ranges
 	log    *slog.Logger
 	checks *checks
 	wake   chan struct{} // the health of a server changed
@@ -68,7 +70,7 @@ func New(cfg Config) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{
-		cloud: cfg.Cloud, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{}, failed: map[socket]string{},
+		cloud: cfg.Cloud, ranges: cfg.Ranges, log: cfg.Logger, wake: make(chan struct{}, 1), open: map[socket]running{}, failed: map[socket]string{},
 		world: &world{},
 	}
 	p.checks = newChecks(attempt, func() {
@@ -118,7 +120,7 @@ func (p *Plane) look(ctx context.Context) {
 	p.generation, p.looked = p.cloud.Generation(), true // before the look: what changes meanwhile is looked at again
 	var next *world
 	begun := time.Now()
-	p.cloud.View(func(c *state.Cloud) { next = derive(c) })
+	p.cloud.View(func(c *state.Cloud) { next = derive(c, p.ranges) })
 	p.rest = time.Now().Add(restFactor * time.Since(begun)) // looks at a large cloud must not keep others from it
 	p.checks.set(ctx, next.probes)
 	p.reconcile(ctx, next)

@@ -4,12 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Ranges are where the addresses of load balancers come from: prefixes of IPv4 loopback.
 type Ranges struct {
 	Internet netip.Prefix // default 127.47.0.0/16
 	Intranet netip.Prefix // default 127.48.0.0/16; for those whose vSwitch isn't on loopback itself
+	// Servers are where servers may be besides loopback: the addresses of a network namespace or a bridge, since a kubelet accepts no
+	// node address on loopback. Traffic and health checks are sent there.
+	Servers []netip.Prefix
+}
+
+// reaches reports whether traffic may be sent to an address.
+func (r Ranges) reaches(addr netip.Addr) bool {
+	return addr.IsLoopback() || slices.ContainsFunc(r.Servers, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // Complete checks the ranges and fills in those that are not set.

@@ -53,7 +53,7 @@ func TestListeners(t *testing.T) {
 			{RuleID: rule, ServerID: "i-2", Address: "192.168.0.2:80", Weight: 50, Health: health, Problem: down},
 		}
 	}
-	const away = "the address is not on loopback; seed the instance with privateIps in 127.0.0.0/8"
+	const away = "the address is neither on loopback nor permitted; seed the instance with privateIps in 127.0.0.0/8 or permit its range"
 	want := map[string]Listener{
 		protoTCP:  {Address: netip.MustParseAddrPort(address), Protocol: protoTCP, LoadBalancerID: lbID, Servers: servers("", unavailable, away, 1)},
 		protoHTTP: {Address: taken, Protocol: protoHTTP, LoadBalancerID: lbID, Problem: "in use", Servers: servers("rule-1", abnormal, away, 0)},

@@ -1,7 +1,5 @@
 package dataplane
 
-import "math"
-
 // schedule chooses servers in turn. It remembers only what its scheduler needs, by server, so that a change of the group
 // does not begin the turn anew. It is not safe for concurrent use.
 type schedule struct {
@@ -9,20 +7,15 @@ type schedule struct {
 	turn    uint64           // round robin
 }
 
-// pick chooses one of the targets, which all have a weight above zero; it returns false if there are none. Key is what hashing
-// schedulers hash; active tells how many connections a target has.
-func (s *schedule) pick(scheduler string, targets []target, key uint64, active func(targetID) int) (target, bool) {
+// pick chooses one of the targets, which all have a weight above zero; it returns false if there are none. What is not "rr" is
+// weighted round robin, the default of the cloud: its other schedulers would change who serves whom, not whether.
+func (s *schedule) pick(scheduler string, targets []target) (target, bool) {
 	if len(targets) == 0 {
 		return target{}, false
 	}
-	switch scheduler {
-	case "rr":
+	if scheduler == "rr" {
 		s.turn++
 		return targets[(s.turn-1)%uint64(len(targets))], true
-	case "wlc":
-		return leastLoaded(targets, active), true
-	case "sch", "tch", "qch":
-		return rendezvous(targets, key), true
 	}
 	return s.weighted(targets), true
 }
@@ -42,32 +35,6 @@ func (s *schedule) weighted(targets []target) target {
 	next[targets[best].id] -= total
 	s.current = next
 	return targets[best]
-}
-
-// leastLoaded chooses the target with the fewest connections for its weight.
-func leastLoaded(targets []target, active func(targetID) int) target {
-	best := targets[0]
-	for _, t := range targets[1:] {
-		// a/wa > b/wb without division; one more, so that the heavier of two idle ones is chosen
-		if (active(best.id)+1)*t.weight > (active(t.id)+1)*best.weight {
-			best = t
-		}
-	}
-	return best
-}
-
-// rendezvous chooses the target with the highest score for the key. When a target comes or goes, only the keys that it gains or
-// held change their target.
-func rendezvous(targets []target, key uint64) target {
-	best, highest := targets[0], math.Inf(-1)
-	for _, t := range targets {
-		// The logarithm makes the share of a target its share of the weights.
-		h := float64(mix(key^t.id.hash())>>11) / (1 << 53)
-		if score := -float64(t.weight) / math.Log(h); score > highest {
-			best, highest = t, score
-		}
-	}
-	return best
 }
 
 // hash is the same for the same server in every process.

@@ -54,7 +54,7 @@ func (t *tcpFrontend) accept(ctx context.Context) {
 func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	defer abort(client) // without effect after an orderly end
 	from, spec := remote(client), t.spec.Load()
-	chosen, ok := t.choose(&spec.pool, from, nil)
+	chosen, ok := t.choose(&spec.pool)
 	if !ok {
 		return
 	}
@@ -71,11 +71,6 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer abort(server)
-	if spec.proxyProtocol {
-		if _, err := server.Write(proxyHeader(protoTCP, from, t.socket.addr)); err != nil {
-			return
-		}
-	}
 	relay(ctx, client, server, spec.established)
 }
 

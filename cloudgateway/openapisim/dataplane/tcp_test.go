@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"net"
 	"net/netip"
@@ -53,26 +52,6 @@ func TestTCPWithoutServersResets(t *testing.T) {
 	}
 }
 
-func TestTCPPersistence(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.group("g", server(tcpServer(t, "a"), 50), server(tcpServer(t, "b"), 50))
-	address := b.listen(protoTCP, "Scheduler", "rr", "PersistenceTimeout", "60")
-	servers := map[string]bool{}
-	for _, client := range []string{"127.0.0.21", "127.0.0.22"} {
-		first := greeting(t, client, address)
-		servers[first[:1]] = true
-		for range 4 {
-			if got := greeting(t, client, address); got != first {
-				t.Errorf("client %s got %q after %q", client, got, first)
-			}
-		}
-	}
-	if len(servers) != 2 {
-		t.Errorf("both clients are at %v", servers)
-	}
-}
-
 func TestTCPAccessList(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -97,33 +76,6 @@ func TestTCPAccessList(t *testing.T) {
 	check("a", "error")
 	b.change(func(*state.Cloud) { b.listener(0).Attributes["AclType"] = "black" })
 	check("error", "a")
-}
-
-func TestTCPProxyProtocol(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	b.group("g", server(ln.Addr().(*net.TCPAddr).Port, 100))
-	address := b.listen(protoTCP, "ProxyProtocolV2Enabled", "true")
-	client := connect(t, "127.0.0.9", address)
-	if _, err := io.WriteString(client, "hello"); err != nil {
-		t.Fatal(err)
-	}
-	want := append(proxyHeader(protoTCP, remoteOf(client.LocalAddr()), netip.MustParseAddrPort(address)), "hello"...)
-	conn, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	got := make([]byte, len(want))
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("server read %q and %v, want %q", got, err, want)
-	}
 }
 
 func TestTCPConnectionsAreDrained(t *testing.T) {

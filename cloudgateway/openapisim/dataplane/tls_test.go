@@ -63,7 +63,7 @@ func TestHTTPS(t *testing.T) {
 		fmt.Fprint(w, r.Proto, " ", r.Header.Get("X-Forwarded-Proto"))
 	}), 100))
 	b.change(func(c *state.Cloud) {
-		for _, name := range []string{"default", "exact", "wildcard"} {
+		for _, name := range []string{"default"} {
 			certificate, key := selfSigned(t, name)
 			c.Certificates[name] = &state.Certificate{ID: name, PEM: certificate + key}
 		}
@@ -71,13 +71,11 @@ func TestHTTPS(t *testing.T) {
 		c.Certificates["no key"] = &state.Certificate{ID: "no key", PEM: certificate}
 	})
 	address := b.listen(protoHTTPS, "ServerCertificateId", "default", "XForwardedFor_proto", "on")
-	b.change(func(*state.Cloud) {
-		b.listener(0).Domains = []*state.Domain{{Domain: "a.example.com", CertificateID: "exact"}, {Domain: "*.example.com", CertificateID: "wildcard"}}
-	})
-	for sni, want := range map[string]string{"": "default", "b.org": "default", "A.example.com": "exact", "b.example.com": "wildcard"} {
-		if got, version, err := handshake(t, address, &tls.Config{ServerName: sni}); got != want || version != tls.VersionTLS12 {
-			t.Errorf("%q: certificate %q, version %x, %v; want %q", sni, got, version, err, want)
-		}
+	if got, version, err := handshake(t, address, &tls.Config{ServerName: "a.example.com"}); got != "default" || version != tls.VersionTLS13 {
+		t.Errorf("certificate %q, version %x, %v", got, version, err)
+	}
+	if _, _, err := handshake(t, address, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+		t.Error("TLS 1.1 is served")
 	}
 	for http2, proto := range map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"} {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: http2}
@@ -105,32 +103,7 @@ func TestHTTPS(t *testing.T) {
 			}
 		})
 	}
-	set("TLSCipherPolicy", "tls_cipher_policy_1_2_strict_with_1_3")
-	if _, version, err := handshake(t, address, &tls.Config{}); version != tls.VersionTLS13 {
-		t.Errorf("version %x, %v with the policy of TLS 1.3", version, err)
-	}
-	if _, _, err := handshake(t, address, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
-		t.Error("TLS 1.1 passes the policy of TLS 1.2")
-	}
-	set("TLSCipherPolicy", "tls_cipher_policy_1_1")
-	if _, version, err := handshake(t, address, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); version != tls.VersionTLS11 {
-		t.Errorf("version %x, %v with the policy of TLS 1.1", version, err)
-	}
-
-	// Clients have to prove who they are.
-	set("CACertificateId", "exact")
-	pair, err := keyPair(b.cloud.Certificates["exact"].PEM)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := handshake(t, address, &tls.Config{}); err == nil {
-		t.Error("a client without a certificate is served")
-	}
-	if _, _, err := handshake(t, address, &tls.Config{Certificates: []tls.Certificate{*pair}}); err != nil {
-		t.Errorf("a client with a certificate is refused: %v", err)
-	}
-
-	set("CACertificateId", "", "ServerCertificateId", "no key")
+	set("ServerCertificateId", "no key")
 	if _, _, err := handshake(t, address, &tls.Config{}); err == nil {
 		t.Error("a listener without a key is served")
 	}
@@ -144,20 +117,14 @@ func TestTLSProblems(t *testing.T) {
 	t.Parallel()
 	certificate, key := selfSigned(t, "a")
 	_, foreign := selfSigned(t, "b")
-	tests := []struct {
-		name     string
-		settings tlsSettings
-		want     string
-	}{
-		{"no certificate", tlsSettings{}, "certificate of the listener: its key is not known"},
-		{"no key", tlsSettings{certificate: certificate}, "its key is not known"},
-		{"foreign key", tlsSettings{certificate: certificate + foreign}, "read its PEM"},
-		{"domain", tlsSettings{certificate: certificate + key, domains: map[string]string{"a.org": ""}}, "certificate of a.org"},
-		{"authority", tlsSettings{certificate: certificate + key, clientCA: "nonsense"}, "CA certificate"},
-		{"good", tlsSettings{certificate: certificate + key, clientCA: certificate}, ""},
+	tests := []struct{ name, pem, want string }{
+		{"no certificate", "", "certificate of the listener: its key is not known"},
+		{"no key", certificate, "its key is not known"},
+		{"foreign key", certificate + foreign, "read its PEM"},
+		{"good", certificate + key, ""},
 	}
 	for _, tt := range tests {
-		_, err := newTLS(&tt.settings)
+		_, err := newTLS(tt.pem)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}

@@ -35,7 +35,6 @@ type udpFrontend struct {
 type session struct {
 	client netip.AddrPort
 	server net.Conn
-	header []byte       // goes before every datagram to the server
 	last   atomic.Int64 // when the last datagram passed
 }
 
@@ -77,17 +76,13 @@ func (u *udpFrontend) receive(ctx context.Context) {
 		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 		s := u.sessions[from]
 		if s == nil {
-			if s = u.open(ctx, from, buffer[:n]); s == nil {
+			if s = u.open(ctx, from); s == nil {
 				continue
 			}
 			u.sessions[from] = s
 		}
 		s.last.Store(time.Now().UnixNano())
-		datagram := buffer[:n]
-		if len(s.header) > 0 {
-			datagram = append(s.header[:len(s.header):len(s.header)], datagram...)
-		}
-		_, _ = s.server.Write(datagram) // lost datagrams are a part of UDP
+		_, _ = s.server.Write(buffer[:n]) // lost datagrams are a part of UDP
 	}
 }
 
@@ -103,12 +98,12 @@ func (u *udpFrontend) forgetEnded() {
 }
 
 // open begins the session of a client. It returns nil if the client isn't admitted, or there is no server, or too many sessions.
-func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort, first []byte) *session {
+func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort) *session {
 	spec := u.spec.Load()
 	if len(u.sessions) >= maxSessions || !spec.access.admits(from.Addr()) {
 		return nil
 	}
-	chosen, ok := u.choose(&spec.pool, from, first)
+	chosen, ok := u.choose(&spec.pool)
 	if !ok {
 		return nil
 	}
@@ -124,9 +119,6 @@ func (u *udpFrontend) open(ctx context.Context, from netip.AddrPort, first []byt
 	}
 	s := &session{client: from, server: server}
 	s.last.Store(time.Now().UnixNano())
-	if spec.proxyProtocol {
-		s.header = proxyHeader(protoUDP, from, u.socket.addr)
-	}
 	u.running.Go(func() {
 		u.answer(s)
 		_ = server.Close() // a second time, if it was cut

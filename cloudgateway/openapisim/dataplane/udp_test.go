@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -103,23 +102,6 @@ func TestUDPAccessList(t *testing.T) {
 	}
 	if got := udpClient(t, "127.0.0.10", address, silence)("x"); got != "" {
 		t.Errorf("answer %q to a client that isn't on the list", got)
-	}
-}
-
-func TestUDPProxyProtocol(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.group("g", server(udpServer(t, "a"), 50))
-	address := b.listen(protoUDP, "ProxyProtocolV2Enabled", "true")
-	send := udpClient(t, "127.0.0.9", address, patience)
-	for range 2 { // every datagram has it
-		got := send("x")
-		header, ok := strings.CutPrefix(got, "a 127.0.0.9 ")
-		source := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.9"), 0)
-		want := string(proxyHeader(protoUDP, source, netip.MustParseAddrPort(address)))
-		if !ok || len(header) != len(want)+1 || header[:24] != want[:24] || header[26:] != want[26:]+"x" { // but for the port
-			t.Errorf("server got %q, want %q", header, want)
-		}
 	}
 }
 

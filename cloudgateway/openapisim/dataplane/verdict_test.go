@@ -177,26 +177,3 @@ func TestFlowsAreReleased(t *testing.T) {
 		}
 	})
 }
-
-func TestPersistence(t *testing.T) {
-	t.Parallel()
-	all, p, now := targets(1, 1), persistence{}, time.Unix(1e9, 0)
-	client := netip.MustParseAddr("127.0.0.1")
-	found := func(among []target, at time.Duration) bool {
-		chosen, ok := p.find(client, among, now.Add(at))
-		return ok && chosen.id == all[1].id
-	}
-	if found(all, 0) {
-		t.Error("an unknown client is known")
-	}
-	p.keep(client, all[1].id, now, time.Minute)
-	if !found(all, time.Minute-1) || found(all, time.Minute) || found(all[:1], 0) {
-		t.Error("a client is not kept for a minute")
-	}
-	for i := range maxPersistent + 10 { // the bound holds, old ones go first
-		p.keep(netip.AddrFrom4([4]byte{127, byte(1 + i>>16), byte(i >> 8), byte(i)}), all[0].id, now.Add(time.Minute), time.Minute)
-	}
-	if len(p.clients) != maxPersistent || found(all, 0) {
-		t.Errorf("%d clients are kept", len(p.clients))
-	}
-}

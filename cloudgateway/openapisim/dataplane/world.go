@@ -9,6 +9,7 @@ import (
 
 // world is what the data plane should do, derived from one look at the state of the cloud.
 type world struct {
+	reach     Ranges
 	listeners map[socket]*listener
 	byKey     map[listenerKey]*listener
 	probes    map[probe]bool // the health checks to make
@@ -34,22 +35,20 @@ type listener struct {
 	pool   pool   // where traffic goes that no rule takes
 	rules  []rule // of HTTP and HTTPS
 
-	redirect      *redirect
-	tls           *tlsSettings
-	headers       headers
-	proxyProtocol bool
-	established   time.Duration // how long a TCP connection may be idle
-	request       time.Duration // how long an HTTP server may take to begin its answer
-	drain         time.Duration // how long connections survive the loss of their server
+	redirect    *redirect
+	certificate string // of HTTPS, with its key, as PEM
+	headers     headers
+	established time.Duration // how long a TCP connection may be idle
+	request     time.Duration // how long an HTTP server may take to begin its answer
+	drain       time.Duration // how long connections survive the loss of their server
 }
 
 // pool is a group of servers with a way to choose among them.
 type pool struct {
-	id          string // "" for that of the listener, else of the rule
-	scheduler   string
-	persistence time.Duration // TCP: one client stays at one server
-	sticky      sticky        // HTTP: one session stays at one server
-	targets     []target
+	id        string // "" for that of the listener, else of the rule
+	scheduler string
+	sticky    sticky // HTTP: one session stays at one server
+	targets   []target
 }
 
 // target is a server.
@@ -117,20 +116,10 @@ type headers struct {
 	forwardedFor, forwardedProto, forwardedPort, clientPort, loadBalancerID, loadBalancerIP bool
 }
 
-// sticky is how an HTTP session finds its server again. The zero value is no stickiness.
+// sticky is how an HTTP session finds its server again: by a cookie that the load balancer inserts.
 type sticky struct {
-	mode   string // insert, or server: the server sets the cookie
-	cookie string
-	idle   time.Duration // insert: the session ends when it was idle for so long; zero: with the browser
-}
-
-// tlsSettings are those of an HTTPS listener, certificates as PEM.
-type tlsSettings struct {
-	certificate string
-	domains     map[string]string // certificates by domain
-	clientCA    string
-	policy      string
-	http2       bool
+	on   bool
+	idle time.Duration // the session ends when it was idle for so long; zero: with the browser
 }
 
 const (

@@ -3,9 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +16,6 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,10 +66,14 @@ func TestParseDataplane(t *testing.T) {
 	if opts, err := parse(nil, noEnv, io.Discard); err != nil || opts.config.Dataplane != nil {
 		t.Errorf("without the flag: %+v, %v", opts.config.Dataplane, err)
 	}
-	opts, err := parse([]string{"--dataplane", "--dataplane-intranet=127.90.0.0/16"}, noEnv, io.Discard)
-	want := dataplane.Ranges{Intranet: netip.MustParsePrefix("127.90.0.0/16")}
-	if err != nil || *opts.config.Dataplane != want {
-		t.Errorf("%+v, %v, want %+v", opts.config.Dataplane, err, want)
+	opts, err := parse([]string{"--dataplane", "--dataplane-intranet=127.90.0.0/16", "--dataplane-servers=10.9.0.0/16", "--dataplane-servers=10.8.0.0/16"},
+		noEnv, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := fmt.Sprint(*opts.config.Dataplane), "{invalid Prefix 127.90.0.0/16 [10.9.0.0/16 10.8.0.0/16]}"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
@@ -90,6 +93,7 @@ func TestParseErrors(t *testing.T) {
 		{[]string{"--seed", write(t, `{"elephants":1}`)}, "elephants"},
 		{[]string{"--seed", write(t, `{"vpcs":{}} {"eips":{}}`)}, "there is more"},
 		{[]string{"--dataplane-internet=127.47.0.0/16"}, "--dataplane"},
+		{[]string{"--dataplane-servers=10.9.0.0/16"}, "--dataplane"},
 		{[]string{"--dataplane", "--dataplane-intranet=here"}, "-dataplane-intranet"},
 	}
 	for _, tt := range tests {

@@ -44,6 +44,11 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	var ranges dataplane.Ranges
 	flags.Func("dataplane-internet", "`range` for addresses of internet load balancers (default 127.47.0.0/16)", prefixInto(&ranges.Internet))
 	flags.Func("dataplane-intranet", "`range` for addresses of intranet load balancers (default 127.48.0.0/16)", prefixInto(&ranges.Intranet))
+	flags.Func("dataplane-servers", "`range` of servers besides loopback, such as that of a network namespace; can be repeated", func(text string) error {
+		prefix, err := netip.ParsePrefix(text)
+		ranges.Servers = append(ranges.Servers, prefix)
+		return err
+	})
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -66,8 +71,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	}
 	if *traffic {
 		cfg.Dataplane = &ranges
-	} else if ranges != (dataplane.Ranges{}) {
-		return options{}, fmt.Errorf("--dataplane-internet and --dataplane-intranet need --dataplane")
+	} else if ranges.Internet.IsValid() || ranges.Intranet.IsValid() || len(ranges.Servers) > 0 {
+		return options{}, fmt.Errorf("--dataplane-internet, --dataplane-intranet and --dataplane-servers need --dataplane")
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, nil))
 	if err := readAccessKey(cfg, cmp.Or(*keyID, getenv("ACCESS_KEY_ID")), *secretFile, getenv("ACCESS_KEY_SECRET")); err != nil {
