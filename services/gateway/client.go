@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"regexp"
 
 	"google.golang.org/grpc"
 
@@ -61,10 +62,15 @@ type typedErrors struct{ grpc.ClientConnInterface }
 func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 	if e, ok := rpcerr.From(err); ok {
+		e.Message = ownPort.ReplaceAllString(e.Message, "->")
 		return e
 	}
 	return err
 }
+
+// ownPort is that of this side of a broken connection, as in "read tcp 10.0.0.1:41234->10.0.0.2:7443". It is another one each time, and
+// equal failures would look like different ones in events.
+var ownPort = regexp.MustCompile(`:[0-9]+->`)
 
 // serviceDescs lists what the gateway offers.
 func serviceDescs() []grpc.ServiceDesc {

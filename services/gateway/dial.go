@@ -16,6 +16,7 @@ import (
 	_ "google.golang.org/grpc/health" // Lets the client watch which replica is SERVING.
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/tracing"
@@ -35,11 +36,11 @@ const (
 
 // Config says where the gateway is and who is calling.
 type Config struct {
-	// Address is "host:port", "dns:///name:port" or "passthrough:///…".
+	// Address is "kubernetes:///service.namespace:port" for clients in the cluster, or "host:port", "dns:///name:port" and the like.
 	Address string `json:"address"`
 	// CAFile holds the certificates that sign the gateway's.
 	CAFile string `json:"caFile"`
-	// ServerName is the name in the gateway's certificate; the host of Address if empty.
+	// ServerName is the name in the gateway's certificate; if empty, the host of Address, or "service.namespace.svc".
 	ServerName string `json:"serverName"`
 	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
 	TokenFile string `json:"tokenFile"`
@@ -47,6 +48,8 @@ type Config struct {
 	// place.
 	CertFile string `json:"certFile"`
 	KeyFile  string `json:"keyFile"`
+	// Kubernetes finds the replicas if Address begins with "kubernetes:"; it may list and watch the EndpointSlices of the namespace.
+	Kubernetes kubernetes.Interface `json:"-"`
 	// UserAgent is how the gateway's log calls this process.
 	UserAgent string `json:"-"`
 	// Logger tells why there is no connection; nil for silence.
@@ -112,13 +115,25 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	if cfg.TokenFile != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)))
 	}
+	conn := &Conn{}
+	if strings.HasPrefix(cfg.Address, scheme+":") {
+		if cfg.Kubernetes == nil {
+			return nil, fmt.Errorf("gateway.address %q: is for processes with access to the API server", cfg.Address)
+		}
+		options = append(options, grpc.WithResolvers(endpoints{client: cfg.Kubernetes, log: cfg.Logger, changed: conn.replicasChanged}))
+	}
 	options = append(options, tracing.DialOptions(cfg.Tracers)...)
 	cc, err := grpc.NewClient(cfg.Address, append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("gateway.address %q: %w", cfg.Address, err)
 	}
-	return &Conn{cc: cc, client: NewClient(cc)}, nil
+	conn.cc, conn.client = cc, NewClient(cc) // Before the first call, with which gRPC begins to look for replicas.
+	return conn, nil
 }
+
+// replicasChanged has replicas tried at once that were lost: the one that came back has the address of the old one where pods are
+// on the node's network.
+func (c *Conn) replicasChanged() { c.cc.ResetConnectBackoff() }
 
 // reconnect is how a replica that is gone is tried again. gRPC's own longest wait is 2 minutes, for which a standby that came back
 // would not be there for this client.

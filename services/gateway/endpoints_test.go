@@ -1,0 +1,290 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
+	"google.golang.org/grpc/status"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/internal/tlstest"
+)
+
+// slice is an EndpointSlice of Service cloudgateway with ready and unready replicas in turn.
+func slice(name string, port int32, addresses ...string) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: name, Namespace: "kube-system", Labels: map[string]string{discoveryv1.LabelServiceName: "cloudgateway"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new("admin"), Port: new(int32(1))}, {Name: new("grpc"), Port: &port}},
+	}
+	for i, address := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{address, "10.0.0.99"}, Conditions: discoveryv1.EndpointConditions{Ready: new(i%2 == 0)},
+		})
+	}
+	return s
+}
+
+// channel is the side of gRPC: what it is told last.
+type channel struct {
+	resolver.ClientConn
+
+	mu        sync.Mutex
+	addresses string
+	err       error
+	changes   int
+}
+
+func (c *channel) UpdateState(s resolver.State) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []string
+	for _, e := range s.Endpoints {
+		all = append(all, e.Addresses[0].Addr)
+	}
+	c.addresses, c.err = strings.Join(all, " "), nil
+	return errors.New("gRPC's balancer wants other addresses")
+}
+
+func (c *channel) ReportError(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+func (*channel) ParseServiceConfig(string) *serviceconfig.ParseResult { return nil }
+
+func (c *channel) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+}
+
+// expect compares what gRPC knows; err is a part of the error.
+func (c *channel) expect(t *testing.T, when, addresses, err string) {
+	t.Helper()
+	<-time.After(time.Second) // client-go looks ten times a second whether it has read all.
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.addresses != addresses || (c.err == nil) != (err == "") || err != "" && !strings.Contains(c.err.Error(), err) {
+		t.Errorf("%s: addresses %q, error %v; want %q, %q", when, c.addresses, c.err, addresses, err)
+	}
+}
+
+func watch(t *testing.T, client *fake.Clientset, address string) (*channel, resolver.Resolver) {
+	t.Helper()
+	target, err := parseTarget(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &channel{}
+	r, err := endpoints{client: client, log: slog.New(slog.DiscardHandler), changed: c.changed}.Build(target, c, resolver.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, r
+}
+
+func TestReplicasAreThoseOfTheEndpointSlices(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		other := slice("other", 7443, "10.0.0.7")
+		other.Labels[discoveryv1.LabelServiceName] = "other"
+		elsewhere := slice("elsewhere", 7443, "10.0.0.8")
+		elsewhere.Namespace = "default"
+		named := slice("named", 7443, "gateway.example.com")
+		named.AddressType = discoveryv1.AddressTypeFQDN
+		client := fake.NewClientset(other, elsewhere, named, slice("a", 7443, "10.0.0.1", "10.0.0.2"))
+		byName, first := watch(t, client, "kubernetes:///cloudgateway.kube-system:grpc")
+		byNumber, second := watch(t, client, "kubernetes:///cloudgateway.kube-system:7000")
+		defer first.Close()
+		defer second.Close()
+		byName.expect(t, "at first", "10.0.0.1:7443 10.0.0.2:7443", "")
+		byNumber.expect(t, "at first", "10.0.0.1:7000 10.0.0.2:7000", "")
+
+		slices := client.DiscoveryV1().EndpointSlices("kube-system")
+		if _, err := slices.Create(t.Context(), slice("b", 8443, "10.0.0.3", "10.0.0.2"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		byName.expect(t, "with a second slice", "10.0.0.1:7443 10.0.0.2:7443 10.0.0.2:8443 10.0.0.3:8443", "")
+		byNumber.expect(t, "with a second slice", "10.0.0.1:7000 10.0.0.2:7000 10.0.0.3:7000", "")
+		if _, err := slices.Update(t.Context(), slice("b", 8443, "10.0.0.4"), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		byName.expect(t, "with a replaced pod", "10.0.0.1:7443 10.0.0.2:7443 10.0.0.4:8443", "")
+		if byName.changes != 3 {
+			t.Errorf("%d changes were told, want 3", byName.changes)
+		}
+		// When the last one goes, it is still better than nobody.
+		for _, name := range [][2]string{{"a", ""}, {"b", "Service kube-system/cloudgateway has no endpoint with port 7000"}} {
+			if err := slices.Delete(t.Context(), name[0], metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			byNumber.expect(t, "without slice "+name[0], "10.0.0.4:7000", name[1])
+		}
+	})
+}
+
+// TestNoReplicas: whoever waits for the gateway is told why nobody is known, and calls go through as soon as somebody is.
+func TestNoReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var allowed atomic.Bool
+		client.PrependReactor("list", "endpointslices", func(kubetesting.Action) (bool, runtime.Object, error) {
+			if !allowed.Load() {
+				return true, nil, apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", errors.New("no rule"))
+			}
+			return false, nil, nil
+		})
+		c, r := watch(t, client, "kubernetes:///cloudgateway.kube-system:grpc")
+		defer r.Close()
+		c.expect(t, "without permission", "", "read the EndpointSlices of Service kube-system/cloudgateway")
+		allowed.Store(true)
+		<-time.After(time.Minute) // client-go asks again after half a minute at most, give or take.
+		c.expect(t, "with nobody there", "", "has no endpoint with port grpc")
+		if _, err := client.DiscoveryV1().EndpointSlices("kube-system").Create(t.Context(), slice("a", 7443, "10.0.0.1"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		c.expect(t, "with a replica", "10.0.0.1:7443", "")
+	})
+}
+
+// TestFoundThroughTheAPIServer calls a gateway that is known by its EndpointSlice only, with the certificate of its Service.
+func TestFoundThroughTheAPIServer(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	r := newReplica(t, dir, "a")
+	r.server.SetServing(true)
+	host, text, err := net.SplitHostPort(r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Address: "kubernetes:///cloudgateway.kube-system:grpc", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token"),
+		ServerName: tlstest.ServerName, Kubernetes: fake.NewClientset(slice("a", int32(port), host)),
+	}
+	conn, err := Dial(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, conn, "a")
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+
+	// Without a name of its own the certificate has to be the Service's.
+	cfg.ServerName = ""
+	if conn, err = Dial(cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := version(ctx, conn); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not cloudgateway.kube-system.svc") {
+		t.Errorf("with another's certificate: %v", err)
+	}
+}
+
+// TestLostReplicaIsTriedAtOnce: where a replica that comes back has its old address, news of it end the wait for the next attempt.
+func TestLostReplicaIsTriedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(slice("a", 7443, "10.0.0.1"))
+		var mu sync.Mutex
+		var last time.Time
+		conn, err := dial(Config{
+			Address: "kubernetes:///cloudgateway.kube-system:grpc", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token"),
+			Kubernetes: client,
+		}, grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			last = time.Now()
+			return nil, errors.New("nobody listens")
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.cc.Connect()
+		<-time.After(time.Minute)
+		for range 20 {
+			mu.Lock()
+			before := last
+			mu.Unlock()
+			ready := slice("a", 7443, "10.0.0.1")
+			ready.Generation = time.Now().UnixNano()
+			if _, err := client.DiscoveryV1().EndpointSlices("kube-system").Update(t.Context(), ready, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			mu.Lock()
+			if last != time.Now() {
+				t.Errorf("tried %s ago, before that %s ago", time.Since(last), time.Since(before))
+			}
+			mu.Unlock()
+			<-time.After(700 * time.Millisecond)
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAddressesOfServices(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"kubernetes:///cloudgateway.kube-system:7443":             "",
+		"kubernetes:///cloudgateway.kube-system:grpc":             "",
+		"kubernetes:///cloudgateway.kube-system":                  "missing port",
+		"kubernetes:///cloudgateway:7443":                         "is not service.namespace:port",
+		"kubernetes:///cloudgateway.kube-system.svc:7443":         "is not service.namespace:port",
+		"kubernetes:///cloudgateway.kube-system.svc.cluster:7443": "is not service.namespace:port",
+	} {
+		target, err := parseTarget(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseService(target.Endpoint()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
+	dir := setUp(t)
+	cfg := Config{Address: "kubernetes:///cloudgateway.kube-system:7443", CAFile: filepath.Join(dir, "ca.crt"), TokenFile: filepath.Join(dir, "token")}
+	if _, err := Dial(cfg); err == nil || !strings.Contains(err.Error(), "access to the API server") {
+		t.Errorf("a tool's Dial = %v", err)
+	}
+}
+
+func parseTarget(address string) (resolver.Target, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return resolver.Target{}, err
+	}
+	return resolver.Target{URL: *u}, nil
+}
