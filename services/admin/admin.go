@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/process"
 	"alicloud-controllers.dev/services/version"
 )
 
@@ -71,9 +72,10 @@ type Server struct {
 	http     *http.Server
 }
 
-// New opens the address and makes the server; it is live from Run on, and ready when all checks hold.
-func New(cfg Config, registry *prometheus.Registry, checks ...Check) (*Server, error) {
-	listener, err := net.Listen("tcp", cfg.Listen)
+// New opens the address, for which it waits if another replica on the same node has it, and makes the server; it is live from Run on, and
+// ready when all checks hold.
+func New(ctx context.Context, cfg Config, log *slog.Logger, registry *prometheus.Registry, checks ...Check) (*Server, error) {
+	listener, err := process.Listen(ctx, cfg.Listen, log, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admin.listen: %w", err)
 	}

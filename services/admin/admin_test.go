@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -93,17 +94,20 @@ func TestReadinessIsAMetric(t *testing.T) {
 
 func TestServer(t *testing.T) {
 	t.Parallel()
-	server, err := admin.New(admin.Config{Listen: "127.0.0.1:0"}, prometheus.NewRegistry())
+	log := slog.New(slog.DiscardHandler)
+	server, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0"}, log, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.New(admin.Config{Listen: server.Addr()}, prometheus.NewRegistry()); err == nil ||
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := admin.New(ended, admin.Config{Listen: server.Addr()}, log, prometheus.NewRegistry()); err == nil ||
 		!strings.HasPrefix(err.Error(), "admin.listen: ") {
-		t.Errorf("a taken address gives %v", err)
+		t.Errorf("an address that stays taken gives %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Run(ctx) }()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+server.Addr()+"/livez", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +123,7 @@ func TestServer(t *testing.T) {
 		t.Errorf("/livez = %d %q, %v", answer.StatusCode, body, err)
 	}
 	cancel()
-	if err := <-ended; err != nil {
+	if err := <-stopped; err != nil {
 		t.Errorf("Run = %v", err)
 	}
 }

@@ -75,8 +75,12 @@ func (c ElectionConfig) durations() (lease, renew, retry time.Duration) {
 	return c.LeaseDuration.Or(defaultLease), c.RenewDeadline.Or(defaultRenew), c.RetryPeriod.Or(defaultRetry)
 }
 
-// Identity names this replica in the Lease.
+// Identity names this replica in the Lease: in a cluster its pod, if POD_NAME and POD_UID tell it. A container that is started again, which the
+// kubelet does only after the one before it has ended, then goes on with its Lease at once.
 func Identity() (string, error) {
+	if pod, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID"); pod != "" && uid != "" {
+		return pod + "_" + uid, nil
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return "", fmt.Errorf("name this replica: %w", err)
@@ -104,6 +108,16 @@ type Election struct {
 // NewElection makes the part of the replica with that identity.
 func NewElection(client kubernetes.Interface, cfg ElectionConfig, identity string, log *slog.Logger) *Election {
 	return &Election{cfg: cfg, lock: &watchedLock{Interface: newLock(client, cfg, identity)}, log: log}
+}
+
+// GiveBack gives the lease back that this replica has from its last life, when it can't go on with it. It must not run.
+func (e *Election) GiveBack(ctx context.Context) {
+	if !e.cfg.Enabled {
+		return
+	}
+	if err := release(ctx, e.lock); err != nil {
+		e.log.Info("the lease of the last life was not given back", "lease", e.lock.Describe(), "error", err)
+	}
 }
 
 // Run waits for the lease and then runs run, whose context ends with ctx or with the lease. The lease is renewed for as long as

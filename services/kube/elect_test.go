@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -203,6 +204,78 @@ func TestValidate(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Validate (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// TestIdentity: a replica is its pod, so that a container that is started again leads at once where another would wait for the end of
+// the lease.
+func TestIdentity(t *testing.T) {
+	t.Setenv("POD_NAME", "lbcontroller-1")
+	t.Setenv("POD_UID", "7c5f")
+	first, err := kube.Identity()
+	if err != nil || first != "lbcontroller-1_7c5f" {
+		t.Errorf("identity %q, %v", first, err)
+	}
+	t.Setenv("POD_UID", "")
+	for range 2 {
+		own, err := kube.Identity()
+		if err != nil || own == first || own == "" {
+			t.Errorf("without a pod: identity %q, %v", own, err)
+		}
+		first = own
+	}
+}
+
+// killed leaves the lease of a leader that was killed.
+func killed(t *testing.T, client *fake.Clientset, identity string) {
+	t.Helper()
+	now := metav1.NowMicro()
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "lbcontroller"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &identity, LeaseDurationSeconds: new(int32(15)), AcquireTime: &now, RenewTime: &now},
+	}
+	if _, err := client.CoordinationV1().Leases("kube-system").Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOwnLeaseIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		identity string
+		giveBack bool // by the one whose lease it is, before the other stands
+		atMost   time.Duration
+		atLeast  time.Duration
+	}{
+		"its own":                         {identity: "first", atMost: 0},
+		"another's":                       {identity: "second", atLeast: 15 * time.Second, atMost: 20 * time.Second},
+		"another's, which was given back": {identity: "second", giveBack: true, atMost: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				killed(t, client, "first")
+				if tt.giveBack {
+					kube.NewElection(client, election(), "third", discard).GiveBack(t.Context()) // Not its own.
+					if got := holder(t, client); got != "first" {
+						t.Errorf("a stranger gave it to %q", got)
+					}
+					kube.NewElection(client, election(), "first", discard).GiveBack(t.Context())
+				}
+				start := time.Now()
+				c := stand(t, client, tt.identity)
+				<-c.leading
+				if took := time.Since(start); took < tt.atLeast || took > tt.atMost {
+					t.Errorf("it took %s, right is %s to %s", took, tt.atLeast, tt.atMost)
+				}
+				c.finish <- nil
+				c.stop()
+				if err := <-c.result; err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }

@@ -72,6 +72,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		return err
 	}
 	cfg.Gateway.UserAgent, cfg.Gateway.Logger, cfg.Gateway.Tracers = userAgent, log, traces.Tracers()
+	cfg.Gateway.Kubernetes = client
 	conn, err := gateway.Dial(cfg.Gateway)
 	if err != nil {
 		return fmt.Errorf("connect to the gateway: %w", err)
@@ -92,7 +93,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
 	}
-	server, err := admin.New(cfg.Admin, registry, append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready})...)
+	server, err := admin.New(ctx, cfg.Admin, log, registry, append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready})...)
 	if err != nil {
 		return err
 	}

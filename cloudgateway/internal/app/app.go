@@ -3,6 +3,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -52,7 +53,8 @@ type Gateway struct {
 	leader      prometheus.Gauge
 }
 
-// New puts the gateway together. It opens its listeners and does nothing else yet.
+// New puts the gateway together. It opens its listeners, for which it waits if another replica on the same node has them, and does nothing
+// else yet.
 func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -88,11 +90,12 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if err := g.newServer(registry); err != nil {
 		return nil, err
 	}
-	if g.admin, err = admin.New(cfg.Admin, registry, g.checks()...); err != nil {
-		return nil, err
-	}
-	if g.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
+	// The election comes after: whoever leads must be reached.
+	if g.listener, err = process.Listen(ctx, cfg.Listen, log, g.election.GiveBack); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if g.admin, err = admin.New(ctx, cfg.Admin, log, registry, g.checks()...); err != nil {
+		return nil, errors.Join(err, g.listener.Close())
 	}
 	return g, nil
 }
