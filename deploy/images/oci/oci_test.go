@@ -1,0 +1,145 @@
+package oci
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func image() Image {
+	return Image{
+		Name: "registry.example.com/alicloud-controllers/lbcontroller:1.2.3", Program: "lbcontroller",
+		Binaries: map[string][]byte{"amd64": []byte("an ELF"), "arm64": []byte("another")},
+		Labels:   map[string]string{"org.opencontainers.image.revision": "abc"}, Created: time.Unix(1_700_000_000, 0),
+	}
+}
+
+// unpack reads the files of a tar, and their headers.
+func unpack(t *testing.T, r io.Reader) (map[string][]byte, map[string]*tar.Header) {
+	t.Helper()
+	files, headers := map[string][]byte{}, map[string]*tar.Header{}
+	in := tar.NewReader(r)
+	for {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return files, headers
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[header.Name], err = io.ReadAll(in); err != nil {
+			t.Fatal(err)
+		}
+		if headers[header.Name] = header; header.Uid != 0 || !header.ModTime.Equal(image().Created) {
+			t.Errorf("%s is of user %d, changed at %s", header.Name, header.Uid, header.ModTime)
+		}
+	}
+}
+
+func parse[T any](t *testing.T, data []byte) T {
+	t.Helper()
+	var document T
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	return document
+}
+
+// TestWrite reads an image as a runtime does, with every digest and size.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	digest, err := Write(&out, image())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := unpack(t, &out)
+	blob := func(d descriptor) []byte {
+		t.Helper()
+		data, ok := files[blobPath(d.Digest)]
+		if !ok || digestOf(data) != d.Digest || len(data) != d.Size {
+			t.Errorf("%s %s is there: %t, %d bytes", d.MediaType, d.Digest, ok, len(data))
+		}
+		return data
+	}
+	top := parse[index](t, files["index.json"]).Manifests[0]
+	if top.Digest != digest || top.Annotations[nameAnnotation] != image().Name || !bytes.Contains(files["oci-layout"], []byte("1.0.0")) {
+		t.Errorf("%+v, pulled by %s", top, digest)
+	}
+	platforms := parse[index](t, blob(top)).Manifests
+	if len(platforms) != 2 {
+		t.Fatalf("%d platforms", len(platforms))
+	}
+	for _, p := range platforms {
+		m := parse[manifest](t, blob(p))
+		c := parse[config](t, blob(m.Config))
+		if c.Architecture != p.Platform.Architecture || c.OS != "linux" || c.Config.User != "65532:65532" || c.Config.Labels["org.opencontainers.image.revision"] != "abc" {
+			t.Errorf("%s: configuration %+v", p.Platform.Architecture, c)
+		}
+		all := map[string][]byte{}
+		for i, l := range m.Layers {
+			zip, err := gzip.NewReader(bytes.NewReader(blob(l)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, err := io.ReadAll(zip)
+			if err != nil || digestOf(plain) != c.RootFS.DiffIDs[i] {
+				t.Errorf("layer %d is %s, %v, want %s", i, digestOf(plain), err, c.RootFS.DiffIDs[i])
+			}
+			content, headers := unpack(t, bytes.NewReader(plain))
+			for name, data := range content {
+				all[name] = data
+				if parent := name[:strings.LastIndex(strings.TrimSuffix(name, "/"), "/")+1]; parent != "" && headers[parent] == nil {
+					t.Errorf("%s has no directory", name)
+				}
+			}
+			if h := headers["usr/local/bin/lbcontroller"]; i == 1 && (h == nil || h.Mode != 0o755) {
+				t.Errorf("the program: %+v", h)
+			}
+		}
+		program := strings.TrimPrefix(c.Config.Entrypoint[0], "/")
+		if !bytes.Equal(all[program], image().Binaries[p.Platform.Architecture]) || !slices.Contains(c.Config.Env, "PATH=/usr/local/bin") {
+			t.Errorf("%s runs %q with %q", p.Platform.Architecture, all[program], c.Config.Env)
+		}
+		if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(all["etc/ssl/certs/ca-certificates.crt"]) || !strings.Contains(string(all["etc/passwd"]), ":65532:65532:") {
+			t.Errorf("no certificates, or no user in %q", all["etc/passwd"])
+		}
+	}
+	// Older engines.
+	old := parse[[]docker](t, files["manifest.json"])[0]
+	if files[old.Config] == nil || files[old.Layers[0]] == nil || files[old.Layers[1]] == nil || old.RepoTags[0] != image().Name {
+		t.Errorf("manifest.json: %+v", old)
+	}
+}
+
+// TestSameDigest: the same programs give the same bytes, others don't.
+func TestSameDigest(t *testing.T) {
+	t.Parallel()
+	write := func(change func(*Image)) (string, string) {
+		i := image()
+		change(&i)
+		var out bytes.Buffer
+		digest, err := Write(&out, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest, out.String()
+	}
+	digest, text := write(func(*Image) {})
+	for range 5 {
+		if d, again := write(func(*Image) {}); d != digest || again != text {
+			t.Fatal("the same image has other bytes")
+		}
+	}
+	if d, _ := write(func(i *Image) { i.Binaries["arm64"] = []byte("changed") }); d == digest {
+		t.Error("another program has the same digest")
+	}
+}
