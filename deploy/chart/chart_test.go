@@ -18,6 +18,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"sigs.k8s.io/yaml"
 
 	ours "alicloud-controllers.dev/deploy/chart"
@@ -34,21 +38,52 @@ func load(t *testing.T) *chart.Chart {
 
 // values are the least that an installation needs, with changes on top.
 func values(changes map[string]any) map[string]any {
-	v := map[string]any{"clusterID": "c-1", "region": "cn-hangzhou"}
+	v := map[string]any{
+		"clusterID": "c-1", "region": "cn-hangzhou", "vpcID": "vpc-1",
+		"network": map[string]any{"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8"}},
+	}
 	maps.Copy(v, changes)
 	return v
+}
+
+// provider gives the templates a cluster to look into, as helm install does.
+type provider struct{ dynamic.Interface }
+
+// GetClientFor implements engine.ClientProvider.
+func (p provider) GetClientFor(_, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return p.Resource(schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(kind) + "s"}), kind != "Namespace", nil
+}
+
+// cluster has what every cluster has, and the given objects.
+func cluster(t *testing.T, objects ...runtime.Object) engine.ClientProvider {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	return provider{dynamicfake.NewSimpleDynamicClient(scheme, append(objects, namespace)...)}
+}
+
+// tryRender returns the text of each file, or what is wrong with the values. Without a cluster it is what helm template does.
+func tryRender(t *testing.T, namespace string, values map[string]any, cluster engine.ClientProvider) (map[string]string, error) {
+	t.Helper()
+	c := load(t)
+	options := chartutil.ReleaseOptions{Name: "alicloud", Namespace: namespace}
+	all, err := chartutil.ToRenderValues(c, values, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	if cluster == nil {
+		return engine.Render(c, all)
+	}
+	return engine.RenderWithClientProvider(c, all, cluster)
 }
 
 // render returns the documents by kind and name.
 func render(t *testing.T, namespace string, changes map[string]any) map[string]string {
 	t.Helper()
-	c := load(t)
-	options := chartutil.ReleaseOptions{Name: "alicloud", Namespace: namespace}
-	all, err := chartutil.ToRenderValues(c, values(changes), options, chartutil.DefaultCapabilities)
-	if err != nil {
-		t.Fatalf("check values: %v", err)
-	}
-	files, err := engine.Render(c, all)
+	files, err := tryRender(t, namespace, values(changes), cluster(t))
 	if err != nil {
 		t.Fatalf("render: %v", err)
 	}
@@ -93,9 +128,17 @@ func TestObjects(t *testing.T) {
 		"secrets": {
 			"credentials": map[string]any{"existingSecret": "key"}, "tls": map[string]any{"existingSecret": "cert"},
 		},
+		"terway": {"network": map[string]any{"mode": "terway"}},
+		"certificates of the cluster": {
+			"tls": map[string]any{"certManager": map[string]any{"enabled": true}}, "cloudConfig": map[string]any{"secret": "cloud-config"},
+		},
+		"certificates of another issuer": {
+			"tls":         map[string]any{"certManager": map[string]any{"enabled": true, "issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "ours"}}},
+			"cloudConfig": map[string]any{"configMap": "cloud-config"},
+		},
 		"everything on": {
-			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true}, "hostNetwork": false,
-			"vswitchIDs": []any{"vsw-1"}, "clusterCIDRs": []any{"10.0.0.0/8"}, "vpcID": "vpc-1",
+			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true},
+			"prometheusRule": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
 			"image":     map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
 			"tracing":   map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
@@ -132,7 +175,7 @@ func TestObjects(t *testing.T) {
 					decode[policyv1.PodDisruptionBudget](t, doc)
 				case "NetworkPolicy":
 					decode[networkingv1.NetworkPolicy](t, doc)
-				case "PodMonitor": // Its types are not ours to depend on.
+				case "PodMonitor", "PrometheusRule", "Issuer", "Certificate": // Their types are not ours to depend on.
 				default:
 					t.Errorf("%s: a kind that this test does not know", key)
 				}
@@ -166,8 +209,15 @@ func checkPod(t *testing.T, d appsv1.Deployment) {
 			t.Errorf("%s: container %s lacks a probe", d.Name, c.Name)
 		}
 	}
+	if pod.DNSPolicy != corev1.DNSDefault {
+		t.Errorf("%s: the pod waits for the cluster's DNS: %s", d.Name, pod.DNSPolicy)
+	}
 	for _, v := range pod.Volumes {
-		if v.Secret != nil && d.Name != "cloudgateway" && (len(v.Secret.Items) != 1 || v.Secret.Items[0].Key != "ca.crt") {
+		if v.Secret != nil && (v.Secret.DefaultMode == nil || *v.Secret.DefaultMode != 0o440) ||
+			v.Projected != nil && (v.Projected.DefaultMode == nil || *v.Projected.DefaultMode != 0o440) {
+			t.Errorf("%s: everybody in the container may read volume %s", d.Name, v.Name)
+		}
+		if v.Secret != nil && d.Name != "cloudgateway" && v.Name != "cloud-config" && (len(v.Secret.Items) != 1 || v.Secret.Items[0].Key != "ca.crt") {
 			t.Errorf("%s: volume %s shows more of a Secret than the authority's certificate", d.Name, v.Name)
 		}
 	}
@@ -210,9 +260,9 @@ func TestConfig(t *testing.T) {
 	file := decode[corev1.ConfigMap](t, render(t, "kube-system", changes)["ConfigMap lbcontroller"]).Data["config.yaml"]
 	got := decode[map[string]any](t, file)
 	want := map[string]any{
-		"admin": map[string]any{"listen": ":7081"}, "clusterID": "c-1", "region": "cn-hangzhou", "vpcID": "", "vswitchIDs": []any{},
+		"admin": map[string]any{"listen": ":7081"}, "clusterID": "c-1", "region": "cn-hangzhou", "vpcID": "vpc-1", "vswitchIDs": []any{},
 		"gateway": map[string]any{
-			"address": "dns:///cloudgateway.kube-system.svc:7443", "serverName": "cloudgateway.kube-system.svc",
+			"address": "kubernetes:///cloudgateway.kube-system:7443", "serverName": "cloudgateway.kube-system.svc",
 			"caFile": "/etc/tls/ca.crt", "tokenFile": "/var/run/secrets/cloudgateway/token",
 		},
 		"leaderElection": map[string]any{"enabled": true, "namespace": "kube-system", "name": "lbcontroller"},
@@ -301,8 +351,16 @@ func TestSchema(t *testing.T) {
 		values map[string]any
 		want   string
 	}{
-		"no cluster":             {values: map[string]any{"region": "cn-hangzhou"}, want: "clusterID"},
-		"no region":              {values: map[string]any{"clusterID": "c-1"}, want: "region"},
+		"bad cluster": {values: values(map[string]any{"clusterID": "a/b"}), want: "/clusterID"},
+		"bad region":  {values: values(map[string]any{"region": "Hangzhou"}), want: "/region"},
+		"bad VPC":     {values: values(map[string]any{"vpcID": "vsw-1"}), want: "/vpcID"},
+		"bad mode":    {values: values(map[string]any{"network": map[string]any{"mode": "calico"}}), want: "/network/mode"},
+		"bad range": {
+			values: values(map[string]any{"network": map[string]any{"clusterCIDRs": []any{"10.0.0.0"}}}), want: "/network/clusterCIDRs/0",
+		},
+		"bad switch": {
+			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"hostNetwork": "yes"}}}), want: "hostNetwork",
+		},
 		"unknown key":            {values: values(map[string]any{"vswitches": []any{"vsw-1"}}), want: "vswitches"},
 		"bad level":              {values: values(map[string]any{"logging": map[string]any{"level": "loud"}}), want: "level"},
 		"bad collector":          {values: values(map[string]any{"tracing": map[string]any{"endpoint": "collector"}}), want: "/tracing/endpoint"},
@@ -314,6 +372,8 @@ func TestSchema(t *testing.T) {
 		"short session":          {values: credentials("assumeRole", map[string]any{"durationSeconds": 60}), want: "/credentials/assumeRole/durationSeconds"},
 		"no share":               {values: budget("share", 0), want: "/budget/share"},
 		"share in percent":       {values: budget("share", 70), want: "/budget/share"},
+		"no share, by --set":     {values: budget("share", "0.0"), want: "/budget/share"},
+		"percent, by --set":      {values: budget("share", "70%"), want: "/budget/share"},
 		"learn too much":         {values: budget("learnUpTo", 11), want: "/budget/learnUpTo"},
 		"bad weight":             {values: budget("callers", map[string]any{"a": map[string]any{"weight": 0}}), want: "/budget/callers/a/weight"},
 		"unknown product":        {values: budget("overrides", map[string]any{"rds/X": map[string]any{}}), want: "rds/X"},

@@ -4,18 +4,19 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+
+	ours "alicloud-controllers.dev/deploy/chart"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -29,11 +30,12 @@ const (
 // them is tested where its configuration is.
 func TestGatewayConfig(t *testing.T) {
 	t.Parallel()
+	readable := int32(0o440)
 	secret := func(name string) *corev1.VolumeSource {
-		return &corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}
+		return &corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, DefaultMode: &readable}}
 	}
 	hour := int64(3600)
-	token := &corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+	token := &corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: &readable, Sources: []corev1.VolumeProjection{{
 		ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "sts.aliyuncs.com", ExpirationSeconds: &hour, Path: "token"},
 	}}}}
 	tests := []struct {
@@ -81,7 +83,7 @@ func TestGatewayConfig(t *testing.T) {
 		t.Run(tt.file, func(t *testing.T) {
 			t.Parallel()
 			documents := render(t, "kube-system", tt.values)
-			golden(t, tt.file, decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"])
+			golden(t, "cloudgateway/"+tt.file, decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"])
 			if got := volume(decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]), "credentials", "/etc/credentials"); tt.volume != nil {
 				if diff := cmp.Diff(tt.volume, got); diff != "" {
 					t.Errorf("volume of the credentials (-want +got):\n%s", diff)
@@ -116,7 +118,7 @@ func volume(d appsv1.Deployment, name, path string) *corev1.VolumeSource {
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", "cloudgateway", name+".yaml")
+	file := filepath.Join("testdata", filepath.FromSlash(name)+".yaml")
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -137,7 +139,7 @@ func TestClientCA(t *testing.T) {
 	documents := render(t, "kube-system", map[string]any{"tls": map[string]any{"clientCASecret": "callers"}})
 	got := volume(decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]), "client-ca", "/etc/client-ca")
 	want := &corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-		SecretName: "callers", Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+		SecretName: "callers", DefaultMode: new(int32(0o440)), Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("volume (-want +got):\n%s", diff)
@@ -163,38 +165,59 @@ func TestContradictions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := load(t)
-			all, err := chartutil.ToRenderValues(c, values(map[string]any{"credentials": tt.credentials}), chartutil.ReleaseOptions{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := engine.Render(c, all); err == nil || !strings.Contains(err.Error(), tt.want) {
+			_, err := tryRender(t, "kube-system", values(map[string]any{"credentials": tt.credentials}), cluster(t))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
 }
 
-// TestRollout: on the node's network a new pod has to wait for the ports of an old one; elsewhere it comes before the old one goes.
-// A pod that can't work is neither restarted for that nor in the way of a drain, and callers find it all the same.
+// TestRollout: a new pod comes before an old one goes, and a second replica has room on the node of the first, whatever network they
+// are on. A pod that can't work is neither restarted for that nor in the way of a drain, and callers find it all the same.
 func TestRollout(t *testing.T) {
 	t.Parallel()
-	for hostNetwork, want := range map[bool][2]int32{true: {1, 0}, false: {0, 1}} {
-		documents := render(t, "kube-system", map[string]any{"hostNetwork": hostNetwork})
-		d := decode[appsv1.Deployment](t, documents["Deployment cloudgateway"])
-		if r := d.Spec.Strategy.RollingUpdate; r.MaxUnavailable.IntVal != want[0] || r.MaxSurge.IntVal != want[1] {
-			t.Errorf("host network %t: %+v, want at most %d unavailable and %d more", hostNetwork, r, want[0], want[1])
-		}
-		c := d.Spec.Template.Spec.Containers[0]
-		if s, l, r := c.StartupProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path; s != "/livez" || l != s || r != "/readyz" {
-			t.Errorf("probes at %s, %s and %s", s, l, r)
+	for mode, hostNetwork := range map[string]bool{"flannel": true, "terway": false} {
+		documents := render(t, "kube-system", map[string]any{"network": map[string]any{"mode": mode, "clusterCIDRs": []any{"10.0.0.0/8"}}})
+		for _, component := range ours.Components() {
+			document, ok := documents["Deployment "+component]
+			if enabled := component != "routecontroller" || mode == "flannel"; ok != enabled {
+				t.Errorf("%s: %s is rendered: %t", mode, component, ok)
+			}
+			if !ok {
+				continue
+			}
+			d := decode[appsv1.Deployment](t, document)
+			if r := d.Spec.Strategy.RollingUpdate; r.MaxUnavailable.IntVal != 0 || r.MaxSurge.IntVal != 1 {
+				t.Errorf("%s: %s: %+v", mode, component, r)
+			}
+			pod := d.Spec.Template.Spec
+			c := pod.Containers[0]
+			if onHost := component == "cloudgateway" && hostNetwork; pod.HostNetwork != onHost || (len(c.Ports) == 0) != onHost {
+				t.Errorf("%s: %s is on the node's network: %t, with ports %v", mode, component, pod.HostNetwork, c.Ports)
+			}
+			if s, l, r := c.StartupProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path; s != "/livez" || l != s || r != "/readyz" {
+				t.Errorf("probes at %s, %s and %s", s, l, r)
+			}
+			const stop = 25 // seconds that a process takes at most
+			if hook := c.Lifecycle.PreStop.Sleep.Seconds; hook == 0 || *pod.TerminationGracePeriodSeconds < stop+hook {
+				t.Errorf("%s: the end comes after %d s, %d of them for the hook", component, *pod.TerminationGracePeriodSeconds, hook)
+			}
+			if !slices.Equal(c.Command, []string{component}) {
+				t.Errorf("%s runs %q", component, c.Command)
+			}
+			for _, name := range []string{"POD_NAME", "POD_UID"} {
+				if !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name && e.ValueFrom.FieldRef != nil }) {
+					t.Errorf("%s does not know its %s", component, name)
+				}
+			}
+			budget := decode[policyv1.PodDisruptionBudget](t, documents["PodDisruptionBudget "+component]).Spec
+			if p := budget.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow || budget.MaxUnavailable.IntVal != 1 {
+				t.Errorf("disruption budget: %+v", budget)
+			}
 		}
 		if s := decode[corev1.Service](t, documents["Service cloudgateway"]); !s.Spec.PublishNotReadyAddresses || s.Spec.ClusterIP != "None" {
 			t.Errorf("Service: %+v", s.Spec)
-		}
-		policy := decode[policyv1.PodDisruptionBudget](t, documents["PodDisruptionBudget cloudgateway"]).Spec.UnhealthyPodEvictionPolicy
-		if policy == nil || *policy != policyv1.AlwaysAllow {
-			t.Errorf("unhealthy pods: %v", policy)
 		}
 	}
 }
@@ -202,7 +225,7 @@ func TestRollout(t *testing.T) {
 // TestWhoReachesTheGateway: the controllers, and whom the values name.
 func TestWhoReachesTheGateway(t *testing.T) {
 	t.Parallel()
-	document := render(t, "kube-system", map[string]any{"networkPolicy": map[string]any{
+	document := render(t, "kube-system", map[string]any{"network": map[string]any{"mode": "terway"}, "networkPolicy": map[string]any{
 		"enabled": true, "gatewayFrom": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.1.0.0/16"}}},
 	}})["NetworkPolicy cloudgateway"]
 	for _, rule := range decode[networkingv1.NetworkPolicy](t, document).Spec.Ingress {

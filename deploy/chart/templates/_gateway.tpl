@@ -28,7 +28,7 @@
 {{- $credentials = dict "stsTokenFile" "/etc/credentials/token" -}}
 {{- else if eq $source "addonTokenSecret" -}}
 {{- $credentials = dict "addonTokenFile" "/etc/credentials/token-config" -}}
-{{- else if or (eq $source "ramRole") (not $own) -}}
+{{- else if or (eq $source "ramRole") (not (or $own (include "cloudConfig" .))) -}}
 {{- $credentials = dict "ecsRAMRole" (dict "role" .Values.credentials.ramRole) -}}
 {{- end -}}
 {{- if .Values.credentials.assumeRole.roleARN -}}{{- $credentials = set $credentials "assumeRole" .Values.credentials.assumeRole -}}{{- end -}}
@@ -37,7 +37,18 @@
 {{- dict
   "vpcID" .Values.vpcID
   "listen" (printf ":%d" (int .Values.gatewayPort))
-  "tls" $tls "credentials" $credentials "budget" .Values.budget "reflection" .Values.reflection | toYaml -}}
+  "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection | toYaml -}}
+{{- end }}
+
+{{/* The budget, with the numbers that helm's --set makes strings of. */}}
+{{- define "budget" -}}
+{{- $budget := deepCopy .Values.budget -}}
+{{- $budget = set $budget "share" (float64 $budget.share) -}}
+{{- $budget = set $budget "learnUpTo" (float64 $budget.learnUpTo) -}}
+{{- range $terms := $budget.callers -}}
+{{- if hasKey $terms "share" -}}{{- $_ := set $terms "share" (float64 $terms.share) -}}{{- end -}}
+{{- end -}}
+{{ toYaml $budget }}
 {{- end }}
 
 {{/* The volume with what the source of credentials needs, as a list item. */}}
@@ -46,10 +57,11 @@
 {{- if eq $source "rrsa" -}}
 - name: credentials
   projected:
+    defaultMode: 0440
     sources:
       - serviceAccountToken: {audience: sts.aliyuncs.com, expirationSeconds: 3600, path: token}
 {{- else if and $source (ne $source "ramRole") -}}
 - name: credentials
-  secret: {secretName: {{ get .Values.credentials $source }}}
+  secret: {secretName: {{ get .Values.credentials $source }}, defaultMode: 0440}
 {{- end -}}
 {{- end }}

@@ -16,7 +16,66 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- $root := index . 0 -}}
 {{- $c := index $root.Values.components (index . 1) -}}
 {{- with $root.Values.image.registry }}{{ . }}/{{ end }}{{ $c.repository }}
-{{- if $c.digest }}@{{ $c.digest }}{{ else }}:{{ $c.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- if $c.digest }}@{{ $c.digest }}{{ else }}:{{ $c.tag | default $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* The names of the enabled components, as a JSON list, once it is sure that the values make a configuration. */}}
+{{- define "components" -}}
+{{- include "validate" . -}}
+{{- $names := list -}}
+{{- range $name, $component := .Values.components -}}
+{{- $enabled := $component.enabled -}}
+{{- if kindIs "string" $enabled -}}{{- $enabled = or (ne $name "routecontroller") (eq $.Values.network.mode "flannel") -}}{{- end -}}
+{{- if $enabled -}}{{- $names = append $names $name -}}{{- end -}}
+{{- end -}}
+{{ toJson $names }}
+{{- end }}
+
+{{/* What is missing, all at once, and where to find it. The schema can only say that something is wrong. */}}
+{{- define "validate" -}}
+{{- $problems := list -}}
+{{- $old := include "cloudConfig" . -}}
+{{- if and (not .Values.clusterID) (not $old) -}}
+{{- $problems = append $problems "clusterID: is required. On ACK it is the cluster's id in the console, \"c…\"; elsewhere choose a name that no other cluster of the account has, and never change it" -}}
+{{- end -}}
+{{- if and (not .Values.region) (not $old) -}}
+{{- $problems = append $problems "region: is required, e.g. cn-hangzhou. On an instance: curl http://100.100.100.200/latest/meta-data/region-id" -}}
+{{- end -}}
+{{- if and (not .Values.vpcID) (not $old) -}}
+{{- $problems = append $problems "vpcID: is required, \"vpc-…\". On an instance: curl http://100.100.100.200/latest/meta-data/vpc-id" -}}
+{{- end -}}
+{{- if not .Values.network.mode -}}
+{{- $problems = append $problems "network.mode: is required. \"flannel\" if the VPC's route table is to lead to the pods of each node, \"terway\" if pods have addresses of the VPC or an overlay" -}}
+{{- end -}}
+{{- $routes := .Values.components.routecontroller.enabled -}}
+{{- if kindIs "string" $routes -}}{{- $routes = eq .Values.network.mode "flannel" -}}{{- end -}}
+{{- if and $routes (not .Values.network.clusterCIDRs) (not .Values.components.routecontroller.config.clusterCIDRs) -}}
+{{- $problems = append $problems "network.clusterCIDRs: is required where routes are made. They are the ranges of pods, as in --cluster-cidr of kube-controller-manager: kubectl -n kube-system get pod -l component=kube-controller-manager -o yaml | grep cluster-cidr" -}}
+{{- end -}}
+{{- if and .Values.cloudConfig.configMap .Values.cloudConfig.secret -}}
+{{- $problems = append $problems "cloudConfig: configMap and secret are named; keep one of them" -}}
+{{- end -}}
+{{- if and .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
+{{- $problems = append $problems "tls: existingSecret is named and certManager enabled; keep one of them" -}}
+{{- end -}}
+{{- if $problems -}}{{- fail (printf "\n\n  %s\n" (join "\n  " $problems)) -}}{{- end -}}
+{{- end }}
+
+{{/* The source of the volume with the existing controller manager's file, or nothing. */}}
+{{- define "cloudConfig" -}}
+{{- with .Values.cloudConfig -}}
+{{- if .configMap -}}configMap: {name: {{ .configMap }}}
+{{- else if .secret -}}secret: {secretName: {{ .secret }}, defaultMode: 0440}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* "true" if the pods of a component are on the node's network; the argument is a list of the root and the component's name. */}}
+{{- define "hostNetwork" -}}
+{{- $root := index . 0 -}}
+{{- $on := (index $root.Values.components (index . 1)).hostNetwork -}}
+{{- if kindIs "string" $on -}}{{- $on = and (eq (index . 1) "cloudgateway") (eq $root.Values.network.mode "flannel") -}}{{- end -}}
+{{- if $on -}}true{{- end -}}
 {{- end }}
 
 {{- define "tlsSecret" -}}
@@ -39,20 +98,20 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- $base = merge $base (dict
   "clusterID" $root.Values.clusterID
   "gateway" (dict
-    "address" (printf "dns:///cloudgateway.%s.svc:%d" $root.Release.Namespace (int $root.Values.gatewayPort))
+    "address" (printf "kubernetes:///cloudgateway.%s:%d" $root.Release.Namespace (int $root.Values.gatewayPort))
     "serverName" (printf "cloudgateway.%s.svc" $root.Release.Namespace)
     "caFile" "/etc/tls/ca.crt" "tokenFile" "/var/run/secrets/cloudgateway/token")) -}}
 {{- $base = merge $base (dict "vpcID" $root.Values.vpcID) -}}
 {{- /* Without a routecontroller nobody would ever take back that new nodes have no route. */ -}}
 {{- if eq $name "nodecontroller" -}}
-{{- $base = merge $base (dict "configureCloudRoutes" $root.Values.components.routecontroller.enabled) -}}
+{{- $base = merge $base (dict "configureCloudRoutes" (has "routecontroller" (include "components" $root | fromJsonArray))) -}}
 {{- end -}}
 {{- if eq $name "lbcontroller" -}}{{- $base = merge $base (dict "vswitchIDs" $root.Values.vswitchIDs) -}}{{- end -}}
-{{- if eq $name "routecontroller" -}}{{- $base = merge $base (dict "clusterCIDRs" $root.Values.clusterCIDRs) -}}{{- end -}}
+{{- if eq $name "routecontroller" -}}{{- $base = merge $base (dict "clusterCIDRs" $root.Values.network.clusterCIDRs) -}}{{- end -}}
 {{- end -}}
 {{- with $root.Values.tracing -}}
 {{- if .endpoint -}}
-{{- $tracing := pick . "endpoint" "insecure" "sampleRatio" -}}
+{{- $tracing := set (pick . "endpoint" "insecure") "sampleRatio" (float64 .sampleRatio) -}}
 {{- if .caSecret -}}{{- $tracing = set $tracing "caFile" "/etc/tracing/ca.crt" -}}{{- end -}}
 {{- $base = merge $base (dict "tracing" $tracing) -}}
 {{- end -}}

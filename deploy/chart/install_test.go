@@ -1,0 +1,356 @@
+package chart_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/strvals"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	ours "alicloud-controllers.dev/deploy/chart"
+)
+
+// TestMissing: what is needed is asked for at once, with the place where to find it.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		values map[string]any
+		want   []string // all that is asked for
+	}{
+		"nothing": {want: []string{"clusterID: ", "region: ", "vpcID: ", "network.mode: "}},
+		"no ranges": {
+			values: values(map[string]any{"network": map[string]any{"mode": "flannel"}}), want: []string{"network.clusterCIDRs: "},
+		},
+		"routes in a network of another kind": {
+			values: values(map[string]any{
+				"network": map[string]any{"mode": "terway"}, "components": map[string]any{"routecontroller": map[string]any{"enabled": true}},
+			}),
+			want: []string{"network.clusterCIDRs: "},
+		},
+		"the existing controller manager's file has the rest": {
+			values: map[string]any{"network": map[string]any{"mode": "terway"}, "cloudConfig": map[string]any{"configMap": "cloud-config"}},
+		},
+		"two files": {
+			values: values(map[string]any{"cloudConfig": map[string]any{"configMap": "a", "secret": "b"}}), want: []string{"cloudConfig: "},
+		},
+		"two sources of the certificate": {
+			values: values(map[string]any{"tls": map[string]any{"existingSecret": "a", "certManager": map[string]any{"enabled": true}}}),
+			want:   []string{"tls: "},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := tryRender(t, "kube-system", tt.values, cluster(t))
+			if len(tt.want) == 0 {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("nothing is asked for, want %q", tt.want)
+			}
+			var got []string
+			for line := range strings.Lines(err.Error()) {
+				if key, _, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.HasPrefix(line, "  ") {
+					got = append(got, key+": ")
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%q is asked for, want %q, by: %v", got, tt.want, err)
+			}
+		})
+	}
+}
+
+// TestConfigurations writes what each process gets from the chart, in several clusters. That the processes take it is tested where
+// their configurations are.
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	for name, changes := range map[string]map[string]any{
+		"flannel": nil,
+		"terway":  {"network": map[string]any{"mode": "terway"}},
+		"two-families": {
+			"network":    map[string]any{"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8", "fd00:10::/56"}},
+			"vswitchIDs": []any{"vsw-1", "vsw-2"}, "tracing": map[string]any{"endpoint": "collector:4317"},
+		},
+	} {
+		documents := render(t, "kube-system", changes)
+		for _, component := range ours.Components()[1:] { // The gateway has variants of its own.
+			if document, ok := documents["ConfigMap "+component]; ok {
+				golden(t, component+"/"+name, decode[corev1.ConfigMap](t, document).Data["config.yaml"])
+			}
+		}
+	}
+}
+
+// TestSetOnTheCommandLine: helm's --set makes strings of decimal fractions.
+func TestSetOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	v := values(nil)
+	for _, set := range []string{"budget.share=0.5", "budget.learnUpTo=2.5", "tracing.endpoint=collector:4317", "tracing.sampleRatio=0.25"} {
+		if err := strvals.ParseInto(set, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := decode[map[string]any](t, decode[corev1.ConfigMap](t, render(t, "kube-system", v)["ConfigMap cloudgateway"]).Data["config.yaml"])
+	budget, _ := got["budget"].(map[string]any)
+	tracing, _ := got["tracing"].(map[string]any)
+	if budget["share"] != 0.5 || budget["learnUpTo"] != 2.5 || tracing["sampleRatio"] != 0.25 {
+		t.Errorf("the gateway gets %v and %v", budget, tracing)
+	}
+}
+
+// TestCertificateIsMadeOnce: the authority that clients trust is made by the first installation and stays. Who renders without a cluster
+// to look into would make another one each time, and is told so.
+func TestCertificateIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	first := decode[corev1.Secret](t, render(t, "kube-system", nil)["Secret cloudgateway-tls"])
+	if len(first.Data["ca.crt"]) == 0 || len(first.Data["tls.crt"]) == 0 || len(first.Data["tls.key"]) == 0 {
+		t.Errorf("the Secret has %d entries", len(first.Data))
+	}
+	old := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "cloudgateway-tls", Namespace: "kube-system"}, Data: map[string][]byte{"ca.crt": []byte("old")},
+	}
+	files, err := tryRender(t, "kube-system", values(nil), cluster(t, old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := files["alicloud-controllers/templates/tls.yaml"]; !strings.Contains(text, "ca.crt: b2xk") || strings.Contains(text, "tls.key") {
+		t.Errorf("an upgrade makes another certificate:\n%s", text)
+	}
+	if _, err := tryRender(t, "kube-system", values(nil), nil); err == nil || !strings.Contains(err.Error(), "tls.existingSecret") {
+		t.Errorf("without a cluster: %v", err)
+	}
+	for name, tls := range map[string]map[string]any{
+		"Secret": {"existingSecret": "mine"}, "cert-manager": {"certManager": map[string]any{"enabled": true}},
+	} {
+		files, err := tryRender(t, "kube-system", values(map[string]any{"tls": tls}), nil)
+		if err != nil || strings.Contains(files["alicloud-controllers/templates/tls.yaml"], "kind: Secret") {
+			t.Errorf("%s, without a cluster: %v\n%s", name, err, files["alicloud-controllers/templates/tls.yaml"])
+		}
+	}
+}
+
+// TestCertManager: the certificate has the name by which the controllers know the gateway, and comes in the Secret that all mount.
+func TestCertManager(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "cloud", map[string]any{"tls": map[string]any{"certManager": map[string]any{"enabled": true}}})
+	var certificate struct {
+		Spec struct {
+			SecretName string
+			DNSNames   []string
+			IssuerRef  struct{ Kind, Name string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(documents["Certificate cloudgateway"]), &certificate); err != nil {
+		t.Fatal(err)
+	}
+	spec := certificate.Spec
+	if spec.SecretName != "cloudgateway-tls" || !slices.Equal(spec.DNSNames, []string{"cloudgateway.cloud.svc"}) || documents[spec.IssuerRef.Kind+" "+spec.IssuerRef.Name] == "" {
+		t.Errorf("certificate %+v", spec)
+	}
+	got := volume(decode[appsv1.Deployment](t, documents["Deployment lbcontroller"]), "tls", "/etc/tls")
+	if got == nil || got.Secret.SecretName != spec.SecretName {
+		t.Errorf("lbcontroller mounts %+v", got)
+	}
+}
+
+// TestCloudConfig: every process gets the existing controller manager's file, and nothing in its own hides the credentials in it.
+func TestCloudConfig(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "kube-system", map[string]any{"cloudConfig": map[string]any{"configMap": "old", "key": "conf"}})
+	for _, component := range ours.Components() {
+		d := decode[appsv1.Deployment](t, documents["Deployment "+component])
+		got := volume(d, "cloud-config", "/etc/cloud-config")
+		if got == nil || got.ConfigMap == nil || got.ConfigMap.Name != "old" || !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--cloud-config=/etc/cloud-config/conf") {
+			t.Errorf("%s mounts %+v, args %q", component, got, d.Spec.Template.Spec.Containers[0].Args)
+		}
+	}
+	file := decode[map[string]any](t, decode[corev1.ConfigMap](t, documents["ConfigMap cloudgateway"]).Data["config.yaml"])
+	if c, ok := file["credentials"].(map[string]any); !ok || len(c) > 0 {
+		t.Errorf("credentials %v", file["credentials"])
+	}
+}
+
+// TestTolerations: the pods run on nodes in every state that a node has while a cluster comes up, and leave those that are lost.
+func TestTolerations(t *testing.T) {
+	t.Parallel()
+	pod := decode[appsv1.Deployment](t, render(t, "kube-system", nil)["Deployment nodecontroller"]).Spec.Template.Spec
+	tolerated := func(key string, effect corev1.TaintEffect) *corev1.Toleration {
+		for _, toleration := range pod.Tolerations {
+			if toleration.Key == key && (toleration.Effect == "" || toleration.Effect == effect) && toleration.Operator == corev1.TolerationOpExists {
+				return &toleration
+			}
+		}
+		return nil
+	}
+	for key, effects := range map[string][]corev1.TaintEffect{
+		"node.cloudprovider.kubernetes.io/uninitialized": {corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute},
+		"node.kubernetes.io/not-ready":                   {corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute},
+		"node.kubernetes.io/network-unavailable":         {corev1.TaintEffectNoSchedule},
+		"node.kubernetes.io/unreachable":                 {corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute},
+		"node-role.kubernetes.io/control-plane":          {corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute},
+		"node-role.kubernetes.io/master":                 {corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute},
+	} {
+		for _, effect := range effects {
+			if got := tolerated(key, effect); got == nil {
+				t.Errorf("%s:%s is not tolerated", key, effect)
+			}
+		}
+	}
+	if lost := tolerated("node.kubernetes.io/unreachable", corev1.TaintEffectNoExecute); lost == nil || lost.TolerationSeconds == nil {
+		t.Error("replicas on lost nodes are never replaced")
+	}
+}
+
+// TestImages: one tag for all, and one of its own for a component that is upgraded first.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	digest := "sha256:" + strings.Repeat("a", 64)
+	documents := render(t, "kube-system", map[string]any{
+		"image": map[string]any{"registry": "registry.example.com", "tag": "v2"},
+		"components": map[string]any{
+			"cloudgateway": map[string]any{"tag": "v3", "replicas": 3}, "nodecontroller": map[string]any{"digest": digest},
+		},
+	})
+	for component, want := range map[string]string{
+		"cloudgateway": ":v3", "lbcontroller": ":v2", "nodecontroller": "@" + digest, "routecontroller": ":v2",
+	} {
+		d := decode[appsv1.Deployment](t, documents["Deployment "+component])
+		if got := d.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/alicloud-controllers/"+component+want {
+			t.Errorf("%s has image %s", component, got)
+		}
+		if got := *d.Spec.Replicas; (got == 3) != (component == "cloudgateway") {
+			t.Errorf("%s has %d replicas", component, got)
+		}
+	}
+}
+
+// TestUninstall: what a pod needs to give its Lease back is there until the end.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "kube-system", nil)
+	for _, component := range ours.Components() {
+		for _, key := range []string{"ServiceAccount " + component, "Role alicloud:" + component, "RoleBinding alicloud:" + component} {
+			object := decodeMeta(t, documents[key])
+			if object.Annotations["helm.sh/resource-policy"] != "keep" || object.Labels["app.kubernetes.io/instance"] != "alicloud" {
+				t.Errorf("%s goes with the release, or can't be found later: %v, %v", key, object.Annotations, object.Labels)
+			}
+		}
+		for _, rule := range decode[rbacv1.Role](t, documents["Role alicloud:"+component]).Rules {
+			if slices.Contains(rule.Resources, "leases") && slices.Contains(rule.Verbs, "update") && !slices.Equal(rule.ResourceNames, []string{component}) {
+				t.Errorf("%s may update the Leases %v", component, rule.ResourceNames)
+			}
+		}
+		if object := decodeMeta(t, documents["ClusterRole alicloud:"+component]); len(object.Annotations) > 0 {
+			t.Errorf("the ClusterRole of %s stays: %v", component, object.Annotations)
+		}
+	}
+}
+
+func decodeMeta(t *testing.T, document string) metav1.PartialObjectMetadata {
+	t.Helper()
+	var object metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+		t.Fatalf("%v\n%s", err, document)
+	}
+	return object
+}
+
+// TestNotes: they say what to look at, which level of Pod Security the pods need, and what uninstalling leaves.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	for mode, privileged := range map[string]bool{"flannel": true, "terway": false} {
+		changes := map[string]any{"network": map[string]any{"mode": mode, "clusterCIDRs": []any{"10.0.0.0/8"}}, "tracing": map[string]any{"endpoint": "c:4317"}}
+		files, err := tryRender(t, "cloud", values(changes), cluster(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["alicloud-controllers/templates/NOTES.txt"]
+		for _, part := range []string{
+			"kubectl -n cloud exec deployment/cloudgateway -- cloudgateway doctor --config /etc/cloudgateway/config.yaml",
+			"service.k8s.alibaba/resources", "delete lease cloudgateway", "app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
+		} {
+			if !strings.Contains(notes, part) {
+				t.Errorf("%s: the notes lack %q:\n%s", mode, part, notes)
+			}
+		}
+		if got := strings.Contains(notes, `level "privileged"`); got != privileged {
+			t.Errorf("%s: privileged pods are told of: %t\n%s", mode, got, notes)
+		}
+	}
+}
+
+// TestAlerts: every alert asks for metrics that there are, and leads to a part of the runbook.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	var rule struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert, Expr, For string
+					Labels           map[string]string
+					Annotations      map[string]string
+				}
+			}
+		}
+	}
+	document := render(t, "kube-system", map[string]any{"prometheusRule": map[string]any{
+		"enabled": true, "labels": map[string]any{"release": "prometheus"}, "runbookURL": "https://example.com/runbook",
+	}})["PrometheusRule alicloud-controllers"]
+	if err := yaml.Unmarshal([]byte(document), &rule); err != nil {
+		t.Fatal(err)
+	}
+	metrics, runbook := read(t, "../../docs/reference/metrics.md"), read(t, "../../docs/runbook.md")
+	names := regexp.MustCompile(`\b(cloudgateway|reconcile|readiness|nodecontroller|routecontroller|ccm)_[a-z_]+`)
+	rules := rule.Spec.Groups[0].Rules
+	for _, r := range rules {
+		asked := names.FindAllString(r.Expr, -1)
+		for _, metric := range asked {
+			if !strings.Contains(metrics, "`"+metric+"`") {
+				t.Errorf("%s asks for %s, which there is not", r.Alert, metric)
+			}
+		}
+		anchor, ok := strings.CutPrefix(r.Annotations["runbook_url"], "https://example.com/runbook#")
+		if len(asked) == 0 || !ok || anchor != strings.ToLower(r.Alert) || !strings.Contains(runbook, "\n## "+r.Alert+"\n") {
+			t.Errorf("%s: metrics %q, runbook %q", r.Alert, asked, r.Annotations["runbook_url"])
+		}
+		if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
+			t.Errorf("%s is not complete: %+v", r.Alert, r)
+		}
+	}
+	if parts := strings.Count(runbook, "\n## "); parts != len(rules) || decodeMeta(t, document).Labels["release"] != "prometheus" {
+		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
+	}
+}
+
+// TestMonitoredPods: pods without declared ports are found by their address.
+func TestMonitoredPods(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "kube-system", map[string]any{"podMonitor": map[string]any{"enabled": true}})
+	if d := documents["PodMonitor cloudgateway"]; !strings.Contains(d, `replacement: "$1:7080"`) || strings.Contains(d, "port: admin") {
+		t.Errorf("on the node's network:\n%s", d)
+	}
+	if d := documents["PodMonitor lbcontroller"]; !strings.Contains(d, "port: admin") {
+		t.Errorf("on the pods' network:\n%s", d)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
