@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -9,7 +10,10 @@ import (
 	"strconv"
 
 	"golang.org/x/net/dns/dnsmessage"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/local/proc"
 )
 
@@ -46,6 +50,9 @@ func (w *World) startGateways(ctx context.Context) error {
 	if err := w.run(ctx, specs[0]); err != nil {
 		return err
 	}
+	if w.cfg.Discovery {
+		return w.publishGateway(ctx)
+	}
 	return w.runAll(ctx, specs[1:])
 }
 
@@ -61,7 +68,9 @@ func (w *World) gateway(name string) (proc.Spec, error) {
 		"authentication": section{"audience": Audience},
 		"reflection":     true, // for those who look around with grpcurl
 		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
-		"endpoints":      section{"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"]},
+		"endpoints": section{
+			"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
+		},
 		"scheme":         "HTTP",
 		"leaderElection": lease("cloudgateway"),
 	}
@@ -76,6 +85,53 @@ func (w *World) GatewayAddress() string {
 		return w.addresses["cloudgateway"]
 	}
 	return "dns://" + w.names + "/cloudgateway.world.:" + port(w.addresses["cloudgateway"])
+}
+
+// controllersGateway is the address for the controllers.
+func (w *World) controllersGateway() string {
+	if w.cfg.Discovery {
+		return "kubernetes:///cloudgateway." + chart.Namespace + ":" + grpcPort
+	}
+	return w.GatewayAddress()
+}
+
+// grpcPort is the name of the gateway's port.
+const grpcPort = "grpc"
+
+// publishGateway does what the control plane does for the pods of a headless Service.
+func (w *World) publishGateway(ctx context.Context) error {
+	host, text, err := net.SplitHostPort(w.addresses["cloudgateway"])
+	if err != nil {
+		return fmt.Errorf("publish the gateway: %w", err)
+	}
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return fmt.Errorf("publish the gateway: %w", err)
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "cloudgateway", Namespace: chart.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: "cloudgateway"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(grpcPort), Port: new(int32(number))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{host}}},
+	}
+	if _, err := w.client.DiscoveryV1().EndpointSlices(chart.Namespace).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("publish the gateway: %w", err)
+	}
+	return nil
+}
+
+// ownAddress is an IPv4 address of this machine that EndpointSlices may have.
+func ownAddress() (net.IP, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("find an address of this machine: %w", err)
+	}
+	for _, a := range addresses {
+		if prefix, ok := a.(*net.IPNet); ok && prefix.IP.To4() != nil && prefix.IP.IsGlobalUnicast() {
+			return prefix.IP, nil
+		}
+	}
+	return nil, errors.New("this machine has no IPv4 address but loopback ones")
 }
 
 // nameGateways starts the name server, if there is more than one gateway.

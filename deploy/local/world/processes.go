@@ -75,7 +75,7 @@ func (w *World) controller(name string) (proc.Spec, error) {
 	cfg := section{
 		"kubernetes": section{"kubeconfig": w.componentKubeconfig(name)},
 		"gateway": section{
-			"address": w.GatewayAddress(), "caFile": w.caFile, "serverName": "cloudgateway",
+			"address": w.controllersGateway(), "caFile": w.caFile, "serverName": "cloudgateway",
 			"tokenFile": w.tokenFile(name, "gateway"),
 		},
 		"clusterID":      ClusterID,

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,9 @@ type Config struct {
 	Controllers []string
 	// Gateways to run, of which the first to start is the active one; 0: one. More than one are for Linux only.
 	Gateways int
+	// Discovery lets the controllers find the gateway through the API server, as in a cluster. The gateway then listens on an address of
+	// this machine that is not loopback, which EndpointSlices must not have. For one gateway only.
+	Discovery bool
 	// Gateway replaces keys of the gateways' configuration.
 	Gateway map[string]any
 	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
@@ -124,6 +128,13 @@ func (w *World) prepare() error {
 		w.addresses[name] = w.ports.addresses[i]
 	}
 	w.placeStandbys()
+	if w.cfg.Discovery {
+		host, err := ownAddress()
+		if err != nil {
+			return err
+		}
+		w.addresses["cloudgateway"] = net.JoinHostPort(host.String(), port(w.addresses["cloudgateway"]))
+	}
 	w.adminToken = rand.Text()
 	w.cloud = cloud.New("http://" + w.addresses["openapisim"])
 	return w.makeAccessKey()
