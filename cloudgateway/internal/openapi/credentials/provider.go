@@ -184,14 +184,14 @@ func (p *Provider) fetch(ctx context.Context) time.Duration {
 			return 0
 		}
 		p.metrics.refreshes.WithLabelValues("error").Inc()
-		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires", old.credentials.Expires)
+		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires", expiry(old.credentials.Expires))
 		p.current.Store(&snapshot{credentials: old.credentials, fetched: now, err: err})
 		return p.retryIn(old.credentials, now)
 	}
 	outcome := "unchanged"
 	if got != old.credentials {
 		outcome = "changed"
-		p.log.Info("cloud credentials refreshed", "accessKeyId", got.AccessKeyID, "expires", got.Expires)
+		p.log.Info("cloud credentials refreshed", "accessKeyId", got.AccessKeyID, "expires", expiry(got.Expires))
 	}
 	p.metrics.refreshes.WithLabelValues(outcome).Inc()
 	p.metrics.expiry.Set(unixOrZero(got.Expires))
@@ -227,4 +227,12 @@ func unixOrZero(t time.Time) float64 {
 		return 0
 	}
 	return float64(t.Unix())
+}
+
+// expiry is what the log shows of an end; an AccessKey has none.
+func expiry(at time.Time) any {
+	if at.IsZero() {
+		return "never"
+	}
+	return at
 }
