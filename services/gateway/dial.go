@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	_ "google.golang.org/grpc/health" // Lets the client watch which replica is SERVING.
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -148,6 +149,17 @@ func (c *Conn) Client() *Client { return c.client }
 
 // Close ends the connection and all calls on it.
 func (c *Conn) Close() error { return c.cc.Close() }
+
+// Watch calls back each time that the connection becomes ready, until ctx ends. The first time may be before the call.
+func (c *Conn) Watch(ctx context.Context, ready func()) error {
+	state := c.cc.GetState()
+	for c.cc.WaitForStateChange(ctx, state) {
+		if state = c.cc.GetState(); state == connectivity.Ready {
+			ready()
+		}
+	}
+	return nil
+}
 
 // Ready gives nil if an active gateway answers, and otherwise why not.
 func (c *Conn) Ready(ctx context.Context) error {

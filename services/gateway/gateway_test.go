@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
@@ -168,6 +169,32 @@ func TestFollowsTheActiveReplica(t *testing.T) {
 	a.server.SetServing(false)
 	b.server.SetServing(true)
 	eventually(t, conn, "b")
+}
+
+// Controllers wait for the moment in which the gateway can be reached again: their delays have grown meanwhile.
+func TestWatchReportsThatTheGatewayIsBack(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	a := newReplica(t, dir, "a")
+	a.server.SetServing(true)
+	conn := connect(t, dir, a)
+	eventually(t, conn, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	back := make(chan struct{}, 10)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if err := conn.Watch(ctx, func() { back <- struct{}{} }); err != nil {
+			t.Errorf("Watch = %v", err)
+		}
+	})
+	a.server.SetServing(false)
+	for conn.cc.GetState() == connectivity.Ready {
+		conn.cc.WaitForStateChange(t.Context(), connectivity.Ready)
+	}
+	a.server.SetServing(true)
+	<-back
+	cancel()
+	watching.Wait()
 }
 
 func TestTokenIsReadForEveryCall(t *testing.T) {

@@ -72,7 +72,13 @@ type Runner struct {
 	metrics *metrics
 
 	mu       sync.Mutex
-	failures map[string]int // consecutive ones, by key
+	failures map[string]failure // by key
+}
+
+// failure is what is known of a key whose last attempt failed.
+type failure struct {
+	count    int // consecutive ones
+	priority Priority
 }
 
 // New makes a Runner. Keys may be added before Run.
@@ -90,7 +96,7 @@ func New(cfg Config) (*Runner, error) {
 		log:      cfg.Logger.With("controller", cfg.Name),
 		tracer:   tracing.Tracer(cfg.Tracers),
 		queue:    newQueue(),
-		failures: map[string]int{},
+		failures: map[string]failure{},
 	}
 	m, err := newMetrics(cfg.Registerer, cfg.Name, r.queue)
 	if err != nil {
@@ -111,6 +117,18 @@ func (r *Runner) Add(key string, p Priority) { r.queue.add(key, p) }
 
 // AddAfter queues key after d. A key waits for one moment only: of two, the earlier counts, with the higher priority.
 func (r *Runner) AddAfter(key string, p Priority, d time.Duration) { r.queue.addAfter(key, p, d) }
+
+// Resume tries all keys at once whose last attempt failed, and begins to count their failures anew. It is called when the cause that
+// many of them share may be gone: delays that grew during an outage must not outlast it.
+func (r *Runner) Resume() {
+	r.mu.Lock()
+	failing := r.failures
+	r.failures = map[string]failure{}
+	r.mu.Unlock()
+	for key, f := range failing {
+		r.queue.add(key, f.priority)
+	}
+}
 
 // Run works until ctx ends, then lets attempts under way finish within Config.Drain, cancels those that have not, and returns
 // when none is left. A Runner runs once.
@@ -203,7 +221,7 @@ func (r *Runner) settle(ctx context.Context, key string, p Priority, err error) 
 		r.queue.addAfter(key, p, delay)
 		return outcomeDeferred
 	}
-	failures, delay := r.fail(key)
+	failures, delay := r.fail(key, p)
 	if crash, ok := errors.AsType[*panicError](err); ok {
 		log.Error("attempt panicked", "key", key, "error", err, "stack", string(crash.stack), "failures", failures, "retryIn", delay)
 		r.queue.addAfter(key, p, delay)
@@ -221,19 +239,20 @@ func (r *Runner) forget(key string) {
 }
 
 // fail counts a failure of key and gives the delay: BaseDelay doubled with every failure in a row, up to MaxDelay.
-func (r *Runner) fail(key string) (int, time.Duration) {
+func (r *Runner) fail(key string, p Priority) (int, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures[key]++
+	count := r.failures[key].count + 1
+	r.failures[key] = failure{count: count, priority: p}
 	delay := r.cfg.BaseDelay
-	for range r.failures[key] - 1 {
+	for range count - 1 {
 		if delay >= r.cfg.MaxDelay/2 {
 			delay = r.cfg.MaxDelay
 			break
 		}
 		delay *= 2
 	}
-	return r.failures[key], jitter(min(delay, r.cfg.MaxDelay))
+	return count, jitter(min(delay, r.cfg.MaxDelay))
 }
 
 // jitter lengthens d by up to a fifth, so that keys deferred together do not come back together.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,6 +128,40 @@ reconcile_total{controller="test",outcome="success"} 1`},
 			})
 		})
 	}
+}
+
+// An outage that everybody shares ends for all at once: the delays that it made grow must not outlast it.
+func TestRunnerResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var down atomic.Bool
+		down.Store(true)
+		var done atomic.Int32
+		r, err := New(Config{Name: "test", Logger: slog.New(slog.DiscardHandler), Reconciler: Func(func(context.Context, string) error {
+			if down.Load() {
+				return errors.New("nobody answers")
+			}
+			done.Add(1)
+			return nil
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		running.Go(func() { _ = r.Run(ctx) })
+		for i := range 20 {
+			r.Add(fmt.Sprint("node-", i), Node)
+		}
+		time.Sleep(time.Hour)
+		down.Store(false)
+		r.Resume()
+		synctest.Wait()
+		if n := done.Load(); n != 20 {
+			t.Errorf("%d of 20 keys are done when the outage ends", n)
+		}
+		cancel()
+		running.Wait()
+	})
 }
 
 func TestRunnerSurvivesPanics(t *testing.T) {

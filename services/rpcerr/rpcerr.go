@@ -118,28 +118,48 @@ func (e *Error) GRPCStatus() *status.Status {
 // From finds the failed call in err: an *Error, or the status of a gRPC call, wrapped or not. The result has no Reason if
 // the status was not made by the gateway, e.g. UNAVAILABLE of a broken connection. The text of the wrapping is kept in Message.
 func From(err error) (*Error, bool) {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.within(err, e.Error()), true
-	}
-	s, ok := errors.AsType[interface {
-		error
-		GRPCStatus() *status.Status
-	}](err)
-	if !ok || s.GRPCStatus().Code() == codes.OK {
-		return nil, false
-	}
-	return fromStatus(s.GRPCStatus()).within(err, s.Error()), true
-}
-
-// within puts what outer says before the text of the inner error before the message.
-func (e *Error) within(outer error, inner string) *Error {
-	said, ok := strings.CutSuffix(outer.Error(), inner)
-	if !ok || said == "" {
-		return e
+	e, wrapping, ok := find(err)
+	if !ok || wrapping == "" {
+		return e, ok
 	}
 	wrapped := *e
-	wrapped.Message = said + e.Message
-	return &wrapped
+	wrapped.Message = wrapping + e.Message
+	return &wrapped, true
+}
+
+// Cause identifies why a call failed, for comparing one attempt with the next: two errors with the same cause differ in texts such
+// as request ids and ports at the most. Of an error that is no failed call it is the text.
+func Cause(err error) string {
+	e, wrapping, ok := find(err)
+	if !ok {
+		return err.Error()
+	}
+	facts := []string{wrapping, e.code().String(), string(e.Reason), e.API, e.CloudCode}
+	for _, f := range e.Fields {
+		facts = append(facts, f.Field, f.Description)
+	}
+	return strings.Join(facts, "\n")
+}
+
+// find gives the failed call in err, and the text that was put before it by wrapping.
+func find(err error) (e *Error, wrapping string, ok bool) {
+	var inner string
+	if made, isError := errors.AsType[*Error](err); isError {
+		e, inner = made, made.Error()
+	} else {
+		s, isStatus := errors.AsType[interface {
+			error
+			GRPCStatus() *status.Status
+		}](err)
+		if !isStatus || s.GRPCStatus().Code() == codes.OK {
+			return nil, "", false
+		}
+		e, inner = fromStatus(s.GRPCStatus()), s.Error()
+	}
+	if before, cut := strings.CutSuffix(err.Error(), inner); cut {
+		wrapping = before
+	}
+	return e, wrapping, true
 }
 
 func fromStatus(s *status.Status) *Error {
