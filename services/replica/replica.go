@@ -29,11 +29,11 @@ type Process struct {
 	// EventSource is the component that its events come from.
 	EventSource string
 	// New makes the controller. It must not wait for anything.
-	New func(Surroundings) (Controller, error)
+	New func(Dependencies) (Controller, error)
 }
 
-// Surroundings are what a controller works with.
-type Surroundings struct {
+// Dependencies are what a controller works with.
+type Dependencies struct {
 	Client     kubernetes.Interface
 	Gateway    *gateway.Client
 	Recorder   record.EventRecorder
@@ -51,6 +51,8 @@ type Controller interface {
 	Watch(ctx context.Context) error
 	// Run works until ctx ends, on the caches that Watch keeps meanwhile. Only one replica does.
 	Run(ctx context.Context) error
+	// Resume tries at once what failed and waits for its next attempt. It is called when the gateway can be reached again.
+	Resume()
 	// Checks are the conditions under which a replica, be it working or standing by, is ready.
 	Checks() []admin.Check
 }
@@ -86,7 +88,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	defer flush()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	controller, err := p.New(Surroundings{
+	controller, err := p.New(Dependencies{
 		Client: client, Gateway: conn.Client(), Recorder: recorder, Registerer: registry, Tracers: traces.Tracers(),
 		Drain: cfg.LeaderElection.Drain(), Logger: log,
 	})
@@ -102,6 +104,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		process.Component{Name: "tracing", Run: traces.Run},
 		process.Component{Name: "admin", Run: server.Run},
 		process.Component{Name: "caches", Run: controller.Watch},
+		process.Component{Name: "connection", Run: func(ctx context.Context) error { return conn.Watch(ctx, controller.Resume) }},
 		process.Component{Name: "controller", Run: func(ctx context.Context) error {
 			return kube.RunElected(ctx, client, cfg.LeaderElection, identity, log, controller.Run)
 		}},

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // work is a controller that does nothing but note when it does.
 type work struct {
-	replica.Surroundings
+	replica.Dependencies
 
 	mu    sync.Mutex
 	notes []string
@@ -61,14 +61,16 @@ func (w *work) until(ctx context.Context, what string) error {
 func (w *work) Watch(ctx context.Context) error { return w.until(ctx, "watch") }
 func (w *work) Run(ctx context.Context) error   { return w.until(ctx, "run") }
 
+func (w *work) Resume() {}
+
 func (w *work) Checks() []admin.Check {
 	return []admin.Check{{Name: "caches", Check: func(context.Context) error { return errors.New("not complete yet") }}}
 }
 
 // process makes a process that does w.
 func process(w *work) replica.Process {
-	return replica.Process{Name: "sample", EventSource: "sample-controller", New: func(s replica.Surroundings) (replica.Controller, error) {
-		w.Surroundings = s
+	return replica.Process{Name: "sample", EventSource: "sample-controller", New: func(s replica.Dependencies) (replica.Controller, error) {
+		w.Dependencies = s
 		s.Registerer.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "sample_total"}))
 		return w, nil
 	}}
@@ -152,7 +154,7 @@ func TestAlone(t *testing.T) {
 		t.Errorf("what it did (-want +got):\n%s", diff)
 	}
 	if w.Client == nil || w.Gateway == nil || w.Recorder == nil || w.Drain != 0 {
-		t.Errorf("surroundings %+v", w.Surroundings)
+		t.Errorf("dependencies %+v", w.Dependencies)
 	}
 }
 
@@ -184,7 +186,7 @@ func TestWhatCannotStartIsNamed(t *testing.T) {
 		{"certificates", func(cfg *replica.Config, _ *replica.Process) { cfg.Gateway.CAFile = "/nowhere" }, "connect to the gateway: gateway.caFile"},
 		{"address", func(cfg *replica.Config, _ *replica.Process) { cfg.Admin.Listen = "256.0.0.1:0" }, "admin.listen"},
 		{"controller", func(_ *replica.Config, p *replica.Process) {
-			p.New = func(replica.Surroundings) (replica.Controller, error) { return nil, errors.New("no metrics") }
+			p.New = func(replica.Dependencies) (replica.Controller, error) { return nil, errors.New("no metrics") }
 		}, "make the controller: no metrics"},
 	}
 	for _, tt := range tests {

@@ -22,7 +22,7 @@ const eventSource = "service-controller"
 
 // Run runs the process until ctx ends or a signal comes.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Surroundings) (replica.Controller, error) {
+	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Dependencies) (replica.Controller, error) {
 		return controller.New(controller.Config{
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,

@@ -104,6 +104,9 @@ func (c *Controller) Checks() []admin.Check {
 	}}}
 }
 
+// Resume tries at once what failed while the gateway could not be reached.
+func (c *Controller) Resume() { c.runner.Resume() }
+
 // Run reconciles until ctx ends. Only one replica may.
 func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.informers.synced) {

@@ -18,11 +18,10 @@ const Name = "nodecontroller"
 
 // Run runs the process until ctx ends or a signal comes.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-	process := replica.Process{Name: Name, EventSource: Name, New: func(s replica.Surroundings) (replica.Controller, error) {
+	process := replica.Process{Name: Name, EventSource: Name, New: func(deps replica.Dependencies) (replica.Controller, error) {
 		return controller.New(controller.Config{
-			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
-			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Region: cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
+			Dependencies: deps,
+			Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
 			Options: initialize.Options{
 				CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint,
 			},

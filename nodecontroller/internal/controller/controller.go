@@ -1,8 +1,9 @@
 // Package controller initialises nodes from their ECS instances, keeps their labels and addresses in step, and deletes those
 // whose instances are gone.
 //
-// A node with the taint of an uninitialised node is a key in a queue until it succeeds; many are worked on at once, and the
-// gateway gathers their reads into few cloud calls. Everything else happens in a periodic sweep over all nodes.
+// Nodes with the taint of an uninitialised node are read together, and each is a key in a queue until it succeeds. One that needs a
+// change of its network interface gets its labels and addresses first and waits for that in a queue of its own. Everything else
+// happens in a periodic sweep over all nodes.
 package controller
 
 import (
@@ -13,22 +14,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 
 	"alicloud-controllers.dev/services/admin"
-	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/nodecontroller/internal/initialize"
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
@@ -39,16 +35,14 @@ const sweepTimeout = 10 * time.Minute
 
 // Config is what a Controller needs. All fields are required but VPCID, which is found out, and Deletion.
 type Config struct {
-	Client   kubernetes.Interface
-	Gateway  *gateway.Client
-	Recorder record.EventRecorder
+	replica.Dependencies
 
 	Region string
 	VPCID  string
 	// ClusterTag is the key of the tag that the cluster's instances carry.
 	ClusterTag string
 	Options    initialize.Options
-	// DisableSourceDestCheck lets instances forward the packets of pods.
+	// DisableSourceDestCheck lets instances forward the packets of pods, where Options.CloudRoutes is set.
 	DisableSourceDestCheck bool
 	// SyncInterval is the time between sweeps.
 	SyncInterval time.Duration
@@ -56,13 +50,6 @@ type Config struct {
 	Workers int
 	// Deletion bounds the deletion of nodes; nil switches it off.
 	Deletion *lifecycle.Policy
-	// Drain is how long work under way may go on when another replica is about to take over.
-	Drain time.Duration
-
-	Registerer prometheus.Registerer
-	// Tracers begin a trace with every attempt; nil for no traces.
-	Tracers trace.TracerProvider
-	Logger  *slog.Logger
 }
 
 // Controller is the node controller.
@@ -72,9 +59,15 @@ type Controller struct {
 	factory informers.SharedInformerFactory
 	nodes   corelisters.NodeLister
 	synced  cache.InformerSynced
-	init    *reconcile.Runner
-	sweeps  *reconcile.Runner
+	events  *kube.Events
 	metrics *metrics
+
+	arrivals *arrivals
+	init     *reconcile.Runner
+	// forwarding holds the nodes whose network interfaces forwardQueue changes.
+	forwarding   *forwarding
+	forwardQueue *reconcile.Runner
+	sweeps       *reconcile.Runner
 	// tracker is nil if deletion is off. Only the sweep uses it, of which there is one at a time.
 	tracker *lifecycle.Tracker
 	// leading tells that Run has begun; a standby watches and queues nothing.
@@ -84,38 +77,46 @@ type Controller struct {
 // New makes a Controller. Nothing happens before Watch.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
-		cfg:     cfg,
-		log:     cfg.Logger,
-		metrics: newMetrics(cfg.Registerer),
+		cfg:        cfg,
+		log:        cfg.Logger,
+		events:     kube.NewEvents(cfg.Recorder),
+		forwarding: newForwarding(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
 	}
+	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len)
+	c.arrivals = newArrivals(c.receive)
 	if cfg.Deletion != nil {
 		c.tracker = lifecycle.New(*cfg.Deletion)
 	}
 	var err error
-	c.init, err = reconcile.New(reconcile.Config{
-		Name: "nodeinit", Reconciler: reconcile.Func(c.reconcileNode), Workers: cfg.Workers,
-		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
-	})
-	if err != nil {
+	if c.init, err = c.runner("nodeinit", c.reconcileNode, cfg.Workers, 0); err != nil {
 		return nil, err
 	}
-	c.sweeps, err = reconcile.New(reconcile.Config{
-		Name: "nodesweep", Reconciler: reconcile.Func(c.sweep), Timeout: sweepTimeout,
-		Drain: cfg.Drain, Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
-	})
-	if err != nil {
+	if c.forwardQueue, err = c.runner("nodeforward", c.forward, forwardingWorkers, 0); err != nil {
+		return nil, err
+	}
+	if c.sweeps, err = c.runner("nodesweep", c.sweep, 1, sweepTimeout); err != nil {
 		return nil, err
 	}
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
-	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated})
+	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated, DeleteFunc: c.nodeDeleted,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watch nodes: %w", err)
 	}
 	c.synced = registration.HasSynced
 	return c, nil
+}
+
+// runner makes the runner of one queue; a timeout of 0 is the runner's own.
+func (c *Controller) runner(name string, work reconcile.Func, workers int, timeout time.Duration) (*reconcile.Runner, error) {
+	return reconcile.New(reconcile.Config{
+		Name: name, Reconciler: work, Workers: workers, Timeout: timeout,
+		Drain: c.cfg.Drain, Registerer: c.cfg.Registerer, Tracers: c.cfg.Tracers, Logger: c.cfg.Logger,
+	})
 }
 
 // Watch keeps the cache of nodes until ctx ends. It runs in a standby too, so that it can take over at once.
@@ -135,14 +136,24 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	for _, node := range all {
 		if nodes.IsUninitialized(node) {
-			c.init.Add(node.Name, reconcile.Periodic)
+			c.arrivals.add(node.Name)
 		}
 	}
 	c.sweeps.Add(sweepKey, reconcile.Periodic)
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.arrivals.gather.Run(ctx) })
 	group.Go(func() error { return c.init.Run(ctx) })
+	group.Go(func() error { return c.forwardQueue.Run(ctx) })
+	group.Go(func() error { return c.watchForwarding(ctx) })
 	group.Go(func() error { return c.sweeps.Run(ctx) })
 	return group.Wait()
+}
+
+// Resume tries at once what failed while the gateway could not be reached.
+func (c *Controller) Resume() {
+	for _, queue := range []*reconcile.Runner{c.init, c.forwardQueue, c.sweeps} {
+		queue.Resume()
+	}
 }
 
 // Checks are the conditions of readiness.
@@ -153,20 +164,4 @@ func (c *Controller) Checks() []admin.Check {
 		}
 		return nil
 	}}}
-}
-
-func (c *Controller) nodeAdded(object any) {
-	if node, ok := object.(*corev1.Node); ok && c.leading.Load() && nodes.IsUninitialized(node) {
-		c.init.Add(node.Name, reconcile.Node)
-	}
-}
-
-// nodeUpdated ignores what can't turn a failed initialisation into a success, such as heartbeats, so that the delay between
-// attempts holds, and all that does not tell of a stop or a start.
-func (c *Controller) nodeUpdated(before, after any) {
-	old, isOld := before.(*corev1.Node)
-	node, isNode := after.(*corev1.Node)
-	if isOld && isNode && c.leading.Load() && initialize.Matters(old, node, c.cfg.Options) {
-		c.init.Add(node.Name, reconcile.Node)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,6 +38,6 @@ func (c *Controller) deleteNode(ctx context.Context, name string) error {
 	}
 	c.log.Info("node deleted, its instance is gone", "node", name, "providerId", node.Spec.ProviderID)
 	c.metrics.deleted.Inc()
-	c.nodeEvent(name, corev1.EventTypeNormal, eventDeleted, "Deleted node "+name+", its instance "+node.Spec.ProviderID+" is gone")
+	c.normal(name, eventDeleted, "Deleted node "+name+", its instance "+node.Spec.ProviderID+" is gone")
 	return nil
 }

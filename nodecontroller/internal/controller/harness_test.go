@@ -22,6 +22,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
 	"alicloud-controllers.dev/nodecontroller/internal/initialize"
@@ -39,8 +40,9 @@ const (
 type world struct {
 	*kubetest.Cluster
 
-	cloud *gatewaytest.Fake
-	lead  func()
+	cloud   *gatewaytest.Fake
+	started *controller.Controller
+	lead    func()
 }
 
 // run starts a controller in a world that prepare has furnished, and lets body play once the controller has nothing to do.
@@ -62,11 +64,12 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 		prepare(w)
 		w.Client.ClearActions()
 		cfg := controller.Config{
-			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events,
+			Dependencies: replica.Dependencies{
+				Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
+			},
 			Region: region, ClusterTag: "ack.aliyun.com", Options: initialize.Options{CloudRoutes: true},
 			DisableSourceDestCheck: true, SyncInterval: 5 * time.Minute, Workers: 100,
 			Deletion: &lifecycle.Policy{ConfirmAfter: time.Minute, Window: 10 * time.Minute, Minimum: 3, Percent: 5},
-			Logger:   slog.New(slog.DiscardHandler),
 		}
 		if edit != nil {
 			edit(&cfg)
@@ -75,11 +78,13 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.started = c
 		var running errgroup.Group
 		running.Go(func() error { return c.Watch(ctx) })
 		w.lead = func() {
 			running.Go(func() error { return c.Run(ctx) })
 			w.Pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
+			w.Pass(300 * time.Millisecond) // Nodes that join are gathered for a moment.
 		}
 		body(w)
 		cancel()

@@ -18,20 +18,31 @@ const (
 )
 
 type metrics struct {
-	latency  *prometheus.HistogramVec
-	deleted  prometheus.Counter
-	deferred prometheus.Gauge
-	fault    prometheus.Gauge
+	latency     *prometheus.HistogramVec
+	initialized prometheus.Histogram
+	deleted     prometheus.Counter
+	deferred    prometheus.Gauge
+	fault       prometheus.Gauge
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
+// newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces.
+func newMetrics(registerer prometheus.Registerer, forwarding func() int) *metrics {
 	factory := promauto.With(registerer)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "nodecontroller_forwarding_waiting_nodes",
+		Help: "Nodes with labels and addresses that keep their taint until the source/destination check of their network interfaces is off.",
+	}, func() float64 { return float64(forwarding()) })
 	return &metrics{
 		latency: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ccm_node_latencies_duration_milliseconds",
 			Help:    "Duration of the initialisation of a node and of a sweep over all nodes.",
 			Buckets: reconcile.LatencyBuckets(),
 		}, []string{"verb"}),
+		initialized: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "nodecontroller_time_to_untainted_seconds",
+			Help:    "Time from the creation of a Node until it has its addresses and labels and lost the taint of an uninitialised node.",
+			Buckets: prometheus.ExponentialBuckets(0.5, 2, 12), //nolint:mnd // Half a second to 17 minutes.
+		}),
 		deleted: factory.NewCounter(prometheus.CounterOpts{
 			Name: "nodecontroller_deleted_nodes_total", Help: "Nodes deleted because their instances are gone.",
 		}),

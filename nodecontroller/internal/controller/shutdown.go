@@ -45,7 +45,7 @@ func (c *Controller) tellShutdown(node *corev1.Node, change initialize.Change) {
 	switch {
 	case slices.ContainsFunc(change.Taint, isShutdown):
 		c.log.Info("node tainted, its instance is stopped", "node", node.Name, "providerId", node.Spec.ProviderID)
-		c.nodeEvent(node.Name, corev1.EventTypeNormal, eventStopped,
+		c.normal(node.Name, eventStopped,
 			"The instance "+node.Spec.ProviderID+" is stopped; the node has the taint "+nodes.TaintShutdown)
 	case slices.Contains(change.Untaint, nodes.TaintShutdown):
 		c.log.Info("node untainted, its instance is not stopped any more", "node", node.Name, "providerId", node.Spec.ProviderID)

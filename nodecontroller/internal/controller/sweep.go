@@ -94,7 +94,7 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		group.Go(func() error {
 			if err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
 				c.log.Warn("node is not in step with its instance", "node", node.Name, "error", err)
-				c.nodeEvent(node.Name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
+				c.fail(node.Name, eventSyncFailed, err)
 			}
 			return nil
 		})
@@ -123,14 +123,14 @@ func (c *Controller) expire(ctx context.Context, all []*corev1.Node, results []*
 	if n := len(verdict.Deferred); n > 0 {
 		c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", n, "first", verdict.Deferred[0])
 		for _, name := range verdict.Deferred[:min(n, maxEvents)] {
-			c.nodeEvent(name, corev1.EventTypeWarning, eventDeleteFailed,
+			c.warn(name, eventDeleteFailed,
 				"The instance is gone, but too many nodes were deleted lately; the node is deleted later")
 		}
 	}
 	for _, name := range verdict.Delete {
 		if err := c.deleteNode(ctx, name); err != nil {
 			c.log.Warn("node is not deleted", "node", name, "error", err)
-			c.nodeEvent(name, corev1.EventTypeWarning, eventDeleteFailed, err.Error())
+			c.fail(name, eventDeleteFailed, err)
 		}
 	}
 	return verdict.Waiting > 0
@@ -144,7 +144,7 @@ func (c *Controller) keepEvents(all []*corev1.Node, message string) {
 			return
 		}
 		if nodes.Silent(node) {
-			c.nodeEvent(node.Name, corev1.EventTypeWarning, eventDeleteFailed, message)
+			c.warn(node.Name, eventDeleteFailed, message)
 			left--
 		}
 	}

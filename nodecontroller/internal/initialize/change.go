@@ -60,6 +60,12 @@ func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
 // Empty tells whether nothing is to be written.
 func (c Change) Empty() bool { return !c.Status() && !c.Object() }
 
+// Tainted is the change without the removal of the taint of an uninitialised node, for a node that has to wait for something else.
+func (c Change) Tainted() Change {
+	c.Untaint = slices.DeleteFunc(slices.Clone(c.Untaint), func(key string) bool { return key == nodes.TaintUninitialized })
+	return c
+}
+
 // Decide gives the change that makes a node agree with its instance.
 func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, error) {
 	list, err := addresses.Of(instance, node.Status.Addresses, node.Annotations[nodes.AnnotationProvidedIP], opts.IPv6)
@@ -72,6 +78,7 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 	}
 	if nodes.IsUninitialized(node) {
 		change.Untaint = append(change.Untaint, nodes.TaintUninitialized)
+		change.keepPodsOff(node, opts)
 	}
 	change.shutdown(node, instance, opts)
 	// An empty list would take the node off the network; it means that the cloud has not given out addresses yet.
@@ -85,6 +92,16 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.ProviderID = nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()
 	}
 	return change, nil
+}
+
+// keepPodsOff adds the taint that kube-controller-manager derives from the condition NetworkUnavailable. It does so only a moment
+// after the taint of an uninitialised node is gone, and the scheduler would use that moment.
+func (c *Change) keepPodsOff(node *corev1.Node, opts Options) {
+	current, _ := nodes.Condition(node, corev1.NodeNetworkUnavailable)
+	unavailable := c.Condition != nil && c.Condition.Status == corev1.ConditionTrue || current.Status == corev1.ConditionTrue
+	if opts.CloudRoutes && !nodes.Excluded(node) && unavailable && !nodes.HasTaint(node, corev1.TaintNodeNetworkUnavailable) {
+		c.Taint = append(c.Taint, corev1.Taint{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule})
+	}
 }
 
 // condition is the condition to set, nil for none. Pods must not land on a node before it has its route: the scheduler sees the

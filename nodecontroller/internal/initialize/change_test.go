@@ -74,6 +74,7 @@ func TestDecide(t *testing.T) {
 	noRoute := &corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: "NoRouteCreated", Message: "Node created without a route",
 	}
+	keptOff := []corev1.Taint{{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}}
 	addressList := done().Status.Addresses
 	routes := initialize.Options{CloudRoutes: true}
 	tests := []struct {
@@ -84,6 +85,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{name: "fresh", node: fresh(), opts: routes, want: initialize.Change{
 			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
+			Taint: keptOff,
 		}},
 		{name: "fresh, without cloud routes", node: fresh(), want: initialize.Change{
 			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
@@ -96,6 +98,7 @@ func TestDecide(t *testing.T) {
 		}},
 		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: initialize.Change{
 			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
+			Taint: keptOff,
 		}},
 		{name: "has everything", node: done(), opts: routes, want: initialize.Change{}},
 		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{}},
@@ -213,8 +216,13 @@ func TestPatchesLeaveNothingToDo(t *testing.T) {
 		if !again.Empty() {
 			t.Fatalf("after %+v comes %+v", change, again)
 		}
-		if len(after.Spec.Taints) != 1 || after.Spec.Taints[0].Key != "node.kubernetes.io/not-ready" {
-			t.Fatalf("taints %+v, want the foreign one only", after.Spec.Taints)
+		network, _ := nodes.Condition(after, corev1.NodeNetworkUnavailable)
+		want := []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+		if nodes.IsUninitialized(node) && opts.CloudRoutes && network.Status == corev1.ConditionTrue {
+			want = append(want, corev1.Taint{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule})
+		}
+		if diff := cmp.Diff(want, after.Spec.Taints); diff != "" {
+			t.Fatalf("taints (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -22,14 +22,13 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	process := replica.Process{Name: Name, EventSource: Name, New: func(s replica.Surroundings) (replica.Controller, error) {
+	process := replica.Process{Name: Name, EventSource: Name, New: func(deps replica.Dependencies) (replica.Controller, error) {
 		return controller.New(controller.Config{
-			Client: s.Client, Gateway: s.Gateway, Recorder: s.Recorder, Drain: s.Drain,
-			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, Scope: table.Scope{Region: cfg.Region, IPv6: cfg.IPv6},
+			Dependencies: deps,
+			ClusterID:    cfg.ClusterID, VPCID: cfg.VPCID, Scope: table.Scope{Region: cfg.Region, IPv6: cfg.IPv6},
 			RouteTableIDs: cfg.RouteTableIDs, ClusterCIDRs: clusterCIDRs, RouteQuota: cfg.RouteQuota,
 			SyncInterval: time.Duration(cfg.SyncInterval),
-			OrphanGrace:  time.Duration(cfg.OrphanGrace),
+			Orphans:      cfg.Orphans(),
 			GatherQuiet:  time.Duration(cfg.Gather.Quiet),
 			GatherMax:    time.Duration(cfg.Gather.Max),
 		})

@@ -15,13 +15,20 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/replica"
+
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
 )
 
 const (
 	defaultSyncInterval = 5 * time.Minute
-	defaultOrphanGrace  = 2 * time.Minute
-	defaultGatherQuiet  = time.Second
-	defaultGatherMax    = 5 * time.Second
+	defaultOrphanGrace  = time.Hour
+	// goneGrace is how long a route stays whose Node and instance are both gone.
+	goneGrace          = 2 * time.Minute
+	defaultWindow      = 10 * time.Minute
+	defaultMinimum     = 3
+	defaultPercent     = 5
+	defaultGatherQuiet = time.Second
+	defaultGatherMax   = 5 * time.Second
 	// defaultRouteQuota is the cloud's default number of custom entries per table (source: VPC quota vpc_quota_route_entrys_num).
 	defaultRouteQuota = 200
 	// minSyncInterval keeps the drift check from being the cloud's main load, as in the existing CCM.
@@ -43,8 +50,10 @@ type Config struct {
 	IPv6 bool `json:"ipv6"`
 	// SyncInterval is how often a table is compared with the nodes though nothing seems to have changed.
 	SyncInterval config.Duration `json:"syncInterval"`
-	// OrphanGrace is how long a route stays whose node had gone before this process began to look.
+	// OrphanGrace is how long a route without a Node stays if neither its instance is gone nor the deletion of the Node was seen.
 	OrphanGrace config.Duration `json:"orphanGrace"`
+	// Deletion bounds the deletion of routes whose Nodes are gone.
+	Deletion Deletion `json:"deletion"`
 	// Gather says how long node changes are gathered.
 	Gather Gather `json:"gather"`
 	// RouteQuota is the number of custom entries a table may hold; 80 % of it is warned about.
@@ -57,6 +66,21 @@ type Gather struct {
 	Max   config.Duration `json:"max"`
 }
 
+// Deletion bounds the deletion of routes: within Window at most Minimum or Percent of the routes of a table go, whichever is more.
+type Deletion struct {
+	Window  config.Duration `json:"window"`
+	Minimum int             `json:"minimum"`
+	Percent int             `json:"percent"`
+}
+
+// Orphans is what the controller needs of it.
+func (c *Config) Orphans() orphan.Policy {
+	return orphan.Policy{
+		GoneGrace: min(goneGrace, time.Duration(c.OrphanGrace)), Grace: time.Duration(c.OrphanGrace),
+		Window: time.Duration(c.Deletion.Window), Minimum: c.Deletion.Minimum, Percent: c.Deletion.Percent,
+	}
+}
+
 // Default gives the values of keys that a file leaves out.
 func Default() Config {
 	return Config{
@@ -67,6 +91,7 @@ func Default() Config {
 		},
 		SyncInterval: config.Duration(defaultSyncInterval),
 		OrphanGrace:  config.Duration(defaultOrphanGrace),
+		Deletion:     Deletion{Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent},
 		Gather:       Gather{Quiet: config.Duration(defaultGatherQuiet), Max: config.Duration(defaultGatherMax)},
 		RouteQuota:   defaultRouteQuota,
 	}
@@ -122,6 +147,9 @@ func (c *Config) Validate() error {
 	if c.OrphanGrace < 0 {
 		p.Addf("orphanGrace", "%s is below zero", c.OrphanGrace)
 	}
+	p.Positive("deletion.window", c.Deletion.Window)
+	p.Range("deletion.minimum", c.Deletion.Minimum, 1, 1000) //nolint:mnd // More is no bound at all.
+	p.Range("deletion.percent", c.Deletion.Percent, 0, 100)  //nolint:mnd // Percent.
 	p.Positive("gather.quiet", c.Gather.Quiet)
 	if c.Gather.Max < c.Gather.Quiet {
 		p.Addf("gather.max", "%s is shorter than gather.quiet, %s", c.Gather.Max, c.Gather.Quiet)

@@ -15,8 +15,8 @@ type claim struct {
 // verdict is what a pass over one table says about a claim.
 type verdict struct {
 	ready bool
-	// message says why not, for people; empty if it is but a matter of time.
-	message string
+	// err is why not, for people; nil if it is but a matter of time.
+	err error
 }
 
 // board collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its routes are
@@ -36,13 +36,11 @@ func (b *board) expect(tableIDs []string) {
 	b.expected = tableIDs
 }
 
-// post replaces the verdicts of a table and gives the previous ones.
-func (b *board) post(tableID string, verdicts map[claim]verdict) map[claim]verdict {
+// post replaces the verdicts of a table.
+func (b *board) post(tableID string, verdicts map[claim]verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	previous := b.verdicts[tableID]
 	b.verdicts[tableID] = verdicts
-	return previous
 }
 
 // ready tells whether the routes of a node are ready in all tables. It is not known as long as a table has not said anything about

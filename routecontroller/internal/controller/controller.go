@@ -11,21 +11,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 
 	"alicloud-controllers.dev/services/admin"
-	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/replica"
 
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
@@ -40,9 +36,7 @@ const (
 
 // Config is what a Controller needs. All fields are required but RouteTableIDs and VPCID, which are found out.
 type Config struct {
-	Client   kubernetes.Interface
-	Gateway  *gateway.Client
-	Recorder record.EventRecorder
+	replica.Dependencies
 
 	ClusterID     string
 	Scope         table.Scope
@@ -51,19 +45,12 @@ type Config struct {
 	ClusterCIDRs  []netip.Prefix
 	// SyncInterval is how long the remembered state of a table is believed.
 	SyncInterval time.Duration
-	// OrphanGrace is how long an entry of ours stays whose node was never seen by this process.
-	OrphanGrace time.Duration
+	// Orphans bounds the deletion of routes whose nodes are gone.
+	Orphans orphan.Policy
 	// GatherQuiet and GatherMax bound how long node events are gathered.
 	GatherQuiet, GatherMax time.Duration
 	// RouteQuota is how many custom entries a table may hold.
 	RouteQuota int
-	// Drain is how long work under way may go on when another replica is about to take over.
-	Drain time.Duration
-
-	Registerer prometheus.Registerer
-	// Tracers begin a trace with every attempt; nil for no traces.
-	Tracers trace.TracerProvider
-	Logger  *slog.Logger
 }
 
 // Controller is the route controller.
@@ -76,7 +63,9 @@ type Controller struct {
 	tables     *reconcile.Runner
 	conditions *reconcile.Runner
 	gather     *reconcile.Gather
+	events     *kube.Events
 	metrics    *metrics
+	departed   *departed
 	// target is nil until the VPC and its tables are known.
 	target atomic.Pointer[target]
 	board  *board
@@ -87,10 +76,12 @@ type Controller struct {
 // New makes a Controller. Nothing happens before Watch.
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
-		cfg:     cfg,
-		log:     cfg.Logger,
-		metrics: newMetrics(cfg.Registerer, cfg.RouteQuota),
-		board:   newBoard(),
+		cfg:      cfg,
+		log:      cfg.Logger,
+		events:   kube.NewEvents(cfg.Recorder),
+		metrics:  newMetrics(cfg.Registerer, cfg.RouteQuota),
+		departed: newDeparted(),
+		board:    newBoard(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
 	}
@@ -114,9 +105,7 @@ func New(cfg Config) (*Controller, error) {
 	informer := c.factory.Core().V1().Nodes()
 	c.nodes = informer.Lister()
 	registration, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { c.gather.Trigger() },
-		UpdateFunc: c.nodeUpdated,
-		DeleteFunc: func(any) { c.gather.Trigger() },
+		AddFunc: c.nodeAdded, UpdateFunc: c.nodeUpdated, DeleteFunc: c.nodeDeleted,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch nodes: %w", err)
@@ -162,28 +151,8 @@ func (c *Controller) Checks() []admin.Check {
 	}
 }
 
-func (c *Controller) nodeUpdated(before, after any) {
-	old, isOld := before.(*corev1.Node)
-	node, isNode := after.(*corev1.Node)
-	if !isOld || !isNode || !c.leading.Load() {
-		return
-	}
-	if !table.SameClaim(old, node) {
-		c.gather.Trigger()
-	}
-	if networkUnavailable(old) != networkUnavailable(node) {
-		c.conditions.Add(node.Name, reconcile.Node)
-	}
-}
-
-// addTables queues all tables, or their discovery.
-func (c *Controller) addTables(priority reconcile.Priority) {
-	t := c.target.Load()
-	if t == nil {
-		c.tables.Add(discoverKey, priority)
-		return
-	}
-	for _, id := range t.tableIDs {
-		c.tables.Add(id, priority)
-	}
+// Resume tries at once what failed while the gateway could not be reached.
+func (c *Controller) Resume() {
+	c.tables.Resume()
+	c.conditions.Resume()
 }

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,7 +10,10 @@ import (
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubetesting "k8s.io/client-go/testing"
 
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -78,8 +82,101 @@ func TestNodeLeaves(t *testing.T) {
 		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.2.0/24→i-2"}, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}
-		if n := len(w.cloud.Calls()); n != 1 {
-			t.Errorf("%d calls, want only the deletion", n)
+		// A route is deleted on a reading of the table that is seconds old.
+		if n := w.calls("ListRouteEntries"); n > 1 || len(w.cloud.Writes()) != 1 || len(w.cloud.Calls()) != n+1 {
+			t.Errorf("calls %v, want the deletion and one reading at most", w.cloud.Calls())
+		}
+	})
+}
+
+// TestNodesThatVanishFromTheAPI lets the API server lose Nodes, as one does that is restored from an old etcd, while their
+// instances live: nothing is deleted within the hour. Instances that are released then lose their routes, and no other.
+func TestNodesThatVanishFromTheAPI(t *testing.T) {
+	for name, left := range map[string]int{"all": 0, "half": 20} {
+		t.Run(name, func(t *testing.T) {
+			prepare := func(w *world) {
+				for i := range 40 {
+					w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), fmt.Sprintf("k8s/c-1/node-%d", i))
+					w.instance(makeNode(i), tag("ack.aliyun.com", "c-1"))
+				}
+			}
+			run(t, nil, makeNodes(left), prepare, func(w *world) {
+				w.Pass(59 * time.Minute)
+				if n := len(w.routes(tableA)); n != 40 || len(w.cloud.Writes()) != 0 {
+					t.Errorf("%d routes are left after an hour, want all 40; writes %v", n, w.cloud.Writes())
+				}
+				reason := "RoutesWithoutNode"
+				if left == 0 {
+					reason = "RouteDeletionHeld"
+				}
+				if n := len(w.Events.Matching(reason)); n == 0 || n > 3 {
+					t.Errorf("%d events %s, want one and few repetitions: %v", n, reason, w.Events.Matching(""))
+				}
+			})
+		})
+	}
+}
+
+// Instances that are gone are a second fact: their routes go soon, a few at a time, and those of living ones stay.
+func TestReleasedInstancesLoseTheirRoutes(t *testing.T) {
+	prepare := func(w *world) {
+		for i := range 20 {
+			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), fmt.Sprintf("k8s/c-1/node-%d", i))
+		}
+		for i := 5; i < 12; i++ { // Their Nodes are missing, the instances live.
+			w.instance(makeNode(i), tag("ack.aliyun.com", "c-1"))
+		}
+	}
+	run(t, nil, makeNodes(5), prepare, func(w *world) {
+		w.Pass(3 * time.Minute)
+		if n := len(w.routes(tableA)); n != 17 {
+			t.Errorf("%d routes after the short grace, want three of 20 gone", n)
+		}
+		w.Pass(40 * time.Minute)
+		var want []string
+		for i := range 12 {
+			want = append(want, fmt.Sprintf("10.0.%d.0/24→i-%d", i, i))
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A Node that is there in the API server but not in the cache yet keeps its route.
+func TestLiveNodeKeepsItsRoute(t *testing.T) {
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.8.0/24", "i-8", "k8s/c-1/node-8")
+		late := true
+		w.Client.PrependReactor("list", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
+			if late { // The informer's list; what comes later is a live read.
+				late = false
+				return false, nil, nil
+			}
+			all := &corev1.NodeList{Items: []corev1.Node{*makeNode(0), *makeNode(8)}}
+			return true, all, nil
+		})
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		w.Pass(2 * time.Hour)
+		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.8.0/24→i-8"}, w.routes(tableA)); diff != "" {
+			t.Errorf("routes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The VPC's own table is the one that its vSwitches use; a second, custom one does not make it doubtful.
+func TestSystemTableIsChosen(t *testing.T) {
+	prepare := func(w *world) {
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		w.cloud.RouteTables[tableA].Type = "System"
+		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID, Type: "Custom"}
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		if n := len(w.routes(tableA)); n != 1 || len(w.routes(tableB)) != 0 {
+			t.Errorf("routes %v and %v", w.routes(tableA), w.routes(tableB))
 		}
 	})
 }
@@ -156,7 +253,7 @@ func TestConditionNeedsEveryTable(t *testing.T) {
 			t.Error("no event about the table that can't be read")
 		}
 		w.cloud.Lock()
-		w.cloud.RouteTables[tableB] = w.cloud.RouteTables[tableA]
+		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
 		w.cloud.Unlock()
 		w.Pass(2 * time.Minute)
 		if got := w.network("node-0"); got != "False RouteCreated" {
@@ -196,7 +293,7 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 	prepare := func(w *world) {
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
-		w.cloud.RouteTables[tableB] = w.cloud.RouteTables[tableA]
+		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
 	}
 	run(t, nil, makeNodes(1), prepare, func(w *world) {
 		if n := len(w.cloud.Writes()); n != 0 {
@@ -209,7 +306,7 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 		if diff := cmp.Diff(map[string]bool{"caches": false, "tables": true}, unready); diff != "" {
 			t.Errorf("not ready without a route table (-want +got):\n%s", diff)
 		}
-		want := "route-controller SyncRouteFailed: vpc-test has 2 route tables (vtb-a, vtb-a); name those to use in routeTableIDs"
+		want := "route-controller SyncRouteFailed: vpc-test has 2 route tables (vtb-a, vtb-b); name those to use in routeTableIDs"
 		if len(w.Events.Matching(want)) == 0 {
 			t.Errorf("events %v", w.Events.Matching(""))
 		}
@@ -366,7 +463,8 @@ func TestAnswerWithoutTheNodesMakesNoRoom(t *testing.T) {
 }
 
 // Somebody who excludes a node may have made its route, so the route is not deleted with the node; ours is.
-func TestExcludedNodesGo(t *testing.T) {
+// Somebody else may have made the routes of excluded nodes. They stay, whatever becomes of the nodes, marked or not.
+func TestRoutesOfExcludedNodesStay(t *testing.T) {
 	excluded := makeNodes(4)
 	for _, n := range excluded[1:3] {
 		n.Labels[nodes.LabelExclude] = ""
@@ -381,8 +479,9 @@ func TestExcludedNodesGo(t *testing.T) {
 		for i := 1; i < 4; i++ {
 			w.DeleteNode(fmt.Sprintf("node-%d", i))
 		}
-		w.Pass(10 * time.Minute)
-		if diff := cmp.Diff([]string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1"}, w.routes(tableA)); diff != "" {
+		w.Pass(3 * time.Hour)
+		want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-2", "10.0.3.0/24→i-3"}
+		if diff := cmp.Diff(want, w.routes(tableA)); diff != "" {
 			t.Errorf("routes (-want +got):\n%s", diff)
 		}
 	})

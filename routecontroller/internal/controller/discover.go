@@ -16,6 +16,9 @@ const discoverKey = ""
 // discoverEvents stands for the tables in events while they are not known; the existing CCM uses the same name.
 const discoverEvents = "route-controller"
 
+// tableTypeSystem is the type of the table that comes with a VPC (source: VPC API, DescribeRouteTableList).
+const tableTypeSystem = "System"
+
 // target is what the controller works on. It does not change once it is known.
 type target struct {
 	tableIDs []string
@@ -60,16 +63,26 @@ func (c *Controller) tableIDs(ctx context.Context, vpcID string) ([]string, erro
 	if err != nil {
 		return nil, fmt.Errorf("list the route tables of %s: %w", vpcID, err)
 	}
-	ids := make([]string, 0, len(resp.GetRouteTables()))
-	for _, t := range resp.GetRouteTables() {
-		ids = append(ids, t.GetRouteTableId())
+	return chooseTable(vpcID, resp.GetRouteTables())
+}
+
+// chooseTable gives the only table, or the system table, which the VPC's vSwitches use unless they are bound to another.
+func chooseTable(vpcID string, tables []*vpcv1.RouteTable) ([]string, error) {
+	var all, system []string
+	for _, t := range tables {
+		all = append(all, t.GetRouteTableId())
+		if t.GetType() == tableTypeSystem {
+			system = append(system, t.GetRouteTableId())
+		}
 	}
-	switch len(ids) {
-	case 1:
-		return ids, nil
-	case 0:
+	switch {
+	case len(all) == 0:
 		return nil, fmt.Errorf("%s has no route table", vpcID)
+	case len(all) == 1:
+		return all, nil
+	case len(system) == 1:
+		return system, nil
 	default:
-		return nil, fmt.Errorf("%s has %d route tables (%s); name those to use in routeTableIDs", vpcID, len(ids), strings.Join(ids, ", "))
+		return nil, fmt.Errorf("%s has %d route tables (%s); name those to use in routeTableIDs", vpcID, len(all), strings.Join(all, ", "))
 	}
 }

@@ -21,8 +21,10 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
+	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
@@ -72,10 +74,13 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 			prepare(w)
 		}
 		cfg := controller.Config{
-			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events,
+			Dependencies: replica.Dependencies{
+				Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
+			},
 			ClusterID: cluster, Scope: table.Scope{Region: region}, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
-			SyncInterval: 5 * time.Minute, OrphanGrace: 2 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
-			RouteQuota: 200, Logger: slog.New(slog.DiscardHandler),
+			SyncInterval: 5 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
+			RouteQuota: 200,
+			Orphans:    orphan.Policy{GoneGrace: 2 * time.Minute, Grace: time.Hour, Window: 10 * time.Minute, Minimum: 3, Percent: 5},
 		}
 		if edit != nil {
 			edit(&cfg)

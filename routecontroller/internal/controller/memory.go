@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
 	"alicloud-controllers.dev/routecontroller/internal/plan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
@@ -23,20 +24,23 @@ type memory struct {
 	// seen are routes that nodes claimed while this process looked, with the nodes. When such a node goes, its entry goes at
 	// once, mark or no mark.
 	seen map[table.Key]string
+	// excluded are routes that excluded nodes claimed. Somebody else may have made them, so they stay when the node goes.
+	excluded map[table.Key]bool
 	// orphanSince tells when an entry was first found without a node.
 	orphanSince map[table.Key]time.Time
+	// deleted are the times of the deletions that count for the budget.
+	deleted []time.Time
 	// standing is what the cloud said about instances that entries in the way of routes lead to.
 	standing map[string]plan.Standing
-	// foreign are the entries of others that were warned about.
-	foreign map[table.Key]bool
 	// notBefore is when the gateway may be asked again.
 	notBefore time.Time
-	// full tells that the quota has been warned about.
-	full bool
 }
 
 func newMemory() *memory {
-	return &memory{seen: map[table.Key]string{}, orphanSince: map[table.Key]time.Time{}, standing: map[string]plan.Standing{}}
+	return &memory{
+		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
+		standing: map[string]plan.Standing{},
+	}
 }
 
 // fresh tells whether the entries may be used without reading.
@@ -66,43 +70,47 @@ func (m *memory) list() []table.Entry {
 	return entries
 }
 
-// note keeps the routes that nodes claim and drops those that neither a node nor the table has any more. A node that is excluded
-// by now may have claimed its route before.
+// note keeps the routes that nodes claim and drops those that neither a node nor the table has any more.
 func (m *memory) note(claims table.Claims) {
 	claimed := make(map[table.Key]string, len(claims.Wanted)+len(claims.Held))
 	for _, route := range slices.Concat(claims.Held, claims.Wanted) {
 		claimed[route.Key] = route.Node
+		delete(m.excluded, route.Key)
 	}
-	for key := range m.seen {
-		if claimed[key] == "" && m.entries[key.CIDR].Key != key {
-			delete(m.seen, key)
-		}
+	for _, route := range claims.Excluded {
+		m.excluded[route.Key] = true
 	}
+	isThere := func(key table.Key) bool { return m.entries[key.CIDR].Key == key }
+	maps.DeleteFunc(m.seen, func(key table.Key, _ string) bool { return claimed[key] == "" && !isThere(key) })
+	maps.DeleteFunc(m.excluded, func(key table.Key, _ bool) bool { return !isThere(key) })
 	maps.Copy(m.seen, claimed)
 }
 
-// due splits the orphans into those to delete now and the time to wait for the next of the others, 0 if there is none.
-func (m *memory) due(orphans []table.Entry, now time.Time, grace time.Duration) ([]table.Entry, time.Duration) {
-	var gone []table.Entry
-	var wait time.Duration
-	since := make(map[table.Key]time.Time, len(orphans))
-	for _, entry := range orphans {
+// orphans gives the entries without a node, those of excluded nodes left out, with what is known of them.
+func (m *memory) orphans(entries []table.Entry, now time.Time, watched func(table.Key) bool) []orphan.Orphan {
+	since := make(map[table.Key]time.Time, len(entries))
+	orphans := make([]orphan.Orphan, 0, len(entries))
+	for _, entry := range entries {
+		if m.excluded[entry.Key] {
+			continue
+		}
 		first, known := m.orphanSince[entry.Key]
 		if !known {
 			first = now
 		}
 		since[entry.Key] = first
-		left := grace - now.Sub(first)
-		if _, seen := m.seen[entry.Key]; seen || left <= 0 {
-			gone = append(gone, entry)
-			continue
+		o := orphan.Orphan{Entry: entry, Since: first, Watched: watched(entry.Key)}
+		switch standing, asked := m.standing[entry.InstanceID]; {
+		case !asked:
+		case standing == plan.Gone:
+			o.Instance = orphan.Gone
+		default:
+			o.Instance = orphan.Living
 		}
-		if wait == 0 || left < wait {
-			wait = left
-		}
+		orphans = append(orphans, o)
 	}
 	m.orphanSince = since
-	return gone, wait
+	return orphans
 }
 
 // applied takes over what was done.

@@ -20,6 +20,10 @@ type metrics struct {
 	latency *prometheus.HistogramVec
 	entries *prometheus.GaugeVec
 	refused *prometheus.GaugeVec
+	orphans *prometheus.GaugeVec
+	held    *prometheus.GaugeVec
+	foreign *prometheus.GaugeVec
+	fault   *prometheus.GaugeVec
 }
 
 func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
@@ -38,6 +42,18 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		}, []string{"route_table"}),
 		refused: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_refused_routes", Help: "Routes of nodes that can't be created because of somebody else's entry.",
+		}, []string{"route_table"}),
+		orphans: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_orphan_routes", Help: "Routes of this cluster that no Node claims and that are kept for now.",
+		}, []string{"route_table"}),
+		held: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_held_deletions", Help: "Routes of Nodes that are gone that the deletion budget keeps for later.",
+		}, []string{"route_table"}),
+		foreign: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_foreign_overlaps", Help: "Entries of others that take a part of a Node's traffic.",
+		}, []string{"route_table"}),
+		fault: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_no_node_claims", Help: "1 if there are routes of this cluster and no Node claims any, which stops deletions.",
 		}, []string{"route_table"}),
 	}
 }

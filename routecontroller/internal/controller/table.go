@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -16,6 +18,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
 	"alicloud-controllers.dev/routecontroller/internal/plan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
@@ -23,6 +26,10 @@ import (
 const (
 	// pendingDelay is when to look again at entries that the cloud is working on.
 	pendingDelay = 5 * time.Second
+	// confirmAge is how old a reading of a table may be on which orphans are deleted.
+	confirmAge = 10 * time.Second
+	// maxWitnesses are the instances of nodes that are asked about together with those of orphans.
+	maxWitnesses = 3
 	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
 	clusterTag = "ack.aliyun.com"
 )
@@ -33,7 +40,7 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 		err := c.discover(ctx)
 		// A failed call is the gateway's affair and passes; anything else waits for somebody to act.
 		if _, call := rpcerr.From(err); err != nil && !call {
-			c.tableEvent(discoverEvents, eventSyncFailed, err.Error())
+			c.tableFailure(discoverEvents, eventSyncFailed, err)
 		}
 		return err
 	}
@@ -52,28 +59,108 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	return err
 }
 
-// pass looks at one table once.
+// pass looks at one table once. Orphans are deleted only if a look at the live nodes and a fresh reading of the table agree with
+// what is cached.
 func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID string, m *memory) error {
-	if err := c.read(ctx, tableID, m); err != nil {
+	v, err := c.look(ctx, tableID, m, c.cachedNodes, c.cfg.SyncInterval)
+	if err == nil && len(v.orphans.Delete) > 0 {
+		v, err = c.look(ctx, tableID, m, c.liveNodes, confirmAge)
+	}
+	if err != nil {
 		if _, wait := rpcerr.RetryAfter(err); !wait {
-			c.tableEvent(tableID, eventSyncFailed, err.Error())
+			c.tableFailure(tableID, eventSyncFailed, err)
 		}
 		return err
 	}
-	nodes, err := c.nodes.List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
-	claims := c.cfg.Scope.Claims(nodes)
-	m.note(claims)
-	p := c.plan(ctx, m, claims)
-	orphans, wait := m.due(p.Orphans, time.Now(), c.cfg.OrphanGrace)
-	result := c.apply(ctx, applier, tableID, slices.Concat(p.Delete, orphans), p.Create)
+	result := c.apply(ctx, applier, tableID, slices.Concat(v.plan.Delete, v.orphans.Delete), v.plan.Create)
 	m.applied(result)
-	c.report(tableID, claims, p, result)
-	c.reportForeign(tableID, m, p.Foreign)
+	c.countDeletions(m, v, result)
+	c.report(tableID, v, result)
 	c.watchQuota(tableID, m)
-	return c.next(tableID, m, p, result, wait)
+	return c.next(tableID, m, v.plan, result, v.orphans.Wait)
+}
+
+// view is what one look at a table and the nodes has led to.
+type view struct {
+	claims table.Claims
+	plan   plan.Plan
+	// waiting are the entries without a node, whether or not they go now.
+	waiting []orphan.Orphan
+	orphans orphan.Verdict
+}
+
+// look decides on a reading of the table that is no older than age, and on the nodes that list gives.
+func (c *Controller) look(ctx context.Context, tableID string, m *memory, list func(context.Context) ([]*corev1.Node, error),
+	age time.Duration,
+) (view, error) {
+	if err := c.read(ctx, tableID, m, age); err != nil {
+		return view{}, err
+	}
+	nodes, err := list(ctx)
+	if err != nil {
+		return view{}, fmt.Errorf("list nodes: %w", err)
+	}
+	v := view{claims: c.cfg.Scope.Claims(nodes)}
+	m.note(v.claims)
+	v.plan = c.plan(ctx, m, v.claims)
+	now := time.Now()
+	v.waiting = m.orphans(v.plan.Orphans, now, c.departed.has)
+	if c.askOrphans(ctx, m, v, now) {
+		v.waiting = m.orphans(v.plan.Orphans, now, c.departed.has)
+	}
+	facts := orphan.Facts{Claimed: len(v.claims.Wanted) + len(v.claims.Held) + len(v.claims.Excluded), Deleted: m.deleted}
+	v.orphans = orphan.Decide(now, v.waiting, facts, c.cfg.Orphans)
+	return v, nil
+}
+
+func (c *Controller) cachedNodes(context.Context) ([]*corev1.Node, error) {
+	return c.nodes.List(labels.Everything())
+}
+
+// liveNodes reads the nodes from the API server: a cache may have missed a Node that was made a moment ago.
+func (c *Controller) liveNodes(ctx context.Context) ([]*corev1.Node, error) {
+	list, err := c.cfg.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]*corev1.Node, len(list.Items))
+	for i := range list.Items {
+		nodes[i] = &list.Items[i]
+	}
+	return nodes, nil
+}
+
+// askOrphans asks the cloud about the instances of orphans whose answer counts, and reports whether it has learned anything.
+func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time.Time) bool {
+	var unknown []string
+	for _, o := range v.waiting {
+		if _, asked := m.standing[o.Entry.InstanceID]; !asked && o.Asking(now, c.cfg.Orphans) {
+			unknown = append(unknown, o.Entry.InstanceID)
+		}
+	}
+	if len(unknown) == 0 || len(v.claims.Wanted) == 0 {
+		return false
+	}
+	witnesses := make([]string, 0, maxWitnesses)
+	for _, route := range v.claims.Wanted[:min(len(v.claims.Wanted), maxWitnesses)] {
+		witnesses = append(witnesses, route.InstanceID)
+	}
+	if err := c.askStanding(ctx, m, unknown, witnesses); err != nil {
+		c.log.Warn("can't tell whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
+		return false
+	}
+	return true
+}
+
+// countDeletions takes the orphans that were deleted off the budget.
+func (c *Controller) countDeletions(m *memory, v view, result apply.Result) {
+	now := time.Now()
+	m.deleted = c.cfg.Orphans.Within(now, m.deleted)
+	for _, entry := range result.Deleted {
+		if slices.ContainsFunc(v.orphans.Delete, func(o table.Entry) bool { return o.Key == entry.Key }) {
+			m.deleted = append(m.deleted, now)
+		}
+	}
 }
 
 // next chooses when the table is looked at again.
@@ -93,9 +180,9 @@ func (c *Controller) next(tableID string, m *memory, p plan.Plan, result apply.R
 	return nil
 }
 
-// read refreshes the memory of a table if it is old or doubtful. A reading is complete or an error.
-func (c *Controller) read(ctx context.Context, tableID string, m *memory) error {
-	if m.fresh(time.Now(), c.cfg.SyncInterval) {
+// read refreshes the memory of a table if it is older than age or doubtful. A reading is complete or an error.
+func (c *Controller) read(ctx context.Context, tableID string, m *memory, age time.Duration) error {
+	if m.fresh(time.Now(), age) {
 		return nil
 	}
 	now := time.Now()

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,16 +39,21 @@ func (c *Controller) reconcileNode(ctx context.Context, name string) error {
 	}
 }
 
-// initialise brings one tainted node into service and tells it if that fails.
+// initialise brings one tainted node into service, or as far as it can come before its network interface is changed.
 func (c *Controller) initialise(ctx context.Context, node *corev1.Node) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
-	err := c.initialiseNode(ctx, node)
-	if err != nil {
-		// Neither being asked to wait nor somebody who keeps changing the node is a failure of the node.
-		if _, wait := rpcerr.RetryAfter(err); !wait && !apierrors.IsConflict(err) && ctx.Err() == nil {
-			c.nodeEvent(node.Name, corev1.EventTypeWarning, eventSyncFailed, err.Error())
-		}
+	return c.attempted(ctx, node, c.initialiseNode(ctx, node))
+}
+
+// attempted records an event if an attempt failed, and gives the error as it is. Neither being asked to wait nor somebody who keeps
+// changing the node is a failure of the node.
+func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error) error {
+	if err == nil || ctx.Err() != nil || apierrors.IsConflict(err) {
+		return err
+	}
+	if _, wait := rpcerr.RetryAfter(err); !wait {
+		c.fail(node.Name, eventSyncFailed, err)
 	}
 	return err
 }
@@ -59,26 +65,32 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	case !ok && node.Spec.ProviderID != "" && node.Labels[labelLingjun] == "true":
 		// The cloud's ECS API knows nothing of these machines: they are only let in.
 		return c.write(ctx, node, letIn)
-	case !ok && node.Spec.ProviderID != "":
+	case !ok && node.Spec.ProviderID != "" && nodes.Excluded(node):
 		c.log.Debug("node is no ECS instance", "node", node.Name, "providerId", node.Spec.ProviderID)
 		return nil
+	case !ok && node.Spec.ProviderID != "":
+		return reconcile.Terminal(errors.New(nodes.ProviderIDProblem(node.Spec.ProviderID, c.cfg.Region)))
 	case ok && id.Region != c.cfg.Region:
 		return reconcile.Terminal(fmt.Errorf("spec.providerID %q names region %s, but this controller works for %s",
 			node.Spec.ProviderID, id.Region, c.cfg.Region))
 	}
-	instance, err := c.instanceOf(ctx, node, id)
-	if err != nil {
+	seen, ok := c.arrivals.take(node.Name)
+	if !ok {
+		instance, err := c.instanceOf(ctx, node, id)
+		if err != nil {
+			return err
+		}
+		seen.instance = instance
+	}
+	checked, err := c.checked(ctx, seen.instance, seen.eni)
+	if err == nil && !checked {
+		return c.finish(ctx, node, seen.instance, start)
+	}
+	// Labels and addresses do not wait for the network interface, whose changes the cloud limits most.
+	if err := errors.Join(err, c.write(ctx, node, c.keepTaint(seen.instance))); err != nil {
 		return err
 	}
-	if err := c.allowForwarding(ctx, instance); err != nil {
-		return err
-	}
-	if err := c.write(ctx, node, c.agree(instance)); err != nil {
-		return err
-	}
-	c.metrics.observe(verbRemoveTaint, start)
-	c.nodeEvent(node.Name, corev1.EventTypeNormal, eventInitialized, "Initialized from instance "+instance.GetInstanceId())
-	c.log.Info("node initialised", "node", node.Name, "instance", instance.GetInstanceId())
+	c.queueForwarding(node, seen.instance)
 	return nil
 }
 
@@ -86,6 +98,14 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 func (c *Controller) agree(instance *ecsv1.Instance) decision {
 	return func(node *corev1.Node) (initialize.Change, error) {
 		return initialize.Decide(node, instance, c.cfg.Options)
+	}
+}
+
+// keepTaint is agree for a node that must not run pods yet.
+func (c *Controller) keepTaint(instance *ecsv1.Instance) decision {
+	return func(node *corev1.Node) (initialize.Change, error) {
+		change, err := initialize.Decide(node, instance, c.cfg.Options)
+		return change.Tainted(), err
 	}
 }
 
@@ -107,28 +127,4 @@ func (c *Controller) instanceOf(ctx context.Context, node *corev1.Node, id nodes
 		return nil, fmt.Errorf("get instance %s: %w", id.InstanceID, err)
 	}
 	return resp.GetInstance(), nil
-}
-
-// allowForwarding switches the source/destination check of the primary network interface off: packets of pods carry addresses
-// that are not the instance's.
-func (c *Controller) allowForwarding(ctx context.Context, instance *ecsv1.Instance) error {
-	eni := instance.GetPrimaryNetworkInterfaceId()
-	if !c.cfg.DisableSourceDestCheck || eni == "" {
-		return nil
-	}
-	resp, err := c.cfg.Gateway.NetworkInterfaces.GetNetworkInterface(ctx, &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: eni})
-	if err != nil {
-		return fmt.Errorf("get network interface %s: %w", eni, err)
-	}
-	if !resp.GetNetworkInterface().GetSourceDestCheck() {
-		return nil
-	}
-	_, err = c.cfg.Gateway.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
-		NetworkInterfaceId: eni, SourceDestCheck: new(false),
-	})
-	if err != nil {
-		return fmt.Errorf("switch off the source/destination check of network interface %s: %w", eni, err)
-	}
-	c.log.Info("source/destination check switched off", "networkInterface", eni, "instance", instance.GetInstanceId())
-	return nil
 }

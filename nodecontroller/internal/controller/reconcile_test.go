@@ -3,17 +3,22 @@ package controller_test
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubetesting "k8s.io/client-go/testing"
 
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -23,7 +28,12 @@ import (
 func TestNodeIsInitialised(t *testing.T) {
 	run(t, nil, furnished(1), func(w *world) {
 		node := w.Node("node-0")
-		if diff := cmp.Diff([]corev1.Taint{{Key: "example.com/other", Effect: corev1.TaintEffectNoExecute}}, node.Spec.Taints); diff != "" {
+		// The taint of a node without network comes in the write in which the other goes: the scheduler sees no moment without one.
+		taints := []corev1.Taint{
+			{Key: "example.com/other", Effect: corev1.TaintEffectNoExecute},
+			{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule},
+		}
+		if diff := cmp.Diff(taints, node.Spec.Taints); diff != "" {
 			t.Errorf("taints (-want +got):\n%s", diff)
 		}
 		addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.0.0"}, {Type: corev1.NodeHostName, Address: "node-0"}}
@@ -36,8 +46,8 @@ func TestNodeIsInitialised(t *testing.T) {
 		if node.Labels["topology.kubernetes.io/zone"] != region+"-h" {
 			t.Errorf("labels %v", node.Labels)
 		}
-		// The condition goes with the first patch, the taint with the second: pods never see a node with neither.
-		if diff := cmp.Diff([]string{"node-0 status", "node-0"}, w.Patches()); diff != "" {
+		// The condition goes with the first patch, labels with the second, and the taint with the last, once packets can be forwarded.
+		if diff := cmp.Diff([]string{"node-0 status", "node-0", "node-0"}, w.Patches()); diff != "" {
 			t.Errorf("patches (-want +got):\n%s", diff)
 		}
 		w.cloud.Lock()
@@ -55,16 +65,148 @@ func TestHundredNodesAreReadTogether(t *testing.T) {
 				t.Fatalf("node-%d has its taint still", i)
 			}
 		}
-		// The gateway makes one cloud call of a hundred concurrent ones; here, each node may be asked for once, and nothing else.
 		for method, want := range map[string]int{
-			"GetInstance": 100, "GetNetworkInterface": 100, "UpdateNetworkInterface": 100, "BatchGetInstances": 0, "ListInstances": 0,
+			"BatchGetInstances": 1, "BatchGetNetworkInterfaces": 1, "UpdateNetworkInterface": 100,
+			"GetInstance": 0, "GetNetworkInterface": 0, "ListInstances": 0,
 		} {
 			if n := w.calls(method); n != want {
 				t.Errorf("%d calls of %s, want %d", n, method, want)
 			}
 		}
-		if n := len(w.Patches()); n != 200 {
-			t.Errorf("%d patches, want 2 per node", n)
+		if n := len(w.Patches()); n != 300 {
+			t.Errorf("%d patches, want 3 per node", n)
+		}
+	})
+}
+
+// Changes of network interfaces are what the cloud limits most. All nodes have their labels and addresses before, and the
+// oldest nodes come first.
+func TestLabelsDoNotWaitForTheNetworkInterface(t *testing.T) {
+	var gate chan struct{}
+	prepare := func(w *world) {
+		gate = make(chan struct{}) // Of the bubble, so that waiting on it lets time pass.
+		for i := range 50 {
+			w.instance(i)
+			n := fresh(i)
+			n.CreationTimestamp = metav1.Time{Time: time.Now().Add(-time.Duration(i) * time.Second)} // node-49 is the oldest.
+			w.CreateNode(n)
+		}
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "UpdateNetworkInterface" {
+				<-gate
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(2 * time.Second)
+		for i := range 50 {
+			node := w.Node(fmt.Sprintf("node-%d", i))
+			if node.Labels["topology.kubernetes.io/zone"] == "" || len(node.Status.Addresses) != 2 || !nodes.IsUninitialized(node) {
+				t.Fatalf("%s: labels %v, addresses %v, tainted %t", node.Name, node.Labels, node.Status.Addresses, nodes.IsUninitialized(node))
+			}
+		}
+		w.Pass(95 * time.Second)
+		if n := len(w.Events.Matching("WaitingForCloud")); n != 50 {
+			t.Errorf("%d nodes were reported as waiting, want 50", n)
+		}
+		for range 10 { // As many as are changed at once.
+			gate <- struct{}{}
+		}
+		w.Pass(time.Second)
+		for i := range 50 {
+			if first := i >= 40; nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) == first {
+				t.Errorf("node-%d tainted: %t, want the ten oldest to come first", i, !first)
+			}
+		}
+		close(gate)
+		w.Pass(time.Second)
+	})
+}
+
+// Where the network plugin connects pods without routes, packets carry addresses that the instance has, and the check may stay.
+func TestNoRoutesNoChangeOfNetworkInterfaces(t *testing.T) {
+	terway := func(cfg *controller.Config) { cfg.Options.CloudRoutes = false }
+	run(t, terway, furnished(20), func(w *world) {
+		if n := w.calls("GetNetworkInterface", "BatchGetNetworkInterfaces", "UpdateNetworkInterface"); n != 0 {
+			t.Errorf("%d calls about network interfaces", n)
+		}
+		for i := range 20 {
+			if node := w.Node(fmt.Sprintf("node-%d", i)); nodes.IsUninitialized(node) || nodes.HasTaint(node, corev1.TaintNodeNetworkUnavailable) {
+				t.Errorf("taints %v", node.Spec.Taints)
+			}
+		}
+	})
+}
+
+func TestWrongProviderIDIsReportedOnce(t *testing.T) {
+	wrong := []string{"i-0", "alicloud://cn-hangzhou/i-0", "cn-hangzhou/i-0", "alibabacloud://cn-hangzhou.i-0"}
+	prepare := func(w *world) {
+		for i, id := range wrong {
+			n := fresh(i)
+			n.Spec.ProviderID = id
+			w.CreateNode(n)
+		}
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(10 * time.Minute)
+		for i := range wrong {
+			got := w.Events.Matching(fmt.Sprintf("node-%d SyncNodeFailed", i))
+			if len(got) != 1 || !strings.Contains(got[0], "--provider-id=cn-hangzhou.i-0 ") {
+				t.Errorf("%s: events %v, want one that names the right form", wrong[i], got)
+			}
+		}
+		if n := len(w.cloud.Calls()); n != 0 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// Each attempt fails with another request id; that is one event, not one per attempt.
+func TestOneEventPerCause(t *testing.T) {
+	attempts := 0
+	prepare := func(w *world) {
+		furnished(1)(w)
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method != "GetInstance" {
+				return gatewaytest.Fault{}
+			}
+			attempts++
+			return gatewaytest.Fault{Before: &rpcerr.Error{
+				Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, CloudRequestID: fmt.Sprint("request-", attempts), Message: "no",
+			}}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(20 * time.Minute)
+		if got := w.Events.Matching("node-0 SyncNodeFailed"); len(got) != 1 || attempts < 5 {
+			t.Errorf("%d attempts, events %v, want one", attempts, got)
+		}
+	})
+}
+
+// While the gateway is away delays grow to minutes. They end with the outage.
+func TestGatewayComesBack(t *testing.T) {
+	var away atomic.Bool
+	away.Store(true)
+	prepare := func(w *world) {
+		furnished(20)(w)
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+			if away.Load() {
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Message: "no connection"}}
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(time.Hour)
+		away.Store(false)
+		w.started.Resume()
+		w.Pass(5 * time.Second)
+		for i := range 20 {
+			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
+				t.Errorf("node-%d still waits", i)
+			}
 		}
 	})
 }
@@ -156,7 +298,7 @@ func TestNoCheckNoTaint(t *testing.T) {
 		w.cloud.Fail("UpdateNetworkInterface", 1, &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudForbidden, Message: "no"})
 	}
 	run(t, nil, prepare, func(w *world) {
-		if !nodes.IsUninitialized(w.Node("node-0")) || len(w.Patches()) != 0 {
+		if !nodes.IsUninitialized(w.Node("node-0")) {
 			t.Error("the node is in service though it drops the packets of its pods")
 		}
 		w.Pass(3 * time.Second)

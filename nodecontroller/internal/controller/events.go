@@ -1,0 +1,36 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/kube"
+)
+
+// Reasons of events, the same as those of the existing CCM where it has them.
+const (
+	eventInitialized  = "InitializedNode"  // Normal: the Node has its provider ID, addresses and labels and may run pods.
+	eventSyncFailed   = "SyncNodeFailed"   // Warning: the Node can't be brought in step with its instance; the text says what to do.
+	eventWaiting      = "WaitingForCloud"  // Warning: the Node waits for more than a minute for a change of its network interface.
+	eventDeleted      = "DeletedNode"      // Normal: the instance is gone and so is the Node.
+	eventStopped      = "InstanceStopped"  // Normal: the instance is stopped, and the Node has the taint node.cloudprovider.kubernetes.io/shutdown.
+	eventDeleteFailed = "DeleteNodeFailed" // Warning: the instance seems gone but the Node stays for now; the text says why.
+)
+
+func (c *Controller) normal(node, reason, message string) {
+	c.events.Normal(kube.NodeReference(node), reason, message)
+}
+
+func (c *Controller) warn(node, reason, message string) {
+	c.events.Warning(kube.NodeReference(node), reason, message)
+}
+
+func (c *Controller) fail(node, reason string, err error) {
+	c.events.Failure(kube.NodeReference(node), reason, err)
+}
+
+// forgetNode drops what is remembered about a node that is gone.
+func (c *Controller) forgetNode(node *corev1.Node) {
+	c.events.Forget(kube.NodeReference(node.Name))
+	c.arrivals.forget(node.Name)
+	c.forwarding.forget(node.Name)
+}

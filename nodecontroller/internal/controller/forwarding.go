@@ -1,0 +1,193 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+)
+
+const (
+	// forwardingWorkers change network interfaces at once. The cloud's limit of the call is what bounds them; more would only wait in
+	// the gateway.
+	forwardingWorkers = 10
+	// forwardingPatience is how long a node waits for its network interface before its users are told.
+	forwardingPatience = time.Minute
+)
+
+// forwarding holds the nodes that have everything but a network interface that lets the packets of pods through. They keep their
+// taint meanwhile.
+type forwarding struct {
+	mu      sync.Mutex
+	waiting map[string]forwardingWait
+}
+
+type forwardingWait struct {
+	// uid is that of the Node that waits; one made anew under the same name may be another instance.
+	uid      types.UID
+	instance *ecsv1.Instance
+	since    time.Time
+	// tried is set once the change may have been sent, so that another attempt looks before it sends again.
+	tried  bool
+	warned bool
+}
+
+func newForwarding() *forwarding { return &forwarding{waiting: map[string]forwardingWait{}} }
+
+func (f *forwarding) add(node *corev1.Node, instance *ecsv1.Instance) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait, ok := f.waiting[node.Name]
+	if !ok || wait.uid != node.UID {
+		wait = forwardingWait{uid: node.UID, since: time.Now()}
+	}
+	wait.instance = instance
+	f.waiting[node.Name] = wait
+}
+
+// begin gives what a node waits for, and notes that the change is about to be sent.
+func (f *forwarding) begin(name string) (forwardingWait, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait, ok := f.waiting[name]
+	if ok {
+		sent := wait
+		sent.tried = true
+		f.waiting[name] = sent
+	}
+	return wait, ok
+}
+
+func (f *forwarding) forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.waiting, name)
+}
+
+func (f *forwarding) len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.waiting)
+}
+
+// overdue gives the nodes that have waited for too long and were not reported before.
+func (f *forwarding) overdue(now time.Time) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for name, wait := range f.waiting {
+		if !wait.warned && now.Sub(wait.since) >= forwardingPatience {
+			wait.warned = true
+			f.waiting[name] = wait
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// forwards reports whether network interfaces have to let packets of pods through: they do where pods are reached by routes of the
+// VPC, whose packets carry addresses that are not the instance's.
+func (c *Controller) forwards() bool {
+	return c.cfg.DisableSourceDestCheck && c.cfg.Options.CloudRoutes
+}
+
+// checked reports whether the source/destination check of an instance's primary network interface is still on. eni is the
+// interface if it was read already.
+func (c *Controller) checked(ctx context.Context, instance *ecsv1.Instance, eni *ecsv1.NetworkInterface) (bool, error) {
+	id := instance.GetPrimaryNetworkInterfaceId()
+	if !c.forwards() || id == "" {
+		return false, nil
+	}
+	if eni == nil {
+		resp, err := c.cfg.Gateway.NetworkInterfaces.GetNetworkInterface(ctx, &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: id})
+		if err != nil {
+			return false, fmt.Errorf("get network interface %s: %w", id, err)
+		}
+		eni = resp.GetNetworkInterface()
+	}
+	return eni.GetSourceDestCheck(), nil
+}
+
+// forward switches the source/destination check of a waiting node's network interface off, and takes the node's taint off.
+func (c *Controller) forward(ctx context.Context, name string) error {
+	wait, ok := c.forwarding.begin(name)
+	if !ok {
+		return nil
+	}
+	node, err := c.nodes.Get(name)
+	if apierrors.IsNotFound(err) || err == nil && node.UID != wait.uid {
+		c.forwarding.forget(name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get node %s: %w", name, err)
+	}
+	if err := c.switchCheckOff(ctx, wait); err != nil {
+		return c.attempted(ctx, node, err)
+	}
+	return c.attempted(ctx, node, c.finish(ctx, node, wait.instance, wait.since))
+}
+
+// switchCheckOff lets the primary network interface of an instance forward the packets of pods.
+func (c *Controller) switchCheckOff(ctx context.Context, wait forwardingWait) error {
+	if wait.tried {
+		if checked, err := c.checked(ctx, wait.instance, nil); err != nil || !checked {
+			return err
+		}
+	}
+	eni := wait.instance.GetPrimaryNetworkInterfaceId()
+	_, err := c.cfg.Gateway.NetworkInterfaces.UpdateNetworkInterface(ctx, &ecsv1.UpdateNetworkInterfaceRequest{
+		NetworkInterfaceId: eni, SourceDestCheck: new(false),
+	})
+	if err != nil {
+		return fmt.Errorf("switch off the source/destination check of network interface %s: %w", eni, err)
+	}
+	c.log.Info("source/destination check switched off", "networkInterface", eni, "instance", wait.instance.GetInstanceId())
+	return nil
+}
+
+// watchForwarding reports nodes that wait for the cloud for long, until ctx ends.
+func (c *Controller) watchForwarding(ctx context.Context) error {
+	tick := time.NewTicker(forwardingPatience / 2) //nolint:mnd // Twice within the patience.
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			for _, name := range c.forwarding.overdue(now) {
+				c.warn(name, eventWaiting, "The node has its labels and addresses, and keeps its taint "+nodes.TaintUninitialized+
+					" until the source/destination check of its network interface is off; the cloud limits how many are changed in a minute")
+			}
+		}
+	}
+}
+
+// finish writes what a node lacks, its taint included.
+func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance, since time.Time) error {
+	if err := c.write(ctx, node, c.agree(instance)); err != nil {
+		return err
+	}
+	c.forwarding.forget(node.Name)
+	c.metrics.observe(verbRemoveTaint, since)
+	c.metrics.initialized.Observe(time.Since(node.CreationTimestamp.Time).Seconds())
+	c.events.Forget(kube.NodeReference(node.Name))
+	c.normal(node.Name, eventInitialized, "Initialized from instance "+instance.GetInstanceId())
+	c.log.Info("node initialised", "node", node.Name, "instance", instance.GetInstanceId())
+	return nil
+}
+
+// queueForwarding lets a node wait for its network interface, behind those that came before it.
+func (c *Controller) queueForwarding(node *corev1.Node, instance *ecsv1.Instance) {
+	c.forwarding.add(node, instance)
+	c.forwardQueue.Add(node.Name, reconcile.Node)
+}

@@ -1,0 +1,41 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/nodecontroller/internal/initialize"
+)
+
+func (c *Controller) nodeAdded(object any) {
+	if node, ok := object.(*corev1.Node); ok && c.leading.Load() && nodes.IsUninitialized(node) {
+		c.arrivals.add(node.Name)
+	}
+}
+
+// nodeUpdated ignores what can't turn a failed initialisation into a success, such as heartbeats, so that the delay between
+// attempts holds, and all that does not tell of a stop or a start.
+func (c *Controller) nodeUpdated(before, after any) {
+	old, isOld := before.(*corev1.Node)
+	node, isNode := after.(*corev1.Node)
+	if !isOld || !isNode || !c.leading.Load() || !initialize.Matters(old, node, c.cfg.Options) {
+		return
+	}
+	if nodes.IsUninitialized(node) {
+		c.arrivals.add(node.Name)
+		return
+	}
+	c.init.Add(node.Name, reconcile.Node)
+}
+
+func (c *Controller) nodeDeleted(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		c.forgetNode(node)
+	}
+}

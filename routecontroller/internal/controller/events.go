@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/routecontroller/internal/apply"
+	"alicloud-controllers.dev/routecontroller/internal/orphan"
+	"alicloud-controllers.dev/routecontroller/internal/plan"
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+// Reasons of events; the first three are those of the existing CCM.
+const (
+	eventCreated      = "CreatedRoute"         // Normal: the route of the Node is in the table.
+	eventCreateFailed = "CreateRouteFailed"    // Warning: the cloud did not make the route; it is tried again.
+	eventSyncFailed   = "SyncRouteFailed"      // Warning: the VPC or a route table can't be read or changed; it is tried again.
+	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
+	eventQuota        = "RouteTableNearlyFull" // Warning: 80 % of the table's quota is used; ask for more.
+	eventOrphans      = "RoutesWithoutNode"    // Warning: no Node claims these routes; the text says when they go.
+	eventHeld         = "RouteDeletionHeld"    // Warning: routes without a Node are kept, because too many would go or no Node is left.
+)
+
+// namedRoutes bounds the routes that an event names.
+const namedRoutes = 5
+
+// quotaWarning is the share of the quota, in percent, from which on is warned.
+const quotaWarning = 80
+
+// report says what became of the routes: events for what is new, conditions through the board, metrics.
+func (c *Controller) report(tableID string, v view, result apply.Result) {
+	p := v.plan
+	verdicts := verdictsOf(tableID, v.claims, p, result)
+	c.board.post(tableID, verdicts)
+	failing := map[string]bool{}
+	for about, verdict := range verdicts {
+		if verdict.err != nil {
+			failing[about.node] = true
+			c.events.Failure(kube.NodeReference(about.node), eventCreateFailed, verdict.err)
+		}
+	}
+	for _, refusal := range p.Foreign {
+		c.events.Warning(kube.NodeReference(refusal.Route.Node), eventForeign, "route table "+tableID+": "+refusal.Reason)
+	}
+	c.reportOrphans(tableID, v)
+	for _, entry := range result.Created {
+		c.log.Info("route created", "routeTable", tableID, "cidr", entry.CIDR, "instance", entry.InstanceID)
+	}
+	for _, entry := range result.Deleted {
+		c.log.Info("route deleted", "routeTable", tableID, "cidr", entry.CIDR, "nextHop", entry.NextHop)
+	}
+	for _, route := range createdNodes(p, result) {
+		if !failing[route.Node] {
+			c.events.Forget(kube.NodeReference(route.Node), eventCreateFailed)
+		}
+		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
+	}
+	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
+	for about := range verdicts {
+		node, err := c.nodes.Get(about.node)
+		if err != nil {
+			continue // The node has gone meanwhile.
+		}
+		if _, differs := c.wantedCondition(node); differs {
+			c.conditions.Add(about.node, reconcile.Node)
+		}
+	}
+}
+
+// reportOrphans says which routes have no node and why they stay.
+func (c *Controller) reportOrphans(tableID string, v view) {
+	c.metrics.orphans.WithLabelValues(tableID).Set(float64(len(v.waiting) - len(v.orphans.Delete)))
+	c.metrics.held.WithLabelValues(tableID).Set(float64(v.orphans.Held))
+	c.metrics.foreign.WithLabelValues(tableID).Set(float64(len(v.plan.Foreign)))
+	c.metrics.fault.WithLabelValues(tableID).Set(0)
+	switch {
+	case v.orphans.Fault:
+		c.metrics.fault.WithLabelValues(tableID).Set(1)
+		c.log.Error("no node claims a route, routes are kept; check that the API server has the nodes of this cluster",
+			"routeTable", tableID, "routes", len(v.waiting))
+		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes carry the mark of cluster %s and no Node claims any; "+
+			"they are kept. Check that the API server has the Nodes of this cluster, and that no other cluster has its id", len(v.waiting), c.cfg.ClusterID))
+	case v.orphans.Held > 0:
+		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes of Nodes that are gone are kept for now: "+
+			"at most the larger of %d and %d %% go within %s", v.orphans.Held, c.cfg.Orphans.Minimum, c.cfg.Orphans.Percent, c.cfg.Orphans.Window))
+	case len(v.waiting) > len(v.orphans.Delete):
+		c.events.Warning(tableReference(tableID), eventOrphans, fmt.Sprintf("%d routes of cluster %s have no Node: %s. Each is deleted %s after "+
+			"its instance is gone, or after %s", len(v.waiting), c.cfg.ClusterID, nameRoutes(v.waiting), c.cfg.Orphans.GoneGrace, c.cfg.Orphans.Grace))
+	}
+}
+
+// nameRoutes names the first of some routes.
+func nameRoutes(orphans []orphan.Orphan) string {
+	var names []string
+	for _, o := range orphans[:min(len(orphans), namedRoutes)] {
+		names = append(names, fmt.Sprintf("%s to %s", o.Entry.CIDR, o.Entry.NextHop))
+	}
+	if len(orphans) > namedRoutes {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// verdictsOf says about every claim whether the table has the route.
+func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.Result) map[claim]verdict {
+	verdicts := make(map[claim]verdict, len(claims.Wanted)+len(claims.Unroutable))
+	of := func(r table.Route) claim { return claim{r.Node, r.Key} }
+	for _, node := range claims.Unroutable {
+		verdicts[claim{node.Node, node.Key}] = verdict{err: errors.New(node.Reason)}
+	}
+	for _, route := range p.Ready {
+		verdicts[of(route)] = verdict{ready: true}
+	}
+	for _, route := range p.Pending {
+		// The same route may be ready and wait for a smaller one to vanish.
+		if _, known := verdicts[of(route)]; !known {
+			verdicts[of(route)] = verdict{}
+		}
+	}
+	for _, refusal := range p.Refused {
+		verdicts[of(refusal.Route)] = verdict{err: errors.New("route table " + tableID + ": " + refusal.Reason)}
+	}
+	available := make(map[table.Key]bool, len(result.Created))
+	for _, entry := range result.Created {
+		available[entry.Key] = entry.Available
+	}
+	for _, route := range p.Create {
+		verdicts[of(route)] = verdict{ready: available[route.Key]}
+	}
+	for _, failure := range result.CreateFailed {
+		var v verdict
+		// Being asked to wait is no failure that anybody had to act on.
+		if _, wait := rpcerr.RetryAfter(failure.Err); !wait {
+			v.err = fmt.Errorf("route table %s: create route %s: %w", tableID, failure.Route.CIDR, failure.Err)
+		}
+		verdicts[of(failure.Route)] = v
+	}
+	return verdicts
+}
+
+// createdNodes gives the planned routes that were created.
+func createdNodes(p plan.Plan, result apply.Result) []table.Route {
+	done := make(map[table.Key]bool, len(result.Created))
+	for _, entry := range result.Created {
+		done[entry.Key] = true
+	}
+	var routes []table.Route
+	for _, route := range p.Create {
+		if done[route.Key] {
+			routes = append(routes, route)
+		}
+	}
+	return routes
+}
+
+// watchQuota warns when a table gets nearly full.
+func (c *Controller) watchQuota(tableID string, m *memory) {
+	c.metrics.entries.WithLabelValues(tableID).Set(float64(m.custom))
+	if c.cfg.RouteQuota == 0 || m.custom*100 < c.cfg.RouteQuota*quotaWarning {
+		c.events.Forget(tableReference(tableID), eventQuota)
+		return
+	}
+	c.events.Warning(tableReference(tableID), eventQuota, fmt.Sprintf("%d %% of the %d custom entries that the table may hold are used; "+
+		"ask for a higher quota vpc_quota_route_entrys_num", quotaWarning, c.cfg.RouteQuota))
+}
+
+func (c *Controller) tableFailure(tableID, reason string, err error) {
+	c.events.Failure(tableReference(tableID), reason, err)
+}
+
+// tableReference stands for a route table, for which there is no object in the API.
+func tableReference(tableID string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Kind: "RouteTable", Namespace: metav1.NamespaceSystem, Name: tableID}
+}

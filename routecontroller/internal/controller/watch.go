@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+// departedKept is how long the deletion of a Node counts as watched; its routes go long before.
+const departedKept = 24 * time.Hour
+
+// departed holds the routes of Nodes that the API server was seen to delete.
+type departed struct {
+	mu     sync.Mutex
+	routes map[table.Key]time.Time
+}
+
+func newDeparted() *departed { return &departed{routes: map[table.Key]time.Time{}} }
+
+func (d *departed) add(keys []table.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(d.routes, func(_ table.Key, at time.Time) bool { return now.Sub(at) >= departedKept })
+	for _, key := range keys {
+		d.routes[key] = now
+	}
+}
+
+func (d *departed) remove(keys []table.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, key := range keys {
+		delete(d.routes, key)
+	}
+}
+
+func (d *departed) has(key table.Key) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.routes[key]
+	return ok
+}
+
+func (c *Controller) nodeAdded(object any) {
+	if node, ok := object.(*corev1.Node); ok {
+		c.departed.remove(c.cfg.Scope.KeysOf(node))
+	}
+	c.gather.Trigger()
+}
+
+// nodeDeleted takes only a deletion that the watch delivered for a fact. A Node that a new list lacks (cache.DeletedFinalStateUnknown)
+// may be missing because the API server lost it.
+func (c *Controller) nodeDeleted(object any) {
+	if node, ok := object.(*corev1.Node); ok {
+		c.departed.add(c.cfg.Scope.KeysOf(node))
+		c.events.Forget(kube.NodeReference(node.Name))
+	}
+	c.gather.Trigger()
+}
+
+func (c *Controller) nodeUpdated(before, after any) {
+	old, isOld := before.(*corev1.Node)
+	node, isNode := after.(*corev1.Node)
+	if !isOld || !isNode || !c.leading.Load() {
+		return
+	}
+	if !table.SameClaim(old, node) {
+		c.gather.Trigger()
+	}
+	if networkUnavailable(old) != networkUnavailable(node) {
+		c.conditions.Add(node.Name, reconcile.Node)
+	}
+}
+
+// addTables queues all tables, or their discovery.
+func (c *Controller) addTables(priority reconcile.Priority) {
+	t := c.target.Load()
+	if t == nil {
+		c.tables.Add(discoverKey, priority)
+		return
+	}
+	for _, id := range t.tableIDs {
+		c.tables.Add(id, priority)
+	}
+}

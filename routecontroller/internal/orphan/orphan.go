@@ -1,0 +1,143 @@
+// Package orphan decides when routes go whose nodes are gone. A route that is deleted by mistake cuts off the pods of a node, so the
+// decision needs a second fact beside the missing Node, and stays inside a budget. It has no clock and does no I/O.
+package orphan
+
+import (
+	"slices"
+	"time"
+
+	"alicloud-controllers.dev/routecontroller/internal/table"
+)
+
+// Answer is what the cloud said about the instance that a route leads to.
+type Answer int
+
+const (
+	// Unclear means that the cloud was not asked or did not say. It is no evidence of anything.
+	Unclear Answer = iota
+	// Living means that the instance exists.
+	Living
+	// Gone means that a complete answer lacks the instance.
+	Gone
+)
+
+// Orphan is an entry of ours that no node claims.
+type Orphan struct {
+	Entry table.Entry
+	// Since is when the entry was first found without a node.
+	Since time.Time
+	// Watched is set if this process saw the API server delete the Node. That a Node is missing in a list is no such evidence: the list
+	// may be one of a restored etcd.
+	Watched  bool
+	Instance Answer
+}
+
+// Policy bounds deletion.
+type Policy struct {
+	// GoneGrace is how long an orphan stays whose instance is gone.
+	GoneGrace time.Duration
+	// Grace is how long an orphan stays without a second fact.
+	Grace time.Duration
+	// Window is the time in which at most max(Minimum, Percent of all routes of the cluster) orphans are deleted.
+	Window  time.Duration
+	Minimum int
+	Percent int
+}
+
+// Facts is what the decision depends on beside the orphans.
+type Facts struct {
+	// Claimed counts the routes that nodes claim.
+	Claimed int
+	// Deleted are the times of earlier deletions, oldest first.
+	Deleted []time.Time
+}
+
+// Verdict is the outcome.
+type Verdict struct {
+	// Delete are the entries to delete now.
+	Delete []table.Entry
+	// Held counts the entries that would be deleted if the budget were not used up.
+	Held int
+	// Fault is set if there are orphans and no node claims a route at all. That is taken for a broken view of the nodes.
+	Fault bool
+	// Wait is the time until the next look is worth it, 0 for no need.
+	Wait time.Duration
+}
+
+// Decide chooses the orphans to delete now, those first that have been orphans for longest.
+func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict {
+	var v Verdict
+	if len(orphans) == 0 {
+		return v
+	}
+	if facts.Claimed == 0 {
+		return Verdict{Fault: true}
+	}
+	ordered := slices.SortedStableFunc(slices.Values(orphans), func(a, b Orphan) int { return a.Since.Compare(b.Since) })
+	budget := policy.Budget(now, len(orphans)+facts.Claimed, facts.Deleted)
+	for _, o := range ordered {
+		left := o.due(policy).Sub(now)
+		switch {
+		case left > 0:
+			v.wait(min(left, o.untilAsking(now, policy)))
+		case len(v.Delete) >= budget:
+			v.Held++
+		default:
+			v.Delete = append(v.Delete, o.Entry)
+		}
+	}
+	if v.Held > 0 {
+		v.wait(policy.refill(now, facts.Deleted))
+	}
+	return v
+}
+
+// due is when an orphan may go.
+func (o Orphan) due(policy Policy) time.Time {
+	switch {
+	case o.Watched:
+		return o.Since
+	case o.Instance == Gone:
+		return o.Since.Add(policy.GoneGrace)
+	default:
+		return o.Since.Add(policy.Grace)
+	}
+}
+
+// Asking reports whether the instance of an orphan is worth a question: its answer would let the orphan go now.
+func (o Orphan) Asking(now time.Time, policy Policy) bool {
+	return !o.Watched && o.Entry.InstanceID != "" && !now.Before(o.Since.Add(policy.GoneGrace)) && now.Before(o.Since.Add(policy.Grace))
+}
+
+// untilAsking is the time until the instance of an orphan is worth a question, and the whole grace if it is not or was asked about.
+func (o Orphan) untilAsking(now time.Time, policy Policy) time.Duration {
+	if left := o.Since.Add(policy.GoneGrace).Sub(now); left > 0 && o.Instance == Unclear {
+		return left
+	}
+	return policy.Grace
+}
+
+// Budget is how many of total routes may go now, after those that were deleted at earlier times.
+func (p Policy) Budget(now time.Time, total int, deleted []time.Time) int {
+	return max(0, max(p.Minimum, total*p.Percent/100)-len(p.Within(now, deleted)))
+}
+
+// Within gives the deletions that count for the budget still.
+func (p Policy) Within(now time.Time, deleted []time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(deleted), func(at time.Time) bool { return now.Sub(at) >= p.Window })
+}
+
+// refill is the time until the budget grows again.
+func (p Policy) refill(now time.Time, deleted []time.Time) time.Duration {
+	counted := p.Within(now, deleted)
+	if len(counted) == 0 {
+		return p.Window
+	}
+	return max(time.Second, slices.MinFunc(counted, time.Time.Compare).Add(p.Window).Sub(now))
+}
+
+func (v *Verdict) wait(d time.Duration) {
+	if v.Wait == 0 || d < v.Wait {
+		v.Wait = d
+	}
+}
