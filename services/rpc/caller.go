@@ -2,12 +2,10 @@ package rpc
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -46,24 +44,31 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// identify puts the method's policy and the caller into the context. It fails closed: no row, no token, no call.
-func identify(policies Policies, authenticator Authenticator, log *slog.Logger) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		if exempt(info.FullMethod) {
-			return next(ctx, req)
-		}
-		policy, ok := policies[info.FullMethod]
-		if !ok {
-			return nil, &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " has no policy"}
-		}
-		caller, err := authenticate(ctx, authenticator)
-		if err != nil {
-			log.Warn("caller is not known", "address", address(ctx), "method", info.FullMethod, "error", err)
-			return nil, typed(err, log, info.FullMethod)
-		}
-		trace.SpanFromContext(ctx).SetAttributes(attribute.String("caller", caller.Name))
-		return next(WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), req)
+// identify finds the method's policy and the caller, from the headers. It fails closed: no row, no token, no call.
+func (s *Server) identify(ctx context.Context, method string) (context.Context, Caller, error) {
+	policy, ok := s.cfg.Policies[method]
+	if !ok {
+		return nil, Caller{}, &rpcerr.Error{Code: codes.Unimplemented, Message: method + " has no policy"}
 	}
+	done, err := s.account.ask()
+	if err != nil {
+		return nil, Caller{}, err
+	}
+	defer done()
+	caller, err := authenticate(ctx, s.cfg.Authenticator)
+	if err != nil {
+		s.refused.WithLabelValues("unknown").Inc()
+		s.unknown.Warn(s.cfg.Logger, "caller is not known", "address", address(ctx), "method", method, "error", err)
+		return nil, Caller{}, typed(err, s.cfg.Logger, method)
+	}
+	trace.SpanFromContext(ctx).SetAttributes(attribute.String("caller", caller.Name))
+	if err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
+		s.refused.WithLabelValues("forbidden").Inc()
+		s.forbidden.Warn(s.cfg.Logger, "refused", "caller", caller.Name, "method", method, "resource", policy.Resource, "verb", policy.Verb,
+			"error", err)
+		return nil, Caller{}, typed(err, s.cfg.Logger, method)
+	}
+	return WithCaller(context.WithValue(ctx, policyKey{}, policy), caller), caller, nil
 }
 
 // authenticate goes by the token, and by the client certificate if the call carries none.
@@ -103,21 +108,5 @@ func bearer(ctx context.Context) (string, error) {
 	return "", &rpcerr.Error{
 		Code: codes.Unauthenticated, Reason: rpcerr.CallerUnauthenticated,
 		Message: `the call carries no token; send "authorization: Bearer <ServiceAccount token>" or show a client certificate`,
-	}
-}
-
-// permit refuses what the caller may not do.
-func permit(authorizer Authorizer, log *slog.Logger) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		policy, ok := PolicyFrom(ctx)
-		if !ok {
-			return next(ctx, req) // Exempt: identify lets nothing else through without a policy.
-		}
-		caller, _ := CallerFrom(ctx)
-		if err := authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
-			log.Warn("refused", "caller", caller.Name, "method", info.FullMethod, "resource", policy.Resource, "verb", policy.Verb, "error", err)
-			return nil, typed(err, log, info.FullMethod)
-		}
-		return next(ctx, req)
 	}
 }

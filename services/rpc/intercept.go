@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,34 +165,13 @@ func typed(err error, log *slog.Logger, method string) error {
 	return &rpcerr.Error{Code: codes.Internal, Reason: rpcerr.Internal, Message: "the gateway has a defect; its log says more"}
 }
 
-// stream refuses every stream but those of the exempt services, and ends them when the server stops: a client that watches our
-// health would otherwise keep a graceful stop waiting.
-func stream(stopping <-chan struct{}) grpc.StreamServerInterceptor {
-	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		if !exempt(info.FullMethod) {
-			return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
+// chain makes one interceptor of many, the first outermost.
+func chain(interceptors ...grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		for _, i := range slices.Backward(interceptors) {
+			following := next
+			next = func(ctx context.Context, req any) (any, error) { return i(ctx, req, info, following) }
 		}
-		ctx, cancel := context.WithCancel(ss.Context())
-		defer cancel()
-		ended := make(chan struct{})
-		defer close(ended)
-		go func() {
-			select {
-			case <-stopping:
-				cancel()
-			case <-ended:
-			}
-		}()
-		return next(srv, boundedStream{ServerStream: ss, ctx: ctx})
+		return next(ctx, req)
 	}
 }
-
-// boundedStream is a stream with a context of ours.
-type boundedStream struct {
-	grpc.ServerStream
-
-	ctx context.Context // The stream's own, as gRPC has it.
-}
-
-// Context implements grpc.ServerStream.
-func (s boundedStream) Context() context.Context { return s.ctx }

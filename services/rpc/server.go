@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -20,17 +21,23 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/tracing"
 )
 
 const (
-	// maxRequest fits the largest batch of any controller.
-	maxRequest = 16 << 20
 	// connectionAge makes clients look the address up again from time to time; the grace is longer than any call.
 	connectionAge   = 10 * time.Minute
 	connectionGrace = 3 * time.Minute
 	// pingInterval is the least time between a client's keepalive pings that is tolerated.
 	pingInterval = 10 * time.Second
+	// keepaliveTime and keepaliveTimeout end the connections of vanished hosts.
+	keepaliveTime    = time.Minute
+	keepaliveTimeout = 20 * time.Second
+	// maxHeaders fits the largest tokens.
+	maxHeaders = 32 << 10
+	// window is how much of a request may arrive before anybody reads it. It is the least that HTTP/2 has.
+	window = 64<<10 - 1
 	// stopTimeout is how long calls under way may go on after the stop.
 	stopTimeout = 20 * time.Second
 )
@@ -45,6 +52,8 @@ type Config struct {
 	Context func(context.Context) context.Context
 	// Interceptor stands right before the handlers, behind all that the server itself does with a call; nil for none.
 	Interceptor grpc.UnaryServerInterceptor
+	// Limits bound what callers cost.
+	Limits Limits
 	// Reflection lets tools ask for the protocol, without a token.
 	Reflection bool
 	// Registerer gets the metrics; nil for none.
@@ -57,10 +66,19 @@ type Config struct {
 // Server is a gRPC server. It says NOT_SERVING until SetServing.
 type Server struct {
 	cfg      Config
+	limits   Limits
+	account  *account
 	grpc     *grpc.Server
 	health   *health.Server
 	metrics  *grpcprometheus.ServerMetrics
+	refused  *prometheus.CounterVec
+	closed   *prometheus.CounterVec
 	stopping chan struct{}
+
+	outer, inner       grpc.UnaryServerInterceptor // around the headers, and around the message
+	unknown, forbidden logging.Occasional
+
+	connections atomic.Pointer[connections] // nil until Serve
 }
 
 // New makes a Server. Register the handlers, then Serve.
@@ -74,44 +92,84 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg:      cfg,
+		limits:   cfg.Limits.withDefaults(),
 		health:   health.NewServer(),
 		metrics:  grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram()),
 		stopping: make(chan struct{}),
 	}
-	if cfg.Registerer != nil {
-		if err := cfg.Registerer.Register(s.metrics); err != nil {
-			return nil, fmt.Errorf("register the metrics of the server: %w", err)
-		}
+	s.account = newAccount(s.limits)
+	if err := s.register(); err != nil {
+		return nil, fmt.Errorf("register the metrics of the server: %w", err)
 	}
+	s.outer = chain(s.metrics.UnaryServerInterceptor(), recovering(cfg.Logger))
+	s.inner = chain(
+		audit(cfg.Logger),
+		limit(cfg.Logger),
+		extend(cfg.Context),
+		intercept(cfg.Interceptor),
+		recovering(cfg.Logger), // Of the handler, so that the audit log tells of its panics.
+	)
 	s.grpc = grpc.NewServer(append(tracing.ServerOptions(cfg.Tracers),
 		grpc.Creds(credentials.NewTLS(tlsConfig)),
-		grpc.MaxRecvMsgSize(maxRequest),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace}),
+		grpc.ConnectionTimeout(s.limits.FirstCall),
+		grpc.MaxRecvMsgSize(s.limits.Request),
+		grpc.MaxConcurrentStreams(uint32(s.limits.Streams)),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(int32(s.limits.Request)),
+		grpc.SharedWriteBuffer(true),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace, Time: keepaliveTime, Timeout: keepaliveTimeout,
+		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingInterval, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(
-			s.metrics.UnaryServerInterceptor(),
-			recovering(cfg.Logger), // Of what follows here, …
-			identify(cfg.Policies, cfg.Authenticator, cfg.Logger),
-			permit(cfg.Authorizer, cfg.Logger),
-			audit(cfg.Logger),
-			limit(cfg.Logger),
-			extend(cfg.Context),
-			intercept(cfg.Interceptor),
-			recovering(cfg.Logger), // … and of the handler, so that the audit log tells of its panics.
-		),
-		grpc.ChainStreamInterceptor(s.metrics.StreamServerInterceptor(), stream(s.stopping)),
+		grpc.InTapHandle(severable),
+		grpc.StreamInterceptor(s.stream),
 	)...)
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-	healthv1.RegisterHealthServer(s.grpc, s.health)
+	healthv1.RegisterHealthServer(headersFirst{s}, s.health)
 	if cfg.Reflection {
 		reflection.Register(s.grpc)
 	}
 	return s, nil
 }
 
+// register makes the metrics.
+func (s *Server) register() error {
+	s.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cloudgateway_refused_calls_total",
+		Help: "Calls that were refused by their headers: unknown (no accepted identity), forbidden or busy (too much under way).",
+	}, []string{"reason"})
+	s.closed = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cloudgateway_closed_connections_total",
+		Help: "Connections without a permitted call that were closed: no call, too many bytes, crowded out or full.",
+	}, []string{"reason"})
+	if s.cfg.Registerer == nil {
+		return nil
+	}
+	count := func(which string, get func(callers, strangers int) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "cloudgateway_connections", Help: "Open connections, of callers and of strangers, who have made no permitted call yet.",
+			ConstLabels: prometheus.Labels{"of": which},
+		}, func() float64 {
+			if c := s.connections.Load(); c != nil {
+				return float64(get(c.count()))
+			}
+			return 0
+		})
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		s.metrics, s.refused, s.closed,
+		count("callers", func(callers, _ int) int { return callers }), count("strangers", func(_, strangers int) int { return strangers }),
+	} {
+		errs = append(errs, s.cfg.Registerer.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
 // RegisterService implements grpc.ServiceRegistrar, for the generated Register functions.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
-	s.grpc.RegisterService(desc, handler)
+	headersFirst{s}.RegisterService(desc, handler)
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
 
@@ -146,7 +204,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	err := s.grpc.Serve(listener)
+	bounded := newConnections(listener, s.limits, func(reason string) { s.closed.WithLabelValues(reason).Inc() })
+	s.connections.Store(bounded)
+	err := s.grpc.Serve(bounded)
 	if !unhook() {
 		<-stopped
 		return nil

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -110,13 +111,12 @@ func codeOf(e *rpcerr.Error) codes.Code {
 
 func TestBearer(t *testing.T) {
 	t.Parallel()
-	identity := identify(policies(), authority{}, slog.New(slog.DiscardHandler))
-	if _, err := identity(t.Context(), nil, info("/other.Service/Method"), nil); codeOfErr(err) != codes.Unimplemented {
+	w := newWorld(t, nil)
+	if _, _, err := w.server.identify(t.Context(), "/other.Service/Method"); codeOfErr(err) != codes.Unimplemented {
 		t.Errorf("a method without a policy gives %v", err)
 	}
 	for _, header := range []string{"", "Bearer", "Bearer ", "Basic dXNlcg==", tokenEditor} {
-		ctx := incoming(t.Context(), header)
-		_, err := identity(ctx, nil, info(slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName), nil)
+		_, _, err := w.server.identify(incoming(t.Context(), header), slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName)
 		if rpcerr.ReasonOf(err) != rpcerr.CallerUnauthenticated {
 			t.Errorf("authorization %q gives %v", header, err)
 		}
@@ -173,7 +173,7 @@ func TestLongIDsAreCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	_, err := w.dial(tokenEditor).Client().LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{
-		LoadBalancerId: strings.Repeat("l", 1<<20), RequestId: strings.Repeat("r", 1<<20),
+		LoadBalancerId: strings.Repeat("l", 1<<18), RequestId: strings.Repeat("r", 1<<18),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -346,6 +346,39 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	}
 	if !strings.Contains(w.log.String(), "the former ones serve") {
 		t.Errorf("the log says nothing of the unreadable key:\n%s", w.log)
+	}
+}
+
+// TestCertificatesAreReadWhenTheyChange: a handshake does not parse files that are as they were.
+func TestCertificatesAreReadWhenTheyChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	cfg := w.server.cfg.TLS
+	long := time.Now().Add(-time.Hour)
+	for _, path := range []string{cfg.CertFile, cfg.KeyFile} {
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serving, err := cfg.reloading(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func() *tls.Config {
+		t.Helper()
+		got, err := serving.GetConfigForClient(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first := get()
+	if get() != first {
+		t.Error("the files are read again although they have not changed")
+	}
+	w.issue("server")
+	if get() == first {
+		t.Error("the files have changed and are not read")
 	}
 }
 

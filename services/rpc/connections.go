@@ -1,0 +1,221 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/peer"
+)
+
+// errStrangerBytes ends a connection on which much was sent and nobody has made a permitted call.
+var errStrangerBytes = errors.New("too much was sent before a permitted call")
+
+// connections is a listener that bounds the connections of strangers. A connection is a stranger's until its first permitted call.
+type connections struct {
+	net.Listener
+
+	limits Limits
+	closed func(reason string) // for the metrics
+
+	mu        sync.Mutex
+	all       map[string]*connection   // by remote address
+	strangers map[string][]*connection // by peer, the oldest first
+	unknown   int                      // the number of strangers
+}
+
+func newConnections(l net.Listener, limits Limits, closed func(string)) *connections {
+	return &connections{
+		Listener: l, limits: limits, closed: closed,
+		all: make(map[string]*connection), strangers: make(map[string][]*connection),
+	}
+}
+
+// connection is one of them.
+type connection struct {
+	net.Conn
+
+	owner *connections
+	peer  string
+	first *time.Timer // ends the connection of somebody who makes no call
+
+	stranger atomic.Bool
+	read     atomic.Int64 // bytes, counted for strangers
+	exempt   atomic.Int64 // calls under way that need no token
+	gone     sync.Once
+}
+
+// Accept implements net.Listener.
+func (c *connections) Accept() (net.Conn, error) {
+	for {
+		raw, err := c.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if accepted := c.admit(raw); accepted != nil {
+			return accepted, nil
+		}
+		c.closed("full")
+		_ = raw.Close() // Nobody is there yet who could care.
+	}
+}
+
+// admit makes room for a connection, at the cost of strangers only. It returns nil if there is none.
+func (c *connections) admit(raw net.Conn) *connection {
+	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr())}
+	n.stranger.Store(true)
+	c.mu.Lock()
+	var leaves *connection
+	if len(c.strangers[n.peer]) >= c.limits.StrangersPerPeer {
+		leaves = c.strangers[n.peer][0]
+	} else if c.unknown >= c.limits.Strangers || len(c.all) >= c.limits.Connections {
+		leaves = c.oldestOfMost()
+		if leaves == nil {
+			c.mu.Unlock()
+			return nil
+		}
+	}
+	if leaves != nil {
+		c.forget(leaves)
+	}
+	c.all[raw.RemoteAddr().String()] = n
+	c.strangers[n.peer] = append(c.strangers[n.peer], n)
+	c.unknown++
+	n.first = time.AfterFunc(c.limits.FirstCall, func() { n.end("no call") })
+	c.mu.Unlock()
+	if leaves != nil {
+		leaves.end("crowded out")
+	}
+	return n
+}
+
+// oldestOfMost is the oldest stranger of the peer with the most of them, nil if there are no strangers.
+func (c *connections) oldestOfMost() *connection {
+	var most []*connection
+	for _, of := range c.strangers {
+		if len(of) > len(most) || len(of) == len(most) && len(of) > 0 && of[0].peer < most[0].peer {
+			most = of
+		}
+	}
+	if len(most) == 0 {
+		return nil
+	}
+	return most[0]
+}
+
+// forget takes a connection out of the books.
+func (c *connections) forget(n *connection) {
+	if address := n.RemoteAddr().String(); c.all[address] == n {
+		delete(c.all, address)
+	}
+	c.known(n)
+}
+
+// known takes a connection off the strangers.
+func (c *connections) known(n *connection) {
+	of := c.strangers[n.peer]
+	i := slices.Index(of, n)
+	if i < 0 {
+		return
+	}
+	c.unknown--
+	if of = slices.Delete(of, i, i+1); len(of) == 0 {
+		delete(c.strangers, n.peer)
+		return
+	}
+	c.strangers[n.peer] = of
+}
+
+// count gives the number of connections of callers and of strangers.
+func (c *connections) count() (callers, strangers int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.all) - c.unknown, c.unknown
+}
+
+// of finds the connection that a call came by, nil if it came another way.
+func (c *connections) of(ctx context.Context) *connection {
+	p, ok := peer.FromContext(ctx)
+	if c == nil || !ok || p.Addr == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[p.Addr.String()]
+}
+
+// called notes that the headers of a call have come.
+func (n *connection) called() {
+	if n != nil {
+		n.first.Stop()
+	}
+}
+
+// prove notes that a permitted call was made.
+func (n *connection) prove() {
+	if n == nil || !n.stranger.Swap(false) {
+		return
+	}
+	n.owner.mu.Lock()
+	defer n.owner.mu.Unlock()
+	n.owner.known(n)
+}
+
+// Read implements net.Conn.
+func (n *connection) Read(p []byte) (int, error) {
+	got, err := n.Conn.Read(p)
+	if n.stranger.Load() && n.read.Add(int64(got)) > n.owner.limits.StrangerBytes {
+		n.end("too many bytes")
+		return 0, errStrangerBytes
+	}
+	return got, err
+}
+
+// Close implements net.Conn.
+func (n *connection) Close() error {
+	n.gone.Do(func() {
+		n.owner.mu.Lock()
+		defer n.owner.mu.Unlock()
+		n.first.Stop()
+		n.owner.forget(n)
+	})
+	return n.Conn.Close()
+}
+
+// end closes a connection for a reason of ours.
+func (n *connection) end(reason string) {
+	n.owner.closed(reason)
+	_ = n.Close() // It is of no use any more.
+}
+
+// Peer is where the call under the context comes from: an IPv4 address, or the /64 network of an IPv6 address, of which one host
+// has as many addresses as it likes. "" if it is not known.
+func Peer(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return ""
+	}
+	return peerOf(p.Addr)
+}
+
+func peerOf(a net.Addr) string {
+	const network = 64
+	parsed, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	address := parsed.Addr().Unmap()
+	if address.Is4() {
+		return address.String()
+	}
+	prefix, err := address.WithZone("").Prefix(network)
+	if err != nil {
+		return a.String()
+	}
+	return prefix.String()
+}

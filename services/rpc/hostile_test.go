@@ -1,0 +1,456 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/services/internal/tlstest"
+)
+
+// raw is a client that speaks HTTP/2 as it likes.
+type raw struct {
+	net.Conn
+
+	framer *http2.Framer
+	block  bytes.Buffer
+	hpack  *hpack.Encoder
+	writes sync.Mutex
+}
+
+// dialRaw connects from an address of the loopback network. It fails softly: the server may have had enough.
+func (w *world) dialRaw(from string) (*raw, error) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := tls.DialWithDialer(dialer, "tcp", w.address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		return nil, err
+	}
+	r := &raw{Conn: conn, framer: http2.NewFramer(conn, conn)}
+	r.hpack = hpack.NewEncoder(&r.block)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		return nil, err
+	}
+	return r, r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
+}
+
+// headers begins a call.
+func (r *raw) headers(stream uint32, method, token string, complete bool) error {
+	r.writes.Lock()
+	defer r.writes.Unlock()
+	r.block.Reset()
+	fields := [][2]string{
+		{":method", "POST"}, {":scheme", "https"}, {":path", method}, {":authority", tlstest.ServerName},
+		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-timeout", "99999999H"},
+	}
+	if token != "" {
+		fields = append(fields, [2]string{"authorization", "Bearer " + token})
+	}
+	for _, f := range fields {
+		if err := r.hpack.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+			return err
+		}
+	}
+	return r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: r.block.Bytes(), EndHeaders: complete})
+}
+
+// stall announces a message and sends a part of it.
+func (r *raw) stall(stream uint32, announced, sent int) error {
+	r.writes.Lock()
+	defer r.writes.Unlock()
+	const frame = 16 << 10
+	prefix := make([]byte, 5)
+	binary.BigEndian.PutUint32(prefix[1:], uint32(announced))
+	if err := r.framer.WriteData(stream, false, prefix); err != nil {
+		return err
+	}
+	for ; sent > 0; sent -= frame {
+		if err := r.framer.WriteData(stream, false, make([]byte, min(frame, sent))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain reads until the server ends the connection, and counts the streams that it has ended.
+func (r *raw) drain(ended *atomic.Int64) {
+	for {
+		frame, err := r.framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		h := frame.Header()
+		if h.Type == http2.FrameRSTStream || h.Type == http2.FrameHeaders && h.Flags.Has(http2.FlagHeadersEndStream) {
+			ended.Add(1)
+		}
+	}
+}
+
+// heap is what is in use after a collection, in MiB.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
+}
+
+// until waits for a condition, which the test's own deadline bounds.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-t.Context().Done():
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func (w *world) strangers() (callers, strangers int) { return w.server.connections.Load().count() }
+
+const getMethod = slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName
+
+// TestStalledMessages: who has no token costs the server a bounded amount of memory, however many connections stall in the middle of a
+// message, and neither a caller who is there nor one who comes from elsewhere is kept from calling.
+func TestStalledMessages(t *testing.T) {
+	for _, connections := range []int{30, 100} {
+		t.Run(fmt.Sprint(connections), func(t *testing.T) {
+			w := newWorld(t, nil)
+			honest := w.dial(tokenEditor)
+			if err := w.get(honest); err != nil {
+				t.Fatal(err)
+			}
+			before := heap()
+			var work sync.WaitGroup
+			var refused atomic.Int64
+			open := make(chan *raw, connections)
+			for range connections {
+				r, err := w.dialRaw("127.0.0.2")
+				if err != nil {
+					continue // crowded out in the middle of its handshake
+				}
+				open <- r
+				work.Go(func() { r.drain(&refused) })
+				for stream := range uint32(8) {
+					if r.headers(2*stream+1, getMethod, "", true) != nil || r.stall(2*stream+1, 1<<20-5, 16<<10) != nil {
+						break
+					}
+				}
+			}
+			if err := w.get(honest); err != nil {
+				t.Errorf("the caller who was there: %v", err)
+			}
+			if err := w.get(w.dial(tokenEditor)); err != nil {
+				t.Errorf("the caller who comes: %v", err)
+			}
+			limits := w.server.limits
+			if _, strangers := w.strangers(); strangers > limits.StrangersPerPeer {
+				t.Errorf("%d connections of the stranger, want at most %d", strangers, limits.StrangersPerPeer)
+			}
+			if grown := heap() - before; grown > 64 {
+				t.Errorf("the heap grew by %.0f MiB", grown)
+			}
+			close(open)
+			for r := range open {
+				_ = r.Close()
+			}
+			work.Wait()
+			if refused.Load() == 0 {
+				t.Error("no call was refused; the test shows nothing")
+			}
+		})
+	}
+}
+
+// TestSlowHeaders: a connection whose first call does not come is closed.
+func TestSlowHeaders(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Limits = Limits{FirstCall: 200 * time.Millisecond} })
+	var ended atomic.Int64
+	for name, begin := range map[string]func(*raw) error{
+		"nothing":      func(*raw) error { return nil },
+		"half headers": func(r *raw) error { return r.headers(1, getMethod, tokenEditor, false) },
+	} {
+		r, err := w.dialRaw("127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := begin(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		r.drain(&ended) // It comes back when the connection ends.
+	}
+	until(t, "connections forgotten", func() bool {
+		callers, strangers := w.strangers()
+		return callers+strangers == 0
+	})
+}
+
+// TestSlowMessage: the message of a caller has to be complete in time, and so has that of a health check.
+func TestSlowMessage(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Limits = Limits{Receive: 200 * time.Millisecond} })
+	for method, token := range map[string]string{
+		getMethod: tokenEditor, healthv1.Health_Check_FullMethodName: "", healthv1.Health_Watch_FullMethodName: "",
+	} {
+		r, err := w.dialRaw("127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.headers(1, method, token, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.stall(1, 1000, 10); err != nil {
+			t.Fatal(err)
+		}
+		var ended atomic.Int64
+		drained := make(chan struct{})
+		go func() {
+			defer close(drained)
+			r.drain(&ended)
+		}()
+		until(t, method+" ends", func() bool { return ended.Load() > 0 })
+		_ = r.Close()
+		<-drained
+	}
+}
+
+// TestStrangersSendLittle: methods that need no token are no way to make the server hold much.
+func TestStrangersSendLittle(t *testing.T) {
+	w := newWorld(t, nil)
+	r, err := w.dialRaw("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Int64
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		r.drain(&ended)
+	}()
+	for stream := range uint32(100) {
+		if r.headers(2*stream+1, healthv1.Health_Check_FullMethodName, "", true) != nil || r.stall(2*stream+1, 1<<20-5, 32<<10) != nil {
+			break
+		}
+	}
+	<-drained // The server has ended the connection.
+	until(t, "connection forgotten", func() bool {
+		_, strangers := w.strangers()
+		return strangers == 0
+	})
+}
+
+// TestManyStreams: a thousand calls on one connection, or ten thousand if the environment has SIEGE, of a stranger and of a caller, are
+// taken as many at a time as there may be.
+func TestManyStreams(t *testing.T) {
+	streams := 1000
+	if os.Getenv("SIEGE") != "" {
+		streams = 10_000
+	}
+	w := newWorld(t, nil)
+	var most, now atomic.Int64
+	w.handler.get = func(context.Context) error {
+		defer now.Add(-1)
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		return nil
+	}
+	tls, err := credentials.NewClientTLSFromFile(w.path("server.crt"), tlstest.ServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, token string
+		want        codes.Code
+	}{
+		{name: "stranger", token: "Bearer guess", want: codes.Unauthenticated},
+		{name: "caller", token: "Bearer " + tokenEditor},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			conn, err := grpc.NewClient(w.address, grpc.WithTransportCredentials(tls))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			var calls sync.WaitGroup
+			var served atomic.Int64
+			for range streams {
+				calls.Go(func() {
+					ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", tc.token)
+					_, err := slbv1.NewLoadBalancerServiceClient(conn).GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: "lb-1"})
+					switch codeOfErr(err) {
+					case tc.want:
+						served.Add(1)
+					case codes.Unavailable: // The connection of a stranger ends when too much has come.
+					default:
+						t.Errorf("got %v, want %s", err, tc.want)
+					}
+				})
+			}
+			calls.Wait()
+			if served.Load() == 0 || tc.want == codes.OK && served.Load() < int64(streams) {
+				t.Errorf("%d calls were answered as they should", served.Load())
+			}
+		})
+	}
+	if limit := int64(w.server.limits.Streams); most.Load() > limit || most.Load() == 0 {
+		t.Errorf("%d calls at a time, want 1 to %d", most.Load(), limit)
+	}
+}
+
+// TestMessageSize: a message may have the size of the limit, and not more.
+func TestMessageSize(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conn := w.dial(tokenEditor)
+	limit := w.server.limits.Request
+	for size, want := range map[int]codes.Code{limit - 100: codes.OK, limit + 1: codes.ResourceExhausted} {
+		_, err := conn.Client().LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{
+			LoadBalancerId: string(bytes.Repeat([]byte("l"), size)),
+		})
+		if codeOfErr(err) != want {
+			t.Errorf("a message of %d bytes gives %v, want %s", size, err, want)
+		}
+	}
+}
+
+// TestWorkOfOneCaller: a caller has a bounded number of calls and bytes under way, and others are served meanwhile.
+func TestWorkOfOneCaller(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		limits Limits
+	}{
+		{name: "calls", limits: Limits{CallsPerCaller: 5}},
+		{name: "bytes", limits: Limits{BytesPerCaller: 5 * 1003}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(c *Config) { c.Limits = tc.limits })
+			release := make(chan struct{})
+			var inside atomic.Int64
+			w.handler.get = func(ctx context.Context) error {
+				if caller, _ := CallerFrom(ctx); caller.Name == "editor" {
+					inside.Add(1)
+					<-release
+				}
+				return nil
+			}
+			conn := w.dial(tokenEditor)
+			request := &slbv1.GetLoadBalancerRequest{LoadBalancerId: string(bytes.Repeat([]byte("l"), 1000))}
+			results := make(chan error, 5)
+			for range 5 {
+				go func() {
+					_, err := conn.Client().LoadBalancers.GetLoadBalancer(t.Context(), request)
+					results <- err
+				}()
+			}
+			until(t, "five calls under way", func() bool { return inside.Load() == 5 })
+			if _, err := conn.Client().LoadBalancers.GetLoadBalancer(t.Context(), request); codeOfErr(err) != codes.ResourceExhausted {
+				t.Errorf("the sixth call gives %v", err)
+			}
+			if err := w.get(w.dial(tokenViewer)); err != nil {
+				t.Errorf("another caller: %v", err)
+			}
+			close(release)
+			for range 5 {
+				if err := <-results; err != nil {
+					t.Error(err)
+				}
+			}
+			until(t, "nothing under way", func() bool {
+				w.server.account.mu.Lock()
+				defer w.server.account.mu.Unlock()
+				return len(w.server.account.callers) == 0 && w.server.account.all.bytes == 0
+			})
+			if err := w.get(conn); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// TestOldestStrangerGoes: where there are too many strangers, the oldest of the address with the most has to go.
+func TestOldestStrangerGoes(t *testing.T) {
+	t.Parallel()
+	limits := Limits{Strangers: 4, StrangersPerPeer: 3, Connections: 6}.withDefaults()
+	var reasons []string
+	c := newConnections(nil, limits, func(reason string) { reasons = append(reasons, reason) })
+	port := 0
+	admit := func(ip string) *connection {
+		port++
+		near, far := net.Pipe()
+		t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+		return c.admit(addressed{near, &net.TCPAddr{IP: net.ParseIP(ip), Port: port}})
+	}
+	open := func(n *connection) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.all[n.RemoteAddr().String()] == n
+	}
+	a1, a2, a3 := admit("10.0.0.1"), admit("10.0.0.1"), admit("10.0.0.1")
+	a4 := admit("10.0.0.1")
+	if open(a1) || !open(a2) {
+		t.Error("a fourth connection of an address is not at the cost of its first")
+	}
+	b1, b2 := admit("2001:db8::1"), admit("2001:db8::2") // one network
+	if open(a2) || !open(b1) || !open(b2) {
+		t.Error("too many strangers are not at the cost of the address with the most")
+	}
+	for _, n := range []*connection{a3, a4, b1, b2} {
+		n.prove()
+	}
+	c1, c2 := admit("10.0.0.3"), admit("10.0.0.3")
+	c3 := admit("10.0.0.4")
+	if open(c1) || !open(c2) || !open(c3) {
+		t.Error("too many connections are not at the cost of strangers")
+	}
+	c2.prove()
+	c3.prove()
+	if admit("10.0.0.5") != nil {
+		t.Error("a connection of a caller is closed for a stranger's")
+	}
+	if callers, strangers := c.count(); callers != 6 || strangers != 0 {
+		t.Errorf("%d callers and %d strangers", callers, strangers)
+	}
+	for _, n := range []*connection{a3, a4, b1, b2, c2, c3} {
+		_ = n.Close()
+	}
+	if callers, strangers := c.count(); callers+strangers+len(c.strangers) != 0 {
+		t.Errorf("%d callers and %d strangers after all have left", callers, strangers)
+	}
+	if len(reasons) != 3 {
+		t.Errorf("closed for %q", reasons)
+	}
+}
+
+// addressed is a connection from somewhere.
+type addressed struct {
+	net.Conn
+
+	from net.Addr
+}
+
+// RemoteAddr implements net.Conn.
+func (a addressed) RemoteAddr() net.Addr { return a.from }

@@ -1,0 +1,49 @@
+package rpc
+
+import (
+	"cmp"
+	"time"
+)
+
+// Limits bound what callers cost the server. A zero value stands for its default. The defaults keep the process far below half a GiB,
+// whoever calls: strangers, of whom nobody knows who they are, by the connection, and callers who may call by what they have under way.
+type Limits struct {
+	// Connections bounds all connections. Default 1024.
+	Connections int
+	// Strangers bounds the connections on which nobody has made a permitted call yet, and StrangersPerPeer those from one address.
+	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
+	Strangers, StrangersPerPeer int
+	// StrangerBytes is how much is read from such a connection before it is closed. Default 256 KiB: a connection lives for ten
+	// minutes, in which a handshake and health checks need a tenth of that.
+	StrangerBytes int64
+	// FirstCall is the time for the handshake and the headers of the first call. Default 10 s.
+	FirstCall time.Duration
+	// Streams bounds the calls on one connection. A client lets further ones wait. Default 256.
+	Streams int
+	// ExemptPerConnection bounds the calls on one connection that need no token, health checks and reflection. Default 16.
+	ExemptPerConnection int
+	// Unproven bounds the calls whose caller is being looked up. Default 4096.
+	Unproven int
+	// Request is the size of the largest request in bytes. Default 1 MiB, which holds 20 000 ids twice.
+	Request int
+	// Receive is the time from the headers of a permitted call to the end of its message. Default 10 s.
+	Receive time.Duration
+	// ReceivingPerCaller bounds the requests of one caller that are read at the same time; others wait. Default 16.
+	ReceivingPerCaller int
+	// Calls and CallsPerCaller bound the calls under way. Defaults 4096 and 1024.
+	Calls, CallsPerCaller int
+	// Bytes and BytesPerCaller bound the size of the requests of the calls under way. Defaults 96 MiB and 32 MiB.
+	Bytes, BytesPerCaller int
+}
+
+func (l Limits) withDefaults() Limits {
+	const kib, mib = 1 << 10, 1 << 20
+	return Limits{
+		Connections: cmp.Or(l.Connections, 1024), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
+		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
+		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16), Unproven: cmp.Or(l.Unproven, 4096),
+		Request: cmp.Or(l.Request, mib), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
+		Calls: cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),
+		Bytes: cmp.Or(l.Bytes, 96*mib), BytesPerCaller: cmp.Or(l.BytesPerCaller, 32*mib),
+	}
+}

@@ -1,0 +1,191 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// headersFirst registers unary methods as streams of one message each way, which look the same on the wire. gRPC reads the message
+// of a unary method before it calls any code of ours, whoever sends it; the handler of a stream begins with the headers. Refusing calls
+// in grpc.InTapHandle would do so too, but holds up the connection while a caller is looked up, and gRPC then keeps the timer of
+// a refused call until the call's deadline, which is the stranger's choice.
+type headersFirst struct{ server *Server }
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (h headersFirst) RegisterService(desc *grpc.ServiceDesc, handler any) {
+	streams := *desc
+	streams.Methods, streams.Streams = nil, nil
+	for _, m := range desc.Methods {
+		info := &grpc.UnaryServerInfo{FullMethod: "/" + desc.ServiceName + "/" + m.MethodName}
+		streams.Streams = append(streams.Streams, grpc.StreamDesc{
+			StreamName: m.MethodName,
+			Handler:    func(srv any, ss grpc.ServerStream) error { return h.server.unary(srv, ss, info, m) },
+		})
+	}
+	streams.Streams = append(streams.Streams, desc.Streams...)
+	h.server.grpc.RegisterService(&streams, handler)
+}
+
+// unary handles a call of a unary method.
+func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo, method grpc.MethodDesc) error {
+	reply, err := s.outer(ss.Context(), nil, info, func(ctx context.Context, _ any) (any, error) {
+		ctx, call, err := s.admit(ctx, info.FullMethod)
+		if err != nil {
+			return nil, err
+		}
+		defer call.end()
+		place, err := call.receive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		place = sync.OnceFunc(place)
+		defer place()
+		return method.Handler(srv, ctx, func(request any) error {
+			defer place()
+			if err := s.receive(ss, request); err != nil {
+				return err
+			}
+			return call.hold(size(request))
+		}, s.inner)
+	})
+	if err != nil {
+		return err
+	}
+	return ss.SendMsg(reply)
+}
+
+// underWay is a call that was admitted.
+type underWay interface {
+	receive(ctx context.Context) (done func(), err error)
+	hold(bytes int) error
+	end()
+}
+
+// admit decides by the headers whether a call may go on. Its context knows the policy and the caller.
+func (s *Server) admit(ctx context.Context, method string) (context.Context, underWay, error) {
+	from := s.connections.Load().of(ctx)
+	from.called()
+	if exempt(method) {
+		call, err := from.enter(s.limits.ExemptPerConnection)
+		return ctx, call, err
+	}
+	ctx, caller, err := s.identify(ctx, method)
+	if err != nil {
+		return nil, nil, err
+	}
+	from.prove()
+	call, err := s.account.enter(caller.Name)
+	if err != nil {
+		s.refused.WithLabelValues("busy").Inc()
+		return nil, nil, err
+	}
+	return ctx, call, nil
+}
+
+// exemptCall is a call that needs no token. Its connection bounds its size.
+type exemptCall struct{ from *connection }
+
+// enter begins one.
+func (n *connection) enter(most int) (exemptCall, error) {
+	if n != nil && n.exempt.Add(1) > int64(most) {
+		n.exempt.Add(-1)
+		return exemptCall{}, tooMuch("too many calls without a token on this connection")
+	}
+	return exemptCall{n}, nil
+}
+
+func (exemptCall) receive(context.Context) (func(), error) { return func() {}, nil }
+
+func (exemptCall) hold(int) error { return nil }
+
+func (c exemptCall) end() {
+	if c.from != nil {
+		c.from.exempt.Add(-1)
+	}
+}
+
+func size(request any) int {
+	if m, ok := request.(proto.Message); ok {
+		return proto.Size(m)
+	}
+	return 0
+}
+
+// errSlow cuts a call whose message does not come to its end.
+var errSlow = errors.New("the message was not complete in time")
+
+type severKey struct{}
+
+// severable lets a call be cut while its message is being read, for which gRPC has no other means. It refuses nothing.
+func severable(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	ctx, sever := context.WithCancelCause(ctx)
+	return context.WithValue(ctx, severKey{}, sever), nil
+}
+
+// receive reads a message, within the time that there is for it.
+func (s *Server) receive(ss grpc.ServerStream, message any) error {
+	ctx := ss.Context()
+	if sever, ok := ctx.Value(severKey{}).(context.CancelCauseFunc); ok {
+		late := time.AfterFunc(s.limits.Receive, func() { sever(errSlow) })
+		defer late.Stop()
+	}
+	err := ss.RecvMsg(message)
+	if errors.Is(context.Cause(ctx), errSlow) {
+		return &rpcerr.Error{Code: codes.DeadlineExceeded, Message: fmt.Sprintf("the request was not complete within %s", s.limits.Receive)}
+	}
+	return err
+}
+
+// stream lets the methods of headersFirst pass, and refuses every true stream but those of the exempt services. It ends these when
+// the server stops: a client that watches our health would otherwise keep a graceful stop waiting.
+func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if !info.IsClientStream && !info.IsServerStream {
+		return next(srv, ss)
+	}
+	return s.metrics.StreamServerInterceptor()(srv, ss, info, func(srv any, ss grpc.ServerStream) error {
+		if !exempt(info.FullMethod) {
+			return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
+		}
+		_, call, err := s.admit(ss.Context(), info.FullMethod)
+		if err != nil {
+			return err
+		}
+		defer call.end()
+		ctx, cancel := context.WithCancel(ss.Context())
+		defer cancel()
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			select {
+			case <-s.stopping:
+				cancel()
+			case <-ended:
+			}
+		}()
+		return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s})
+	})
+}
+
+// boundedStream is a stream with a context of ours, whose messages have to come in time.
+type boundedStream struct {
+	grpc.ServerStream
+
+	ctx    context.Context // The stream's own, as gRPC has it.
+	server *Server
+}
+
+// Context implements grpc.ServerStream.
+func (s boundedStream) Context() context.Context { return s.ctx }
+
+// RecvMsg implements grpc.ServerStream.
+func (s boundedStream) RecvMsg(message any) error { return s.server.receive(s.ServerStream, message) }
