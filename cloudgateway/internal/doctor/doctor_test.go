@@ -49,8 +49,8 @@ func TestGoodHealth(t *testing.T) {
 		}
 	}
 	for _, row := range policy.Rows() {
-		if !tried[row.Name()] {
-			t.Errorf("%s was not tried", row.Name())
+		if buys := row.Name() == "vpc:AllocateEipAddress"; tried[row.Name()] == buys {
+			t.Errorf("%s was tried: %t", row.Name(), tried[row.Name()])
 		}
 	}
 }
@@ -79,7 +79,8 @@ func TestDiseases(t *testing.T) {
 	permissionsOf := func(product openapi.Product, result Result) map[string]Result {
 		found := map[string]Result{}
 		for _, row := range policy.Rows() {
-			if product == "" || row.Product == product {
+			untried := result != Skipped && row.Name() == "vpc:AllocateEipAddress"
+			if (product == "" || row.Product == product) && !untried {
 				found["permission "+row.Name()] = result
 			}
 		}
@@ -281,8 +282,8 @@ func (m items) Get(_ context.Context, item string) (string, error) {
 // TestEveryActionHasHarmlessParameters: a new row of the table needs parameters here.
 func TestEveryActionHasHarmlessParameters(t *testing.T) {
 	for _, row := range policy.Rows() {
-		if len(harmless(row)) == 0 {
-			t.Errorf("%s has none", row.Name())
+		if buys := row.Name() == "vpc:AllocateEipAddress"; (len(harmless(row)) == 0) != buys {
+			t.Errorf("%s has %v", row.Name(), harmless(row))
 		}
 	}
 }

@@ -24,12 +24,11 @@ const (
 
 const (
 	noEip   = "eip-cloudgatewaydoctor"
-	noPool  = "pippool-cloudgatewaydoctor"
 	noEntry = "rte-cloudgatewaydoctor"
 )
 
 // harmless are parameters with which an action has no effect: everything is about things that do not exist. All parameters that
-// the action insists on are there, so that the cloud comes to ask RAM.
+// the action insists on are there, so that the cloud comes to ask RAM. Nil: nothing keeps the action from having an effect.
 func harmless(row policy.Row) cloud.Params {
 	switch string(row.Product) {
 	case "slb":
@@ -138,8 +137,7 @@ func harmlessVPC(action string) cloud.Params {
 	case "DescribeEipAddresses":
 		return cloud.Params{"AssociatedInstanceType": "SlbInstance", "AssociatedInstanceId": noLoadBalancer}
 	case "AllocateEipAddress":
-		// There is no dry run. The pool, the resource group and the line do not exist: any of them is reason enough to refuse.
-		return cloud.Params{"PublicIpAddressPoolId": noPool, "ResourceGroupId": noResourceGroup, "ISP": "doctor"}
+		return nil // There is no dry run, and a cloud that ignored invented parameters would sell an address.
 	case "ModifyEipAddressAttribute":
 		return eip.With("Name", "doctor")
 	case "AssociateEipAddress", "UnassociateEipAddress":

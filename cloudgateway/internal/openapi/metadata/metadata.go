@@ -72,7 +72,7 @@ func (c *Client) Get(ctx context.Context, item string) (string, error) {
 	switch {
 	case err == nil:
 		header.Set("X-Aliyun-Ecs-Metadata-Token", token)
-	case errors.Is(err, errStatus):
+	case errors.Is(err, errNoTokens):
 		// This instance has version 1 only.
 	default:
 		return "", fmt.Errorf("get a metadata token: %w", err)
@@ -84,8 +84,13 @@ func (c *Client) Get(ctx context.Context, item string) (string, error) {
 	return value, nil
 }
 
-// errStatus says that the service answered, but not with success.
-var errStatus = errors.New("unexpected status")
+var (
+	// errStatus says that the service answered, but not with success.
+	errStatus = errors.New("unexpected status")
+	// errNoTokens says that the service does not know of tokens. Any other refusal of one is an error: whoever could bring it about
+	// would make the credentials be read without a token.
+	errNoTokens = errors.New("no such method")
+)
 
 func (c *Client) do(ctx context.Context, method, path string, header http.Header) (string, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, c.endpoint+path, nil)
@@ -104,6 +109,8 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read the answer: %w", err)
+	case method == http.MethodPut && (res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
+		return "", errNoTokens
 	case res.StatusCode == http.StatusNotFound:
 		return "", fmt.Errorf("%w: %w %d", ErrNotFound, errStatus, res.StatusCode)
 	case res.StatusCode != http.StatusOK:

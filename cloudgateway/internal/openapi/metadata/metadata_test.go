@@ -18,6 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // service is a metadata service of either version.
 type service struct {
 	v1Only   bool
+	noTokens int // the status with which a token is refused
 	failures int // answers 503 so often first
 	requests []string
 }
@@ -28,6 +29,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.failures > 0:
 		s.failures--
 		w.WriteHeader(http.StatusServiceUnavailable)
+	case r.Method == http.MethodPut && s.noTokens > 0:
+		w.WriteHeader(s.noTokens)
 	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token" && !s.v1Only:
 		if r.Header.Get("X-aliyun-ecs-metadata-token-ttl-seconds") == "" {
 			w.WriteHeader(http.StatusBadRequest)
@@ -57,6 +60,11 @@ func TestGet(t *testing.T) {
 	}{
 		{name: "version 2", item: "region-id", want: "cn-hangzhou"},
 		{name: "version 1", service: service{v1Only: true}, item: "region-id", want: "cn-hangzhou"},
+		{name: "version 1, method not allowed", service: service{v1Only: true, noTokens: 405}, item: "region-id", want: "cn-hangzhou"},
+		{name: "tokens are refused", service: service{v1Only: true, noTokens: 403}, item: "region-id",
+			wantErr: "get a metadata token: unexpected status 403"},
+		{name: "tokens fail", service: service{v1Only: true, noTokens: 500}, item: "region-id",
+			wantErr: "get a metadata token: unexpected status 500"},
 		{name: "one failure", service: service{failures: 1}, item: "region-id", want: "cn-hangzhou"},
 		{name: "no such item", item: "nothing", wantErr: "read metadata nothing: not found: unexpected status 404"},
 		{name: "a redirect is not followed", item: "moved", wantErr: "read metadata moved: unexpected status 302"},
