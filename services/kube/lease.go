@@ -36,6 +36,16 @@ func (e *Election) Standing() (Standing, error) {
 	return standing, nil
 }
 
+// Holds reports whether the lease is certain to be this replica's: it has been renewed, or there is no election. A process that did not
+// run for a while has lost the lease before its election can tell so.
+func (e *Election) Holds() bool {
+	if !e.cfg.Enabled {
+		return true
+	}
+	_, renew, _ := e.cfg.durations()
+	return e.lock.heldFor() < renew
+}
+
 // watchedLock is a lock that remembers what the election has seen on its way through it.
 type watchedLock struct {
 	resourcelock.Interface
@@ -43,6 +53,7 @@ type watchedLock struct {
 	mu    sync.Mutex
 	last  *resourcelock.LeaderElectionRecord // nil: none has been seen
 	until time.Time
+	held  time.Time // when the last request began that made or renewed the lease for this replica
 	read  bool
 	err   error // of the last request, nil if it was answered
 }
@@ -60,15 +71,19 @@ func (l *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 
 // Create makes the Lease.
 func (l *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	begun := time.Now()
 	err := l.Interface.Create(ctx, record)
 	l.note(&record, err)
+	l.hold(record, begun, err)
 	return err
 }
 
 // Update takes, renews or gives back the Lease.
 func (l *watchedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	begun := time.Now()
 	err := l.Interface.Update(ctx, record)
 	l.note(&record, err)
+	l.hold(record, begun, err)
 	return err
 }
 
@@ -89,6 +104,26 @@ func (l *watchedLock) note(record *resourcelock.LeaderElectionRecord, err error)
 		// clock; nodes' clocks differ by much less than the windows of the cloud's limits.
 		l.until = record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 	}
+}
+
+// hold notes that a request has made or renewed the lease for this replica, or given it back.
+func (l *watchedLock) hold(record resourcelock.LeaderElectionRecord, begun time.Time, err error) {
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = begun
+	if record.HolderIdentity != l.Identity() {
+		l.held = time.Time{}
+	}
+}
+
+// heldFor is how long ago the lease was last seen to be this replica's.
+func (l *watchedLock) heldFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.held)
 }
 
 func (l *watchedLock) standing() (Standing, error) {

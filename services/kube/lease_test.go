@@ -139,3 +139,37 @@ func TestStandingWithoutElection(t *testing.T) {
 		t.Errorf("standing %+v, %v", got, err)
 	}
 }
+
+// TestHolds: a replica that cannot renew its lease knows when it is not certain any more that nobody else leads.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var down atomic.Bool
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return down.Load(), nil, errors.New("no connection")
+		})
+		if kube.NewElection(client, election(), "idle", discard).Holds() {
+			t.Error("the lease is held before it was won")
+		}
+		first := join(t, client, "first")
+		<-first.leading
+		<-time.After(time.Minute)
+		if !first.Holds() {
+			t.Error("the lease is not held although it is renewed")
+		}
+		down.Store(true)
+		start := time.Now()
+		for first.Holds() {
+			<-time.After(100 * time.Millisecond)
+		}
+		const renew = 10 * time.Second // the default
+		if took := time.Since(start); took > renew {
+			t.Errorf("the lease was held for %s without a renewal, want at most %s", took, renew)
+		}
+		first.stop()
+	})
+	if !kube.NewElection(fake.NewClientset(), kube.ElectionConfig{}, "alone", discard).Holds() {
+		t.Error("a replica without an election may not work")
+	}
+}

@@ -65,6 +65,11 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	// The Lease has a client with a rate limit of its own, so that no amount of work makes its renewal wait.
+	forLease, err := kube.NewClient(cfg.Kubernetes, userAgent+" leader-election")
+	if err != nil {
+		return err
+	}
 	identity, err := kube.Identity()
 	if err != nil {
 		return err
@@ -106,7 +111,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 		process.Component{Name: "caches", Run: controller.Watch},
 		process.Component{Name: "connection", Run: func(ctx context.Context) error { return conn.Watch(ctx, controller.Resume) }},
 		process.Component{Name: "controller", Run: func(ctx context.Context) error {
-			return kube.RunElected(ctx, client, cfg.LeaderElection, identity, log, controller.Run)
+			return kube.RunElected(ctx, forLease, cfg.LeaderElection, identity, log, controller.Run)
 		}},
 	)
 }

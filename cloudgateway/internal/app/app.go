@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -65,11 +66,16 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if g.kube, err = kube.NewClient(cfg.Kubernetes, agent); err != nil {
 		return nil, err
 	}
+	// The Lease has a client with a rate limit of its own: callers, and those who would like to be, make the other one wait.
+	forLease, err := kube.NewClient(cfg.Kubernetes, agent+" leader-election")
+	if err != nil {
+		return nil, err
+	}
 	identity, err := kube.Identity()
 	if err != nil {
 		return nil, err
 	}
-	g.election = kube.NewElection(g.kube, cfg.LeaderElection, identity, log)
+	g.election = kube.NewElection(forLease, cfg.LeaderElection, identity, log)
 	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
 		return nil, err
 	}
@@ -77,12 +83,15 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if err != nil {
 		return nil, err
 	}
-	g.turn = &turn{budget: budget}
+	g.turn = &turn{budget: budget, holds: g.election.Holds, drain: cfg.LeaderElection.Drain()}
 	if g.openapi, err = openapi.New(openapi.Config{
 		Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme,
 		Credentials: g.credentials, Budget: g.turn, UserAgent: agent, Registerer: registry, Logger: log,
 	}); err != nil {
 		return nil, err
+	}
+	if strings.EqualFold(cfg.Scheme, "HTTP") {
+		log.Warn("scheme is HTTP: identity tokens, security tokens and private keys go to the cloud in clear text; use HTTPS outside of tests")
 	}
 	if g.tracing, err = tracing.Start(ctx, cfg.Tracing, "cloudgateway", version.String(), log); err != nil {
 		return nil, err
@@ -124,14 +133,15 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	if err != nil {
 		return err
 	}
+	behalf := onBehalf(g.cfg.Budget)
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:      rpc.TLSConfig(g.cfg.TLS),
 		Policies: server.Policies(),
 		Authenticator: authn.New(authn.Config{
-			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience,
+			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience, Logger: g.log,
 		}),
-		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews()),
-		Context:     onBehalf(g.cfg.Budget),
+		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
+		Context:     func(ctx context.Context) context.Context { return behalf(g.turn.within(ctx)) },
 		Interceptor: replay.New(replay.Config{Policies: server.Policies(), Registerer: registry}).Intercept,
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,

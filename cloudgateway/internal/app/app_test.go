@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -162,5 +163,33 @@ func TestNoSecretIsTold(t *testing.T) {
 				t.Errorf("the %s holds %q", place, secret)
 			}
 		}
+	}
+}
+
+// TestLeaseHasItsOwnClient: callers and strangers, for whom the API server is asked, do not make the renewal of the Lease wait.
+func TestLeaseHasItsOwnClient(t *testing.T) {
+	w := newWorld(t)
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file = w.write("elected.yaml", string(text)+testElection)
+	w.start()
+	if err := read(t.Context(), w.dial("reader")); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	w.agents.Range(func(path, agent any) bool {
+		lease, own := strings.Contains(path.(string), "/leases"), strings.Contains(agent.(string), "leader-election")
+		if seen++; lease != own {
+			t.Errorf("%s is asked by %q", path, agent)
+		}
+		return true
+	})
+	if seen < 3 {
+		t.Errorf("%d kinds of requests, want those of the Lease and the reviews", seen)
+	}
+	if !strings.Contains(w.log.String(), "in clear text") {
+		t.Error("nothing warns of a scheme without encryption")
 	}
 }

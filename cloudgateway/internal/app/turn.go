@@ -2,7 +2,8 @@ package app
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -15,8 +16,24 @@ import (
 // turn is the gate that every call to the cloud passes: only the active replica calls.
 type turn struct {
 	budget *flow.Budget
-	active atomic.Bool
+	// holds reports whether the lease is certain to be this replica's. Nil: there is no election.
+	holds func() bool
+	// drain is how long after the end of the term what was sent before may wait for its answer. 0: for ever.
+	drain time.Duration
+
+	mu   sync.Mutex
+	term *term // nil: this replica is on standby
 }
+
+// term is a time for which this replica is the active one.
+type term struct {
+	calls   context.Context // ends with the term
+	answers context.Context // ends when another replica may begin
+	end     func()
+}
+
+// errTermEnded ends the handlers whose answers come too late.
+var errTermEnded = errors.New("another replica of the gateway takes over")
 
 // begin lets calls go. If another replica may have called up to a time, as the Lease tells, they go at the rate at which that one
 // may have left off; zero: none has.
@@ -29,20 +46,67 @@ func (t *turn) begin(until time.Time) {
 	if !until.IsZero() {
 		t.budget.TakeOver(until)
 	}
-	t.active.Store(true)
+	calls, endCalls := context.WithCancel(context.Background())
+	answers, endAnswers := context.WithCancelCause(context.Background())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.term = &term{calls: calls, answers: answers, end: func() {
+		endCalls()
+		if t.drain > 0 {
+			time.AfterFunc(t.drain, func() { endAnswers(errTermEnded) })
+		}
+	}}
 }
 
-func (t *turn) end() { t.active.Store(false) }
+// end stops the calls that have not been sent yet, also those that wait.
+func (t *turn) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term != nil {
+		t.term.end()
+		t.term = nil
+	}
+}
+
+func (t *turn) current() *term {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.term
+}
+
+// within ends a handler's context, which ends by itself too, when another replica may begin.
+func (t *turn) within(ctx context.Context) context.Context {
+	now := t.current()
+	if now == nil {
+		return ctx // Its calls are refused.
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(now.answers, func() { cancel(context.Cause(now.answers)) })
+	context.AfterFunc(ctx, func() { forget() })
+	return ctx
+}
 
 // Acquire implements openapi.Budget.
 func (t *turn) Acquire(ctx context.Context, product, action string) error {
-	if !t.active.Load() {
-		return &rpcerr.Error{
-			Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second,
-			Message: "this replica of the gateway is on standby; another one is active",
-		}
+	now := t.current()
+	if now == nil {
+		return onStandby()
 	}
-	return t.budget.Acquire(ctx, product, action)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(now.calls, cancel)()
+	err := t.budget.Acquire(waiting, product, action)
+	if now.calls.Err() != nil || t.holds != nil && !t.holds() {
+		return onStandby()
+	}
+	return err
+}
+
+func onStandby() error {
+	return &rpcerr.Error{
+		Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second,
+		Message: "this replica of the gateway is on standby; another one is active",
+	}
 }
 
 // Throttled implements openapi.Budget.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,7 @@ func TestCallersTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := &turn{budget: budget}
-	gate.active.Store(true)
+	gate.begin(time.Time{})
 	acquire := func(name string) error {
 		ctx, cancel := context.WithTimeout(onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), 100*time.Millisecond)
 		defer cancel()
@@ -244,4 +245,66 @@ func TestFirstCallOfATurn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTermEndsWhileWritesWait: of a hundred writes that wait for the budget, none is sent when the term has ended.
+func TestTermEndsWhileWritesWait(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		end  func(gate *turn, lost *atomic.Bool)
+	}{
+		{name: "lease given up", end: func(gate *turn, _ *atomic.Bool) { gate.end() }},
+		{name: "lease run out unnoticed", end: func(_ *turn, lost *atomic.Bool) { lost.Store(true) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				budget, err := newBudget(config.Default().Budget, prometheus.NewRegistry(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var lost atomic.Bool
+				gate := &turn{budget: budget, holds: func() bool { return !lost.Load() }}
+				gate.begin(time.Time{})
+				var sent, refused atomic.Int64
+				var writes sync.WaitGroup
+				for range 100 {
+					writes.Go(func() {
+						switch err := gate.Acquire(t.Context(), "slb", "CreateLoadBalancer"); {
+						case err == nil:
+							sent.Add(1)
+						case rpcerr.ReasonOf(err) == rpcerr.CloudUnavailable:
+							refused.Add(1)
+						default:
+							t.Error(err)
+						}
+					})
+				}
+				<-time.After(30 * time.Second)
+				before := sent.Load()
+				tc.end(gate, &lost)
+				writes.Wait()
+				if before == 0 || before == 100 || sent.Load() != before || refused.Load() != 100-before {
+					t.Errorf("%d writes were sent before the end of the term, %d after it, %d refused", before, sent.Load()-before, refused.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestHandlersEndWithTheTerm: what was sent before the end of a term may wait for its answer until another replica may begin.
+func TestHandlersEndWithTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := &turn{drain: 4 * time.Second}
+		gate.begin(time.Time{})
+		done, finish := context.WithCancel(t.Context())
+		gate.within(done)
+		finish() // Another handler's end changes nothing.
+		ctx := gate.within(t.Context())
+		start := time.Now()
+		gate.end()
+		<-ctx.Done()
+		if took := time.Since(start); took != 4*time.Second || !errors.Is(context.Cause(ctx), errTermEnded) {
+			t.Errorf("the handler's context ended after %s: %v", took, context.Cause(ctx))
+		}
+	})
 }

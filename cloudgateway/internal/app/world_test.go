@@ -49,6 +49,8 @@ type world struct {
 	admin string
 	log   lockedBuffer
 	stop  func() error
+
+	agents sync.Map // the user agents of requests to the API server, by path
 }
 
 // lockedBuffer takes the log of all goroutines.
@@ -247,6 +249,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.t.Error(err)
 	}
+	w.agents.Store(r.URL.Path, r.UserAgent())
 	if r.URL.Path == "/version" {
 		w.answer(out, map[string]string{"gitVersion": "v1.36.3"})
 		return

@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -24,7 +27,14 @@ import (
 const (
 	acceptedLife = time.Minute
 	deniedLife   = 5 * time.Second
-	cacheSize    = 10_000
+)
+
+// Verdicts are kept apart, so that the tokens that somebody makes up never push out those of callers.
+const (
+	acceptedKept = 10_000
+	deniedKept   = 1000
+	// provenLife is how long a token that was accepted once may be looked up again without regard to what its peer does else.
+	provenLife = time.Hour
 )
 
 // Reviewer is the API server's side; kubernetes.Interface.AuthenticationV1().TokenReviews() is one.
@@ -37,12 +47,79 @@ type Config struct {
 	Reviewer Reviewer
 	// Audience the tokens must be made for, so that one stolen from another service is worth nothing here.
 	Audience string
+	// Logger gets what the API server says when it cannot answer. Callers are not told: nobody knows who they are.
+	Logger *slog.Logger
 }
 
 // Authenticator checks tokens. It keeps hashes of them only.
 type Authenticator struct {
-	cfg   Config
-	known *memo.Memo[[sha256.Size]byte, verdict]
+	cfg      Config
+	accepted *memo.Memo[hash, rpc.Caller]
+	denied   *memo.Memo[hash, string] // why
+	proven   *memo.Memo[hash, struct{}]
+	strange  peers
+	outage   logging.Occasional
+}
+
+type hash [sha256.Size]byte
+
+// denial is the error of a token that is not accepted; the text is why.
+type denial string
+
+// Error implements error.
+func (d denial) Error() string { return string(d) }
+
+// New makes an Authenticator.
+func New(cfg Config) *Authenticator {
+	return &Authenticator{
+		cfg: cfg, accepted: memo.New[hash, rpc.Caller](acceptedKept), denied: memo.New[hash, string](deniedKept),
+		proven: memo.New[hash, struct{}](acceptedKept),
+	}
+}
+
+// Authenticate implements rpc.Authenticator.
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (rpc.Caller, error) {
+	key := hash(sha256.Sum256([]byte(token)))
+	if why, ok := a.denied.Get(key); ok {
+		return rpc.Caller{}, notAccepted(why)
+	}
+	caller, err := a.accepted.Do(ctx, key, func(ctx context.Context) (rpc.Caller, time.Duration, error) {
+		return a.lookUp(ctx, key, token)
+	})
+	if why, ok := errors.AsType[denial](err); ok {
+		return rpc.Caller{}, notAccepted(string(why))
+	}
+	return caller, err
+}
+
+func notAccepted(why string) error {
+	return &rpcerr.Error{
+		Code: codes.Unauthenticated, Reason: rpcerr.CallerUnauthenticated, Message: "the token is not accepted: " + why,
+	}
+}
+
+// lookUp asks the API server about a token, unless too many from the same peer have come to nothing.
+func (a *Authenticator) lookUp(ctx context.Context, key hash, token string) (rpc.Caller, time.Duration, error) {
+	_, proven := a.proven.Get(key)
+	peer := rpc.Peer(ctx)
+	if !proven && !a.strange.take(peer) {
+		return rpc.Caller{}, 0, &rpcerr.Error{
+			Code: codes.ResourceExhausted, RetryAfter: time.Second, Message: "too many tokens from this address were not accepted; try again later",
+		}
+	}
+	v, life, err := a.review(ctx, token)
+	switch {
+	case err != nil:
+		return rpc.Caller{}, 0, err
+	case v.denied != "":
+		a.denied.Put(key, v.denied, life)
+		return rpc.Caller{}, 0, denial(v.denied)
+	}
+	if !proven {
+		a.strange.giveBack(peer)
+	}
+	a.proven.Put(key, struct{}{}, provenLife)
+	return v.caller, life, nil
 }
 
 // verdict is what the API server says about a token.
@@ -51,35 +128,14 @@ type verdict struct {
 	denied string // why; empty: accepted
 }
 
-// New makes an Authenticator.
-func New(cfg Config) *Authenticator {
-	return &Authenticator{cfg: cfg, known: memo.New[[sha256.Size]byte, verdict](cacheSize)}
-}
-
-// Authenticate implements rpc.Authenticator.
-func (a *Authenticator) Authenticate(ctx context.Context, token string) (rpc.Caller, error) {
-	v, err := a.known.Do(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (verdict, time.Duration, error) {
-		return a.review(ctx, token)
-	})
-	if err != nil {
-		return rpc.Caller{}, err
-	}
-	if v.denied != "" {
-		return rpc.Caller{}, &rpcerr.Error{
-			Code: codes.Unauthenticated, Reason: rpcerr.CallerUnauthenticated, Message: "the token is not accepted: " + v.denied,
-		}
-	}
-	return v.caller, nil
-}
-
 func (a *Authenticator) review(ctx context.Context, token string) (verdict, time.Duration, error) {
 	answer, err := a.cfg.Reviewer.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{a.cfg.Audience}},
 	}, metav1.CreateOptions{})
 	if err != nil {
+		a.outage.Warn(a.cfg.Logger, "the API server cannot review tokens", "error", err)
 		return verdict{}, 0, &rpcerr.Error{
-			Code: codes.Unavailable, RetryAfter: time.Second,
-			Message: fmt.Sprintf("the Kubernetes API server can't check the caller's token at the moment: %v", err),
+			Code: codes.Unavailable, RetryAfter: time.Second, Message: "the Kubernetes API server can't check the caller's token at the moment",
 		}
 	}
 	status := answer.Status

@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -72,14 +75,14 @@ func TestAuthenticate(t *testing.T) {
 		},
 		{
 			name: "API server down", err: errors.New("connection refused"), code: codes.Unavailable,
-			text: "the Kubernetes API server can't check the caller's token at the moment: connection refused",
+			text: "the Kubernetes API server can't check the caller's token at the moment",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := &reviewer{status: tt.status, err: tt.err}
-			got, err := New(Config{Reviewer: server, Audience: "cloudgateway"}).Authenticate(t.Context(), "token")
+			got, err := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)}).Authenticate(t.Context(), "token")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("caller (-want +got):\n%s", diff)
 			}
@@ -120,7 +123,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 					token = "header." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".signature"
 				}
 				server := &reviewer{status: tt.status}
-				a := New(Config{Reviewer: server, Audience: "cloudgateway"})
+				a := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)})
 				ask := func() {
 					if _, err := a.Authenticate(t.Context(), token); (err == nil) != tt.status.Authenticated {
 						t.Errorf("unexpected: %v", err)
@@ -144,7 +147,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 
 func TestAFailureIsAskedAgain(t *testing.T) {
 	server := &reviewer{err: errors.New("connection refused")}
-	a := New(Config{Reviewer: server, Audience: "cloudgateway"})
+	a := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)})
 	if _, err := a.Authenticate(t.Context(), "token"); err == nil {
 		t.Fatal("accepted without an answer of the API server")
 	}
@@ -152,6 +155,83 @@ func TestAFailureIsAskedAgain(t *testing.T) {
 	if _, err := a.Authenticate(t.Context(), "token"); err != nil {
 		t.Errorf("the failure is remembered: %v", err)
 	}
+}
+
+// byToken accepts one token and counts what it is asked.
+type byToken struct {
+	good    string
+	reviews int
+}
+
+func (r *byToken) Create(
+	_ context.Context, review *authenticationv1.TokenReview, _ metav1.CreateOptions,
+) (*authenticationv1.TokenReview, error) {
+	r.reviews++
+	if review.Spec.Token == r.good {
+		return &authenticationv1.TokenReview{Status: accepted("cloudgateway")}, nil
+	}
+	return &authenticationv1.TokenReview{}, nil
+}
+
+// from is the context of a call from an address.
+func from(ctx context.Context, address string) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 4711}})
+}
+
+// TestInventedTokens: who invents tokens costs the API server little, and takes nothing from callers: not those of the same address
+// who were accepted before, and nobody of another address.
+func TestInventedTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &byToken{good: "good"}
+		a := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)})
+		served := func(address string) {
+			t.Helper()
+			if _, err := a.Authenticate(from(t.Context(), address), "good"); err != nil {
+				t.Errorf("the caller at %s: %v", address, err)
+			}
+		}
+		served("10.0.0.1")
+		server.reviews = 0
+		const seconds, each = 130, 50
+		for second := range seconds {
+			for i := range each {
+				if _, err := a.Authenticate(from(t.Context(), "10.0.0.1"), fmt.Sprint(second, i)); err == nil {
+					t.Fatal("an invented token is accepted")
+				}
+			}
+			served("10.0.0.1")
+			<-time.After(time.Second)
+		}
+		served("10.0.0.2")
+		// One for the caller every minute, and one for the other caller.
+		if most := burst + perSecond*seconds + seconds/60 + 1; server.reviews > most {
+			t.Errorf("%d reviews for %d tokens, want at most %d", server.reviews, seconds*each, most)
+		}
+		_, err := a.Authenticate(from(t.Context(), "10.0.0.1"), "new")
+		if e, ok := rpcerr.From(err); !ok || e.RetryAfter == 0 && e.Code == codes.ResourceExhausted {
+			t.Errorf("a token too many gives %v, want when to try again", err)
+		}
+	})
+}
+
+// TestManyPeers: the memory for peers is bounded, also if each comes from another network.
+func TestManyPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p peers
+		for i := range 3 * peersKept {
+			p.take(fmt.Sprint(i))
+		}
+		if len(p.buckets) > peersKept+1 {
+			t.Errorf("%d peers are remembered, want at most %d", len(p.buckets), peersKept+1)
+		}
+		if p.take("one more") {
+			t.Error("peers without a bucket of their own share none")
+		}
+		<-time.After(burst / perSecond * time.Second)
+		if !p.take("one more") {
+			t.Error("peers that did nothing for a while are remembered")
+		}
+	})
 }
 
 func FuzzExpiryOf(f *testing.F) {

@@ -5,6 +5,7 @@ package authz
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -23,7 +25,8 @@ const Group = "cloudgateway.alibabacloud.com"
 const (
 	allowedLife = time.Minute
 	deniedLife  = 5 * time.Second
-	cacheSize   = 10_000
+	allowedKept = 10_000
+	deniedKept  = 1000
 )
 
 // Reviewer is the API server's side; kubernetes.Interface.AuthorizationV1().SubjectAccessReviews() is one.
@@ -35,36 +38,47 @@ type Reviewer interface {
 // Authorizer checks permissions.
 type Authorizer struct {
 	reviewer Reviewer
-	known    *memo.Memo[question, bool]
+	log      *slog.Logger
+	allowed  *memo.Memo[question, struct{}]
+	denied   *memo.Memo[question, struct{}] // Apart, so that those who may do nothing push nobody out.
+	outage   logging.Occasional
 }
 
 // question is what is asked about a caller. The groups are part of it: a token with others is another question.
 type question struct{ caller, groups, resource, verb string }
 
-// New makes an Authorizer.
-func New(reviewer Reviewer) *Authorizer {
-	return &Authorizer{reviewer: reviewer, known: memo.New[question, bool](cacheSize)}
+// New makes an Authorizer. The log gets what the API server says when it cannot answer.
+func New(reviewer Reviewer, log *slog.Logger) *Authorizer {
+	return &Authorizer{
+		reviewer: reviewer, log: log, allowed: memo.New[question, struct{}](allowedKept), denied: memo.New[question, struct{}](deniedKept),
+	}
 }
 
 // Authorize implements rpc.Authorizer.
 func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource, verb string) error {
 	q := question{caller: caller.Name, groups: fmt.Sprintf("%q", caller.Groups), resource: resource, verb: verb}
-	allowed, err := a.known.Do(ctx, q, func(ctx context.Context) (bool, time.Duration, error) {
-		return a.review(ctx, caller, resource, verb)
-	})
-	if err != nil {
-		return err
+	if _, ok := a.denied.Get(q); ok {
+		return forbidden(q)
 	}
-	if !allowed {
-		return &rpcerr.Error{
-			Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
-			Message: fmt.Sprintf("%s may not %s %s.%s; grant it with a ClusterRole", caller.Name, verb, resource, Group),
+	_, err := a.allowed.Do(ctx, q, func(ctx context.Context) (struct{}, time.Duration, error) {
+		allowed, err := a.review(ctx, caller, resource, verb)
+		if err == nil && !allowed {
+			a.denied.Put(q, struct{}{}, deniedLife)
+			err = forbidden(q)
 		}
-	}
-	return nil
+		return struct{}{}, allowedLife, err
+	})
+	return err
 }
 
-func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb string) (bool, time.Duration, error) {
+func forbidden(q question) error {
+	return &rpcerr.Error{
+		Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
+		Message: fmt.Sprintf("%s may not %s %s.%s; grant it with a ClusterRole", q.caller, q.verb, q.resource, Group),
+	}
+}
+
+func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb string) (bool, error) {
 	answer, err := a.reviewer.Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               caller.Name,
@@ -73,13 +87,10 @@ func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, ve
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return false, 0, &rpcerr.Error{
-			Code: codes.Unavailable, RetryAfter: time.Second,
-			Message: fmt.Sprintf("the Kubernetes API server can't check the caller's permission at the moment: %v", err),
+		a.outage.Warn(a.log, "the API server cannot review permissions", "error", err)
+		return false, &rpcerr.Error{
+			Code: codes.Unavailable, RetryAfter: time.Second, Message: "the Kubernetes API server can't check the caller's permission at the moment",
 		}
 	}
-	if !answer.Status.Allowed || answer.Status.Denied {
-		return false, deniedLife, nil
-	}
-	return true, allowedLife, nil
+	return answer.Status.Allowed && !answer.Status.Denied, nil
 }
