@@ -366,7 +366,7 @@ func TestRegionsAndZones(t *testing.T) {
 	if got := apitest.List(c.Must("DescribeRegions"), "RegionId", "Regions", "Region"); !cmp.Equal(got, []string{"cn-hangzhou"}) {
 		t.Errorf("regions %v", got)
 	}
-	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got, []string{"z-a", "z-b"}) {
+	if got := apitest.List(c.Must("DescribeZones"), "ZoneId", "Zones", "Zone"); !cmp.Equal(got, []string{"cn-hangzhou-a", "cn-hangzhou-b", "z-a", "z-b"}) {
 		t.Errorf("zones %v", got)
 	}
 }

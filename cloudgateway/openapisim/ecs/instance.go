@@ -307,7 +307,7 @@ func describeInstanceStatus(c *api.Context) (any, *api.Error) {
 	if limit := c.Settings.IDsPerCall; len(ids) > limit {
 		return nil, forbidden("InvalidParameter.TooManyInstanceIds", "The number of InstanceIds exceeds %d.", limit)
 	}
-	if zone := c.Get("ZoneId"); zone != "" && !strings.HasPrefix(zone, c.Region+"-") && !slices.Contains(regions.Zones(c.State), zone) {
+	if zone := c.Get("ZoneId"); zone != "" && !strings.HasPrefix(zone, c.Region+"-") && !slices.Contains(regions.Zones(c), zone) {
 		return nil, api.NotFound("InvalidZoneId.NotFound", "The specified zone does not exist.")
 	}
 	var statuses []instanceStatus

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/subnet"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -43,11 +44,11 @@ func intranetAddress(c *api.Context, vsw *state.VSwitch, wanted string) (string,
 	if err != nil {
 		return "", api.BadRequest("InvalidParameter", "The CIDR block of the specified VSwitch is not valid.")
 	}
-	used := usedAddresses(c, vsw)
+	used := subnet.Used(c.State, vsw)
 	if wanted != "" {
 		addr, err := netip.ParseAddr(wanted)
 		switch {
-		case err != nil || !usable(prefix, addr):
+		case err != nil || !subnet.Usable(prefix, addr):
 			return "", api.BadRequest("InvalidParameter", "The IP address is not in subnet.")
 		case used[addr.String()]:
 			return "", api.BadRequest("InvalidParameter", "The vpc Ip is exist.")
@@ -59,50 +60,8 @@ func intranetAddress(c *api.Context, vsw *state.VSwitch, wanted string) (string,
 			return address, nil
 		}
 	}
-	for addr := prefix.Masked().Addr(); prefix.Contains(addr); addr = addr.Next() {
-		if usable(prefix, addr) && !used[addr.String()] {
-			return addr.String(), nil
-		}
+	if address, ok := subnet.Free(prefix, used); ok {
+		return address, nil
 	}
 	return "", api.BadRequest("VSwitchAvailableIpNotExist", "The specified VSwitch has no available IP address.")
-}
-
-// usable tells whether a vSwitch hands an address out: the cloud keeps the first one and the last three.
-func usable(prefix netip.Prefix, addr netip.Addr) bool {
-	if !prefix.Contains(addr) || addr == prefix.Masked().Addr() {
-		return false
-	}
-	for range 3 {
-		if addr = addr.Next(); !prefix.Contains(addr) {
-			return false
-		}
-	}
-	return true
-}
-
-func usedAddresses(c *api.Context, vsw *state.VSwitch) map[string]bool {
-	used := make(map[string]bool, len(vsw.UsedIPs))
-	for ip := range vsw.UsedIPs {
-		used[ip] = true
-	}
-	for _, instance := range c.State.Instances {
-		if instance.VSwitchID == vsw.ID {
-			for _, ip := range instance.PrivateIPs {
-				used[ip] = true
-			}
-		}
-	}
-	for _, eni := range c.State.Interfaces {
-		if eni.VSwitchID == vsw.ID {
-			for _, ip := range eni.PrivateIPs {
-				used[ip] = true
-			}
-		}
-	}
-	for _, lb := range c.State.LoadBalancers {
-		if lb.VSwitchID == vsw.ID {
-			used[lb.Address] = true
-		}
-	}
-	return used
 }

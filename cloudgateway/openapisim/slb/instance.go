@@ -9,6 +9,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -186,7 +187,7 @@ func setNetwork(c *api.Context, lb *state.LoadBalancer) *api.Error {
 }
 
 func setZones(c *api.Context, lb *state.LoadBalancer) *api.Error {
-	all := zones(c)
+	all := regions.Zones(c)
 	lb.MasterZoneID, lb.SlaveZoneID = c.Get("MasterZoneId"), c.Get("SlaveZoneId")
 	for _, name := range []string{"MasterZoneId", "SlaveZoneId"} {
 		if c.Has(name) && !strings.HasPrefix(c.Get(name), c.Region) {

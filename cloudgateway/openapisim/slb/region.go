@@ -1,8 +1,6 @@
 package slb
 
 import (
-	"slices"
-
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 )
@@ -16,13 +14,6 @@ func regionActions() []api.Action {
 			Params: []api.Param{region(), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("AddressType")},
 		},
 	}
-}
-
-// zones returns the zones of the region, at least two: those in which there is something and the first ones of the alphabet.
-func zones(c *api.Context) []string {
-	all := append([]string{c.Region + "-a", c.Region + "-b"}, regions.Zones(c.State)...)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 type describedZones struct {
@@ -45,9 +36,9 @@ type zoneView struct {
 
 func describeZones(c *api.Context) (any, *api.Error) {
 	var out describedZones
-	for _, master := range zones(c) {
+	for _, master := range regions.Zones(c) {
 		zone := masterZone{zoneView: zoneView{ZoneID: master, LocalName: master}}
-		for _, slave := range zones(c) {
+		for _, slave := range regions.Zones(c) {
 			if slave != master {
 				zone.SlaveZones.SlaveZone = append(zone.SlaveZones.SlaveZone, zoneView{ZoneID: slave, LocalName: slave})
 			}
@@ -86,8 +77,8 @@ func describeAvailableResource(c *api.Context) (any, *api.Error) {
 	}
 	var out availableResources
 	out.AvailableResources.AvailableResource = []availableResource{}
-	for _, master := range zones(c) {
-		for _, slave := range zones(c) {
+	for _, master := range regions.Zones(c) {
+		for _, slave := range regions.Zones(c) {
 			if slave == master || len(kinds) == 0 {
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -55,7 +56,7 @@ func complete(c *api.Context, lb *state.LoadBalancer) {
 
 // completePlace fills in zones and an address. A load balancer in a vSwitch is an intranet one.
 func completePlace(c *api.Context, lb *state.LoadBalancer) {
-	all := zones(c)
+	all := regions.Zones(c)
 	lb.MasterZoneID, lb.SlaveZoneID = cmp.Or(lb.MasterZoneID, all[0]), cmp.Or(lb.SlaveZoneID, all[1])
 	vsw := c.State.VSwitches[lb.VSwitchID]
 	if vsw == nil {

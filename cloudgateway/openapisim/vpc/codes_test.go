@@ -74,8 +74,8 @@ func TestRefusedMeanwhile(t *testing.T) {
 			maps.DeleteFunc(c.Cloud.Instances, func(string, *state.Instance) bool { return true })
 			c.Cloud.RouteTables["vtb-2"].Entries[0].Status = "Modifying"
 		}, "DeleteVpc", []string{"VpcId", "vpc-2"}, "TaskConflict"},
-		{"routes are written", writing, "AssociateRouteTable", bind, "TaskConflict"},
-		{"routes are written", writing, "UnassociateRouteTable", unbind, "TaskConflict"},
+		{"routes are written", writing, "AssociateRouteTable", bind, "IncorrectVSwitchStatus"},
+		{"routes are written", writing, "UnassociateRouteTable", unbind, "IncorrectVSwitchStatus"},
 		{"routes are written", func(c *apitest.Caller) {
 			c.Must("CreateRouteEntry", entry...)
 			writing(c)

@@ -62,18 +62,11 @@ func createVpc(c *api.Context) (any, *api.Error) {
 		return newCreatedVpc(c.State, id), err
 	}
 	cidr := cmp.Or(c.Get("CidrBlock"), defaultCidr)
-	switch {
-	case !validName(c.Get("VpcName")):
-		return nil, malformed("InvalidVpcName.Malformed", "VpcName")
-	case !validDescription(c.Get("Description")):
-		return nil, malformed("InvalidVpcDiscription.Malformed", "Description")
-	case !privateBlock(cidr, 8, 28):
-		return nil, invalid("CidrBlock")
-	case c.Has("Ipv6CidrBlock") && !isTrue(c.Get("EnableIpv6")):
-		return nil, api.BadRequest("MissingParam.EnableIpv6", "EnableIpv6 must be true together with Ipv6CidrBlock.")
+	if err := checkVpcTexts(c, "EnableIpv6"); err != nil {
+		return nil, err
 	}
-	if prefix, err := netip.ParsePrefix(c.Get("Ipv6CidrBlock")); c.Has("Ipv6CidrBlock") && (err != nil || !prefix.Addr().Is6() || prefix.Bits() != 56) {
-		return nil, malformed("InvalidIpv6CidrBlock.Malformed", "Ipv6CidrBlock")
+	if !privateBlock(cidr, 8, 28) {
+		return nil, invalid("CidrBlock")
 	}
 	if quota := c.Settings.Quotas.Vpcs; len(c.State.Vpcs) >= quota {
 		return nil, api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
@@ -86,13 +79,35 @@ func createVpc(c *api.Context) (any, *api.Error) {
 		PendingUntil: pendingUntil(c),
 	}
 	if isTrue(c.Get("EnableIpv6")) {
-		assigned := fmt.Sprintf("2408:4005:%x:%x00::/56", c.State.Sequence>>8&0xffff, c.State.Sequence&0xff)
-		v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), assigned)}
+		assignIPv6(c, v)
 	}
 	c.State.Vpcs[v.ID] = v
 	addTable(c, &state.RouteTable{VpcID: v.ID, Type: system})
 	clienttoken.Remember(c, "vpc/"+createVpcAction, v.ID)
 	return newCreatedVpc(c.State, v.ID), nil
+}
+
+// checkVpcTexts checks what can be said of a VPC. Actions spell the parameter that switches IPv6 on differently.
+func checkVpcTexts(c *api.Context, enable string) *api.Error {
+	switch {
+	case !validName(c.Get("VpcName")):
+		return malformed("InvalidVpcName.Malformed", "VpcName")
+	case !validDescription(c.Get("Description")):
+		return malformed("InvalidVpcDiscription.Malformed", "Description")
+	case c.Has("Ipv6CidrBlock") && !isTrue(c.Get(enable)):
+		return api.BadRequest("MissingParam.EnableIpv6", "EnableIpv6 must be true together with Ipv6CidrBlock.")
+	}
+	if prefix, err := netip.ParsePrefix(c.Get("Ipv6CidrBlock")); c.Has("Ipv6CidrBlock") && (err != nil || !prefix.Addr().Is6() || prefix.Bits() != 56) {
+		return malformed("InvalidIpv6CidrBlock.Malformed", "Ipv6CidrBlock")
+	}
+	return nil
+}
+
+// assignIPv6 gives a VPC the IPv6 block of the call, or one of the cloud's.
+func assignIPv6(c *api.Context, v *state.Vpc) {
+	c.State.Sequence++
+	assigned := fmt.Sprintf("2408:4005:%x:%x00::/56", c.State.Sequence>>8&0xffff, c.State.Sequence&0xff)
+	v.Ipv6Cidrs = []string{cmp.Or(c.Get("Ipv6CidrBlock"), assigned)}
 }
 
 func newCreatedVpc(c *state.Cloud, id string) createdVpc {

@@ -12,7 +12,7 @@ import (
 func tableWriteActions() []api.Action {
 	binding := []api.Param{region(), {Name: "RouteTableId", Required: true}, {Name: "VSwitchId", Required: true}, {Name: "ClientToken"}}
 	bindingCodes := []string{
-		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "TaskConflict", "IdempotentParameterMismatch",
+		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch",
 	}
 	return []api.Action{
 		{
@@ -65,10 +65,9 @@ func createRouteTable(c *api.Context) (any, *api.Error) {
 		return nil, vpcNotFound()
 	case !v.PendingUntil.IsZero():
 		return nil, incorrectVpcStatus()
-	case !validName(c.Get("RouteTableName")):
-		return nil, malformed("InvalidParameter.RouteTableName.Malformed", "RouteTableName")
-	case !validDescription(c.Get("Description")):
-		return nil, malformed("InvalidParameter.Description.Malformed", "Description")
+	}
+	if err := checkTableTexts(c); err != nil {
+		return nil, err
 	}
 	existing := 0
 	for _, table := range tablesOf(c.State, v.ID) {
@@ -86,6 +85,16 @@ func createRouteTable(c *api.Context) (any, *api.Error) {
 	addTable(c, table)
 	clienttoken.Remember(c, createTableOperation, table.ID)
 	return createdTable{RouteTableID: table.ID}, nil
+}
+
+func checkTableTexts(c *api.Context) *api.Error {
+	switch {
+	case !validName(c.Get("RouteTableName")):
+		return malformed("InvalidParameter.RouteTableName.Malformed", "RouteTableName")
+	case !validDescription(c.Get("Description")):
+		return malformed("InvalidParameter.Description.Malformed", "Description")
+	}
+	return nil
 }
 
 // addTable gives a table its id and the entries that the cloud makes.
@@ -159,7 +168,7 @@ func associateRouteTable(c *api.Context) (any, *api.Error) {
 	case !table.PendingUntil.IsZero():
 		return nil, api.NotFound("IncorrectStatus.RouteTable", "Current route table status does not support this operation.")
 	case busy(c.State, v.VpcID):
-		return nil, taskConflict()
+		return nil, wrongVSwitchStatus()
 	}
 	v.RouteTableID = table.ID
 	clienttoken.Remember(c, operation, table.ID)
@@ -181,7 +190,7 @@ func unassociateRouteTable(c *api.Context) (any, *api.Error) {
 	case v.RouteTableID != table.ID:
 		return nil, api.NotFound("OperationFailed.VSwitchNotAssociate", "The VSwitch is not associated with the route table.")
 	case busy(c.State, v.VpcID):
-		return nil, taskConflict()
+		return nil, wrongVSwitchStatus()
 	}
 	v.RouteTableID = ""
 	if own := systemTable(c.State, v.VpcID); own != nil {
@@ -200,9 +209,15 @@ func bound(c *api.Context) (*state.RouteTable, *state.VSwitch, *api.Error) {
 	case v == nil:
 		return nil, nil, vswitchNotFound()
 	case !v.PendingUntil.IsZero():
-		return nil, nil, api.NotFound("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
+		return nil, nil, wrongVSwitchStatus()
 	}
 	return table, v, nil
+}
+
+// wrongVSwitchStatus is also the answer of the two actions while a route of the VPC is written: their documents have no
+// TaskConflict, and no client repeats them on one.
+func wrongVSwitchStatus() *api.Error {
+	return api.NotFound("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
 }
 
 func tableNotFound() *api.Error {

@@ -26,7 +26,7 @@ func Product() api.Product {
 		networkActions(), networkWriteActions(), vswitchActions(), vswitchWriteActions(),
 		tableActions(), nestedActions(), tableWriteActions(),
 		entryActions(), createEntryActions(), modifyEntryActions(), deleteEntryActions(),
-		eipActions(), eipStateActions(), eipModifyActions(), tagging().Actions(),
+		eipActions(), eipStateActions(), eipModifyActions(), attributeActions(), tagging().Actions(),
 		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
 	return api.Product{

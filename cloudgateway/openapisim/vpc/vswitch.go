@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/subnet"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
@@ -21,7 +22,7 @@ func vswitchActions() []api.Action {
 				api.Param{Name: "ZoneId"}, api.Param{Name: "RouteTableId"}, tags.Param()),
 		},
 		{
-			Name: "DescribeVSwitchAttributes", Handle: describeVSwitchAttributes, Codes: []string{"InvalidVSwitchId.NotFound"},
+			Name: "DescribeVSwitchAttributes", Handle: describeVSwitchAttributes,
 			Params: []api.Param{{Name: "RegionId"}, {Name: "VSwitchId", Required: true}},
 		},
 	}
@@ -72,23 +73,13 @@ func availableAddresses(c *state.Cloud, v *state.VSwitch) int64 {
 	if err != nil || !prefix.Addr().Is4() {
 		return 0
 	}
-	used := map[string]bool{}
-	for ip := range v.UsedIPs {
-		used[ip] = true
-	}
-	for _, eni := range c.Interfaces {
-		if eni.VSwitchID == v.ID {
-			for _, ip := range eni.PrivateIPs {
-				used[ip] = true
-			}
+	used := 0
+	for ip := range subnet.Used(c, v) {
+		if addr, err := netip.ParseAddr(ip); err == nil && addr.Is4() {
+			used++
 		}
 	}
-	for _, lb := range c.LoadBalancers {
-		if lb.VSwitchID == v.ID {
-			used[lb.Address] = true
-		}
-	}
-	return max(int64(1)<<(32-prefix.Bits())-reservedAddresses-int64(len(used)), 0)
+	return max(int64(1)<<(32-prefix.Bits())-reservedAddresses-int64(used), 0)
 }
 
 type describedVSwitches struct {
@@ -124,10 +115,12 @@ func describeVSwitches(c *api.Context) (any, *api.Error) {
 	return out, nil
 }
 
+// describeVSwitchAttributes answers with an empty VSwitchId for one that is not there. The documented code,
+// InvalidVSwitchId.NotFound with status 400, can't be what the cloud answers: the Terraform provider waits for the end of a
+// vSwitch until this call answers with status 404 or without an id, and takes every other error for a failure.
 func describeVSwitchAttributes(c *api.Context) (any, *api.Error) {
-	v := c.State.VSwitches[c.Get("VSwitchId")]
-	if v == nil {
-		return nil, api.BadRequest("InvalidVSwitchId.NotFound", "Specified virtual switch does not exist.")
+	if v := c.State.VSwitches[c.Get("VSwitchId")]; v != nil {
+		return newVSwitchView(c, v), nil
 	}
-	return newVSwitchView(c, v), nil
+	return vswitchView{Tags: tags.VPC(nil)}, nil
 }

@@ -57,16 +57,15 @@ func createVSwitch(c *api.Context) (any, *api.Error) {
 		return nil, incorrectVpcStatus()
 	case !knownZone(c, c.Get("ZoneId")):
 		return nil, api.NotFound("InvalidZoneId.NotFound", "Specified value of ZoneId does not exist.")
-	case !validName(c.Get("VSwitchName")):
-		return nil, malformed("InvalidVSwitchName.Malformed", "VSwitchName")
-	case !validDescription(c.Get("Description")):
-		return nil, malformed("InvalidVSwitchDiscription.Malformed", "Description")
+	}
+	if err := checkVSwitchTexts(c); err != nil {
+		return nil, err
 	}
 	subnet, err := checkSubnet(c.State, v, c.Get("CidrBlock"))
 	if err != nil {
 		return nil, err
 	}
-	ipv6, err := ipv6Subnet(c, v)
+	ipv6, err := ipv6Subnet(c, v, "")
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +88,16 @@ func createVSwitch(c *api.Context) (any, *api.Error) {
 	}
 	clienttoken.Remember(c, createVSwitchOperation, vsw.ID)
 	return createdVSwitch{VSwitchID: vsw.ID}, nil
+}
+
+func checkVSwitchTexts(c *api.Context) *api.Error {
+	switch {
+	case !validName(c.Get("VSwitchName")):
+		return malformed("InvalidVSwitchName.Malformed", "VSwitchName")
+	case !validDescription(c.Get("Description")):
+		return malformed("InvalidVSwitchDiscription.Malformed", "Description")
+	}
+	return nil
 }
 
 // knownZone accepts the zones in which there is a vSwitch, and those that are named as zones of the region are.
@@ -146,8 +155,8 @@ func checkSubnet(c *state.Cloud, v *state.Vpc, text string) (netip.Prefix, *api.
 	return subnet, nil
 }
 
-// ipv6Subnet is the block of which the parameter gives the last eight bits.
-func ipv6Subnet(c *api.Context, v *state.Vpc) (string, *api.Error) {
+// ipv6Subnet is the block of which the parameter gives the last eight bits. It may be that of the vSwitch with the id own.
+func ipv6Subnet(c *api.Context, v *state.Vpc, own string) (string, *api.Error) {
 	if !c.Has("Ipv6CidrBlock") {
 		return "", nil
 	}
@@ -163,7 +172,7 @@ func ipv6Subnet(c *api.Context, v *state.Vpc) (string, *api.Error) {
 	address[7] = byte(number)
 	block := netip.PrefixFrom(netip.AddrFrom16(address), 64).String()
 	for _, other := range vswitchesOf(c.State, v.ID) {
-		if other.Ipv6Cidr == block {
+		if other.Ipv6Cidr == block && other.ID != own {
 			return "", api.BadRequest("OperationFailed.Ipv6CidrBlockExisted", "VSwitch %s has the IPv6 CIDR block already.", other.ID)
 		}
 	}

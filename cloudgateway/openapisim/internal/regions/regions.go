@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // Describe returns the action that answers with the region and where it has the product. Status is what ECS alone has.
@@ -40,7 +39,7 @@ func DescribeZones(params ...api.Param) api.Action {
 func describeZones(c *api.Context) (any, *api.Error) {
 	var out describedZones
 	out.Zones.Zone = []zone{}
-	for _, id := range Zones(c.State) {
+	for _, id := range Zones(c) {
 		out.Zones.Zone = append(out.Zones.Zone, zone{ZoneID: id, LocalName: id, ZoneType: "AvailabilityZone"})
 	}
 	return out, nil
@@ -58,13 +57,14 @@ type zone struct {
 	ZoneType  string `json:"ZoneType"`
 }
 
-// Zones are those in which there is something.
-func Zones(c *state.Cloud) []string {
-	var ids []string
-	for _, vsw := range c.VSwitches {
+// Zones are at least two: the first ones of the alphabet and those in which there is something, so that every product tells
+// of the same ones, also in an empty cloud.
+func Zones(c *api.Context) []string {
+	ids := []string{c.Region + "-a", c.Region + "-b"}
+	for _, vsw := range c.State.VSwitches {
 		ids = append(ids, vsw.ZoneID)
 	}
-	for _, i := range c.Instances {
+	for _, i := range c.State.Instances {
 		ids = append(ids, i.ZoneID)
 	}
 	slices.Sort(ids)

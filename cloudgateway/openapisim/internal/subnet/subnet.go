@@ -1,0 +1,61 @@
+// Package subnet knows which addresses of a vSwitch are taken and which can be handed out, for every product that takes some.
+package subnet
+
+import (
+	"net/netip"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// Used returns the addresses of a vSwitch that something has: instances, network interfaces and load balancers.
+func Used(c *state.Cloud, vsw *state.VSwitch) map[string]bool {
+	used := make(map[string]bool, len(vsw.UsedIPs))
+	add := func(ips ...string) {
+		for _, ip := range ips {
+			used[ip] = true
+		}
+	}
+	for ip := range vsw.UsedIPs {
+		add(ip)
+	}
+	for _, i := range c.Instances {
+		if i.VSwitchID == vsw.ID {
+			add(i.PrivateIPs...)
+		}
+	}
+	for _, eni := range c.Interfaces {
+		if eni.VSwitchID == vsw.ID {
+			add(eni.PrivateIPs...)
+			add(eni.Ipv6Addresses...)
+		}
+	}
+	for _, lb := range c.LoadBalancers {
+		if lb.VSwitchID == vsw.ID {
+			add(lb.Address)
+		}
+	}
+	return used
+}
+
+// Usable reports whether a vSwitch with this block hands an address out: the cloud keeps the first one and the last three.
+func Usable(block netip.Prefix, addr netip.Addr) bool {
+	if !block.Contains(addr) || addr == block.Masked().Addr() {
+		return false
+	}
+	for range 3 {
+		if addr = addr.Next(); !block.Contains(addr) {
+			return false
+		}
+	}
+	return true
+}
+
+// Free returns the first address of a block that can be handed out and is not used, or false if there is none.
+func Free(block netip.Prefix, used map[string]bool) (string, bool) {
+	for addr := block.Masked().Addr(); block.Contains(addr); addr = addr.Next() {
+		if text := addr.String(); Usable(block, addr) && !used[text] {
+			return text, true
+		}
+	}
+	return "", false
+}

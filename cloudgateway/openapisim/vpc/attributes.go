@@ -1,0 +1,146 @@
+package vpc
+
+import (
+	"net/netip"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/subnet"
+)
+
+// attributeActions change what can be changed of things that are there, and tell whether an address is free.
+func attributeActions() []api.Action {
+	return []api.Action{
+		{
+			Name: "ModifyVpcAttribute", Mutating: true, Handle: modifyVpc,
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "VpcId", Required: true}, {Name: "VpcName"}, {Name: "Description"}, {Name: "EnableIPv6", Kind: api.Bool},
+				{Name: "Ipv6CidrBlock"},
+			},
+			Codes: []string{
+				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
+				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6",
+			},
+		},
+		{
+			Name: "ModifyVSwitchAttribute", Mutating: true, Handle: modifyVSwitch,
+			Params: []api.Param{
+				{Name: "RegionId"}, {Name: "VSwitchId", Required: true}, {Name: "VSwitchName"}, {Name: "Description"}, {Name: "EnableIPv6", Kind: api.Bool},
+				{Name: "Ipv6CidrBlock", Kind: api.Int, Min: 0, Max: 255},
+			},
+			Codes: []string{
+				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "InvalidVSwitchName.Malformed", "InvalidVSwitchDiscription.Malformed",
+				"OperationFailed.VpcIpv6Disabled", "OperationFailed.Ipv6CidrBlockExisted",
+			},
+		},
+		{
+			Name: "ModifyRouteTableAttributes", Mutating: true, Handle: modifyRouteTable,
+			Params: []api.Param{region(), {Name: "RouteTableId", Required: true}, {Name: "RouteTableName"}, {Name: "Description"}},
+			Codes: []string{
+				"InvalidRouteTableId.NotFound", "InvalidParameter.RouteTableName.Malformed", "InvalidParameter.Description.Malformed",
+			},
+		},
+		{
+			Name: "CheckCanAllocateVpcPrivateIpAddress", Handle: checkCanAllocate, Codes: []string{"InvalidVSwitchId.NotFound", "InvalidParameter"},
+			Params: []api.Param{
+				region(), {Name: "VSwitchId", Required: true}, {Name: "PrivateIpAddress", Required: true}, {Name: "IpVersion", Enum: []string{"IPV4", "IPV6"}},
+			},
+		},
+	}
+}
+
+func modifyVpc(c *api.Context) (any, *api.Error) {
+	v := c.State.Vpcs[c.Get("VpcId")]
+	switch {
+	case v == nil:
+		return nil, vpcNotFound()
+	case !v.PendingUntil.IsZero():
+		return nil, incorrectVpcStatus()
+	}
+	if err := checkVpcTexts(c, "EnableIPv6"); err != nil {
+		return nil, err
+	}
+	if c.Has("EnableIPv6") && !isTrue(c.Get("EnableIPv6")) {
+		for _, vsw := range vswitchesOf(c.State, v.ID) {
+			if vsw.Ipv6Cidr != "" {
+				return nil, invalid("EnableIPv6")
+			}
+		}
+		v.Ipv6Cidrs = nil
+	}
+	if isTrue(c.Get("EnableIPv6")) && len(v.Ipv6Cidrs) == 0 {
+		assignIPv6(c, v)
+	}
+	set(c, "VpcName", &v.Name)
+	set(c, "Description", &v.Description)
+	return nil, nil
+}
+
+func modifyVSwitch(c *api.Context) (any, *api.Error) {
+	v := c.State.VSwitches[c.Get("VSwitchId")]
+	switch {
+	case v == nil:
+		return nil, vswitchNotFound()
+	case !v.PendingUntil.IsZero():
+		return nil, api.BadRequest("IncorrectVSwitchStatus", "Current VSwitch status does not support this operation.")
+	}
+	if err := checkVSwitchTexts(c); err != nil {
+		return nil, err
+	}
+	ipv6 := v.Ipv6Cidr
+	switch network := c.State.Vpcs[v.VpcID]; {
+	case c.Has("EnableIPv6") && !isTrue(c.Get("EnableIPv6")):
+		ipv6 = ""
+	case c.Has("Ipv6CidrBlock") && network != nil:
+		block, err := ipv6Subnet(c, network, v.ID)
+		if err != nil {
+			return nil, err
+		}
+		ipv6 = block
+	}
+	v.Ipv6Cidr = ipv6
+	set(c, "VSwitchName", &v.Name)
+	set(c, "Description", &v.Description)
+	return nil, nil
+}
+
+func modifyRouteTable(c *api.Context) (any, *api.Error) {
+	table := c.State.RouteTables[c.Get("RouteTableId")]
+	if table == nil {
+		return nil, tableNotFound()
+	}
+	if err := checkTableTexts(c); err != nil {
+		return nil, err
+	}
+	set(c, "RouteTableName", &table.Name)
+	set(c, "Description", &table.Description)
+	return nil, nil
+}
+
+// set changes an attribute if the call names it.
+func set(c *api.Context, name string, attribute *string) {
+	if c.Has(name) {
+		*attribute = c.Get(name)
+	}
+}
+
+type canAllocate struct {
+	CanAllocate bool `json:"CanAllocate"`
+}
+
+func checkCanAllocate(c *api.Context) (any, *api.Error) {
+	v := c.State.VSwitches[c.Get("VSwitchId")]
+	if v == nil {
+		return nil, vswitchNotFound()
+	}
+	addr, err := netip.ParseAddr(c.Get("PrivateIpAddress"))
+	if err != nil || c.Has("IpVersion") && addr.Is6() != (c.Get("IpVersion") == "IPV6") {
+		return nil, invalid("PrivateIpAddress")
+	}
+	text := v.CidrBlock
+	if addr.Is6() {
+		text = v.Ipv6Cidr
+	}
+	block, err := netip.ParsePrefix(text)
+	free := err == nil && subnet.Usable(block, addr) && !subnet.Used(c.State, v)[addr.String()]
+	return canAllocate{CanAllocate: free}, nil
+}
