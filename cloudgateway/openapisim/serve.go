@@ -347,9 +347,9 @@ func withoutSecrets(params map[string]string) map[string]string {
 	return params
 }
 
-// secret tells whether a parameter is a token that stands for a person or a pod, or the key of a certificate.
+// secret reports whether a parameter is a token that stands for a person or a pod, the key of a certificate, or a password.
 func secret(name, _ string) bool {
-	return strings.EqualFold(name, "OIDCToken") || strings.EqualFold(name, "PrivateKey")
+	return strings.EqualFold(name, "OIDCToken") || strings.EqualFold(name, "PrivateKey") || strings.EqualFold(name, "Password")
 }
 
 func internalError() *api.Error {

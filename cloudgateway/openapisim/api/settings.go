@@ -24,6 +24,7 @@ type Settings struct {
 	RoutePending   time.Duration `json:"routePending"`   // CreateRouteEntry until Available
 	RouteDeleting  time.Duration `json:"routeDeleting"`  // DeleteRouteEntry until gone
 	EipAssociating time.Duration `json:"eipAssociating"` // Associating until InUse, Unassociating until Available
+	InstanceCreate time.Duration `json:"instanceCreate"` // RunInstances until Starting
 	InstanceStart  time.Duration `json:"instanceStart"`  // Starting until Running
 	InstanceStop   time.Duration `json:"instanceStop"`   // Stopping until Stopped
 	InstanceDelete time.Duration `json:"instanceDelete"` // DeleteInstance until gone
@@ -88,6 +89,7 @@ func DefaultSettings() Settings {
 		RoutePending:       3 * time.Second,
 		RouteDeleting:      3 * time.Second,
 		EipAssociating:     2 * time.Second,
+		InstanceCreate:     2 * time.Second,
 		InstanceStart:      5 * time.Second,
 		InstanceStop:       5 * time.Second,
 		InstanceDelete:     time.Second,

@@ -1,5 +1,5 @@
 // Package ecs is the product ECS 2014-05-26 of the simulator: instances, network interfaces, security groups and their
-// tags. Instances come from a seed; there is no action that creates one.
+// tags, with the catalog of what instances can be made of.
 package ecs
 
 import (
@@ -18,9 +18,9 @@ func idsPerCall(s *api.Settings) int { return s.IDsPerCall }
 // Product returns the product with all its actions.
 func Product() api.Product {
 	actions := slices.Concat(
-		instanceActions(), lifecycleActions(), interfaceActions(), groupActions(), ruleActions(), memberActions(),
+		instanceActions(), runActions(), lifecycleActions(), catalogActions(), interfaceActions(), groupActions(), ruleActions(), modifyRuleActions(), memberActions(),
 		tagging().Actions(),
-		[]api.Action{regions.Describe("ecs", "available"), regions.DescribeZones(region())},
+		[]api.Action{regions.Describe("ecs", "available")},
 	)
 	return api.Product{
 		Name: "ecs", Code: "Ecs", Version: "2014-05-26", Port: 9103, About: "the OpenAPI of ECS",

@@ -115,16 +115,11 @@ func describeGroups(c *api.Context) (any, *api.Error) {
 		}
 	}
 	out := describedGroups{RegionID: c.Region}
-	if c.Has("NextToken") || c.Has("MaxResults") {
-		var ok bool
-		size := c.Int("MaxResults", minResults)
-		matching, out.NextToken, ok = listing.After(matching, func(g *state.SecurityGroup) string { return g.ID }, c.Get("NextToken"), size)
-		if !ok {
-			return nil, api.BadRequest("InValidParameter.NextToken", "The specified NextToken is not valid.")
-		}
-		out.Page = listing.Page{PageNumber: 1, PageSize: size} // the total is not counted with tokens
-	} else {
-		matching, out.Page = listing.Numbered(c, matching)
+	var ok bool
+	size := c.Int("MaxResults", minResults)
+	matching, out.NextToken, out.Page, ok = page(c, matching, func(g *state.SecurityGroup) string { return g.ID }, size)
+	if !ok {
+		return nil, api.BadRequest("InValidParameter.NextToken", "The specified NextToken is not valid.")
 	}
 	out.SecurityGroups.SecurityGroup = make([]groupView, 0, len(matching))
 	for _, g := range matching {

@@ -33,11 +33,7 @@ func newRules(c *api.Context, g *state.SecurityGroup, d direction) ([]state.Secu
 		return nil, api.BadRequest("InvalidParam.Permissions", "The number of Permissions exceeds %d.", rulesPerCall)
 	}
 	if len(items) == 0 {
-		item := map[string]string{}
-		for _, p := range ruleParams(d) {
-			item[strings.ToLower(p.Name)] = c.Get(p.Name)
-		}
-		items = append(items, item)
+		items = append(items, givenMembers(c, d))
 	}
 	var rules []state.SecurityRule
 	for _, item := range items {
@@ -51,6 +47,15 @@ func newRules(c *api.Context, g *state.SecurityGroup, d direction) ([]state.Secu
 		rules = append(rules, r)
 	}
 	return rules, nil
+}
+
+// givenMembers are the members of the rule that the parameters without a number describe, by name in lower case.
+func givenMembers(c *api.Context, d direction) map[string]string {
+	members := map[string]string{}
+	for _, p := range ruleParams(d) {
+		members[strings.ToLower(p.Name)] = c.Get(p.Name)
+	}
+	return members
 }
 
 // newRule checks a rule, whose members are in lower case, and completes it.

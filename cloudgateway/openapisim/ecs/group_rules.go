@@ -25,6 +25,19 @@ func ruleParams(d direction) []api.Param {
 	return params
 }
 
+// ruleCodes are what can be wrong with a rule.
+func ruleCodes(d direction) []string {
+	return []string{
+		"InvalidSecurityGroupId.NotFound", "MissingParameter", "MissingParameter." + d.codes, "InvalidIpProtocol.ValueNotSupported",
+		"InvalidPortRange.Malformed", "InvalidSourcePortRange.Malformed", "InvalidPolicy.Malformed", "InvalidPriority.Malformed",
+		"InvalidPriority.ValueNotSupported", "InvalidSecurityGroupDiscription.Malformed",
+		"InvalidParam.Ipv4ProtocolConflictWithIpv6Address", "InvalidParam.Ipv6ProtocolConflictWithIpv4Address",
+		"InvalidNicType.ValueNotSupported", sourceCidrCode(d), "InvalidDestCidrIp.Malformed",
+		"InvalidParam.Ipv6SourceCidrIp", "InvalidParam.Ipv6DestCidrIp", "Invalid" + d.codes + "GroupId.NotFound",
+		"InvalidPrefixListId.NotFound", "IdempotentParameterMismatch",
+	}
+}
+
 func ruleActions() []api.Action {
 	id := api.Param{Name: "SecurityGroupId", Required: true}
 	actions := []api.Action{{
@@ -38,25 +51,17 @@ func ruleActions() []api.Action {
 	for suffix, d := range map[string]direction{"": ingress(), "Egress": egress()} {
 		common := append(ruleParams(d), region(), id, api.Param{Name: "ClientToken"}, api.Param{Name: "Permissions", Kind: api.Structs})
 		revoking := append(slices.Clone(common), api.Param{Name: "SecurityGroupRuleId", Kind: api.Strings, Max: rulesPerCall})
-		codes := []string{
-			"InvalidSecurityGroupId.NotFound", "MissingParameter", "MissingParameter." + d.codes, "InvalidIpProtocol.ValueNotSupported",
-			"InvalidPortRange.Malformed", "InvalidSourcePortRange.Malformed", "InvalidPolicy.Malformed", "InvalidPriority.Malformed",
-			"InvalidPriority.ValueNotSupported", "InvalidSecurityGroupDiscription.Malformed",
-			"InvalidParam.Ipv4ProtocolConflictWithIpv6Address", "InvalidParam.Ipv6ProtocolConflictWithIpv4Address",
-			"InvalidNicType.ValueNotSupported", sourceCidrCode(d), "InvalidDestCidrIp.Malformed",
-			"InvalidParam.Ipv6SourceCidrIp", "InvalidParam.Ipv6DestCidrIp", "Invalid" + d.codes + "GroupId.NotFound",
-			"InvalidPrefixListId.NotFound", "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "IdempotentParameterMismatch",
-		}
+		codes := ruleCodes(d)
 		actions = append(actions,
 			api.Action{
-				Name: "AuthorizeSecurityGroup" + suffix, Mutating: true, Params: common, Codes: append(codes, "AuthorizationLimitExceed"),
+				Name: "AuthorizeSecurityGroup" + suffix, Mutating: true, Params: common, Codes: append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions", "AuthorizationLimitExceed"),
 				Handle: func(c *api.Context) (any, *api.Error) {
 					return nil, once(c, "AuthorizeSecurityGroup"+suffix, d, authorize)
 				},
 			},
 			api.Action{
 				Name: "RevokeSecurityGroup" + suffix, Mutating: true, Params: revoking,
-				Codes: append(slices.Clone(codes),
+				Codes: append(slices.Clone(codes), "InvalidParam.Permissions", "InvalidParam.DuplicatePermissions",
 					"InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRuleId.NotFound", "InvalidParam.SecurityGroupRuleIdRepeated"),
 				Handle: func(c *api.Context) (any, *api.Error) { return nil, once(c, "RevokeSecurityGroup"+suffix, d, revoke) },
 			},

@@ -2,7 +2,6 @@ package ecs
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,21 +15,14 @@ import (
 )
 
 func instanceActions() []api.Action {
-	jsonList := func(name string) api.Param { return api.Param{Name: name, Kind: api.JSON} }
 	return []api.Action{
 		{
 			Name: "DescribeInstances", Handle: describeInstances,
-			Params: append(listing.Params(maxResults),
-				region(), jsonList("InstanceIds"), jsonList("PrivateIpAddresses"), jsonList("InnerIpAddresses"),
-				jsonList("PublicIpAddresses"), jsonList("EipAddresses"), tags.Uncounted(),
-				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "ZoneId"}, api.Param{Name: "InstanceName"},
-				api.Param{Name: "InstanceType"}, api.Param{Name: "InstanceChargeType"}, api.Param{Name: "InstanceNetworkType"},
-				api.Param{Name: "SecurityGroupId"}, api.Param{Name: "ResourceGroupId"}, api.Param{Name: "Status"}, api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int},
-				api.Param{Name: "AdditionalAttributes", Kind: api.Strings}, api.Param{Name: "DryRun", Kind: api.Bool},
-			),
-			Codes: []string{
-				"InvalidNetworkType.NotFound", "InvalidInstanceChargeType.NotFound", "InvalidStatus.NotFound", "InvalidTagCount", "DryRunOperation",
-			},
+			Params: slices.Concat(listing.Params(maxResults), instanceFilters(), []api.Param{
+				{Name: "NextToken"}, {Name: "MaxResults", Kind: api.Int}, {Name: "AdditionalAttributes", Kind: api.Strings},
+				{Name: "DryRun", Kind: api.Bool},
+			}),
+			Codes: instanceFilterCodes(),
 		},
 		{
 			Name: "DescribeInstanceStatus", Handle: describeInstanceStatus,
@@ -75,6 +67,7 @@ type instanceView struct {
 	Description             string             `json:"Description"`
 	ResourceGroupID         string             `json:"ResourceGroupId"`
 	DeploymentSetID         string             `json:"DeploymentSetId"`
+	KeyPairName             string             `json:"KeyPairName"`
 	SerialNumber            string             `json:"SerialNumber"`
 	StoppedMode             string             `json:"StoppedMode"`
 	IoOptimized             bool               `json:"IoOptimized"`
@@ -135,11 +128,24 @@ type instanceLocks struct {
 	LockReason []struct{} `json:"LockReason"`
 }
 
-// What all instances have in common. A seed does not say when they came; those paid by use never expire.
+// What a seed does not say of its instances. Those paid by use never expire.
 const (
-	cpus     = 4
 	birthday = "2026-01-01T00:00Z"
+	never    = "2099-12-31T15:59Z"
 )
+
+func creationTime(i *state.Instance) string {
+	if i.Created.IsZero() {
+		return birthday
+	}
+	return i.Created.UTC().Format(minutes)
+}
+
+func imageOf(i *state.Instance) string { return cmp.Or(i.ImageID, images()[0].id) }
+
+func internetChargeType(i *state.Instance) string {
+	return cmp.Or(i.InternetChargeType, "PayByTraffic")
+}
 
 // family of an instance type: ecs.g7 of ecs.g7.large.
 func family(instanceType string) string {
@@ -150,12 +156,14 @@ func family(instanceType string) string {
 }
 
 func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.NetworkInterface) instanceView {
+	size := sizeOf(i.InstanceType)
 	v := instanceView{
 		InstanceID: i.ID, InstanceName: i.Name, HostName: i.HostName, RegionID: c.Region, ZoneID: i.ZoneID,
 		InstanceType: i.InstanceType, Status: i.Status, InstanceNetworkType: "vpc", InstanceChargeType: i.ChargeType,
-		InternetChargeType: "PayByTraffic", SpotStrategy: i.SpotStrategy, CPU: cpus, CPUToo: cpus, Memory: 16384, OSType: "linux",
-		InstanceTypeFamily: family(i.InstanceType), ImageID: "aliyun_3_x64_20G_alibase_20260101.vhd",
-		CreationTime: birthday, StartTime: birthday, ExpiredTime: "2099-12-31T15:59Z",
+		InternetChargeType: internetChargeType(i), InternetMaxBandwidthOut: i.InternetBandwidth, SpotStrategy: i.SpotStrategy,
+		CPU: size.cores, CPUToo: size.cores, Memory: size.gibibytes * 1024, OSType: "linux",
+		InstanceTypeFamily: family(i.InstanceType), ImageID: imageOf(i), KeyPairName: i.KeyPairName,
+		CreationTime: creationTime(i), StartTime: creationTime(i), ExpiredTime: never,
 		StoppedMode: cmp.Or(i.StoppedMode, "Not-applicable"), IoOptimized: true,
 		Description: i.Description, ResourceGroupID: i.ResourceGroupID, DeletionProtection: i.DeletionProtection,
 		DeploymentSetID: i.DeploymentSetID,
@@ -202,16 +210,11 @@ func describeInstances(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	var out describedInstances
-	if c.Has("NextToken") || c.Has("MaxResults") {
-		size := min(max(c.Int("MaxResults", minResults), minResults), maxResults)
-		var ok bool
-		matching, out.NextToken, ok = listing.After(matching, instanceID, c.Get("NextToken"), size)
-		if !ok {
-			return nil, invalid("NextToken")
-		}
-		out.Page = listing.Page{PageNumber: 1, PageSize: size} // the total is not counted with tokens
-	} else {
-		matching, out.Page = listing.Numbered(c, matching)
+	var ok bool
+	size := min(max(c.Int("MaxResults", minResults), minResults), maxResults)
+	matching, out.NextToken, out.Page, ok = page(c, matching, func(i *state.Instance) string { return i.ID }, size)
+	if !ok {
+		return nil, invalid("NextToken")
 	}
 	interfaces := interfacesOf(c.State, matching)
 	out.Instances.Instance = make([]instanceView, 0, len(matching))
@@ -219,75 +222,6 @@ func describeInstances(c *api.Context) (any, *api.Error) {
 		out.Instances.Instance = append(out.Instances.Instance, newInstanceView(c, i, interfaces[i.ID]))
 	}
 	return out, nil
-}
-
-func instanceID(i *state.Instance) string { return i.ID }
-
-// findInstances returns the instances that pass all filters, by id. A list without items matches nothing, as in the cloud:
-// who asks for no ids gets no instances.
-func findInstances(c *api.Context) ([]*state.Instance, *api.Error) {
-	lists := map[string][]string{}
-	for _, name := range []string{"InstanceIds", "PrivateIpAddresses", "InnerIpAddresses", "PublicIpAddresses", "EipAddresses"} {
-		if !c.Has(name) {
-			continue
-		}
-		list := []string{}
-		if json.Unmarshal([]byte(c.Get(name)), &list) != nil || len(list) > c.Settings.IDsPerCall {
-			return nil, invalid(name)
-		}
-		lists[name] = list
-	}
-	if network := c.Get("InstanceNetworkType"); network != "" && network != "vpc" && network != "classic" {
-		return nil, api.NotFound("InvalidNetworkType.NotFound", "The specified network type is not found.")
-	}
-	if !slices.Contains([]string{"", "PrePaid", "PostPaid"}, c.Get("InstanceChargeType")) {
-		return nil, api.NotFound("InvalidInstanceChargeType.NotFound", "The specified InstanceChargeType is not found.")
-	}
-	statuses := []string{"", "Pending", "Running", "Starting", "Stopping", "Stopped"}
-	if !slices.Contains(statuses, c.Get("Status")) {
-		return nil, api.NotFound("InvalidStatus.NotFound", "The specified Status is not found.")
-	}
-	filter := tags.FilterOf(c)
-	if len(filter) > 20 {
-		return nil, api.BadRequest("InvalidTagCount", "The specified tags are beyond the permitted range.")
-	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
-	}
-	candidates := slices.Sorted(maps.Keys(c.State.Instances))
-	if ids, ok := lists["InstanceIds"]; ok {
-		candidates = slices.Compact(slices.Sorted(slices.Values(ids)))
-	}
-	var out []*state.Instance
-	for _, id := range candidates {
-		i := c.State.Instances[id]
-		if i != nil && matchInstance(c, i, lists) && filter.Match(i.Tags) {
-			out = append(out, i)
-		}
-	}
-	return out, nil
-}
-
-func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string) bool {
-	has := func(name string, values ...string) bool {
-		list, given := lists[name]
-		return !given || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(list, v) })
-	}
-	eip := ""
-	if e := c.State.Eips[i.EipID]; e != nil {
-		eip = e.Address
-	}
-	network := "vpc"
-	if i.VpcID == "" {
-		network = "classic"
-	}
-	return has("PrivateIpAddresses", i.PrivateIPs...) && has("InnerIpAddresses", i.InnerIPs...) &&
-		has("PublicIpAddresses", i.PublicIPs...) && has("EipAddresses", eip) &&
-		listing.Match(c.Get("VpcId"), i.VpcID) && listing.Match(c.Get("VSwitchId"), i.VSwitchID) &&
-		inGroup(c.Get("SecurityGroupId"), i.SecurityGroupIDs) && listing.Match(c.Get("ResourceGroupId"), i.ResourceGroupID) &&
-		listing.Match(c.Get("ZoneId"), i.ZoneID) && listing.Match(c.Get("InstanceName"), i.Name) &&
-		listing.Match(c.Get("InstanceType"), i.InstanceType) && listing.Match(c.Get("InstanceChargeType"), i.ChargeType) &&
-		listing.Match(c.Get("InstanceNetworkType"), network) && listing.Match(c.Get("Status"), i.Status)
 }
 
 type describedStatuses struct {

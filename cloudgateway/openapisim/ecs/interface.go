@@ -173,16 +173,11 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 		}
 	}
 	var out describedInterfaces
-	if c.Has("NextToken") || c.Has("MaxResults") {
-		size := c.Int("MaxResults", minResults)
-		var ok bool
-		matching, out.NextToken, ok = listing.After(matching, func(e *state.NetworkInterface) string { return e.ID }, c.Get("NextToken"), size)
-		if !ok {
-			return nil, invalid("NextToken")
-		}
-		out.Page = listing.Page{PageNumber: 1, PageSize: size} // the total is not counted with tokens
-	} else {
-		matching, out.Page = listing.Numbered(c, matching)
+	var ok bool
+	size := c.Int("MaxResults", minResults)
+	matching, out.NextToken, out.Page, ok = page(c, matching, func(e *state.NetworkInterface) string { return e.ID }, size)
+	if !ok {
+		return nil, invalid("NextToken")
 	}
 	out.NetworkInterfaceSets.NetworkInterfaceSet = make([]interfaceView, 0, len(matching))
 	for _, eni := range matching {

@@ -12,6 +12,7 @@ import (
 // The statuses of an instance that calls lead to.
 const (
 	running  = "Running"
+	pending  = "Pending"
 	stopped  = "Stopped"
 	starting = "Starting"
 	stopping = "Stopping"
@@ -46,16 +47,24 @@ func lifecycleActions() []api.Action {
 // settle completes the changes of instances that have ended.
 func settle(c *api.Context) (next time.Time) {
 	for _, i := range c.State.Instances {
-		if i.SettleAt.IsZero() || c.Now.Before(i.SettleAt) {
-			next = api.Earlier(next, i.SettleAt)
-			continue
+		for !i.SettleAt.IsZero() && !c.Now.Before(i.SettleAt) {
+			i.Status = i.SettleTo
+			i.SettleTo, i.SettleAt = following(c, i)
+			if i.Status == "" {
+				remove(c, i)
+			}
 		}
-		i.Status, i.SettleTo, i.SettleAt = i.SettleTo, "", time.Time{}
-		if i.Status == "" {
-			remove(c, i)
-		}
+		next = api.Earlier(next, i.SettleAt)
 	}
 	return next
+}
+
+// following is what comes after a status that an instance has just reached: one that starts is running after a while.
+func following(c *api.Context, i *state.Instance) (status string, at time.Time) {
+	if i.Status == starting {
+		return running, i.SettleAt.Add(c.Settings.InstanceStart)
+	}
+	return "", time.Time{}
 }
 
 // begin lets an instance pass through a status on the way to its final one, "" for gone.

@@ -33,49 +33,56 @@ func (a ruleAction) list(n int) []string {
 	return params
 }
 
+// refusals are what every action on rules refuses, whatever its direction.
+func (a ruleAction) refusals() []refusal {
+	rule, peer := a.params, a.peer
+	return []refusal{
+		{"group", nil, a.name, rule("SecurityGroupId", "sg-none"), "InvalidSecurityGroupId.NotFound"},
+		{"no protocol", nil, a.name, rule("IpProtocol", ""), "MissingParameter"},
+		{"protocol", nil, a.name, rule("IpProtocol", "sctp"), "InvalidIpProtocol.ValueNotSupported"},
+		{"no ports", nil, a.name, rule("PortRange", ""), "MissingParameter"},
+		{"ports", nil, a.name, rule("PortRange", "90/80"), "InvalidPortRange.Malformed"},
+		{"ports of all", nil, a.name, rule("IpProtocol", "all"), "InvalidPortRange.Malformed"},
+		{"source ports", nil, a.name, rule("SourcePortRange", "x"), "InvalidSourcePortRange.Malformed"},
+		{"policy", nil, a.name, rule("Policy", "maybe"), "InvalidPolicy.Malformed"},
+		{"priority", nil, a.name, rule("Priority", "101"), "InvalidPriority.ValueNotSupported"},
+		{"priority in letters", nil, a.name, rule("Priority", "high"), "InvalidPriority.Malformed"},
+		{"network card", nil, a.name, rule("NicType", "x"), "InvalidNicType.ValueNotSupported"},
+		{"description", nil, a.name, rule("Description", "http://x"), "InvalidSecurityGroupDiscription.Malformed"},
+		{
+			"source", nil, a.name, rule("SourceCidrIp", "10.0.0.0/40"),
+			map[string]string{"Source": "InvalidSourceCidrIp.Malformed", "Dest": "InvalidParam.SourceCidrIp"}[peer],
+		},
+		{"destination", nil, a.name, rule("DestCidrIp", "2408::/32"), "InvalidDestCidrIp.Malformed"},
+		{"IPv6 source", nil, a.name, rule("Ipv6SourceCidrIp", "10.0.0.0/8"), "InvalidParam.Ipv6SourceCidrIp"},
+		{"IPv6 destination", nil, a.name, rule("Ipv6DestCidrIp", "x"), "InvalidParam.Ipv6DestCidrIp"},
+		{
+			"ICMP of IPv6", nil, a.name, rule("IpProtocol", "icmp", "PortRange", "", "Ipv6SourceCidrIp", "2408::/32"),
+			"InvalidParam.Ipv4ProtocolConflictWithIpv6Address",
+		},
+		{
+			"ICMPv6 of IPv4", nil, a.name, rule("IpProtocol", "icmpv6", "PortRange", ""),
+			"InvalidParam.Ipv6ProtocolConflictWithIpv4Address",
+		},
+		{"no other side", nil, a.name, rule(peer+"CidrIp", ""), "MissingParameter." + peer},
+		{"group on the other side", nil, a.name, rule(peer+"GroupId", "sg-none"), "Invalid" + peer + "GroupId.NotFound"},
+		{"prefix list", nil, a.name, rule(peer+"PrefixListId", "pl-1"), "InvalidPrefixListId.NotFound"},
+		{"token", func(c *apitest.Caller) {
+			c.Must(a.authorize, rule()...)
+			c.Must(a.name, rule("ClientToken", "t")...)
+		}, a.name, rule("ClientToken", "t", "Priority", "2"), "IdempotentParameterMismatch"},
+	}
+}
+
 // Adding and removing rules, in or out, refuse the same things.
 func TestSecurityRuleRefusals(t *testing.T) {
 	t.Parallel()
 	var tests []refusal
 	for _, a := range ruleActions() {
 		rule, peer := a.params, a.peer
-		tests = append(tests,
-			refusal{"group", nil, a.name, rule("SecurityGroupId", "sg-none"), "InvalidSecurityGroupId.NotFound"},
-			refusal{"no protocol", nil, a.name, rule("IpProtocol", ""), "MissingParameter"},
-			refusal{"protocol", nil, a.name, rule("IpProtocol", "sctp"), "InvalidIpProtocol.ValueNotSupported"},
-			refusal{"no ports", nil, a.name, rule("PortRange", ""), "MissingParameter"},
-			refusal{"ports", nil, a.name, rule("PortRange", "90/80"), "InvalidPortRange.Malformed"},
-			refusal{"ports of all", nil, a.name, rule("IpProtocol", "all"), "InvalidPortRange.Malformed"},
-			refusal{"source ports", nil, a.name, rule("SourcePortRange", "x"), "InvalidSourcePortRange.Malformed"},
-			refusal{"policy", nil, a.name, rule("Policy", "maybe"), "InvalidPolicy.Malformed"},
-			refusal{"priority", nil, a.name, rule("Priority", "101"), "InvalidPriority.ValueNotSupported"},
-			refusal{"priority in letters", nil, a.name, rule("Priority", "high"), "InvalidPriority.Malformed"},
-			refusal{"network card", nil, a.name, rule("NicType", "x"), "InvalidNicType.ValueNotSupported"},
-			refusal{"description", nil, a.name, rule("Description", "http://x"), "InvalidSecurityGroupDiscription.Malformed"},
-			refusal{
-				"source", nil, a.name, rule("SourceCidrIp", "10.0.0.0/40"),
-				map[string]string{"Source": "InvalidSourceCidrIp.Malformed", "Dest": "InvalidParam.SourceCidrIp"}[peer],
-			},
-			refusal{"destination", nil, a.name, rule("DestCidrIp", "2408::/32"), "InvalidDestCidrIp.Malformed"},
-			refusal{"IPv6 source", nil, a.name, rule("Ipv6SourceCidrIp", "10.0.0.0/8"), "InvalidParam.Ipv6SourceCidrIp"},
-			refusal{"IPv6 destination", nil, a.name, rule("Ipv6DestCidrIp", "x"), "InvalidParam.Ipv6DestCidrIp"},
-			refusal{
-				"ICMP of IPv6", nil, a.name, rule("IpProtocol", "icmp", "PortRange", "", "Ipv6SourceCidrIp", "2408::/32"),
-				"InvalidParam.Ipv4ProtocolConflictWithIpv6Address",
-			},
-			refusal{
-				"ICMPv6 of IPv4", nil, a.name, rule("IpProtocol", "icmpv6", "PortRange", ""),
-				"InvalidParam.Ipv6ProtocolConflictWithIpv4Address",
-			},
-			refusal{"no other side", nil, a.name, rule(peer+"CidrIp", ""), "MissingParameter." + peer},
-			refusal{"group on the other side", nil, a.name, rule(peer+"GroupId", "sg-none"), "Invalid" + peer + "GroupId.NotFound"},
-			refusal{"prefix list", nil, a.name, rule(peer+"PrefixListId", "pl-1"), "InvalidPrefixListId.NotFound"},
+		tests = append(append(tests, a.refusals()...),
 			refusal{"too many", nil, a.name, a.list(101), "InvalidParam.Permissions"},
 			refusal{"twice", nil, a.name, a.list(2), "InvalidParam.DuplicatePermissions"},
-			refusal{"token", func(c *apitest.Caller) {
-				c.Must(a.authorize, rule()...)
-				c.Must(a.name, rule("ClientToken", "t")...)
-			}, a.name, rule("ClientToken", "t", "Priority", "2"), "IdempotentParameterMismatch"},
 		)
 		if a.name == a.authorize {
 			tests = append(tests,

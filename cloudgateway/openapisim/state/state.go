@@ -175,6 +175,13 @@ type Instance struct {
 	SecurityGroupIDs []string `json:"securityGroupIds,omitempty"`
 	Tags             []Tag    `json:"tags,omitempty"`
 
+	// Created is the zero time, and ImageID empty, in a seed that does not say.
+	Created            time.Time `json:"created,omitzero"`
+	ImageID            string    `json:"imageId,omitempty"`
+	KeyPairName        string    `json:"keyPairName,omitempty"`
+	InternetBandwidth  int       `json:"internetBandwidth,omitempty"`  // outgoing, in Mbit/s; 0: no public address of its own
+	InternetChargeType string    `json:"internetChargeType,omitempty"` // PayByTraffic if empty
+
 	Description        string `json:"description,omitempty"`
 	ResourceGroupID    string `json:"resourceGroupId,omitempty"`
 	DeploymentSetID    string `json:"deploymentSetId,omitempty"`

@@ -1,0 +1,448 @@
+package ecs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
+)
+
+// The architectures of processors. Images and instance types spell the first one differently.
+const (
+	x86   = "X86"
+	arm   = "ARM"
+	x64   = "x86_64"
+	arm64 = "arm64"
+)
+
+// instanceSize is what an instance type offers. Figures of the families are those that the cloud publishes.
+type instanceSize struct {
+	name         string
+	architecture string
+	cores        int
+	gibibytes    int
+	interfaces   int // the primary one included
+	ips          int // per interface, of each family
+	bandwidth    int // kbit/s
+	packets      int // per second
+}
+
+// catalog is what is on sale: four families of the seventh and eighth generation, by family and size.
+func catalog() []instanceSize {
+	sizes := []instanceSize{
+		{"large", "", 2, 0, 3, 6, 2_048_000, 900_000},
+		{"xlarge", "", 4, 0, 4, 15, 3_072_000, 1_000_000},
+		{"2xlarge", "", 8, 0, 4, 15, 5_120_000, 1_600_000},
+		{"4xlarge", "", 16, 0, 8, 30, 10_240_000, 3_000_000},
+		{"8xlarge", "", 32, 0, 8, 30, 16_384_000, 6_000_000},
+	}
+	var all []instanceSize
+	for _, f := range []struct {
+		name, architecture string
+		perCore            int
+	}{{"ecs.c7", x86, 2}, {"ecs.g7", x86, 4}, {"ecs.g8y", arm, 4}, {"ecs.r7", x86, 8}} {
+		for _, s := range sizes {
+			s.name, s.architecture, s.gibibytes = f.name+"."+s.name, f.architecture, f.perCore*s.cores
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// sizeOf is the size of an instance type. A seed can name one that is not on sale; it has that of ecs.g7.xlarge.
+func sizeOf(instanceType string) instanceSize {
+	if s, ok := onSale(instanceType); ok {
+		return s
+	}
+	s, _ := onSale("ecs.g7.xlarge")
+	return s
+}
+
+func onSale(instanceType string) (instanceSize, bool) {
+	all := catalog()
+	at := slices.IndexFunc(all, func(s instanceSize) bool { return s.name == instanceType })
+	if at < 0 {
+		return instanceSize{}, false
+	}
+	return all[at], true
+}
+
+// diskCategories are those that every zone has, for system disks and for others.
+func diskCategories() []string { return []string{"cloud_efficiency", "cloud_essd", "cloud_ssd"} }
+
+// image is a public image.
+type image struct{ id, family, name, platform, architecture string }
+
+// images are all images; the first one is that of instances whose seed names none.
+func images() []image {
+	return []image{
+		{"aliyun_3_x64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_x64", "Alibaba Cloud Linux 3.2104 LTS 64 bit", "Aliyun", x64},
+		{"aliyun_3_arm64_20G_alibase_20260101.vhd", "acs:alibaba_cloud_linux_3_2104_lts_arm64", "Alibaba Cloud Linux 3.2104 LTS 64 bit for ARM", "Aliyun", arm64},
+		{"ubuntu_24_04_x64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_x64", "Ubuntu 24.04 64 bit", "Ubuntu", x64},
+		{"ubuntu_24_04_arm64_20G_alibase_20260101.vhd", "acs:ubuntu_24_04_arm64", "Ubuntu 24.04 64 bit for ARM", "Ubuntu", arm64},
+	}
+}
+
+// runsOn reports whether an image is for the processors of an instance type.
+func (i image) runsOn(s instanceSize) bool {
+	return (i.architecture == arm64) == (s.architecture == arm)
+}
+
+func catalogActions() []api.Action {
+	number := func(name string) api.Param { return api.Param{Name: name, Kind: api.Int, Min: 0, Max: 1 << 31} }
+	return []api.Action{
+		{
+			Name: "DescribeInstanceTypes", Handle: describeInstanceTypes,
+			Params: []api.Param{
+				{Name: "InstanceTypes", Kind: api.Strings, Max: 10}, {Name: "InstanceTypeFamily"}, {Name: "InstanceTypeFamilies", Kind: api.Strings, Max: 10},
+				{Name: "CpuArchitecture", Enum: []string{x86, arm}}, number("MinimumCpuCoreCount"), number("MaximumCpuCoreCount"),
+				{Name: "MinimumMemorySize"}, {Name: "MaximumMemorySize"}, number("MinimumEniQuantity"), number("MinimumEniPrivateIpAddressQuantity"),
+				number("MinimumGPUAmount"), {Name: "NextToken"}, {Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxTypes},
+			},
+			Codes: []string{"InvalidParameter"},
+		},
+		{
+			Name: "DescribeImages", Handle: describeImages,
+			Params: append(listing.Params(maxResults),
+				region(), api.Param{Name: "ImageId"}, api.Param{Name: "ImageName"}, api.Param{Name: "ImageFamily"},
+				api.Param{Name: "ImageOwnerAlias", Enum: []string{"system", "self", "others", "marketplace"}},
+				api.Param{Name: "Architecture", Enum: []string{"i386", x64, arm64}}, api.Param{Name: "OSType", Enum: []string{"linux", "windows"}},
+				api.Param{Name: "Status"}, api.Param{Name: "InstanceType"}, api.Param{Name: "IsSupportCloudinit", Kind: api.Bool},
+				api.Param{Name: "IsSupportIoOptimized", Kind: api.Bool}, api.Param{Name: "DryRun", Kind: api.Bool}),
+			Codes: []string{"DryRunOperation"},
+		},
+		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), {Name: "Verbose", Kind: api.Bool}}},
+		{
+			Name: "DescribeAvailableResource", Handle: describeAvailable, Codes: []string{"Invalid.RegionId"},
+			Params: []api.Param{
+				{Name: "RegionId", Required: true, Missing: api.NotFound("Invalid.RegionId", "The specified RegionId does not exist.")},
+				{
+					Name: "DestinationResource", Required: true,
+					Enum: []string{"Zone", "IoOptimized", "InstanceType", "Network", "SystemDisk", "DataDisk"},
+				},
+				{Name: "ZoneId"}, {Name: "InstanceType"}, {Name: "IoOptimized", Enum: []string{"none", "optimized"}},
+				{Name: "SystemDiskCategory"}, {Name: "DataDiskCategory"}, {Name: "NetworkCategory", Enum: []string{"vpc", "classic"}},
+				{Name: "InstanceChargeType", Enum: []string{"PrePaid", "PostPaid"}}, {Name: "Cores", Kind: api.Int, Min: 1, Max: 1024}, {Name: "Memory"},
+			},
+		},
+	}
+}
+
+type typeView struct {
+	InstanceTypeID              string  `json:"InstanceTypeId"`
+	InstanceTypeFamily          string  `json:"InstanceTypeFamily"`
+	InstanceFamilyLevel         string  `json:"InstanceFamilyLevel"`
+	InstanceCategory            string  `json:"InstanceCategory"`
+	Generation                  string  `json:"Generation"`
+	CPUArchitecture             string  `json:"CpuArchitecture"`
+	CPUCoreCount                int     `json:"CpuCoreCount"`
+	MemorySize                  float64 `json:"MemorySize"`
+	EniQuantity                 int     `json:"EniQuantity"`
+	EniTotalQuantity            int     `json:"EniTotalQuantity"`
+	EniPrivateIPAddressQuantity int     `json:"EniPrivateIpAddressQuantity"`
+	EniIPv6AddressQuantity      int     `json:"EniIpv6AddressQuantity"`
+	EniTrunkSupported           bool    `json:"EniTrunkSupported"`
+	InstanceBandwidthRx         int     `json:"InstanceBandwidthRx"`
+	InstanceBandwidthTx         int     `json:"InstanceBandwidthTx"`
+	InstancePpsRx               int     `json:"InstancePpsRx"`
+	InstancePpsTx               int     `json:"InstancePpsTx"`
+	GPUAmount                   int     `json:"GPUAmount"`
+	GPUSpec                     string  `json:"GPUSpec"`
+	LocalStorageCategory        string  `json:"LocalStorageCategory"`
+	NvmeSupport                 string  `json:"NvmeSupport"`
+}
+
+func newTypeView(s instanceSize) typeView {
+	name := family(s.name)
+	return typeView{
+		InstanceTypeID: s.name, InstanceTypeFamily: name, InstanceFamilyLevel: "EnterpriseLevel", InstanceCategory: "General-purpose",
+		Generation: "ecs-" + string(name[len("ecs.x")]), CPUArchitecture: s.architecture, CPUCoreCount: s.cores, MemorySize: float64(s.gibibytes),
+		EniQuantity: s.interfaces, EniTotalQuantity: s.interfaces, EniPrivateIPAddressQuantity: s.ips, EniIPv6AddressQuantity: s.ips,
+		EniTrunkSupported: true, InstanceBandwidthRx: s.bandwidth, InstanceBandwidthTx: s.bandwidth, InstancePpsRx: s.packets,
+		InstancePpsTx: s.packets, NvmeSupport: "supported",
+	}
+}
+
+// maxTypes is the greatest page of instance types, and the one of those who ask for none.
+const maxTypes = 1600
+
+type describedTypes struct {
+	NextToken     string `json:"NextToken"`
+	InstanceTypes struct {
+		InstanceType []typeView `json:"InstanceType"`
+	} `json:"InstanceTypes"`
+}
+
+func describeInstanceTypes(c *api.Context) (any, *api.Error) {
+	least, err := size(c, "MinimumMemorySize", 0)
+	if err != nil {
+		return nil, err
+	}
+	most, err := size(c, "MaximumMemorySize", 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	ids, families := c.List("InstanceTypes"), c.List("InstanceTypeFamilies")
+	types := slices.DeleteFunc(catalog(), func(s instanceSize) bool {
+		memory := float64(s.gibibytes)
+		return !listing.Among(ids, s.name) || !listing.Among(families, family(s.name)) || !listing.Match(c.Get("InstanceTypeFamily"), family(s.name)) ||
+			!listing.Match(c.Get("CpuArchitecture"), s.architecture) || s.cores < c.Int("MinimumCpuCoreCount", 0) ||
+			s.cores > c.Int("MaximumCpuCoreCount", s.cores) || memory < least || memory > most || s.interfaces < c.Int("MinimumEniQuantity", 0) ||
+			s.ips < c.Int("MinimumEniPrivateIpAddressQuantity", 0) || c.Int("MinimumGPUAmount", 0) > 0
+	})
+	name := func(s instanceSize) string { return s.name }
+	slices.SortFunc(types, func(a, b instanceSize) int { return strings.Compare(a.name, b.name) })
+	var out describedTypes
+	types, next, ok := listing.After(types, name, c.Get("NextToken"), c.Int("MaxResults", maxTypes))
+	if !ok {
+		return nil, invalid("NextToken")
+	}
+	out.NextToken, out.InstanceTypes.InstanceType = next, make([]typeView, 0, len(types))
+	for _, s := range types {
+		out.InstanceTypes.InstanceType = append(out.InstanceTypes.InstanceType, newTypeView(s))
+	}
+	return out, nil
+}
+
+// size reads a number of gibibytes, which may have a fraction.
+func size(c *api.Context, name string, def float64) (float64, *api.Error) {
+	if !c.Has(name) {
+		return def, nil
+	}
+	n, err := strconv.ParseFloat(c.Get(name), 64)
+	if err != nil || n < 0 {
+		return 0, invalid(name)
+	}
+	return n, nil
+}
+
+type imageView struct {
+	ImageID              string         `json:"ImageId"`
+	ImageName            string         `json:"ImageName"`
+	ImageFamily          string         `json:"ImageFamily"`
+	ImageOwnerAlias      string         `json:"ImageOwnerAlias"`
+	ImageVersion         string         `json:"ImageVersion"`
+	OSName               string         `json:"OSName"`
+	OSNameEn             string         `json:"OSNameEn"`
+	OSType               string         `json:"OSType"`
+	Platform             string         `json:"Platform"`
+	Architecture         string         `json:"Architecture"`
+	Status               string         `json:"Status"`
+	Progress             string         `json:"Progress"`
+	Usage                string         `json:"Usage"`
+	Size                 int            `json:"Size"`
+	CreationTime         string         `json:"CreationTime"`
+	Description          string         `json:"Description"`
+	IsPublic             bool           `json:"IsPublic"`
+	IsSelfShared         string         `json:"IsSelfShared"`
+	IsSupportCloudinit   bool           `json:"IsSupportCloudinit"`
+	IsSupportIoOptimized bool           `json:"IsSupportIoOptimized"`
+	DiskDeviceMappings   map[string]any `json:"DiskDeviceMappings"`
+	Tags                 map[string]any `json:"Tags"`
+}
+
+func newImageView(i image) imageView {
+	return imageView{
+		ImageID: i.id, ImageName: i.id, ImageFamily: i.family, ImageOwnerAlias: "system", ImageVersion: "v2026.1.1", OSName: i.name, OSNameEn: i.name,
+		OSType: "linux", Platform: i.platform, Architecture: i.architecture, Status: "Available", Progress: "100%", Usage: "instance", Size: 20,
+		CreationTime: "2026-01-01T00:00:00Z", IsPublic: true, IsSupportCloudinit: true, IsSupportIoOptimized: true,
+		DiskDeviceMappings: map[string]any{"DiskDeviceMapping": []any{}}, Tags: map[string]any{"Tag": []any{}},
+	}
+}
+
+type describedImages struct {
+	listing.Page
+	RegionID string `json:"RegionId"`
+	Images   struct {
+		Image []imageView `json:"Image"`
+	} `json:"Images"`
+}
+
+func describeImages(c *api.Context) (any, *api.Error) {
+	if isTrue(c.Get("DryRun")) {
+		return nil, dryRun()
+	}
+	ids, statuses := listing.CommaList(c.Get("ImageId")), listing.CommaList(cmp.Or(c.Get("Status"), "Available"))
+	supported := func(name string) bool { return !c.Has(name) || isTrue(c.Get(name)) }
+	var matching []image
+	for _, i := range images() {
+		fits := !c.Has("InstanceType")
+		if s, ok := onSale(c.Get("InstanceType")); ok {
+			fits = i.runsOn(s)
+		}
+		if fits && listing.Among(ids, i.id) && wildcard(c.Get("ImageName"), i.id) && listing.Match(c.Get("ImageFamily"), i.family) &&
+			listing.Match(c.Get("ImageOwnerAlias"), "system") && listing.Match(c.Get("Architecture"), i.architecture) &&
+			listing.Match(c.Get("OSType"), "linux") && slices.Contains(statuses, "Available") &&
+			supported("IsSupportCloudinit") && supported("IsSupportIoOptimized") {
+			matching = append(matching, i)
+		}
+	}
+	out := describedImages{RegionID: c.Region}
+	matching, out.Page = listing.Numbered(c, matching)
+	out.Images.Image = make([]imageView, 0, len(matching))
+	for _, i := range matching {
+		out.Images.Image = append(out.Images.Image, newImageView(i))
+	}
+	return out, nil
+}
+
+// wrapped is a list that an answer wraps in a name of its own.
+type wrapped map[string][]string
+
+type zoneView struct {
+	ZoneID                      string             `json:"ZoneId"`
+	LocalName                   string             `json:"LocalName"`
+	ZoneType                    string             `json:"ZoneType"`
+	AvailableResourceCreation   wrapped            `json:"AvailableResourceCreation"`
+	AvailableInstanceTypes      wrapped            `json:"AvailableInstanceTypes"`
+	AvailableDiskCategories     wrapped            `json:"AvailableDiskCategories"`
+	AvailableVolumeCategories   wrapped            `json:"AvailableVolumeCategories"`
+	AvailableDedicatedHostTypes wrapped            `json:"AvailableDedicatedHostTypes"`
+	DedicatedHostGenerations    wrapped            `json:"DedicatedHostGenerations"`
+	AvailableResources          availableResources `json:"AvailableResources"`
+}
+
+type availableResources struct {
+	ResourcesInfo []resourcesInfo `json:"ResourcesInfo"`
+}
+
+type resourcesInfo struct {
+	IoOptimized          bool    `json:"IoOptimized"`
+	SystemDiskCategories wrapped `json:"SystemDiskCategories"`
+	DataDiskCategories   wrapped `json:"DataDiskCategories"`
+	InstanceGenerations  wrapped `json:"InstanceGenerations"`
+	InstanceTypeFamilies wrapped `json:"InstanceTypeFamilies"`
+	InstanceTypes        wrapped `json:"InstanceTypes"`
+	NetworkTypes         wrapped `json:"NetworkTypes"`
+}
+
+type describedZones struct {
+	Zones struct {
+		Zone []zoneView `json:"Zone"`
+	} `json:"Zones"`
+}
+
+func describeZones(c *api.Context) (any, *api.Error) {
+	var types, families []string
+	for _, s := range catalog() {
+		types, families = append(types, s.name), append(families, family(s.name))
+	}
+	families = slices.Compact(families)
+	var out describedZones
+	for _, id := range regions.Zones(c) {
+		out.Zones.Zone = append(out.Zones.Zone, zoneView{
+			ZoneID: id, LocalName: id, ZoneType: "AvailabilityZone",
+			AvailableResourceCreation:   wrapped{"ResourceTypes": {"VSwitch", "IoOptimized", "Instance", "Disk"}},
+			AvailableInstanceTypes:      wrapped{"InstanceTypes": types},
+			AvailableDiskCategories:     wrapped{"DiskCategories": diskCategories()},
+			AvailableVolumeCategories:   wrapped{"VolumeCategories": {}},
+			AvailableDedicatedHostTypes: wrapped{"DedicatedHostType": {}},
+			DedicatedHostGenerations:    wrapped{"DedicatedHostGeneration": {}},
+			AvailableResources: availableResources{ResourcesInfo: []resourcesInfo{{
+				IoOptimized:          true,
+				SystemDiskCategories: wrapped{"supportedSystemDiskCategory": diskCategories()},
+				DataDiskCategories:   wrapped{"supportedDataDiskCategory": diskCategories()},
+				InstanceGenerations:  wrapped{"supportedInstanceGeneration": {"ecs-7", "ecs-8"}},
+				InstanceTypeFamilies: wrapped{"supportedInstanceTypeFamily": families},
+				InstanceTypes:        wrapped{"supportedInstanceType": types},
+				NetworkTypes:         wrapped{"supportedNetworkCategory": {"vpc"}},
+			}}},
+		})
+	}
+	return out, nil
+}
+
+type availableZone struct {
+	ZoneID             string                  `json:"ZoneId"`
+	RegionID           string                  `json:"RegionId"`
+	Status             string                  `json:"Status"`
+	StatusCategory     string                  `json:"StatusCategory"`
+	AvailableResources availableResourcesOfOne `json:"AvailableResources"`
+}
+
+type availableResourcesOfOne struct {
+	AvailableResource []availableResource `json:"AvailableResource"`
+}
+
+type availableResource struct {
+	Type               string             `json:"Type"`
+	SupportedResources supportedResources `json:"SupportedResources"`
+}
+
+type supportedResources struct {
+	SupportedResource []supportedResource `json:"SupportedResource"`
+}
+
+type supportedResource struct {
+	Value          string `json:"Value"`
+	Status         string `json:"Status"`
+	StatusCategory string `json:"StatusCategory"`
+	Min            int    `json:"Min,omitempty"` // of disks, in GiB; Max and Unit too
+	Max            int    `json:"Max,omitempty"`
+	Unit           string `json:"Unit,omitempty"`
+}
+
+type describedAvailable struct {
+	AvailableZones struct {
+		AvailableZone []availableZone `json:"AvailableZone"`
+	} `json:"AvailableZones"`
+}
+
+// describeAvailable tells of every zone that has what is asked for. Everything on sale is in stock everywhere.
+func describeAvailable(c *api.Context) (any, *api.Error) {
+	memory, err := size(c, "Memory", 0)
+	if err != nil {
+		return nil, err
+	}
+	types := slices.DeleteFunc(catalog(), func(s instanceSize) bool {
+		return !listing.Match(c.Get("InstanceType"), s.name) || c.Has("Cores") && s.cores != c.Int("Cores", 0) || memory > 0 && float64(s.gibibytes) != memory
+	})
+	categories := func(name string) []string {
+		return slices.DeleteFunc(diskCategories(), func(category string) bool { return !listing.Match(c.Get(name), category) })
+	}
+	system, data := categories("SystemDiskCategory"), categories("DataDiskCategory")
+	sold := len(types) > 0 && len(system) > 0 && len(data) > 0 && c.Get("NetworkCategory") != "classic" && c.Get("IoOptimized") != "none"
+	var out describedAvailable
+	out.AvailableZones.AvailableZone = []availableZone{}
+	for _, id := range regions.Zones(c) {
+		if !sold || !listing.Match(c.Get("ZoneId"), id) {
+			continue
+		}
+		zone := availableZone{ZoneID: id, RegionID: c.Region, Status: "Available", StatusCategory: "WithStock"}
+		zone.AvailableResources.AvailableResource = []availableResource{newAvailable(c.Get("DestinationResource"), types, system, data)}
+		out.AvailableZones.AvailableZone = append(out.AvailableZones.AvailableZone, zone)
+	}
+	return out, nil
+}
+
+func newAvailable(kind string, types []instanceSize, system, data []string) availableResource {
+	var values []string
+	disk := supportedResource{Unit: "GiB", Min: 20}
+	switch kind {
+	case "SystemDisk":
+		values, disk.Max = system, 2048
+	case "DataDisk":
+		values, disk.Max = data, 32768
+	case "IoOptimized":
+		values, disk = []string{"optimized"}, supportedResource{}
+	case "Network":
+		values, disk = []string{"vpc"}, supportedResource{}
+	default: // Zone has the types as well
+		disk = supportedResource{}
+		kind = "InstanceType"
+		for _, s := range types {
+			values = append(values, s.name)
+		}
+	}
+	out := availableResource{Type: kind}
+	for _, value := range values {
+		supported := disk
+		supported.Value, supported.Status, supported.StatusCategory = value, "Available", "WithStock"
+		out.SupportedResources.SupportedResource = append(out.SupportedResources.SupportedResource, supported)
+	}
+	return out
+}
