@@ -85,6 +85,10 @@ func (s *Simulator) adminHandler() http.Handler {
 	mux.HandleFunc("PUT /admin/limits", s.putLimits)
 	mux.HandleFunc("GET /admin/clock", func(w http.ResponseWriter, _ *http.Request) { s.writeClock(w) })
 	mux.HandleFunc("PUT /admin/clock", s.putClock)
+	mux.HandleFunc("GET /admin/ca", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-pem-file")
+		_, _ = w.Write(s.CA()) // the client is gone; nobody is left to tell
+	})
 	mux.HandleFunc("GET /admin/dataplane", s.getTraffic)
 	mux.Handle("/console", s.console)
 	mux.Handle("/console/", s.console)
@@ -180,10 +184,17 @@ func (s *Simulator) changeLimits(body []byte) error {
 	if err := strictJSON(body, &document); err != nil {
 		return err
 	}
+	return s.applyLimits(document)
+}
+
+// applyLimits puts in force what a document has.
+func (s *Simulator) applyLimits(document LimitsDocument) error {
 	if err := s.SetLimits(document.Actions); err != nil {
 		return err
 	}
-	s.SetSettings(settings)
+	if document.Settings != nil {
+		s.SetSettings(*document.Settings)
+	}
 	if document.Enabled != nil {
 		s.EnableLimits(*document.Enabled)
 	}

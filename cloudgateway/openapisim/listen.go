@@ -2,6 +2,7 @@ package openapisim
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,13 @@ func (s *Simulator) Start(ctx context.Context, addresses map[string]string) erro
 		if err != nil {
 			problems = append(problems, fmt.Errorf("listen for %s: %w", name, err))
 			continue
+		}
+		if name == tlsEndpoint {
+			config, err := s.serverTLS(s.authority)
+			if err != nil {
+				problems = append(problems, err)
+			}
+			listener = tls.NewListener(listener, config)
 		}
 		s.listeners[name] = listener
 	}

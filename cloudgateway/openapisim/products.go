@@ -9,6 +9,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
 	"alicloud-controllers.dev/cloudgateway/openapisim/location"
+	"alicloud-controllers.dev/cloudgateway/openapisim/resourcemanager"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/sts"
 	"alicloud-controllers.dev/cloudgateway/openapisim/vpc"
@@ -27,6 +28,7 @@ func products(sessions sts.Sessions, address func(c *api.Context, product string
 		// NLB has no actions yet: its endpoint answers every call as the cloud answers an unknown action.
 		{Name: "nlb", Code: "Nlb", Version: "2022-04-30", Port: 9105, About: "the OpenAPI of NLB, which has no actions yet"},
 		location.Product(address),
+		resourcemanager.Product(),
 	}
 }
 
@@ -41,21 +43,25 @@ func productNames() []string {
 // Endpoint is a port of a simulator.
 type Endpoint struct {
 	Name  string // as [Simulator.Start] takes it
-	Port  int    // the one that cmd/openapisim listens on by default
+	Port  int    // the one that cmd/openapisim listens on by default; 0: none
 	About string // what is there
+	// Scheme is that of URLs; empty: http.
+	Scheme string
 }
 
 // Endpoints are the ports of a simulator: those of the products and its own.
 func Endpoints() []Endpoint {
 	endpoints := []Endpoint{
-		{"admin", 9100, "the admin API, and for people the page /console"},
-		{"metadata", 9106, "the instance metadata service"},
+		{Name: "admin", Port: 9100, About: "the admin API, and for people the page /console"},
+		{Name: "metadata", Port: 9106, About: "the instance metadata service"},
 	}
 	for _, p := range Products() {
-		endpoints = append(endpoints, Endpoint{p.Name, p.Port, p.About})
+		endpoints = append(endpoints, Endpoint{Name: p.Name, Port: p.Port, About: p.About})
 	}
 	slices.SortFunc(endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Port, b.Port) })
-	return endpoints
+	return append(endpoints,
+		Endpoint{Name: frontEndpoint, About: "all of them at one port, told apart by host name or version; not served by default"},
+		Endpoint{Name: tlsEndpoint, About: "all of them at one port with TLS; not served by default", Scheme: "https"})
 }
 
 // settling is when a product has to be settled again.
@@ -95,7 +101,7 @@ func (s *Simulator) location(c *api.Context, product string) string {
 	if !slices.ContainsFunc(s.products, known) {
 		return ""
 	}
-	return cmp.Or(s.Endpoint(product), product+"."+c.Region+".aliyuncs.com")
+	return cmp.Or(s.Endpoint(product), s.Endpoint(frontEndpoint), product+"."+c.Region+".aliyuncs.com")
 }
 
 // sessions lets STS look up and issue keys.

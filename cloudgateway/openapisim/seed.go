@@ -3,13 +3,15 @@ package openapisim
 import (
 	"fmt"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/strictjson"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// ReadSeed reads what [Simulator.Seed] takes. It refuses names that it doesn't know.
+// ReadSeed reads what [Simulator.Seed] takes. It refuses names that it doesn't know, and reports all of them at
+// once.
 func ReadSeed(document []byte) (*state.Cloud, error) {
 	seed := &state.Cloud{}
-	if err := strictJSON(document, seed); err != nil {
+	if err := strictjson.Unmarshal(document, seed); err != nil {
 		return nil, err
 	}
 	return seed, nil

@@ -176,6 +176,9 @@ func (p *product) authenticate(x *exchange) *api.Error {
 	if !p.nonces.Use(key.ID, req.Nonce, now) {
 		return api.BadRequest("SignatureNonceUsed", "Specified signature nonce was used already.")
 	}
+	if denied(key, p.Name, req.Action) {
+		return forbidden(p.Name)
+	}
 	return nil
 }
 

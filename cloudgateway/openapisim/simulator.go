@@ -9,10 +9,13 @@ package openapisim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +25,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/console"
 	"alicloud-controllers.dev/cloudgateway/openapisim/dataplane"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/certs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clock"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/imds"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
@@ -39,20 +43,17 @@ const (
 // journalCapacity is the number of calls that are kept for sure, about 150 MB.
 const journalCapacity = 100_000
 
-// AccessKey is a key of the account.
-type AccessKey struct {
-	ID, Secret string
-	Disabled   bool
-}
-
 // Config describes a simulated cloud. The zero value is a complete one.
 type Config struct {
-	Region     string        // default cn-hangzhou
-	Account    string        // default 1000000000000001
-	AccessKeys []AccessKey   // default: the default one
-	Settings   *api.Settings // default api.DefaultSettings()
-	LimitsOff  bool          // no rate limits; they can be switched on later
-	Seed       *state.Cloud  // what the cloud holds from the start, as for [Simulator.Seed]
+	Region     string          // default cn-hangzhou
+	Account    string          // default 1000000000000001
+	AccessKeys []AccessKey     // default: the default one
+	Settings   *api.Settings   // default api.DefaultSettings()
+	LimitsOff  bool            // no rate limits; they can be switched on later
+	Limits     *LimitsDocument // limits and settings that differ from the others here
+	Faults     []fault.Rule    // in force from the start
+	Seed       *state.Cloud    // what the cloud holds from the start, as for [Simulator.Seed]
+	Snapshot   []byte          // what it holds instead of the seed, as for [Simulator.Restore]
 
 	Role            string        // RAM role of the instances; default KubernetesWorkerRole
 	SessionDuration time.Duration // life of temporary keys from the metadata service; default 6 h
@@ -60,6 +61,9 @@ type Config struct {
 
 	// Dataplane lets load balancers carry traffic, with addresses out of its ranges; see package dataplane. Linux only.
 	Dataplane *dataplane.Ranges
+
+	// CertificateDir keeps the certificate authority of the TLS endpoint; empty: it is gone with the process.
+	CertificateDir string
 
 	Now    func() time.Time // the real time; default time.Now
 	Logger *slog.Logger     // default: nothing is logged
@@ -104,6 +108,8 @@ type Simulator struct {
 	listeners map[string]net.Listener // of a started simulator
 	serving   sync.WaitGroup
 
+	authority *certs.Authority // of the TLS endpoint
+
 	clock    *clock.Clock
 	keys     *keys.Store
 	nonces   *keys.Nonces
@@ -135,7 +141,7 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	accessKeys := make([]keys.Key, 0, len(cfg.AccessKeys))
 	for _, k := range cfg.AccessKeys {
-		accessKeys = append(accessKeys, keys.Key{ID: k.ID, Secret: k.Secret, Disabled: k.Disabled})
+		accessKeys = append(accessKeys, keys.Key{ID: k.ID, Secret: k.Secret, Disabled: k.Disabled, Deny: k.Deny})
 	}
 	s := &Simulator{
 		region: cfg.Region, account: cfg.Account, realNow: cfg.Now, log: cfg.Logger,
@@ -158,10 +164,8 @@ func New(cfg Config) (*Simulator, error) {
 			return nil, err
 		}
 	}
-	if cfg.Seed != nil {
-		if err := s.Seed(cfg.Seed); err != nil {
-			return nil, err
-		}
+	if s.authority, err = newAuthority(cfg); err != nil {
+		return nil, err
 	}
 	metadata := imds.New(imds.Config{
 		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
@@ -170,15 +174,45 @@ func New(cfg Config) (*Simulator, error) {
 	if s.console, err = console.New(console.Config{Source: shown{s}, Products: productNames()}); err != nil {
 		return nil, err
 	}
-	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler()}
+	front := http.HandlerFunc(s.serveFront)
+	s.handlers = map[string]http.Handler{"metadata": metadata, "admin": s.adminHandler(), frontEndpoint: front, tlsEndpoint: front}
 	for _, p := range s.products {
 		s.handlers[p.Name] = s.newProduct(p)
+	}
+	if err := s.begin(cfg); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// Handler returns what serves an endpoint: slb, vpc, ecs, sts, location, nlb,
-// metadata or admin. It returns nil for other names.
+func newAuthority(cfg Config) (*certs.Authority, error) {
+	if cfg.CertificateDir != "" {
+		return certs.Load(cfg.CertificateDir, cfg.Now())
+	}
+	return certs.New(cfg.Now())
+}
+
+// begin puts in force what the configuration says of the beginning.
+func (s *Simulator) begin(cfg Config) error {
+	if cfg.Snapshot != nil {
+		if err := s.Restore(cfg.Snapshot); err != nil {
+			return err
+		}
+	} else if cfg.Seed != nil {
+		if err := s.Seed(cfg.Seed); err != nil {
+			return err
+		}
+	}
+	if cfg.Limits != nil {
+		if err := s.applyLimits(*cfg.Limits); err != nil {
+			return err
+		}
+	}
+	return s.SetFaults(cfg.Faults...)
+}
+
+// Handler returns what serves an endpoint: slb, vpc, ecs, sts, location, nlb, metadata, admin, or all and tls, which serve
+// the others at one port. It returns nil for other names.
 func (s *Simulator) Handler(name string) http.Handler { return s.handlers[name] }
 
 // View calls f with the state, in which all transitions that have ended are complete. F must neither change nor keep it.
@@ -273,13 +307,17 @@ func (s *Simulator) EnableLimits(on bool) { s.limiter.Enable(on) }
 // SetLimits changes rate limits, by "product/action".
 func (s *Simulator) SetLimits(table limit.Table) error {
 	_, known := s.limiter.Get()
-	for action, l := range table {
+	var problems []error
+	for _, action := range slices.Sorted(maps.Keys(table)) {
 		if _, limited := known[action]; !limited && !s.simulates(action) {
-			return fmt.Errorf("limit of %s: there is no such action; an example of one is slb/CreateVServerGroup", action)
+			problems = append(problems, fmt.Errorf("limit of %s: there is no such action; an example of one is slb/CreateVServerGroup", action))
 		}
-		if err := l.Validate(); err != nil {
-			return fmt.Errorf("limit of %s: %w", action, err)
+		if err := table[action].Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("limit of %s: %w", action, err))
 		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
 	}
 	s.limiter.Set(table)
 	return nil

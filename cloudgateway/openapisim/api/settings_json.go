@@ -49,8 +49,9 @@ func (s *Settings) check() error {
 			problems = append(problems, fmt.Errorf("setting %s: %d is less than %d", name, n, least))
 		}
 	}
-	for name, field := range s.fields() {
-		if n, ok := field.(*int); ok {
+	fields := s.fields()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if n, ok := fields[name].(*int); ok {
 			check(name, *n, 1)
 		}
 	}
@@ -71,19 +72,21 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 	}
 	changed := *s
 	fields := changed.fields()
-	for name, value := range document {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(document)) {
 		field, ok := fields[name]
 		if !ok {
 			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
-			return fmt.Errorf("unknown setting %q; known are %s", name, known)
+			problems = append(problems, fmt.Errorf("unknown setting %q; known are %s", name, known))
+			continue
 		}
-		decoder := json.NewDecoder(bytes.NewReader(value))
+		decoder := json.NewDecoder(bytes.NewReader(document[name]))
 		decoder.DisallowUnknownFields() // in quotas
 		if err := decoder.Decode(field); err != nil {
-			return fmt.Errorf("setting %s: %w", name, err)
+			problems = append(problems, fmt.Errorf("setting %s: %w", name, err))
 		}
 	}
-	if err := changed.check(); err != nil {
+	if err := errors.Join(append(problems, changed.check())...); err != nil {
 		return err
 	}
 	*s = changed

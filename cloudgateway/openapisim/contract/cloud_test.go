@@ -47,8 +47,11 @@ func fromEnvironment(t *testing.T) config {
 	}
 	for product := range versions() {
 		host := product + "." + region + ".aliyuncs.com"
-		if product == "location" {
-			host = "location-readonly.aliyuncs.com" // one for all regions
+		switch product { // one for all regions
+		case "location":
+			host = "location-readonly.aliyuncs.com"
+		case "resourcemanager":
+			host = "resourcemanager.aliyuncs.com"
 		}
 		cfg.endpoints[product] = cmp.Or(os.Getenv(strings.ToUpper(product)+"_ENDPOINT"), host)
 	}

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func scenarios() map[string]func(c *cloud) {
 	return map[string]func(c *cloud){
 		"regions":           regions,
+		"resource groups":   resourceGroups,
 		"load balancer":     loadBalancer,
 		"load balancers":    loadBalancers,
 		"protections":       protections,
@@ -45,6 +46,7 @@ func scenarios() map[string]func(c *cloud) {
 		"network tags":      networkTags,
 		"instances":         instances,
 		"interfaces":        interfaces,
+		"catalog":           catalog,
 		"security group":    securityGroup,
 		"caller":            caller,
 		"endpoints":         endpoints,
@@ -65,6 +67,7 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"role":                role,
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
+		"new instances":       newInstances,
 	}
 }
 
@@ -144,6 +147,12 @@ func seed() *state.Cloud {
 func remains(sim *openapisim.Simulator) map[string]int {
 	out := map[string]int{}
 	sim.View(func(c *state.Cloud) {
+		out["launched instances"] = len(c.Instances)
+		for id := range seed().Instances {
+			if c.Instances[id] != nil {
+				out["launched instances"]--
+			}
+		}
 		out["load balancers"] = len(c.LoadBalancers)
 		out["server groups"] = len(c.ServerGroups)
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)

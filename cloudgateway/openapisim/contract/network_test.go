@@ -32,6 +32,12 @@ func lifeOfNetwork(c *cloud) {
 	c.cleanUp("vpc", "DeleteRouteTable", "RouteTableId", table)
 	c.refused("InvalidCidrBlock.Overlapped", "vpc", "CreateVSwitch", "VpcId", vpc, "ZoneId", zone, "CidrBlock", "172.16.1.128/25")
 
+	c.must("vpc", "ModifyVpcAttribute", "VpcId", vpc, "Description", "renamed")
+	c.must("vpc", "ModifyVSwitchAttribute", "VSwitchId", vsw, "VSwitchName", "renamed")
+	c.must("vpc", "ModifyRouteTableAttributes", "RouteTableId", table, "RouteTableName", "renamed")
+	c.want(c.must("vpc", "DescribeVSwitchAttributes", "VSwitchId", vsw), "VSwitchName", "renamed")
+	c.want(c.must("vpc", "CheckCanAllocateVpcPrivateIpAddress", "VSwitchId", vsw, "PrivateIpAddress", "172.16.1.9"), "CanAllocate", "true")
+
 	c.must("vpc", "AssociateRouteTable", "RouteTableId", table, "VSwitchId", vsw)
 	c.wait("the table is that of the vSwitch", func() bool {
 		return c.must("vpc", "DescribeRouteTableList", "RouteTableId", table).get("RouterTableList.RouterTableListType.0.VSwitchIds.VSwitchId.0") == vsw
@@ -40,6 +46,9 @@ func lifeOfNetwork(c *cloud) {
 	c.must("vpc", "DeleteRouteTable", "RouteTableId", table)
 	c.refused("DependencyViolation.VSwitch", "vpc", "DeleteVpc", "VpcId", vpc)
 	c.must("vpc", "DeleteVSwitch", "VSwitchId", vsw)
+	c.wait("the vSwitch is gone, which shows by an empty id", func() bool {
+		return c.must("vpc", "DescribeVSwitchAttributes", "VSwitchId", vsw).get("VSwitchId") == ""
+	})
 	c.must("vpc", "DeleteVpc", "VpcId", vpc)
 	c.want(c.must("vpc", "DescribeVpcs", "VpcId", vpc), "TotalCount", "0")
 }

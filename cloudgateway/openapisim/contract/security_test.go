@@ -23,6 +23,7 @@ func securityGroup(c *cloud) {
 		if n := rules(); n != before+1 {
 			c.t.Errorf("%d rules of %s, want %d", n, direction, before+1)
 		}
+		c.must("ecs", "ModifySecurityGroup"+suffix+"Rule", append(slices.Clone(rule), "Description", "changed")...)
 		c.must("ecs", "RevokeSecurityGroup"+suffix, rule...)
 		if n := rules(); n != before {
 			c.t.Errorf("%d rules of %s left, want %d", n, direction, before)

@@ -31,7 +31,7 @@ const (
 	greatestTraffic = 5120 // Mbit/s, the greatest bandwidth that can be set
 
 	defaultName          = "auto_named_slb"
-	defaultResourceGroup = "rg-acfmdefault"
+	defaultResourceGroup = state.DefaultResourceGroup
 
 	creation = "slb/CreateLoadBalancer" // the operation that takes a ClientToken
 )

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -28,8 +30,15 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "seed" {
+		return runSeed(args[1:], stdout, stderr)
+	}
 	opts, err := parse(args, os.Getenv, stderr)
 	if err != nil {
+		return err
+	}
+	if opts.version {
+		_, err := fmt.Fprintln(stdout, version())
 		return err
 	}
 	sim, err := openapisim.New(opts.config)
@@ -40,8 +49,43 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	for _, e := range openapisim.Endpoints() {
-		fmt.Fprintf(stdout, "%-9s http://%s\n", e.Name, sim.Endpoint(e.Name))
+		if address := sim.Endpoint(e.Name); address != "" {
+			fmt.Fprintf(stdout, "%-9s %s://%s\n", e.Name, cmp.Or(e.Scheme, "http"), address)
+		}
 	}
 	sim.Wait()
+	return keepSnapshot(sim, opts.snapshot)
+}
+
+// keepSnapshot writes what the cloud holds for the next start. A file that is there is replaced as a whole.
+func keepSnapshot(sim *openapisim.Simulator, file string) error {
+	if file == "" {
+		return nil
+	}
+	snapshot, err := sim.Snapshot()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", snapshot, 0o600); err != nil {
+		return fmt.Errorf("--snapshot: %w", err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return fmt.Errorf("--snapshot: %w", err)
+	}
 	return nil
+}
+
+// version is what the build knows of itself: the version of the module, or the commit of a working tree.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "openapisim, of an unknown version"
+	}
+	text := "openapisim " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += " " + s.Value
+		}
+	}
+	return text + " " + info.GoVersion
 }

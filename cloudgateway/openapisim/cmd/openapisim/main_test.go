@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -137,6 +138,92 @@ func TestRun(t *testing.T) {
 	}
 	stop()
 	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// A file says what flags can't, and flags win over it.
+func TestParseConfigurationFile(t *testing.T) {
+	t.Parallel()
+	file := write(t, `{"region": "cn-beijing", "account": "7", "accessKeys": [{"id": "a", "secret": "s"}], "sessionDuration": "1m",
+		"listen": {"slb": "127.0.0.1:1", "vpc": "127.0.0.1:2", "all": "127.0.0.1:3", "moon": "127.0.0.1:4"},
+		"settings": {"routePending": "7s"}, "limits": {"enabled": true}}`)
+	env := func(string) string { return "from-the-environment" }
+	opts, err := parse([]string{"--config", file, "--region=cn-shanghai", "--vpc=127.0.0.1:5", "--limits=off", "--nlb=", "--fast"}, env, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := opts.config
+	got := []any{
+		c.Region, c.Account, c.SessionDuration, c.AccessKeys[0].ID, c.Limits.Settings.RoutePending, c.Limits.Settings.InstanceStart, c.LimitsOff,
+		c.Limits.Enabled == nil, opts.addresses["slb"], opts.addresses["vpc"], opts.addresses["all"], opts.addresses["nlb"], opts.addresses["tls"],
+		opts.addresses["moon"], // the simulator says that it doesn't know it
+	}
+	want := []any{
+		"cn-shanghai", "7", time.Minute, "a", 7 * time.Second, time.Duration(0), true,
+		true, "127.0.0.1:1", "127.0.0.1:5", "127.0.0.1:3", "", "", "127.0.0.1:4",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{"/nowhere/at/all", write(t, `{"speed":1}`)} {
+		if _, err := parse([]string{"--config", bad}, noEnv, io.Discard); err == nil || !strings.Contains(err.Error(), "--config") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), []string{"--version"}, &out, io.Discard); err != nil || !strings.HasPrefix(out.String(), "openapisim ") {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+func TestSeedCommand(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), []string{"seed", "--nodes", "4", "--load-balancers=1", "--servers=4"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	opts, err := parse([]string{"--seed", write(t, out.String())}, noEnv, io.Discard)
+	if err != nil || len(opts.config.Seed.Instances) != 4 || len(opts.config.Seed.LoadBalancers) != 1 {
+		t.Errorf("%+v, %v", opts.config.Seed, err)
+	}
+	for _, args := range [][]string{{"seed", "now"}, {"seed", "--nodes=-1"}, {"seed", "--speed"}} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+}
+
+// What the cloud holds when the process ends is there when the next one begins, whatever its seed.
+func TestSnapshotOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "cloud.json")
+	start := func(args ...string) {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		stop() // it starts, and ends at once
+		for _, e := range openapisim.Endpoints() {
+			args = append(args, "--"+e.Name+"=")
+		}
+		if err := run(ctx, append(args, "--admin=127.0.0.1:0", "--snapshot", file), io.Discard, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start("--seed", write(t, `{"vpcs":{"vpc-1":{}}}`))
+	start("--seed", write(t, `{"vpcs":{"vpc-2":{}}}`))
+	content, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(content), `"vpc-1"`) || strings.Contains(string(content), `"vpc-2"`) {
+		t.Errorf("snapshot %s, %v", content, err)
+	}
+	opts, err := parse([]string{"--snapshot", t.TempDir()}, noEnv, io.Discard)
+	if err == nil {
+		t.Errorf("a directory is read: %+v", opts)
+	}
+	if err := keepSnapshot(nil, ""); err != nil {
 		t.Error(err)
 	}
 }

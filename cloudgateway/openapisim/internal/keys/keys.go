@@ -14,6 +14,7 @@ type Key struct {
 	ID       string
 	Secret   string
 	Disabled bool
+	Deny     []string // patterns of product:action
 	Session  *Session // of a temporary key
 }
 
