@@ -430,7 +430,7 @@ func TestGatewayPermissions(t *testing.T) {
 			"servergroups":  {"get", "list", "create", "update", "delete"},
 			"networks":      {"list"}, "networkinterfaces": {"list"}, "capabilities": {"get"},
 		},
-		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "update"}, "capabilities": {"get"}},
+		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
 		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},
 	}
 	documents := render(t, "kube-system", nil)
