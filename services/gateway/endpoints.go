@@ -114,7 +114,7 @@ func (w *endpointWatch) update() {
 	}
 	addresses := w.addresses()
 	if len(addresses) == 0 {
-		w.cc.ReportError(fmt.Errorf("Service %s/%s has no endpoint with port %s", w.service.namespace, w.service.name, w.service.port))
+		w.cc.ReportError(fmt.Errorf("service %s/%s has no endpoint with port %s", w.service.namespace, w.service.name, w.service.port))
 		return
 	}
 	w.known = true

@@ -137,7 +137,7 @@ func TestReplicasAreThoseOfTheEndpointSlices(t *testing.T) {
 			t.Errorf("%d changes were told, want 3", byName.changes)
 		}
 		// When the last one goes, it is still better than nobody.
-		for _, name := range [][2]string{{"a", ""}, {"b", "Service kube-system/cloudgateway has no endpoint with port 7000"}} {
+		for _, name := range [][2]string{{"a", ""}, {"b", "service kube-system/cloudgateway has no endpoint with port 7000"}} {
 			if err := slices.Delete(t.Context(), name[0], metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}

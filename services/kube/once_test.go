@@ -101,7 +101,7 @@ func TestLastingWarningIsRepeated(t *testing.T) {
 		events := kube.NewEvents(recorder)
 		for minute := range 61 {
 			events.Failure(kube.NodeReference("node-1"), "SyncNodeFailed", throttled(fmt.Sprint("request-", minute)))
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 		}
 		got := recorder.Matching("")
 		if len(got) != 3 || got[0] != got[1] || got[1] != got[2] {

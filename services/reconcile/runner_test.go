@@ -152,7 +152,7 @@ func TestRunnerResumes(t *testing.T) {
 		for i := range 20 {
 			r.Add(fmt.Sprint("node-", i), Node)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		down.Store(false)
 		r.Resume()
 		synctest.Wait()
