@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -176,5 +175,3 @@ func TestListenerWaitsForItsPort(t *testing.T) {
 	squatter.Close()
 	eventually(t, "the listener opens", func() bool { return open(squatter.Addr().String()) })
 }
-
-func remoteOf(addr net.Addr) netip.AddrPort { return parseAddr(addr.String()) }

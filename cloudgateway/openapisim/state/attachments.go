@@ -4,16 +4,22 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"unique"
 )
 
-// backend is what counts as one backend server of a load balancer, in however many groups and with however many ports it is.
-type backend struct{ id, ip string }
+// identity is what counts as one backend server of a load balancer, in however many groups and with however many ports it is.
+type identity struct{ id, ip string }
+
+// backend is an identity in the space of a pointer: every load balancer counts the same few thousand.
+type backend = unique.Handle[identity]
+
+func backendOf(s *Server) backend { return unique.Make(identity{s.ServerID, s.ServerIP}) }
 
 // attachments count the servers of load balancers, so that a change costs what it changes and not what the cloud holds. They are
 // derived from the rest of the state, and made when they are first needed.
 type attachments struct {
 	times    map[string]int                     // how often a server is attached
-	backends map[string]map[backend]int         // by load balancer: how often each is attached
+	backends map[string]map[backend]int32       // by load balancer: how often each is attached
 	groups   map[string]map[string]*ServerGroup // by load balancer and id
 }
 
@@ -22,7 +28,7 @@ func (c *Cloud) attachments() *attachments {
 		return c.attached
 	}
 	c.attached = &attachments{
-		times: map[string]int{}, backends: map[string]map[backend]int{}, groups: map[string]map[string]*ServerGroup{},
+		times: map[string]int{}, backends: map[string]map[backend]int32{}, groups: map[string]map[string]*ServerGroup{},
 	}
 	for _, g := range c.ServerGroups {
 		c.attached.addGroup(g)
@@ -53,19 +59,19 @@ func (c *Cloud) CheckCounts() error {
 func (a *attachments) add(lbID string, servers []*Server, n int) {
 	backends := a.backends[lbID]
 	if backends == nil {
-		backends = map[backend]int{}
+		backends = map[backend]int32{}
 		a.backends[lbID] = backends
 	}
 	for _, s := range servers {
 		count(a.times, s.ServerID, n)
-		count(backends, backend{s.ServerID, s.ServerIP}, n)
+		count(backends, backendOf(s), int32(n))
 	}
 	if len(backends) == 0 {
 		delete(a.backends, lbID)
 	}
 }
 
-func count[K comparable](counts map[K]int, key K, n int) {
+func count[K comparable, N int | int32](counts map[K]N, key K, n N) {
 	if counts[key] += n; counts[key] == 0 {
 		delete(counts, key)
 	}
@@ -118,14 +124,14 @@ func (c *Cloud) Attach(lbID string, joining, leaving []*Server) {
 func (c *Cloud) Attached(lbID string, joining, leaving []*Server) (times map[string]int, backends int) {
 	a := c.attachments()
 	times = map[string]int{}
-	change := map[backend]int{}
+	change := map[backend]int32{}
 	for _, s := range joining {
 		times[s.ServerID]++
-		change[backend{s.ServerID, s.ServerIP}]++
+		change[backendOf(s)]++
 	}
 	for _, s := range leaving {
 		times[s.ServerID]--
-		change[backend{s.ServerID, s.ServerIP}]--
+		change[backendOf(s)]--
 	}
 	for id := range times {
 		times[id] += a.times[id]

@@ -29,8 +29,13 @@ type Answer struct {
 // Success encodes the result of an action with the id of the request. The result must be a JSON object or nil.
 func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 	body := []byte(`{"RequestId":"` + requestID + `"}`)
-	if result != nil {
-		object, err := encode(result)
+	switch large, ok := result.(largeResult); {
+	case ok:
+		end := len(body) - 1
+		body = large.AppendJSON(body[:end])
+		body[end] = ',' // instead of its opening brace
+	case result != nil:
+		object, err := json.Marshal(result)
 		if err != nil {
 			return Answer{}, fmt.Errorf("encode the result of %s: %w", action, err)
 		}
@@ -45,14 +50,8 @@ func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 	return Answer{Status: http.StatusOK, Body: converted, XML: true}, err
 }
 
-// encode returns a result as JSON. One that is large and frequent encodes itself, because reflection would take most of the time
-// of its call.
-func encode(result any) ([]byte, error) {
-	if large, ok := result.(interface{ AppendJSON([]byte) []byte }); ok {
-		return large.AppendJSON(nil), nil
-	}
-	return json.Marshal(result)
-}
+// largeResult is a result that encodes itself as a JSON object with members: reflection would take most of the time of its call.
+type largeResult interface{ AppendJSON([]byte) []byte }
 
 // errorBody is what the cloud answers. Clients insist on strings.
 type errorBody struct {
