@@ -20,19 +20,14 @@ import (
 	"alicloud-controllers.dev/services/tracing"
 	"alicloud-controllers.dev/services/version"
 
-	"alicloud-controllers.dev/cloudgateway/internal/acl"
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
-	"alicloud-controllers.dev/cloudgateway/internal/certificate"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
-	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/policy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 )
 
 // Gateway is the process, put together and not yet running.
@@ -44,9 +39,7 @@ type Gateway struct {
 	election    *kube.Election
 	credentials *credentials.Provider
 	openapi     *openapi.Client
-	slb         *slb.Client
-	vpc         *vpc.Client
-	ecs         *ecs.Client
+	services    *server.Services
 	rpc         *rpc.Server
 	admin       *admin.Server
 	listener    net.Listener
@@ -109,26 +102,15 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	return g, nil
 }
 
-// newServer makes the products and the gRPC server in front of them.
+// newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	locks := newLocks(g.cfg.Budget)
 	guarded := noting{policy.NewGuard(g.openapi)}
 	var err error
-	g.ecs, err = ecs.New(ecs.Config{
-		Caller: guarded, Locks: locks, Registerer: registry,
-		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
-	})
-	if err != nil {
-		return err
-	}
-	g.slb, err = slb.New(slb.Config{
-		Caller: guarded, Locks: locks, ServersPerCall: g.cfg.Limits.ServersPerCall, Registerer: registry,
-	})
-	if err != nil {
-		return err
-	}
-	g.vpc, err = vpc.New(vpc.Config{
-		Caller: guarded, Locks: locks, RoutesPerCall: g.cfg.Limits.RoutesPerCall, Registerer: registry,
+	g.services, err = server.New(server.Config{
+		Caller: guarded, Locks: locks, Registerer: registry, Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
+		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall,
+		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	if err != nil {
 		return err
@@ -142,7 +124,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		}),
 		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
 		Context:     func(ctx context.Context) context.Context { return behalf(g.turn.within(ctx)) },
-		Interceptor: replay.New(replay.Config{Policies: server.Policies(), Registerer: registry}).Intercept,
+		Interceptor: server.Checks().Before(replay.New(replay.Config{Policies: server.Policies(), Registerer: registry}).Intercept),
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,
 		Tracers:     g.tracing.Tracers(),
@@ -151,12 +133,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	if err != nil {
 		return err
 	}
-	server.Register(g.rpc, server.Config{
-		SLB: g.slb, VPC: g.vpc, ECS: g.ecs,
-		ACL:          acl.New(acl.Config{Caller: guarded, Locks: locks, Registerer: registry}),
-		Certificates: certificate.New(certificate.Config{Caller: guarded, Locks: locks, Registerer: registry}),
-		Version:      version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
-	})
+	g.services.Register(g.rpc)
 	return g.rpc.Check()
 }
 
@@ -167,9 +144,7 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 // calls under way finish, then the leadership, so that no other replica calls the cloud before that.
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
-	defer g.ecs.Close()
-	defer g.slb.Close()
-	defer g.vpc.Close()
+	defer g.services.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
 	return process.Run(ctx, g.log,
 		process.Component{Name: "tracing", Run: g.tracing.Run},

@@ -265,7 +265,6 @@ func TestUploadOfTheCertificateService(t *testing.T) {
 }
 
 func TestCertificateRequestsAreChecked(t *testing.T) {
-	s := new(certificates)
 	pair, other := keyPair(t, "web"), keyPair(t, "other")
 	upload := func(certificate, key string) *slbv1.UploadServerCertificateRequest {
 		return serverUpload("r", &slbv1.KeyPair{CertificatePem: certificate, PrivateKeyPem: key})
@@ -294,7 +293,7 @@ func TestCertificateRequestsAreChecked(t *testing.T) {
 			"key_pair.private_key_pem: is 80000 bytes long, at most 65536 are allowed",
 		}},
 	} {
-		requests = append(requests, badRequest{"upload, " + name, call(s.UploadServerCertificate, upload(tt.certificate, tt.key)), tt.want})
+		requests = append(requests, badRequest{"upload, " + name, upload(tt.certificate, tt.key), tt.want})
 	}
 	listing := []string{
 		"_certificate_ids[0]: \"a b\" is not an id of the cloud", "tags[0].key: is 0 characters long, must be 1 to 64",
@@ -316,36 +315,36 @@ func TestCertificateRequestsAreChecked(t *testing.T) {
 	}
 	bad, tags := []*commonv1.Tag{{}}, []*commonv1.Tag{{Key: "a"}}
 	requests = append(requests,
-		badRequest{"upload of nothing", call(s.UploadServerCertificate, &slbv1.UploadServerCertificateRequest{ResourceGroupId: "rg 1", Tags: bad}), []string{
+		badRequest{"upload of nothing", &slbv1.UploadServerCertificateRequest{ResourceGroupId: "rg 1", Tags: bad}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "name: is 0 characters long, must be 1 to 80",
 			`resource_group_id: "rg 1" is not an id of the cloud`, "tags[0].key: is 0 characters long, must be 1 to 64",
 			"key_pair: one of key_pair and alicloud_certificate is required",
 		}},
-		badRequest{"upload from the service", call(s.UploadServerCertificate, &slbv1.UploadServerCertificateRequest{
+		badRequest{"upload from the service", &slbv1.UploadServerCertificateRequest{
 			RequestId: "r", Name: "n", Source: &slbv1.UploadServerCertificateRequest_AlicloudCertificate{
 				AlicloudCertificate: &slbv1.AlicloudCertificate{RegionId: "cn hangzhou"},
 			},
-		}), []string{"alicloud_certificate.certificate_id: is required", `alicloud_certificate.region_id: "cn hangzhou" is not an id of the cloud`}},
-		badRequest{"upload of a CA", call(s.UploadCaCertificate, &slbv1.UploadCaCertificateRequest{RequestId: "r", Name: "n", CertificatePem: "x"}), []string{
+		}, []string{"alicloud_certificate.certificate_id: is required", `alicloud_certificate.region_id: "cn hangzhou" is not an id of the cloud`}},
+		badRequest{"upload of a CA", &slbv1.UploadCaCertificateRequest{RequestId: "r", Name: "n", CertificatePem: "x"}, []string{
 			"certificate_pem: block 1" + foreign,
 		}},
-		badRequest{"list", call(s.ListServerCertificates, &slbv1.ListServerCertificatesRequest{
+		badRequest{"list", &slbv1.ListServerCertificatesRequest{
 			ServerCertificateIds: []string{"a b"}, Tags: bad, ResourceGroupId: "rg 1", MaxAge: durationpb.New(-1),
-		}), of("server", listing)},
-		badRequest{"list of CAs", call(s.ListCaCertificates, &slbv1.ListCaCertificatesRequest{
+		}, of("server", listing)},
+		badRequest{"list of CAs", &slbv1.ListCaCertificatesRequest{
 			CaCertificateIds: []string{"a b"}, Tags: bad, ResourceGroupId: "rg 1", MaxAge: durationpb.New(-1),
-		}), of("ca", listing)},
-		badRequest{"update", call(s.UpdateServerCertificate, &slbv1.UpdateServerCertificateRequest{
+		}, of("ca", listing)},
+		badRequest{"update", &slbv1.UpdateServerCertificateRequest{
 			RequestId: "two words", Name: new(""), SetTags: tags, RemoveTagKeys: []string{"a"}, ResourceGroupId: new(""),
-		}), of("server", update)},
-		badRequest{"update of a CA", call(s.UpdateCaCertificate, &slbv1.UpdateCaCertificateRequest{
+		}, of("server", update)},
+		badRequest{"update of a CA", &slbv1.UpdateCaCertificateRequest{
 			RequestId: "two words", Name: new(""), SetTags: tags, RemoveTagKeys: []string{"a"}, ResourceGroupId: new(""),
-		}), of("ca", update)},
-		badRequest{"update with nothing", call(s.UpdateServerCertificate, &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c"}),
+		}, of("ca", update)},
+		badRequest{"update with nothing", &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c"},
 			[]string{"name: the request changes nothing; at least one change is required"}},
-		badRequest{"deletion", call(s.DeleteServerCertificate, &slbv1.DeleteServerCertificateRequest{RequestId: "two words"}),
+		badRequest{"deletion", &slbv1.DeleteServerCertificateRequest{RequestId: "two words"},
 			of("server", update[:2])},
-		badRequest{"deletion of a CA", call(s.DeleteCaCertificate, &slbv1.DeleteCaCertificateRequest{RequestId: "two words"}), of("ca", update[:2])},
+		badRequest{"deletion of a CA", &slbv1.DeleteCaCertificateRequest{RequestId: "two words"}, of("ca", update[:2])},
 	)
 	checked(t, requests)
 }

@@ -210,16 +210,15 @@ func TestRefusalsOfDomainExtensions(t *testing.T) {
 }
 
 func TestDomainExtensionRequestsAreChecked(t *testing.T) {
-	extensions := new(domainExtensions)
 	web := &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}
 	const (
 		protocol = "key.protocol: only HTTPS listeners have domain extensions"
 		id       = "request_id: must be 1 to 64 printable ASCII characters"
 	)
 	create := func(domain string) error {
-		return second(extensions.CreateDomainExtension(t.Context(), &slbv1.CreateDomainExtensionRequest{
+		return Checks().Check(&slbv1.CreateDomainExtensionRequest{
 			Key: web, Domain: domain, ServerCertificateId: "cert 1",
-		}))
+		})
 	}
 	form := func(domain string) string {
 		return "domain: \"" + domain + "\" is not of the form \"www.example.com\" or \"*.example.com\", with at most 253 characters"
@@ -232,8 +231,7 @@ func TestDomainExtensionRequestsAreChecked(t *testing.T) {
 		want []string
 	}{
 		{
-			name: "list", err: second(extensions.ListDomainExtensions(t.Context(),
-				&slbv1.ListDomainExtensionsRequest{Key: web, MaxAge: durationpb.New(-1)})),
+			name: "list", err: Checks().Check(&slbv1.ListDomainExtensionsRequest{Key: web, MaxAge: durationpb.New(-1)}),
 			want: []string{protocol, "max_age: must be a duration of zero or more"},
 		},
 		{name: "create for nothing", err: create(""), want: []string{id, protocol, form(""), certificate}},
@@ -241,13 +239,13 @@ func TestDomainExtensionRequestsAreChecked(t *testing.T) {
 		{name: "create for a URL", err: create("www.example.com/a"), want: []string{id, protocol, form("www.example.com/a"), certificate}},
 		{name: "create for a long name", err: create(long), want: []string{id, protocol, form(long[:40] + "…"), certificate}},
 		{
-			name: "update", err: second(extensions.UpdateDomainExtension(t.Context(), &slbv1.UpdateDomainExtensionRequest{RequestId: "é"})),
+			name: "update", err: Checks().Check(&slbv1.UpdateDomainExtensionRequest{RequestId: "é"}),
 			want: []string{
 				id, "load_balancer_id: is required", "domain_extension_id: is required", "server_certificate_id: is required",
 			},
 		},
 		{
-			name: "delete", err: second(extensions.DeleteDomainExtension(t.Context(), &slbv1.DeleteDomainExtensionRequest{RequestId: "é"})),
+			name: "delete", err: Checks().Check(&slbv1.DeleteDomainExtensionRequest{RequestId: "é"}),
 			want: []string{id, "load_balancer_id: is required", "domain_extension_id: is required"},
 		},
 	}

@@ -292,50 +292,50 @@ func TestListEips(t *testing.T) {
 
 func TestEipRequestsAreChecked(t *testing.T) {
 	checked(t, []badRequest{
-		{"GetEip", call(new(eips).GetEip, &vpcv1.GetEipRequest{AllocationId: "eip,1", MaxAge: durationpb.New(-1)}), []string{
+		{"GetEip", &vpcv1.GetEipRequest{AllocationId: "eip,1", MaxAge: durationpb.New(-1)}, []string{
 			`allocation_id: "eip,1" is not an id of the cloud`, "max_age: must be a duration of zero or more",
 		}},
-		{"ListEips", call(new(eips).ListEips, &vpcv1.EipServiceListEipsRequest{
+		{"ListEips", &vpcv1.EipServiceListEipsRequest{
 			AllocationIds: []string{"eip 1"}, IpAddresses: []string{"1.2.3"}, Status: "Lost", AssociatedInstanceId: "lb-1", InstanceChargeType: "Free",
-		}), []string{
+		}, []string{
 			`allocation_ids[0]: "eip 1" is not an id of the cloud`, `ip_addresses[0]: "1.2.3" is not an IP address`,
 			`status: "Lost" is not one of Available, Associating, InUse, Unassociating, Releasing`,
 			"associated_instance_type: is required with associated_instance_id", `instance_charge_type: "Free" is not one of PostPaid, PrePaid`,
 		}},
-		{"AllocateEip", call(new(eips).AllocateEip, &vpcv1.AllocateEipRequest{
+		{"AllocateEip", &vpcv1.AllocateEipRequest{
 			BandwidthMbps: 1001, InternetChargeType: "paybytraffic", Period: 1, Name: "http://x", Description: strings.Repeat("x", 257),
-		}), []string{
+		}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "bandwidth_mbps: 1001 is out of range, must be 0 to 1000",
 			`internet_charge_type: "paybytraffic" is not one of PayByBandwidth, PayByTraffic`,
 			"instance_charge_type: must be PrePaid where pricing_cycle or period is given", "name: must not begin with http:// or https://",
 			"description: is 257 characters long, must be 0 to 256",
 		}},
-		{"AllocateEip for a while", call(new(eips).AllocateEip, &vpcv1.AllocateEipRequest{RequestId: "r", InstanceChargeType: "PrePaid"}), []string{
+		{"AllocateEip for a while", &vpcv1.AllocateEipRequest{RequestId: "r", InstanceChargeType: "PrePaid"}, []string{
 			"pricing_cycle: must be Month or Year for PrePaid",
 		}},
-		{"AllocateEip for ever", call(new(eips).AllocateEip, &vpcv1.AllocateEipRequest{
+		{"AllocateEip for ever", &vpcv1.AllocateEipRequest{
 			RequestId: "r", InstanceChargeType: "PrePaid", PricingCycle: "Year", Period: 6,
-		}), []string{"period: 6 is out of range, must be 1 to 5"}},
-		{"UpdateEip", call(new(eips).UpdateEip, &vpcv1.UpdateEipRequest{
+		}, []string{"period: 6 is out of range, must be 1 to 5"}},
+		{"UpdateEip", &vpcv1.UpdateEipRequest{
 			RequestId: "é", Name: new(""), BandwidthMbps: new(int32(0)), SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
-		}), []string{
+		}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "allocation_id: is required", "name: is 0 characters long, must be 1 to 128",
 			"bandwidth_mbps: 0 is out of range, must be 1 to 1000", `remove_tag_keys: "a" is also in set_tags`,
 		}},
-		{"UpdateEip with nothing", call(new(eips).UpdateEip, &vpcv1.UpdateEipRequest{AllocationId: "eip-1"}), []string{
+		{"UpdateEip with nothing", &vpcv1.UpdateEipRequest{AllocationId: "eip-1"}, []string{
 			"name: the request changes nothing; at least one attribute is required",
 		}},
-		{"AssociateEip", call(new(eips).AssociateEip, &vpcv1.AssociateEipRequest{
+		{"AssociateEip", &vpcv1.AssociateEipRequest{
 			AllocationId: "eip-1", PrivateIpAddress: "x", Mode: "COPY",
-		}), []string{
+		}, []string{
 			"instance_id: is required", "instance_type: is required, one of EcsInstance, SlbInstance, Nat, HaVip, NetworkInterface",
 			`private_ip_address: "x" is not an IP address`, `mode: "COPY" is not one of NAT, BINDED, MULTI_BINDED`,
 			"instance_type: must be NetworkInterface where private_ip_address or mode is given",
 		}},
-		{"UnassociateEip", call(new(eips).UnassociateEip, &vpcv1.UnassociateEipRequest{InstanceId: "i 1"}), []string{
+		{"UnassociateEip", &vpcv1.UnassociateEipRequest{InstanceId: "i 1"}, []string{
 			"allocation_id: is required", `instance_id: "i 1" is not an id of the cloud`,
 		}},
-		{"ReleaseEip", call(new(eips).ReleaseEip, &vpcv1.ReleaseEipRequest{RequestId: strings.Repeat("x", 65)}), []string{
+		{"ReleaseEip", &vpcv1.ReleaseEipRequest{RequestId: strings.Repeat("x", 65)}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "allocation_id: is required",
 		}},
 	})

@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"alicloud-controllers.dev/cloudgateway/internal/check"
 )
 
 // TestEveryFieldIsChecked fills every field of every request with what can't be meant, one at a time: the answer names the field, and
@@ -159,7 +161,7 @@ func wrongList(field protoreflect.FieldDescriptor, at string) []mistake {
 			}
 		}
 	}
-	all := []mistake{{field: at, how: "*20001", spoil: fill(maxItems + 1)}}
+	all := []mistake{{field: at, how: "*20001", spoil: fill(check.MaxItems + 1)}}
 	if field.Message() == nil {
 		return append(all, mistake{field: at, how: "[0]=garbage", spoil: func(m protoreflect.Message) {
 			m.Mutable(field).List().Append(protoreflect.ValueOfString(garbage))

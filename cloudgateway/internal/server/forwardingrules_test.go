@@ -453,12 +453,10 @@ func testForwardingRulesOfABusyCloud(t *testing.T, settings api.Settings) {
 }
 
 func TestForwardingRuleRequestsAreChecked(t *testing.T) {
-	rules := new(forwardingRules)
 	tcp := &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP}
 	const protocol = "key.protocol: only HTTP and HTTPS listeners have forwarding rules"
 	update := func(cfg *slbv1.ForwardingRuleConfig) error {
-		_, err := rules.UpdateForwardingRule(t.Context(), &slbv1.UpdateForwardingRuleRequest{LoadBalancerId: "lb-1", RuleId: "rule-1", Config: cfg})
-		return err
+		return Checks().Check(&slbv1.UpdateForwardingRuleRequest{LoadBalancerId: "lb-1", RuleId: "rule-1", Config: cfg})
 	}
 	tests := []struct {
 		name string
@@ -466,16 +464,15 @@ func TestForwardingRuleRequestsAreChecked(t *testing.T) {
 		want []string
 	}{
 		{
-			name: "list", err: second(rules.ListForwardingRules(t.Context(),
-				&slbv1.ListForwardingRulesRequest{Key: tcp, MaxAge: durationpb.New(-1)})),
+			name: "list", err: Checks().Check(&slbv1.ListForwardingRulesRequest{Key: tcp, MaxAge: durationpb.New(-1)}),
 			want: []string{protocol, "max_age: must be a duration of zero or more"},
 		},
 		{
-			name: "list nothing", err: second(rules.ListForwardingRules(t.Context(), &slbv1.ListForwardingRulesRequest{})),
+			name: "list nothing", err: Checks().Check(&slbv1.ListForwardingRulesRequest{}),
 			want: []string{"key.load_balancer_id: is required", "key.port: 0 is out of range, must be 1 to 65535", "key.protocol: is required"},
 		},
 		{
-			name: "create", err: second(rules.BatchCreateForwardingRules(t.Context(), &slbv1.BatchCreateForwardingRulesRequest{
+			name: "create", err: Checks().Check(&slbv1.BatchCreateForwardingRulesRequest{
 				Key: tcp,
 				Rules: []*slbv1.NewForwardingRule{
 					{},
@@ -485,7 +482,7 @@ func TestForwardingRuleRequestsAreChecked(t *testing.T) {
 					{Name: "n", Domain: "*.example.com", ServerGroupId: "rsp-1"},
 					{Name: "n", Domain: "*.EXAMPLE.com", ServerGroupId: "rsp-1"},
 				},
-			})),
+			}),
 			want: []string{
 				"request_id: must be 1 to 64 printable ASCII characters", protocol,
 				"rules[0].name: is 0 characters long, must be 1 to 80", "rules[0].domain: is required, unless url is set",
@@ -498,7 +495,7 @@ func TestForwardingRuleRequestsAreChecked(t *testing.T) {
 			},
 		},
 		{
-			name: "update nothing", err: second(rules.UpdateForwardingRule(t.Context(), &slbv1.UpdateForwardingRuleRequest{RequestId: "é"})),
+			name: "update nothing", err: Checks().Check(&slbv1.UpdateForwardingRuleRequest{RequestId: "é"}),
 			want: []string{
 				"request_id: must be 1 to 64 printable ASCII characters", "load_balancer_id: is required", "rule_id: is required",
 				"config: the request changes nothing; at least one attribute is required",
@@ -531,8 +528,7 @@ func TestForwardingRuleRequestsAreChecked(t *testing.T) {
 			},
 		},
 		{
-			name: "delete", err: second(rules.BatchDeleteForwardingRules(t.Context(),
-				&slbv1.BatchDeleteForwardingRulesRequest{RequestId: "é", Key: tcp, RuleIds: []string{""}})),
+			name: "delete", err: Checks().Check(&slbv1.BatchDeleteForwardingRulesRequest{RequestId: "é", Key: tcp, RuleIds: []string{""}}),
 			want: []string{"request_id: must be 1 to 64 printable ASCII characters", protocol, "rule_ids[0]: is required"},
 		},
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +20,26 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
+// bareServer has all services, with nothing behind them.
+func bareServer(t *testing.T) *grpc.Server {
+	t.Helper()
+	services, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(services.Close)
+	pass := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		return next(ctx, request)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(Checks().Before(pass)))
+	services.Register(server)
+	return server
+}
+
 // TestPoliciesFitTheMethods: every method has a row, every row a method, and only what the protocol calls free of side effects
 // escapes the audit log. Whoever reads the cloud can say how old the answer may be.
 func TestPoliciesFitTheMethods(t *testing.T) {
-	server := grpc.NewServer()
-	Register(server, Config{})
+	server := bareServer(t)
 	rows := Policies()
 	for name, info := range server.GetServiceInfo() {
 		descriptor, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
@@ -66,8 +82,7 @@ func TestPoliciesFitTheMethods(t *testing.T) {
 
 // TestEveryWriteChecksItsRequestID: a handler that does not would remember answers by ids of any length.
 func TestEveryWriteChecksItsRequestID(t *testing.T) {
-	server := grpc.NewServer()
-	Register(server, Config{})
+	server := bareServer(t)
 	conn := connect(t, server)
 	for full, row := range Policies() {
 		if !row.Mutating {

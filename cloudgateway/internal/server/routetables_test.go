@@ -298,36 +298,36 @@ func TestRouteTableRequestsAreChecked(t *testing.T) {
 	other.DestinationCidr = "10.0.1.0/24"
 	bond := []string{"vpc_id: is required", "route_table_id: is required", "vswitch_id: is required"}
 	checked(t, []badRequest{
-		{"ListRouteEntries", call(new(routes).ListRouteEntries, &vpcv1.ListRouteEntriesRequest{
+		{"ListRouteEntries", &vpcv1.ListRouteEntriesRequest{
 			RouteTableId: "vtb-1", NextHopId: "i 1", DestinationCidrs: []string{"10.0.0.1"},
-		}), []string{`next_hop_id: "i 1" is not an id of the cloud`, `destination_cidrs[0]: "10.0.0.1" is not of the form "10.1.2.0/24"`}},
-		{"CreateRouteTable", call(new(routes).CreateRouteTable, &vpcv1.CreateRouteTableRequest{Name: "http://x"}), []string{
+		}, []string{`next_hop_id: "i 1" is not an id of the cloud`, `destination_cidrs[0]: "10.0.0.1" is not of the form "10.1.2.0/24"`}},
+		{"CreateRouteTable", &vpcv1.CreateRouteTableRequest{Name: "http://x"}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "vpc_id: is required", "name: must not begin with http:// or https://",
 		}},
-		{"DeleteRouteTable", call(new(routes).DeleteRouteTable, &vpcv1.DeleteRouteTableRequest{RequestId: "é"}), []string{
+		{"DeleteRouteTable", &vpcv1.DeleteRouteTableRequest{RequestId: "é"}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "vpc_id: is required", "route_table_id: is required",
 		}},
-		{"AssociateRouteTable", call(new(routes).AssociateRouteTable, &vpcv1.AssociateRouteTableRequest{}), bond},
-		{"UnassociateRouteTable", call(new(routes).UnassociateRouteTable, &vpcv1.UnassociateRouteTableRequest{}), bond},
-		{"BatchCreateRouteEntries", call(new(routes).BatchCreateRouteEntries, &vpcv1.BatchCreateRouteEntriesRequest{
+		{"AssociateRouteTable", &vpcv1.AssociateRouteTableRequest{}, bond},
+		{"UnassociateRouteTable", &vpcv1.UnassociateRouteTableRequest{}, bond},
+		{"BatchCreateRouteEntries", &vpcv1.BatchCreateRouteEntriesRequest{
 			VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{both, other},
-		}), []string{
+		}, []string{
 			"route_entries[0].next_hops: can't be combined with next_hop_id and next_hop_type",
 			"route_entries[0].next_hops[1].weight: 256 is out of range, must be 0 to 255",
 			`route_entries[0].next_hops[1].next_hop_id: "i-1" is there twice`, "route_entries[1].next_hops: has 1 items, must have 2 to 16",
 			"route_entries[1].next_hops[0].next_hop_id: is required",
 		}},
-		{"BatchDeleteRouteEntries", call(new(routes).BatchDeleteRouteEntries, &vpcv1.BatchDeleteRouteEntriesRequest{
+		{"BatchDeleteRouteEntries", &vpcv1.BatchDeleteRouteEntriesRequest{
 			VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{other},
-		}), []string{"route_entries[0].route_entry_id: is required for an entry with several next hops"}},
-		{"UpdateRouteEntry", call(new(routes).UpdateRouteEntry, &vpcv1.UpdateRouteEntryRequest{
+		}, []string{"route_entries[0].route_entry_id: is required for an entry with several next hops"}},
+		{"UpdateRouteEntry", &vpcv1.UpdateRouteEntryRequest{
 			Name: new(""), NextHop: &vpcv1.NextHop{Weight: new(int32(1))},
-		}), []string{
+		}, []string{
 			"vpc_id: is required", "route_table_id: is required", "route_entry_id: is required", "name: is 0 characters long, must be 1 to 128",
 			"next_hop.next_hop_id: is required", "next_hop.weight: is for entries with several next hops only",
 		}},
-		{"UpdateRouteEntry with nothing", call(new(routes).UpdateRouteEntry, &vpcv1.UpdateRouteEntryRequest{
+		{"UpdateRouteEntry with nothing", &vpcv1.UpdateRouteEntryRequest{
 			VpcId: "vpc-1", RouteTableId: "vtb-1", RouteEntryId: "rte-1",
-		}), []string{"name: the request changes nothing; at least one attribute is required"}},
+		}, []string{"name: the request changes nothing; at least one attribute is required"}},
 	})
 }

@@ -1,8 +1,10 @@
-// Package server answers the gateway's gRPC methods: each handler checks the request as a whole, lets the product do the work,
-// and wraps the result. What a method needs to be allowed stands in Policies.
+// Package server registers the services of the gateway's API, and knows what each method needs to be allowed.
 package server
 
 import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -10,40 +12,148 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/acl"
-	"alicloud-controllers.dev/cloudgateway/internal/certificate"
+	"alicloud-controllers.dev/cloudgateway/internal/check"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/acl"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/certificate"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/domainextension"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/health"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/listener"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/loadbalancer"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/rule"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/servergroup"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/eip"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/network"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/route"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 )
 
-// Config holds what the handlers work with.
+// Config holds what the services work with.
 type Config struct {
-	SLB *slb.Client
-	VPC *vpc.Client
-	ECS *ecs.Client
-	ACL *acl.Client
-	// Certificates are those of SLB.
-	Certificates certificate.Client
+	// Caller reaches the cloud.
+	Caller cloud.Caller
+	// Locks orders the writes to one resource, which the cloud refuses to take at the same time.
+	Locks      cloud.Locker
+	Registerer prometheus.Registerer
+	// Idle and Max shape the gathering of reads of instances and network interfaces, see batch.Config.
+	Idle, Max time.Duration
+	// ServersPerCall and RoutesPerCall are how many one call may name: 1 to 40 and 1 to 50.
+	ServersPerCall, RoutesPerCall int
 	// Version, Region and VpcID are told to callers who ask for the capabilities.
 	Version, Region, VpcID string
 }
 
+// Services are all services of the API.
+type Services struct {
+	register []func(grpc.ServiceRegistrar)
+	closers  []interface{ Close() }
+}
+
+// New makes the services. Close them when their callers are gone.
+func New(cfg Config) (*Services, error) {
+	s := &Services{}
+	for _, product := range []func(Config) error{s.addECS, s.addVPC, s.addSLB} {
+		if err := product(cfg); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	s.add(func(r grpc.ServiceRegistrar) { commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg}) })
+	return s, nil
+}
+
+func (s *Services) addECS(cfg Config) error {
+	product := ecs.Config{Caller: cfg.Caller, Locks: cfg.Locks, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer}
+	interfaces, err := networkinterface.New(product)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, interfaces)
+	instances, err := instance.New(product, interfaces.Forget)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, instances)
+	s.add(func(r grpc.ServiceRegistrar) {
+		ecsv1.RegisterInstanceServiceServer(r, instances)
+		ecsv1.RegisterNetworkInterfaceServiceServer(r, interfaces)
+	})
+	return nil
+}
+
+func (s *Services) addVPC(cfg Config) error {
+	product := vpc.New(vpc.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer})
+	eips, err := eip.New(product)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, eips)
+	vswitches := vswitch.New(product)
+	s.add(func(r grpc.ServiceRegistrar) {
+		vpcv1.RegisterRouteServiceServer(r, route.New(product, vswitches, cfg.RoutesPerCall))
+		vpcv1.RegisterNetworkServiceServer(r, network.New(product, vswitches, eips))
+		vpcv1.RegisterVSwitchServiceServer(r, vswitches)
+		vpcv1.RegisterEipServiceServer(r, eips)
+	})
+	return nil
+}
+
+func (s *Services) addSLB(cfg Config) error {
+	product := slb.New(slb.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer})
+	listeners, err := listener.New(product)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, listeners)
+	groups := servergroup.New(product, cfg.ServersPerCall)
+	balancers, err := loadbalancer.New(product, listeners, groups)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, balancers)
+	s.add(func(r grpc.ServiceRegistrar) {
+		slbv1.RegisterLoadBalancerServiceServer(r, balancers)
+		slbv1.RegisterListenerServiceServer(r, listeners)
+		slbv1.RegisterServerGroupServiceServer(r, groups)
+		slbv1.RegisterHealthServiceServer(r, health.New(product))
+		slbv1.RegisterForwardingRuleServiceServer(r, rule.New(product))
+		slbv1.RegisterDomainExtensionServiceServer(r, domainextension.New(product))
+		slbv1.RegisterAccessControlListServiceServer(r, acl.New(product))
+		slbv1.RegisterCertificateServiceServer(r, certificate.New(product))
+	})
+	return nil
+}
+
+func (s *Services) add(register func(grpc.ServiceRegistrar)) {
+	s.register = append(s.register, register)
+}
+
 // Register adds all services to a server.
-func Register(r grpc.ServiceRegistrar, cfg Config) {
-	slbv1.RegisterLoadBalancerServiceServer(r, &loadBalancers{slb: cfg.SLB})
-	slbv1.RegisterListenerServiceServer(r, &listeners{slb: cfg.SLB})
-	slbv1.RegisterServerGroupServiceServer(r, &serverGroups{slb: cfg.SLB})
-	slbv1.RegisterHealthServiceServer(r, &health{slb: cfg.SLB})
-	slbv1.RegisterForwardingRuleServiceServer(r, &forwardingRules{slb: cfg.SLB})
-	slbv1.RegisterDomainExtensionServiceServer(r, &domainExtensions{slb: cfg.SLB})
-	slbv1.RegisterAccessControlListServiceServer(r, &accessControlLists{acl: cfg.ACL})
-	slbv1.RegisterCertificateServiceServer(r, &certificates{certificates: cfg.Certificates})
-	vpcv1.RegisterRouteServiceServer(r, &routes{vpc: cfg.VPC})
-	vpcv1.RegisterNetworkServiceServer(r, &networks{vpc: cfg.VPC})
-	vpcv1.RegisterVSwitchServiceServer(r, &vswitches{vpc: cfg.VPC})
-	vpcv1.RegisterEipServiceServer(r, &eips{vpc: cfg.VPC})
-	ecsv1.RegisterInstanceServiceServer(r, &instances{ecs: cfg.ECS})
-	ecsv1.RegisterNetworkInterfaceServiceServer(r, &networkInterfaces{ecs: cfg.ECS})
-	commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg})
+func (s *Services) Register(r grpc.ServiceRegistrar) {
+	for _, register := range s.register {
+		register(r)
+	}
+}
+
+// Close ends the gathering of reads.
+func (s *Services) Close() {
+	for _, c := range s.closers {
+		c.Close()
+	}
+}
+
+// Checks are the rules of all requests.
+func Checks() check.Table {
+	return check.NewTable(
+		instance.Checks(), networkinterface.Checks(),
+		route.Checks(), network.Checks(), vswitch.Checks(), eip.Checks(),
+		loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), health.Checks(), rule.Checks(), domainextension.Checks(),
+		acl.Checks(), certificate.Checks(),
+		[]check.Rule{check.Of(func(*check.Request, *commonv1.GetCapabilitiesRequest) {})},
+	)
 }

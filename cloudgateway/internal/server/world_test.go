@@ -17,16 +17,11 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
 
-	"alicloud-controllers.dev/cloudgateway/internal/acl"
-	"alicloud-controllers.dev/cloudgateway/internal/certificate"
-	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/policy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
@@ -91,28 +86,15 @@ func (w *world) startGateway(t *testing.T) {
 	t.Cleanup(client.Close)
 	caller := policy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	locks := &flow.Keyed[string]{}
-	instances, err := ecs.New(ecs.Config{Caller: caller, Locks: locks})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(instances.Close)
-	balancers, err := slb.New(slb.Config{Caller: caller, Locks: locks, ServersPerCall: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(balancers.Close)
-	networks, err := vpc.New(vpc.Config{Caller: caller, Locks: locks, RoutesPerCall: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(networks.Close)
-	server := grpc.NewServer(grpc.UnaryInterceptor(replay.New(replay.Config{Policies: Policies()}).Intercept))
-	Register(server, Config{
-		SLB: balancers, VPC: networks, ECS: instances,
-		ACL:          acl.New(acl.Config{Caller: caller, Locks: locks}),
-		Certificates: certificate.New(certificate.Config{Caller: caller, Locks: locks}),
-		Version:      "test", Region: "cn-hangzhou", VpcID: testVPC,
+	services, err := New(Config{
+		Caller: caller, Locks: locks, ServersPerCall: 20, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(services.Close)
+	server := grpc.NewServer(grpc.UnaryInterceptor(Checks().Before(replay.New(replay.Config{Policies: Policies()}).Intercept)))
+	services.Register(server)
 	w.conn, w.kill = connect(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)
 }

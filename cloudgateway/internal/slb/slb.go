@@ -1,95 +1,128 @@
-// Package slb turns what the gateway's API says about CLB instances, listeners and vServer groups into calls of the cloud's Slb
-// product and back: how many calls, of which size, in which order, and what to do when an answer is lost.
+// Package slb is what the resources of the cloud's Slb product share.
 package slb
 
 import (
 	"context"
-	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
-// Config holds what a Client works with.
+// Config holds what the resources work with.
 type Config struct {
 	// Caller reaches the cloud.
 	Caller cloud.Caller
-	// Locks orders the writes to one instance, which the cloud refuses to take at the same time.
-	Locks cloud.Locker
-	// ServersPerCall is how many servers one call may name, 1 to 40.
-	ServersPerCall int
-	Registerer     prometheus.Registerer
+	// Locks orders the writes to one resource, which the cloud refuses to take at the same time.
+	Locks      cloud.Locker
+	Registerer prometheus.Registerer
 }
 
-// Client does the operations of slb.v1.
-type Client struct {
-	caller cloud.Caller
-	locks  cloud.Locker
-	pace   *pace
-	caches *caches
-	reads  reads
-	// ledger knows the creations of groups that were begun and not seen to their end, unfinished those of listeners, sent those of
-	// rules and domain extensions, and releases the instances whose groups were freed a moment ago. Requests that succeeded are
-	// package replay's.
-	ledger     *memo.Memo[creation, string]
-	unfinished *memo.Memo[listener, struct{}]
-	sent       *memo.Memo[sending, struct{}]
-	releases   *memo.Memo[string, struct{}]
-	// serversPerCall shrinks when the cloud says that a call named too many.
-	serversPerCall atomic.Int32
+// Product is what the resources share.
+type Product struct {
+	cloud.API
+
+	Locks      cloud.Locker
+	Registerer prometheus.Registerer
+
+	balancers *write.Serial // by load balancer
+	pace      *pace
+	releases  *memo.Memo[string, struct{}] // load balancers whose listeners or rules let go of a vServer group a moment ago
 }
 
-// New makes a Client. Close it when its callers are gone.
-func New(cfg Config) (*Client, error) {
-	c := &Client{
-		caller: cfg.Caller, locks: cfg.Locks, pace: newPace(cfg.Registerer), caches: newCaches(cfg.Registerer),
-		ledger:     memo.New[creation, string](ledgerSize),
-		unfinished: memo.New[listener, struct{}](ledgerSize),
-		sent:       memo.New[sending, struct{}](ledgerSize),
-		releases:   memo.New[string, struct{}](ledgerSize),
+// New makes a Product.
+func New(cfg Config) *Product {
+	return &Product{
+		API: cloud.API{Product: openapi.SLB, Caller: cfg.Caller}, Locks: cfg.Locks, Registerer: cfg.Registerer,
+		balancers: write.NewSerial(cfg.Locks), pace: newPace(cfg.Registerer), releases: memo.New[string, struct{}](LedgerSize),
 	}
-	c.serversPerCall.Store(int32(max(1, min(cfg.ServersPerCall, maxServersPerCall))))
-	var err error
-	c.reads, err = c.newReads(cfg.Registerer)
-	return c, err
 }
 
-// The cloud's limits (SLB API reference).
 const (
-	maxServersPerCall = 40  // documented: 20; the service takes 40 of some accounts
-	idsPerCall        = 10  // DescribeLoadBalancers, DescribeLoadBalancerListeners
-	pageSize          = 100 // DescribeLoadBalancers
-	listenersPerPage  = 100 // DescribeLoadBalancerListeners
-	parallelReads     = 8   // of ours, so that one big instance does not take the whole budget at once
+	// LedgerSize and LedgerLife bound what is remembered about the gateway's own writes.
+	LedgerSize = 10_000
+	LedgerLife = time.Hour
+	// releaseLife is how long after a listener's change its old group may still be in use.
+	releaseLife = time.Minute
+	// listsKept bounds how many lists by filter are remembered: one may hold everything.
+	listsKept = 100
 )
 
-// ledgerSize bounds what is remembered about the gateway's own writes.
-const ledgerSize = 10_000
+// The cloud's limits of DescribeLoadBalancers and DescribeLoadBalancerListeners (SLB API reference), and our own.
+const (
+	// IDsPerCall is how many load balancers one call may name.
+	IDsPerCall = 10
+	// ParallelReads bounds the calls for one request, so that one big load balancer does not take the whole budget at once.
+	ParallelReads = 8
+)
 
-// read makes a call that changes nothing.
-func (c *Client) read(ctx context.Context, action string, params cloud.Params, out any) error {
-	_, err := c.caller.Do(ctx, cloud.Read(openapi.SLB, action, params), out)
-	return err
+// OnWrite adds what is to be forgotten after a write to a load balancer or to what belongs to it. It is for constructors.
+func (p *Product) OnWrite(forget func(loadBalancerID string)) { p.balancers.OnWrite(forget) }
+
+// Exclusively makes a change of one load balancer, or of what belongs to it, alone.
+func (p *Product) Exclusively(ctx context.Context, loadBalancerID string, change func(ctx context.Context, w *Writer) error) error {
+	return p.balancers.Do(ctx, loadBalancerID, func(ctx context.Context) error {
+		return change(ctx, &Writer{product: p, loadBalancerID: loadBalancerID})
+	})
 }
 
-// set changes an attribute of the instance itself.
-func (c *Client) set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Set(ctx, c.caller, cloud.Write(openapi.SLB, action, params), nil)
+// Release notes that a listener or rule of a load balancer may have let go of its vServer group.
+func (p *Product) Release(loadBalancerID string) {
+	p.releases.Put(loadBalancerID, struct{}{}, releaseLife)
 }
 
-// exclusively runs a change of one instance, alone, and forgets what was remembered about it.
-func (c *Client) exclusively(
-	ctx context.Context, loadBalancerID string, change func(ctx context.Context, w *writer) error,
-) error {
-	unlock, err := cloud.Lock(ctx, c.locks, loadBalancerID)
-	if err != nil {
-		return err
+// Released reports whether a listener or rule of a load balancer let go of a vServer group a moment ago. The cloud takes the group for
+// used for a while.
+func (p *Product) Released(loadBalancerID string) bool {
+	_, released := p.releases.Get(loadBalancerID)
+	return released
+}
+
+// NewCache makes a cache.
+func NewCache[V any](p *Product, name string) *batch.Cache[V] {
+	return batch.NewCache[V](batch.CacheConfig{Name: name, Registerer: p.Registerer})
+}
+
+// NewListCache makes a cache of lists by filter.
+func NewListCache[V any](p *Product, name string) *batch.Cache[V] {
+	return batch.NewCache[V](batch.CacheConfig{Name: name, MaxEntries: listsKept, Registerer: p.Registerer})
+}
+
+// NewReader makes a reader of what there is of single load balancers. Reads that come while others are under way share calls. A read
+// that comes alone hardly waits.
+func NewReader[V any](
+	p *Product, name string, load func(context.Context, []string) (map[string]V, error),
+) (batch.Reader[string, V], error) {
+	coalescer, err := batch.New(batch.Config[string, V]{
+		Name: name, Load: load, MaxItems: IDsPerCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond, Parallel: ParallelReads,
+		Registerer: p.Registerer,
+	})
+	return batch.Reader[string, V]{
+		Cache: NewCache[V](p, name), Coalescer: coalescer, Name: func(id string) string { return id },
+	}, err
+}
+
+// Metadata is what requests to change any resource may have.
+type Metadata interface {
+	GetSetTags() []*commonv1.Tag
+	GetRemoveTagKeys() []string
+	GetResourceGroupId() string
+}
+
+// ChangeMetadata changes the tags and the resource group of a resource that SLB calls a kind, one call each.
+func (p *Product) ChangeMetadata(ctx context.Context, kind, id string, notFound rpcerr.Reason, r Metadata) error {
+	calls := cloud.TagCalls(openapi.SLB, kind, id, r.GetSetTags(), r.GetRemoveTagKeys())
+	if group := r.GetResourceGroupId(); group != "" {
+		calls = append(calls, cloud.Write(openapi.SLB, "MoveResourceGroup",
+			cloud.Params{"ResourceType": kind, "ResourceId": id, "NewResourceGroupId": group}))
 	}
-	defer unlock()
-	// Whatever happens, the cloud may hold something new.
-	defer c.caches.forget(loadBalancerID)
-	return change(ctx, &writer{client: c, loadBalancerID: loadBalancerID})
+	return cloud.As(notFound, p.SetAll(ctx, calls))
 }

@@ -20,7 +20,7 @@ type pace struct {
 }
 
 func newPace(registerer prometheus.Registerer) *pace {
-	p := &pace{last: memo.New[string, time.Time](ledgerSize)}
+	p := &pace{last: memo.New[string, time.Time](LedgerSize)}
 	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cloudgateway_slb_settle_seconds",
 		Help: "How long the gateway waits between two changes of one load balancer, as learned from the cloud's busy answers.",
@@ -28,39 +28,39 @@ func newPace(registerer prometheus.Registerer) *pace {
 	return p
 }
 
-// writer sends the changes of the listeners and groups of one instance, whose lock is held. The instance applies them one after
+// Writer sends the changes of the listeners and groups of one instance, whose lock is held. The instance applies them one after
 // the other and refuses the next one meanwhile, so each waits as long as that is likely to take.
-type writer struct {
-	client         *Client
+type Writer struct {
+	product        *Product
 	loadBalancerID string
 	refused        bool // the last change sent, as busy
 }
 
-// write sends a change.
-func (w *writer) write(ctx context.Context, action string, params cloud.Params, out any) error {
+// Write sends a change.
+func (w *Writer) Write(ctx context.Context, action string, params cloud.Params, out any) error {
 	return w.send(ctx, cloud.Write(openapi.SLB, action, params), out)
 }
 
-// setOnce sends a change that says how something shall be, so that it may be sent twice.
-func (w *writer) setOnce(ctx context.Context, action string, params cloud.Params) error {
+// SetOnce sends a change that says how something shall be, so that it may be sent twice.
+func (w *Writer) SetOnce(ctx context.Context, action string, params cloud.Params) error {
 	call := cloud.Write(openapi.SLB, action, params)
 	call.Idempotent = true
 	return w.send(ctx, call, nil)
 }
 
-// set is setOnce, repeated while the instance is busy.
-func (w *writer) set(ctx context.Context, action string, params cloud.Params) error {
-	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return w.setOnce(ctx, action, params) })
+// Set is SetOnce, repeated while the instance is busy.
+func (w *Writer) Set(ctx context.Context, action string, params cloud.Params) error {
+	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return w.SetOnce(ctx, action, params) })
 }
 
-func (w *writer) send(ctx context.Context, call openapi.Call, out any) error {
-	pace := w.client.pace
+func (w *Writer) send(ctx context.Context, call openapi.Call, out any) error {
+	pace := w.product.pace
 	last, known := pace.last.Get(w.loadBalancerID)
 	if known {
 		// Without time to wait it is sent at once: the instance may be ready sooner than expected.
 		cloud.Sleep(ctx, pace.estimator.Next(time.Since(last)))
 	}
-	result, err := w.client.caller.Do(ctx, call, out)
+	result, err := w.product.Caller.Do(ctx, call, out)
 	if known && !result.Sent.IsZero() {
 		w.learn(result.Sent.Sub(last), err)
 	}
@@ -72,8 +72,8 @@ func (w *writer) send(ctx context.Context, call openapi.Call, out any) error {
 }
 
 // learn draws the conclusion from a change that was sent so long after the one before.
-func (w *writer) learn(after time.Duration, err error) {
-	estimator := &w.client.pace.estimator
+func (w *Writer) learn(after time.Duration, err error) {
+	estimator := &w.product.pace.estimator
 	switch {
 	case cloud.Busy(err) && !w.refused:
 		estimator.Refused(after)

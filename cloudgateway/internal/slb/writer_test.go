@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"pgregory.net/rapid"
 
-	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -49,13 +47,8 @@ func (b *busyCloud) change(group string) error {
 	return nil
 }
 
-func newClient(t rapid.TB, caller cloud.Caller) *Client {
-	t.Helper()
-	c, err := New(Config{Caller: caller, Locks: &flow.Keyed[string]{}, ServersPerCall: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+func newProduct(caller cloud.Caller) *Product {
+	return New(Config{Caller: caller, Locks: &flow.Keyed[string]{}})
 }
 
 // TestBusyAnswersAreTheException: writes that follow each other on the same instance wait until the cloud is ready, and no longer.
@@ -65,15 +58,15 @@ func TestBusyAnswersAreTheException(t *testing.T) {
 		t.Run(settles.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &busyCloud{settles: settles, takes: 100 * time.Millisecond, until: map[string]time.Time{}}
-				c := newClient(t, b)
+				p := newProduct(b)
 				round := func(writes int) {
 					var all sync.WaitGroup
 					for i := range balancers {
 						all.Go(func() {
 							for range writes {
-								if _, err := c.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
-									LoadBalancerId: fmt.Sprintf("lb-%d", i), ServerGroupId: fmt.Sprintf("rsp-%d", i),
-									Add: []*slbv1.Server{{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 1, Weight: 100}},
+								id := fmt.Sprintf("lb-%d", i)
+								if err := p.Exclusively(t.Context(), id, func(ctx context.Context, w *Writer) error {
+									return w.Set(ctx, "AddVServerGroupBackendServers", cloud.Params{"VServerGroupId": id})
 								}); err != nil {
 									t.Errorf("write: %v", err)
 								}
@@ -103,13 +96,15 @@ func TestBusyAnswersAreTheException(t *testing.T) {
 func TestPauseEndsBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busyCloud{until: map[string]time.Time{}}
-		c := newClient(t, b)
-		c.pace.estimator.Settled(3 * time.Second)
-		c.pace.last.Put("lb-1", time.Now(), time.Minute)
+		p := newProduct(b)
+		p.pace.estimator.Settled(3 * time.Second)
+		p.pace.last.Put("lb-1", time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		err := c.StopListener(ctx, &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP})
+		err := p.Exclusively(ctx, "lb-1", func(ctx context.Context, w *Writer) error {
+			return w.Set(ctx, "StopLoadBalancerListener", cloud.Params{"LoadBalancerId": "lb-1"})
+		})
 		if err != nil || time.Since(start) > 0 {
 			t.Errorf("got %v after %s, want the cloud's answer at once", err, time.Since(start))
 		}

@@ -1,0 +1,139 @@
+// Package instance serves InstanceService: ECS instances. Reads of single instances that come at about the same time share calls.
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+// Service implements ecsv1.InstanceServiceServer.
+type Service struct {
+	ecsv1.UnimplementedInstanceServiceServer
+
+	api       cloud.API
+	locks     cloud.Locker
+	updates   *write.Serial
+	instances batch.Reader[string, *ecsv1.Instance]
+	lists     *batch.Cache[[]*ecsv1.Instance] // by filter
+	statuses  batch.Reader[string, string]
+	onDelete  func()
+}
+
+// New makes a Service. Close it when its callers are gone. OnDelete is told that an instance is deleted, with all that belongs to it.
+func New(cfg ecs.Config, onDelete func()) (s *Service, err error) {
+	s = &Service{
+		api: cfg.API(), locks: cfg.Locks, updates: write.NewSerial(cfg.Locks), onDelete: onDelete,
+		lists: ecs.NewListCache[[]*ecsv1.Instance](cfg, "instance_lists"),
+	}
+	s.updates.OnWrite(func(id string) { s.forget(id, false) })
+	itself := func(id string) string { return id }
+	if s.instances, err = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, itself, notFound); err != nil {
+		return nil, err
+	}
+	s.statuses, err = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, itself, noStatus)
+	return s, err
+}
+
+// Close ends the gathering of reads.
+func (s *Service) Close() {
+	s.instances.Close()
+	s.statuses.Close()
+}
+
+// GetInstance reads one instance.
+func (s *Service) GetInstance(ctx context.Context, r *ecsv1.GetInstanceRequest) (*ecsv1.GetInstanceResponse, error) {
+	found, err := s.instances.Get(ctx, r.GetInstanceId(), r.GetMaxAge().AsDuration())
+	if err != nil {
+		return nil, err
+	}
+	return &ecsv1.GetInstanceResponse{Instance: found}, nil
+}
+
+// BatchGetInstances reads many instances.
+func (s *Service) BatchGetInstances(
+	ctx context.Context, r *ecsv1.BatchGetInstancesRequest,
+) (*ecsv1.BatchGetInstancesResponse, error) {
+	results := make([]*ecsv1.InstanceResult, len(r.GetInstanceIds()))
+	for i, found := range s.instances.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration()) {
+		results[i] = &ecsv1.InstanceResult{Instance: found.Value, Error: rpcerr.ToItem(found.Err)}
+	}
+	return &ecsv1.BatchGetInstancesResponse{Results: results}, nil
+}
+
+// ListInstances reads every instance that matches, ordered by id.
+func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesRequest) (*ecsv1.ListInstancesResponse, error) {
+	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", r.GetVpcId()).With("VSwitchId", r.GetVswitchId()).
+		With("ZoneId", r.GetZoneId()).With("SecurityGroupId", r.GetSecurityGroupId()).With("ResourceGroupId", r.GetResourceGroupId()).
+		With("Status", r.GetStatus()).With("InstanceName", r.GetName()).With("InstanceType", r.GetInstanceType()).
+		With("InstanceChargeType", r.GetChargeType())
+	of := listed(r)
+	if len(r.GetPrivateIps()) > 0 {
+		filter.With("InstanceNetworkType", "vpc")
+	}
+	key := fmt.Sprintf("%q %q", filter, of)
+	found, err := s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
+		return s.list(ctx, filter, of)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ecsv1.ListInstancesResponse{Instances: found}, nil
+}
+
+// BatchGetInstanceStatuses reads the statuses of many instances.
+func (s *Service) BatchGetInstanceStatuses(
+	ctx context.Context, r *ecsv1.BatchGetInstanceStatusesRequest,
+) (*ecsv1.BatchGetInstanceStatusesResponse, error) {
+	results := make([]*ecsv1.InstanceStatusResult, len(r.GetInstanceIds()))
+	for i, found := range s.statuses.GetMany(ctx, r.GetInstanceIds(), r.GetMaxAge().AsDuration()) {
+		results[i] = &ecsv1.InstanceStatusResult{Status: found.Value, Error: rpcerr.ToItem(found.Err)}
+	}
+	return &ecsv1.BatchGetInstanceStatusesResponse{Results: results}, nil
+}
+
+// UpdateInstance changes what is present in the request.
+func (s *Service) UpdateInstance(ctx context.Context, r *ecsv1.UpdateInstanceRequest) (*ecsv1.UpdateInstanceResponse, error) {
+	id := r.GetInstanceId()
+	params := cloud.Params{}.With("InstanceName", r.GetName()).With("Description", r.GetDescription())
+	ecs.Boolean(params, "DeletionProtection", r.DeletionProtection)
+	calls := append(ecs.Attributes("ModifyInstanceAttribute", "InstanceId", id, params),
+		cloud.TagCalls(openapi.ECS, "instance", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
+	err := s.updates.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
+	if err != nil {
+		return nil, cloud.As(rpcerr.InstanceNotFound, err)
+	}
+	return &ecsv1.UpdateInstanceResponse{}, nil
+}
+
+// StartInstance starts an instance and waits until it runs.
+func (s *Service) StartInstance(ctx context.Context, r *ecsv1.StartInstanceRequest) (*ecsv1.StartInstanceResponse, error) {
+	if err := s.change(ctx, r.GetInstanceId(), start()); err != nil {
+		return nil, err
+	}
+	return &ecsv1.StartInstanceResponse{}, nil
+}
+
+// StopInstance stops an instance and waits until it is stopped.
+func (s *Service) StopInstance(ctx context.Context, r *ecsv1.StopInstanceRequest) (*ecsv1.StopInstanceResponse, error) {
+	if err := s.change(ctx, r.GetInstanceId(), stop(r)); err != nil {
+		return nil, err
+	}
+	return &ecsv1.StopInstanceResponse{}, nil
+}
+
+// DeleteInstance deletes an instance and waits until it is gone.
+func (s *Service) DeleteInstance(ctx context.Context, r *ecsv1.DeleteInstanceRequest) (*ecsv1.DeleteInstanceResponse, error) {
+	if err := s.change(ctx, r.GetInstanceId(), deletion(r.GetForce())); err != nil {
+		return nil, err
+	}
+	return &ecsv1.DeleteInstanceResponse{}, nil
+}

@@ -1,0 +1,147 @@
+// Package networkinterface serves NetworkInterfaceService: elastic network interfaces. Reads of single interfaces that come at about the
+// same time share calls.
+package networkinterface
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+// Service implements ecsv1.NetworkInterfaceServiceServer.
+type Service struct {
+	ecsv1.UnimplementedNetworkInterfaceServiceServer
+
+	api        cloud.API
+	updates    *write.Serial
+	interfaces batch.Reader[string, *ecsv1.NetworkInterface]
+	addresses  batch.Reader[addressKey, *ecsv1.NetworkInterface]
+	lists      *batch.Cache[[]*ecsv1.NetworkInterface] // by filter
+}
+
+// New makes a Service. Close it when its callers are gone.
+func New(cfg ecs.Config) (s *Service, err error) {
+	s = &Service{
+		api: cfg.API(), updates: write.NewSerial(cfg.Locks),
+		lists: ecs.NewListCache[[]*ecsv1.NetworkInterface](cfg, "networkinterface_lists"),
+	}
+	s.updates.OnWrite(func(id string) {
+		s.interfaces.Cache.Invalidate(id)
+		s.addresses.Cache.Clear()
+		s.lists.Clear()
+	})
+	if s.interfaces, err = ecs.NewReader(cfg, "networkinterfaces", ecs.ItemsPerCall, s.fetch,
+		func(id string) string { return id }, notFound); err != nil {
+		return nil, err
+	}
+	s.addresses, err = ecs.NewReader(cfg, "networkinterface_addresses", ecs.ItemsPerCall, s.fetchAddresses,
+		func(key addressKey) string { return fmt.Sprint(key) },
+		func(key addressKey) error {
+			return notFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
+		})
+	return s, err
+}
+
+// Close ends the gathering of reads.
+func (s *Service) Close() {
+	s.interfaces.Close()
+	s.addresses.Close()
+}
+
+// Forget drops everything that is remembered.
+func (s *Service) Forget() {
+	s.interfaces.Cache.Clear()
+	s.addresses.Cache.Clear()
+	s.lists.Clear()
+}
+
+// GetNetworkInterface reads one interface.
+func (s *Service) GetNetworkInterface(
+	ctx context.Context, r *ecsv1.GetNetworkInterfaceRequest,
+) (*ecsv1.GetNetworkInterfaceResponse, error) {
+	found, err := s.interfaces.Get(ctx, r.GetNetworkInterfaceId(), r.GetMaxAge().AsDuration())
+	if err != nil {
+		return nil, err
+	}
+	return &ecsv1.GetNetworkInterfaceResponse{NetworkInterface: found}, nil
+}
+
+// BatchGetNetworkInterfaces reads many interfaces by their ids, or those of a VPC by one of their addresses.
+func (s *Service) BatchGetNetworkInterfaces(
+	ctx context.Context, r *ecsv1.BatchGetNetworkInterfacesRequest,
+) (*ecsv1.BatchGetNetworkInterfacesResponse, error) {
+	maxAge := r.GetMaxAge().AsDuration()
+	if len(r.GetIpAddresses()) == 0 {
+		return batchResponse(s.interfaces.GetMany(ctx, r.GetNetworkInterfaceIds(), maxAge)), nil
+	}
+	keys := make([]addressKey, len(r.GetIpAddresses()))
+	for i, text := range r.GetIpAddresses() {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("read address %d: %w", i, err)
+		}
+		keys[i] = addressKey{vpcID: r.GetVpcId(), address: address.Unmap()}
+	}
+	return batchResponse(s.addresses.GetMany(ctx, keys, maxAge)), nil
+}
+
+func batchResponse(found []batch.Result[*ecsv1.NetworkInterface]) *ecsv1.BatchGetNetworkInterfacesResponse {
+	results := make([]*ecsv1.NetworkInterfaceResult, len(found))
+	for i, f := range found {
+		results[i] = &ecsv1.NetworkInterfaceResult{NetworkInterface: f.Value, Error: rpcerr.ToItem(f.Err)}
+	}
+	return &ecsv1.BatchGetNetworkInterfacesResponse{Results: results}
+}
+
+// ListNetworkInterfaces reads every interface that matches, ordered by id.
+func (s *Service) ListNetworkInterfaces(
+	ctx context.Context, r *ecsv1.ListNetworkInterfacesRequest,
+) (*ecsv1.ListNetworkInterfacesResponse, error) {
+	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("InstanceId", r.GetInstanceId()).With("VpcId", r.GetVpcId()).
+		With("VSwitchId", r.GetVswitchId()).With("SecurityGroupId", r.GetSecurityGroupId()).
+		With("ResourceGroupId", r.GetResourceGroupId()).With("NetworkInterfaceName", r.GetName()).
+		With("Type", r.GetType()).With("Status", r.GetStatus())
+	found, err := s.lists.Get(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
+		func(ctx context.Context) ([]*ecsv1.NetworkInterface, error) {
+			found, err := s.describe(ctx, filter)
+			slices.SortFunc(found, func(a, b *ecsv1.NetworkInterface) int {
+				return strings.Compare(a.GetNetworkInterfaceId(), b.GetNetworkInterfaceId())
+			})
+			return slices.CompactFunc(found, func(a, b *ecsv1.NetworkInterface) bool {
+				return a.GetNetworkInterfaceId() == b.GetNetworkInterfaceId()
+			}), err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return &ecsv1.ListNetworkInterfacesResponse{NetworkInterfaces: found}, nil
+}
+
+// UpdateNetworkInterface changes what is present in the request.
+func (s *Service) UpdateNetworkInterface(
+	ctx context.Context, r *ecsv1.UpdateNetworkInterfaceRequest,
+) (*ecsv1.UpdateNetworkInterfaceResponse, error) {
+	id := r.GetNetworkInterfaceId()
+	params := cloud.Params{}.With("NetworkInterfaceName", r.GetName()).With("Description", r.GetDescription()).
+		List("SecurityGroupId", r.GetSecurityGroupIds())
+	ecs.Boolean(params, "SourceDestCheck", r.SourceDestCheck)
+	ecs.Boolean(params, "DeleteOnRelease", r.DeleteOnRelease)
+	calls := append(ecs.Attributes("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", id, params),
+		cloud.TagCalls(openapi.ECS, "eni", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
+	err := s.updates.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
+	if err != nil {
+		return nil, cloud.As(rpcerr.NetworkInterfaceNotFound, err)
+	}
+	return &ecsv1.UpdateNetworkInterfaceResponse{}, nil
+}

@@ -1,0 +1,152 @@
+package attribute
+
+import (
+	"slices"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+)
+
+// Protocols is a set of listener protocols.
+type Protocols uint8
+
+// The protocols of listeners.
+const (
+	TCP Protocols = 1 << iota
+	UDP
+	HTTP
+	HTTPS
+
+	layer4 = TCP | UDP
+	layer7 = HTTP | HTTPS
+	all    = layer4 | layer7
+)
+
+// ProtocolSet gives the set with one protocol in it, empty for an unknown one.
+func ProtocolSet(p slbv1.Protocol) Protocols {
+	switch p {
+	case slbv1.Protocol_PROTOCOL_TCP:
+		return TCP
+	case slbv1.Protocol_PROTOCOL_UDP:
+		return UDP
+	case slbv1.Protocol_PROTOCOL_HTTP:
+		return HTTP
+	case slbv1.Protocol_PROTOCOL_HTTPS:
+		return HTTPS
+	case slbv1.Protocol_PROTOCOL_UNSPECIFIED:
+	}
+	return 0
+}
+
+// Kind is how a value is written on the wire.
+type Kind uint8
+
+// The kinds.
+const (
+	Text      Kind = iota
+	Number         // decimal
+	OnOff          // "on", "off"
+	TrueFalse      // "true", "false"
+	Enable         // "enable", "disable"
+	CommaList      // "a,b"
+)
+
+// Row ties one field of a configuration to the cloud's parameter: it drives the encoding of requests, the decoding of
+// answers and the validation, so that the three cannot disagree.
+type Row struct {
+	Field     string // path in ListenerConfig or ForwardingRuleConfig, e.g. "health_check.interval"
+	Param     string // name in requests and answers
+	Creation  string // name at creation where the cloud spells it differently
+	Answer    string // second name in answers, looked at when the first is absent
+	Protocols Protocols
+	Kind      Kind
+	Min, Max  int32    // range of a number; Max: longest text
+	Special   []int32  // numbers outside the range that are allowed
+	Allowed   []string // values of a text; empty: any
+	Missing   string   // sent at creation when the field is absent, since the cloud requires the parameter
+	Fixed     bool     // can't be changed after creation
+	Later     bool     // can't be set at creation
+}
+
+// Rows lists what can be set on a listener (SLB API reference, Create and SetLoadBalancer*Listener).
+func Rows() []Row {
+	const unlimited, serverPort = -1, -520
+	layer4Schedulers := []string{"wrr", "rr", "wlc", "sch", "tch"}
+	return []Row{
+		{Field: "description", Param: "Description", Protocols: all, Max: 256},
+		{Field: "server_group_id", Param: "VServerGroupId", Protocols: all, Max: 128},
+		{Field: "backend_server_port", Param: "BackendServerPort", Protocols: all, Kind: Number, Min: 1, Max: 65535,
+			Special: []int32{serverPort}, Fixed: true},
+		{Field: "scheduler", Param: "Scheduler", Protocols: TCP, Allowed: layer4Schedulers},
+		{Field: "scheduler", Param: "Scheduler", Protocols: UDP, Allowed: append(slices.Clone(layer4Schedulers), "qch")},
+		{Field: "scheduler", Param: "Scheduler", Protocols: layer7, Allowed: []string{"wrr", "rr", "wlc"}},
+		{Field: "bandwidth_mbps", Param: "Bandwidth", Protocols: all &^ HTTP, Kind: Number, Min: 1, Max: 5120,
+			Special: []int32{unlimited}, Missing: "-1"},
+		{Field: "bandwidth_mbps", Param: "Bandwidth", Protocols: HTTP, Kind: Number, Min: 1, Max: 5120,
+			Special: []int32{unlimited}},
+		{Field: "persistence_timeout", Param: "PersistenceTimeout", Protocols: TCP, Kind: Number, Min: 0, Max: 3600},
+		{Field: "established_timeout", Param: "EstablishedTimeout", Protocols: TCP, Kind: Number, Min: 10, Max: 900},
+		{Field: "idle_timeout", Param: "IdleTimeout", Protocols: layer7, Kind: Number, Min: 1, Max: 60},
+		{Field: "request_timeout", Param: "RequestTimeout", Protocols: layer7, Kind: Number, Min: 1, Max: 180},
+		{Field: "syn_proxy", Param: "SynProxy", Protocols: TCP, Kind: Enable, Later: true},
+		{Field: "connection_drain", Param: "ConnectionDrain", Protocols: layer4, Kind: OnOff},
+		{Field: "connection_drain_timeout", Param: "ConnectionDrainTimeout", Protocols: layer4, Kind: Number, Min: 10, Max: 900},
+		{Field: "proxy_protocol_v2", Param: "ProxyProtocolV2Enabled", Protocols: layer4, Kind: TrueFalse},
+		{Field: "acl_enabled", Param: "AclStatus", Protocols: all, Kind: OnOff},
+		{Field: "acl_type", Param: "AclType", Protocols: all, Allowed: []string{"white", "black"}},
+		{Field: "acl_ids", Param: "AclId", Answer: "AclIds", Protocols: all, Kind: CommaList},
+		{Field: "sticky_session", Param: "StickySession", Protocols: layer7, Kind: OnOff, Missing: "off"},
+		{Field: "sticky_session_type", Param: "StickySessionType", Protocols: layer7, Allowed: []string{"insert", "server"}},
+		{Field: "cookie", Param: "Cookie", Protocols: layer7, Max: 200},
+		{Field: "cookie_timeout", Param: "CookieTimeout", Protocols: layer7, Kind: Number, Min: 1, Max: 86400},
+		{Field: "gzip", Param: "Gzip", Protocols: layer7, Kind: OnOff},
+		{Field: "x_forwarded_for", Param: "XForwardedFor", Protocols: layer7, Kind: OnOff},
+		{Field: "x_forwarded_for_slb_id", Param: "XForwardedFor_SLBID", Protocols: layer7, Kind: OnOff},
+		{Field: "x_forwarded_for_slb_ip", Param: "XForwardedFor_SLBIP", Protocols: layer7, Kind: OnOff},
+		{Field: "x_forwarded_for_proto", Param: "XForwardedFor_proto", Protocols: layer7, Kind: OnOff},
+		{Field: "x_forwarded_for_slb_port", Param: "XForwardedFor_SLBPORT", Protocols: layer7, Kind: OnOff},
+		{Field: "x_forwarded_for_client_src_port", Param: "XForwardedFor_ClientSrcPort", Protocols: layer7, Kind: OnOff},
+		{Field: "server_certificate_id", Param: "ServerCertificateId", Protocols: HTTPS, Max: 256},
+		{Field: "ca_certificate_id", Param: "CACertificateId", Protocols: HTTPS, Max: 256},
+		{Field: "tls_cipher_policy", Param: "TLSCipherPolicy", Protocols: HTTPS, Max: 128},
+		{Field: "http2", Param: "EnableHttp2", Protocols: HTTPS, Kind: OnOff},
+		{Field: "forward_port", Param: "ForwardPort", Protocols: HTTP, Kind: Number, Min: 1, Max: 65535,
+			Special: []int32{0}, Fixed: true},
+		{Field: "health_check.enabled", Param: "HealthCheckSwitch", Answer: "HealthCheck", Protocols: layer4, Kind: OnOff},
+		{Field: "health_check.enabled", Param: "HealthCheck", Protocols: layer7, Kind: OnOff, Missing: "off"},
+		{Field: "health_check.type", Param: "HealthCheckType", Protocols: TCP, Allowed: []string{"tcp", "http"}},
+		{Field: "health_check.uri", Param: "HealthCheckURI", Protocols: TCP | layer7, Max: 80},
+		{Field: "health_check.domain", Param: "HealthCheckDomain", Protocols: TCP | layer7, Max: 80},
+		{Field: "health_check.http_code", Param: "HealthCheckHttpCode", Protocols: TCP | layer7, Max: 64},
+		{Field: "health_check.method", Param: "HealthCheckMethod", Protocols: layer7, Allowed: []string{"head", "get"}},
+		{Field: "health_check.connect_port", Param: "HealthCheckConnectPort", Protocols: all, Kind: Number, Min: 1, Max: 65535,
+			Special: []int32{serverPort}},
+		// The cloud's parameter starts with a small letter at the creation of layer 4 listeners, and only there.
+		{Field: "health_check.interval", Param: "HealthCheckInterval", Creation: "healthCheckInterval", Protocols: layer4,
+			Kind: Number, Min: 1, Max: 50},
+		{Field: "health_check.interval", Param: "HealthCheckInterval", Protocols: layer7, Kind: Number, Min: 1, Max: 50},
+		{Field: "health_check.healthy_threshold", Param: "HealthyThreshold", Protocols: all, Kind: Number, Min: 2, Max: 10},
+		{Field: "health_check.unhealthy_threshold", Param: "UnhealthyThreshold", Protocols: all, Kind: Number, Min: 2, Max: 10},
+		{Field: "health_check.timeout", Param: "HealthCheckConnectTimeout", Protocols: layer4, Kind: Number, Min: 1, Max: 300},
+		{Field: "health_check.timeout", Param: "HealthCheckTimeout", Protocols: layer7, Kind: Number, Min: 1, Max: 300},
+		// These start with a small letter in all requests, and in no answer.
+		{Field: "health_check.request", Param: "healthCheckReq", Answer: "HealthCheckReq", Protocols: UDP, Max: 64},
+		{Field: "health_check.response", Param: "healthCheckExp", Answer: "HealthCheckExp", Protocols: UDP, Max: 64},
+	}
+}
+
+// words are how a boolean is written.
+func (k Kind) words() (yes, no string) {
+	switch k {
+	case TrueFalse:
+		return "true", "false"
+	case Enable:
+		return "enable", "disable"
+	case Text, Number, OnOff, CommaList:
+	}
+	return "on", "off"
+}
+
+// inRange tells whether n is one of the numbers the attribute takes.
+func (a Row) inRange(n int32) bool {
+	return n >= a.Min && n <= a.Max || slices.Contains(a.Special, n)
+}

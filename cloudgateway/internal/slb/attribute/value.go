@@ -1,0 +1,140 @@
+package attribute
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// Check says what is wrong with a value, "" if nothing is.
+func (a Row) Check(value protoreflect.Value, creating bool) string {
+	switch a.Kind {
+	case Number:
+		if n := int32(value.Int()); !a.inRange(n) {
+			return fmt.Sprintf("%d is out of range, must be %s", n, a.rangeText())
+		}
+	case Text:
+		s := value.String()
+		switch length := utf8.RuneCountInString(s); {
+		case s == "" && creating:
+			// The cloud knows no empty values: at creation that is the same as absent.
+		case s == "":
+			return "can't be set to nothing, the cloud has no call for it"
+		case len(a.Allowed) > 0:
+			if !slices.Contains(a.Allowed, s) {
+				return fmt.Sprintf("%q is not one of %s", s, strings.Join(a.Allowed, ", "))
+			}
+		case length > int(a.Max):
+			return fmt.Sprintf("is %d characters long, at most %d are allowed", length, a.Max)
+		}
+	case CommaList:
+		list := value.List()
+		for i := range list.Len() {
+			if id := list.Get(i).String(); id == "" || strings.Contains(id, ",") {
+				return fmt.Sprintf("%q is not an id", id)
+			}
+		}
+	case OnOff, TrueFalse, Enable:
+	}
+	return ""
+}
+
+func (a Row) rangeText() string {
+	parts := []string{fmt.Sprintf("%d to %d", a.Min, a.Max)}
+	for _, n := range a.Special {
+		parts = append(parts, strconv.Itoa(int(n)))
+	}
+	return strings.Join(parts, " or ")
+}
+
+// Encode writes a value as the cloud reads it.
+func (a Row) Encode(value protoreflect.Value) string {
+	switch a.Kind {
+	case Number:
+		return strconv.FormatInt(value.Int(), 10)
+	case OnOff, TrueFalse, Enable:
+		yes, no := a.Kind.words()
+		if value.Bool() {
+			return yes
+		}
+		return no
+	case CommaList:
+		list := value.List()
+		ids := make([]string, list.Len())
+		for i := range ids {
+			ids[i] = list.Get(i).String()
+		}
+		return strings.Join(ids, ",")
+	case Text:
+	}
+	return value.String()
+}
+
+// Decode sets the field from an answer and reports whether there was anything to set. A zero outside the range is how the
+// cloud reports "does not apply".
+func (a Row) Decode(cfg proto.Message, raw json.RawMessage) bool {
+	if a.Kind == CommaList {
+		ids := slb.LooseList(raw)
+		list := mutable(cfg, a.Field).Mutable(descriptor(cfg, a.Field)).List()
+		for _, id := range ids {
+			list.Append(protoreflect.ValueOfString(id))
+		}
+		return len(ids) > 0
+	}
+	s := slb.LooseText(raw)
+	if s == "" {
+		return false
+	}
+	var value protoreflect.Value
+	switch a.Kind {
+	case Number:
+		n, err := strconv.ParseInt(s, 10, 32)
+		if err != nil || n == 0 && !a.inRange(0) {
+			return false
+		}
+		value = protoreflect.ValueOfInt32(int32(n))
+	case OnOff, TrueFalse, Enable:
+		value = protoreflect.ValueOfBool(s == "on" || s == "true" || s == "enable")
+	case Text, CommaList:
+		value = protoreflect.ValueOfString(s)
+	}
+	mutable(cfg, a.Field).Set(descriptor(cfg, a.Field), value)
+	return true
+}
+
+// Lookup reads a field by its path.
+func Lookup(cfg proto.Message, path string) (protoreflect.Value, bool) {
+	m := cfg.ProtoReflect()
+	field := path
+	if parent, child, nested := strings.Cut(path, "."); nested {
+		fd := m.Descriptor().Fields().ByName(protoreflect.Name(parent))
+		if !m.Has(fd) {
+			return protoreflect.Value{}, false
+		}
+		m, field = m.Get(fd).Message(), child
+	}
+	fd := m.Descriptor().Fields().ByName(protoreflect.Name(field))
+	return m.Get(fd), m.Has(fd)
+}
+
+// mutable gives the message that holds the field of a path, made if need be.
+func mutable(cfg proto.Message, path string) protoreflect.Message {
+	m := cfg.ProtoReflect()
+	if parent, _, nested := strings.Cut(path, "."); nested {
+		return m.Mutable(m.Descriptor().Fields().ByName(protoreflect.Name(parent))).Message()
+	}
+	return m
+}
+
+func descriptor(cfg proto.Message, path string) protoreflect.FieldDescriptor {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	return mutable(cfg, path).Descriptor().Fields().ByName(protoreflect.Name(name))
+}

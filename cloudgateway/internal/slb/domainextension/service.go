@@ -1,0 +1,156 @@
+// Package domainextension serves DomainExtensionService: certificates of HTTPS listeners for single domains.
+package domainextension
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// Service implements slbv1.DomainExtensionServiceServer.
+type Service struct {
+	slbv1.UnimplementedDomainExtensionServiceServer
+
+	product    *slb.Product
+	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
+	sent       *memo.Memo[sending, struct{}]          // creations that were sent and not seen to their end
+}
+
+// sending identifies a request to create a domain extension. The cloud has no token for it, and no second one for a domain: when it says
+// that there is one already, and it is as asked for, it can only be the echo of that call.
+type sending struct{ listener, requestID, domain string }
+
+// New makes a Service.
+func New(p *slb.Product) *Service {
+	s := &Service{
+		product: p, extensions: slb.NewCache[[]*slbv1.DomainExtension](p, "domain_extensions"),
+		sent: memo.New[sending, struct{}](slb.LedgerSize),
+	}
+	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
+	return s
+}
+
+// ListDomainExtensions reads the domain extensions of one listener, ordered by id.
+func (s *Service) ListDomainExtensions(
+	ctx context.Context, r *slbv1.ListDomainExtensionsRequest,
+) (*slbv1.ListDomainExtensionsResponse, error) {
+	found, err := s.extensions.Get(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
+		func(ctx context.Context) ([]*slbv1.DomainExtension, error) { return s.describe(ctx, r.GetKey()) })
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.ListDomainExtensionsResponse{DomainExtensions: found}, nil
+}
+
+// describe reads the domain extensions of one listener now; the cloud has no pages for them.
+func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv1.DomainExtension, error) {
+	var found struct {
+		DomainExtensions struct{ DomainExtension []answer }
+	}
+	if err := s.product.Read(ctx, "DescribeDomainExtensions", slb.KeyParams(key), &found); err != nil {
+		return nil, err
+	}
+	extensions := make([]*slbv1.DomainExtension, len(found.DomainExtensions.DomainExtension))
+	for i, a := range found.DomainExtensions.DomainExtension {
+		extensions[i] = a.decode()
+	}
+	slices.SortFunc(extensions, func(a, b *slbv1.DomainExtension) int {
+		return strings.Compare(a.GetDomainExtensionId(), b.GetDomainExtensionId())
+	})
+	return extensions, nil
+}
+
+// CreateDomainExtension gives a listener a certificate for a domain, and tells the id. The cloud has no token for it: after a lost
+// answer, of this attempt of the request or an earlier one, the domain extension is looked up, and taken for ours only if it has the
+// certificate that was asked for.
+func (s *Service) CreateDomainExtension(
+	ctx context.Context, r *slbv1.CreateDomainExtensionRequest,
+) (*slbv1.CreateDomainExtensionResponse, error) {
+	id := ""
+	params := slb.KeyParams(r.GetKey()).With("Domain", r.GetDomain()).With("ServerCertificateId", r.GetServerCertificateId())
+	this := sending{listener: slb.ListenerName(r.GetKey()), requestID: r.GetRequestId(), domain: strings.ToLower(r.GetDomain())}
+	_, sent := s.sent.Get(this)
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
+	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		return cloud.Retry(ctx, again, func(ctx context.Context) error {
+			var answer struct {
+				DomainExtensionID string `json:"DomainExtensionId"`
+			}
+			err := w.Write(ctx, "CreateDomainExtension", params, &answer)
+			if cloud.Unclear(err) {
+				sent = true
+				s.sent.Put(this, struct{}{}, slb.LedgerLife)
+			}
+			echo := sent && rpcerr.ReasonOf(err) == rpcerr.AlreadyExists
+			if !echo && !cloud.Unclear(err) {
+				id = answer.DomainExtensionID
+				return err
+			}
+			found, readErr := s.find(ctx, r.GetKey(), r.GetDomain())
+			switch {
+			case readErr != nil && echo:
+				return fmt.Errorf("the domain has an extension already, but reading whose it is failed: %w", readErr)
+			case readErr == nil && found.GetServerCertificateId() == r.GetServerCertificateId():
+				id = found.GetDomainExtensionId()
+				return nil
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.sent.Put(this, struct{}{}, 0) // It is seen to its end.
+	return &slbv1.CreateDomainExtensionResponse{DomainExtensionId: id}, nil
+}
+
+// find reads the domain extension of a domain now; nil if there is none.
+func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey, domain string) (*slbv1.DomainExtension, error) {
+	all, err := s.describe(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range all {
+		if strings.EqualFold(e.GetDomain(), domain) {
+			return e, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // Absence is an answer.
+}
+
+// UpdateDomainExtension changes the certificate.
+func (s *Service) UpdateDomainExtension(
+	ctx context.Context, r *slbv1.UpdateDomainExtensionRequest,
+) (*slbv1.UpdateDomainExtensionResponse, error) {
+	params := cloud.Params{"DomainExtensionId": r.GetDomainExtensionId(), "ServerCertificateId": r.GetServerCertificateId()}
+	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		return w.Set(ctx, "SetDomainExtensionAttribute", params)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.UpdateDomainExtensionResponse{}, nil
+}
+
+// DeleteDomainExtension removes a domain extension.
+func (s *Service) DeleteDomainExtension(
+	ctx context.Context, r *slbv1.DeleteDomainExtensionRequest,
+) (*slbv1.DeleteDomainExtensionResponse, error) {
+	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		err := w.Set(ctx, "DeleteDomainExtension", cloud.Params{"DomainExtensionId": r.GetDomainExtensionId()})
+		return cloud.Unless(err, rpcerr.DomainExtensionNotFound)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.DeleteDomainExtensionResponse{}, nil
+}

@@ -1,0 +1,73 @@
+// Package health serves HealthService: what the health checks of listeners find.
+package health
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// Service implements slbv1.HealthServiceServer.
+type Service struct {
+	slbv1.UnimplementedHealthServiceServer
+
+	product *slb.Product
+	health  *batch.Cache[[]*slbv1.ServerHealth] // by load balancer and listener
+}
+
+// New makes a Service.
+func New(p *slb.Product) *Service {
+	s := &Service{product: p, health: slb.NewListCache[[]*slbv1.ServerHealth](p, "health")}
+	p.OnWrite(func(loadBalancerID string) { s.health.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
+	return s
+}
+
+// ListHealthStatus reads the health of the servers of one instance, or of one of its listeners.
+func (s *Service) ListHealthStatus(ctx context.Context, r *slbv1.ListHealthStatusRequest) (*slbv1.ListHealthStatusResponse, error) {
+	id, protocol := r.GetLoadBalancerId(), r.GetProtocol()
+	params, name := cloud.Params{"LoadBalancerId": id}, slb.ListenersOf(id)
+	if r.GetPort() != 0 {
+		name = slb.ListenerName(&slbv1.ListenerKey{LoadBalancerId: id, Port: r.GetPort(), Protocol: protocol})
+		params.Int("ListenerPort", int(r.GetPort())).With("ListenerProtocol", strings.ToLower(slb.ProtocolName(protocol)))
+	}
+	found, err := s.health.Get(ctx, name, r.GetMaxAge().AsDuration(),
+		func(ctx context.Context) ([]*slbv1.ServerHealth, error) { return s.describe(ctx, params) })
+	if err != nil {
+		return nil, err
+	}
+	if protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED {
+		found = slices.DeleteFunc(slices.Clone(found), func(h *slbv1.ServerHealth) bool { return h.GetListener().GetProtocol() != protocol })
+	}
+	return &slbv1.ListHealthStatusResponse{Servers: found}, nil
+}
+
+func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.ServerHealth, error) {
+	var page struct {
+		BackendServers struct{ BackendServer []answer }
+	}
+	if err := s.product.Read(ctx, "DescribeHealthStatus", params, &page); err != nil {
+		return nil, err
+	}
+	found := make([]*slbv1.ServerHealth, 0, len(page.BackendServers.BackendServer))
+	for _, a := range page.BackendServers.BackendServer {
+		h, err := a.decode(params["LoadBalancerId"])
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, h)
+	}
+	slices.SortStableFunc(found, func(a, b *slbv1.ServerHealth) int {
+		x, y := a.GetListener(), b.GetListener()
+		return cmp.Or(cmp.Compare(x.GetPort(), y.GetPort()), cmp.Compare(x.GetProtocol(), y.GetProtocol()),
+			strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()),
+			cmp.Compare(a.GetPort(), b.GetPort()))
+	})
+	return found, nil
+}

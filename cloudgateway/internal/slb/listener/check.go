@@ -1,0 +1,109 @@
+package listener
+
+import (
+	"fmt"
+	"slices"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/check"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
+)
+
+// Checks are the rules of the service's requests.
+func Checks() []check.Rule {
+	return []check.Rule{
+		check.Of(func(c *check.Request, r *slbv1.ListListenersRequest) {
+			c.IDs("load_balancer_ids", r.GetLoadBalancerIds())
+			if len(r.GetLoadBalancerIds()) == 0 {
+				c.Addf("load_balancer_ids", "at least one is required")
+			}
+		}),
+		check.Of(func(c *check.Request, r *slbv1.CreateListenerRequest) {
+			slb.CheckListenerKey(c, r.GetKey())
+			checkConfig(c, r.GetKey(), r.GetConfig(), true)
+			checkTarget(c, r.GetConfig())
+			if r.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_HTTPS && r.GetConfig().GetServerCertificateId() == "" {
+				c.Addf("config.server_certificate_id", "is required for HTTPS")
+			}
+		}),
+		check.Of(func(c *check.Request, r *slbv1.UpdateListenerRequest) {
+			slb.CheckListenerKey(c, r.GetKey())
+			checkConfig(c, r.GetKey(), r.GetConfig(), false)
+			if !hasSettings(r.GetConfig()) && len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
+				c.Addf("config", "the request changes nothing; at least one attribute is required")
+			}
+		}),
+		check.Of(func(c *check.Request, r *slbv1.DeleteListenerRequest) { slb.CheckListenerKey(c, r.GetKey()) }),
+		check.Of(func(c *check.Request, r *slbv1.StartListenerRequest) { slb.CheckListenerKey(c, r.GetKey()) }),
+		check.Of(func(c *check.Request, r *slbv1.StopListenerRequest) { slb.CheckListenerKey(c, r.GetKey()) }),
+	}
+}
+
+// checkTarget checks that a new listener sends its traffic to one place.
+func checkTarget(c *check.Request, cfg *slbv1.ListenerConfig) {
+	forwards, groups, ports := cfg.GetForwardPort() != 0, cfg.GetServerGroupId() != "", cfg.GetBackendServerPort() != 0
+	switch {
+	case !forwards && !groups && !ports:
+		c.Addf("config.server_group_id", "is required, unless config.forward_port or config.backend_server_port is set")
+	case forwards && groups:
+		c.Addf("config.server_group_id", "a listener that redirects has no vServer group")
+	case forwards && ports:
+		c.Addf("config.backend_server_port", "a listener that redirects has no servers")
+	case groups && ports:
+		c.Addf("config.backend_server_port", "is for the default server group, leave it out with config.server_group_id")
+	}
+}
+
+func checkConfig(c *check.Request, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig, creating bool) {
+	for _, v := range configViolations(cfg, key.GetProtocol(), creating) {
+		c.Addf("config."+v.Field, "%s", v.Description)
+	}
+}
+
+// configViolations names everything in cfg that the cloud would not take for a listener of the protocol. The fields are
+// relative to the configuration, e.g. "health_check.interval".
+func configViolations(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, creating bool) []rpcerr.FieldViolation {
+	var wrong []rpcerr.FieldViolation
+	report := func(field, format string, args ...any) {
+		wrong = append(wrong, rpcerr.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
+	}
+	set := attribute.ProtocolSet(protocol)
+	rows := attribute.Rows()
+	for i, a := range rows {
+		value, present := attribute.Lookup(cfg, a.Field)
+		if !present {
+			continue
+		}
+		if a.Protocols&set == 0 {
+			first := slices.IndexFunc(rows, func(b attribute.Row) bool { return b.Field == a.Field })
+			elsewhere := slices.ContainsFunc(rows, func(b attribute.Row) bool { return b.Field == a.Field && b.Protocols&set != 0 })
+			if first == i && !elsewhere {
+				report(a.Field, "not supported by %s listeners", slb.ProtocolName(protocol))
+			}
+			continue
+		}
+		if a.Fixed && !creating {
+			report(a.Field, "can't be changed, delete the listener and create it anew")
+			continue
+		}
+		if a.Later && creating {
+			report(a.Field, "can't be set at creation, update the listener afterwards")
+			continue
+		}
+		if problem := a.Check(value, creating); problem != "" {
+			report(a.Field, "%s", problem)
+		}
+	}
+	return wrong
+}
+
+// hasSettings reports whether cfg sets anything.
+func hasSettings(cfg *slbv1.ListenerConfig) bool {
+	return slices.ContainsFunc(attribute.Rows(), func(a attribute.Row) bool {
+		_, present := attribute.Lookup(cfg, a.Field)
+		return present
+	})
+}

@@ -1,0 +1,118 @@
+// Package listener serves ListenerService: listeners of CLB instances.
+package listener
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// perPage is the greatest page of DescribeLoadBalancerListeners (SLB API reference).
+const perPage = 100
+
+// Service implements slbv1.ListenerServiceServer.
+type Service struct {
+	slbv1.UnimplementedListenerServiceServer
+
+	product    *slb.Product
+	listeners  batch.Reader[string, []*slbv1.Listener] // by load balancer
+	unfinished *memo.Memo[identity, struct{}]          // creations that were begun and not seen to their end
+}
+
+// New makes a Service. Close it when its callers are gone.
+func New(p *slb.Product) (s *Service, err error) {
+	s = &Service{product: p, unfinished: memo.New[identity, struct{}](slb.LedgerSize)}
+	p.OnWrite(func(loadBalancerID string) { s.listeners.Cache.Invalidate(loadBalancerID) })
+	s.listeners, err = slb.NewReader(p, "listeners", s.fetch)
+	return s, err
+}
+
+// Close ends the gathering of reads.
+func (s *Service) Close() { s.listeners.Close() }
+
+// Of reads the listeners of one load balancer, ordered by port and protocol.
+func (s *Service) Of(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.Listener, error) {
+	return s.listeners.Get(ctx, loadBalancerID, maxAge)
+}
+
+// ListListeners reads the listeners of many load balancers, ordered by load balancer, port and protocol.
+func (s *Service) ListListeners(ctx context.Context, r *slbv1.ListListenersRequest) (*slbv1.ListListenersResponse, error) {
+	found, err := batch.Values(s.listeners.GetMany(ctx, cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()))
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.ListListenersResponse{Listeners: slices.Concat(found...)}, nil
+}
+
+// fetch reads the listeners of at most slb.IDsPerCall instances.
+func (s *Service) fetch(ctx context.Context, ids []string) (map[string][]*slbv1.Listener, error) {
+	list, err := s.describeOf(ctx, cloud.Sorted(ids))
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]*slbv1.Listener, len(ids))
+	for _, l := range list {
+		id := l.GetKey().GetLoadBalancerId()
+		found[id] = append(found[id], l)
+	}
+	return found, nil
+}
+
+func (s *Service) describeOf(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {
+	return s.describe(ctx, cloud.Params{}.List("LoadBalancerId", ids))
+}
+
+// describe reads all pages of DescribeLoadBalancerListeners.
+func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*slbv1.Listener, error) {
+	var found []*slbv1.Listener
+	params := cloud.Params{}.Int("MaxResults", perPage).Merge(filter)
+	err := cloud.Tokened(ctx, params, func(p cloud.Params) (string, error) {
+		var page struct {
+			NextToken string
+			Listeners []answer
+		}
+		if err := s.product.Read(ctx, "DescribeLoadBalancerListeners", p, &page); err != nil {
+			return "", err
+		}
+		for _, a := range page.Listeners {
+			l, err := a.decode()
+			if err != nil {
+				return "", err
+			}
+			found = append(found, l)
+		}
+		return page.NextToken, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b *slbv1.Listener) int {
+		x, y := a.GetKey(), b.GetKey()
+		return cmp.Or(strings.Compare(x.GetLoadBalancerId(), y.GetLoadBalancerId()),
+			cmp.Compare(x.GetPort(), y.GetPort()), cmp.Compare(x.GetProtocol(), y.GetProtocol()))
+	})
+	return found, nil
+}
+
+// find reads one listener now; nil if it is not there.
+func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey) (*slbv1.Listener, error) {
+	found, err := s.describeOf(ctx, []string{key.GetLoadBalancerId()})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range found {
+		if l.GetKey().GetPort() == key.GetPort() && l.GetKey().GetProtocol() == key.GetProtocol() {
+			return l, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // Absence is an answer.
+}

@@ -1,0 +1,240 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// The cloud's words for the enumerations of the API. A value that is not in a list has no word, and is not sent.
+func addressTypes() map[slbv1.AddressType]string {
+	return map[slbv1.AddressType]string{
+		slbv1.AddressType_ADDRESS_TYPE_INTERNET: "internet",
+		slbv1.AddressType_ADDRESS_TYPE_INTRANET: "intranet",
+	}
+}
+
+func internetChargeTypes() map[slbv1.InternetChargeType]string {
+	return map[slbv1.InternetChargeType]string{
+		slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC:   "paybytraffic",
+		slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH: "paybybandwidth",
+	}
+}
+
+func instanceChargeTypes() map[slbv1.InstanceChargeType]string {
+	return map[slbv1.InstanceChargeType]string{
+		slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC: "PayBySpec",
+		slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU: "PayByCLCU",
+	}
+}
+
+const (
+	consoleProtection = "ConsoleProtection"
+	nonProtection     = "NonProtection"
+)
+
+func onOffWord(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func activeWord(active bool) string {
+	if active {
+		return "active"
+	}
+	return "inactive"
+}
+
+// filterParams encodes the filters of a listing, ids excepted.
+func filterParams(r *slbv1.ListLoadBalancersRequest) cloud.Params {
+	tags := slices.SortedFunc(slices.Values(r.GetTags()), func(a, b *commonv1.Tag) int { return strings.Compare(a.GetKey(), b.GetKey()) })
+	return cloud.Tags(cloud.Params{}, tags).
+		With("LoadBalancerName", r.GetName()).
+		With("Address", r.GetAddress()).
+		With("AddressType", addressTypes()[r.GetAddressType()]).
+		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
+		With("VpcId", r.GetVpcId()).
+		With("VSwitchId", r.GetVswitchId()).
+		With("MasterZoneId", r.GetMasterZoneId()).
+		With("SlaveZoneId", r.GetSlaveZoneId()).
+		With("ResourceGroupId", r.GetResourceGroupId()).
+		With("ServerId", r.GetServerId()).
+		With("ServerIntranetAddress", r.GetServerAddress()).
+		With("LoadBalancerStatus", r.GetStatus()).
+		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()])
+}
+
+// protectionParams encodes the console protection.
+func protectionParams(p *slbv1.ModificationProtection) cloud.Params {
+	if !p.GetEnabled() {
+		return cloud.Params{"ModificationProtectionStatus": nonProtection}
+	}
+	return cloud.Params{"ModificationProtectionStatus": consoleProtection}.With("ModificationProtectionReason", p.GetReason())
+}
+
+func createParams(r *slbv1.CreateLoadBalancerRequest) cloud.Params {
+	p := cloud.Params{}.
+		With("ClientToken", r.GetRequestId()).
+		With("LoadBalancerName", r.GetName()).
+		With("AddressType", addressTypes()[r.GetAddressType()]).
+		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
+		With("Address", r.GetAddress()).
+		With("VpcId", r.GetVpcId()).
+		With("VSwitchId", r.GetVswitchId()).
+		With("MasterZoneId", r.GetMasterZoneId()).
+		With("SlaveZoneId", r.GetSlaveZoneId()).
+		With("LoadBalancerSpec", r.GetSpec()).
+		With("InstanceChargeType", instanceChargeTypes()[r.GetInstanceChargeType()]).
+		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()]).
+		Int("Bandwidth", int(r.GetBandwidthMbps())).
+		With("ResourceGroupId", r.GetResourceGroupId())
+	if r.GetDeleteProtection() {
+		p["DeleteProtection"] = "on"
+	}
+	if r.GetModificationProtection().GetEnabled() {
+		p.Merge(protectionParams(r.GetModificationProtection()))
+	}
+	return cloud.Tags(p, r.GetTags())
+}
+
+// createAnswer is what CreateLoadBalancer tells.
+type createAnswer struct {
+	LoadBalancerID   string `json:"LoadBalancerId"`
+	LoadBalancerName string
+	Address          string
+	AddressIPVersion string
+	NetworkType      string
+	VpcID            string `json:"VpcId"`
+	VSwitchID        string `json:"VSwitchId"`
+	ResourceGroupID  string `json:"ResourceGroupId"`
+}
+
+// created joins the answer with what was asked for.
+func (a createAnswer) created(r *slbv1.CreateLoadBalancerRequest) *slbv1.LoadBalancer {
+	lb := &slbv1.LoadBalancer{
+		LoadBalancerId:         a.LoadBalancerID,
+		Name:                   cmp.Or(a.LoadBalancerName, r.GetName()),
+		Address:                a.Address,
+		AddressType:            r.GetAddressType(),
+		IpVersion:              slb.Named(slb.IPVersions(), a.AddressIPVersion),
+		NetworkType:            a.NetworkType,
+		VpcId:                  cmp.Or(a.VpcID, r.GetVpcId()),
+		VswitchId:              cmp.Or(a.VSwitchID, r.GetVswitchId()),
+		MasterZoneId:           r.GetMasterZoneId(),
+		SlaveZoneId:            r.GetSlaveZoneId(),
+		Spec:                   r.GetSpec(),
+		InstanceChargeType:     r.GetInstanceChargeType(),
+		InternetChargeType:     r.GetInternetChargeType(),
+		BandwidthMbps:          r.GetBandwidthMbps(),
+		DeleteProtection:       r.GetDeleteProtection(),
+		ModificationProtection: r.GetModificationProtection(),
+		ResourceGroupId:        cmp.Or(a.ResourceGroupID, r.GetResourceGroupId()),
+		Tags:                   r.GetTags(),
+	}
+	if lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
+		lb.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTERNET
+		if lb.GetVswitchId() != "" {
+			lb.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET
+		}
+	}
+	return lb
+}
+
+// answer is one instance in the answer to DescribeLoadBalancers.
+type answer struct {
+	LoadBalancerID               string `json:"LoadBalancerId"`
+	LoadBalancerName             string
+	LoadBalancerStatus           string
+	LoadBalancerSpec             string
+	Address                      string
+	AddressType                  string
+	AddressIPVersion             string
+	NetworkType                  string
+	VpcID                        string `json:"VpcId"`
+	VSwitchID                    string `json:"VSwitchId"`
+	MasterZoneID                 string `json:"MasterZoneId"`
+	SlaveZoneID                  string `json:"SlaveZoneId"`
+	InstanceChargeType           string
+	InternetChargeType           string
+	InternetChargeTypeAlias      string
+	Bandwidth                    json.RawMessage
+	DeleteProtection             string
+	ModificationProtectionStatus string
+	ModificationProtectionReason string
+	ResourceGroupID              string `json:"ResourceGroupId"`
+	CreateTimeStamp              json.RawMessage
+	PayType                      string
+	ServiceManagedMode           string
+	Tags                         cloud.TagList
+}
+
+func (a answer) decode() (*slbv1.LoadBalancer, error) {
+	bandwidth := 0
+	if text := slb.LooseText(a.Bandwidth); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("decode load balancer %s: bandwidth %q is not a number", a.LoadBalancerID, text)
+		}
+		bandwidth = n
+	}
+	lb := &slbv1.LoadBalancer{
+		LoadBalancerId:         a.LoadBalancerID,
+		Name:                   a.LoadBalancerName,
+		Address:                a.Address,
+		AddressType:            slb.Named(addressTypes(), a.AddressType),
+		IpVersion:              slb.Named(slb.IPVersions(), a.AddressIPVersion),
+		NetworkType:            a.NetworkType,
+		VpcId:                  a.VpcID,
+		VswitchId:              a.VSwitchID,
+		MasterZoneId:           a.MasterZoneID,
+		SlaveZoneId:            a.SlaveZoneID,
+		Spec:                   a.LoadBalancerSpec,
+		InstanceChargeType:     slb.Named(instanceChargeTypes(), a.InstanceChargeType),
+		InternetChargeType:     a.internetChargeType(),
+		BandwidthMbps:          int32(bandwidth),
+		DeleteProtection:       a.DeleteProtection == "on",
+		ModificationProtection: &slbv1.ModificationProtection{},
+		ResourceGroupId:        a.ResourceGroupID,
+		Status:                 a.LoadBalancerStatus,
+		Tags:                   a.Tags.Decode(),
+		Subscription:           a.PayType == "PrePay",
+		ServiceManaged:         a.ServiceManagedMode == "Managed",
+	}
+	if ms, err := strconv.ParseInt(slb.LooseText(a.CreateTimeStamp), 10, 64); err == nil && ms > 0 {
+		lb.CreationTime = timestamppb.New(time.UnixMilli(ms))
+	}
+	if a.ModificationProtectionStatus == consoleProtection {
+		lb.ModificationProtection = &slbv1.ModificationProtection{Enabled: true, Reason: a.ModificationProtectionReason}
+	}
+	return lb, nil
+}
+
+// internetChargeType reads the word, or the number that the listing has in its place.
+func (a answer) internetChargeType() slbv1.InternetChargeType {
+	for _, word := range []string{a.InternetChargeTypeAlias, a.InternetChargeType} {
+		switch word {
+		case "3":
+			return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+		case "4":
+			return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
+		}
+		if t := slb.Named(internetChargeTypes(), word); t != slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED {
+			return t
+		}
+	}
+	return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED
+}

@@ -1,0 +1,196 @@
+// Package loadbalancer serves LoadBalancerService: CLB instances.
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/listener"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/servergroup"
+)
+
+// perPage is the greatest page of DescribeLoadBalancers (SLB API reference).
+const perPage = 100
+
+// Service implements slbv1.LoadBalancerServiceServer.
+type Service struct {
+	slbv1.UnimplementedLoadBalancerServiceServer
+
+	product   *slb.Product
+	listeners *listener.Service
+	groups    *servergroup.Service
+	balancers batch.Reader[string, *slbv1.LoadBalancer] // nil: there is no such load balancer
+	lists     *batch.Cache[[]*slbv1.LoadBalancer]       // by filter
+	zones     *batch.Cache[[]*slbv1.ZonePair]           // one entry
+}
+
+// New makes a Service. Close it when its callers are gone.
+func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) (s *Service, err error) {
+	s = &Service{
+		product: p, listeners: listeners, groups: groups, lists: slb.NewListCache[[]*slbv1.LoadBalancer](p, "loadbalancer_lists"),
+		zones: slb.NewCache[[]*slbv1.ZonePair](p, "zones"),
+	}
+	p.OnWrite(func(id string) {
+		s.balancers.Cache.Invalidate(id)
+		s.lists.Clear()
+	})
+	s.balancers, err = slb.NewReader(p, "loadbalancers", s.fetch)
+	return s, err
+}
+
+// Close ends the gathering of reads.
+func (s *Service) Close() { s.balancers.Close() }
+
+// GetLoadBalancer reads one instance, with VIEW_FULL everything that belongs to it. A part that can't be read fails the whole:
+// callers must never see half an instance.
+func (s *Service) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.GetLoadBalancerResponse, error) {
+	read := s.full
+	if r.GetView() != slbv1.View_VIEW_FULL {
+		read = s.basic
+	}
+	found, err := read(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.GetLoadBalancerResponse{LoadBalancer: found}, nil
+}
+
+func (s *Service) basic(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+	return s.balancer(ctx, r.GetLoadBalancerId(), r.GetMaxAge().AsDuration())
+}
+
+func (s *Service) full(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+	id, maxAge := r.GetLoadBalancerId(), r.GetMaxAge().AsDuration()
+	var (
+		lb        *slbv1.LoadBalancer
+		listeners []*slbv1.Listener
+		groups    []*slbv1.ServerGroup
+	)
+	parts, partCtx := errgroup.WithContext(ctx)
+	parts.Go(func() (err error) { lb, err = s.balancer(partCtx, id, maxAge); return err })
+	parts.Go(func() (err error) { listeners, err = s.listeners.Of(partCtx, id, maxAge); return err })
+	parts.Go(func() (err error) {
+		groups, err = s.groups.WithServers(partCtx, id, maxAge, r.GetServerGroupIds(), r.GetServerGroupNamePrefixes())
+		return err
+	})
+	if err := parts.Wait(); err != nil {
+		return nil, err
+	}
+	lb = proto.CloneOf(lb)
+	lb.Listeners, lb.ServerGroups = listeners, groups
+	return lb, nil
+}
+
+// balancer reads one instance with its attributes.
+func (s *Service) balancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
+	lb, err := s.balancers.Get(ctx, id, maxAge)
+	if err == nil && lb == nil {
+		err = &rpcerr.Error{
+			Code: codes.NotFound, Reason: rpcerr.LoadBalancerNotFound, API: "slb/DescribeLoadBalancers",
+			Message: fmt.Sprintf("there is no load balancer %s in this region", id),
+		}
+	}
+	return lb, err
+}
+
+// ListLoadBalancers reads every instance that matches, ordered by id.
+func (s *Service) ListLoadBalancers(
+	ctx context.Context, r *slbv1.ListLoadBalancersRequest,
+) (*slbv1.ListLoadBalancersResponse, error) {
+	found, err := s.list(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.ListLoadBalancersResponse{LoadBalancers: found}, nil
+}
+
+func (s *Service) list(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {
+	ids, maxAge := cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()
+	filters := filterParams(r)
+	if len(ids) > 0 && len(filters) == 0 {
+		found, err := batch.Values(s.balancers.GetMany(ctx, ids, maxAge))
+		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
+	}
+	key := fmt.Sprintf("%q %q", filters, ids)
+	return s.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
+		if len(ids) == 0 {
+			return s.describe(ctx, filters)
+		}
+		return inChunks(ctx, ids, func(ctx context.Context, ids []string) ([]*slbv1.LoadBalancer, error) {
+			return s.describe(ctx, cloud.Params{"LoadBalancerId": strings.Join(ids, ",")}.Merge(filters))
+		})
+	})
+}
+
+// describe reads all pages of DescribeLoadBalancers, ordered by id.
+func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.LoadBalancer, error) {
+	found := map[string]*slbv1.LoadBalancer{}
+	err := cloud.Numbered(ctx, params, perPage, func(p cloud.Params) (int, int, error) {
+		var page struct {
+			TotalCount    int
+			LoadBalancers struct{ LoadBalancer []answer }
+		}
+		if err := s.product.Read(ctx, "DescribeLoadBalancers", p, &page); err != nil {
+			return 0, 0, err
+		}
+		for _, a := range page.LoadBalancers.LoadBalancer {
+			lb, err := a.decode()
+			if err != nil {
+				return 0, 0, err
+			}
+			found[lb.GetLoadBalancerId()] = lb
+		}
+		return len(page.LoadBalancers.LoadBalancer), page.TotalCount, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b *slbv1.LoadBalancer) int {
+		return strings.Compare(a.GetLoadBalancerId(), b.GetLoadBalancerId())
+	}), nil
+}
+
+// fetch reads at most slb.IDsPerCall instances; one that does not exist is not in the answer.
+func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*slbv1.LoadBalancer, error) {
+	list, err := s.describe(ctx, cloud.Params{"LoadBalancerId": strings.Join(cloud.Sorted(ids), ",")})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*slbv1.LoadBalancer, len(list))
+	for _, lb := range list {
+		found[lb.GetLoadBalancerId()] = lb
+	}
+	return found, nil
+}
+
+// inChunks reads many ids, slb.IDsPerCall at a time and some calls at once, and joins the answers in the order of the ids.
+func inChunks[T any](ctx context.Context, ids []string, read func(ctx context.Context, ids []string) ([]T, error)) ([]T, error) {
+	chunks := slices.Collect(slices.Chunk(ids, slb.IDsPerCall))
+	answers := make([][]T, len(chunks))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(slb.ParallelReads)
+	for i, chunk := range chunks {
+		calls.Go(func() (err error) {
+			answers[i], err = read(ctx, chunk)
+			return err
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(answers...), nil
+}

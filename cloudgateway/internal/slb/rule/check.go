@@ -1,0 +1,133 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/check"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
+)
+
+// Checks are the rules of the service's requests.
+func Checks() []check.Rule {
+	return []check.Rule{
+		check.Of(func(c *check.Request, r *slbv1.ListForwardingRulesRequest) { checkListener(c, r.GetKey()) }),
+		check.Of(func(c *check.Request, r *slbv1.BatchCreateForwardingRulesRequest) {
+			c.RequestID(r.GetRequestId())
+			checkListener(c, r.GetKey())
+			checkNew(c, "rules", r.GetRules())
+		}),
+		check.Of(func(c *check.Request, r *slbv1.UpdateForwardingRuleRequest) {
+			c.ID("load_balancer_id", r.GetLoadBalancerId())
+			c.ID("rule_id", r.GetRuleId())
+			checkConfig(c, "config", r.GetConfig())
+		}),
+		check.Of(func(c *check.Request, r *slbv1.BatchDeleteForwardingRulesRequest) {
+			checkListener(c, r.GetKey())
+			c.IDs("rule_ids", r.GetRuleIds())
+		}),
+	}
+}
+
+func checkListener(c *check.Request, key *slbv1.ListenerKey) {
+	slb.CheckListenerKey(c, key)
+	switch key.GetProtocol() {
+	case slbv1.Protocol_PROTOCOL_TCP, slbv1.Protocol_PROTOCOL_UDP:
+		c.Addf("key.protocol", "only HTTP and HTTPS listeners have forwarding rules")
+	case slbv1.Protocol_PROTOCOL_HTTP, slbv1.Protocol_PROTOCOL_HTTPS, slbv1.Protocol_PROTOCOL_UNSPECIFIED:
+	}
+}
+
+// checkNew checks each rule, and that none is there twice.
+func checkNew(c *check.Request, field string, rules []*slbv1.NewForwardingRule) {
+	if !c.Items(field, len(rules), check.MaxItems) {
+		return
+	}
+	seen := map[ruleKey]string{}
+	for i, rule := range rules {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		checkOne(c, at, rule)
+		if first, ok := seen[keyOf(rule)]; ok {
+			c.Addf(at, "has the domain and the URL of %s", first)
+			continue
+		}
+		seen[keyOf(rule)] = at
+	}
+}
+
+func checkOne(c *check.Request, field string, rule *slbv1.NewForwardingRule) {
+	const longestName, longestURL = 80, 80
+	c.Text(field+".name", rule.GetName(), 1, longestName)
+	if rule.GetDomain() == "" && rule.GetUrl() == "" {
+		c.Addf(field+".domain", "is required, unless url is set")
+	}
+	if rule.GetDomain() != "" {
+		c.Domain(field+".domain", rule.GetDomain())
+	}
+	if url := rule.GetUrl(); url != "" {
+		c.Text(field+".url", url, 1, longestURL)
+		switch {
+		case url == "/":
+			c.Addf(field+".url", `must say more than "/", which every path begins with; leave it out for a rule that is for all`)
+		case !strings.HasPrefix(url, "/"):
+			c.Addf(field+".url", `%q does not begin with "/"`, check.Shorten(url))
+		}
+	}
+	c.ID(field+".server_group_id", rule.GetServerGroupId())
+}
+
+func checkConfig(c *check.Request, field string, cfg *slbv1.ForwardingRuleConfig) {
+	for _, v := range configViolations(cfg) {
+		c.Addf(field+"."+v.Field, "%s", v.Description)
+	}
+	if !hasSettings(cfg) {
+		c.Addf(field, "the request changes nothing; at least one attribute is required")
+	}
+}
+
+// configViolations names everything in cfg that the cloud would not take for a rule. The fields are relative to the
+// configuration, e.g. "health_check.interval".
+func configViolations(cfg *slbv1.ForwardingRuleConfig) []rpcerr.FieldViolation {
+	var wrong []rpcerr.FieldViolation
+	report := func(field, format string, args ...any) {
+		wrong = append(wrong, rpcerr.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
+	}
+	_, decides := attribute.Lookup(cfg, "listener_sync")
+	follows := cfg.GetListenerSync()
+	for _, a := range rows() {
+		value, present := attribute.Lookup(cfg, a.Field)
+		if !present {
+			continue
+		}
+		if problem := a.Check(value, false); problem != "" {
+			report(a.Field, "%s", problem)
+		}
+		if follows && slices.Contains(listenerSettings(), a.Field) {
+			report(a.Field, "has no effect on a rule that follows its listener, leave it out or set listener_sync to false")
+		}
+	}
+	probe := cfg.GetHealthCheck().ProtoReflect()
+	for i := range probe.Descriptor().Fields().Len() {
+		field := probe.Descriptor().Fields().Get(i)
+		name := "health_check." + string(field.Name())
+		if probe.Has(field) && !slices.Contains(listenerSettings(), name) {
+			report(name, "not supported by forwarding rules")
+		}
+	}
+	if decides && !follows {
+		for _, field := range []string{"sticky_session", "health_check.enabled"} {
+			if _, present := attribute.Lookup(cfg, field); !present {
+				report(field, "is required with listener_sync false")
+			}
+		}
+	}
+	return wrong
+}
+
+// hasSettings reports whether cfg sets anything that a rule can have.
+func hasSettings(cfg *slbv1.ForwardingRuleConfig) bool { return len(configParams(cfg)) > 0 }

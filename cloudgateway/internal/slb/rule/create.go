@@ -1,0 +1,190 @@
+package rule
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// perCall is how many rules CreateRules and DeleteRules take.
+const perCall = 10
+
+// sending identifies something of a listener whose creation a request has sent, and not seen to its end. The cloud has no token for it
+// and no second one of that name: when it says that there is one already, and it is as asked for, it can only be the echo of that call.
+type sending struct {
+	listener  string // its name, see slb.ListenerName
+	requestID string
+	name      string // of a rule or a domain
+}
+
+// addition is a rule to be created.
+type addition struct {
+	outcome
+
+	rule *slbv1.NewForwardingRule
+	id   string
+}
+
+// creation is a request to create rules on its way.
+type creation struct {
+	service   *Service
+	writer    *slb.Writer
+	key       *slbv1.ListenerKey
+	requestID string
+}
+
+// BatchCreateForwardingRules creates rules on one listener; the results are in their order. The error tells that nothing was tried.
+func (s *Service) BatchCreateForwardingRules(
+	ctx context.Context, r *slbv1.BatchCreateForwardingRulesRequest,
+) (*slbv1.BatchCreateForwardingRulesResponse, error) {
+	all := make([]*addition, len(r.GetRules()))
+	for i, rule := range r.GetRules() {
+		all[i] = &addition{rule: rule}
+	}
+	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		request := &creation{service: s, writer: w, key: r.GetKey(), requestID: r.GetRequestId()}
+		if err := request.recall(ctx, all); err != nil {
+			return err
+		}
+		inCalls(all, perCall, func(some []*addition) error { return request.send(ctx, some) })
+		request.finish(all)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*slbv1.ForwardingRuleResult, len(all))
+	for i, a := range all {
+		results[i] = &slbv1.ForwardingRuleResult{RuleId: a.id, Error: rpcerr.ToItem(a.err)}
+	}
+	return &slbv1.BatchCreateForwardingRulesResponse{Results: results}, nil
+}
+
+// recall settles what an earlier attempt of the request has done.
+func (r *creation) recall(ctx context.Context, all []*addition) error {
+	if !slices.ContainsFunc(all, r.sent) {
+		return nil
+	}
+	return r.look(ctx, all, &rpcerr.Error{API: "slb/DescribeRules"})
+}
+
+// send creates some rules in one call. The cloud makes all of them or none. If the answer is lost, or the cloud says that there is one
+// already without telling which, it looks which are there.
+func (r *creation) send(ctx context.Context, some []*addition) error {
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
+	return cloud.Retry(ctx, again, func(ctx context.Context) error {
+		rest := unsettled(some)
+		err := r.create(ctx, rest)
+		e, ok := rpcerr.From(err)
+		if !ok || !cloud.Unclear(err) && e.Code != codes.AlreadyExists {
+			return err
+		}
+		lookErr := r.look(ctx, rest, e)
+		switch {
+		case lookErr != nil && !cloud.Unclear(err):
+			return fmt.Errorf("a rule is there already, but reading which one failed: %w", lookErr)
+		case lookErr == nil && len(unsettled(rest)) == 0:
+			return nil
+		}
+		return err
+	})
+}
+
+func (r *creation) create(ctx context.Context, some []*addition) error {
+	rules := make([]*slbv1.NewForwardingRule, len(some))
+	for i, a := range some {
+		rules[i] = a.rule
+	}
+	encoded, err := listParam(rules)
+	if err != nil {
+		return err
+	}
+	var made struct{ Rules struct{ Rule []answer } }
+	err = r.writer.Write(ctx, "CreateRules", slb.StateParams(r.key).With("RuleList", encoded), &made)
+	if err == nil || cloud.Unclear(err) {
+		for _, a := range some {
+			r.service.sent.Put(r.sending(a), struct{}{}, slb.LedgerLife)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return settleCreated(some, made.Rules.Rule)
+}
+
+// finish forgets a creation that was seen to its end.
+func (r *creation) finish(all []*addition) {
+	if slices.ContainsFunc(all, func(a *addition) bool { return a.err != nil }) {
+		return
+	}
+	for _, a := range all {
+		r.service.sent.Put(r.sending(a), struct{}{}, 0)
+	}
+}
+
+// settleCreated tells each rule its id. The answer knows them by their names; where two have the same, only the listener can tell.
+func settleCreated(some []*addition, created []answer) error {
+	ids := map[string]string{}
+	for _, fields := range created {
+		rule := fields.decode()
+		ids[rule.GetConfig().GetName()] = rule.GetRuleId()
+	}
+	for _, a := range some {
+		if ids[a.rule.GetName()] == "" || len(ids) != len(some) {
+			return &rpcerr.Error{
+				Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, API: "slb/CreateRules",
+				Message: "the rules are created, but the answer does not tell which id is whose",
+			}
+		}
+	}
+	for _, a := range some {
+		a.id = ids[a.rule.GetName()]
+		a.settle(nil)
+	}
+	return nil
+}
+
+// look settles the rules that the listener has: one that this request has sent, and that has what was asked for, is its work.
+func (r *creation) look(ctx context.Context, some []*addition, cause *rpcerr.Error) error {
+	rules, err := r.service.describe(ctx, r.key)
+	if err != nil {
+		return err
+	}
+	there := make(map[ruleKey]*slbv1.ForwardingRule, len(rules))
+	for _, rule := range rules {
+		there[keyOf(rule)] = rule
+	}
+	for _, a := range some {
+		found := there[keyOf(a.rule)]
+		switch {
+		case found == nil:
+		case r.sent(a) && found.GetConfig().GetName() == a.rule.GetName() && found.GetConfig().GetServerGroupId() == a.rule.GetServerGroupId():
+			a.id = found.GetRuleId()
+			a.settle(nil)
+		default:
+			exists := *cause
+			exists.Code, exists.Reason, exists.RetryAfter = codes.AlreadyExists, rpcerr.AlreadyExists, 0
+			exists.Message = fmt.Sprintf("the listener has rule %s with %s already", found.GetRuleId(), keyOf(a.rule))
+			a.settle(&exists)
+		}
+	}
+	return nil
+}
+
+func (r *creation) sending(a *addition) sending {
+	return sending{listener: slb.ListenerName(r.key), requestID: r.requestID, name: keyOf(a.rule).String()}
+}
+
+// sent reports whether the creation of the rule was sent, by this attempt of the request or an earlier one.
+func (r *creation) sent(a *addition) bool {
+	_, sent := r.service.sent.Get(r.sending(a))
+	return sent
+}

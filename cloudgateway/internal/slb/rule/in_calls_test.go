@@ -1,0 +1,102 @@
+package rule
+
+import (
+	"math/bits"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"pgregory.net/rapid"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+type testItem struct {
+	outcome
+
+	bad bool
+}
+
+// TestInCalls: whatever is wrong with some items, these are found with few calls, and all others get through.
+func TestInCalls(t *testing.T) {
+	wrong := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField}
+	rapid.Check(t, func(t *rapid.T) {
+		const perCall = 10
+		items := make([]*testItem, rapid.IntRange(0, 45).Draw(t, "items"))
+		bad := 0
+		for i := range items {
+			items[i] = &testItem{bad: rapid.IntRange(0, 9).Draw(t, "luck") == 0}
+			if items[i].bad {
+				bad++
+			}
+		}
+		calls := 0
+		inCalls(items, perCall, func(some []*testItem) error {
+			calls++
+			if len(some) == 0 || len(some) > perCall {
+				t.Fatalf("a call of %d items", len(some))
+			}
+			for _, i := range some {
+				if i.bad {
+					return wrong
+				}
+			}
+			settleAll(some, nil)
+			return nil
+		})
+		for i, it := range items {
+			if !it.settled() || (it.err != nil) != it.bad {
+				t.Fatalf("item %d, bad=%t: settled=%t, %v", i, it.bad, it.settled(), it.err)
+			}
+		}
+		full := (len(items) + perCall - 1) / perCall
+		if most := full + 2*bad*bits.Len(perCall); calls > most {
+			t.Fatalf("%d calls to find %d of %d items, at most %d are right", calls, bad, len(items), most)
+		}
+	})
+}
+
+// TestInCallsEndsWithWhatConcernsAll: nothing more is sent, and who was not in the call is told so.
+func TestInCallsEndsWithWhatConcernsAll(t *testing.T) {
+	tests := []struct {
+		name string
+		err  *rpcerr.Error
+		rest rpcerr.Error // of what was not tried
+	}{
+		{
+			name: "throttled", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Minute},
+			rest: rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Minute},
+		},
+		{
+			name: "a lost answer", err: &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown},
+			rest: rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			items := []*testItem{{}, {}, {}, {}, {}}
+			calls := 0
+			inCalls(items, 2, func(some []*testItem) error {
+				if calls++; calls == 2 {
+					some[0].settle(nil) // found done
+					return tt.err
+				}
+				settleAll(some, nil)
+				return nil
+			})
+			if calls != 2 {
+				t.Errorf("%d calls, want 2", calls)
+			}
+			tt.rest.Message = "not tried, since a call before it failed: "
+			var got []*rpcerr.Error
+			for _, it := range items {
+				e, _ := rpcerr.From(it.err)
+				got = append(got, e)
+			}
+			if diff := cmp.Diff([]*rpcerr.Error{nil, nil, nil, tt.err, &tt.rest}, got); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

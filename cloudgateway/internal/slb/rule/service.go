@@ -1,0 +1,156 @@
+// Package rule serves ForwardingRuleService: forwarding rules of HTTP and HTTPS listeners.
+package rule
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// Service implements slbv1.ForwardingRuleServiceServer.
+type Service struct {
+	slbv1.UnimplementedForwardingRuleServiceServer
+
+	product *slb.Product
+	rules   *batch.Cache[[]*slbv1.ForwardingRule] // by listener
+	sent    *memo.Memo[sending, struct{}]         // creations that were sent and not seen to their end
+}
+
+// New makes a Service.
+func New(p *slb.Product) *Service {
+	s := &Service{
+		product: p, rules: slb.NewCache[[]*slbv1.ForwardingRule](p, "forwarding_rules"),
+		sent: memo.New[sending, struct{}](slb.LedgerSize),
+	}
+	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
+	return s
+}
+
+// ListForwardingRules reads the rules of one listener, ordered by id.
+func (s *Service) ListForwardingRules(
+	ctx context.Context, r *slbv1.ListForwardingRulesRequest,
+) (*slbv1.ListForwardingRulesResponse, error) {
+	found, err := s.rules.Get(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
+		func(ctx context.Context) ([]*slbv1.ForwardingRule, error) { return s.describe(ctx, r.GetKey()) })
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.ListForwardingRulesResponse{Rules: found}, nil
+}
+
+// describe reads the rules of one listener now; the cloud has no pages for them.
+func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv1.ForwardingRule, error) {
+	var found struct{ Rules struct{ Rule []answer } }
+	if err := s.product.Read(ctx, "DescribeRules", slb.StateParams(key), &found); err != nil {
+		return nil, err
+	}
+	rules := make([]*slbv1.ForwardingRule, len(found.Rules.Rule))
+	for i, a := range found.Rules.Rule {
+		rules[i] = a.decode()
+	}
+	slices.SortFunc(rules, func(a, b *slbv1.ForwardingRule) int { return strings.Compare(a.GetRuleId(), b.GetRuleId()) })
+	return rules, nil
+}
+
+// UpdateForwardingRule changes the attributes that are present.
+func (s *Service) UpdateForwardingRule(
+	ctx context.Context, r *slbv1.UpdateForwardingRuleRequest,
+) (*slbv1.UpdateForwardingRuleResponse, error) {
+	params := cloud.Params{"RuleId": r.GetRuleId()}.Merge(configParams(r.GetConfig()))
+	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		if r.GetConfig().ServerGroupId != nil {
+			defer s.product.Release(r.GetLoadBalancerId())
+		}
+		return w.Set(ctx, "SetRule", params)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.UpdateForwardingRuleResponse{}, nil
+}
+
+// removal is a rule to be deleted.
+type removal struct {
+	outcome
+
+	id string
+}
+
+// BatchDeleteForwardingRules removes rules from a listener; the results are in the order of the ids. The error tells that nothing was
+// tried.
+func (s *Service) BatchDeleteForwardingRules(
+	ctx context.Context, r *slbv1.BatchDeleteForwardingRulesRequest,
+) (*slbv1.BatchDeleteForwardingRulesResponse, error) {
+	key, ids := r.GetKey(), r.GetRuleIds()
+	byID := map[string]*removal{}
+	err := s.product.Exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		defer s.product.Release(key.GetLoadBalancerId())
+		var all []*removal
+		for _, id := range cloud.Sorted(ids) {
+			byID[id] = &removal{id: id}
+			all = append(all, byID[id])
+		}
+		// One id that the cloud does not know fails a call, and one of another listener would be none of ours to delete.
+		if err := s.settleGone(ctx, key, all); err != nil {
+			return err
+		}
+		inCalls(all, perCall, func(some []*removal) error { return s.deleteSome(ctx, w, key, some) })
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*slbv1.ForwardingRuleResult, len(ids))
+	for i, id := range ids {
+		results[i] = &slbv1.ForwardingRuleResult{RuleId: id, Error: rpcerr.ToItem(byID[id].err)}
+	}
+	return &slbv1.BatchDeleteForwardingRulesResponse{Results: results}, nil
+}
+
+// settleGone settles the removal of rules that the listener does not have.
+func (s *Service) settleGone(ctx context.Context, key *slbv1.ListenerKey, removals []*removal) error {
+	rules, err := s.describe(ctx, key)
+	if err = cloud.Unless(cloud.Unless(err, rpcerr.ListenerNotFound), rpcerr.LoadBalancerNotFound); err != nil {
+		return err
+	}
+	for _, r := range removals {
+		if !slices.ContainsFunc(rules, func(rule *slbv1.ForwardingRule) bool { return rule.GetRuleId() == r.id }) {
+			r.settle(nil)
+		}
+	}
+	return nil
+}
+
+// deleteSome deletes some rules in one call. If the answer is lost, or the cloud says that one is gone, it looks which are.
+func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.ListenerKey, removals []*removal) error {
+	gone := func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ForwardingRuleNotFound }
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || gone(err) }
+	return cloud.Retry(ctx, again, func(ctx context.Context) error {
+		rest := unsettled(removals)
+		if len(rest) == 0 {
+			return nil
+		}
+		ids := make([]string, len(rest))
+		for i, r := range rest {
+			ids[i] = r.id
+		}
+		err := w.SetOnce(ctx, "DeleteRules", cloud.Params{}.JSONList("RuleIds", ids))
+		switch {
+		case err == nil:
+			settleAll(rest, nil)
+		case cloud.Unclear(err) || gone(err):
+			if s.settleGone(ctx, key, rest) == nil && len(unsettled(rest)) == 0 {
+				return nil
+			}
+		}
+		return err
+	})
+}

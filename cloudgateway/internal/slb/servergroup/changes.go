@@ -1,0 +1,137 @@
+package servergroup
+
+import (
+	"slices"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+)
+
+// changes is a set of changes to the servers of one group.
+type changes struct {
+	add, remove, update []*slbv1.Server
+	removeFirst         bool
+}
+
+func (c changes) size() int { return len(c.add) + len(c.remove) + len(c.update) }
+
+func (c changes) empty() bool { return c.size() == 0 }
+
+// verb is what a call does to servers.
+type verb uint8
+
+const (
+	replace verb = iota // servers by others
+	add
+	set // weights and descriptions
+	remove
+)
+
+// step is one cloud call: the servers that go and those that come or change.
+type step struct {
+	verb      verb
+	out, into []*slbv1.Server
+}
+
+func (s step) size() int { return max(len(s.out), len(s.into)) }
+
+// plan turns changes into the fewest calls of at most perCall servers. Where the cloud can replace servers, as many removed servers
+// as possible are replaced by added ones in one call: pairing all of min(add, remove) is never worse than pairing fewer, since each
+// call of pairs does the work of one addition and one removal. Servers come before they go, so that a group is never emptier than it
+// was, unless removeFirst asks for the opposite.
+func plan(c changes, perCall int, canReplace bool) []step {
+	var steps []step
+	emit := func(verb verb, out, into []*slbv1.Server) {
+		for len(out)+len(into) > 0 {
+			n, m := min(perCall, len(out)), min(perCall, len(into))
+			steps = append(steps, step{verb: verb, out: out[:n], into: into[:m]})
+			out, into = out[n:], into[m:]
+		}
+	}
+	if c.removeFirst {
+		emit(remove, c.remove, nil)
+		emit(add, nil, c.add)
+		emit(set, nil, c.update)
+		return steps
+	}
+	pairs := 0
+	if canReplace {
+		pairs = min(len(c.add), len(c.remove))
+	}
+	emit(replace, c.remove[:pairs], c.add[:pairs])
+	emit(add, nil, c.add[pairs:])
+	emit(set, nil, c.update)
+	emit(remove, c.remove[pairs:], nil)
+	return steps
+}
+
+// remaining gives what of the changes is still to be done, given what the group holds: a server to add that is there with
+// another weight needs an update, one to update that is gone can't be helped here and stays, so that the cloud's refusal
+// reaches the caller.
+func remaining(c changes, actual []*slbv1.Server) changes {
+	there := make(map[serverKey]*slbv1.Server, len(actual))
+	for _, s := range actual {
+		there[keyOf(s)] = s
+	}
+	rest := changes{removeFirst: c.removeFirst}
+	for _, s := range c.add {
+		switch found, ok := there[keyOf(s)]; {
+		case !ok:
+			rest.add = append(rest.add, s)
+		case !settled(s, found):
+			rest.update = append(rest.update, s)
+		}
+	}
+	for _, s := range c.update {
+		if found, ok := there[keyOf(s)]; !ok || !settled(s, found) {
+			rest.update = append(rest.update, s)
+		}
+	}
+	for _, s := range c.remove {
+		if _, ok := there[keyOf(s)]; ok {
+			rest.remove = append(rest.remove, s)
+		}
+	}
+	return rest
+}
+
+// settled reports whether a server has what was asked for; the cloud keeps a description if it is given none.
+func settled(want, got *slbv1.Server) bool {
+	return want.GetWeight() == got.GetWeight() &&
+		(want.GetDescription() == "" || want.GetDescription() == got.GetDescription())
+}
+
+// normalize turns a server that is both removed and added into an update: the cloud refuses the same server on both sides.
+func normalize(c changes) changes {
+	removed := make(map[serverKey]bool, len(c.remove))
+	for _, s := range c.remove {
+		removed[keyOf(s)] = true
+	}
+	out := changes{update: slices.Clone(c.update), removeFirst: c.removeFirst}
+	kept := map[serverKey]bool{}
+	for _, s := range c.add {
+		if removed[keyOf(s)] {
+			kept[keyOf(s)] = true
+			out.update = append(out.update, s)
+			continue
+		}
+		out.add = append(out.add, s)
+	}
+	for _, s := range c.remove {
+		if !kept[keyOf(s)] {
+			out.remove = append(out.remove, s)
+		}
+	}
+	return out
+}
+
+// after gives the changes that are left when a step is done.
+func (c changes) after(done step) changes {
+	finished := map[serverKey]bool{}
+	for _, s := range slices.Concat(done.out, done.into) {
+		finished[keyOf(s)] = true
+	}
+	drop := func(list []*slbv1.Server) []*slbv1.Server {
+		return slices.DeleteFunc(slices.Clone(list), func(s *slbv1.Server) bool { return finished[keyOf(s)] })
+	}
+	return changes{add: drop(c.add), remove: drop(c.remove), update: drop(c.update), removeFirst: c.removeFirst}
+}

@@ -1,0 +1,226 @@
+// Package servergroup serves ServerGroupService: vServer groups and default server groups.
+package servergroup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
+)
+
+// settleTime is how long DeleteServerGroup waits for a group that was freed a moment ago.
+const settleTime = 20 * time.Second
+
+// Service implements slbv1.ServerGroupServiceServer.
+type Service struct {
+	slbv1.UnimplementedServerGroupServiceServer
+
+	product  *slb.Product
+	groups   *batch.Cache[*slbv1.ServerGroup]     // by group
+	lists    *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
+	defaults *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
+	ledger   *memo.Memo[creation, string]         // the groups of creations that were begun and not seen to their end
+	// serversPerCall shrinks when the cloud says that a call named too many.
+	serversPerCall atomic.Int32
+}
+
+// maxServersPerCall is what the service takes of some accounts. The documented limit is 20 (SLB API reference).
+const maxServersPerCall = 40
+
+// New makes a Service. One call names at most serversPerCall servers, 1 to 40.
+func New(p *slb.Product, serversPerCall int) *Service {
+	s := &Service{
+		product: p, ledger: memo.New[creation, string](slb.LedgerSize),
+		groups:   slb.NewCache[*slbv1.ServerGroup](p, "servergroups"),
+		lists:    slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_lists"),
+		defaults: slb.NewCache[[]*slbv1.DefaultServer](p, "default_servergroups"),
+	}
+	s.serversPerCall.Store(int32(max(1, min(serversPerCall, maxServersPerCall))))
+	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
+		s.lists.Invalidate(loadBalancerID)
+		s.defaults.Invalidate(loadBalancerID)
+	})
+	return s
+}
+
+// Forget drops what is remembered of groups.
+func (s *Service) Forget() { s.groups.Clear() }
+
+// GetServerGroup reads one group with its servers.
+func (s *Service) GetServerGroup(ctx context.Context, r *slbv1.GetServerGroupRequest) (*slbv1.GetServerGroupResponse, error) {
+	found, err := s.group(ctx, r.GetServerGroupId(), r.GetMaxAge().AsDuration())
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.GetServerGroupResponse{ServerGroup: found}, nil
+}
+
+func (s *Service) group(ctx context.Context, id string, maxAge time.Duration) (*slbv1.ServerGroup, error) {
+	return s.groups.Get(ctx, id, maxAge, func(ctx context.Context) (*slbv1.ServerGroup, error) {
+		return s.describeGroup(ctx, id)
+	})
+}
+
+// describeGroup reads one group with its servers now.
+func (s *Service) describeGroup(ctx context.Context, id string) (*slbv1.ServerGroup, error) {
+	var answer struct {
+		VServerGroupName string
+		BackendServers   struct{ BackendServer []serverAnswer }
+		Tags             cloud.TagList
+	}
+	if err := s.product.Read(ctx, "DescribeVServerGroupAttribute", cloud.Params{"VServerGroupId": id}, &answer); err != nil {
+		return nil, err
+	}
+	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true, Tags: answer.Tags.Decode()}
+	for _, a := range answer.BackendServers.BackendServer {
+		server, err := a.decode()
+		if err != nil {
+			return nil, fmt.Errorf("read vServer group %s: %w", id, err)
+		}
+		group.Servers = append(group.Servers, server)
+	}
+	group.ServerCount = int32(len(group.GetServers()))
+	return group, nil
+}
+
+// ListServerGroups reads the groups of one instance without their servers, ordered by id.
+func (s *Service) ListServerGroups(ctx context.Context, r *slbv1.ListServerGroupsRequest) (*slbv1.ListServerGroupsResponse, error) {
+	found, err := s.list(ctx, r.GetLoadBalancerId(), r.GetMaxAge().AsDuration())
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.ListServerGroupsResponse{ServerGroups: found}, nil
+}
+
+func (s *Service) list(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
+	return s.lists.Get(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
+		return s.describeGroups(ctx, loadBalancerID)
+	})
+}
+
+func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]*slbv1.ServerGroup, error) {
+	var answer struct {
+		VServerGroups struct {
+			VServerGroup []struct {
+				VServerGroupID   string `json:"VServerGroupId"`
+				VServerGroupName string
+				ServerCount      json.RawMessage
+				Tags             cloud.TagList
+			}
+		}
+	}
+	if err := s.product.Read(ctx, "DescribeVServerGroups", cloud.Params{"LoadBalancerId": loadBalancerID}, &answer); err != nil {
+		return nil, err
+	}
+	groups := make([]*slbv1.ServerGroup, 0, len(answer.VServerGroups.VServerGroup))
+	for _, a := range answer.VServerGroups.VServerGroup {
+		// The count is a courtesy: older answers lack it.
+		count, _ := strconv.ParseInt(slb.LooseText(a.ServerCount), 10, 32)
+		groups = append(groups, &slbv1.ServerGroup{
+			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: a.Tags.Decode(),
+		})
+	}
+	slices.SortFunc(groups, func(a, b *slbv1.ServerGroup) int {
+		return strings.Compare(a.GetServerGroupId(), b.GetServerGroupId())
+	})
+	return groups, nil
+}
+
+// WithServers reads the groups of one instance, and the servers of those that are selected by id or prefix of their
+// name; of all if nothing is selected.
+func (s *Service) WithServers(
+	ctx context.Context, loadBalancerID string, maxAge time.Duration, ids, prefixes []string,
+) ([]*slbv1.ServerGroup, error) {
+	listed, err := s.list(ctx, loadBalancerID, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	groups := slices.Clone(listed)
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(slb.ParallelReads)
+	for i, g := range groups {
+		if !selected(g, ids, prefixes) {
+			continue
+		}
+		reads.Go(func() error {
+			full, err := s.group(ctx, g.GetServerGroupId(), maxAge)
+			if err != nil {
+				return err
+			}
+			groups[i] = full
+			return nil
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, err
+	}
+	return groups, nil
+}
+
+func selected(g *slbv1.ServerGroup, ids, prefixes []string) bool {
+	return len(ids)+len(prefixes) == 0 || slices.Contains(ids, g.GetServerGroupId()) ||
+		slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(g.GetName(), prefix) })
+}
+
+// UpdateServerGroup changes the name, and then the tags.
+func (s *Service) UpdateServerGroup(
+	ctx context.Context, r *slbv1.UpdateServerGroupRequest,
+) (*slbv1.UpdateServerGroupResponse, error) {
+	id := r.GetServerGroupId()
+	defer s.groups.Invalidate(id)
+	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		if r.Name != nil {
+			err := w.Set(ctx, "SetVServerGroupAttribute", cloud.Params{"VServerGroupId": id, "VServerGroupName": r.GetName()})
+			if err != nil {
+				return err
+			}
+		}
+		return s.product.ChangeTags(ctx, "vservergroup", id, rpcerr.ServerGroupNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.UpdateServerGroupResponse{}, nil
+}
+
+// DeleteServerGroup removes a group. A listener lets go of its group a while after it was deleted or pointed elsewhere, so
+// "in use" is waited out if such a change was made a moment ago.
+func (s *Service) DeleteServerGroup(
+	ctx context.Context, r *slbv1.DeleteServerGroupRequest,
+) (*slbv1.DeleteServerGroupResponse, error) {
+	loadBalancerID, id := r.GetLoadBalancerId(), r.GetServerGroupId()
+	defer s.groups.Invalidate(id)
+	err := s.product.Exclusively(ctx, loadBalancerID, func(ctx context.Context, w *slb.Writer) error {
+		again := cloud.Busy
+		if s.product.Released(loadBalancerID) {
+			bounded, cancel := context.WithTimeout(ctx, settleTime)
+			defer cancel()
+			ctx = bounded
+			again = func(err error) bool {
+				return cloud.Busy(err) || rpcerr.ReasonOf(err) == rpcerr.ServerGroupInUse
+			}
+		}
+		err := cloud.Retry(ctx, again, func(ctx context.Context) error {
+			return w.SetOnce(ctx, "DeleteVServerGroup", cloud.Params{"VServerGroupId": id})
+		})
+		return cloud.Unless(cloud.Unless(err, rpcerr.ServerGroupNotFound), rpcerr.LoadBalancerNotFound)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &slbv1.DeleteServerGroupResponse{}, nil
+}

@@ -1,0 +1,99 @@
+package slb
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+)
+
+// LooseText reads a JSON string, number or boolean as text: the cloud is not consistent about which it sends.
+func LooseText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	if t := string(raw); t != "null" {
+		return t
+	}
+	return ""
+}
+
+// LooseList reads a JSON list of strings, or a comma list in one string.
+func LooseList(raw json.RawMessage) []string {
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return list
+	}
+	if s := LooseText(raw); s != "" {
+		return strings.Split(s, ",")
+	}
+	return nil
+}
+
+// DecodeTags reads a plain list of tags.
+func DecodeTags(raw json.RawMessage) ([]*commonv1.Tag, error) {
+	var list cloud.TagList
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &list.Tag); err != nil {
+			return nil, fmt.Errorf("decode tags: %w", err)
+		}
+	}
+	return list.Decode(), nil
+}
+
+// ProtocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".
+func ProtocolName(p slbv1.Protocol) string {
+	return strings.TrimPrefix(p.String(), "PROTOCOL_")
+}
+
+// ServerType is the kind of server that the cloud names, ECS if it names none.
+func ServerType(name string) slbv1.ServerType {
+	return slbv1.ServerType(slbv1.ServerType_value["SERVER_TYPE_"+strings.ToUpper(cmp.Or(name, "ecs"))])
+}
+
+// Named finds the value of a word.
+func Named[E comparable](words map[E]string, word string) E {
+	for value, w := range words {
+		if w == word {
+			return value
+		}
+	}
+	var none E
+	return none
+}
+
+// IPVersions are the cloud's words for families.
+func IPVersions() map[slbv1.IpVersion]string {
+	return map[slbv1.IpVersion]string{
+		slbv1.IpVersion_IP_VERSION_IPV4: "ipv4",
+		slbv1.IpVersion_IP_VERSION_IPV6: "ipv6",
+	}
+}
+
+// KeyParams names a listener by its port.
+func KeyParams(key *slbv1.ListenerKey) cloud.Params {
+	return cloud.Params{
+		"LoadBalancerId": key.GetLoadBalancerId(),
+		"ListenerPort":   strconv.Itoa(int(key.GetPort())),
+	}
+}
+
+// StateParams also names the protocol, since TCP and UDP may share a port.
+func StateParams(key *slbv1.ListenerKey) cloud.Params {
+	return KeyParams(key).With("ListenerProtocol", strings.ToLower(ProtocolName(key.GetProtocol())))
+}
+
+// ListenerName names a listener in the caches.
+func ListenerName(key *slbv1.ListenerKey) string {
+	return fmt.Sprintf("%s%d/%s", ListenersOf(key.GetLoadBalancerId()), key.GetPort(), ProtocolName(key.GetProtocol()))
+}
+
+// ListenersOf is what the names of all listeners of an instance begin with.
+func ListenersOf(loadBalancerID string) string { return loadBalancerID + " " }

@@ -1,0 +1,108 @@
+// Package eip serves EipService: elastic IP addresses. Reads of single EIPs that come at about the same time share calls.
+package eip
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+// The cloud's limits of DescribeEipAddresses (VPC API reference).
+const (
+	perCall = 50 // ids or addresses
+	perPage = 100
+)
+
+// Service implements vpcv1.EipServiceServer.
+type Service struct {
+	vpcv1.UnimplementedEipServiceServer
+
+	api    cloud.API
+	writes *write.Serial
+	eips   batch.Reader[string, *vpcv1.Eip] // nil: there is no such EIP
+	lists  *batch.Cache[[]*vpcv1.Eip]       // by filter
+}
+
+// New makes a Service. Close it when its callers are gone.
+func New(p *vpc.Product) (*Service, error) {
+	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: vpc.NewListCache[[]*vpcv1.Eip](p, "eip_lists")}
+	// A read that comes alone hardly waits; those that come while others are under way are gathered.
+	coalescer, err := batch.New(batch.Config[string, *vpcv1.Eip]{
+		Name: "eips", Load: s.fetch, MaxItems: perCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond,
+		Registerer: p.Registerer,
+	})
+	s.eips = batch.Reader[string, *vpcv1.Eip]{
+		Cache: vpc.NewCache[*vpcv1.Eip](p, "eips"), Coalescer: coalescer, Name: func(id string) string { return id },
+	}
+	s.writes.OnWrite(func(id string) {
+		s.eips.Cache.Invalidate(id)
+		s.lists.Clear()
+	})
+	return s, err
+}
+
+// Close ends the gathering of reads.
+func (s *Service) Close() { s.eips.Close() }
+
+// GetEip reads one EIP.
+func (s *Service) GetEip(ctx context.Context, r *vpcv1.GetEipRequest) (*vpcv1.GetEipResponse, error) {
+	found, err := s.eips.Get(ctx, r.GetAllocationId(), r.GetMaxAge().AsDuration())
+	if err == nil && found == nil {
+		err = notFound(r.GetAllocationId())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.GetEipResponse{Eip: found}, nil
+}
+
+// ListEips reads every EIP that matches, ordered by id.
+func (s *Service) ListEips(ctx context.Context, r *vpcv1.EipServiceListEipsRequest) (*vpcv1.EipServiceListEipsResponse, error) {
+	found, err := s.list(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.EipServiceListEipsResponse{Eips: found}, nil
+}
+
+func (s *Service) list(ctx context.Context, r *vpcv1.EipServiceListEipsRequest) ([]*vpcv1.Eip, error) {
+	maxAge := r.GetMaxAge().AsDuration()
+	r = proto.CloneOf(r)
+	r.MaxAge, r.AllocationIds, r.IpAddresses = nil, cloud.Sorted(r.GetAllocationIds()), cloud.Sorted(r.GetIpAddresses())
+	if ids := r.GetAllocationIds(); len(ids) > 0 && proto.Equal(r, &vpcv1.EipServiceListEipsRequest{AllocationIds: ids}) {
+		found, err := batch.Values(s.eips.GetMany(ctx, ids, maxAge))
+		return slices.DeleteFunc(found, func(e *vpcv1.Eip) bool { return e == nil }), err
+	}
+	return s.lists.Get(ctx, vpc.ListKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.Eip, error) {
+		filter := cloud.Tags(cloud.Params{}, r.GetTags()).
+			With("Status", r.GetStatus()).
+			With("EipName", r.GetName()).
+			With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
+			With("AssociatedInstanceId", r.GetAssociatedInstanceId()).
+			With("ISP", r.GetIsp()).
+			With("ChargeType", r.GetInstanceChargeType()).
+			With("ResourceGroupId", r.GetResourceGroupId())
+		var found []*vpcv1.Eip
+		for _, ids := range vpc.ChunksOf(r.GetAllocationIds(), perCall) {
+			for _, addresses := range vpc.ChunksOf(r.GetIpAddresses(), perCall) {
+				some, err := s.describe(ctx, cloud.Params{}.Merge(filter).
+					With("AllocationId", strings.Join(ids, ",")).With("EipAddress", strings.Join(addresses, ",")))
+				if err != nil {
+					return nil, err
+				}
+				found = append(found, some...)
+			}
+		}
+		return vpc.SortedBy(found, (*vpcv1.Eip).GetAllocationId), nil
+	})
+}

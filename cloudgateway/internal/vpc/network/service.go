@@ -1,0 +1,111 @@
+// Package network serves NetworkService: VPCs.
+package network
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/eip"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
+)
+
+// vpcsPerCall is how many ids DescribeVpcs takes (VPC API reference).
+const vpcsPerCall = 20
+
+// Service implements vpcv1.NetworkServiceServer.
+type Service struct {
+	vpcv1.UnimplementedNetworkServiceServer
+
+	api       cloud.API
+	vswitches *vswitch.Service
+	eips      *eip.Service
+	vpcs      *batch.Cache[*vpcv1.Vpc]
+	lists     *batch.Cache[[]*vpcv1.Vpc] // by filter
+}
+
+// New makes a Service.
+func New(p *vpc.Product, vswitches *vswitch.Service, eips *eip.Service) *Service {
+	return &Service{
+		api: p.API, vswitches: vswitches, eips: eips, vpcs: vpc.NewCache[*vpcv1.Vpc](p, "vpcs"),
+		lists: vpc.NewListCache[[]*vpcv1.Vpc](p, "vpc_lists"),
+	}
+}
+
+// GetVpc reads one VPC.
+func (s *Service) GetVpc(ctx context.Context, r *vpcv1.GetVpcRequest) (*vpcv1.GetVpcResponse, error) {
+	id := r.GetVpcId()
+	found, err := s.vpcs.Get(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) (*vpcv1.Vpc, error) {
+		a := answer{VpcID: id}
+		if err := s.api.Read(ctx, "DescribeVpcAttribute", cloud.Params{"VpcId": id}, &a); err != nil {
+			return nil, err
+		}
+		return a.decode(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.GetVpcResponse{Vpc: found}, nil
+}
+
+// ListVpcs reads every VPC that matches, ordered by id.
+func (s *Service) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv1.ListVpcsResponse, error) {
+	maxAge := r.GetMaxAge().AsDuration()
+	r = proto.CloneOf(r)
+	r.MaxAge, r.VpcIds = nil, cloud.Sorted(r.GetVpcIds())
+	found, err := s.lists.Get(ctx, vpc.ListKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.Vpc, error) { return s.list(ctx, r) })
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.ListVpcsResponse{Vpcs: found}, nil
+}
+
+func (s *Service) list(ctx context.Context, r *vpcv1.ListVpcsRequest) ([]*vpcv1.Vpc, error) {
+	var found []*vpcv1.Vpc
+	for _, ids := range vpc.ChunksOf(r.GetVpcIds(), vpcsPerCall) {
+		filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", strings.Join(ids, ",")).With("VpcName", r.GetName())
+		err := cloud.Numbered(ctx, filter, vpc.PageSize, func(p cloud.Params) (int, int, error) {
+			var page struct {
+				TotalCount int
+				Vpcs       struct{ Vpc []answer }
+			}
+			if err := s.api.Read(ctx, "DescribeVpcs", p, &page); err != nil {
+				return 0, 0, err
+			}
+			for _, a := range page.Vpcs.Vpc {
+				found = append(found, a.decode())
+			}
+			return len(page.Vpcs.Vpc), page.TotalCount, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return vpc.SortedBy(found, (*vpcv1.Vpc).GetVpcId), nil
+}
+
+// ListVSwitches reads every vSwitch that matches, ordered by id.
+func (s *Service) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
+	found, err := s.vswitches.List(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.ListVSwitchesResponse{Vswitches: found}, nil
+}
+
+// ListEips reads the EIPs that are bound to instances of a type, ordered by id.
+func (s *Service) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
+	found, err := s.eips.ListEips(ctx, &vpcv1.EipServiceListEipsRequest{
+		AssociatedInstanceType: r.GetAssociatedInstanceType(), AssociatedInstanceId: r.GetAssociatedInstanceId(), MaxAge: r.GetMaxAge(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.ListEipsResponse{Eips: found.GetEips()}, nil
+}

@@ -1,0 +1,163 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+// creation makes entries.
+type creation struct{}
+
+// alone: the cloud takes several next hops in a call for one entry only.
+func (creation) alone(e *vpcv1.RouteEntry) bool { return len(e.GetNextHops()) > 0 }
+
+func (op creation) call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
+	if e := entries[0]; op.alone(e) {
+		hops := make([]map[string]string, len(e.GetNextHops()))
+		for i, hop := range e.GetNextHops() {
+			hops[i] = map[string]string{"NextHopId": hop.GetNextHopId(), "NextHopType": hopType(hop.GetNextHopType())}
+			if hop.Weight != nil {
+				hops[i]["Weight"] = strconv.Itoa(int(hop.GetWeight()))
+			}
+		}
+		return cloud.Write(openapi.VPC, "CreateRouteEntry", cloud.Params{"RouteTableId": tableID}.
+			With("DestinationCidrBlock", e.GetDestinationCidr()).
+			With("RouteEntryName", e.GetName()).
+			With("Description", e.GetDescription()).
+			Items("NextHopList", hops))
+	}
+	return batchOf("CreateRouteEntries", tableID, entries, func(e *vpcv1.RouteEntry) map[string]string {
+		return map[string]string{
+			"DstCidrBlock": e.GetDestinationCidr(), "NextHop": e.GetNextHopId(), "NextHopType": hopType(e.GetNextHopType()),
+			"Name": e.GetName(), "Description": e.GetDescription(), "IpVersion": ipVersion(e.GetDestinationCidr()),
+		}
+	})
+}
+
+// ipVersion names the family of an IPv6 destination; that of all others goes without saying.
+func ipVersion(destination string) string {
+	if strings.Contains(destination, ":") {
+		return "6"
+	}
+	return ""
+}
+
+func hopType(kind string) string { return cmp.Or(kind, "Instance") }
+
+// batchOf makes a call for many entries of a table.
+func batchOf(action, tableID string, entries []*vpcv1.RouteEntry, members func(*vpcv1.RouteEntry) map[string]string) openapi.Call {
+	items := make([]map[string]string, len(entries))
+	for i, e := range entries {
+		items[i] = members(e)
+		items[i]["RouteTableId"] = tableID
+	}
+	return cloud.Write(openapi.VPC, action, cloud.Params{}.Items("RouteEntries", items))
+}
+
+func (creation) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
+	switch {
+	case got == nil:
+		return write.Todo, nil
+	case got.GetStatus() == "Deleting":
+		return write.Waiting, nil // It is sent again when the old entry is gone.
+	case !sameHops(want, got):
+		return write.Failed, &rpcerr.Error{
+			Code: codes.AlreadyExists, Reason: rpcerr.RouteConflict, API: "vpc/CreateRouteEntries",
+			Message: fmt.Sprintf("route table %s has a route to %s by %s, so %s can't be its next hop",
+				want.GetRouteTableId(), want.GetDestinationCidr(), hops(got), hops(want)),
+		}
+	case got.GetStatus() == vpc.Available:
+		return write.Done, nil
+	default:
+		return write.Waiting, nil
+	}
+}
+
+// sameHops tells whether an entry leads where it shall. Weights count that were asked for.
+func sameHops(want, got *vpcv1.RouteEntry) bool {
+	if len(want.GetNextHops()) != len(got.GetNextHops()) || want.GetNextHopId() != got.GetNextHopId() {
+		return false
+	}
+	for _, w := range want.GetNextHops() {
+		if !slices.ContainsFunc(got.GetNextHops(), func(g *vpcv1.NextHop) bool {
+			return g.GetNextHopId() == w.GetNextHopId() && (w.Weight == nil || w.GetWeight() == g.GetWeight())
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// hops names the next hops of an entry.
+func hops(e *vpcv1.RouteEntry) string {
+	if len(e.GetNextHops()) == 0 {
+		return strconv.Quote(e.GetNextHopId())
+	}
+	var texts []string
+	for _, hop := range e.GetNextHops() {
+		text := strconv.Quote(hop.GetNextHopId())
+		if hop.Weight != nil {
+			text += fmt.Sprintf(" (weight %d)", hop.GetWeight())
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, " and ")
+}
+
+func (creation) refused(err error) write.Verdict {
+	if rpcerr.ReasonOf(err) == rpcerr.AlreadyExists || cloud.Busy(err) {
+		return write.Todo
+	}
+	return write.Failed
+}
+
+// deletion removes entries.
+type deletion struct{}
+
+func (deletion) alone(*vpcv1.RouteEntry) bool { return false }
+
+func (deletion) call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
+	return batchOf("DeleteRouteEntries", tableID, entries, func(e *vpcv1.RouteEntry) map[string]string {
+		if id := e.GetRouteEntryId(); id != "" {
+			return map[string]string{"RouteEntryId": id}
+		}
+		return map[string]string{"DstCidrBlock": e.GetDestinationCidr(), "NextHop": e.GetNextHopId()}
+	})
+}
+
+func (deletion) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
+	switch {
+	case got == nil:
+		return write.Done, nil
+	case want.GetRouteEntryId() == "" && got.GetNextHopId() != want.GetNextHopId():
+		return write.Done, nil // The destination was given to another next hop in the meantime.
+	case got.GetStatus() == "Deleting":
+		return write.Waiting, nil
+	default:
+		return write.Todo, nil
+	}
+}
+
+func (deletion) refused(err error) write.Verdict {
+	switch {
+	case rpcerr.ReasonOf(err) == rpcerr.RouteNotFound:
+		return write.Done
+	case cloud.Busy(err):
+		return write.Todo
+	default:
+		return write.Failed
+	}
+}

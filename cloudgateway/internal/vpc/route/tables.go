@@ -1,0 +1,183 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+// ListRouteTables reads all route tables of a VPC, ordered by id.
+func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRequest) (*vpcv1.ListRouteTablesResponse, error) {
+	found, err := s.tables.Get(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
+		return s.describeTables(ctx, cloud.Params{"VpcId": r.GetVpcId()})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.ListRouteTablesResponse{RouteTables: found}, nil
+}
+
+// describeTables reads all pages of DescribeRouteTableList.
+func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
+	var found []*vpcv1.RouteTable
+	err := cloud.Numbered(ctx, filter, vpc.PageSize, func(p cloud.Params) (int, int, error) {
+		var answer struct {
+			TotalCount      int
+			RouterTableList struct{ RouterTableListType []tableAnswer }
+		}
+		if err := s.api.Read(ctx, "DescribeRouteTableList", p, &answer); err != nil {
+			return 0, 0, err
+		}
+		list := answer.RouterTableList.RouterTableListType
+		for _, a := range list {
+			found = append(found, a.decode())
+		}
+		return len(list), answer.TotalCount, nil
+	})
+	return vpc.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
+}
+
+// lookAtTable reads a route table now; nil: there is none.
+func (s *Service) lookAtTable(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
+	found, err := s.describeTables(ctx, cloud.Params{"RouteTableId": id})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// CreateRouteTable creates a table and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.
+func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTableRequest) (*vpcv1.CreateRouteTableResponse, error) {
+	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
+		With("VpcId", r.GetVpcId()).
+		With("RouteTableName", r.GetName()).
+		With("Description", r.GetDescription())
+	var table *vpcv1.RouteTable
+	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
+		var answer struct {
+			RouteTableID string `json:"RouteTableId"`
+		}
+		if err := s.api.Set(ctx, "CreateRouteTable", params, &answer); err != nil {
+			return err
+		}
+		table, err = write.Converge[*vpcv1.RouteTable]{
+			Name:  "the creation of " + answer.RouteTableID,
+			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.lookAtTable(ctx, answer.RouteTableID) },
+			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) { return vpc.WhenAvailable(t.GetStatus()), nil },
+		}.Run(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.CreateRouteTableResponse{RouteTable: table}, nil
+}
+
+// DeleteRouteTable deletes a table and waits until it is gone.
+func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTableRequest) (*vpcv1.DeleteRouteTableResponse, error) {
+	id := r.GetRouteTableId()
+	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
+		_, err := write.Converge[*vpcv1.RouteTable]{
+			Name: "the deletion of " + id,
+			Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.lookAtTable(ctx, id) },
+			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) {
+				// The cloud speaks of the table's status when it means this.
+				if bound := t.GetVswitchIds(); len(bound) > 0 {
+					return write.Failed, vpc.InUse("DeleteRouteTable", "route table %s is bound to %s; unassociate it first", id, strings.Join(bound, ", "))
+				}
+				return vpc.UntilGone(t != nil, t.GetStatus()), nil
+			},
+			Send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
+				return cloud.Unless(s.api.Write(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
+			},
+		}.Run(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.DeleteRouteTableResponse{}, nil
+}
+
+// AssociateRouteTable binds a table to a vSwitch and waits until it is bound.
+func (s *Service) AssociateRouteTable(
+	ctx context.Context, r *vpcv1.AssociateRouteTableRequest,
+) (*vpcv1.AssociateRouteTableResponse, error) {
+	err := s.bind(ctx, "AssociateRouteTable", r, write.Converge[*vpcv1.VSwitch]{
+		Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
+			switch {
+			case v == nil:
+				return write.Failed, vswitch.NotFound(r.GetVswitchId())
+			case v.GetStatus() != vpc.Available:
+				return write.Waiting, nil
+			case v.GetRouteTableId() != r.GetRouteTableId():
+				return write.Todo, nil
+			default:
+				return write.Done, nil
+			}
+		},
+		// The vSwitch has a table already: perhaps this one.
+		Doubtful: func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceInUse },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.AssociateRouteTableResponse{}, nil
+}
+
+// UnassociateRouteTable gives a vSwitch the system's table back and waits until it has it.
+func (s *Service) UnassociateRouteTable(
+	ctx context.Context, r *vpcv1.UnassociateRouteTableRequest,
+) (*vpcv1.UnassociateRouteTableResponse, error) {
+	err := s.bind(ctx, "UnassociateRouteTable", r, write.Converge[*vpcv1.VSwitch]{
+		Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
+			switch {
+			case v.GetRouteTableId() != r.GetRouteTableId():
+				return write.Done, nil
+			case v.GetStatus() != vpc.Available:
+				return write.Waiting, nil
+			default:
+				return write.Todo, nil
+			}
+		},
+		// The table, the vSwitch or the bond between them may be gone.
+		Doubtful: func(err error) bool {
+			e, ok := rpcerr.From(err)
+			return ok && (e.Code == codes.NotFound || e.Reason == rpcerr.InvalidState)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.UnassociateRouteTableResponse{}, nil
+}
+
+// bond names a table and a vSwitch of one VPC.
+type bond interface {
+	GetVpcId() string
+	GetRouteTableId() string
+	GetVswitchId() string
+}
+
+// bind makes or ends the bond between a table and a vSwitch, as which the vSwitch shows it.
+func (s *Service) bind(ctx context.Context, action string, r bond, ch write.Converge[*vpcv1.VSwitch]) error {
+	ch.Name = fmt.Sprintf("%s of %s and %s", action, r.GetRouteTableId(), r.GetVswitchId())
+	ch.Look = func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.vswitches.Look(ctx, r.GetVswitchId()) }
+	ch.Send = func(ctx context.Context, _ *vpcv1.VSwitch) error {
+		return s.api.Write(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
+	}
+	return s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
+		_, err := ch.Run(ctx)
+		return err
+	})
+}

@@ -1,0 +1,69 @@
+package vswitch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+)
+
+// region is a cloud with some vSwitches.
+type region struct{ vswitches, calls int }
+
+func (r *region) Do(_ context.Context, call openapi.Call, out any) (openapi.Result, error) {
+	r.calls++
+	var found []map[string]string
+	page, _ := strconv.Atoi(call.Params["PageNumber"])
+	for i := range r.vswitches {
+		id := fmt.Sprintf("vsw-%03d", i)
+		if wanted := call.Params["VSwitchId"]; wanted == id || wanted == "" {
+			found = append(found, map[string]string{"VSwitchId": id})
+		}
+	}
+	total, first := len(found), (page-1)*vpc.PageSize
+	found = found[min(first, total):min(first+vpc.PageSize, total)]
+	data, err := json.Marshal(map[string]any{"TotalCount": total, "VSwitches": map[string]any{"VSwitch": found}})
+	if err != nil {
+		return openapi.Result{}, err
+	}
+	return openapi.Result{}, json.Unmarshal(data, out)
+}
+
+// TestVSwitchesByID takes the fewest calls that one can know of: one per id, or those that read all.
+func TestVSwitchesByID(t *testing.T) {
+	for _, tt := range []struct{ vswitches, ids, calls int }{
+		{vswitches: 10, ids: 1, calls: 1},
+		{vswitches: 10, ids: 5, calls: 5},
+		{vswitches: 10, ids: 6, calls: 1},
+		{vswitches: 120, ids: 100, calls: 3},
+		{vswitches: 300, ids: 6, calls: 6},
+		{vswitches: 301, ids: 6, calls: 1 + 6},
+		{vswitches: 2, ids: 20_000, calls: 1},
+	} {
+		cloud := &region{vswitches: tt.vswitches}
+		c := New(vpc.New(vpc.Config{Caller: cloud}))
+		var ids, want []string
+		for i := range tt.ids {
+			ids = append(ids, fmt.Sprintf("vsw-%03d", i))
+		}
+		want = ids[:min(tt.ids, tt.vswitches)]
+		list, err := c.List(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range list {
+			got = append(got, v.GetVswitchId())
+		}
+		if !slices.Equal(got, want) || cloud.calls != tt.calls {
+			t.Errorf("%d of %d: got %d vSwitches in %d calls, want %d in %d", tt.ids, tt.vswitches, len(got), cloud.calls, len(want), tt.calls)
+		}
+	}
+}

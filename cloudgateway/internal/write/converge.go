@@ -1,0 +1,108 @@
+package write
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+)
+
+// Verdict says how far a change has come.
+type Verdict uint8
+
+// The Verdicts.
+const (
+	Todo    Verdict = iota // has to be sent
+	Waiting                // the cloud is at it
+	Done
+	Failed
+)
+
+// PollInterval is the time between two looks at something that is changing.
+const PollInterval = time.Second
+
+// Converge brings one thing into a state. The cloud answers before it has done what it was told. It refuses a change while it is at
+// another one. An answer may get lost. So what the cloud shows decides: nothing is sent that is not missing, and the same change made
+// twice is made once.
+type Converge[T any] struct {
+	// Name is for errors, e.g. "the association of eip-1".
+	Name string
+	// Look reads the thing now.
+	Look func(ctx context.Context) (T, error)
+	// Judge says how far the thing has come, or why it can't come there.
+	Judge func(T) (Verdict, error)
+	// Send makes the write. Nil: it was made before, and its effect is awaited.
+	Send func(ctx context.Context, seen T) error
+	// LookFirst saves writes that have nothing to do, and tells Send what there is; otherwise seen is empty the first time.
+	LookFirst bool
+	// Doubtful reports whether a refusal may mean that the thing is as it shall be; nil: none does.
+	Doubtful func(error) bool
+}
+
+// Run ends when the thing is as it shall be, and returns it as it was seen then.
+func (c Converge[T]) Run(ctx context.Context) (T, error) {
+	var (
+		seen     T
+		refusal  error // of the last attempt
+		accepted = c.Send == nil
+		begun    = accepted // the cloud may be at it
+		v        Verdict
+		err      error
+	)
+	for attempt := 0; ; attempt++ {
+		if v == Todo && !accepted && (attempt > 0 || !c.LookFirst) {
+			switch refusal = c.Send(ctx, seen); {
+			case refusal == nil:
+				accepted, begun = true, true
+			case cloud.Unclear(refusal):
+				begun = true
+			case !cloud.Busy(refusal) && !c.mayMeanDone(refusal):
+				return seen, refusal
+			}
+		}
+		if seen, err = c.Look(ctx); err != nil {
+			return seen, c.unread(err, begun)
+		}
+		if v, err = c.Judge(seen); v == Done || err != nil {
+			return seen, err
+		}
+		switch {
+		case v == Todo && c.mayMeanDone(refusal):
+			return seen, refusal // The look has cleared the doubt.
+		case v == Todo && attempt == 0 && c.LookFirst && !accepted:
+			continue
+		case !cloud.Sleep(ctx, PollInterval):
+			return seen, c.unfinished(refusal)
+		}
+	}
+}
+
+func (c Converge[T]) mayMeanDone(refusal error) bool {
+	return refusal != nil && c.Doubtful != nil && c.Doubtful(refusal)
+}
+
+// unread is the error when the cloud can't be asked what became of a change.
+func (c Converge[T]) unread(err error, begun bool) error {
+	if !begun {
+		return err
+	}
+	return &rpcerr.Error{
+		Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: fmt.Sprintf("%s was sent, and its effect can't be read: %v", c.Name, err),
+	}
+}
+
+// unfinished is the error when there is no more time.
+func (c Converge[T]) unfinished(refusal error) error {
+	if refusal != nil {
+		return refusal
+	}
+	return &rpcerr.Error{
+		Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: PollInterval,
+		Message: c.Name + " did not come to its end before the deadline; it may still do so",
+	}
+}
