@@ -68,6 +68,8 @@ const (
 	ResourceInUse Reason = "RESOURCE_IN_USE"
 	// RouteConflict: the table has another entry for the destination.
 	RouteConflict Reason = "ROUTE_CONFLICT"
+	// NetworkConflict: a server is in another VPC than its load balancer. Repeating does not help.
+	NetworkConflict Reason = "NETWORK_CONFLICT"
 )
 
 // Reasons of code NOT_FOUND.

@@ -141,11 +141,13 @@ func guess(a Answer) Class {
 		return Quota
 	case has("Duplicate", "AlreadyExist", "Conflict.Port"):
 		return Exists
-	case has("Processing", "Configuring", "Busy", "IncorrectStatus", "Conflict"), a.Status == http.StatusConflict:
+	case has("Processing", "Configuring", "Busy", "IncorrectStatus", "OperationConflict"), a.Status == http.StatusConflict:
+		// "Conflict" alone does not say so: most conflicts are for good, e.g. NetworkConflict.
 		return Conflict
-	case strings.HasPrefix(a.Code, "Invalid"), strings.HasPrefix(a.Code, "Missing"), has("Malformed", "IllegalParam", "Unsupported"):
+	case strings.HasPrefix(a.Code, "Missing"), has("Malformed", "IllegalParam", "Unsupported"):
 		return Invalid
 	default:
+		// Codes that begin with "Invalid" are about the state of things as often as about the request.
 		return Dependency
 	}
 }

@@ -28,7 +28,9 @@ func TestGuesses(t *testing.T) {
 		{"a duplicate", Answer{Product: slb, Status: 400, Code: "Thing.Duplicated"}, Exists},
 		{"busy", Answer{Product: slb, Status: 400, Code: "ThingProcessing"}, Conflict},
 		{"409", Answer{Product: slb, Status: 409, Code: "Whatever"}, Conflict},
-		{"invalid", Answer{Product: slb, Status: 400, Code: "InvalidThing"}, Invalid},
+		{"a conflict for good", Answer{Product: slb, Status: 400, Code: "ThingConflict"}, Dependency},
+		{"invalid, for whatever reason", Answer{Product: slb, Status: 400, Code: "InvalidThing"}, Dependency},
+		{"malformed", Answer{Product: slb, Status: 400, Code: "InvalidThing.Malformed"}, Invalid},
 		{"missing", Answer{Product: slb, Status: 400, Code: "MissingThing"}, Invalid},
 		{"nothing known", Answer{Product: slb, Status: 400, Code: "Whatever"}, Dependency},
 	}
@@ -84,6 +86,14 @@ func TestError(t *testing.T) {
 	}
 	if e := Error(Answer{Product: slb, Status: 400, Code: "X"}); e.Message != "the cloud answered X" {
 		t.Errorf("code only: %q", e.Message)
+	}
+}
+
+// TestServersOfAnotherNetwork: to wait does not bring a server into the load balancer's VPC.
+func TestServersOfAnotherNetwork(t *testing.T) {
+	e := Error(Answer{Product: slb, Action: "AddVServerGroupBackendServers", Status: 400, Code: "NetworkConflict", Mutating: true})
+	if e.Code != codes.FailedPrecondition || e.Reason != rpcerr.NetworkConflict || e.RetryAfter != 0 {
+		t.Errorf("got %+v, want NETWORK_CONFLICT, which is for good", e)
 	}
 }
 

@@ -130,6 +130,8 @@ func rules() []rule {
 		{class: Dependency, products: slb, codes: "OperationFailed.AclBindedWithVip", reason: rpcerr.AclInUse},
 		{class: Dependency, products: slb, codes: "CertificateAndPrivateKeyIsRefered CertificateRelatedDomainExtensionExist", reason: rpcerr.CertificateInUse},
 		{class: Dependency, products: slb, codes: "Operation.NotAllowed OperationDenied.PayByCLCU OperationDenied.PayBySpec Forbidden.LcuToSpec"},
+		{class: Dependency, products: slb, codes: "NetworkConflict", reason: rpcerr.NetworkConflict, note: "a server is in another VPC than the load balancer"},
+		{class: Dependency, products: slb, codes: "MasterSlaveServerConflict"},
 		{class: Dependency, products: slb, codes: "OperationUnsupported.SetLoadBalancerStatus", note: "the load balancer is locked"},
 		{class: Dependency, products: slb, codes: "OperationUnsupported.DeleteProtectionForPrePayInstance", note: "a subscription can't be protected"},
 		{class: Dependency, products: slb + " " + ecs + " " + nlb, codes: "DependencyViolation DependencyViolation.*"},
@@ -160,7 +162,7 @@ func rules() []rule {
 		// The request is wrong.
 		{class: Invalid, codes: "IdempotentParameterMismatch Duplicated.ClientToken IdempotenceParamNotMatch Idempotence.SignatureMismatch IdempotenceSignatureMismatch InvalidParamter.Conflict",
 			reason: rpcerr.IdempotencyMismatch, note: "the request_id was used with other parameters"},
-		{class: Invalid, products: vpc, codes: "Forbidden.NotInSameVpc UnsupportedFeature.ModifyRouteEntryNextHop"},
+		{class: Invalid, products: vpc, codes: "InvalidCidrBlock.Overlapped Forbidden.NotInSameVpc UnsupportedFeature.ModifyRouteEntryNextHop"},
 		{class: Invalid, codes: "InvalidAction.NotFound InvalidAction InvalidVersion UnsupportedHTTPMethod UnsupportedOperation"},
 		{class: Invalid, codes: "MissingParameter MissingParameter.* MissingParam.* InvalidParameter IllegalParam.* InvalidParam.* UnsupportedParameter InvalidWeight.Malformed BackendServersMalformed TooManyListeners InvalidRegionId.NotFound"},
 		{class: Invalid, products: ecs, codes: "InvalidStatus.NotFound InvalidInstanceChargeType.NotFound InvalidZoneId.NotFound"},
