@@ -2,12 +2,12 @@ package cloud
 
 import (
 	"context"
-	"slices"
+	"strings"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // Set makes a change that says how something shall be, and not how it shall change: done twice it has the effect of once, so a
@@ -29,30 +29,6 @@ func Unless(err error, reason rpcerr.Reason) error {
 	return err
 }
 
-// Create makes something for which the cloud has no token, so that nobody may blindly send again. After an unclear answer look
-// says what the creation may have made, nil if nothing, or an error if that can't be told, which is then the end.
-func Create[T any](ctx context.Context, send, look func(context.Context) (*T, error)) (*T, error) {
-	var made *T
-	undecidable := false
-	again := func(err error) bool { return !undecidable && (Busy(err) || Unclear(err)) }
-	err := Retry(ctx, again, func(ctx context.Context) (err error) {
-		if made, err = send(ctx); !Unclear(err) {
-			return err
-		}
-		found, lookErr := look(ctx)
-		if lookErr != nil {
-			undecidable = true
-			return lookErr
-		}
-		if found == nil {
-			return err
-		}
-		made = found
-		return nil
-	})
-	return made, err
-}
-
 // TagList is how answers of SLB tell the tags of a resource.
 type TagList struct {
 	Tag []struct{ TagKey, TagValue string }
@@ -67,14 +43,18 @@ func (l TagList) Decode() []*commonv1.Tag {
 	return tags
 }
 
-// HasTags tells whether all wanted tags are among those that there are.
-func HasTags(there, wanted []*commonv1.Tag) bool {
+// SameTags reports whether there are exactly the wanted tags. Those that the cloud itself sets don't count.
+func SameTags(there, wanted []*commonv1.Tag) bool {
+	own := make(map[string]string, len(there))
+	for _, t := range there {
+		if !strings.HasPrefix(t.GetKey(), "acs:") {
+			own[t.GetKey()] = t.GetValue()
+		}
+	}
 	for _, w := range wanted {
-		if !slices.ContainsFunc(there, func(t *commonv1.Tag) bool {
-			return t.GetKey() == w.GetKey() && t.GetValue() == w.GetValue()
-		}) {
+		if value, ok := own[w.GetKey()]; !ok || value != w.GetValue() {
 			return false
 		}
 	}
-	return true
+	return len(own) == len(wanted)
 }

@@ -59,7 +59,7 @@ func TestServerCertificateFromBeginToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := answer.GetServerCertificate().GetServerCertificateId()
-	if diff := cmp.Diff([]string{"UploadServerCertificate"}, w.actions(true)); diff != "" {
+	if diff := cmp.Diff([]string{"DescribeServerCertificates", "UploadServerCertificate"}, w.actions(true)); diff != "" {
 		t.Errorf("calls of the upload (-want +got):\n%s", diff)
 	}
 	w.forget()
@@ -159,7 +159,9 @@ func TestCaCertificateFromBeginToEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := []string{"UploadCACertificate", "SetCACertificateName", "MoveResourceGroup", "DescribeCACertificates", "DeleteCACertificate", "DeleteCACertificate"}
+	want := []string{
+		"DescribeCACertificates", "UploadCACertificate", "SetCACertificateName", "MoveResourceGroup", "DescribeCACertificates", "DeleteCACertificate", "DeleteCACertificate",
+	}
 	if diff := cmp.Diff(want, w.actions(true)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -187,13 +189,17 @@ func TestUploadThatCanNotBeTold(t *testing.T) {
 			},
 		},
 		{
-			name: "a twin", faults: lost, want: rpcerr.OutcomeUnknown, count: 2,
+			name: "the same before", faults: lost, count: 2,
+			others: []*state.Certificate{{Name: "web", PEM: pair.GetCertificatePem(), Tags: owner}},
+		},
+		{
+			name: "the same before, and not carried out", faults: []fault.Rule{{Action: "UploadServerCertificate", Times: 1, Drop: true}}, count: 2,
 			others: []*state.Certificate{{Name: "web", PEM: pair.GetCertificatePem(), Tags: owner}},
 		},
 		{
 			name: "the certificates can't be read", want: rpcerr.OutcomeUnknown, count: 1,
 			faults: append(slices.Clone(lost), fault.Rule{
-				Action: "DescribeServerCertificates", Error: &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "no"},
+				Action: "DescribeServerCertificates", Nth: 2, Error: &fault.Error{Status: 403, Code: "Forbidden.RAM", Message: "no"},
 			}),
 		},
 	}
@@ -253,7 +259,7 @@ func TestUploadOfTheCertificateService(t *testing.T) {
 	if e, ok := rpcerr.From(err); !ok || e.CloudCode != "InvalidParameter.AliCloudCertificateId" || e.Reason != rpcerr.InvalidField {
 		t.Errorf("got %v", err)
 	}
-	got := w.calls(true)[0].Params
+	got := w.calls(false)[0].Params
 	for name, want := range map[string]string{
 		"AliCloudCertificateId": "123", "AliCloudCertificateName": "of the service", "AliCloudCertificateRegionId": "cn-hangzhou",
 		"ServerCertificateName": "web", "ServerCertificate": "", "PrivateKey": "",

@@ -327,23 +327,70 @@ func TestGroupCreationIsRecognised(t *testing.T) {
 	}
 }
 
-// TestGroupThatCanNotBeTold: with another group of the same name nobody knows whether the lost creation was carried out.
+// TestGroupThatCanNotBeTold: after a lost answer the group is looked for. One of the same name that was there before, or that has other
+// servers or tags, is never taken for it.
 func TestGroupThatCanNotBeTold(t *testing.T) {
-	w := newWorld(t)
-	lb := w.createBalancer(t, "lb-1")
-	foreign := groupRequest(lb, ecsServers(10, 2)...)
-	foreign.RequestId = "by-hand"
-	if _, err := w.ServerGroups.CreateServerGroup(t.Context(), foreign); err != nil {
-		t.Fatal(err)
+	owner := []*commonv1.Tag{{Key: "owner", Value: "web"}}
+	servers := ecsServers(0, 2)
+	group := func(tags []*commonv1.Tag, servers ...*slbv1.Server) func(lb string) *slbv1.CreateServerGroupRequest {
+		return func(lb string) *slbv1.CreateServerGroupRequest {
+			r := groupRequest(lb, servers...)
+			r.Tags = tags
+			return r
+		}
 	}
-	w.strike(t, fault.Rule{Action: "CreateVServerGroup", Times: 1, When: fault.After, Drop: true})
-	w.forget()
-	_, err := w.ServerGroups.CreateServerGroup(t.Context(), groupRequest(lb, ecsServers(0, 2)...))
-	if rpcerr.ReasonOf(err) != rpcerr.OutcomeUnknown {
-		t.Errorf("got %v, want OUTCOME_UNKNOWN", err)
+	tests := []struct {
+		name          string
+		before, asked func(lb string) *slbv1.CreateServerGroupRequest
+		carriedOut    bool
+		want          rpcerr.Reason
+		writes        int
+	}{
+		{name: "other servers", before: group(owner, ecsServers(10, 2)...), asked: group(owner, servers...), carriedOut: true, writes: 1},
+		{name: "other servers, not carried out", before: group(owner, ecsServers(10, 2)...), asked: group(owner, servers...), writes: 2},
+		{name: "none, and some asked for", before: group(owner), asked: group(owner, servers...), carriedOut: true, writes: 1},
+		{name: "none, and some asked for, not carried out", before: group(owner), asked: group(owner, servers...), writes: 2},
+		{name: "none", before: group(owner), asked: group(owner), carriedOut: true, writes: 1},
+		{name: "none, not carried out", before: group(owner), asked: group(owner), writes: 2},
+		{name: "no tags", before: group(nil, servers...), asked: group(owner, servers...), writes: 2},
+		{name: "more tags", before: group(owner, servers...), asked: group(nil, servers...), writes: 2},
+		{
+			name: "the same in everything", before: group(owner, servers...), asked: group(owner, servers...), carriedOut: true, writes: 1,
+			want: rpcerr.OutcomeUnknown,
+		},
 	}
-	if diff := cmp.Diff([]string{"CreateVServerGroup"}, w.actions(false)); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			lb := w.createBalancer(t, "lb-1")
+			foreign := tt.before(lb)
+			foreign.RequestId = "by-hand"
+			before, err := w.ServerGroups.CreateServerGroup(t.Context(), foreign)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost := fault.Rule{Action: "CreateVServerGroup", Times: 1, Drop: true}
+			if tt.carriedOut {
+				lost.When = fault.After
+			}
+			w.strike(t, lost)
+			w.forget()
+			made, err := w.ServerGroups.CreateServerGroup(t.Context(), tt.asked(lb))
+			if rpcerr.ReasonOf(err) != tt.want || (err == nil) != (tt.want == "") {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if made.GetServerGroupId() == before.GetServerGroupId() {
+				t.Errorf("took %s, which was there before", before.GetServerGroupId())
+			}
+			if writes := w.actions(false); len(writes) != tt.writes {
+				t.Errorf("writes %q, want %d", writes, tt.writes)
+			}
+			if list, err := w.ServerGroups.ListServerGroups(t.Context(), &slbv1.ListServerGroupsRequest{LoadBalancerId: lb}); err != nil ||
+				len(list.GetServerGroups()) != 2 {
+				t.Errorf("groups %v, %v, want two", list, err)
+			}
+		})
 	}
 }
 
@@ -356,7 +403,7 @@ func TestWritesToOneInstanceTakeTurns(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range 10 {
 		calls.Go(func() {
-			r := groupRequest(lb)
+			r := groupRequest(lb, ecsServers(i, 1)...)
 			r.Name, r.RequestId = fmt.Sprintf("group-%d", i), fmt.Sprintf("r-%d", i)
 			if _, err := w.ServerGroups.CreateServerGroup(t.Context(), r); err != nil {
 				t.Error(err)

@@ -11,7 +11,6 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
@@ -30,9 +29,7 @@ type Service struct {
 	writes   *write.Serial
 	lists    *batch.Cache[*slbv1.AccessControlList]   // by id, with entries
 	listings *batch.Cache[[]*slbv1.AccessControlList] // by filter
-	// ledger knows the creations of the last hour that were not seen to their end: the id of the list, empty if it is not known
-	// whether there is one.
-	ledger *memo.Memo[creation, string]
+	ledger   *write.Ledger
 }
 
 // New makes a Service.
@@ -41,7 +38,7 @@ func New(p *slb.Product) *Service {
 		product: p, writes: write.NewSerial(p.Locks),
 		lists:    slb.NewCache[*slbv1.AccessControlList](p, "acls"),
 		listings: slb.NewListCache[[]*slbv1.AccessControlList](p, "acl_lists"),
-		ledger:   memo.New[creation, string](slb.LedgerSize),
+		ledger:   write.NewLedger(),
 	}
 	s.writes.OnWrite(func(id string) {
 		s.lists.Invalidate(id)

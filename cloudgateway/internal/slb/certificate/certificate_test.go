@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -21,7 +22,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// fakeCloud lists what it is given, and loses the answers to uploads, which it carries out only if it is told to.
+// fakeCloud lists nothing at first, and then what it is given, and loses the answers to uploads, which it carries out only if it is told to.
 type fakeCloud struct {
 	listed string // the answer to the listing after an upload
 	calls  []openapi.Call
@@ -30,6 +31,9 @@ type fakeCloud struct {
 func (f *fakeCloud) Do(_ context.Context, call openapi.Call, out any) (openapi.Result, error) {
 	f.calls = append(f.calls, call)
 	if strings.HasPrefix(call.Action, "Describe") {
+		if len(f.calls) == 1 {
+			return openapi.Result{}, nil // There was nothing before.
+		}
 		return openapi.Result{}, json.Unmarshal([]byte(f.listed), out)
 	}
 	return openapi.Result{}, &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown}
@@ -50,7 +54,9 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 			 "AliCloudCertificateName":"service","CommonName":"example.com","Fingerprint":"02:DF","EncryptionAlgorithm":"RSA","EncryptionKeyLength":2048,
 			 "ResourceGroupId":"rg-1","CreateTimeStamp":1000,"ExpireTimeStamp":2000,"Tags":{"Tag":[{"TagKey":"k","TagValue":"v"}]},
 			 "SubjectAlternativeNames":{"SubjectAlternativeName":["example.com","*.example.com"]}}]}}`)
-		made, err := c.servers.upload(t.Context(), upload{RequestID: "r", Name: "web", Alicloud: &slbv1.AlicloudCertificate{CertificateId: "123"}})
+		made, err := c.servers.upload(t.Context(), upload{
+			RequestID: "r", Name: "web", Alicloud: &slbv1.AlicloudCertificate{CertificateId: "123"}, Tags: []*commonv1.Tag{{Key: "k", Value: "v"}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,8 +79,8 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 		if len(got.GetTags()) != 1 || got.GetTags()[0].GetKey() != "k" || got.GetTags()[0].GetValue() != "v" {
 			t.Errorf("tags: %v", got.GetTags())
 		}
-		if len(f.calls) != 2 {
-			t.Errorf("%d calls, want the upload and the look", len(f.calls))
+		if len(f.calls) != 3 {
+			t.Errorf("%d calls, want the upload and a look before and after", len(f.calls))
 		}
 	})
 }
@@ -90,10 +96,10 @@ func TestSecretsAreInTheBody(t *testing.T) {
 		if _, err := c.servers.upload(ctx, u); rpcerr.ReasonOf(err) != rpcerr.OutcomeUnknown {
 			t.Errorf("got %v, want OUTCOME_UNKNOWN", err)
 		}
-		if diff := cmp.Diff(map[string]string{"ServerCertificate": "certificate", "PrivateKey": "secret"}, f.calls[0].Form); diff != "" {
+		if diff := cmp.Diff(map[string]string{"ServerCertificate": "certificate", "PrivateKey": "secret"}, f.calls[1].Form); diff != "" {
 			t.Errorf("body (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string]string{"ServerCertificateName": "web"}, f.calls[0].Params); diff != "" {
+		if diff := cmp.Diff(map[string]string{"ServerCertificateName": "web"}, f.calls[1].Params); diff != "" {
 			t.Errorf("URL (-want +got):\n%s", diff)
 		}
 		if text := fmt.Sprintf("%v %+v", u, u); strings.Contains(text, "secret") {
@@ -112,11 +118,11 @@ func TestKeysOfUploads(t *testing.T) {
 		"certificate": {RequestID: "r", Name: "web", PEM: two},
 		"service":     {RequestID: "r", Name: "web", Alicloud: &slbv1.AlicloudCertificate{CertificateId: "123"}},
 	} {
-		if base.key() == other.key() {
-			t.Errorf("another %s has the same key %v", name, base.key())
+		if base.key(t.Context()) == other.key(t.Context()) {
+			t.Errorf("another %s has the same key %v", name, base.key(t.Context()))
 		}
 	}
-	if same := (upload{RequestID: "r", Name: "web", PEM: "text before\n" + one + two}); base.key() != same.key() {
-		t.Errorf("a chain has the key %v, want that of its first certificate %v", same.key(), base.key())
+	if same := (upload{RequestID: "r", Name: "web", PEM: "text before\n" + one + two}); base.key(t.Context()) != same.key(t.Context()) {
+		t.Errorf("a chain has the key %v, want that of its first certificate %v", same.key(t.Context()), base.key(t.Context()))
 	}
 }

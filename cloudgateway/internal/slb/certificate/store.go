@@ -7,8 +7,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // store does the operations on certificates of one kind. The cloud has the same actions for both, with names that differ in a word.
@@ -16,13 +16,12 @@ type store struct {
 	product  *slb.Product
 	kind     string // that word: "Server" or "CA"
 	listings *batch.Cache[[]*cert]
-	// doubtful are the uploads of the last hour of which it is not known whether they were carried out.
-	doubtful *memo.Memo[identity, struct{}]
+	ledger   *write.Ledger
 }
 
 func newStore(p *slb.Product, kind, cache string) *store {
 	return &store{
-		product: p, kind: kind, listings: slb.NewListCache[[]*cert](p, cache), doubtful: memo.New[identity, struct{}](slb.LedgerSize),
+		product: p, kind: kind, listings: slb.NewListCache[[]*cert](p, cache), ledger: write.NewLedger(),
 	}
 }
 

@@ -6,18 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
-
-	"google.golang.org/grpc/codes"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/logging"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // upload describes a new certificate.
@@ -30,13 +28,6 @@ type upload struct {
 	PrivateKey logging.Secret
 	// Alicloud is a certificate of the certificate service.
 	Alicloud *slbv1.AlicloudCertificate
-}
-
-// identity identifies a request to upload. The cloud has no token for it.
-type identity struct{ requestID, name, content string }
-
-func (u upload) key() identity {
-	return identity{requestID: u.RequestID, name: u.Name, content: u.content()}
 }
 
 // content tells one certificate from another: its fingerprint, or its id at the certificate service.
@@ -52,37 +43,54 @@ func (u upload) content() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// upload brings a certificate into the region. A repetition of a request whose outcome was not clear looks for it first.
+// upload uploads a certificate, once.
 func (s *store) upload(ctx context.Context, u upload) (*cert, error) {
-	key := u.key()
 	// Of two uploads of the same certificate at the same time, neither could tell which is whose.
-	unlock, err := cloud.Lock(ctx, s.product.Locks, fmt.Sprintf("certificate %q with fingerprint or id %s", u.Name, key.content))
+	unlock, err := cloud.Lock(ctx, s.product.Locks, fmt.Sprintf("certificate %q with fingerprint or id %s", u.Name, u.content()))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
 	defer s.listings.Clear()
-	if _, doubtful := s.doubtful.Get(key); doubtful {
-		if found, err := s.twin(ctx, u); found != nil || err != nil {
-			return found, err
-		}
+	creation := write.Create[cert]{
+		Ledger: s.ledger, Key: u.key(ctx), API: "slb/Upload" + s.kind + "Certificate", Name: fmt.Sprintf("certificate %q", u.Name),
+		Send: func(ctx context.Context) (*cert, error) { return s.send(ctx, u) },
+		Find: func(ctx context.Context) ([]*cert, error) { return s.find(ctx, func(c *cert) bool { return c.is(u) }) },
+		Read: func(ctx context.Context, id string) (*cert, error) {
+			found, err := s.find(ctx, func(c *cert) bool { return c.id == id })
+			if err != nil || len(found) == 0 {
+				return nil, err
+			}
+			return found[0], nil
+		},
+		ID: func(c *cert) string { return c.id },
 	}
-	made, err := cloud.Create(ctx, func(ctx context.Context) (*cert, error) {
-		call := cloud.Write(openapi.SLB, "Upload"+s.kind+"Certificate", s.params(u))
-		call.Form = s.form(u)
-		var out answer
-		if _, err := s.product.Caller.Do(ctx, call, &out); err != nil {
-			return nil, err
-		}
-		return out.decode(), nil
-	}, func(ctx context.Context) (*cert, error) {
-		s.doubtful.Put(key, struct{}{}, slb.LedgerLife)
-		return s.twin(ctx, u)
-	})
+	made, err := creation.Run(ctx)
 	if err == nil {
-		s.doubtful.Put(key, struct{}{}, 0)
+		s.ledger.End(creation.Key)
 	}
 	return made, err
+}
+
+// key identifies the request: its private key does not.
+func (u upload) key(ctx context.Context) write.Key {
+	return write.KeyOf(ctx, u.RequestID, u.content()+" "+u.Name)
+}
+
+func (s *store) send(ctx context.Context, u upload) (*cert, error) {
+	call := cloud.Write(openapi.SLB, "Upload"+s.kind+"Certificate", s.params(u))
+	call.Form = s.form(u)
+	var out answer
+	if _, err := s.product.Caller.Do(ctx, call, &out); err != nil {
+		return nil, err
+	}
+	return out.decode(), nil
+}
+
+// find reads the certificates that are wanted. No cache is asked, and no filter that may lag behind.
+func (s *store) find(ctx context.Context, wanted func(*cert) bool) ([]*cert, error) {
+	all, err := s.describe(ctx, nil)
+	return slices.DeleteFunc(all, func(c *cert) bool { return !wanted(c) }), err
 }
 
 func (s *store) params(u upload) cloud.Params {
@@ -97,41 +105,12 @@ func (s *store) form(u upload) cloud.Params {
 	return cloud.Params{}.With(s.kind+"Certificate", u.PEM).With("PrivateKey", string(u.PrivateKey))
 }
 
-// twin looks for the certificate that a request whose answer was lost may have made: the only one of its name, group, tags and
-// content. Nil means that the request was not carried out; an error, that nobody can tell.
-func (s *store) twin(ctx context.Context, u upload) (*cert, error) {
-	unknown := func(format string, args ...any) error {
-		return &rpcerr.Error{
-			Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, API: "slb/Upload" + s.kind + "Certificate",
-			Message: fmt.Sprintf("the answer to the upload of certificate %q was lost: ", u.Name) + fmt.Sprintf(format, args...),
-		}
-	}
-	// No cache and no filter that may lag behind: what was made a moment ago has to be seen.
-	all, err := s.describe(ctx, nil)
-	if err != nil {
-		return nil, unknown("reading the certificates back failed: %v", err)
-	}
-	var twins []*cert
-	for _, c := range all {
-		if c.is(u) {
-			twins = append(twins, c)
-		}
-	}
-	switch len(twins) {
-	case 0:
-		return nil, nil //nolint:nilnil // Absence is an answer.
-	case 1:
-		return twins[0], nil
-	}
-	return nil, unknown("it is there %d times under that name", len(twins))
-}
-
-// is tells whether a certificate is what an upload makes.
+// is reports whether a certificate is what an upload makes.
 func (c *cert) is(u upload) bool {
 	content := strings.ToLower(strings.ReplaceAll(c.details.GetFingerprint(), ":", ""))
 	if u.PEM == "" {
 		content = c.alicloud.GetCertificateId()
 	}
 	return c.name == u.Name && content == u.content() && (u.ResourceGroupID == "" || c.group == u.ResourceGroupID) &&
-		cloud.HasTags(c.tags, u.Tags)
+		cloud.SameTags(c.tags, u.Tags)
 }

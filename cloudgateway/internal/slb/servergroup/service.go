@@ -18,8 +18,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // settleTime is how long DeleteServerGroup waits for a group that was freed a moment ago.
@@ -33,7 +33,7 @@ type Service struct {
 	groups   *batch.Cache[*slbv1.ServerGroup]     // by group
 	lists    *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
 	defaults *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
-	ledger   *memo.Memo[creation, string]         // the groups of creations that were begun and not seen to their end
+	ledger   *write.Ledger
 	// serversPerCall shrinks when the cloud says that a call named too many.
 	serversPerCall atomic.Int32
 }
@@ -44,7 +44,7 @@ const maxServersPerCall = 40
 // New makes a Service. One call names at most serversPerCall servers, 1 to 40.
 func New(p *slb.Product, serversPerCall int) *Service {
 	s := &Service{
-		product: p, ledger: memo.New[creation, string](slb.LedgerSize),
+		product: p, ledger: write.NewLedger(),
 		groups:   slb.NewCache[*slbv1.ServerGroup](p, "servergroups"),
 		lists:    slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_lists"),
 		defaults: slb.NewCache[[]*slbv1.DefaultServer](p, "default_servergroups"),
