@@ -39,9 +39,11 @@ type raw struct {
 }
 
 // dialRaw connects from an address of the loopback network. It fails softly: the server may have had enough.
-func (w *world) dialRaw(from string) (*raw, error) {
+func (w *world) dialRaw(from string) (*raw, error) { return dialRaw(w.address, from) }
+
+func dialRaw(address, from string) (*raw, error) {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := tls.DialWithDialer(dialer, "tcp", w.address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	conn, err := tls.DialWithDialer(dialer, "tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {
 		return nil, err
 	}

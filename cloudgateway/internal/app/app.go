@@ -22,6 +22,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
@@ -102,13 +103,17 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	return g, nil
 }
 
+// remembered is the memory for answers that callers accept with an age, in bytes.
+const remembered = 64 << 20
+
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	locks := newLocks(g.cfg.Budget)
 	guarded := noting{policy.NewGuard(g.openapi)}
 	var err error
 	g.services, err = server.New(server.Config{
-		Caller: guarded, Locks: locks, Registerer: registry, Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
+		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
+		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
@@ -159,7 +164,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 func (g *Gateway) lead(ctx context.Context) error {
 	return g.election.Run(ctx, func(ctx context.Context) error {
 		standing, _ := g.election.Standing() // What was seen stays true, also if the Lease can't be read at present.
-		g.turn.begin(standing.Until)
+		g.turn.begin(ctx, standing.Until)
 		g.rpc.SetServing(true)
 		g.leader.Set(1)
 		<-ctx.Done()

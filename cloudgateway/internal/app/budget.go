@@ -55,5 +55,5 @@ func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) conte
 	if flow.Terms(b.Callers[caller.Name]).Bounded() {
 		owner = caller.Name
 	}
-	return batch.WithLane(flow.WithCaller(ctx, caller), owner, int(caller.Priority))
+	return batch.WithLane(flow.WithCaller(ctx, caller), caller.Name, owner, int(caller.Priority))
 }

@@ -42,12 +42,13 @@ var errTermEnded = errors.New("another replica of the gateway takes over")
 // a first start is much more frequent than a crash under full load: the first create of a minute then goes at once instead of
 // after a pause. The price is small, because half a window's calls at most go at once: with the default share of 0.7 that is 105 %
 // of the account's limit together with those before the crash, and what the cloud throttles of that lowers the rate for a while.
-func (t *turn) begin(until time.Time) {
+func (t *turn) begin(ctx context.Context, until time.Time) {
 	if !until.IsZero() {
 		t.budget.TakeOver(until)
 	}
-	calls, endCalls := context.WithCancel(context.Background())
-	answers, endAnswers := context.WithCancelCause(context.Background())
+	ctx = context.WithoutCancel(ctx) // The term ends by end.
+	calls, endCalls := context.WithCancel(ctx)
+	answers, endAnswers := context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.term = &term{calls: calls, answers: answers, end: func() {

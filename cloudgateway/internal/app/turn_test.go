@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"strconv"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,7 +30,7 @@ func TestCallersTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate := &turn{budget: budget}
-	gate.begin(time.Time{})
+	gate.begin(t.Context(), time.Time{})
 	acquire := func(name string) error {
 		ctx, cancel := context.WithTimeout(onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), 100*time.Millisecond)
 		defer cancel()
@@ -104,7 +104,7 @@ func TestBoundedCallersReadApart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				with := onBehalf(config.Budget{Callers: map[string]config.Terms{tool: tt.terms}})
 				var calls atomic.Int32
-				c, err := batch.New(batch.Config[string, string]{MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
+				c, err := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
 					calls.Add(1)
 					return nil, nil
 				}})
@@ -114,7 +114,7 @@ func TestBoundedCallersReadApart(t *testing.T) {
 				var reads sync.WaitGroup
 				for _, name := range []string{tool, controller} {
 					reads.Go(func() {
-						if _, _, err := c.Get(with(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), "i-1"); err != nil {
+						if _, err := c.Get(with(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), "i-1", 0); err != nil {
 							t.Error(err)
 						}
 					})
@@ -139,17 +139,14 @@ func TestUrgentReadsOvertake(t *testing.T) {
 			t.Fatal(err)
 		}
 		var calls atomic.Int32
-		c, err := batch.New(batch.Config[int, string]{
-			MaxItems: 1, Timeout: time.Hour, Load: func(ctx context.Context, keys []int) (map[int]string, error) {
+		reader, err := batch.New(batch.Config[int, string]{
+			Logger: slog.New(slog.DiscardHandler), MaxItems: 1, Timeout: time.Hour, Load: func(ctx context.Context, keys []int) (map[int]string, error) {
 				calls.Add(1)
 				return map[int]string{keys[0]: "there"}, budget.Acquire(ctx, "ecs", "DescribeInstances")
 			},
 		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		reader := batch.Reader[int, string]{
-			Cache: batch.NewCache[string](batch.CacheConfig{Timeout: time.Hour}), Coalescer: c, Name: strconv.Itoa,
 		}
 		defer reader.Close()
 		as := func(priority flow.Priority) context.Context {
@@ -195,7 +192,7 @@ func TestStandbyDoesNotCall(t *testing.T) {
 	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
 		t.Errorf("before its turn: reason %q", got)
 	}
-	gate.begin(time.Time{})
+	gate.begin(t.Context(), time.Time{})
 	if err := gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers"); err != nil {
 		t.Errorf("in its turn: %v", err)
 	}
@@ -228,7 +225,7 @@ func TestFirstCallOfATurn(t *testing.T) {
 					t.Fatal(err)
 				}
 				gate := &turn{budget: budget}
-				gate.begin(tt.until(time.Now()))
+				gate.begin(t.Context(), tt.until(time.Now()))
 				begun, burst := time.Now(), 0
 				for {
 					if err := gate.Acquire(t.Context(), "slb", "CreateLoadBalancer"); err != nil {
@@ -264,7 +261,7 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 				}
 				var lost atomic.Bool
 				gate := &turn{budget: budget, holds: func() bool { return !lost.Load() }}
-				gate.begin(time.Time{})
+				gate.begin(t.Context(), time.Time{})
 				var sent, refused atomic.Int64
 				var writes sync.WaitGroup
 				for range 100 {
@@ -295,7 +292,7 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 func TestHandlersEndWithTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &turn{drain: 4 * time.Second}
-		gate.begin(time.Time{})
+		gate.begin(t.Context(), time.Time{})
 		done, finish := context.WithCancel(t.Context())
 		gate.within(done)
 		finish() // Another handler's end changes nothing.

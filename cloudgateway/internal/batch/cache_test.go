@@ -13,7 +13,7 @@ import (
 
 func TestCacheAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Name: "test"})
+		c := NewCache[int](CacheConfig{Logger: discard, Name: "test"})
 		version := 0
 		get := func(maxAge time.Duration) int {
 			v, err := c.Get(t.Context(), "k", maxAge, func(context.Context) (int, error) { version++; return version, nil })
@@ -48,7 +48,7 @@ func TestCacheAge(t *testing.T) {
 
 func TestCacheSharesReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int32](CacheConfig{Name: "test"})
+		c := NewCache[int32](CacheConfig{Logger: discard, Name: "test"})
 		var loads atomic.Int32
 		load := func(context.Context) (int32, error) {
 			n := loads.Add(1)
@@ -58,7 +58,7 @@ func TestCacheSharesReads(t *testing.T) {
 		var callers sync.WaitGroup
 		get := func(ctx context.Context, want int32, wantErr error) {
 			callers.Go(func() {
-				got, err := c.Get(ctx, "k", 0, load)
+				got, err := c.Get(ctx, "k", time.Minute, load)
 				if got != want || !errors.Is(err, wantErr) {
 					t.Errorf("Get = %d, %v, want %d, %v", got, err, want, wantErr)
 				}
@@ -84,7 +84,7 @@ func TestCacheSharesReads(t *testing.T) {
 
 func TestCacheForgetsErrorsAndPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Name: "test"})
+		c := NewCache[int](CacheConfig{Logger: discard, Name: "test"})
 		broken := errors.New("broken")
 		if _, err := c.Get(t.Context(), "k", time.Hour, func(context.Context) (int, error) { return 0, broken }); !errors.Is(err, broken) {
 			t.Errorf("error %v, want %v", err, broken)
@@ -100,7 +100,7 @@ func TestCacheForgetsErrorsAndPanics(t *testing.T) {
 
 func TestCacheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Name: "test", Timeout: time.Second})
+		c := NewCache[int](CacheConfig{Logger: discard, Name: "test", Timeout: time.Second})
 		_, err := c.Get(t.Context(), "k", 0, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want DeadlineExceeded", err)
@@ -110,7 +110,7 @@ func TestCacheTimeout(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Name: "test", MaxEntries: 3})
+		c := NewCache[int](CacheConfig{Logger: discard, Name: "test", Room: NewRoom(3 * sizeOf(0))})
 		loads := 0
 		get := func(i int) {
 			if _, err := c.Get(t.Context(), fmt.Sprint(i), time.Hour, func(context.Context) (int, error) { loads++; return i, nil }); err != nil {
@@ -125,8 +125,8 @@ func TestCacheIsBounded(t *testing.T) {
 		for _, i := range []int{2, 3, 4} {
 			get(i)
 		}
-		if loads != 0 || len(c.entries) != 3 {
-			t.Errorf("%d reads and %d entries, want the newest three remembered", loads, len(c.entries))
+		if loads != 0 || len(c.reader.stored.entries) != 3 {
+			t.Errorf("%d reads and %d entries, want the newest three remembered", loads, len(c.reader.stored.entries))
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestCacheIsBounded(t *testing.T) {
 // TestClear: nothing that was read before is remembered, nor is a read that was under way.
 func TestClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{})
+		c := NewCache[int](CacheConfig{Logger: discard})
 		loads := 0
 		get := func(key string, takes time.Duration) {
 			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {
@@ -151,8 +151,8 @@ func TestClear(t *testing.T) {
 		synctest.Wait()
 		c.Clear()
 		underWay.Wait()
-		if len(c.entries) != 0 || len(c.flights) != 0 {
-			t.Errorf("%d entries and %d reads are left", len(c.entries), len(c.flights))
+		if len(c.reader.stored.entries) != 0 || len(c.reader.flights) != 0 {
+			t.Errorf("%d entries and %d reads are left", len(c.reader.stored.entries), len(c.reader.flights))
 		}
 		for _, key := range []string{"read", "under way", "read", "under way"} {
 			get(key, 0)
@@ -165,7 +165,7 @@ func TestClear(t *testing.T) {
 
 func TestInvalidatePrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{})
+		c := NewCache[int](CacheConfig{Logger: discard})
 		loads := map[string]int{}
 		get := func(key string, takes time.Duration) {
 			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {

@@ -15,7 +15,7 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		loads := 0
 		var mu sync.Mutex
-		c, err := New(Config[string, string]{MaxItems: 2, Parallel: 2, Load: func(ctx context.Context, keys []string) (map[string]string, error) {
+		r, err := New(Config[string, string]{Logger: discard, MaxItems: 2, Parallel: 2, Load: func(ctx context.Context, keys []string) (map[string]string, error) {
 			mu.Lock()
 			loads++
 			mu.Unlock()
@@ -31,20 +31,19 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		r := Reader[string, string]{Cache: NewCache[string](CacheConfig{}), Coalescer: c, Name: func(key string) string { return key }}
+		defer r.Close()
 		begin := time.Now()
 		var tool sync.WaitGroup
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} { // two batches are read, one is full, one gathers
 			tool.Go(func() {
-				if got, err := r.Get(WithLane(t.Context(), "tool", 0), key, 0); got != "tool" || err != nil {
+				if got, err := r.Get(WithLane(t.Context(), "tool", "tool", 0), key, time.Minute); got != "tool" || err != nil {
 					t.Errorf("the tool read %q, %v", got, err)
 				}
 			})
 		}
 		<-time.After(100 * time.Millisecond)
 		for _, key := range []string{"a", "g", "x"} {
-			if got, err := r.Get(t.Context(), key, 0); got != "" || err != nil {
+			if got, err := r.Get(t.Context(), key, time.Minute); got != "" || err != nil {
 				t.Errorf("%s came from lane %q, %v", key, got, err)
 			}
 		}
@@ -69,7 +68,7 @@ func TestUrgentReadsDoNotWaitForOthers(t *testing.T) {
 	const background, urgent = 0, 3
 	synctest.Test(t, func(t *testing.T) {
 		var loads atomic.Int32
-		c, err := New(Config[string, int]{MaxItems: 1, Parallel: 1, Load: func(ctx context.Context, keys []string) (map[string]int, error) {
+		r, err := New(Config[string, int]{Logger: discard, MaxItems: 1, Parallel: 1, Load: func(ctx context.Context, keys []string) (map[string]int, error) {
 			loads.Add(1)
 			<-time.After(time.Duration(4-laneOf(ctx).urgency) * time.Second) // as the rate limit lets them go
 			return map[string]int{keys[0]: laneOf(ctx).urgency}, nil
@@ -77,11 +76,10 @@ func TestUrgentReadsDoNotWaitForOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		r := Reader[string, int]{Cache: NewCache[int](CacheConfig{}), Coalescer: c, Name: func(key string) string { return key }}
+		defer r.Close()
 		var job sync.WaitGroup
 		job.Go(func() {
-			for _, result := range r.GetMany(WithLane(t.Context(), "", background), []string{"a", "b", "c"}, 0) {
+			for _, result := range r.GetMany(WithLane(t.Context(), "", "", background), []string{"a", "b", "c"}, 0) {
 				if result.Err != nil || result.Value != background {
 					t.Errorf("the job read %+v", result)
 				}
@@ -92,14 +90,14 @@ func TestUrgentReadsDoNotWaitForOthers(t *testing.T) {
 		var others sync.WaitGroup
 		for _, key := range []string{"a", "x"} {
 			others.Go(func() {
-				if got, err := r.Get(WithLane(t.Context(), "", urgent), key, 0); got != urgent || err != nil {
+				if got, err := r.Get(WithLane(t.Context(), "", "", urgent), key, 0); got != urgent || err != nil {
 					t.Errorf("%s came from urgency %d, %v", key, got, err)
 				}
 			})
 		}
 		synctest.Wait()
 		others.Go(func() {
-			if got, err := r.Get(WithLane(t.Context(), "", background), "x", 0); got != urgent || err != nil {
+			if got, err := r.Get(WithLane(t.Context(), "", "", background), "x", 0); got != urgent || err != nil {
 				t.Errorf("x was read again with urgency %d, %v", got, err)
 			}
 		})

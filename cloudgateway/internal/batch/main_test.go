@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -11,3 +12,5 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // pass lets time go by; of a synctest bubble, so that nobody waits.
 func pass(d time.Duration) { <-time.After(d) }
+
+var discard = slog.New(slog.DiscardHandler)

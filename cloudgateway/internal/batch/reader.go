@@ -1,51 +1,166 @@
+// Package batch saves reads. A Reader gathers what many callers want into few calls, lets those who want the same share one read, and
+// remembers answers for those who accept their age.
 package batch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// Reader reads items by key: from a cache if they are fresh there, else together with what others want.
-type Reader[K comparable, V any] struct {
-	Cache     *Cache[V]
-	Coalescer *Coalescer[K, V]
-	// Name is the key of an item in the cache.
-	Name func(K) string
+// ErrClosed is what callers get who come after Close or whose read has not started by then. Another gateway will answer them.
+var ErrClosed error = &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the gateway is shutting down"}
+
+// The keys that may wait to be read, of one caller and in all. One request names 20 000 at most.
+const (
+	mostPerCaller = 20_000
+	mostWaiting   = 60_000
+)
+
+// Config of a Reader.
+type Config[K comparable, V any] struct {
+	// Name is the metrics' label, e.g. "instances".
+	Name string
+	// Load reads the items of a batch. Items that do not exist are absent from the result. Nil if only Do is used.
+	Load func(ctx context.Context, keys []K) (map[K]V, error)
+	// MaxItems is how many items one Load may read.
+	MaxItems int
+	// Idle is how long to wait for more after the last arrival while nothing is being read; five times that in the time Max after a read
+	// of several items has begun, since many who come one by one go on coming. Default 20 ms.
+	Idle time.Duration
+	// Max is how long the first of a batch waits at most. Default 1 s.
+	Max time.Duration
+	// Parallel is how many batches of a lane may be read at the same time. Default 4.
+	Parallel int
+	// Timeout bounds one read, besides the latest deadline of its callers. Default 30 s.
+	Timeout time.Duration
+	// Blames reports whether an error is about one item of a batch. The halves of the batch are then read by themselves, until
+	// only those who asked for that item get the error. Nil: every error is everybody's.
+	Blames func(error) bool
 	// Absent is the error about an item that does not exist. Nil: there is none, and the value is zero.
 	Absent func(K) error
+	// Room bounds the memory of what is remembered. Nil: 8 MiB of its own.
+	Room       *Room
+	Registerer prometheus.Registerer
+	// Logger gets the stacks of panics. It is required.
+	Logger *slog.Logger
 }
 
-// Get reads one item that may be as old as maxAge.
-func (r Reader[K, V]) Get(ctx context.Context, key K, maxAge time.Duration) (V, error) {
-	result := r.GetMany(ctx, []K{key}, maxAge)[0]
-	return result.Value, result.Err
-}
-
-// GetMany reads many items that may be as old as maxAge; the results are in the order of the keys.
-func (r Reader[K, V]) GetMany(ctx context.Context, keys []K, maxAge time.Duration) []Result[V] {
-	names, byName := make([]string, len(keys)), make(map[string]K, len(keys))
-	for i, key := range keys {
-		names[i] = r.Name(key)
-		byName[names[i]] = key
+func (cfg *Config[K, V]) complete() error {
+	if cfg.Logger == nil {
+		return fmt.Errorf("batch %s: Logger is required", cfg.Name)
 	}
-	return r.Cache.GetMany(ctx, names, maxAge, func(ctx context.Context, missing []string) func(context.Context, string) (V, error) {
-		wanted := make([]K, len(missing))
-		for i, name := range missing {
-			wanted[i] = byName[name]
-		}
-		outcome := r.Coalescer.Join(ctx, wanted)
-		return func(ctx context.Context, name string) (V, error) {
-			value, exists, err := outcome(ctx, byName[name])
-			if err == nil && !exists && r.Absent != nil {
-				err = r.Absent(byName[name])
-			}
-			return value, err
-		}
-	})
+	setDefault(&cfg.Idle, 20*time.Millisecond)
+	setDefault(&cfg.Max, time.Second)
+	setDefault(&cfg.Timeout, 30*time.Second)
+	if cfg.Parallel < 1 {
+		cfg.Parallel = 4
+	}
+	if cfg.Room == nil {
+		cfg.Room = NewRoom(ownRoom)
+	}
+	return nil
 }
 
-// Close ends the reads.
-func (r Reader[K, V]) Close() { r.Coalescer.Close() }
+func setDefault(d *time.Duration, def time.Duration) {
+	if *d <= 0 {
+		*d = def
+	}
+}
+
+// Reader reads items by key. Its values are shared: nobody may change them. Lanes have batches of their own.
+type Reader[K comparable, V any] struct {
+	cfg      Config[K, V]
+	size     prometheus.Observer
+	requests *prometheus.CounterVec
+
+	mu      sync.Mutex
+	stored  store[K, V]
+	flights map[K]map[laneName]*flight[K, V] // those that may be shared
+	lanes   map[laneName]*lane[K, V]
+	waiting map[string]int // keys that wait to be read, by caller
+	total   int            // the sum of waiting
+	sweep   *time.Timer    // nil: nothing is remembered
+	closed  bool
+	work    sync.WaitGroup
+}
+
+// flight is a key on its way. It does not change after done is closed.
+type flight[K comparable, V any] struct {
+	key    K
+	lane   laneName
+	caller string            // who began it
+	by     trace.SpanContext // of the same
+	values context.Context   // of the same, without its end
+	spans  waiting
+	asOf   time.Time     // when it was asked for first
+	keep   time.Duration // the greatest age that somebody accepts; 0: the answer is not remembered
+
+	deadline  time.Time // the latest of its callers
+	unlimited bool      // a caller has no deadline
+	callers   int       // who still wait
+	batch     *batch    // nil: it waits to be read
+
+	done  chan struct{}
+	value V
+	err   error
+}
+
+// batch is what is read together.
+type batch struct {
+	wanted   int // flights that somebody waits for
+	cancel   context.CancelFunc
+	deadline time.Time // that of the callers who were there when it began; zero if the Timeout is earlier
+}
+
+// New makes a reader. Close it when its callers are gone.
+func New[K comparable, V any](cfg Config[K, V]) (*Reader[K, V], error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	if cfg.Load == nil || cfg.MaxItems < 1 {
+		return nil, fmt.Errorf("batch %s: Load and MaxItems are required", cfg.Name)
+	}
+	r := newReader(cfg)
+	r.size = promauto.With(cfg.Registerer).NewHistogram(prometheus.HistogramOpts{
+		Name:        "cloudgateway_batch_size",
+		Help:        "Items that were read together.",
+		ConstLabels: prometheus.Labels{"batch": cfg.Name},
+		Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
+	})
+	return r, nil
+}
+
+func newReader[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
+	return &Reader[K, V]{
+		cfg: cfg,
+		requests: promauto.With(cfg.Registerer).NewCounterVec(prometheus.CounterOpts{
+			Name:        "cloudgateway_cache_requests_total",
+			Help:        "Reads by where the answer came from: hit (remembered), shared (another caller's read) or load.",
+			ConstLabels: prometheus.Labels{"cache": cfg.Name},
+		}, []string{"result"}),
+		stored:  newStore[K, V](cfg.Room),
+		flights: make(map[K]map[laneName]*flight[K, V]),
+		lanes:   make(map[laneName]*lane[K, V]),
+		waiting: make(map[string]int),
+	}
+}
+
+// Result is what came of one of many keys.
+type Result[V any] struct {
+	Value V
+	Err   error
+}
 
 // Values are those of the results. The first error fails the whole.
 func Values[V any](results []Result[V]) ([]V, error) {
@@ -57,4 +172,246 @@ func Values[V any](results []Result[V]) ([]V, error) {
 		values[i] = r.Value
 	}
 	return values, nil
+}
+
+// Get reads one item that may be as old as maxAge.
+func (r *Reader[K, V]) Get(ctx context.Context, key K, maxAge time.Duration) (V, error) {
+	result := r.GetMany(ctx, []K{key}, maxAge)[0]
+	return result.Value, result.Err
+}
+
+// GetMany reads many items that may be as old as maxAge; the results are in the order of the keys. Only what somebody reads with an
+// age is remembered, for so long.
+func (r *Reader[K, V]) GetMany(ctx context.Context, keys []K, maxAge time.Duration) []Result[V] {
+	return r.get(ctx, keys, maxAge, nil)
+}
+
+// Do is Get with a load of the caller's own, which is not read together with anything else.
+func (r *Reader[K, V]) Do(ctx context.Context, key K, maxAge time.Duration, load func(context.Context) (V, error)) (V, error) {
+	result := r.get(ctx, []K{key}, maxAge, func(ctx context.Context, _ []K) (map[K]V, error) {
+		value, err := load(ctx)
+		return map[K]V{key: value}, err
+	})[0]
+	return result.Value, result.Err
+}
+
+func (r *Reader[K, V]) get(
+	ctx context.Context, keys []K, maxAge time.Duration, alone func(context.Context, []K) (map[K]V, error),
+) []Result[V] {
+	results := make([]Result[V], len(keys))
+	if err := ctx.Err(); err != nil {
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
+	}
+	for i, f := range r.join(ctx, keys, maxAge, alone, results) {
+		if f == nil {
+			continue // There is a result already.
+		}
+		select {
+		case <-f.done:
+			results[i] = Result[V]{Value: f.value, Err: f.err}
+			if f.hurried(ctx) {
+				results[i] = r.get(ctx, keys[i:i+1], maxAge, alone)[0]
+			}
+		case <-ctx.Done():
+			r.leave(f)
+			results[i].Err = ctx.Err()
+		}
+	}
+	return results
+}
+
+// hurried reports whether a read ended because those who began it had less time than a caller who shares it.
+func (f *flight[K, V]) hurried(ctx context.Context) bool {
+	if f.err == nil || f.batch == nil || f.batch.deadline.IsZero() {
+		return false
+	}
+	if deadline, has := ctx.Deadline(); has && !deadline.After(f.batch.deadline) {
+		return false
+	}
+	e, ok := rpcerr.From(f.err)
+	return errors.Is(f.err, context.DeadlineExceeded) || ok && (e.Code == codes.DeadlineExceeded || e.Code == codes.ResourceExhausted)
+}
+
+// join finds what is remembered and puts it into the results, and returns the flights of the other keys.
+func (r *Reader[K, V]) join(
+	ctx context.Context, keys []K, maxAge time.Duration, alone func(context.Context, []K) (map[K]V, error), results []Result[V],
+) []*flight[K, V] {
+	flights := make([]*flight[K, V], len(keys))
+	by := callerOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for i, key := range keys {
+		if value, ok := r.stored.get(key, now, maxAge); ok {
+			r.requests.WithLabelValues("hit").Inc()
+			trace.SpanFromContext(ctx).AddEvent("cache hit")
+			results[i].Value = value
+			continue
+		}
+		f := r.underWay(key, by.lane)
+		if f == nil {
+			var err error
+			if f, err = r.begin(ctx, key, by, now); err != nil {
+				results[i].Err = err
+				continue
+			}
+			r.requests.WithLabelValues("load").Inc()
+			if alone != nil {
+				r.start(nil, []*flight[K, V]{f}, alone)
+			} else {
+				r.laneOf(by.lane).add(f, now)
+			}
+		} else {
+			r.requests.WithLabelValues("shared").Inc()
+			if f.by.IsSampled() && !f.by.Equal(trace.SpanContextFromContext(ctx)) && f.batch != nil {
+				trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: f.by})
+			}
+		}
+		f.join(ctx, maxAge)
+		flights[i] = f
+	}
+	if l := r.lanes[by.lane]; l != nil {
+		r.schedule(l, now)
+	}
+	return flights
+}
+
+// underWay is a read of the key that somebody of the lane may share, nil if there is none.
+func (r *Reader[K, V]) underWay(key K, lane laneName) *flight[K, V] {
+	for by, f := range r.flights[key] {
+		if by.serves(lane) {
+			return f
+		}
+	}
+	return nil
+}
+
+// begin makes a flight, unless there are too many.
+func (r *Reader[K, V]) begin(ctx context.Context, key K, by caller, now time.Time) (*flight[K, V], error) {
+	switch {
+	case r.closed:
+		return nil, ErrClosed
+	case r.waiting[by.name] >= mostPerCaller || r.total >= mostWaiting:
+		return nil, &rpcerr.Error{
+			Code: codes.ResourceExhausted, RetryAfter: time.Second, Message: "too many reads of " + r.cfg.Name + " wait already",
+		}
+	}
+	f := &flight[K, V]{
+		key: key, lane: by.lane, caller: by.name, by: trace.SpanContextFromContext(ctx), values: context.WithoutCancel(ctx),
+		asOf: now, done: make(chan struct{}),
+	}
+	if r.flights[key] == nil {
+		r.flights[key] = make(map[laneName]*flight[K, V])
+	}
+	r.flights[key][by.lane] = f
+	r.waiting[by.name]++
+	r.total++
+	return f, nil
+}
+
+// join adds a caller.
+func (f *flight[K, V]) join(ctx context.Context, maxAge time.Duration) {
+	f.callers++
+	f.keep = max(f.keep, maxAge)
+	if f.batch == nil {
+		f.spans.add(ctx)
+	}
+	if deadline, has := ctx.Deadline(); !has {
+		f.unlimited = true
+	} else if deadline.After(f.deadline) {
+		f.deadline = deadline
+	}
+}
+
+// leave takes a caller off a flight. What nobody waits for any more is not read, and not read to its end.
+func (r *Reader[K, V]) leave(f *flight[K, V]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.callers--; f.callers > 0 {
+		return
+	}
+	select {
+	case <-f.done:
+		return
+	default:
+	}
+	r.unlist(f)
+	if f.batch == nil {
+		r.lanes[f.lane].drop()
+		r.noLongerWaits(f)
+		return
+	}
+	if f.batch.wanted--; f.batch.wanted == 0 {
+		f.batch.cancel()
+	}
+}
+
+// unlist keeps others from sharing a flight. It reports whether they could until now.
+func (r *Reader[K, V]) unlist(f *flight[K, V]) bool {
+	of := r.flights[f.key]
+	if of[f.lane] != f {
+		return false
+	}
+	if delete(of, f.lane); len(of) == 0 {
+		delete(r.flights, f.key)
+	}
+	return true
+}
+
+func (r *Reader[K, V]) noLongerWaits(f *flight[K, V]) {
+	r.total--
+	if r.waiting[f.caller]--; r.waiting[f.caller] == 0 {
+		delete(r.waiting, f.caller)
+	}
+}
+
+// Invalidate forgets what is known about the keys, because they were written. Reads that are under way may or may not have
+// seen the write: their callers get them, but nobody who comes later.
+func (r *Reader[K, V]) Invalidate(keys ...K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range keys {
+		r.stored.forget(key)
+		delete(r.flights, key)
+	}
+}
+
+// InvalidateFunc is Invalidate of all keys for which which is true.
+func (r *Reader[K, V]) InvalidateFunc(which func(K) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.stored.entries {
+		if which(key) {
+			r.stored.forget(key)
+		}
+	}
+	for key := range r.flights {
+		if which(key) {
+			delete(r.flights, key)
+		}
+	}
+}
+
+// Clear forgets everything, because something was written that may be in any answer.
+func (r *Reader[K, V]) Clear() { r.InvalidateFunc(func(K) bool { return true }) }
+
+// Close refuses new callers, fails those whose read has not started and waits for the reads under way.
+func (r *Reader[K, V]) Close() {
+	r.mu.Lock()
+	r.closed = true
+	if r.sweep != nil {
+		r.sweep.Stop()
+	}
+	for _, l := range r.lanes {
+		l.stopTimer()
+		for _, f := range l.take(l.count) {
+			r.noLongerWaits(f)
+			r.finish(f, *new(V), false, ErrClosed)
+		}
+	}
+	r.mu.Unlock()
+	r.work.Wait()
 }

@@ -15,15 +15,13 @@ import (
 func TestReader(t *testing.T) {
 	errAbsent := errors.New("absent")
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{latency: time.Millisecond}
-		r := Reader[string, string]{
-			Cache:     NewCache[string](CacheConfig{Name: "test"}),
-			Coalescer: newCoalescer(t, s, func(cfg *Config[string, string]) { cfg.MaxItems = 3 }),
-			Name:      func(key string) string { return "item " + key },
-			Absent:    func(string) error { return errAbsent },
-		}
+		s := &cloud{latency: time.Millisecond}
+		r := newTestReader(t, s, func(cfg *Config[string, string]) {
+			cfg.MaxItems = 3
+			cfg.Absent = func(string) error { return errAbsent }
+		})
 		defer r.Close()
-		if got, err := r.Get(t.Context(), "a", 0); got != "A" || err != nil {
+		if got, err := r.Get(t.Context(), "a", time.Minute); got != "A" || err != nil {
 			t.Errorf("got %q, %v", got, err)
 		}
 		keys := []string{"a", "b", "no-c", "b", "d", "e", "f"}
@@ -46,10 +44,8 @@ func TestReader(t *testing.T) {
 
 func TestReaderOfACallerWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{}
-		r := Reader[string, string]{
-			Cache: NewCache[string](CacheConfig{Name: "test"}), Coalescer: newCoalescer(t, s, nil), Name: func(key string) string { return key },
-		}
+		s := &cloud{}
+		r := newTestReader(t, s, nil)
 		defer r.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -33,9 +33,9 @@ func TestBatchIsPartOfItsCallersTraces(t *testing.T) {
 		exporter := tracetest.NewInMemoryExporter()
 		recording := tracing.Tracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
 		not := tracing.Tracer(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())))
-		s := &store{latency: time.Millisecond, fail: func([]string) error { return errors.New("AccessKeySecret=hush") }}
+		s := &cloud{latency: time.Millisecond, fail: func([]string) error { return errors.New("AccessKeySecret=hush") }}
 		var inTrace trace.SpanContext
-		c := newCoalescer(t, s, func(cfg *Config[string, string]) {
+		c := newTestReader(t, s, func(cfg *Config[string, string]) {
 			cfg.Load = func(ctx context.Context, keys []string) (map[string]string, error) {
 				inTrace = trace.SpanContextFromContext(ctx)
 				return s.load(ctx, keys)
@@ -81,9 +81,9 @@ func TestBatchIsPartOfItsCallersTraces(t *testing.T) {
 
 func TestUntracedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCoalescer(t, &store{}, nil)
+		c := newTestReader(t, &cloud{}, nil)
 		defer c.Close()
-		if _, _, err := c.Get(t.Context(), "a"); err != nil {
+		if _, err := c.Get(t.Context(), "a", 0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -109,7 +109,7 @@ func TestSharedReadsAreLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exporter := tracetest.NewInMemoryExporter()
 		recording := tracing.Tracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
-		cache := NewCache[string](CacheConfig{Name: "test"})
+		cache := NewCache[string](CacheConfig{Name: "test", Logger: discard})
 		get := func(name string) trace.SpanContext {
 			ctx, span := recording.Start(t.Context(), name)
 			defer span.End()

@@ -53,6 +53,12 @@ const (
 // Busy tells whether another change of the same resource stood in the way: the same call will do later.
 func Busy(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
 
+// BlamesItem reports whether an error of a read of several items is about one of them: the others can be read without it.
+func BlamesItem(err error) bool {
+	e, ok := rpcerr.From(err)
+	return ok && (e.Code == codes.InvalidArgument || e.Code == codes.NotFound)
+}
+
 // Unclear tells whether a write may or may not have been executed.
 func Unclear(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.OutcomeUnknown }
 

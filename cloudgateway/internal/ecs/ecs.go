@@ -3,6 +3,7 @@ package ecs
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -18,8 +19,6 @@ import (
 const (
 	// ItemsPerCall is how many ids or addresses one call may name (ECS API reference).
 	ItemsPerCall = 100
-	// listsKept bounds how many lists are remembered: one may hold all instances.
-	listsKept = 100
 )
 
 // Config holds what the resources work with.
@@ -31,6 +30,10 @@ type Config struct {
 	// Idle and Max shape the gathering of reads, see batch.Config.
 	Idle, Max  time.Duration
 	Registerer prometheus.Registerer
+	// Room is for what reads remember; see batch.Config.
+	Room *batch.Room
+	// Logger gets the stacks of panics in reads. It is required.
+	Logger *slog.Logger
 }
 
 // API makes the calls of the product.
@@ -38,18 +41,17 @@ func (cfg Config) API() cloud.API { return cloud.API{Product: openapi.ECS, Calle
 
 // NewListCache makes a cache of lists by filter.
 func NewListCache[V any](cfg Config, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, MaxEntries: listsKept, Registerer: cfg.Registerer})
+	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: cfg.Room, Registerer: cfg.Registerer, Logger: cfg.Logger})
 }
 
 // NewReader makes a reader of single items. Reads that come at about the same time share calls of at most perCall items.
 func NewReader[K comparable, V any](
-	cfg Config, name string, perCall int, load func(context.Context, []K) (map[K]V, error), key func(K) string, absent func(K) error,
-) (batch.Reader[K, V], error) {
-	coalescer, err := batch.New(batch.Config[K, V]{
-		Name: name, Load: load, MaxItems: perCall, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer,
+	cfg Config, name string, perCall int, load func(context.Context, []K) (map[K]V, error), absent func(K) error,
+) (*batch.Reader[K, V], error) {
+	return batch.New(batch.Config[K, V]{
+		Name: name, Load: load, MaxItems: perCall, Idle: cfg.Idle, Max: cfg.Max, Absent: absent, Blames: cloud.BlamesItem,
+		Room: cfg.Room, Registerer: cfg.Registerer, Logger: cfg.Logger,
 	})
-	cache := batch.NewCache[V](batch.CacheConfig{Name: name, Registerer: cfg.Registerer})
-	return batch.Reader[K, V]{Cache: cache, Coalescer: coalescer, Name: key, Absent: absent}, err
 }
 
 // Attributes is the call that sets attributes of a resource, if there are any. The key is the parameter with its id.

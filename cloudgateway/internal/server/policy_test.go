@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ import (
 // bareServer has all services, with nothing behind them.
 func bareServer(t *testing.T) *grpc.Server {
 	t.Helper()
-	services, err := New(Config{})
+	services, err := New(Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

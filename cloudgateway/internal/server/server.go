@@ -2,6 +2,7 @@
 package server
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
@@ -40,6 +42,10 @@ type Config struct {
 	// Locks orders the writes to one resource, which the cloud refuses to take at the same time.
 	Locks      cloud.Locker
 	Registerer prometheus.Registerer
+	// Room is for what reads remember; see batch.Config.
+	Room *batch.Room
+	// Logger gets the stacks of panics in reads. It is required.
+	Logger *slog.Logger
 	// Idle and Max shape the gathering of reads of instances and network interfaces, see batch.Config.
 	Idle, Max time.Duration
 	// ServersPerCall and RoutesPerCall are how many one call may name: 1 to 40 and 1 to 50.
@@ -68,7 +74,7 @@ func New(cfg Config) (*Services, error) {
 }
 
 func (s *Services) addECS(cfg Config) error {
-	product := ecs.Config{Caller: cfg.Caller, Locks: cfg.Locks, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer}
+	product := ecs.Config{Caller: cfg.Caller, Locks: cfg.Locks, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger}
 	interfaces, err := networkinterface.New(product)
 	if err != nil {
 		return err
@@ -87,7 +93,7 @@ func (s *Services) addECS(cfg Config) error {
 }
 
 func (s *Services) addVPC(cfg Config) error {
-	product := vpc.New(vpc.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer})
+	product := vpc.New(vpc.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger})
 	eips, err := eip.New(product)
 	if err != nil {
 		return err
@@ -104,7 +110,7 @@ func (s *Services) addVPC(cfg Config) error {
 }
 
 func (s *Services) addSLB(cfg Config) error {
-	product := slb.New(slb.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer})
+	product := slb.New(slb.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger})
 	listeners, err := listener.New(product)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"slices"
@@ -87,6 +88,7 @@ func (w *world) startGateway(t *testing.T) {
 	caller := policy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	locks := &flow.Keyed[string]{}
 	services, err := New(Config{
+		Logger: slog.New(slog.DiscardHandler),
 		Caller: caller, Locks: locks, ServersPerCall: 20, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
 	if err != nil {

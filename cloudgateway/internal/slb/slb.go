@@ -3,6 +3,7 @@ package slb
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,10 @@ type Config struct {
 	// Locks orders the writes to one resource, which the cloud refuses to take at the same time.
 	Locks      cloud.Locker
 	Registerer prometheus.Registerer
+	// Room is for what reads remember; see batch.Config.
+	Room *batch.Room
+	// Logger gets the stacks of panics in reads. It is required.
+	Logger *slog.Logger
 }
 
 // Product is what the resources share.
@@ -32,6 +37,10 @@ type Product struct {
 
 	Locks      cloud.Locker
 	Registerer prometheus.Registerer
+	// Room is for what reads remember; see batch.Config.
+	Room *batch.Room
+	// Logger gets the stacks of panics in reads. It is required.
+	Logger *slog.Logger
 
 	balancers *write.Serial // by load balancer
 	pace      *pace
@@ -41,7 +50,7 @@ type Product struct {
 // New makes a Product.
 func New(cfg Config) *Product {
 	return &Product{
-		API: cloud.API{Product: openapi.SLB, Caller: cfg.Caller}, Locks: cfg.Locks, Registerer: cfg.Registerer,
+		API: cloud.API{Product: openapi.SLB, Caller: cfg.Caller}, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger,
 		balancers: write.NewSerial(cfg.Locks), pace: newPace(cfg.Registerer), releases: memo.New[string, struct{}](LedgerSize),
 	}
 }
@@ -52,8 +61,6 @@ const (
 	LedgerLife = time.Hour
 	// releaseLife is how long after a listener's change its old group may still be in use.
 	releaseLife = time.Minute
-	// listsKept bounds how many lists by filter are remembered: one may hold everything.
-	listsKept = 100
 )
 
 // The cloud's limits of DescribeLoadBalancers and DescribeLoadBalancerListeners (SLB API reference), and our own.
@@ -88,26 +95,18 @@ func (p *Product) Released(loadBalancerID string) bool {
 
 // NewCache makes a cache.
 func NewCache[V any](p *Product, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, Registerer: p.Registerer})
-}
-
-// NewListCache makes a cache of lists by filter.
-func NewListCache[V any](p *Product, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, MaxEntries: listsKept, Registerer: p.Registerer})
+	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger})
 }
 
 // NewReader makes a reader of what there is of single load balancers. Reads that come while others are under way share calls. A read
 // that comes alone hardly waits.
 func NewReader[V any](
 	p *Product, name string, load func(context.Context, []string) (map[string]V, error),
-) (batch.Reader[string, V], error) {
-	coalescer, err := batch.New(batch.Config[string, V]{
+) (*batch.Reader[string, V], error) {
+	return batch.New(batch.Config[string, V]{
 		Name: name, Load: load, MaxItems: IDsPerCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond, Parallel: ParallelReads,
-		Registerer: p.Registerer,
+		Blames: cloud.BlamesItem, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
 	})
-	return batch.Reader[string, V]{
-		Cache: NewCache[V](p, name), Coalescer: coalescer, Name: func(id string) string { return id },
-	}, err
 }
 
 // Metadata is what requests to change any resource may have.

@@ -3,6 +3,7 @@ package vpc
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -24,8 +25,6 @@ const (
 	PageSize = 50
 	// Available is the status of what is in force.
 	Available = "Available"
-	// listsKept bounds how many lists by filter are remembered: one may hold all there is.
-	listsKept = 100
 )
 
 // Config holds what the resources work with.
@@ -35,6 +34,10 @@ type Config struct {
 	// Locks orders the writes to one resource.
 	Locks      cloud.Locker
 	Registerer prometheus.Registerer
+	// Room is for what reads remember; see batch.Config.
+	Room *batch.Room
+	// Logger gets the stacks of panics in reads. It is required.
+	Logger *slog.Logger
 }
 
 // Product is what the resources share.
@@ -47,24 +50,23 @@ type Product struct {
 	// Locks orders the writes to other resources.
 	Locks      cloud.Locker
 	Registerer prometheus.Registerer
+	// Room is for what reads remember; see batch.Config.
+	Room *batch.Room
+	// Logger gets the stacks of panics in reads. It is required.
+	Logger *slog.Logger
 }
 
 // New makes a Product.
 func New(cfg Config) *Product {
 	return &Product{
 		API: cloud.API{Product: openapi.VPC, Caller: cfg.Caller}, Networks: write.NewSerial(cfg.Locks), Locks: cfg.Locks,
-		Registerer: cfg.Registerer,
+		Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger,
 	}
 }
 
 // NewCache makes a cache.
 func NewCache[V any](p *Product, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, Registerer: p.Registerer})
-}
-
-// NewListCache makes a cache of lists by filter.
-func NewListCache[V any](p *Product, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, MaxEntries: listsKept, Registerer: p.Registerer})
+	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger})
 }
 
 // WhenAvailable judges something new by its status.

@@ -158,7 +158,7 @@ func (s *Service) await(ctx context.Context, id string, ch change) error {
 
 // status reads the status of an instance now.
 func (s *Service) status(ctx context.Context, id string) (string, error) {
-	s.statuses.Cache.Invalidate(id) // A read under way may have begun before the change.
+	s.statuses.Invalidate(id) // A read under way may have begun before the change.
 	status, err := s.statuses.Get(ctx, id, 0)
 	if rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound {
 		return gone, nil
@@ -168,8 +168,8 @@ func (s *Service) status(ctx context.Context, id string) (string, error) {
 
 // forget drops what is remembered about an instance that was written to. If it was deleted, something of that is gone with it.
 func (s *Service) forget(id string, deleted bool) {
-	s.instances.Cache.Invalidate(id)
-	s.statuses.Cache.Invalidate(id)
+	s.instances.Invalidate(id)
+	s.statuses.Invalidate(id)
 	s.lists.Clear()
 	if deleted {
 		s.onDelete()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -103,7 +104,7 @@ func refusal(call openapi.Call, status int, code string) error {
 
 func newService(t *testing.T, cloud *fakeCloud) *Service {
 	t.Helper()
-	c, err := New(ecs.Config{Caller: cloud, Locks: &flow.Keyed[string]{}}, func() {})
+	c, err := New(ecs.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

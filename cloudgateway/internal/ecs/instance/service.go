@@ -22,9 +22,9 @@ type Service struct {
 	api       cloud.API
 	locks     cloud.Locker
 	updates   *write.Serial
-	instances batch.Reader[string, *ecsv1.Instance]
+	instances *batch.Reader[string, *ecsv1.Instance]
 	lists     *batch.Cache[[]*ecsv1.Instance] // by filter
-	statuses  batch.Reader[string, string]
+	statuses  *batch.Reader[string, string]
 	onDelete  func()
 }
 
@@ -35,11 +35,10 @@ func New(cfg ecs.Config, onDelete func()) (s *Service, err error) {
 		lists: ecs.NewListCache[[]*ecsv1.Instance](cfg, "instance_lists"),
 	}
 	s.updates.OnWrite(func(id string) { s.forget(id, false) })
-	itself := func(id string) string { return id }
-	if s.instances, err = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, itself, notFound); err != nil {
+	if s.instances, err = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound); err != nil {
 		return nil, err
 	}
-	s.statuses, err = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, itself, noStatus)
+	s.statuses, err = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, noStatus)
 	return s, err
 }
 

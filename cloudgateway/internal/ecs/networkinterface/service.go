@@ -25,8 +25,8 @@ type Service struct {
 
 	api        cloud.API
 	updates    *write.Serial
-	interfaces batch.Reader[string, *ecsv1.NetworkInterface]
-	addresses  batch.Reader[addressKey, *ecsv1.NetworkInterface]
+	interfaces *batch.Reader[string, *ecsv1.NetworkInterface]
+	addresses  *batch.Reader[addressKey, *ecsv1.NetworkInterface]
 	lists      *batch.Cache[[]*ecsv1.NetworkInterface] // by filter
 }
 
@@ -37,16 +37,14 @@ func New(cfg ecs.Config) (s *Service, err error) {
 		lists: ecs.NewListCache[[]*ecsv1.NetworkInterface](cfg, "networkinterface_lists"),
 	}
 	s.updates.OnWrite(func(id string) {
-		s.interfaces.Cache.Invalidate(id)
-		s.addresses.Cache.Clear()
+		s.interfaces.Invalidate(id)
+		s.addresses.Clear()
 		s.lists.Clear()
 	})
-	if s.interfaces, err = ecs.NewReader(cfg, "networkinterfaces", ecs.ItemsPerCall, s.fetch,
-		func(id string) string { return id }, notFound); err != nil {
+	if s.interfaces, err = ecs.NewReader(cfg, "networkinterfaces", ecs.ItemsPerCall, s.fetch, notFound); err != nil {
 		return nil, err
 	}
 	s.addresses, err = ecs.NewReader(cfg, "networkinterface_addresses", ecs.ItemsPerCall, s.fetchAddresses,
-		func(key addressKey) string { return fmt.Sprint(key) },
 		func(key addressKey) error {
 			return notFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
 		})
@@ -61,8 +59,8 @@ func (s *Service) Close() {
 
 // Forget drops everything that is remembered.
 func (s *Service) Forget() {
-	s.interfaces.Cache.Clear()
-	s.addresses.Cache.Clear()
+	s.interfaces.Clear()
+	s.addresses.Clear()
 	s.lists.Clear()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -41,7 +42,7 @@ func (s *script) Do(_ context.Context, call openapi.Call, out any) (openapi.Resu
 
 func newService(answers ...any) (*Service, *script) {
 	s := &script{answers: answers}
-	return New(slb.New(slb.Config{Caller: s, Locks: &flow.Keyed[string]{}})), s
+	return New(slb.New(slb.Config{Caller: s, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})), s
 }
 
 // page is an answer with some entries of a list.

@@ -37,7 +37,7 @@ func New(p *slb.Product) *Service {
 	s := &Service{
 		product: p, writes: write.NewSerial(p.Locks),
 		lists:    slb.NewCache[*slbv1.AccessControlList](p, "acls"),
-		listings: slb.NewListCache[[]*slbv1.AccessControlList](p, "acl_lists"),
+		listings: slb.NewCache[[]*slbv1.AccessControlList](p, "acl_lists"),
 		ledger:   write.NewLedger(),
 	}
 	s.writes.OnWrite(func(id string) {

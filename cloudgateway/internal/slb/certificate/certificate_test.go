@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,7 +42,7 @@ func (f *fakeCloud) Do(_ context.Context, call openapi.Call, out any) (openapi.R
 
 func newService(listed string) (*Service, *fakeCloud) {
 	f := &fakeCloud{listed: listed}
-	return New(slb.New(slb.Config{Caller: f, Locks: &flow.Keyed[string]{}})), f
+	return New(slb.New(slb.Config{Caller: f, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})), f
 }
 
 // TestAnswerOfTheCertificateService: a certificate that came from there is known by its id, and everything that the cloud tells about

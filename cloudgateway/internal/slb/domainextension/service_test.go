@@ -3,6 +3,7 @@ package domainextension
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -24,7 +25,7 @@ func (f callerFunc) Do(_ context.Context, call openapi.Call, out any) (openapi.R
 
 // TestDomainInOtherLetters: a domain extension is known by its domain however the cloud writes it.
 func TestDomainInOtherLetters(t *testing.T) {
-	service := New(slb.New(slb.Config{Locks: &flow.Keyed[string]{}, Caller: callerFunc(func(call openapi.Call, out any) error {
+	service := New(slb.New(slb.Config{Logger: slog.New(slog.DiscardHandler), Locks: &flow.Keyed[string]{}, Caller: callerFunc(func(call openapi.Call, out any) error {
 		if call.Action == "CreateDomainExtension" {
 			return &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown}
 		}

@@ -24,14 +24,14 @@ type Service struct {
 	slbv1.UnimplementedListenerServiceServer
 
 	product    *slb.Product
-	listeners  batch.Reader[string, []*slbv1.Listener] // by load balancer
-	unfinished *memo.Memo[identity, struct{}]          // creations that were begun and not seen to their end
+	listeners  *batch.Reader[string, []*slbv1.Listener] // by load balancer
+	unfinished *memo.Memo[identity, struct{}]           // creations that were begun and not seen to their end
 }
 
 // New makes a Service. Close it when its callers are gone.
 func New(p *slb.Product) (s *Service, err error) {
 	s = &Service{product: p, unfinished: memo.New[identity, struct{}](slb.LedgerSize)}
-	p.OnWrite(func(loadBalancerID string) { s.listeners.Cache.Invalidate(loadBalancerID) })
+	p.OnWrite(func(loadBalancerID string) { s.listeners.Invalidate(loadBalancerID) })
 	s.listeners, err = slb.NewReader(p, "listeners", s.fetch)
 	return s, err
 }

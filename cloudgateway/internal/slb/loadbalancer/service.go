@@ -33,19 +33,19 @@ type Service struct {
 	product   *slb.Product
 	listeners *listener.Service
 	groups    *servergroup.Service
-	balancers batch.Reader[string, *slbv1.LoadBalancer] // nil: there is no such load balancer
-	lists     *batch.Cache[[]*slbv1.LoadBalancer]       // by filter
-	zones     *batch.Cache[[]*slbv1.ZonePair]           // one entry
+	balancers *batch.Reader[string, *slbv1.LoadBalancer] // nil: there is no such load balancer
+	lists     *batch.Cache[[]*slbv1.LoadBalancer]        // by filter
+	zones     *batch.Cache[[]*slbv1.ZonePair]            // one entry
 }
 
 // New makes a Service. Close it when its callers are gone.
 func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) (s *Service, err error) {
 	s = &Service{
-		product: p, listeners: listeners, groups: groups, lists: slb.NewListCache[[]*slbv1.LoadBalancer](p, "loadbalancer_lists"),
+		product: p, listeners: listeners, groups: groups, lists: slb.NewCache[[]*slbv1.LoadBalancer](p, "loadbalancer_lists"),
 		zones: slb.NewCache[[]*slbv1.ZonePair](p, "zones"),
 	}
 	p.OnWrite(func(id string) {
-		s.balancers.Cache.Invalidate(id)
+		s.balancers.Invalidate(id)
 		s.lists.Clear()
 	})
 	s.balancers, err = slb.NewReader(p, "loadbalancers", s.fetch)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -198,5 +199,5 @@ func TestFinishedCreationOfRules(t *testing.T) {
 }
 
 func newService(caller cloud.Caller) *Service {
-	return New(slb.New(slb.Config{Caller: caller, Locks: &flow.Keyed[string]{}}))
+	return New(slb.New(slb.Config{Caller: caller, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}))
 }

@@ -3,6 +3,7 @@ package servergroup
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func TestUnknownServersAreLeftOut(t *testing.T) {
 				delete(want, s.GetServerId())
 			}
 		}
-		service := New(slb.New(slb.Config{Caller: cloud, Locks: &flow.Keyed[string]{}}), 20)
+		service := New(slb.New(slb.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}), 20)
 		response, err := service.ApplyServerChanges(context.Background(), &slbv1.ApplyServerChangesRequest{
 			LoadBalancerId: "lb-1", ServerGroupId: "rsp-1", Add: c.add, Remove: c.remove, Update: c.update, RemoveFirst: c.removeFirst,
 		})

@@ -58,7 +58,7 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 
 // look reads an EIP as it is after all that was sent; nil: there is none.
 func (s *Service) look(ctx context.Context, id string) (*vpcv1.Eip, error) {
-	s.eips.Cache.Invalidate(id)
+	s.eips.Invalidate(id)
 	return s.eips.Get(ctx, id, 0)
 }
 

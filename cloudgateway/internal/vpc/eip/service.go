@@ -29,23 +29,21 @@ type Service struct {
 
 	api    cloud.API
 	writes *write.Serial
-	eips   batch.Reader[string, *vpcv1.Eip] // nil: there is no such EIP
-	lists  *batch.Cache[[]*vpcv1.Eip]       // by filter
+	eips   *batch.Reader[string, *vpcv1.Eip] // nil: there is no such EIP
+	lists  *batch.Cache[[]*vpcv1.Eip]        // by filter
 }
 
 // New makes a Service. Close it when its callers are gone.
 func New(p *vpc.Product) (*Service, error) {
-	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: vpc.NewListCache[[]*vpcv1.Eip](p, "eip_lists")}
+	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: vpc.NewCache[[]*vpcv1.Eip](p, "eip_lists")}
 	// A read that comes alone hardly waits; those that come while others are under way are gathered.
-	coalescer, err := batch.New(batch.Config[string, *vpcv1.Eip]{
+	var err error
+	s.eips, err = batch.New(batch.Config[string, *vpcv1.Eip]{
 		Name: "eips", Load: s.fetch, MaxItems: perCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond,
-		Registerer: p.Registerer,
+		Blames: cloud.BlamesItem, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
 	})
-	s.eips = batch.Reader[string, *vpcv1.Eip]{
-		Cache: vpc.NewCache[*vpcv1.Eip](p, "eips"), Coalescer: coalescer, Name: func(id string) string { return id },
-	}
 	s.writes.OnWrite(func(id string) {
-		s.eips.Cache.Invalidate(id)
+		s.eips.Invalidate(id)
 		s.lists.Clear()
 	})
 	return s, err

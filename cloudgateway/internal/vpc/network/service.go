@@ -34,7 +34,7 @@ type Service struct {
 func New(p *vpc.Product, vswitches *vswitch.Service, eips *eip.Service) *Service {
 	return &Service{
 		api: p.API, vswitches: vswitches, eips: eips, vpcs: vpc.NewCache[*vpcv1.Vpc](p, "vpcs"),
-		lists: vpc.NewListCache[[]*vpcv1.Vpc](p, "vpc_lists"),
+		lists: vpc.NewCache[[]*vpcv1.Vpc](p, "vpc_lists"),
 	}
 }
 

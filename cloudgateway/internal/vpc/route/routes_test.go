@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -55,7 +56,7 @@ func (f *fakeCloud) held() []string {
 }
 
 func service(f cloud.Caller) *Service {
-	p := vpc.New(vpc.Config{Caller: f, Locks: &flow.Keyed[string]{}})
+	p := vpc.New(vpc.Config{Caller: f, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
 	return New(p, vswitch.New(p), 50)
 }
 

@@ -35,7 +35,7 @@ type Service struct {
 func New(p *vpc.Product) *Service {
 	s := &Service{
 		api: p.API, networks: p.Networks, vswitches: vpc.NewCache[*vpcv1.VSwitch](p, "vswitches"),
-		lists: vpc.NewListCache[[]*vpcv1.VSwitch](p, "vswitch_lists"),
+		lists: vpc.NewCache[[]*vpcv1.VSwitch](p, "vswitch_lists"),
 	}
 	p.Networks.OnWrite(func(string) {
 		s.vswitches.Clear()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"testing"
@@ -48,7 +49,7 @@ func TestVSwitchesByID(t *testing.T) {
 		{vswitches: 2, ids: 20_000, calls: 1},
 	} {
 		cloud := &region{vswitches: tt.vswitches}
-		c := New(vpc.New(vpc.Config{Caller: cloud}))
+		c := New(vpc.New(vpc.Config{Caller: cloud, Logger: slog.New(slog.DiscardHandler)}))
 		var ids, want []string
 		for i := range tt.ids {
 			ids = append(ids, fmt.Sprintf("vsw-%03d", i))

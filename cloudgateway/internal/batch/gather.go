@@ -1,0 +1,261 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"alicloud-controllers.dev/services/tracing"
+)
+
+// lane is the reads of the callers who share batches.
+type lane[K comparable, V any] struct {
+	queues  []*queue[K, V] // one of each caller who waits; the first one's turn is next
+	count   int            // the flights in them that somebody wants
+	dropped int            // the others
+	touched time.Time      // the last arrival
+	started time.Time      // the last start of a batch
+	last    int            // its items
+	running int
+	timer   *time.Timer // runs schedule when a batch is due
+}
+
+// queue is what one caller waits for, as it came.
+type queue[K comparable, V any] struct {
+	caller  string
+	flights []*flight[K, V]
+}
+
+func (r *Reader[K, V]) laneOf(name laneName) *lane[K, V] {
+	l := r.lanes[name]
+	if l == nil {
+		l = &lane[K, V]{}
+		r.lanes[name] = l
+	}
+	return l
+}
+
+func (l *lane[K, V]) add(f *flight[K, V], now time.Time) {
+	l.count++
+	l.touched = now
+	for _, q := range l.queues {
+		if q.caller == f.caller {
+			q.flights = append(q.flights, f)
+			return
+		}
+	}
+	l.queues = append(l.queues, &queue[K, V]{caller: f.caller, flights: []*flight[K, V]{f}})
+}
+
+// take removes up to n flights that somebody wants, one of each caller in turn, so that who wants thousands does not make the others wait.
+func (l *lane[K, V]) take(n int) []*flight[K, V] {
+	var taken []*flight[K, V]
+	for len(taken) < n && len(l.queues) > 0 {
+		q := l.queues[0]
+		l.queues = l.queues[1:]
+		f := q.flights[0]
+		if q.flights = q.flights[1:]; len(q.flights) > 0 {
+			l.queues = append(l.queues, q)
+		}
+		if f.callers > 0 {
+			taken = append(taken, f)
+			l.count--
+		} else {
+			l.dropped--
+		}
+	}
+	return taken
+}
+
+// drop notes that nobody wants one of the flights any more. They are thrown away when there are more of them than of the others.
+func (l *lane[K, V]) drop() {
+	l.count--
+	if l.dropped++; l.dropped <= l.count {
+		return
+	}
+	l.dropped = 0
+	for _, q := range l.queues {
+		q.flights = slices.DeleteFunc(q.flights, func(f *flight[K, V]) bool { return f.callers <= 0 })
+	}
+	l.queues = slices.DeleteFunc(l.queues, func(q *queue[K, V]) bool { return len(q.flights) == 0 })
+}
+
+// opened is when the oldest of the waiting came.
+func (l *lane[K, V]) opened() time.Time {
+	oldest := l.touched
+	for _, q := range l.queues {
+		if at := q.flights[0].asOf; at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
+func (l *lane[K, V]) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+}
+
+// schedule starts what is due in a lane and sets the timer for what is not.
+func (r *Reader[K, V]) schedule(l *lane[K, V], now time.Time) {
+	l.stopTimer()
+	if r.closed {
+		return
+	}
+	for l.count >= r.cfg.MaxItems && l.running < r.cfg.Parallel {
+		r.start(l, l.take(r.cfg.MaxItems), r.cfg.Load)
+	}
+	if l.count == 0 || l.running >= r.cfg.Parallel {
+		return // the end of a running batch calls schedule again
+	}
+	if wait := r.due(l, now).Sub(now); wait > 0 {
+		l.timer = time.AfterFunc(wait, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.schedule(l, time.Now())
+		})
+		return
+	}
+	r.start(l, l.take(r.cfg.MaxItems), r.cfg.Load)
+}
+
+// due is when what waits in a lane is to be read, if nobody comes any more.
+func (r *Reader[K, V]) due(l *lane[K, V], now time.Time) time.Time {
+	const more = 5
+	latest := l.opened().Add(r.cfg.Max)
+	if l.running > 0 {
+		return latest
+	}
+	idle := r.cfg.Idle
+	if l.last > 1 && now.Sub(l.started) < r.cfg.Max {
+		idle *= more
+	}
+	if due := l.touched.Add(idle); due.Before(latest) {
+		return due
+	}
+	return latest
+}
+
+// start reads flights together; l is nil if they are not of a lane.
+func (r *Reader[K, V]) start(l *lane[K, V], flights []*flight[K, V], load func(context.Context, []K) (map[K]V, error)) {
+	now := time.Now()
+	b := &batch{wanted: len(flights)}
+	end, latest, unlimited := now.Add(r.cfg.Timeout), time.Time{}, false
+	for _, f := range flights {
+		f.batch = b
+		r.noLongerWaits(f)
+		unlimited = unlimited || f.unlimited
+		if f.deadline.After(latest) {
+			latest = f.deadline
+		}
+	}
+	if !unlimited && !latest.IsZero() && latest.Before(end) {
+		end, b.deadline = latest, latest
+	}
+	var ctx context.Context
+	ctx, b.cancel = context.WithDeadline(flights[0].values, end)
+	if l != nil {
+		l.running++
+		l.started, l.last = now, len(flights)
+	}
+	r.work.Go(func() {
+		defer b.cancel()
+		r.run(ctx, flights, l == nil, load)
+		if l == nil {
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		l.running--
+		r.schedule(l, time.Now())
+	})
+}
+
+// run reads a batch.
+func (r *Reader[K, V]) run(
+	ctx context.Context, flights []*flight[K, V], alone bool, load func(context.Context, []K) (map[K]V, error),
+) {
+	if alone {
+		_ = r.read(ctx, flights, load, new(int)) // The caller has it.
+		return
+	}
+	var w waiting
+	for _, f := range flights {
+		w.merge(f.spans)
+	}
+	ctx, span := w.begin(ctx, r.cfg.Name, len(flights))
+	defer span.End()
+	if err := r.read(ctx, flights, load, new(mostHalves)); err != nil {
+		tracing.Fail(span, err)
+	}
+}
+
+// mostHalves is how often a batch may be halved: two bad items of a hundred take twelve, and a hundred of them are not worth more.
+const mostHalves = 15
+
+// read reads some flights of a batch, in halves if the error is about one of them. Its error is any of theirs.
+func (r *Reader[K, V]) read(
+	ctx context.Context, flights []*flight[K, V], load func(context.Context, []K) (map[K]V, error), halves *int,
+) error {
+	keys := make([]K, len(flights))
+	for i, f := range flights {
+		keys[i] = f.key
+	}
+	if r.size != nil {
+		r.size.Observe(float64(len(keys)))
+	}
+	found, err := recovered(r.cfg.Logger, r.cfg.Name, func() (map[K]V, error) { return load(ctx, keys) })
+	if err != nil && len(flights) > 1 && *halves > 0 && r.cfg.Blames != nil && r.cfg.Blames(err) {
+		*halves--
+		half := len(flights) / 2
+		return errors.Join(r.read(ctx, flights[:half], load, halves), r.read(ctx, flights[half:], load, halves))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range flights {
+		value, exists := found[f.key]
+		r.finish(f, value, exists, err)
+	}
+	return err
+}
+
+// finish gives a flight its outcome.
+func (r *Reader[K, V]) finish(f *flight[K, V], value V, exists bool, err error) {
+	if r.unlist(f) && err == nil { // otherwise the key was written meanwhile, for example
+		r.remember(f, value, exists)
+	}
+	if err == nil && !exists && r.cfg.Absent != nil {
+		err = r.cfg.Absent(f.key)
+	}
+	f.value, f.err = value, err
+	close(f.done)
+}
+
+// remember stores a value if somebody asked for that. Absence is not remembered.
+func (r *Reader[K, V]) remember(f *flight[K, V], value V, exists bool) {
+	if !exists {
+		r.stored.forget(f.key)
+		return
+	}
+	if r.stored.put(f.key, value, f.asOf, f.keep); len(r.stored.entries) > 0 {
+		r.sweepLater()
+	}
+}
+
+// sweepLater keeps what nobody asks for again from staying for ever.
+func (r *Reader[K, V]) sweepLater() {
+	if r.sweep != nil || r.closed {
+		return
+	}
+	r.sweep = time.AfterFunc(time.Minute, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.sweep = nil
+		if r.stored.expire(time.Now()); len(r.stored.entries) > 0 {
+			r.sweepLater()
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+)
+
+func group(i, servers int) *slbv1.ServerGroup {
+	g := &slbv1.ServerGroup{ServerGroupId: fmt.Sprint("rsp-", i)}
+	for s := range servers {
+		g.Servers = append(g.Servers, &slbv1.Server{ServerId: fmt.Sprint("i-", s), Port: 80, Weight: 100})
+	}
+	return g
+}
+
+// TestNobodyAsked: what is read without an age is not remembered, and what is remembered goes when its time is over.
+func TestNobodyAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCache[*slbv1.ServerGroup](CacheConfig{Name: "groups", Logger: discard})
+		read := func(i int, maxAge time.Duration) {
+			if _, err := c.Get(t.Context(), fmt.Sprint(i), maxAge, func(context.Context) (*slbv1.ServerGroup, error) {
+				return group(i, 200), nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		for i := range 5000 {
+			read(i, 0)
+		}
+		left := func() int {
+			c.reader.mu.Lock()
+			defer c.reader.mu.Unlock()
+			return len(c.reader.stored.entries) + c.reader.stored.order.Len() + len(c.reader.flights) + len(c.reader.waiting)
+		}
+		if n := left(); n > 0 {
+			t.Errorf("%d things are left of reads that nobody wants remembered", n)
+		}
+		for i := range 100 {
+			read(i, time.Minute)
+		}
+		if left() == 0 {
+			t.Error("nothing is remembered; the test shows nothing")
+		}
+		pass(3 * time.Minute)
+		synctest.Wait()
+		if n := left(); n > 0 || c.reader.sweep != nil {
+			t.Errorf("%d things are left when their time is over", n)
+		}
+		if room := c.reader.cfg.Room; room.left != ownRoom {
+			t.Errorf("%d bytes are not given back", ownRoom-room.left)
+		}
+	})
+}
+
+// BenchmarkPutIntoFull stores into a store that is full.
+func BenchmarkPutIntoFull(b *testing.B) {
+	g := group(0, 200)
+	s := newStore[int, *slbv1.ServerGroup](NewRoom(15_000 * sizeOf(g)))
+	now := time.Now()
+	for i := range 15_000 {
+		s.put(i, g, now, time.Hour)
+	}
+	i := 15_000
+	for b.Loop() {
+		s.put(i, g, now, time.Hour)
+		i++
+	}
+}
+
+// TestAbsenceIsNotRemembered: what was not there is asked for again, and what was remembered and has gone is not shown any more.
+func TestAbsenceIsNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there, loads := true, 0
+		r, err := New(Config[string, string]{Logger: discard, MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
+			loads++
+			if there {
+				return map[string]string{"k": "v"}, nil
+			}
+			return nil, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		get := func(maxAge time.Duration) string {
+			value, err := r.Get(t.Context(), "k", maxAge)
+			if err != nil {
+				t.Error(err)
+			}
+			return value
+		}
+		get(time.Hour)
+		there = false
+		if get(0) != "" || get(time.Hour) != "" || get(time.Hour) != "" {
+			t.Error("something is there that has gone")
+		}
+		if loads != 4 {
+			t.Errorf("%d reads, want 4: absence is not remembered", loads)
+		}
+	})
+}
