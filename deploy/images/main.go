@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	if err := os.MkdirAll(o.out, 0o750); err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	for _, process := range chart.Components() {
+	for _, process := range slices.Concat(chart.Components(), []string{simulator}) {
 		image := oci.Image{
 			Name: o.registry + "/alicloud-controllers/" + process + ":" + tag, Program: process, Binaries: map[string][]byte{}, Created: created,
 			Labels: map[string]string{
@@ -111,6 +112,17 @@ func source(ctx context.Context, root string) (revision string, created time.Tim
 	return "", time.Unix(0, 0)
 }
 
+// simulator is the simulated cloud, which no chart installs: its image is for tests.
+const simulator = "openapisim"
+
+// module is the directory of a process's module.
+func module(process string) string {
+	if process == simulator {
+		return filepath.Join("cloudgateway", simulator)
+	}
+	return process
+}
+
 // build compiles a process: static, without symbols and without paths of this machine.
 func build(ctx context.Context, root, process, arch, version string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "images-")
@@ -121,7 +133,7 @@ func build(ctx context.Context, root, process, arch, version string) ([]byte, er
 	path := filepath.Join(dir, process)
 	ldflags := "-s -w -X alicloud-controllers.dev/services/version.version=" + version
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, "./cmd/"+process) //nolint:gosec // The arguments are ours.
-	cmd.Dir = filepath.Join(root, process)
+	cmd.Dir = filepath.Join(root, module(process))
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build %s for %s: %w\n%s", process, arch, err, bytes.TrimSpace(out))
