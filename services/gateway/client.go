@@ -11,6 +11,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
+	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -55,12 +56,14 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 	}
 }
 
-// typedErrors makes every failed call an *rpcerr.Error, which tells in logs and events what the bare status hides.
+// typedErrors makes every failed call an *rpcerr.Error, which tells in logs and events what the bare status hides. A call waits for the cloud,
+// and holds no worker of a reconcile.Runner meanwhile.
 type typedErrors struct{ grpc.ClientConnInterface }
 
 // Invoke implements grpc.ClientConnInterface.
 func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	var err error
+	reconcile.Waiting(ctx, func() { err = c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...) })
 	if e, ok := rpcerr.From(err); ok {
 		e.Message = ownPort.ReplaceAllString(e.Message, "->")
 		return e

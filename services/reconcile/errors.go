@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // terminalError wraps an error that no repetition can mend.
@@ -39,4 +42,25 @@ func (e *afterError) Unwrap() error { return e.err }
 // its way. err says what, and may be nil.
 func After(err error, delay time.Duration) error {
 	return &afterError{err: err, delay: delay}
+}
+
+// deferredError asks for another attempt at a time that the gateway chose.
+type deferredError struct {
+	err   error
+	delay time.Duration
+}
+
+func (e *deferredError) Error() string { return e.err.Error() }
+func (e *deferredError) Unwrap() error { return e.err }
+
+// Defer is for an error of several calls, one of which carries a RetryInfo: the attempt is repeated after delay, as if it had failed with that
+// one alone.
+func Defer(err error, delay time.Duration) error { return &deferredError{err: err, delay: delay} }
+
+// retryAfter returns the time that the gateway asks for.
+func retryAfter(err error) (time.Duration, bool) {
+	if e, ok := errors.AsType[*deferredError](err); ok {
+		return e.delay, true
+	}
+	return rpcerr.RetryAfter(err)
 }

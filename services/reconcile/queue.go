@@ -59,7 +59,12 @@ type queue struct {
 	// waiting and later find the items of the two heaps; again holds keys added while they were active.
 	waiting, later, again map[string]*item
 	active                map[string]bool
+	began                 map[string]Priority // with which priority active keys were given out
 	timer                 *time.Timer // fires for the head of delayed
+	// working counts the attempts that hold a worker, and periodic those of the least priority, which wait for the cloud or not.
+	working, periodic int
+	// workers and periodicLimit bound them; 0 is no bound.
+	workers, periodicLimit int
 	seq                   uint64
 	closed                bool
 }
@@ -72,6 +77,7 @@ func newQueue() *queue {
 		later:   map[string]*item{},
 		again:   map[string]*item{},
 		active:  map[string]bool{},
+		began:   map[string]Priority{},
 	}
 	q.wake = sync.NewCond(&q.mu)
 	return q
@@ -167,7 +173,7 @@ func (q *queue) release() {
 func (q *queue) get() (string, Priority, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.ready.items) == 0 && !q.closed {
+	for !q.closed && !q.mayBegin() {
 		q.wake.Wait()
 	}
 	if q.closed {
@@ -176,7 +182,43 @@ func (q *queue) get() (string, Priority, bool) {
 	it := heap.Pop(&q.ready).(*item) // The heap holds nothing else.
 	delete(q.waiting, it.key)
 	q.active[it.key] = true
+	q.working++
+	q.began[it.key] = it.priority
+	if it.priority == Periodic {
+		q.periodic++
+	}
 	return it.key, it.priority, true
+}
+
+// bound sets how many keys may be worked on at once, and how many of the least priority may be under way; 0 is no bound.
+func (q *queue) bound(workers, periodic int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.workers, q.periodicLimit = workers, periodic
+}
+
+// mayBegin reports whether there is a key to give out and a worker for it.
+func (q *queue) mayBegin() bool {
+	if len(q.ready.items) == 0 || q.workers > 0 && q.working >= q.workers {
+		return false
+	}
+	return q.periodicLimit == 0 || q.ready.items[0].priority != Periodic || q.periodic < q.periodicLimit
+}
+
+// pause gives the worker of an attempt to others while the attempt waits for something.
+func (q *queue) pause() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.working--
+	q.wake.Signal()
+}
+
+// resume takes a worker back. There may be more of them at work than asked for until an attempt ends: nobody who has begun waits for
+// others.
+func (q *queue) resume() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.working++
 }
 
 // done ends the work on key; if it was added meanwhile, it is ready again.
@@ -184,6 +226,12 @@ func (q *queue) done(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.active, key)
+	q.working--
+	if q.began[key] == Periodic {
+		q.periodic--
+	}
+	delete(q.began, key)
+	q.wake.Signal()
 	it, ok := q.again[key]
 	if !ok {
 		return

@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"alicloud-controllers.dev/services/rpcerr"
 	"alicloud-controllers.dev/services/tracing"
 )
 
@@ -49,6 +48,12 @@ type Config struct {
 	Reconciler Reconciler
 	// Workers is the number of keys worked on at once, 1 by default.
 	Workers int
+	// Waiting is how many attempts beyond them may wait for the cloud (see Waiting), 0 by default: then an attempt that waits holds its
+	// worker.
+	Waiting int
+	// Periodic is how many attempts of that priority may be under way, waiting or not; 0, the default, is as many as of any other. What
+	// only has to be verified must not fill the queues behind the controller.
+	Periodic int
 	// Timeout bounds one attempt, 2 minutes by default.
 	Timeout time.Duration
 	// BaseDelay and MaxDelay bound the delay after a failure, 1 second and 5 minutes by default. It doubles each time.
@@ -130,6 +135,19 @@ func (r *Runner) Resume() {
 	}
 }
 
+// waitingKey is the key of a context for the queue whose worker the attempt holds.
+type waitingKey struct{}
+
+// Waiting calls wait, which waits for something outside of the process and needs no processor. The worker of the attempt that ctx belongs to is
+// free for other keys meanwhile, if the Runner is made so.
+func Waiting(ctx context.Context, wait func()) {
+	if q, ok := ctx.Value(waitingKey{}).(*queue); ok {
+		q.pause()
+		defer q.resume()
+	}
+	wait()
+}
+
 // Run works until ctx ends, then lets attempts under way finish within Config.Drain, cancels those that have not, and returns
 // when none is left. A Runner runs once.
 func (r *Runner) Run(ctx context.Context) error {
@@ -137,7 +155,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var workers sync.WaitGroup
-	for range r.cfg.Workers {
+	r.queue.bound(r.cfg.Workers, r.cfg.Periodic)
+	for range r.cfg.Workers + r.cfg.Waiting {
 		workers.Go(func() { r.work(attempts) })
 	}
 	<-ctx.Done()
@@ -166,6 +185,9 @@ func (r *Runner) attempt(ctx context.Context, key string, p Priority) {
 	defer span.End()
 	bounded, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
+	if r.cfg.Waiting > 0 {
+		bounded = context.WithValue(bounded, waitingKey{}, r.queue)
+	}
 	start := time.Now()
 	err := r.guarded(bounded, key)
 	outcome := r.settle(ctx, key, p, err)
@@ -215,7 +237,7 @@ func (r *Runner) settle(ctx context.Context, key string, p Priority, err error) 
 		r.queue.addAfter(key, p, after.delay)
 		return outcomeAfter
 	}
-	if told, ok := rpcerr.RetryAfter(err); ok {
+	if told, ok := retryAfter(err); ok {
 		delay := jitter(min(told, r.cfg.MaxDelay))
 		log.Info("deferred by the gateway", "key", key, "error", err, "retryIn", delay)
 		r.queue.addAfter(key, p, delay)

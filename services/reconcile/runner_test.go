@@ -349,3 +349,61 @@ func TestErrors(t *testing.T) {
 		t.Error("New takes an empty Config")
 	}
 }
+
+// TestWaitingHoldsNoWorker: attempts that wait for the cloud leave the worker to others, up to a bound, and those of the least priority have a
+// bound of their own.
+func TestWaitingHoldsNoWorker(t *testing.T) {
+	t.Parallel()
+	const keys = 12
+	for name, tc := range map[string]struct {
+		waiting, periodic int
+		priority          Priority
+		want              time.Duration
+	}{
+		"held":     {0, 0, User, keys * time.Second},
+		"free":     {20, 0, User, time.Second},
+		"bounded":  {2, 0, User, keys / 3 * time.Second},
+		"periodic": {20, 2, Periodic, keys / 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var left sync.WaitGroup
+				left.Add(keys)
+				r, err := New(Config{Name: "test", Logger: slog.New(slog.DiscardHandler), Workers: 1, Waiting: tc.waiting, Periodic: tc.periodic,
+					Reconciler: Func(func(ctx context.Context, _ string) error {
+						defer left.Done()
+						Waiting(ctx, func() { <-time.After(time.Second) })
+						return nil
+					})})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range keys {
+					r.Add(fmt.Sprint(i), tc.priority)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				begin := time.Now()
+				go func() { ended <- r.Run(ctx) }()
+				left.Wait()
+				if took := time.Since(begin); took != tc.want {
+					t.Errorf("took %s, want %s", took, tc.want)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestDeferredWaitsAsTold: of several failures, the time that one asks for counts.
+func TestDeferredWaitsAsTold(t *testing.T) {
+	t.Parallel()
+	several := errors.Join(errors.New("invalid"), &rpcerr.Error{Code: codes.ResourceExhausted, RetryAfter: time.Minute})
+	if after, ok := retryAfter(Defer(several, time.Hour)); !ok || after != time.Hour {
+		t.Errorf("got %s, %t", after, ok)
+	}
+}
