@@ -113,7 +113,11 @@ func (w testWorld) steps() []step {
 				})
 				return nil
 			},
-			want: map[string]int{"SetLoadBalancerTCPListenerAttribute": 1},
+			// What a user changes is compared with what the cloud holds.
+			want: map[string]int{
+				"SetLoadBalancerTCPListenerAttribute": 1,
+				"DescribeLoadBalancers":               1, "DescribeLoadBalancerListeners": 1, "DescribeVServerGroups": 1, "DescribeVServerGroupAttribute": 1,
+			},
 		},
 		{
 			name: "30 nodes within two seconds, of which a call takes 20",

@@ -60,13 +60,13 @@ type queue struct {
 	waiting, later, again map[string]*item
 	active                map[string]bool
 	began                 map[string]Priority // with which priority active keys were given out
-	timer                 *time.Timer // fires for the head of delayed
+	timer                 *time.Timer         // fires for the head of delayed
 	// working counts the attempts that hold a worker, and periodic those of the least priority, which wait for the cloud or not.
 	working, periodic int
 	// workers and periodicLimit bound them; 0 is no bound.
 	workers, periodicLimit int
-	seq                   uint64
-	closed                bool
+	seq                    uint64
+	closed                 bool
 }
 
 func newQueue() *queue {

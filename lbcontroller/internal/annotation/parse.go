@@ -12,6 +12,8 @@ import (
 
 // Problem is an annotation that can't be honoured.
 type Problem struct {
+	// Key is that of the table.
+	Key string
 	// Name is the full name the user wrote.
 	Name string
 	// Value is the value the user wrote.
@@ -45,18 +47,21 @@ type Parser struct{ specs []Spec }
 // NewParser makes a parser for many Services.
 func NewParser() Parser { return Parser{specs: Table()} }
 
+func (p Parser) table() []Spec {
+	if p.specs == nil {
+		return Table()
+	}
+	return p.specs
+}
+
 // Parse reads the annotations of one Service.
 func Parse(annotations map[string]string) (Values, []Problem) { return Parser{}.Parse(annotations) }
 
 // Parse reads the annotations of the table and reports every problem at once. Annotations it doesn't know are not its business.
 func (p Parser) Parse(annotations map[string]string) (Values, []Problem) {
-	specs := p.specs
-	if specs == nil {
-		specs = Table()
-	}
 	v := Values{text: map[string]string{}, written: map[string]Problem{}}
 	var problems []Problem
-	for _, spec := range specs {
+	for _, spec := range p.table() {
 		name, raw, ok := lookup(annotations, spec.Key)
 		if !ok {
 			continue
@@ -66,10 +71,10 @@ func (p Parser) Parse(annotations map[string]string) (Values, []Problem) {
 			want = ""
 		}
 		if spec.Refused || want != "" {
-			problems = append(problems, Problem{Name: name, Value: raw, Want: want, Scope: spec.Scope})
+			problems = append(problems, Problem{Key: spec.Key, Name: name, Value: raw, Want: want, Scope: spec.Scope})
 			continue
 		}
-		v.text[spec.Key], v.written[spec.Key] = canonical, Problem{Name: name, Value: raw}
+		v.text[spec.Key], v.written[spec.Key] = canonical, Problem{Key: spec.Key, Name: name, Value: raw}
 	}
 	return v, problems
 }
@@ -117,6 +122,55 @@ func Known(annotations ...map[string]string) []string {
 // ParseOwnTags reads the note OwnTags.
 func ParseOwnTags(annotations map[string]string) []string { return splitList(annotations[OwnTags]) }
 
+// Unknown returns the names under the current prefix that the table doesn't have, sorted, each with the key of the table that is most like it,
+// or "" if none is.
+func (p Parser) Unknown(annotations map[string]string) []Pair {
+	keys := []string{strings.TrimPrefix(LoadBalancerType, Prefix), strings.TrimPrefix(TunnelType, Prefix)}
+	for _, spec := range p.table() {
+		keys = append(keys, spec.Key)
+	}
+	var unknown []Pair
+	for name := range annotations {
+		if key, ours := strings.CutPrefix(name, Prefix); ours && !slices.Contains(keys, key) {
+			unknown = append(unknown, Pair{Key: name, Value: nearest(key, keys)})
+		}
+	}
+	slices.SortFunc(unknown, func(a, b Pair) int { return strings.Compare(a.Key, b.Key) })
+	return unknown
+}
+
+// nearest returns the key that a misspelt one is most like, or "" if no key is near.
+func nearest(misspelt string, keys []string) string {
+	best, least := "", 3 // More mistakes than two in a key are another word.
+	for _, key := range keys {
+		if d := distance(misspelt, key); d < least {
+			best, least = key, d
+		}
+	}
+	return best
+}
+
+// distance is the number of characters to insert, delete or replace to get from one text to the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // Name returns the name under which the key is set, or its current name.
 func (v Values) Name(key string) string {
 	if w, ok := v.written[key]; ok {
@@ -127,7 +181,7 @@ func (v Values) Name(key string) string {
 
 // Problem reports that the value of key doesn't fit for a reason that only shows in context.
 func (v Values) Problem(key, want string) Problem {
-	return Problem{Name: v.Name(key), Value: v.written[key].Value, Want: want}
+	return Problem{Key: key, Name: v.Name(key), Value: v.written[key].Value, Want: want}
 }
 
 // Has tells whether the key is set.

@@ -186,7 +186,7 @@ func TestProblemQuotesTheUser(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatalf("problems: %v", problems)
 	}
-	want := Problem{Name: LegacyPrefix + ProtocolPort, Value: " quic:80", Want: "a known protocol"}
+	want := Problem{Key: ProtocolPort, Name: LegacyPrefix + ProtocolPort, Value: " quic:80", Want: "a known protocol"}
 	if diff := cmp.Diff(want, v.Problem(ProtocolPort, "a known protocol")); diff != "" {
 		t.Errorf("problem (-want +got):\n%s", diff)
 	}

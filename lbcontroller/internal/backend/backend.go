@@ -52,6 +52,8 @@ type Policy struct {
 type Source struct {
 	Slices []*discoveryv1.EndpointSlice
 	Nodes  *Set
+	// Unknown are instances that the cloud doesn't have.
+	Unknown map[string]bool
 }
 
 // Backends returns the backends of a port with their weights.
@@ -80,7 +82,7 @@ func (s Source) shares(p Policy, port corev1.ServicePort) map[Backend]int32 {
 	switch p.Mode {
 	case Cluster:
 		for _, n := range nodes {
-			if n.InstanceID != "" {
+			if n.InstanceID != "" && !s.Unknown[n.InstanceID] {
 				shares[onNode(n, port)] = 1
 			}
 		}
@@ -94,7 +96,7 @@ func (s Source) shares(p Policy, port corev1.ServicePort) map[Backend]int32 {
 			switch n, ok := nodes[e.node]; {
 			case ok && n.Virtual:
 				shares[onPod(e)] = 1
-			case ok && n.InstanceID != "":
+			case ok && n.InstanceID != "" && !s.Unknown[n.InstanceID]:
 				shares[onNode(n, port)]++
 			}
 		}
@@ -144,16 +146,24 @@ func (s Source) Warnings(p Policy) []string {
 	if p.Mode == Pods {
 		return nil
 	}
-	var names []string
+	var unnamed, unknown []string
 	for _, n := range s.Nodes.Select(p.Nodes) {
-		if !n.Virtual && n.InstanceID == "" {
-			names = append(names, n.Name)
+		switch {
+		case n.Virtual:
+		case n.InstanceID == "":
+			unnamed = append(unnamed, n.Name)
+		case s.Unknown[n.InstanceID]:
+			unknown = append(unknown, n.Name)
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	var warnings []string
+	warn := func(names []string, why string) {
+		if len(names) > 0 {
+			slices.Sort(names)
+			warnings = append(warnings, fmt.Sprintf("%d nodes are left out because %s: %s", len(names), why, strings.Join(names[:min(len(names), shownNames)], ", ")))
+		}
 	}
-	slices.Sort(names)
-	return []string{fmt.Sprintf("%d nodes are left out because spec.providerID is not region.instanceId: %s",
-		len(names), strings.Join(names[:min(len(names), shownNames)], ", "))}
+	warn(unnamed, "spec.providerID is not region.instanceId")
+	warn(unknown, "the cloud has no such instance in this region")
+	return warnings
 }

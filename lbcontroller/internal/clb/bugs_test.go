@@ -169,7 +169,7 @@ func TestB09OwnTagsGoWithTheAnnotation(t *testing.T) {
 		check(t, "tags", map[string]string{"team": "blue", "owner": "alice"}, w.tags())
 		w.calls()
 		w.update(untagged)
-		check(t, "calls", []string{"UpdateLoadBalancer"}, w.calls())
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer"}, w.calls())
 		check(t, "tags", map[string]string{"owner": "alice"}, w.tags())
 		_, noted := w.service().Annotations[annotation.OwnTags]
 		check(t, "noted", false, noted)

@@ -134,8 +134,11 @@ func TestCloudRefusalIsFinalUntilTheServiceChanges(t *testing.T) {
 			t.Errorf("events: %q", events)
 		}
 		w.calls()
-		w.after(time.Hour)
+		w.after(retryRefused - time.Minute)
 		check(t, "calls", []string(nil), w.calls())
+		w.after(2 * time.Minute)
+		check(t, "calls after a while: what is missing may have been made", []string{"GetLoadBalancer", "CreateListener"}, w.calls())
+		check(t, "events", []string(nil), w.events.take())
 		w.update(annotated(annotation.CertID, "cert-y"))
 		check(t, "listeners", []string{"80/HTTPS"}, w.listeners())
 	})

@@ -76,8 +76,8 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, view: k.Desired.View(r.Service)}
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
 	var err error
-	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes}); err == nil {
-		s.hash, err = s.want.Desired.ConfigHash()
+	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Unknown: k.instances.Unknown()}); err == nil {
+		s.hash, err = s.want.Hash()
 	}
 	if err != nil {
 		return k.serve(ctx, s, backendsOf(err), err)
@@ -90,7 +90,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if !k.current(s) {
 		return controller.Outcome{}
 	}
-	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == ""
+	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && k.isYoung(s.svc)
 	if s, err = k.withPods(ctx, s); err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
@@ -104,14 +104,42 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
-	s, done := k.carryOut(ctx, s, d)
-	if done.err == nil {
-		s, done = k.moveOut(ctx, s, d, done)
+	s, result := k.carryOut(ctx, s, d)
+	if result.err == nil {
+		s, result = k.moveOut(ctx, s, d, result)
 	}
-	if done.err != nil {
-		return k.outcomeOfFailure(s, done.changed, done.err)
+	if result.err != nil {
+		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, result.err)))
+		o.Publish, o.Wake = halfway(s, d, result), result.wake
+		o.Events = append(result.events, o.Events...)
+		return o
 	}
-	return k.outcome(s, k.remember(ctx, s, d, done), d, done)
+	return k.outcome(s, k.remember(ctx, s, d, result), d, result)
+}
+
+// isYoung reports whether a Service was made since the controller started. An old version of the existing CCM may have made a CLB for an older
+// one and written nothing on it.
+func (k *Kind) isYoung(svc *corev1.Service) bool {
+	created := svc.CreationTimestamp.Time
+	return created.IsZero() || !created.Before(k.started.Truncate(time.Second)) // The API server's times have no fractions.
+}
+
+// learn finds out which instances the cloud doesn't have, if it refused some as servers: the next pass leaves them out.
+func (k *Kind) learn(ctx context.Context, err error) error {
+	failures, _ := errors.AsType[apply.Failures](err)
+	var ids []string
+	for _, f := range failures {
+		if rpcerr.ReasonOf(f.Err) != rpcerr.ServerNotFound {
+			continue
+		}
+		for _, s := range plan.Servers(f.Action) {
+			if s.Type == slbv1.ServerType_SERVER_TYPE_ECS {
+				ids = append(ids, s.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return k.instances.Learn(ctx, slices.Compact(ids))
 }
 
 // backendsOf returns the wanted servers of an invalid Service, if they can be told.
@@ -159,7 +187,9 @@ func (k *Kind) allow(ctx context.Context, s subject, d decision) (subject, error
 	}
 	if s.fresh {
 		// A creation that is refused needs no search either when the Service changes.
-		k.memory.Put(s.key, memory.Entry{UID: string(s.svc.UID), Observed: d.known.observed})
+		e := memory.Renew(s.entry)
+		e.UID, e.Observed = string(s.svc.UID), d.known.observed
+		k.memory.Put(s.key, e)
 	} else {
 		var err error
 		if s, err = k.confirm(ctx, s); err != nil {
@@ -308,7 +338,7 @@ func (k *Kind) nextCheck(s subject, e memory.Entry, complete bool) time.Duration
 		share = 0.75 + share/2
 	}
 	interval := k.DriftCheck
-	if s.view.Reused() != "" && (e.Hash == "" || e.Refused != "") {
+	if e.Refused != "" || s.view.Reused() != "" && e.Hash == "" {
 		interval = min(interval, retryRefused)
 	}
 	return time.Duration(share * float64(interval))

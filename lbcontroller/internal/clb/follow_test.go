@@ -44,19 +44,23 @@ func TestInvalidServiceKeepsItsBackendsRight(t *testing.T) {
 		check(t, "servers after a failure", []string{"i-2:30080=100", "i-3:30080=100", "i-4:30080=100"}, w.servers())
 		w.calls()
 		w.update(func(svc *corev1.Service) { annotated(annotation.Scheduler, "wlc")(svc) })
-		check(t, "calls of the corrected Service", []string{"UpdateListener"}, w.calls())
+		check(t, "calls of the corrected Service", []string{"GetLoadBalancer", "UpdateListener"}, w.calls())
 	})
 }
 
-// TestInvalidBackendsAreLeftAlone: if what is wrong concerns the servers, they stay as they are.
-func TestInvalidBackendsAreLeftAlone(t *testing.T) {
+// TestInvalidBackendsFollowWithTheLastWeights: what is wrong about the weights of servers doesn't keep them from following the nodes.
+func TestInvalidBackendsFollowWithTheLastWeights(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.create(web())
+		w.create(web(annotated(annotation.DefaultWeight, "70")))
 		w.calls()
 		w.update(annotated(annotation.DefaultWeight, "many"))
 		w.addNode(2)
 		w.settle()
-		check(t, "calls", []string(nil), w.calls())
+		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
+		check(t, "servers", []string{"i-1:30080=70", "i-2:30080=70"}, w.servers())
+		w.updateNode(1, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
+		check(t, "servers without the node that isn't ready", []string{"i-2:30080=70"}, w.servers())
+		w.updateNode(1, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
 		w.update(annotated(annotation.DefaultWeight, "50"))
 		check(t, "servers", []string{"i-1:30080=50", "i-2:30080=50"}, w.servers())
 	})

@@ -12,6 +12,7 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/backend/ecs"
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
@@ -53,18 +54,24 @@ type Kind struct {
 	observer observe.Observer
 	applier  apply.Applier
 	enis     *eni.Resolver
-	memory   *memory.Memory
+	// instances knows the nodes that the cloud doesn't have.
+	instances *ecs.Checker
+	memory    *memory.Memory
+	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
+	started time.Time
 }
 
 // New makes the kind, to be registered at a controller.
 func New(cfg Config) controller.Registration {
 	cfg.Desired.Parser = annotation.NewParser()
 	return controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: &Kind{
-		Config:   cfg,
-		observer: observe.Observer{Client: cfg.Gateway},
-		applier:  apply.Applier{Client: cfg.Gateway},
-		enis:     &eni.Resolver{Client: cfg.Gateway, VPCID: cfg.Desired.VPCID},
-		memory:   &memory.Memory{},
+		Config:    cfg,
+		observer:  observe.Observer{Client: cfg.Gateway},
+		applier:   apply.Applier{Client: cfg.Gateway},
+		enis:      &eni.Resolver{Client: cfg.Gateway, VPCID: cfg.Desired.VPCID},
+		instances: &ecs.Checker{Client: cfg.Gateway},
+		started:   time.Now(),
+		memory:    &memory.Memory{},
 	}}
 }
 
@@ -93,16 +100,21 @@ func (k *Kind) wants(svc *corev1.Service) bool {
 		(!k.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
 }
 
-// Changed implements controller.Kind: what is remembered is doubted when somebody takes away what was noted on the Service.
+// Changed implements controller.Kind. What a user changes is compared with what the cloud holds, and so is what somebody took away that was
+// noted on the Service.
 func (k *Kind) Changed(old, svc *corev1.Service) {
-	if k.wants(svc) && k.doubted(old, svc) {
+	switch {
+	case !k.wants(svc):
+	case k.forgotten(old, svc):
 		k.memory.Forget(keyOf(svc))
+	case controller.ChangedByUser(old, svc):
+		k.memory.Doubt(keyOf(svc))
 	}
 }
 
-// doubted reports whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
+// forgotten reports whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
 // the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and remembers another one then.
-func (k *Kind) doubted(old, svc *corev1.Service) bool {
+func (k *Kind) forgotten(old, svc *corev1.Service) bool {
 	if len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
 		return true
 	}
@@ -112,7 +124,7 @@ func (k *Kind) doubted(old, svc *corev1.Service) bool {
 
 // Forget implements controller.Kind.
 func (k *Kind) Forget(key string) {
-	k.memory.Forget(key)
+	k.memory.Drop(key)
 	k.enis.Forget(key)
 }
 

@@ -72,7 +72,7 @@ type decision struct {
 }
 
 // settle decides, if what is known is enough for that. What was only remembered is not enough to delete anything: others may have come to
-// use it. On a user's CLB they may have made anything.
+// use it. Nor is it to refuse anything: what stands in the way may be gone. On a user's CLB anything may have been made.
 func settle(s subject, k knowledge) (d decision, enough bool) {
 	d = decision{known: k, entry: s.entry}
 	want := s.want.Desired
@@ -89,9 +89,11 @@ func settle(s subject, k knowledge) (d decision, enough bool) {
 	}
 	d.plan = plan.Diff(want, k.observed)
 	if !k.read {
-		return d, !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())
+		seen := len(d.plan.Refused) == 0 || s.entry.ComparedFor == s.hash
+		return d, seen && !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())
 	}
-	d.entry = memory.Entry{} // What was read just now counts as verified.
+	d.entry = memory.Renew(s.entry) // What was read just now counts as verified.
+	d.entry.ComparedFor = s.hash
 	moving := k.own.InstanceID != "" || len(s.claims().Without(want.Reuse.ID)) > 0
 	if want.Reuse.ID != "" && moving && len(d.plan.Refused) > 0 {
 		// A Service moves as a whole or not at all: what it has now serves on.

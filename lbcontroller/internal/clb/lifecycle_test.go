@@ -155,17 +155,17 @@ func TestOneAttributeIsOneUpdate(t *testing.T) {
 		w.calls()
 		w.update(annotated(annotation.Scheduler, "wrr"))
 		calls := w.cloud.Calls()
-		check(t, "calls", []string{"UpdateListener"}, w.calls())
-		request, ok := calls[0].Request.(*slbv1.UpdateListenerRequest)
+		check(t, "calls: what a user changes is compared with what is there", []string{"GetLoadBalancer", "UpdateListener"}, w.calls())
+		request, ok := calls[1].Request.(*slbv1.UpdateListenerRequest)
 		if !ok {
-			t.Fatalf("unexpected request %T", calls[0].Request)
+			t.Fatalf("unexpected request %T", calls[1].Request)
 		}
 		check(t, "scheduler", "wrr", request.GetConfig().GetScheduler())
 		if request.GetConfig().Description != nil || request.GetConfig().ServerGroupId != nil {
 			t.Errorf("unchanged attributes were sent: %v", request.GetConfig())
 		}
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.Scheduler) })
-		check(t, "calls when the annotation goes: the listener keeps what it has", []string(nil), w.calls())
+		check(t, "calls when the annotation goes: the listener keeps what it has", []string{"GetLoadBalancer"}, w.calls())
 	})
 }
 

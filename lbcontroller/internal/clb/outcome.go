@@ -18,9 +18,16 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
+
+// retryEIP is when EIPs that could not be read are read again.
+const retryEIP = time.Minute
+
+// shownActions bounds the list of actions in an event.
+const shownActions = 5
 
 // shownPods bounds the list of pods in an event.
 const shownPods = 5
@@ -30,6 +37,8 @@ type memo struct {
 	entry  memory.Entry
 	events []controller.Event
 	quiet  []string
+	// eipUnknown reports that the EIPs could not be read.
+	eipUnknown bool
 }
 
 // remember keeps what is there now, and when to read it again.
@@ -44,9 +53,13 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 		m.entry.EIPs = nil
 	case m.entry.EIPs == nil:
 		ips, err := k.eips(ctx, result.observed.InstanceID)
-		if err != nil {
-			m.events = append(m.events, controller.Failure(controller.ReasonEIP, fmt.Errorf("the address of the CLB is published instead of an EIP: %w", err)))
-		} else {
+		switch {
+		case err != nil:
+			m.eipUnknown = true
+			m.events = append(m.events, controller.Failure(controller.ReasonEIP, fmt.Errorf("what is published stays until the EIP can be read: %w", err)))
+		case len(ips) == 0:
+			m.events = append(m.events, controller.Warningf(controller.ReasonEIP, "no EIP is bound to CLB %s; the address of the CLB is published instead", result.observed.InstanceID))
+		default:
 			m.quiet = append(m.quiet, controller.ReasonEIP)
 		}
 		m.entry.EIPs = ips
@@ -65,9 +78,6 @@ func (k *Kind) eips(ctx context.Context, id string) ([]string, error) {
 	for _, eip := range answer.GetEips() {
 		ips = append(ips, eip.GetIpAddress())
 	}
-	if len(ips) == 0 {
-		return nil, fmt.Errorf("no EIP is bound to CLB %s", id)
-	}
 	return ips, nil
 }
 
@@ -78,22 +88,43 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		Service: s.svc, Changed: result.changed, Publish: publication(s, m.entry, result.observed, complete),
 		Events: append(slices.Clone(m.events), result.events...), Settled: m.quiet, Wake: result.wake,
 	}
+	if m.eipUnknown {
+		o.Publish.Ingress = s.svc.Status.LoadBalancer.Ingress
+		o.Looks = append(o.Looks, controller.Look{After: retryEIP, Priority: reconcile.Periodic})
+	}
 	s.entry = m.entry
-	o.Looks = s.looks()
+	o.Looks = append(o.Looks, s.looks()...)
 	if complete {
 		o.Settled = append(o.Settled, controller.ReasonSyncFailed)
 	} else {
 		o.Err, o.Retry = errors.New(joined(d.plan.Refused)), controller.Retry{Mode: controller.RetryNever}
 	}
-	if result.changed {
+	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
 		o.Settled = append(o.Settled, controller.ReasonEnsured)
-		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s is as the Service asks", result.observed.InstanceID))
+		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
 	o.Settled = append(o.Settled, s.tell(&o, result.observed.InstanceID)...)
 	if !complete {
 		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, o.Err))
 	}
 	return o
+}
+
+// summary says what was done.
+func summary(p plan.Plan) string {
+	var texts []string
+	more := 0
+	for action := range p.Actions() {
+		if len(texts) < shownActions {
+			texts = append(texts, action.String())
+		} else {
+			more++
+		}
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
+	}
+	return joined(texts)
 }
 
 // tell adds what the user of a Service should know about its backends, and returns the reasons that don't hold.
@@ -105,7 +136,7 @@ func (s subject) tell(o *controller.Outcome, id string) (quiet []string) {
 		}
 	}
 	if len(empty) > 0 {
-		o.Events = append(o.Events, controller.Normalf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies", id, strings.Join(empty, ", ")))
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies", id, strings.Join(empty, ", ")))
 	} else {
 		quiet = append(quiet, controller.ReasonNoBackends)
 	}
@@ -115,9 +146,16 @@ func (s subject) tell(o *controller.Outcome, id string) (quiet []string) {
 		warnings = append(warnings, fmt.Sprintf("%d pods are left out because no network interface has their address: %s", n, shown))
 	}
 	if len(warnings) > 0 {
-		o.Events = append(o.Events, controller.Warningf(controller.ReasonSkipBackends, "%s", joined(warnings)))
+		event := controller.Warningf(controller.ReasonSkipBackends, "%s", joined(warnings))
+		event.Gist = gist(warnings)
+		o.Events = append(o.Events, event)
 	} else {
 		quiet = append(quiet, controller.ReasonSkipBackends)
+	}
+	if unknown := s.view.Unknown(); len(unknown) > 0 {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonUnknown, "%s", joined(unknown)))
+	} else {
+		quiet = append(quiet, controller.ReasonUnknown)
 	}
 	if s.view.Preserved() {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonPreserved, "CLB %s will be kept when the Service goes (annotation %s%s)", id, annotation.Prefix, annotation.PreserveOnDelete))
@@ -174,6 +212,16 @@ func ingress(s subject, e memory.Entry, observed model.Observed) []corev1.LoadBa
 	return shown
 }
 
+// gist leaves numbers and names out of warnings: which nodes and pods are left out changes all the time, and every Service would tell it.
+func gist(warnings []string) string {
+	kinds := make([]string, len(warnings))
+	for i, w := range warnings {
+		kind, _, _ := strings.Cut(w, ": ")
+		kinds[i] = strings.TrimLeft(kind, "0123456789")
+	}
+	return joined(kinds)
+}
+
 // outcomeOfFailure is that of a pass in which calls failed. What they have done isn't known.
 func (k *Kind) outcomeOfFailure(s subject, changed bool, err error) controller.Outcome {
 	o := controller.Outcome{Service: s.svc, Changed: changed, Err: err}
@@ -183,30 +231,53 @@ func (k *Kind) outcomeOfFailure(s subject, changed bool, err error) controller.O
 	if _, ok := errors.AsType[*noteError](err); ok {
 		o.Events = append(o.Events, controller.Failure(controller.ReasonRemoveHash, err))
 	}
-	calls := failures(err)
-	o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, err))
+	calls := causes(err)
+	verdict := judge(calls)
+	o.Retry = verdict.retry
+	o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, calls...))
 	k.memory.Forget(s.key)
-	if slices.ContainsFunc(calls, func(e error) bool { return rpcerr.ReasonOf(e) == rpcerr.ServerLimit }) {
+	if verdict.full {
 		k.memory.SetFull(s.key)
-	}
-	if !slices.ContainsFunc(calls, func(e error) bool { return !isInvalid(e) }) {
-		o.Retry.Mode = controller.RetryNever
 	}
 	return o
 }
 
-// failures lists the failed calls in an error: the actions of a phase fail each for its own reason.
-func failures(err error) []error {
-	joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err)
+// verdict is what failed calls mean for a Service.
+type verdict struct {
+	retry controller.Retry
+	// full reports that a server group takes no more servers: the next pass removes before it adds.
+	full bool
+}
+
+// judge decides what failed calls mean together. The longest time that the gateway asks for counts, whatever else has failed. What the cloud
+// calls invalid isn't repeated soon, but from time to time: the cloud's codes aren't all known, and what is missing may be made.
+func judge(calls []error) verdict {
+	v := verdict{retry: controller.Retry{Mode: controller.RetryBackoff}}
+	invalid := 0
+	for _, err := range calls {
+		if after, ok := rpcerr.RetryAfter(err); ok {
+			v.retry.After = max(v.retry.After, after)
+		}
+		if isInvalid(err) {
+			invalid++
+		}
+		v.full = v.full || rpcerr.ReasonOf(err) == rpcerr.ServerLimit
+	}
+	if invalid == len(calls) {
+		v.retry = controller.Retry{Mode: controller.RetryAfter, After: retryRefused}
+	}
+	return v
+}
+
+// causes lists the failed calls in an error.
+func causes(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // Only the outermost error may have several causes.
 	if !ok {
 		return []error{err}
 	}
 	var list []error
-	for _, e := range joined.Unwrap() {
-		list = append(list, failures(e)...)
+	for _, e := range several.Unwrap() {
+		list = append(list, causes(e)...)
 	}
 	return list
 }
@@ -215,4 +286,24 @@ func failures(err error) []error {
 func isInvalid(err error) bool {
 	e, ok := rpcerr.From(err)
 	return ok && e.Code == codes.InvalidArgument
+}
+
+// halfway is what a Service shows of a CLB on which something failed: its address, as soon as every listener is there. The hash stays away.
+func halfway(s subject, d decision, result done) *controller.Publication {
+	want := s.want.Desired
+	if !result.observed.ConfigKnown || result.observed.Instance.GetAddress() == "" || s.want.EIP || d.known.own.InstanceID != "" {
+		return nil
+	}
+	have := map[model.ListenerKey]bool{}
+	for _, l := range result.observed.Listeners {
+		have[l.Key] = true
+	}
+	for _, l := range want.Listeners {
+		if !have[l.Key] {
+			return nil
+		}
+	}
+	p := publication(s, d.entry, result.observed, false)
+	p.Notes.Annotations = nil // What was noted before the first call still holds.
+	return p
 }

@@ -2,6 +2,7 @@ package clb
 
 import (
 	"context"
+	"slices"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -24,8 +25,9 @@ import (
 func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
 	view := k.Desired.View(r.Service)
 	fail := func(o controller.Outcome, err error) controller.Outcome {
-		o.Err = err
-		o.Events = append(o.Events, controller.Failure(controller.ReasonCleanFailed, err))
+		calls := causes(err)
+		o.Err, o.Retry = err, controller.Retry{After: judge(calls).retry.After}
+		o.Events = append(o.Events, controller.Failure(controller.ReasonCleanFailed, calls...))
 		return o
 	}
 	var o controller.Outcome
@@ -54,8 +56,17 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: ""}, Exact: []string{annotation.Claims},
-	}}
+	}, KeepIngress: isAnothers(r.Service, view, observed)}
 	return o
+}
+
+// isAnothers reports that a Service which went over to another controller shows that controller's address, not that of the CLB which is
+// released.
+func isAnothers(svc *corev1.Service, view desired.View, released model.Observed) bool {
+	address := released.Instance.GetAddress()
+	shown := published(svc)
+	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && address != "" && len(shown) > 0 &&
+		!slices.Contains(shown, address) && !view.PublishesEIP()
 }
 
 // released reports that the Service has given up all it had, which the cache doesn't show yet.

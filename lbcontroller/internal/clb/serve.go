@@ -20,11 +20,15 @@ import (
 // leave traffic on nodes and pods that are gone. The instance, its listeners and what is written on the Service stay as they are.
 func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, why error) controller.Outcome {
 	var result done
+	recalled := s.entry
 	if backends != nil && isHeld(s.svc) {
 		s, result = k.follow(ctx, s, backends)
 		if result.err != nil {
 			return k.outcomeOfFailure(s, result.changed, result.err)
 		}
+	}
+	if _, refused := errors.AsType[*reuse.Refusal](why); refused {
+		s.entry = memory.Settle(s.entry, recalled)
 	}
 	o := k.outcomeOfRefusal(s, why)
 	o.Changed, o.Wake = result.changed, result.wake
@@ -33,7 +37,7 @@ func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, wh
 
 // follow brings the servers in the vServer groups that there are to what is wanted.
 func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (subject, done) {
-	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
+	s.entry, s.state = k.memory.Last(s.key, string(s.svc.UID), time.Now()) // The configuration isn't compared, so a doubt about it stays.
 	observed, err := k.present(ctx, s, backends)
 	if err != nil || observed.InstanceID == "" {
 		return s, done{err: err}
@@ -95,7 +99,7 @@ func (k *Kind) outcomeOfRefusal(s subject, why error) controller.Outcome {
 	if isRefusal && refusal.Again > 0 {
 		o.Retry = controller.Retry{Mode: controller.RetryAfter, After: refusal.Again}
 	}
-	if isRefusal && refusal.Again == 0 && s.view.Reused() != "" {
+	if isRefusal && refusal.Again == 0 {
 		s.entry.Refused, s.entry.RefusedFor = refusal.Text, s.saying()
 		s.entry = k.keep(s, s.entry, true)
 	}

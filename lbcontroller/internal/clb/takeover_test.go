@@ -273,7 +273,7 @@ func TestTakeoverGoesOn(t *testing.T) {
 		w.settle()
 		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
 		w.update(annotated(annotation.Scheduler, "wlc"))
-		check(t, "calls for an annotation", []string{"UpdateListener"}, w.calls())
+		check(t, "calls for an annotation", []string{"GetLoadBalancer", "UpdateListener"}, w.calls())
 	})
 }
 

@@ -25,6 +25,11 @@ func change(old, svc *corev1.Service) (reason, message string) {
 	return "", ""
 }
 
+// ChangedByUser reports whether annotations of the controller or the spec differ, which only users change.
+func ChangedByUser(old, svc *corev1.Service) bool {
+	return len(changedAnnotations(old.Annotations, svc.Annotations)) > 0 || !equality.Semantic.DeepEqual(old.Spec, svc.Spec)
+}
+
 // changedAnnotations returns the keys of the controller's annotations that were set, changed or removed, in order.
 func changedAnnotations(old, now map[string]string) []string {
 	var keys []string

@@ -23,6 +23,14 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 )
 
+const (
+	// maxWaiting is how many Services may wait for the cloud at once, beyond those that are worked on. The gateway bounds the calls of one
+	// caller, and is the throttle.
+	maxWaiting = 500
+	// maxPeriodic is how many Services are verified at once: what a user changes must not wait behind them at the gateway.
+	maxPeriodic = 4
+)
+
 // Config is what a Controller needs.
 type Config struct {
 	Client   kubernetes.Interface
@@ -55,6 +63,7 @@ type Controller struct {
 	Config
 	events  *eventLog
 	turns   turns
+	shown   shown
 	metrics metrics
 
 	runner    *reconcile.Runner
@@ -73,7 +82,7 @@ func New(cfg Config) (*Controller, error) {
 		metrics: newMetrics(cfg.Registerer),
 	}
 	runner, err := reconcile.New(reconcile.Config{
-		Name: "service-controller", Reconciler: c, Workers: cfg.Workers, Drain: cfg.Drain,
+		Name: "service-controller", Reconciler: c, Workers: cfg.Workers, Waiting: maxWaiting, Periodic: maxPeriodic, Drain: cfg.Drain,
 		Registerer: cfg.Registerer, Tracers: cfg.Tracers, Logger: cfg.Logger,
 	})
 	if err != nil {

@@ -22,13 +22,15 @@ const (
 	ReasonRemoveFinalizer = "FailedRemoveFinalizer"   // Warning: the load balancer is released but the Service can't go yet.
 	ReasonRemoveHash      = "FailedRemoveHash"        // Warning: the API server refused a label; the load balancer is not changed yet.
 	ReasonUpdateStatus    = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
-	ReasonNoBackends      = "UnAvailableLoadBalancer" // Normal: a port has no backends: no ready node or pod qualifies.
+	ReasonNoBackends      = "UnAvailableLoadBalancer" // Warning: a port has no backends: no ready node or pod qualifies.
 	ReasonSkipBackends    = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
 	ReasonPreserved       = "PreservedOnDelete"       // Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
 	ReasonEIP             = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the load balancer is published instead.
 	ReasonAnnotation      = "AnnotationChanged"       // Normal: annotations of the controller were changed; it looks at the load balancer.
 	ReasonSpec            = "ServiceSpecChanged"      // Normal: the spec of the Service was changed; it looks at the load balancer.
 	ReasonDeletion        = "DeleteTimestampChanged"  // Normal: the Service is being deleted; the load balancer is released.
+	ReasonContested       = "StatusContested"         // Warning: somebody else overwrites the status of the Service.
+	ReasonUnknown         = "UnknownAnnotation"       // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
 	ReasonTypeChanged     = "TypeChanged"             // Normal: the Service no longer asks for a load balancer.
 )
 

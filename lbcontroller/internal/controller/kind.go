@@ -73,6 +73,8 @@ type Outcome struct {
 type Publication struct {
 	Notes   Notes
 	Ingress []corev1.LoadBalancerIngress
+	// KeepIngress leaves the addresses in the status alone: they are somebody else's.
+	KeepIngress bool
 }
 
 // Retry says when a pass that went wrong is repeated.

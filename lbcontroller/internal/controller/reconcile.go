@@ -101,6 +101,7 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 	if err := c.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
 		return err
 	}
+	c.shown.forget(r.Key)
 	if err := r.Writer.letGo(ctx, r.Service, o.Publish); ignoreGone(err) != nil {
 		return c.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
 	}
@@ -113,6 +114,12 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	if o.Service != nil {
 		r.Service = o.Service
 	}
+	restores := o.Publish != nil && len(o.Publish.Ingress) > 0 && !sameIngress(r.Service.Status.LoadBalancer.Ingress, o.Publish.Ingress)
+	if wait := c.shown.wait(r.Key, ingressOf(o.Publish)); restores && wait > 0 {
+		restores = false
+		o.Publish = &Publication{Notes: o.Publish.Notes, KeepIngress: true}
+		c.runner.AddAfter(r.Key, reconcile.User, wait)
+	}
 	if o.Publish != nil {
 		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
 			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
@@ -120,6 +127,9 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 			return werr
 		}
 		c.events.settle(r.Key, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
+		if restores && c.shown.wrote(r.Key, o.Publish.Ingress) {
+			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else; they are written again, more and more seldom"))
+		}
 	}
 	if Superseded(err) {
 		return nil
@@ -144,8 +154,19 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	case RetryAfter:
 		return reconcile.After(err, o.Retry.After)
 	case RetryBackoff:
+		if o.Retry.After > 0 {
+			return reconcile.Defer(err, o.Retry.After)
+		}
 	}
 	return err
+}
+
+// ingressOf are the addresses of a publication, if there is one.
+func ingressOf(p *Publication) []corev1.LoadBalancerIngress {
+	if p == nil {
+		return nil
+	}
+	return p.Ingress
 }
 
 // refusedByAPI tells that the API server didn't take what the controller writes on a Service, unless an event on its way makes that good.
@@ -176,4 +197,5 @@ func (c *Controller) forget(key string) {
 		kind.Kind.Forget(key)
 	}
 	c.events.forget(key)
+	c.shown.forget(key)
 }

@@ -98,7 +98,7 @@ func (w Writer) Publish(ctx context.Context, svc *corev1.Service, p Publication)
 	if meta := p.Notes.change(svc); len(meta) > 0 {
 		body["metadata"] = meta
 	}
-	if !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress) {
+	if !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress) {
 		body["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": p.Ingress}}
 	}
 	if len(body) == 0 {

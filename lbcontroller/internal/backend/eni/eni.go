@@ -16,8 +16,8 @@ import (
 // once, so that a later pod with it is looked up anew.
 const keepFor = 10 * time.Minute
 
-// retryMissing is when addresses that no interface carries are looked up again.
-const retryMissing = 30 * time.Second
+// firstRetry and lastRetry bound the time until an address that no interface carries is looked up again: it doubles each time.
+const firstRetry, lastRetry = 30 * time.Second, 30 * time.Minute
 
 // Resolver looks addresses up and remembers them by Service.
 type Resolver struct {
@@ -29,9 +29,14 @@ type Resolver struct {
 	known map[string]map[string]found
 }
 
+// found is what is known about an address.
 type found struct {
-	id    string
+	// id is empty if no interface carries the address.
+	id string
+	// until is when it is looked up again.
 	until time.Time
+	// misses is how often it was looked up in vain.
+	misses int
 }
 
 // Answer is what is known about addresses.
@@ -50,20 +55,15 @@ func (r *Resolver) Find(ctx context.Context, service string, ips []string) (Answ
 		r.Forget(service)
 		return Answer{}, nil
 	}
-	ids, unknown := r.recall(service, ips)
+	unknown := r.recall(service, ips)
 	if len(unknown) > 0 {
+		ids := map[string]string{}
 		if err := r.look(ctx, unknown, ids); err != nil {
 			return Answer{}, err
 		}
-		r.remember(service, ids)
+		r.remember(service, unknown, ids)
 	}
-	a := Answer{IDs: ids, Again: retryMissing}
-	for _, ip := range ips {
-		if ids[ip] == "" {
-			a.Missing = append(a.Missing, ip)
-		}
-	}
-	return a, nil
+	return r.answer(service, ips), nil
 }
 
 // Forget drops what is known about a Service.
@@ -73,34 +73,60 @@ func (r *Resolver) Forget(service string) {
 	delete(r.known, service)
 }
 
-// recall answers what is known and keeps only what is still wanted.
-func (r *Resolver) recall(service string, wanted []string) (ids map[string]string, missing []string) {
+// recall keeps only what is still wanted, and returns the addresses that have to be looked up.
+func (r *Resolver) recall(service string, wanted []string) (unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ids = map[string]string{}
 	kept := map[string]found{}
 	for _, ip := range wanted {
-		if f, ok := r.known[service][ip]; ok && time.Now().Before(f.until) {
-			ids[ip], kept[ip] = f.id, f
-		} else {
-			missing = append(missing, ip)
+		f, ok := r.known[service][ip]
+		if ok {
+			kept[ip] = f
+		}
+		if !ok || !time.Now().Before(f.until) {
+			unknown = append(unknown, ip)
 		}
 	}
 	if r.known == nil {
 		r.known = map[string]map[string]found{}
 	}
 	r.known[service] = kept
-	return ids, missing
+	return unknown
 }
 
-func (r *Resolver) remember(service string, ids map[string]string) {
+// remember takes down what a lookup has answered.
+func (r *Resolver) remember(service string, asked []string, ids map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for ip, id := range ids {
-		if _, ok := r.known[service][ip]; !ok {
-			r.known[service][ip] = found{id: id, until: time.Now().Add(keepFor)}
+	known := r.known[service]
+	for _, ip := range asked {
+		if id := ids[ip]; id != "" {
+			known[ip] = found{id: id, until: time.Now().Add(keepFor)}
+			continue
 		}
+		misses := 0
+		if known[ip].id == "" {
+			misses = known[ip].misses
+		}
+		known[ip] = found{misses: misses + 1, until: time.Now().Add(min(firstRetry<<min(misses, 10), lastRetry))}
 	}
+}
+
+// answer is what is known about addresses.
+func (r *Resolver) answer(service string, ips []string) Answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := Answer{IDs: map[string]string{}, Again: lastRetry}
+	for _, ip := range ips {
+		f := r.known[service][ip]
+		if f.id != "" {
+			a.IDs[ip] = f.id
+			continue
+		}
+		a.Missing = append(a.Missing, ip)
+		a.Again = min(a.Again, time.Until(f.until))
+	}
+	return a
 }
 
 // look asks the gateway, which answers one result per address in order.

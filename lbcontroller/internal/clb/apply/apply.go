@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -33,6 +34,40 @@ type Work struct {
 	Created func(ctx context.Context, id string) error
 }
 
+// Failure is an action that the cloud did not carry out, or not wholly.
+type Failure struct {
+	Action plan.Action
+	Err    error
+}
+
+// Error names the action and the error.
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Action, f.Err) }
+
+// Unwrap returns the error of the call.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Failures are those of one plan, in the order of its actions. They are an error with several causes: who decides what they mean for the
+// Service looks at all of them.
+type Failures []*Failure
+
+// Error lists the failures.
+func (f Failures) Error() string {
+	texts := make([]string, len(f))
+	for i, failure := range f {
+		texts[i] = failure.Error()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Unwrap returns the failures.
+func (f Failures) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, failure := range f {
+		errs[i] = failure
+	}
+	return errs
+}
+
 // run is one execution of a Work.
 type run struct {
 	Applier
@@ -40,30 +75,38 @@ type run struct {
 	now model.Observed
 }
 
-// Apply carries out the plan and returns what is there afterwards. After an error what is there isn't known.
+// Apply carries out the plan and returns what is there afterwards. After an error, which is of type Failures, that is what is certain: the
+// effects of the actions that went well. One action goes after the other: the cloud changes an instance in one way at a time, and refuses a
+// second change while the first is under way. An action that fails holds back only those that need it.
 func (a Applier) Apply(ctx context.Context, w Work) (model.Observed, error) {
 	r := &run{Applier: a, Work: w, now: w.Observed.Clone()}
-	for _, phase := range w.Plan.Phases {
-		if err := r.phase(ctx, phase); err != nil {
-			return model.Observed{}, err
+	var failures Failures
+	var missing []plan.Action // What failed, and what was held back for that.
+	for action := range w.Plan.Actions() {
+		if slices.ContainsFunc(missing, func(m plan.Action) bool { return plan.Needs(action, m) }) {
+			missing = append(missing, action)
+			continue
 		}
+		result, err := r.call(ctx, action)
+		if err != nil {
+			failures = append(failures, &Failure{Action: action, Err: err})
+			if !isPartial(action, result) {
+				missing = append(missing, action)
+				continue
+			}
+		}
+		action.Effect(&r.now, result)
+	}
+	if len(failures) > 0 {
+		return r.now, failures
 	}
 	return r.now, nil
 }
 
-// phase tries every action, for one broken listener must not hold back the others. The calls go one by one: the cloud changes an
-// instance in one way at a time, and refuses a second change while the first is under way.
-func (r *run) phase(ctx context.Context, phase plan.Phase) error {
-	var errs []error
-	for _, action := range phase {
-		result, err := r.call(ctx, action)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", action, err))
-			continue
-		}
-		action.Effect(&r.now, result)
-	}
-	return errors.Join(errs...)
+// isPartial reports of a failed action that what others need of it is there all the same.
+func isPartial(action plan.Action, result plan.Result) bool {
+	_, isGroup := action.(plan.CreateGroup)
+	return isGroup && result.GroupID != ""
 }
 
 // call makes the one call of an action.
@@ -113,10 +156,34 @@ func (r *run) createGroup(ctx context.Context, instance string, a plan.CreateGro
 	answer, err := r.Client.ServerGroups.CreateServerGroup(ctx, &slbv1.CreateServerGroupRequest{
 		RequestId: groupRequestID(), LoadBalancerId: instance, Name: a.Group.Name, Servers: servers(a.Group.Servers),
 	})
+	switch rpcerr.ReasonOf(err) {
+	case rpcerr.ServerNotFound, rpcerr.ServerLimit, rpcerr.QuotaExceeded:
+		// The servers were refused, not the group: listeners must not wait for one node that the cloud doesn't know.
+		id, findErr := r.groupNamed(ctx, instance, a.Group.Name)
+		return plan.Result{GroupID: id}, errors.Join(err, findErr)
+	}
 	if err != nil {
 		return plan.Result{}, err
 	}
 	return plan.Result{GroupID: answer.GetServerGroupId()}, nil
+}
+
+// groupNamed finds a vServer group that a creation left behind, or creates it without servers.
+func (r *run) groupNamed(ctx context.Context, instance, name string) (string, error) {
+	list, err := r.Client.ServerGroups.ListServerGroups(ctx, &slbv1.ListServerGroupsRequest{LoadBalancerId: instance})
+	if err != nil {
+		return "", fmt.Errorf("look for vServer group %s: %w", name, err)
+	}
+	for _, g := range list.GetServerGroups() {
+		if g.GetName() == name {
+			return g.GetServerGroupId(), nil
+		}
+	}
+	answer, err := r.Client.ServerGroups.CreateServerGroup(ctx, &slbv1.CreateServerGroupRequest{RequestId: groupRequestID(), LoadBalancerId: instance, Name: name})
+	if err != nil {
+		return "", fmt.Errorf("create vServer group %s without servers: %w", name, err)
+	}
+	return answer.GetServerGroupId(), nil
 }
 
 // deleteGroup deletes a group, or takes our servers out of one that is still in use. The existing CCM can't end the release of a Service

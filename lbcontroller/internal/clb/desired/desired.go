@@ -3,6 +3,8 @@
 package desired
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -32,6 +34,8 @@ type Input struct {
 	View   View
 	Slices []*discoveryv1.EndpointSlice
 	Nodes  *backend.Set
+	// Unknown are instances that the cloud doesn't have.
+	Unknown map[string]bool
 }
 
 // Result is what the Service asks for.
@@ -46,11 +50,21 @@ type Result struct {
 	Warnings []string
 }
 
+// Hash is a digest of all that is configured: the CLB, and what is published of it.
+func (r Result) Hash() (string, error) {
+	hash, err := r.Desired.ConfigHash()
+	if err != nil || r.Hostname == "" && !r.EIP {
+		return hash, err
+	}
+	sum := sha256.Sum224(fmt.Appendf(nil, "%s %q %t", hash, r.Hostname, r.EIP))
+	return model.HashVersion + hex.EncodeToString(sum[:]), nil
+}
+
 // InvalidError lists everything that is wrong with a Service.
 type InvalidError struct {
 	Problems []string
-	// Backends has the wanted vServer groups and nothing else: what is wrong must not cost a CLB that works its servers. It is
-	// nil if what is wrong concerns them.
+	// Backends has the wanted vServer groups and nothing else: what is wrong must not cost a CLB that works its servers. Where what is
+	// wrong concerns the servers, it is about those that are there: their weights stay, or only those go that can't serve any more.
 	Backends *model.Desired
 }
 
@@ -68,36 +82,39 @@ type builder struct {
 	mapped   map[int32]string // the user's vServer groups by port of the Service
 	problems []string
 	warnings []string
-	// backendsKnown tells that nothing is wrong with what concerns the servers.
-	backendsKnown bool
+	// keepWeights and keepChoice report that something is wrong with what the Service says about the weights of its servers, or about
+	// which servers it takes.
+	keepWeights, keepChoice bool
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
 func Build(cfg Config, in Input) (Result, error) {
 	svc := in.View.Service
 	values := in.View.values
-	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes},
-		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}, backendsKnown: true}
+	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Unknown: in.Unknown},
+		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
 	b.reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {
 		b.problems = append(b.problems, p.String())
-		b.backendsKnown = b.backendsKnown && p.Scope != annotation.Backends
+		switch p.Key {
+		case annotation.Weight, annotation.DefaultWeight, annotation.IgnoreWeightUpdate:
+			b.keepWeights = true
+		case annotation.BackendLabel, annotation.RemoveUnscheduled, annotation.BackendIPVersion:
+			b.keepChoice = true
+		}
 	}
 	d := &model.Desired{Owner: b.owner, UID: string(svc.UID), Reuse: b.reuse}
 	d.Instance = b.instance()
 	d.Listeners = b.listeners()
 	d.Groups = b.groups()
+	d.Former = b.former()
 	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
 	if len(b.problems) > 0 {
-		invalid := &InvalidError{Problems: b.problems}
-		if b.backendsKnown {
-			invalid.Backends = &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups}
-		}
-		return Result{}, invalid
+		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups}}
 	}
 	return Result{
 		Desired: d, OwnGroups: b.ownGroups(),
@@ -137,7 +154,7 @@ func (b *builder) mappedGroups() map[int32]string {
 	for _, p := range b.values.Pairs(annotation.VGroupPort) {
 		port, err := parsePort(p.Value)
 		if other, twice := mapped[port]; err != nil || twice && other != p.Key {
-			b.misfitMapping("vServer group:port,… with ports 1 to 65535 and one vServer group for each")
+			b.misfit(annotation.VGroupPort, "vServer group:port,… with ports 1 to 65535 and one vServer group for each")
 			return nil
 		}
 		mapped[port] = p.Key
@@ -152,12 +169,6 @@ func (b *builder) problem(format string, args ...any) {
 // misfit reports an annotation whose value doesn't fit the rest of the Service.
 func (b *builder) misfit(key, want string) {
 	b.problems = append(b.problems, b.values.Problem(key, want).String())
-}
-
-// misfitMapping reports vServer groups of the user's that can't be filled as asked.
-func (b *builder) misfitMapping(want string) {
-	b.misfit(annotation.VGroupPort, want)
-	b.backendsKnown = false
 }
 
 func (b *builder) warn(format string, args ...any) {

@@ -21,6 +21,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 func testConfig() Config {
@@ -490,4 +491,27 @@ func TestHashFollowsTheConfigurationOnly(t *testing.T) {
 	if len(base) > 63 {
 		t.Errorf("hash %q is too long for a label", base)
 	}
+}
+
+// TestOneNumberOverTCPAndUDP: a protocol may be named for each of the two transports of a port.
+func TestOneNumberOverTCPAndUDP(t *testing.T) {
+	t.Parallel()
+	ports := []corev1.ServicePort{port("dns", 53, intstr.FromInt32(53)), {Name: "dns-udp", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}}
+	var got []string
+	for _, l := range mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "tcp:53,udp:53"}, ports...), nil).Desired.Listeners {
+		got = append(got, fmt.Sprint(l.Key.Port, " ", model.ProtocolName(l.Key.Protocol)))
+	}
+	if diff := cmp.Diff([]string{"53 tcp", "53 udp"}, got); diff != "" {
+		t.Errorf("listeners (-want +got):\n%s", diff)
+	}
+}
+
+// TestIntranetCLBThatExists needs no configured vSwitch.
+func TestIntranetCLBThatExists(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.VSwitchIDs = nil
+	svc := service(map[string]string{annotation.AddressType: "intranet"})
+	svc.Labels = map[string]string{ownership.LabelLoadBalancerID: "lb-1"}
+	mustBuild(t, cfg, svc, nil)
 }

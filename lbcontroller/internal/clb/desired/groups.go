@@ -40,6 +40,20 @@ func (b *builder) ownName(port corev1.ServicePort) string {
 	return b.owner.Group(target.String())
 }
 
+// former are the names of the groups of the Service's ports in the other modes.
+func (b *builder) former() []string {
+	var names []string
+	for _, port := range b.view.Service.Spec.Ports {
+		target := backend.TargetPort(port)
+		for _, name := range []string{b.owner.Group(strconv.Itoa(int(port.NodePort))), b.owner.Group(target.String())} {
+			if name != b.ownName(port) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 func (b *builder) groups() []model.Group {
 	byName, filled := map[string]model.Group{}, map[string]string{}
 	for i, port := range b.view.Service.Spec.Ports {
@@ -50,13 +64,14 @@ func (b *builder) groups() []model.Group {
 		name, description := b.groupName(port), b.ownName(port)
 		if other, done := filled[name]; done {
 			if other != description {
-				b.misfitMapping("a vServer group of its own for each port: " + name + " is named for two that have different backends")
+				b.misfit(annotation.VGroupPort, "a vServer group of its own for each port: "+name+" is named for two that have different backends")
 			}
 			continue
 		}
 		filled[name] = description
 		byName[name] = model.Group{
-			ID: b.mapped[port.Port], Name: name, Servers: b.servers(description, port), KeepWeights: b.values.On(annotation.IgnoreWeightUpdate),
+			ID: b.mapped[port.Port], Name: name, Servers: b.servers(description, port),
+			KeepWeights: b.keepWeights || b.values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
 		}
 	}
 	groups := make([]model.Group, 0, len(byName))

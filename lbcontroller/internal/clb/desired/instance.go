@@ -98,7 +98,7 @@ func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch boo
 		return false
 	}
 	spec.VswitchId = b.vswitch()
-	if spec.GetVswitchId() == "" {
+	if spec.GetVswitchId() == "" && b.view.Service.Labels[ownership.LabelLoadBalancerID] == "" { // One that exists has its vSwitch.
 		b.misfit(annotation.AddressType, "it together with annotation "+annotation.Prefix+annotation.VSwitchID+
 			", or set vswitchIDs in the controller's configuration: an intranet CLB needs a vSwitch")
 	}

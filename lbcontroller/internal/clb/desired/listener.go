@@ -47,7 +47,12 @@ func (b *builder) listeners() []model.Listener {
 
 // protocols returns the listener protocol of each port of the Service by its index.
 func (b *builder) protocols() map[int]slbv1.Protocol {
-	asked := map[int32]slbv1.Protocol{}
+	// One number may have a protocol over TCP and one over UDP, as DNS does.
+	type transport struct {
+		port int32
+		tcp  bool
+	}
+	asked := map[transport]slbv1.Protocol{}
 	for _, p := range b.values.Pairs(annotation.ProtocolPort) {
 		protocol, known := parseProtocol(p.Key)
 		port, err := parsePort(p.Value)
@@ -55,11 +60,12 @@ func (b *builder) protocols() map[int]slbv1.Protocol {
 			b.misfit(annotation.ProtocolPort, "protocol:port,… with protocol tcp, udp, http or https and port 1 to 65535")
 			break
 		}
-		if other, twice := asked[port]; twice && other != protocol {
+		key := transport{port: port, tcp: overTCP(protocol)}
+		if other, twice := asked[key]; twice && other != protocol {
 			b.misfit(annotation.ProtocolPort, fmt.Sprintf("one protocol for port %d", port))
 			break
 		}
-		asked[port] = protocol
+		asked[key] = protocol
 	}
 	result := map[int]slbv1.Protocol{}
 	for i, port := range b.view.Service.Spec.Ports {
@@ -72,7 +78,9 @@ func (b *builder) protocols() map[int]slbv1.Protocol {
 			continue
 		}
 		result[i] = own
-		if protocol, ok := asked[port.Port]; ok && (b.onlyPort(port) || overTCP(protocol) == overTCP(own)) {
+		if protocol, ok := asked[transport{port: port.Port, tcp: overTCP(own)}]; ok {
+			result[i] = protocol
+		} else if protocol, ok := asked[transport{port: port.Port, tcp: !overTCP(own)}]; ok && b.onlyPort(port) {
 			result[i] = protocol
 		}
 	}

@@ -17,11 +17,12 @@ type View struct {
 
 	values   annotation.Values
 	problems []annotation.Problem
+	parser   annotation.Parser
 }
 
 // View parses the annotations of a Service.
 func (c Config) View(svc *corev1.Service) View {
-	v := View{Service: svc, Mode: c.mode(svc)}
+	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser}
 	v.values, v.problems = c.Parser.Parse(svc.Annotations)
 	labels := map[string]string{}
 	for _, p := range v.values.Pairs(annotation.BackendLabel) {
@@ -53,6 +54,9 @@ func (v View) Reused() string { return annotation.Reused(v.Service.Annotations) 
 // Preserved reports whether the CLB shall outlive the Service.
 func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotations) }
 
+// PublishesEIP reports whether the EIPs of the CLB are published instead of its own address.
+func (v View) PublishesEIP() bool { return v.values.Has(annotation.ExternalIPType) }
+
 // Claims are where on CLBs of users there may be something of the Service: those noted, and the CLB that it names. A Service that was
 // taken over from the existing CCM has no note.
 func (v View) Claims() ownership.Claims { return v.ClaimsOf(v.Service) }
@@ -69,4 +73,17 @@ func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
 		claim.Groups = append(claim.Groups, p.Key)
 	}
 	return claims.With(claim)
+}
+
+// Unknown are warnings about annotations that mean nothing, though their prefix is the controller's.
+func (v View) Unknown() []string {
+	var warnings []string
+	for _, u := range v.parser.Unknown(v.Service.Annotations) {
+		text := "annotation " + u.Key + " is not known and has no effect"
+		if u.Value != "" {
+			text += "; did you mean " + annotation.Prefix + u.Value + "?"
+		}
+		warnings = append(warnings, text)
+	}
+	return warnings
 }

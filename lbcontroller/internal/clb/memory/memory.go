@@ -24,6 +24,11 @@ type Entry struct {
 	Refused, RefusedFor string
 	// EIPs are the addresses bound to the instance, if they are published.
 	EIPs []string
+	// ComparedFor is the digest of the configuration for which the cloud was read completely: what the plan refuses then is refused for
+	// what was seen.
+	ComparedFor string
+	// doubts is how often the Service had been doubted when the entry was recalled.
+	doubts uint64
 }
 
 // Memory holds entries by the Service's key. The zero value is empty.
@@ -31,6 +36,7 @@ type Memory struct {
 	mu      sync.Mutex
 	entries map[string]Entry
 	full    map[string]bool
+	doubts  map[string]uint64
 }
 
 // Get returns the entry of a Service. Its content must not be changed.
@@ -54,8 +60,23 @@ const (
 	Known
 )
 
-// Recall returns the entry of a Service as far as it counts at a time; the zero entry if it doesn't.
+// Recall returns the entry of a Service as far as it counts at a time; an empty one if it doesn't.
 func (m *Memory) Recall(key, uid string, now time.Time) (Entry, State) {
+	e, state := m.Last(key, uid, now)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	doubts := m.doubts[key]
+	switch {
+	case state == Known && e.doubts != doubts:
+		return Entry{doubts: doubts}, Due
+	case state != Known:
+		e.doubts = doubts
+	}
+	return e, state
+}
+
+// Last is Recall without regard to doubts.
+func (m *Memory) Last(key, uid string, now time.Time) (Entry, State) {
 	e, ok := m.Get(key, uid)
 	switch {
 	case !ok:
@@ -64,6 +85,25 @@ func (m *Memory) Recall(key, uid string, now time.Time) (Entry, State) {
 		return Entry{}, Due
 	}
 	return e, Known
+}
+
+// Doubt makes the next Recall say that the cloud has to be read, whatever is put meanwhile by who has recalled before.
+func (m *Memory) Doubt(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.doubts == nil {
+		m.doubts = map[string]uint64{}
+	}
+	m.doubts[key]++
+}
+
+// Renew returns the empty entry for what was read after e was recalled.
+func Renew(e Entry) Entry { return Entry{doubts: e.doubts} }
+
+// Settle returns an entry without the doubts that there were when another was recalled: the cloud has been compared since.
+func Settle(e, recalled Entry) Entry {
+	e.doubts = recalled.doubts
+	return e
 }
 
 // Wake forgets the entries of other Services that name a CLB and don't have there all that they ask for, and returns their keys.
@@ -92,6 +132,14 @@ func (m *Memory) Put(key string, e Entry) {
 	}
 	m.entries[key] = e
 	delete(m.full, key)
+}
+
+// Drop forgets all about a Service that no longer exists.
+func (m *Memory) Drop(key string) {
+	m.Forget(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.doubts, key)
 }
 
 // Forget makes the next reconcile read the cloud.

@@ -1,6 +1,9 @@
 package memory
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
@@ -21,4 +24,32 @@ func TestMemory(t *testing.T) {
 	if m.Full("default/web") {
 		t.Error("full after a success")
 	}
+}
+
+// TestDoubt: who has recalled before a doubt can't put it away.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	var m Memory
+	now := time.Now()
+	recall := func(want State) Entry {
+		t.Helper()
+		e, state := m.Recall("default/web", "u-1", now)
+		if state != want {
+			t.Errorf("state %d, want %d", state, want)
+		}
+		e.UID = "u-1"
+		return e
+	}
+	m.Put("default/web", recall(Unknown))
+	before := recall(Known)
+	m.Doubt("default/web")
+	m.Put("default/web", before)
+	if _, state := m.Last("default/web", "u-1", now); state != Known {
+		t.Error("a doubt about the configuration hides the servers")
+	}
+	m.Put("default/web", recall(Due))
+	recall(Known)
+	m.Put("default/web", Renew(recall(Known)))
+	m.Drop("default/web")
+	recall(Unknown)
 }

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// hashVersion makes every hash differ when the meaning of the hashed parts changes. A differing hash costs one full read.
-const hashVersion = "v1."
+// HashVersion makes every hash differ when the meaning of the hashed parts changes. A differing hash costs one full read.
+const HashVersion = "v1."
 
 // ConfigHash is a digest of everything wanted but the servers, short enough for a label. It binds the Service's identity, so
 // that a copied label never matches.
@@ -44,7 +44,7 @@ func (d *Desired) ConfigHash() (string, error) {
 			return "", err
 		}
 	}
-	return hashVersion + hex.EncodeToString(h.Sum(nil)), nil
+	return HashVersion + hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func hashMessage(h hash.Hash, m proto.Message) error {

@@ -22,6 +22,8 @@ type Desired struct {
 	Instance  Instance
 	Listeners []Listener // ordered by port and protocol
 	Groups    []Group    // ordered by name
+	// Former are the names that the vServer groups of these ports would have if nodes were the backends, or if pods were.
+	Former []string
 }
 
 // Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.
@@ -110,6 +112,8 @@ type Group struct {
 	Unresolved []string
 	// KeepWeights tells to leave the weights of present servers alone.
 	KeepWeights bool
+	// OnlyRemove says that servers may go but none may come: it isn't known which are wanted, only which can't serve.
+	OnlyRemove bool
 	// Held tells that the cloud has refused to delete a present group.
 	Held bool
 }
@@ -125,6 +129,8 @@ type Observed struct {
 	Instance    *slbv1.LoadBalancer
 	Listeners   []Listener
 	Groups      []Group
+	// OtherGroups are the names, by id, of vServer groups that are none of the Service's.
+	OtherGroups map[string]string
 }
 
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.

@@ -100,6 +100,7 @@ func (o Observer) Reused(ctx context.Context, id string, parts Parts) (model.Obs
 			if err := o.addGroup(ctx, &found, g.GetServerGroupId()); err != nil {
 				return model.Observed{}, err
 			}
+			delete(found.OtherGroups, g.GetServerGroupId())
 		}
 	}
 	return found, nil
@@ -119,9 +120,13 @@ func (o Observer) get(ctx context.Context, request *slbv1.GetLoadBalancerRequest
 	for _, g := range lb.GetServerGroups() {
 		if g.GetServersLoaded() {
 			result.Groups = append(result.Groups, group(g))
-		} else {
-			others = append(others, g)
+			continue
 		}
+		others = append(others, g)
+		if result.OtherGroups == nil {
+			result.OtherGroups = map[string]string{}
+		}
+		result.OtherGroups[g.GetServerGroupId()] = g.GetName()
 	}
 	// The parts live on their own; one copy of them is enough.
 	lb.Listeners, lb.ServerGroups = nil, nil

@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -123,6 +124,17 @@ func (a UpdateListener) String() string {
 
 func keyText(k model.ListenerKey) string {
 	return fmt.Sprintf("%d/%s", k.Port, model.ProtocolName(k.Protocol))
+}
+
+// Servers are those that an action puts into a group or changes there.
+func Servers(a Action) []model.Server {
+	switch a := a.(type) {
+	case CreateGroup:
+		return a.Group.Servers
+	case ChangeServers:
+		return slices.Concat(a.Add, a.Update)
+	}
+	return nil
 }
 
 // Phase is a set of actions that don't depend on each other.

@@ -24,6 +24,7 @@ func Diff(d *model.Desired, o model.Observed) Plan {
 	p.Refused = why
 	p.add(groupPhase(d.Owner, without(d, frozen), current))
 	stillUsed := p.listeners(d, o, current, frozen)
+	surplus = p.keepServing(d, o, surplus)
 	var last Phase
 	if len(frozen) == 0 { // What a frozen port has now may be what it is to lose.
 		last = cleanUp(d, surplus, stillUsed)
@@ -33,6 +34,23 @@ func Diff(d *model.Desired, o model.Observed) Plan {
 	}
 	p.add(last)
 	return p
+}
+
+// keepServing leaves alone the vServer groups that the ports of a Service had under another name, before pods became its backends or ceased to
+// be, as long as a listener of the user's forwards to one: only the user can send it to the new group.
+func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.Group) []model.Group {
+	if d.Reuse.ID == "" || d.Reuse.Listeners {
+		return surplus
+	}
+	return slices.DeleteFunc(slices.Clone(surplus), func(g model.Group) bool {
+		i := slices.IndexFunc(o.Listeners, func(l model.Listener) bool { return l.Config.GetServerGroupId() == g.ID })
+		if i < 0 || !slices.Contains(d.Former, g.Name) {
+			return false
+		}
+		p.refuse("listener %s still forwards to vServer group %s, whose servers stay as they are; let it forward to the new vServer group of the Service",
+			keyText(o.Listeners[i].Key), g.Name)
+		return true
+	})
 }
 
 // DiffServers returns the way to the wanted servers if only the groups of the instance are known. It gives up if a wanted group
@@ -58,9 +76,27 @@ func FollowServers(d *model.Desired, o model.Observed) Plan {
 			missing[g.Name] = true
 		}
 	}
+	wanted := without(d, missing)
+	for i, g := range wanted {
+		wanted[i] = likePresent(d.Owner, g, current[g.Name])
+	}
 	var p Plan
-	p.add(groupPhase(d.Owner, without(d, missing), current))
+	p.add(groupPhase(d.Owner, wanted, current))
 	return p
+}
+
+// likePresent gives the servers of a group whose weights are to stay the weight of one that is there: what the Service says of weights can't
+// be understood, and a new server gets no less than the others.
+func likePresent(owner ownership.Owner, want, have model.Group) model.Group {
+	i := slices.IndexFunc(have.Servers, func(s model.Server) bool { return owner.Owns(s.Description) })
+	if !want.KeepWeights || i < 0 {
+		return want
+	}
+	want.Servers = slices.Clone(want.Servers)
+	for n := range want.Servers {
+		want.Servers[n].Weight = have.Servers[i].Weight
+	}
+	return want
 }
 
 // without leaves groups out by name.
@@ -187,6 +223,7 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 			s.Weight = old.Weight
 		}
 		switch {
+		case !ok && want.OnlyRemove:
 		case !ok:
 			change.Add = append(change.Add, s)
 		case old != s && owner.Owns(old.Description):

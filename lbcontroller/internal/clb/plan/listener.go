@@ -35,6 +35,9 @@ type survey struct {
 type present struct {
 	model.Listener
 	wanted, ours, held bool
+	// servesAnother reports that the listener forwards to a vServer group that was made for another Service, the server.
+	servesAnother bool
+	server        ownership.Owner
 }
 
 func surveyOf(d *model.Desired, o model.Observed) survey {
@@ -45,7 +48,8 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 	}
 	for _, l := range o.Listeners {
 		have := present{Listener: l, wanted: wanted[l.Key]}
-		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && (d.Reuse.Listeners || servesOurs(d.Owner, l, o))
+		have.server, have.servesAnother = servesAnother(d.Owner, l, o)
+		have.ours = owns(d.Owner, l) || have.wanted && !madeForAnother(l) && !have.servesAnother && (d.Reuse.Listeners || servesOurs(d.Owner, l, o))
 		s.have[l.Key] = have
 		switch {
 		case !have.ours:
@@ -208,6 +212,10 @@ func (l present) taken(want model.Listener) string {
 		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
 			keyText(want.Key), ownerText(owner))
 	}
+	if l.servesAnother {
+		return fmt.Sprintf("listener %s of the CLB forwards to the vServer group of %s; choose another port for one of the two, or delete the listener if nobody needs it",
+			keyText(want.Key), ownerText(l.server))
+	}
 	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
 		keyText(want.Key), want.Config.GetDescription())
 }
@@ -232,6 +240,20 @@ func owns(owner ownership.Owner, l model.Listener) bool {
 // is no reason to delete one: people bind listeners of their own to our groups.
 func servesOurs(owner ownership.Owner, l model.Listener, o model.Observed) bool {
 	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && owner.Owns(g.Name) })
+}
+
+// servesAnother returns the Service for whose vServer group a listener works, if it isn't the owner. One that people bound to it by hand is
+// none to take.
+func servesAnother(owner ownership.Owner, l model.Listener, o model.Observed) (ownership.Owner, bool) {
+	id := l.Config.GetServerGroupId()
+	name := o.OtherGroups[id]
+	for _, g := range o.Groups {
+		if g.ID == id {
+			name = g.Name
+		}
+	}
+	other, made := ownership.MadeFor(name)
+	return other, made && !owner.Owns(name)
 }
 
 func overTCP(k model.ListenerKey) bool { return k.Protocol != slbv1.Protocol_PROTOCOL_UDP }

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"iter"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// Actions are all actions of the plan, in an order in which each comes after those that it needs.
+func (p Plan) Actions() iter.Seq[Action] {
+	return func(yield func(Action) bool) {
+		for _, phase := range p.Phases {
+			for _, action := range phase {
+				if !yield(action) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Needs reports whether an action can't be tried, or would do harm, after an earlier one of the plan wasn't carried out. Everything else goes
+// on: trouble with one server or listener is none of the others.
+func Needs(action, earlier Action) bool {
+	if _, ok := earlier.(CreateInstance); ok {
+		return true
+	}
+	switch a := action.(type) {
+	case CreateListener:
+		return needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.Config.GetForwardPort(), earlier)
+	case UpdateListener:
+		return needsGroup(a.Group, earlier) || needsServers(a.Group, earlier)
+	case DeleteListener:
+		// A redirect that is still there holds its target.
+		_, ok := earlier.(DeleteListener)
+		return ok
+	case DeleteGroup, ChangeServers:
+		// The servers that a group loses after the listeners were changed may still serve a listener that was not.
+		return isListenerWork(earlier)
+	case DeleteInstance:
+		_, ok := earlier.(UpdateInstance) // It lifts the protection.
+		return ok
+	}
+	return false
+}
+
+func needsGroup(group GroupRef, earlier Action) bool {
+	create, ok := earlier.(CreateGroup)
+	return ok && group.ID == "" && group.Name == create.Group.Name
+}
+
+// needsServers keeps a listener from going over to a group that didn't get its servers.
+func needsServers(group GroupRef, earlier Action) bool {
+	change, ok := earlier.(ChangeServers)
+	return ok && group.ID != "" && group.ID == change.GroupID
+}
+
+// needsPort reports whether the listener that is to go from a port is still there.
+func needsPort(key model.ListenerKey, earlier Action) bool {
+	gone, ok := earlier.(DeleteListener)
+	return ok && gone.Key.Port == key.Port && (gone.Key == key || overTCP(gone.Key) && overTCP(key))
+}
+
+// needsListener reports whether the target of a redirect is missing.
+func needsListener(port int32, earlier Action) bool {
+	create, ok := earlier.(CreateListener)
+	return ok && port != 0 && create.Listener.Key.Port == port && overTCP(create.Listener.Key)
+}
+
+func isListenerWork(a Action) bool {
+	switch a.(type) {
+	case CreateListener, UpdateListener, DeleteListener:
+		return true
+	}
+	return false
+}

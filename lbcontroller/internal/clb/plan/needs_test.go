@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"testing"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// TestNeeds lists what holds back what. Only the group that a listener forwards to, its port and the target of its redirect do.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	tcp := func(port int32) model.ListenerKey {
+		return model.ListenerKey{Port: port, Protocol: slbv1.Protocol_PROTOCOL_TCP}
+	}
+	udp := model.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_UDP}
+	create := func(key model.ListenerKey, group GroupRef, forward int32) CreateListener {
+		config := &slbv1.ListenerConfig{}
+		if forward != 0 {
+			config.ForwardPort = &forward
+		}
+		return CreateListener{Listener: model.Listener{Key: key, Config: config}, Group: group}
+	}
+	group := CreateGroup{Group: model.Group{Name: "a"}}
+	servers := ChangeServers{GroupID: "rsp-b", Name: "b"}
+	for name, test := range map[string]struct {
+		action, earlier Action
+		want            bool
+	}{
+		"anything without an instance":           {servers, CreateInstance{}, true},
+		"a listener without its group":           {create(tcp(80), GroupRef{Name: "a"}, 0), group, true},
+		"a listener of another group":            {create(tcp(80), GroupRef{ID: "rsp-b", Name: "b"}, 0), group, false},
+		"a listener whose servers were refused":  {create(tcp(80), GroupRef{ID: "rsp-b", Name: "b"}, 0), servers, false},
+		"going over to a group without servers":  {UpdateListener{Key: tcp(80), Group: GroupRef{ID: "rsp-b", Name: "b"}}, servers, true},
+		"an attribute of a listener":             {UpdateListener{Key: tcp(80)}, servers, false},
+		"a listener after another":               {create(tcp(81), GroupRef{}, 0), create(tcp(80), GroupRef{}, 0), false},
+		"a redirect without its target":          {create(tcp(80), GroupRef{}, 443), create(tcp(443), GroupRef{}, 0), true},
+		"a port that is taken":                   {create(tcp(80), GroupRef{}, 0), DeleteListener{Key: tcp(80)}, true},
+		"a number that is taken over TCP":        {create(udp, GroupRef{}, 0), DeleteListener{Key: tcp(80)}, false},
+		"the target of a redirect":               {DeleteListener{Key: tcp(443)}, DeleteListener{Key: tcp(80)}, true},
+		"a group that a listener may still use":  {DeleteGroup{GroupID: "rsp-b"}, UpdateListener{Key: tcp(80)}, true},
+		"servers that may still serve":           {servers, DeleteListener{Key: tcp(80)}, true},
+		"servers beside those of another group":  {servers, ChangeServers{GroupID: "rsp-c"}, false},
+		"an instance that may be protected":      {DeleteInstance{}, UpdateInstance{}, true},
+		"attributes of an instance":              {UpdateInstance{}, create(tcp(80), GroupRef{}, 0), false},
+		"starting a listener beside a bad group": {StartListener{Key: tcp(80)}, group, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Needs(test.action, test.earlier); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// firstRestore and lastRestore bound the time between two writes of the same addresses to a Service: it doubles with each.
+	firstRestore, lastRestore = time.Second, 5 * time.Minute
+	// contested is the delay from which on somebody else is taken to overwrite the status.
+	contested = 8 * time.Second
+	// forgiven is how long nobody must have overwritten the status for the delay to begin anew.
+	forgiven = 10 * time.Minute
+)
+
+// shown remembers which addresses were written to the status of Services. Another controller that writes others there would otherwise be
+// answered at once, for ever.
+type shown struct {
+	mu   sync.Mutex
+	last map[string]writing
+}
+
+// writing is the last time that addresses were written.
+type writing struct {
+	ingress []corev1.LoadBalancerIngress
+	at      time.Time
+	delay   time.Duration
+}
+
+// wait returns how long addresses must wait to be written, 0 if they may be now.
+func (s *shown) wait(key string, ingress []corev1.LoadBalancerIngress) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.last[key]
+	if !ok || !sameIngress(w.ingress, ingress) {
+		return 0
+	}
+	return max(0, w.delay-time.Since(w.at))
+}
+
+// wrote remembers that addresses were written. It reports whether somebody else overwrites them again and again.
+func (s *shown) wrote(key string, ingress []corev1.LoadBalancerIngress) (isContested bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := writing{ingress: ingress, at: time.Now(), delay: firstRestore}
+	if w, ok := s.last[key]; ok && sameIngress(w.ingress, ingress) && time.Since(w.at) < forgiven {
+		next.delay = min(2*w.delay, lastRestore)
+	}
+	if s.last == nil {
+		s.last = map[string]writing{}
+	}
+	s.last[key] = next
+	return next.delay >= contested
+}
+
+func (s *shown) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, key)
+}
