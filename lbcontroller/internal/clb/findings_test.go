@@ -315,3 +315,14 @@ func TestAnothersStatusStays(t *testing.T) {
 		check(t, "status", theirs, w.service().Status.LoadBalancer.Ingress)
 	})
 }
+
+// TestOtherResourceGroupIsNotReused: nothing is made on a CLB of another resource group than the Service asks for.
+func TestOtherResourceGroupIsNotReused(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		before := w.parts(usersLB)
+		w.create(web(naming(usersLB), override, annotated(annotation.ResourceGroupID, "rg-other")))
+		w.told("the refusal", "can't be reused", annotation.ResourceGroupID)
+		check(t, "parts", before, w.parts(usersLB))
+	})
+}

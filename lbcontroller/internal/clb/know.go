@@ -172,6 +172,9 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 	if refusal := reuse.Made(named); refusal != nil {
 		return knowledge{extent: refused, read: true, refusal: refusal}, nil
 	}
+	if refusal := reuse.Elsewhere(s.facts(), s.want.Desired, named); refusal != nil {
+		return knowledge{extent: refused, read: true, refusal: refusal}, nil
+	}
 	// The CLB that was made for the Service before it named another. The label names the CLB that the Service has taken only when nothing
 	// else is left.
 	var own model.Observed

@@ -55,6 +55,16 @@ func Made(named model.Observed) *Refusal {
 		"name one that was made by hand in annotation %s%s", named.InstanceID, key, annotation.Prefix, annotation.ID)}
 }
 
+// Elsewhere refuses a CLB of another resource group than the Service asks for, unless the Service has it already.
+func Elsewhere(svc Service, want *model.Desired, named model.Observed) *Refusal {
+	asked, group := want.Instance.Spec.GetResourceGroupId(), named.Instance.GetResourceGroupId()
+	if !want.Instance.Asked.ResourceGroup || asked == group || svc.RecordedID == named.InstanceID {
+		return nil
+	}
+	return &Refusal{Text: fmt.Sprintf("CLB %s is in resource group %q, but annotation %s%s asks for %q, so it can't be reused; correct or remove the annotation",
+		named.InstanceID, group, annotation.Prefix, annotation.ResourceGroupID, asked)}
+}
+
 // madeTag returns the tag of a CLB that wasn't made by hand but for a Service or a cluster, or "".
 func madeTag(observed model.Observed) string {
 	for _, key := range []string{ownership.TagService, ownership.TagCluster} {
