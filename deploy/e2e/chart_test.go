@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"alicloud-controllers.dev/deploy/chart"
+	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/local/world"
+)
+
+// TestChartIsAccepted renders the chart with the API server to look into, which then checks every object as it does in an installation.
+func TestChartIsAccepted(t *testing.T) {
+	w := bootWith(t, world.Config{Fast: true})
+	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, network := range map[string]map[string]any{
+		"flannel": {"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8"}}, "terway": {"mode": "terway"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			documents := renderChart(t, cfg, map[string]any{
+				"clusterID": "c-1", "region": world.Region, "vpcID": world.VpcID, "network": network,
+				"credentials": map[string]any{"existingSecret": "key"}, "networkPolicy": map[string]any{"enabled": true},
+			})
+			kinds := accept(t, cfg, documents)
+			want := 4 // Deployments
+			if name == "terway" {
+				want--
+			}
+			if got := len(slices.DeleteFunc(kinds, func(kind string) bool { return kind != "Deployment" })); got != want {
+				t.Errorf("%d Deployments, want %d", got, want)
+			}
+		})
+	}
+}
+
+// renderChart is what helm install sends.
+func renderChart(t *testing.T, cfg *rest.Config, values map[string]any) []string {
+	t.Helper()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loader.Load(filepath.Join(root, "deploy", "chart"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "alicloud", Namespace: chart.Namespace}, chartutil.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.RenderWithClient(c, all, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for name, text := range files {
+		if filepath.Ext(name) == ".yaml" {
+			documents = append(documents, strings.Split("\n"+text, "\n---")...)
+		}
+	}
+	return documents
+}
+
+// accept has the API server check the objects, without keeping them, and returns their kinds.
+func accept(t *testing.T, cfg *rest.Config, documents []string) []string {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(client.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	var kinds []string
+	for _, document := range documents {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		kind := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resource := objects.Resource(mapping.Resource)
+		// What the local world has granted already, with the same files, is replaced.
+		options := metav1.ApplyOptions{FieldManager: "helm", Force: true, DryRun: []string{metav1.DryRunAll}}
+		if namespace := object.GetNamespace(); namespace != "" {
+			_, err = resource.Namespace(namespace).Apply(t.Context(), object.GetName(), object, options)
+		} else {
+			_, err = resource.Apply(t.Context(), object.GetName(), object, options)
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v", kind.Kind, object.GetName(), err)
+		}
+		kinds = append(kinds, kind.Kind)
+	}
+	return kinds
+}
