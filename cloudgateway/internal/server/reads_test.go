@@ -56,7 +56,11 @@ func TestReadsOfManyShareCalls(t *testing.T) {
 		}, 2},
 	}
 	for _, tt := range reads {
-		for round, most := range []int{most, 0} {
+		again := 0
+		if tt.name == "ListLoadBalancers" {
+			again = 1 // for the one that is not there: absence is not remembered
+		}
+		for round, most := range []int{most, again} {
 			w.forget()
 			got, err := tt.read()
 			if err != nil || got != tt.want {

@@ -60,6 +60,9 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string][]*slbv1.
 		return nil, err
 	}
 	found := make(map[string][]*slbv1.Listener, len(ids))
+	for _, id := range ids {
+		found[id] = nil // That there are none is an answer, and no absence.
+	}
 	for _, l := range list {
 		id := l.GetKey().GetLoadBalancerId()
 		found[id] = append(found[id], l)
