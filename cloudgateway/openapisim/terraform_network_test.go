@@ -1,6 +1,7 @@
 package openapisim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -30,10 +31,8 @@ func (c terraform) retry(product, action string, codes []string, params ...strin
 	var answer map[string]any
 	c.until(action, func() bool {
 		got, code := c.call(product, action, params...)
-		for _, retried := range codes {
-			if code == retried {
-				return false
-			}
+		if slices.Contains(codes, code) {
+			return false
 		}
 		if code != "" {
 			c.t.Fatalf("%s: %s", action, code)

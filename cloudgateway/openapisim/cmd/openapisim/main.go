@@ -81,11 +81,11 @@ func version() string {
 	if !ok {
 		return "openapisim, of an unknown version"
 	}
-	text := "openapisim " + info.Main.Version
+	revision := ""
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			text += " " + s.Value
+			revision = " " + s.Value
 		}
 	}
-	return text + " " + info.GoVersion
+	return "openapisim " + info.Main.Version + revision + " " + info.GoVersion
 }

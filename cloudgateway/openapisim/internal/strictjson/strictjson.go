@@ -121,7 +121,7 @@ func flatten(path string, err error) []error {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what one wraps has words of its own
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var problems []error
 		for _, part := range joined.Unwrap() {
 			problems = append(problems, flatten(path, part)...)
