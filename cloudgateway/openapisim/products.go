@@ -9,6 +9,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/ecs"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/keys"
 	"alicloud-controllers.dev/cloudgateway/openapisim/location"
+	"alicloud-controllers.dev/cloudgateway/openapisim/nlb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/resourcemanager"
 	"alicloud-controllers.dev/cloudgateway/openapisim/slb"
 	"alicloud-controllers.dev/cloudgateway/openapisim/sts"
@@ -25,8 +26,7 @@ func products(sessions sts.Sessions, address func(c *api.Context, product string
 		vpc.Product(),
 		ecs.Product(),
 		sts.Product(sessions),
-		// NLB has no actions yet: its endpoint answers every call as the cloud answers an unknown action.
-		{Name: "nlb", Code: "Nlb", Version: "2022-04-30", Port: 9105, About: "the OpenAPI of NLB, which has no actions yet"},
+		nlb.Product(),
 		location.Product(address),
 		resourcemanager.Product(),
 	}

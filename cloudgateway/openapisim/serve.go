@@ -56,7 +56,7 @@ type exchange struct {
 
 // strikes returns the fault if it strikes on this side of the effect.
 func (x *exchange) strikes(when fault.When) *fault.Rule {
-	if x.rule != nil && x.rule.When == when {
+	if x.rule != nil && x.rule.When == when && !x.rule.Job {
 		return x.rule
 	}
 	return nil
@@ -253,7 +253,7 @@ func (p *product) handle(x *exchange) (result any, err *api.Error) {
 	c := &api.Context{
 		Params: params, State: p.cloud, Now: p.clock.Now(), Account: p.account, Region: p.region,
 		RequestID: x.id, AccessKeyID: x.key.ID, Settings: settings,
-		Traffic: p.traffic, FailItem: x.failItem(), Held: func(thing string) bool { return p.held[thing] },
+		Traffic: p.traffic, FailItem: x.failItem(), Job: x.jobFault(), Held: func(thing string) bool { return p.held[thing] },
 	}
 	p.settleDue(c)
 	if c.State = p.visible(x); c.State != p.cloud && p.Settle != nil {
@@ -307,6 +307,18 @@ func (x *exchange) failItem() func(map[string]string) *api.Error {
 		}
 		return nil
 	}
+}
+
+// jobFault is what a fault does to the job that a call starts, or nil.
+func (x *exchange) jobFault() *api.JobFault {
+	if x.rule == nil || !x.rule.Job {
+		return nil
+	}
+	f := &api.JobFault{Delay: time.Duration(x.rule.Latency)}
+	if e := x.rule.Error; e != nil {
+		f.Error = &api.Error{Status: e.Status, Code: e.Code, Message: e.Message}
+	}
+	return f
 }
 
 // refuse answers and records a request that had no effect.

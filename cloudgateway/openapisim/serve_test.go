@@ -289,15 +289,15 @@ func TestRouteWritesAreSerialised(t *testing.T) {
 	}
 }
 
-// The port of NLB answers as the cloud answers an action it does not have, in either signature version.
+// A product answers an action that it does not have so in either signature version.
 func TestUnknownProductAction(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})
-	if _, code := newClient(t, sim).call("nlb", "ListLoadBalancers"); code != "InvalidAction.NotFound" {
+	if _, code := newClient(t, sim).call("nlb", "ListElephants"); code != "InvalidAction.NotFound" {
 		t.Errorf("version 1: %q", code)
 	}
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
-	r.Header.Set("x-acs-action", "ListLoadBalancers")
+	r.Header.Set("x-acs-action", "ListElephants")
 	r.Header.Set("x-acs-version", "2022-04-30")
 	if status, body := serve(sim, "nlb", r); status != 404 || !strings.Contains(body, "InvalidAction.NotFound") {
 		t.Errorf("version 3: %d %s", status, body)

@@ -123,10 +123,18 @@ type Context struct {
 	// FailItem returns the error that a fault gives an item of a batch, or nil. Names of members are in lower case. It is
 	// nil itself if no fault strikes the call.
 	FailItem func(item map[string]string) *Error
+	// Job is what a fault does to the asynchronous job that the call starts, or nil.
+	Job *JobFault
 	// Held reports whether a write whose answer is not sent yet holds a thing. Nil: nobody holds anything.
 	Held func(thing string) bool
 
 	holds []string
+}
+
+// JobFault is what a fault does to an asynchronous job.
+type JobFault struct {
+	Error *Error        // the job fails so; nil: it succeeds
+	Delay time.Duration // the job takes so much longer
 }
 
 // Hold reserves a thing that a write changes, such as a vServer group, until the answer of the write is sent. It reports false

@@ -28,6 +28,8 @@ type Settings struct {
 	InstanceStart  time.Duration `json:"instanceStart"`  // Starting until Running
 	InstanceStop   time.Duration `json:"instanceStop"`   // Stopping until Stopped
 	InstanceDelete time.Duration `json:"instanceDelete"` // DeleteInstance until gone
+	NLBActive      time.Duration `json:"nlbActive"`      // NLB: CreateLoadBalancer until Active
+	NLBJob         time.Duration `json:"nlbJob"`         // NLB: any other asynchronous job
 
 	// ChargeTypeAtMidnight lets a load balancer keep the way in which its traffic is charged until the day ends in Beijing.
 	ChargeTypeAtMidnight bool `json:"chargeTypeAtMidnight"`
@@ -41,6 +43,7 @@ type Settings struct {
 	StartOfRunningRefused bool `json:"startOfRunningRefused"` // StartLoadBalancerListener of a running listener
 	SharedPortsRefused    bool `json:"sharedPortsRefused"`    // a UDP listener at a port that has another one, and the other way round
 	PresentServersRefused bool `json:"presentServersRefused"` // AddVServerGroupBackendServers of a server that is in the group
+	NLBJobsLock           bool `json:"nlbJobsLock"`           // NLB: a job of a load balancer or its listeners refuses every other write to them
 
 	// ServersPerCall is the number of items of BackendServers in one call. The documents say 20; what clients of the cloud send for
 	// years without being refused is 40.
@@ -74,6 +77,15 @@ type Quotas struct {
 	SecurityRules     int `json:"securityRules"`     // per security group
 	VServerGroups     int `json:"vserverGroups"`     // per load balancer; 0: no limit, none is documented
 	ServersPerGroup   int `json:"serversPerGroup"`   // 0: no limit but Servers, none is documented
+
+	NLBs                 int `json:"nlbs"`                 // per region
+	NLBListeners         int `json:"nlbListeners"`         // per NLB
+	NLBServers           int `json:"nlbServers"`           // per server group of NLB, and different ones per NLB
+	NLBServerGroups      int `json:"nlbServerGroups"`      // per region
+	NLBGroupsPerServer   int `json:"nlbGroupsPerServer"`   // server groups of NLB that one server is in
+	NLBListenersPerGroup int `json:"nlbListenersPerGroup"` // listeners that use one server group of NLB
+	NLBSecurityGroups    int `json:"nlbSecurityGroups"`    // per NLB
+	NLBCertificates      int `json:"nlbCertificates"`      // additional ones per listener
 }
 
 // DefaultSettings are the documented numbers, with the windows of a cloud under light load.
@@ -93,6 +105,8 @@ func DefaultSettings() Settings {
 		InstanceStart:      5 * time.Second,
 		InstanceStop:       5 * time.Second,
 		InstanceDelete:     time.Second,
+		NLBActive:          5 * time.Second,
+		NLBJob:             time.Second,
 
 		ChargeTypeAtMidnight: true,
 
@@ -103,6 +117,8 @@ func DefaultSettings() Settings {
 			LoadBalancers: 60, Listeners: 50, Servers: 200, ServerAttachments: 50, Rules: 40, DomainExtensions: 3,
 			Certificates: 100, Acls: 200, AclEntries: 300, AclEntriesPerCall: 50, ListenersPerAcl: 50, Tags: 20,
 			RouteEntries: 200, Eips: 20, Vpcs: 10, VSwitches: 150, RouteTables: 9, SecurityGroups: 100, SecurityRules: 200,
+			NLBs: 60, NLBListeners: 50, NLBServers: 400, NLBServerGroups: 3000, NLBGroupsPerServer: 200, NLBListenersPerGroup: 50,
+			NLBSecurityGroups: 4, NLBCertificates: 25,
 		},
 	}
 }

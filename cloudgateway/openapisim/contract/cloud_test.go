@@ -28,6 +28,7 @@ type config struct {
 	keyID, secret     string
 	endpoints         map[string]string // product -> host[:port]
 	vpcID, vswitchID  string
+	otherVSwitchID    string   // in another zone; "": there is none
 	instances         []string // two running ones in the vSwitch
 	patience, between time.Duration
 }
@@ -42,8 +43,9 @@ func fromEnvironment(t *testing.T) config {
 	cfg := config{
 		scheme: cmp.Or(os.Getenv("CONTRACT_SCHEME"), "HTTPS"), region: region, keyID: os.Getenv("ACCESS_KEY_ID"), secret: os.Getenv("ACCESS_KEY_SECRET"),
 		vpcID: os.Getenv("CONTRACT_VPC"), vswitchID: os.Getenv("CONTRACT_VSWITCH"),
-		instances: strings.Split(os.Getenv("CONTRACT_INSTANCES"), ","),
-		endpoints: map[string]string{}, patience: 2 * time.Minute, between: 2 * time.Second,
+		otherVSwitchID: os.Getenv("CONTRACT_OTHER_VSWITCH"),
+		instances:      strings.Split(os.Getenv("CONTRACT_INSTANCES"), ","),
+		endpoints:      map[string]string{}, patience: 2 * time.Minute, between: 2 * time.Second,
 	}
 	for product := range versions() {
 		host := product + "." + region + ".aliyuncs.com"
@@ -175,12 +177,12 @@ func (c *cloud) wait(what string, holds func() bool) {
 
 // transient tells whether a code says that the same call succeeds later.
 func transient(code string) bool {
-	return strings.HasPrefix(code, "IncorrectStatus.") || slices.Contains([]string{
+	return strings.HasPrefix(code, "IncorrectStatus.") || strings.HasPrefix(code, "ResourceIn") && !strings.HasPrefix(code, "ResourceInUse.") || slices.Contains([]string{
 		"Throttling", "Throttling.User", "SystemBusy", "OperationBusy", "ServiceIsConfiguring", "ServiceIsStopping", "Operation.Deny",
 		"OperationFailed.ListenerStatusNotSupport", "VServerGroupProcessing", "OperationFailed.ServiceGroupProcessing",
 		"BackendServer.configuring", "DomainExtensionProcessing", "AclEntryProcessing", "ListenerProcessing", "RspoolVipExist",
 		"OperationFailed.TokenIsProcessing", "TaskConflict", "IncorrectRouteEntryStatus", "IncorrectEipStatus",
-		"IncorrectVpcStatus", "IncorrectVSwitchStatus", "IncorrectRouteTableStatus",
+		"Conflict.Lock", "IncorrectVpcStatus", "IncorrectVSwitchStatus", "IncorrectRouteTableStatus",
 	}, code)
 }
 

@@ -48,6 +48,8 @@ func scenarios() map[string]func(c *cloud) {
 		"interfaces":        interfaces,
 		"catalog":           catalog,
 		"security group":    securityGroup,
+		"NLB":               networkLoadBalancer,
+		"NLB security":      nlbSecurity,
 		"caller":            caller,
 		"endpoints":         endpoints,
 		"unknown things":    unknownThings,
@@ -68,6 +70,8 @@ func simulatedScenarios() map[string]func(c *cloud) {
 		"role of a pod":       podRole,
 		"life of an instance": lifeOfInstance,
 		"new instances":       newInstances,
+		"NLB places":          nlbPlaces,
+		"NLB certificates":    nlbCertificates,
 	}
 }
 
@@ -78,7 +82,7 @@ func TestSimulator(t *testing.T) {
 	sim := openapisimtest.New(t, openapisim.Config{Settings: briskSettings(), LimitsOff: true, Seed: seed()})
 	cfg := config{
 		scheme: "HTTP", region: "cn-hangzhou", keyID: openapisim.DefaultAccessKeyID, secret: openapisim.DefaultAccessKeySecret,
-		vpcID: "vpc-1", vswitchID: "vsw-1", instances: []string{"i-1", "i-2"}, endpoints: map[string]string{},
+		vpcID: "vpc-1", vswitchID: "vsw-1", otherVSwitchID: "vsw-2", instances: []string{"i-1", "i-2"}, endpoints: map[string]string{},
 		patience: 10 * time.Second, between: 5 * time.Millisecond,
 	}
 	for product := range versions() {
@@ -133,8 +137,13 @@ func briskSettings() *api.Settings {
 
 func seed() *state.Cloud {
 	return &state.Cloud{
-		Vpcs:      map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16"}},
-		VSwitches: map[string]*state.VSwitch{"vsw-1": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/24"}},
+		Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "192.168.0.0/16", Ipv6Cidrs: []string{"2408::/56"}}},
+		VSwitches: map[string]*state.VSwitch{
+			"vsw-1": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-h", CidrBlock: "192.168.0.0/24", Ipv6Cidr: "2408:0:0:1::/64"},
+			"vsw-2": {VpcID: "vpc-1", ZoneID: "cn-hangzhou-i", CidrBlock: "192.168.1.0/24", Ipv6Cidr: "2408:0:0:2::/64"},
+		},
+		BandwidthPackages: map[string]*state.BandwidthPackage{"cbwp-1": {Bandwidth: 100}},
+		Certificates:      map[string]*state.Certificate{"cert-1": {}, "cert-2": {}},
 		Instances: map[string]*state.Instance{
 			"i-1": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.11"}},
 			"i-2": {VSwitchID: "vsw-1", PrivateIPs: []string{"192.168.0.12"}},
@@ -158,7 +167,10 @@ func remains(sim *openapisim.Simulator) map[string]int {
 		out["networks"] = len(c.Vpcs) - len(seed().Vpcs)
 		out["elastic addresses"] = len(c.Eips)
 		out["access control lists"] = len(c.Acls)
-		out["certificates"] = len(c.Certificates)
+		out["certificates"] = len(c.Certificates) - len(seed().Certificates)
+		out["network load balancers"] = len(c.NLBs)
+		out["their groups"] = len(c.NLBServerGroups)
+		out["TLS policies"] = len(c.NLBSecurityPolicies)
 	})
 	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
 	return out

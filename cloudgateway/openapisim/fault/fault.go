@@ -55,6 +55,10 @@ type Rule struct {
 	// {"DstCidrBlock": "10.0.1.*/*"}; the others and the call itself succeed.
 	Item map[string]string `json:"item,omitempty"`
 
+	// Job lets Error and Latency strike the asynchronous job that the call starts: the call succeeds, the job takes Latency
+	// longer on the virtual clock, and fails with Error. Products without jobs ignore the rule.
+	Job bool `json:"job,omitempty"`
+
 	Matched int `json:"matched"` // calls that matched so far
 	Struck  int `json:"struck"`  // calls that were struck so far
 
@@ -129,6 +133,10 @@ func (r *Rule) Validate() error {
 		check(r.Error != nil, "error: is required together with item")
 		check(r.When == Before, "when: must be %s together with item", Before)
 	}
+	if r.Job {
+		check(!r.Drop && !r.Empty && !r.Stale && len(r.Item) == 0, "job: drop, empty, stale and item are not possible with it")
+		check(r.When == Before, "when: must be %s together with job", Before)
+	}
 	check(effects <= 1, "error, drop, empty, stale: only one of them is possible")
 	check(effects == 1 || r.Latency > 0, "error, drop, empty, stale, latency: one of them is required")
 	return errors.Join(problems...)
@@ -146,7 +154,7 @@ func (r *Rule) patterns() map[string]string {
 }
 
 func (r *Rule) matches(c Call) bool {
-	if c.Mutating && (r.Empty || r.Stale) { // they say what reads show
+	if c.Mutating && (r.Empty || r.Stale) || !c.Mutating && r.Job { // the former say what reads show
 		return false
 	}
 	if r.Product != "" && !fits(r.Product, c.Product) || r.Action != "" && !fits(r.Action, c.Action) {

@@ -45,8 +45,8 @@ func DocumentedActions() []Documented {
 
 // paramName cuts what belongs to the form of a parameter off its name: "Tag.N{Key,Value}!" is Tag.
 func paramName(documented string) string {
-	name, _, _ := strings.Cut(strings.TrimSuffix(documented, "!"), ".")
-	return name
+	name, _, _ := strings.Cut(strings.TrimSuffix(documented, "!"), "{")
+	return strings.TrimSuffix(name, ".N")
 }
 
 // Missing returns the documented actions that the simulated cloud doesn't have.

@@ -52,6 +52,7 @@ func (c *Cloud) Add(resources *Cloud) {
 	}
 	c.Vanishing = append(c.Vanishing, resources.Vanishing...)
 	c.Recount()
+	c.NLBRunningJobs = append(c.NLBRunningJobs, resources.NLBRunningJobs...)
 }
 
 // Check refuses resources that are null or have null parts, sets the ids that are given as keys only, and reports those that

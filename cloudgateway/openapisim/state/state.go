@@ -26,6 +26,16 @@ type Cloud struct {
 	ServerGroups   map[string]*ServerGroup      `json:"serverGroups"`
 	Certificates   map[string]*Certificate      `json:"certificates"`
 	Acls           map[string]*Acl              `json:"acls"`
+
+	NLBs                map[string]*NLB               `json:"nlbs"`
+	NLBListeners        map[string]*NLBListener       `json:"nlbListeners"`
+	NLBServerGroups     map[string]*NLBServerGroup    `json:"nlbServerGroups"`
+	NLBSecurityPolicies map[string]*NLBSecurityPolicy `json:"nlbSecurityPolicies"`
+	NLBJobs             map[string]*NLBJob            `json:"nlbJobs"`
+	// NLBRunningJobs are the ids of the jobs that have not ended, in the order of their start.
+	NLBRunningJobs    []string                     `json:"nlbRunningJobs,omitempty"`
+	BandwidthPackages map[string]*BandwidthPackage `json:"bandwidthPackages"`
+
 	// Vanishing are servers that are gone, but not yet from the groups of load balancers.
 	Vanishing []Vanishing `json:"vanishing,omitempty"`
 	// Tokens remembers the result of calls with a ClientToken, by product, action and token.

@@ -29,6 +29,9 @@ func (c *Cloud) Vanish(now time.Time) {
 	for _, group := range c.ServerGroups {
 		group.Servers = remaining(group.Servers)
 	}
+	for _, group := range c.NLBServerGroups {
+		group.Servers = slices.DeleteFunc(slices.Clone(group.Servers), func(s *NLBServer) bool { return gone[s.ServerID] })
+	}
 	for _, lb := range c.LoadBalancers {
 		lb.DefaultServers = remaining(lb.DefaultServers)
 	}

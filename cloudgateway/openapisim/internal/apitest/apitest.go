@@ -17,7 +17,8 @@ type Caller struct {
 	Cloud    *state.Cloud
 	Settings api.Settings
 	Now      time.Time
-	ByChance bool // the calls are drawn at random: what they get is not noted for [Main]
+	Job      *api.JobFault // what becomes of the jobs of calls
+	ByChance bool          // the calls are drawn at random: what they get is not noted for [Main]
 
 	t       testing.TB
 	product api.Product
@@ -73,13 +74,17 @@ func (c *Caller) call(action string, params ...string) (map[string]any, string) 
 	}
 	ctx := &api.Context{
 		Params: p, State: c.Cloud, Now: c.Now, Account: Account, Region: Region, RequestID: "r", AccessKeyID: "k", Settings: &c.Settings,
+		Job: c.Job,
 	}
 	if c.product.Settle != nil {
 		c.product.Settle(ctx)
 	}
-	before := c.state()
+	judged, before := c.Settings == api.FastSettings(), ""
+	if judged {
+		before = c.state()
+	}
 	result, err := a.Handle(ctx)
-	if (err != nil || !a.Mutating) && c.Settings == api.FastSettings() && c.state() != before {
+	if judged && (err != nil || !a.Mutating) && c.state() != before {
 		c.t.Errorf("%s %v changed the state (%v)", action, params, err)
 	}
 	if err != nil {

@@ -1,0 +1,271 @@
+package nlb
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+const (
+	groupOfInstances = "Instance"
+	groupOfAddresses = "Ip"
+
+	maxDrain = 900 // seconds
+)
+
+func groupActions() []api.Action {
+	const check = "HealthCheckConfig."
+	settings := []api.Param{
+		boolean("ConnectionDrainEnabled"), {Name: "ConnectionDrainTimeout", Kind: api.Int}, boolean("PreserveClientIpEnabled"),
+		optional("Scheduler"), oneOf("IpVersionAffinityMode", "Affinity", "NonAffinity"), boolean(check + "HealthCheckEnabled"),
+		oneOf(check+"HealthCheckType", protoTCP, "HTTP", protoUDP), number(check+"HealthCheckConnectPort", 0, maxPort),
+		number(check+"HealthyThreshold", 2, 10), number(check+"UnhealthyThreshold", 2, 10), number(check+"HealthCheckConnectTimeout", 1, 300),
+		number(check+"HealthCheckInterval", 1, 300), optional(check + "HealthCheckDomain"), optional(check + "HealthCheckUrl"),
+		oneOf(check+"HttpCheckMethod", "GET", "HEAD"),
+		{Name: check + "HealthCheckHttpCode", Kind: api.Strings, Enum: []string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"}, Max: 4},
+	}
+	codes := []string{
+		illegal, "IllegalParam.ConnectionDrainTimeout", "IllegalParam.PreserveClientIpSwitch", "IllegalParam.ServerGroupName",
+		"IllegalParam.healthCheckDomain", "IlleagalParam.healthCheckUrl", "IllegalParam.AnyPortServerGroupConflictWithHealthCheckConfig",
+	}
+	return []api.Action{
+		write("CreateServerGroup", createGroup, append([]string{
+			quota, "OperationDenied.VpcNotSupportIpv6", "ResourceNotFound.ResourceGroup", "ResourceNotFound.Vpc",
+		}, codes...), append(append(mandatory("ServerGroupName", "VpcId"),
+			oneOf("ServerGroupType", groupOfInstances, groupOfAddresses), oneOf("Protocol", protoTCP, protoUDP, protoBoth, protoTCPSSL),
+			oneOf("AddressIPVersion", ipv4, dualStack), boolean("AnyPortEnabled"), optional("ResourceGroupId"), structs("Tag", maxTags)),
+			settings...)...),
+		write("UpdateServerGroupAttribute", updateGroup, append([]string{noGroup, groupStatus}, codes...),
+			append(append(mandatory("ServerGroupId"), optional("ServerGroupName")), settings...)...),
+		write("DeleteServerGroup", deleteGroup, []string{noGroup, groupStatus, lockConflict, "ResourceInUse.ServerGroup"},
+			mandatory("ServerGroupId")...),
+	}
+}
+
+// schedulers are those of the documents; the cloud takes them in any case.
+func schedulers() []string { return []string{"Wrr", "Wlc", "rr", "sch", "tch", "qch"} }
+
+func defaultCheck() state.NLBHealthCheck {
+	return state.NLBHealthCheck{Type: protoTCP, HealthyThreshold: 2, UnhealthyThreshold: 2, ConnectTimeout: 5, Interval: 5}
+}
+
+func createGroup(c *api.Context) (*change, *api.Error) {
+	g := &state.NLBServerGroup{
+		Type: cmp.Or(c.Get("ServerGroupType"), groupOfInstances), VpcID: c.Get("VpcId"), Protocol: cmp.Or(c.Get("Protocol"), protoTCP),
+		AddressIPVersion: cmp.Or(c.Get("AddressIPVersion"), ipv4), Scheduler: "Wrr", Status: creating, AnyPort: c.True("AnyPortEnabled"),
+		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: givenTags(c), Created: c.Now,
+	}
+	g.ClientIPOff = g.Protocol == protoTCPSSL
+	vpc := c.State.Vpcs[g.VpcID]
+	switch {
+	case vpc == nil:
+		return nil, fail("ResourceNotFound.Vpc")
+	case g.AddressIPVersion == dualStack && len(vpc.Ipv6Cidrs) == 0:
+		return nil, fail("OperationDenied.VpcNotSupportIpv6")
+	case !checkResourceGroup(c, "ResourceGroupId"):
+		return nil, fail("ResourceNotFound.ResourceGroup")
+	case !validTags(g.Tags):
+		return nil, fail(illegal)
+	case len(c.State.NLBServerGroups) >= c.Settings.Quotas.NLBServerGroups:
+		return nil, fail(quota)
+	}
+	if err := setGroup(c, g); err != nil {
+		return nil, err
+	}
+	return &change{kind: kindGroup, begin: func() string {
+		g.ID = c.NewID("sgp-")
+		c.State.NLBServerGroups[g.ID] = g
+		return g.ID
+	}}, nil
+}
+
+// setGroup sets what the parameters of a call say. On an error the group, a copy, is of no more use.
+func setGroup(c *api.Context, g *state.NLBServerGroup) *api.Error {
+	setText(c, "ServerGroupName", &g.Name)
+	setText(c, "IpVersionAffinityMode", &g.IPAffinity)
+	setBool(c, "ConnectionDrainEnabled", &g.Drain)
+	setInt(c, "ConnectionDrainTimeout", &g.DrainTimeout)
+	if c.Has("PreserveClientIpEnabled") {
+		g.ClientIPOff = !c.True("PreserveClientIpEnabled")
+	}
+	if c.Has("Scheduler") {
+		i := slices.IndexFunc(schedulers(), func(s string) bool { return strings.EqualFold(s, c.Get("Scheduler")) })
+		if i < 0 {
+			return fail(illegal)
+		}
+		g.Scheduler = schedulers()[i]
+	}
+	switch {
+	case !validName(g.Name):
+		return fail("IllegalParam.ServerGroupName")
+	case g.DrainTimeout < 0 || g.DrainTimeout > maxDrain:
+		return fail("IllegalParam.ConnectionDrainTimeout")
+	case g.Scheduler == "qch" && g.Protocol != protoUDP:
+		return fail(illegal)
+	case !g.ClientIPOff && servesTLS(c, g):
+		return fail("IllegalParam.PreserveClientIpSwitch")
+	}
+	return setCheck(c, g)
+}
+
+// servesTLS reports whether a group is for a listener that ends TLS, behind which no server can see the address of a client.
+func servesTLS(c *api.Context, g *state.NLBServerGroup) bool {
+	if g.Protocol == protoTCPSSL {
+		return true
+	}
+	for _, l := range c.State.NLBListeners {
+		if g.ID != "" && l.ServerGroupID == g.ID && l.Protocol == protoTCPSSL {
+			return true
+		}
+	}
+	return false
+}
+
+// setCheck sets how the servers of a group are checked.
+func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
+	const prefix = "HealthCheckConfig."
+	h := &g.HealthCheck
+	if c.Has(prefix + "HealthCheckEnabled") {
+		h.Off = !c.True(prefix+"HealthCheckEnabled")
+	}
+	setText(c, prefix+"HealthCheckType", &h.Type)
+	setText(c, prefix+"HealthCheckDomain", &h.Domain)
+	setText(c, prefix+"HealthCheckUrl", &h.URL)
+	setText(c, prefix+"HttpCheckMethod", &h.Method)
+	setInt(c, prefix+"HealthCheckConnectPort", &h.ConnectPort)
+	setInt(c, prefix+"HealthyThreshold", &h.HealthyThreshold)
+	setInt(c, prefix+"UnhealthyThreshold", &h.UnhealthyThreshold)
+	setInt(c, prefix+"HealthCheckConnectTimeout", &h.ConnectTimeout)
+	setInt(c, prefix+"HealthCheckInterval", &h.Interval)
+	if codes := c.List(prefix + "HealthCheckHttpCode"); len(codes) > 0 {
+		h.HTTPCodes = codes
+	}
+	if h.Type == "HTTP" {
+		h.Method, h.URL = cmp.Or(h.Method, "GET"), cmp.Or(h.URL, "/")
+		if len(h.HTTPCodes) == 0 {
+			h.HTTPCodes = []string{"http_2xx"}
+		}
+	}
+	switch {
+	case h.Domain != "" && h.Domain != "$SERVER_IP" && !regexp.MustCompile(`^[a-zA-Z0-9.-]{1,80}$`).MatchString(h.Domain):
+		return fail("IllegalParam.healthCheckDomain")
+	case h.URL != "" && (len(h.URL) > 80 || h.URL[0] != '/'):
+		return fail("IlleagalParam.healthCheckUrl") // spelt so by the cloud
+	case h.Type != protoUDP && h.Interval > 50:
+		return fail(illegal)
+	case g.AnyPort && !h.Off && h.ConnectPort == 0:
+		return fail("IllegalParam.AnyPortServerGroupConflictWithHealthCheckConfig")
+	}
+	return nil
+}
+
+func updateGroup(c *api.Context) (*change, *api.Error) {
+	g, err := group(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case unsettled(c, g):
+		return nil, fail(groupStatus)
+	}
+	updated := *g
+	if err := setGroup(c, &updated); err != nil {
+		return nil, err
+	}
+	what := configureGroup(g)
+	what.apply = func() {
+		updated.Status = g.Status
+		*g = updated
+	}
+	return what, nil
+}
+
+// configureGroup is a change of a server group.
+func configureGroup(g *state.NLBServerGroup) *change {
+	return &change{kind: kindGroup, id: g.ID, begin: func() string {
+		g.Status = configuring
+		return ""
+	}}
+}
+
+// unsettled reports whether a group is being created or deleted. Changes of its attributes and of its servers can overlap.
+func unsettled(c *api.Context, g *state.NLBServerGroup) bool {
+	return g.Status == creating || busy(c, kindGroup, g.ID, "DeleteServerGroup")
+}
+
+func deleteGroup(c *api.Context) (*change, *api.Error) {
+	g, err := group(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range c.State.NLBListeners {
+		if l.ServerGroupID == g.ID {
+			return nil, fail("ResourceInUse.ServerGroup")
+		}
+	}
+	switch {
+	case unsettled(c, g):
+		return nil, fail(groupStatus)
+	case busy(c, kindGroup, g.ID):
+		return nil, fail(lockConflict)
+	}
+	return configureGroup(g), nil
+}
+
+// finishGroup completes a job of a server group.
+func finishGroup(c *api.Context, j *state.NLBJob) {
+	g := c.State.NLBServerGroups[j.ResourceID]
+	if g == nil { // a test took it away
+		return
+	}
+	done := j.Status == succeeded
+	switch {
+	case j.Action == "CreateServerGroup" && !done, j.Action == "DeleteServerGroup" && done:
+		delete(c.State.NLBServerGroups, g.ID)
+		return
+	case slices.Contains(serverWrites(), j.Action):
+		g.Servers = slices.DeleteFunc(g.Servers, func(s *state.NLBServer) bool { return s.Status == removing })
+		for _, s := range g.Servers {
+			s.Status = available
+		}
+	}
+	if !busy(c, kindGroup, g.ID) {
+		g.Status = available
+	}
+}
+
+// group returns the group of the parameter ServerGroupId.
+func group(c *api.Context) (*state.NLBServerGroup, *api.Error) {
+	g := c.State.NLBServerGroups[c.Get("ServerGroupId")]
+	if g == nil {
+		return nil, fail(noGroup)
+	}
+	completeGroup(c, g)
+	return g, nil
+}
+
+// completeGroup fills in what a seeded group leaves out.
+func completeGroup(c *api.Context, g *state.NLBServerGroup) {
+	if !g.Created.IsZero() {
+		return
+	}
+	g.Created = c.Now
+	g.Type, g.Protocol = cmp.Or(g.Type, groupOfInstances), cmp.Or(g.Protocol, protoTCP)
+	g.AddressIPVersion, g.Scheduler = cmp.Or(g.AddressIPVersion, ipv4), cmp.Or(g.Scheduler, "Wrr")
+	g.Status, g.ResourceGroupID = cmp.Or(g.Status, available), cmp.Or(g.ResourceGroupID, defaultResourceGroup)
+	h, d := &g.HealthCheck, defaultCheck()
+	h.Type, h.Interval = cmp.Or(h.Type, d.Type), cmp.Or(h.Interval, d.Interval)
+	h.HealthyThreshold = cmp.Or(h.HealthyThreshold, d.HealthyThreshold)
+	h.UnhealthyThreshold = cmp.Or(h.UnhealthyThreshold, d.UnhealthyThreshold)
+	h.ConnectTimeout = cmp.Or(h.ConnectTimeout, d.ConnectTimeout)
+	for _, s := range g.Servers {
+		s.Type, s.Status = cmp.Or(s.Type, typeECS), cmp.Or(s.Status, available)
+		if i := c.State.Instances[s.ServerID]; s.ServerIP == "" && i != nil && len(i.PrivateIPs) > 0 {
+			s.ServerIP = i.PrivateIPs[0]
+		}
+	}
+	sortServers(g)
+}

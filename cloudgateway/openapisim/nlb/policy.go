@@ -1,0 +1,193 @@
+package nlb
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+func policyActions() []api.Action {
+	settings := []api.Param{
+		{Name: "TlsVersions", Kind: api.Strings, Enum: []string{"TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"}, Max: 4}, list("Ciphers", 30),
+	}
+	return []api.Action{
+		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
+			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]), optional("ResourceGroupId"), structs("Tag", maxTags))...),
+		write("UpdateSecurityPolicyAttribute", updatePolicy, []string{illegal, "ResourceNotFound.securitypolicy"},
+			append(append(mandatory("SecurityPolicyId"), optional("SecurityPolicyName")), settings...)...),
+		write("DeleteSecurityPolicy", deletePolicy, []string{"ResourceNotFound.securitypolicy", "ResourceInUse.securitypolicy"},
+			mandatory("SecurityPolicyId")...),
+		read("ListSecurityPolicy", listPolicies, nil, append(paging(),
+			list("SecurityPolicyIds", maxIDs), list("SecurityPolicyNames", maxIDs), optional("ResourceGroupId"), structs("Tag", maxTags))...),
+		read("ListSystemSecurityPolicy", listSystemPolicies, nil),
+	}
+}
+
+// systemPolicies are the TLS policies that every account has; the first one is the default.
+func systemPolicies() []*state.NLBSecurityPolicy {
+	old := []string{
+		"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-AES256-GCM-SHA384",
+		"ECDHE-RSA-AES128-SHA256", "ECDHE-RSA-AES256-SHA384", "AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA256", "AES256-SHA256",
+		"ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA", "AES128-SHA", "AES256-SHA", "DES-CBC3-SHA",
+	}
+	strict := old[:6]
+	latest := append([]string{"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}, strict...)
+	versions := []string{"TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
+	return []*state.NLBSecurityPolicy{
+		{ID: "tls_cipher_policy_1_0", TLSVersions: versions[:3], Ciphers: old},
+		{ID: "tls_cipher_policy_1_1", TLSVersions: versions[1:3], Ciphers: old},
+		{ID: "tls_cipher_policy_1_2", TLSVersions: versions[2:3], Ciphers: old},
+		{ID: "tls_cipher_policy_1_2_strict", TLSVersions: versions[2:3], Ciphers: strict},
+		{ID: "tls_cipher_policy_1_2_strict_with_1_3", TLSVersions: versions[2:], Ciphers: latest},
+	}
+}
+
+func policyExists(c *api.Context, id string) bool {
+	return c.State.NLBSecurityPolicies[id] != nil ||
+		slices.ContainsFunc(systemPolicies(), func(p *state.NLBSecurityPolicy) bool { return p.ID == id })
+}
+
+func createPolicy(c *api.Context) (*change, *api.Error) {
+	p := &state.NLBSecurityPolicy{ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: givenTags(c)}
+	switch {
+	case !setPolicy(c, p) || !validTags(p.Tags):
+		return nil, fail(illegal)
+	case !checkResourceGroup(c, "ResourceGroupId"):
+		return nil, fail("OperationFailed.NotExist.ResourceGroup")
+	}
+	return &change{kind: kindPolicy, begin: func() string {
+		p.ID = c.NewID("tls-")
+		c.State.NLBSecurityPolicies[p.ID] = p
+		return p.ID
+	}}, nil
+}
+
+// setPolicy sets what the parameters of a call say, and reports whether a policy can be so.
+func setPolicy(c *api.Context, p *state.NLBSecurityPolicy) bool {
+	setText(c, "SecurityPolicyName", &p.Name)
+	if versions := c.List("TlsVersions"); len(versions) > 0 {
+		p.TLSVersions = versions
+	}
+	if ciphers := c.List("Ciphers"); len(ciphers) > 0 {
+		p.Ciphers = ciphers
+	}
+	return validName(p.Name)
+}
+
+func policy(c *api.Context) (*state.NLBSecurityPolicy, *api.Error) {
+	if p := c.State.NLBSecurityPolicies[c.Get("SecurityPolicyId")]; p != nil {
+		return p, nil
+	}
+	return nil, notFound(kindPolicy)
+}
+
+func updatePolicy(c *api.Context) (*change, *api.Error) {
+	p, err := policy(c)
+	if err != nil {
+		return nil, err
+	}
+	updated := *p
+	if !setPolicy(c, &updated) {
+		return nil, fail(illegal)
+	}
+	return &change{kind: kindPolicy, id: p.ID, apply: func() { *p = updated }}, nil
+}
+
+func deletePolicy(c *api.Context) (*change, *api.Error) {
+	p, err := policy(c)
+	if err != nil {
+		return nil, err
+	}
+	if policyUsed(c, p.ID) {
+		return nil, fail("ResourceInUse.securitypolicy")
+	}
+	return &change{kind: kindPolicy, id: p.ID}, nil
+}
+
+func policyUsed(c *api.Context, id string) bool {
+	for _, l := range c.State.NLBListeners {
+		if l.SecurityPolicyID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// finishPolicy completes a job of a TLS policy. A listener that began to use the policy meanwhile keeps it alive.
+func finishPolicy(c *api.Context, j *state.NLBJob) {
+	made, gone := j.Action == "CreateSecurityPolicy", j.Action == "DeleteSecurityPolicy"
+	if made && j.Status == failed || gone && j.Status == succeeded && !policyUsed(c, j.ResourceID) {
+		delete(c.State.NLBSecurityPolicies, j.ResourceID)
+	}
+}
+
+type policyView struct {
+	RegionID             string        `json:"RegionId,omitempty"`
+	SecurityPolicyID     string        `json:"SecurityPolicyId"`
+	SecurityPolicyName   string        `json:"SecurityPolicyName,omitempty"`
+	SecurityPolicyStatus string        `json:"SecurityPolicyStatus,omitempty"`
+	ResourceGroupID      string        `json:"ResourceGroupId,omitempty"`
+	TLSVersion           string        `json:"TlsVersion"`
+	Ciphers              string        `json:"Ciphers"`
+	RelatedListeners     []relatedView `json:"RelatedListeners,omitempty"`
+	Tags                 []tag         `json:"Tags,omitempty"`
+}
+
+type relatedView struct {
+	ListenerID       string `json:"ListenerId"`
+	ListenerPort     int    `json:"ListenerPort"`
+	ListenerProtocol string `json:"ListenerProtocol"`
+	LoadBalancerID   string `json:"LoadBalancerId"`
+}
+
+func newPolicyView(p *state.NLBSecurityPolicy) policyView {
+	return policyView{SecurityPolicyID: p.ID, TLSVersion: strings.Join(p.TLSVersions, ","), Ciphers: strings.Join(p.Ciphers, ",")}
+}
+
+func listSystemPolicies(*api.Context) (any, *api.Error) {
+	views := []policyView{}
+	for _, p := range systemPolicies() {
+		views = append(views, newPolicyView(p))
+	}
+	return struct {
+		SecurityPolicies []policyView `json:"SecurityPolicies"`
+	}{views}, nil
+}
+
+func listPolicies(c *api.Context) (any, *api.Error) {
+	names, wanted := c.List("SecurityPolicyNames"), givenTags(c)
+	found := []*state.NLBSecurityPolicy{}
+	for _, p := range candidates(c.State.NLBSecurityPolicies, c.List("SecurityPolicyIds")) {
+		if listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && matchTags(wanted, p.Tags) {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(a, b *state.NLBSecurityPolicy) int { return strings.Compare(a.ID, b.ID) })
+	page, found, err := pageOf(c, found, func(p *state.NLBSecurityPolicy) string { return p.ID })
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		pageView
+		SecurityPolicies []policyView `json:"SecurityPolicies"`
+	}{page, make([]policyView, 0, len(found))}
+	for _, p := range found {
+		v := newPolicyView(p)
+		v.RegionID, v.SecurityPolicyName, v.ResourceGroupID, v.Tags = c.Region, p.Name, p.ResourceGroupID, showTags(p.Tags)
+		v.SecurityPolicyStatus = available
+		if busy(c, kindPolicy, p.ID) {
+			v.SecurityPolicyStatus = configuring
+		}
+		for _, l := range c.State.NLBListeners {
+			if l.SecurityPolicyID == p.ID {
+				v.RelatedListeners = append(v.RelatedListeners, relatedView{l.ID, l.Port, l.Protocol, l.NLBID})
+			}
+		}
+		out.SecurityPolicies = append(out.SecurityPolicies, v)
+	}
+	return out, nil
+}

@@ -1,0 +1,168 @@
+package nlb
+
+import (
+	"slices"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+const shifted = "Shifted"
+
+func zoneActions() []api.Action {
+	id, zones := required(optional("LoadBalancerId")), structs("ZoneMappings", 10)
+	common := []string{noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict}
+	shift := append(slices.Clone(common), "InvalidZones")
+	return []api.Action{
+		write("UpdateLoadBalancerZones", updateZones, append(slices.Clone(common),
+			illegal, "DuplicatedParam.AllocationId", "InvalidZones", "Mismatch.ZoneIdAndVswitchId", "MissingParam.ZoneMappings",
+			"OperationDenied.ProtectedPrivateIPv4AddressChanged", "OperationDenied.ZoneVSwitchChanged", "OperationFailed.DuplicateZones.",
+			"OperationFailed.vSwitchNotSupportIpv6", "ResourceAlreadyAssociated.AllocationId", "ResourceInConfiguring.VswitchId",
+			"ResourceInUse.IP", "ResourceNotEnough.VSwitchIp", "ResourceNotFound.VSwitch", "UnauthorizedZone",
+		), id, required(zones)),
+		write("UpdateLoadBalancerAddressTypeConfig", updateAddressType, append(slices.Clone(common),
+			illegal, "DuplicatedParam.AllocationId", "Mismatch.ZoneIdAndVswitchId", "OperationDenied.AddressTypeNotChanged",
+			"ResourceAlreadyAssociated.AllocationId",
+		), id, required(oneOf("AddressType", internet, intranet)), zones),
+		write("StartShiftLoadBalancerZones", shiftZones(active, shifted), shift, id, required(zones)),
+		write("CancelShiftLoadBalancerZones", shiftZones(shifted, active), shift, id, required(zones)),
+	}
+}
+
+func updateZones(c *api.Context) (*change, *api.Error) {
+	lb, err := freeBalancer(c)
+	if err != nil {
+		return nil, err
+	}
+	wanted := mappings(c)
+	if err := checkZones(c, lb, wanted, lb.Zones); err != nil {
+		return nil, err
+	}
+	what := configure(lb)
+	what.apply = func() {
+		keep := func(z *state.NLBZone) bool {
+			return slices.ContainsFunc(wanted, func(m mapping) bool { return m.zoneID == z.ZoneID })
+		}
+		for _, z := range lb.Zones {
+			if !keep(z) {
+				removeZone(c, z)
+			}
+		}
+		lb.Zones = slices.DeleteFunc(lb.Zones, func(z *state.NLBZone) bool { return !keep(z) })
+		for _, m := range wanted {
+			switch old := zoneOf(lb.Zones, m.zoneID); {
+			case old == nil:
+				addZone(c, lb, m)
+			case m.allocationID != "" && m.allocationID != old.AllocationID:
+				takePublic(c, old)
+				givePublic(c, old, m.allocationID)
+			}
+		}
+	}
+	return what, nil
+}
+
+func updateAddressType(c *api.Context) (*change, *api.Error) {
+	lb, err := freeBalancer(c)
+	to := c.Get("AddressType")
+	switch {
+	case err != nil:
+		return nil, err
+	case to == lb.AddressType:
+		return nil, fail("OperationDenied.AddressTypeNotChanged")
+	}
+	eips, seen := map[string]string{}, map[string]bool{}
+	public := *lb
+	public.AddressType = to
+	for _, m := range mappings(c) {
+		z := zoneOf(lb.Zones, m.zoneID)
+		switch {
+		case z == nil || m.vswitchID != z.VSwitchID:
+			return nil, fail("Mismatch.ZoneIdAndVswitchId")
+		case m.allocationID != "" && seen[m.allocationID]:
+			return nil, fail("DuplicatedParam.AllocationId")
+		}
+		if err := checkEip(c, &public, m.allocationID); err != nil {
+			return nil, err
+		}
+		eips[m.zoneID], seen[m.allocationID] = m.allocationID, true
+	}
+	what := configure(lb)
+	what.apply = func() {
+		lb.AddressType = to
+		for _, z := range lb.Zones {
+			if to == internet {
+				givePublic(c, z, eips[z.ZoneID])
+			} else {
+				takePublic(c, z)
+			}
+		}
+		if to == intranet {
+			lb.BandwidthPackageID = ""
+		}
+	}
+	return what, nil
+}
+
+// shiftZones takes zones out of the DNS name, or back in. One zone at least stays in it.
+func shiftZones(from, to string) func(*api.Context) (*change, *api.Error) {
+	return func(c *api.Context) (*change, *api.Error) {
+		lb, err := freeBalancer(c)
+		if err != nil {
+			return nil, err
+		}
+		var chosen []*state.NLBZone
+		for _, m := range mappings(c) {
+			z := zoneOf(lb.Zones, m.zoneID)
+			if z == nil || z.VSwitchID != m.vswitchID || z.Status != from || slices.Contains(chosen, z) {
+				return nil, fail("InvalidZones")
+			}
+			chosen = append(chosen, z)
+		}
+		left := slices.ContainsFunc(lb.Zones, func(z *state.NLBZone) bool { return z.Status == active && !slices.Contains(chosen, z) })
+		if to == shifted && !left {
+			return nil, fail("InvalidZones")
+		}
+		return light(lb, func() {
+			for _, z := range chosen {
+				z.Status = to
+			}
+		}), nil
+	}
+}
+
+func regionActions() []api.Action {
+	language := oneOf("AcceptLanguage", "zh-CN", "en-US", "ja")
+	return []api.Action{
+		read("DescribeRegions", describeRegions, nil, language, optional("ServiceCode"), optional("ClientToken")),
+		read("DescribeZones", describeZones, nil, language, optional("ServiceCode"), optional("ClientToken")),
+	}
+}
+
+type regionView struct {
+	RegionID       string `json:"RegionId"`
+	RegionEndpoint string `json:"RegionEndpoint"`
+	LocalName      string `json:"LocalName"`
+}
+
+func describeRegions(c *api.Context) (any, *api.Error) {
+	return struct {
+		Regions []regionView `json:"Regions"`
+	}{[]regionView{{c.Region, "nlb." + c.Region + ".aliyuncs.com", c.Region}}}, nil
+}
+
+type zoneView struct {
+	ZoneID    string `json:"ZoneId"`
+	LocalName string `json:"LocalName"`
+}
+
+func describeZones(c *api.Context) (any, *api.Error) {
+	zones := []zoneView{}
+	for _, id := range regions.Zones(c) {
+		zones = append(zones, zoneView{id, id})
+	}
+	return struct {
+		Zones []zoneView `json:"Zones"`
+	}{zones}, nil
+}
