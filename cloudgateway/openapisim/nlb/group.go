@@ -130,7 +130,7 @@ func setCheck(c *api.Context, g *state.NLBServerGroup) *api.Error {
 	const prefix = "HealthCheckConfig."
 	h := &g.HealthCheck
 	if c.Has(prefix + "HealthCheckEnabled") {
-		h.Off = !c.True(prefix+"HealthCheckEnabled")
+		h.Off = !c.True(prefix + "HealthCheckEnabled")
 	}
 	setText(c, prefix+"HealthCheckType", &h.Type)
 	setText(c, prefix+"HealthCheckDomain", &h.Domain)
