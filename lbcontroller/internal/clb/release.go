@@ -52,18 +52,21 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 		}
 	}
 	// The cache may show the finalizer for a while yet; nothing must be looked up again for that.
-	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing()})
+	address := observed.Instance.GetAddress()
+	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && address == "" {
+		address = entry.Released
+	}
+	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: ""}, Exact: []string{annotation.Claims},
-	}, KeepIngress: isAnothers(r.Service, view, observed)}
+	}, KeepIngress: isAnothers(r.Service, view, address)}
 	return o
 }
 
 // isAnothers reports that a Service which went over to another controller shows that controller's address, not that of the CLB which is
 // released.
-func isAnothers(svc *corev1.Service, view desired.View, released model.Observed) bool {
-	address := released.Instance.GetAddress()
+func isAnothers(svc *corev1.Service, view desired.View, address string) bool {
 	shown := published(svc)
 	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && address != "" && len(shown) > 0 &&
 		!slices.Contains(shown, address) && !view.PublishesEIP()

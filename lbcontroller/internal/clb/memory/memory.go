@@ -24,6 +24,8 @@ type Entry struct {
 	Refused, RefusedFor string
 	// EIPs are the addresses bound to the instance, if they are published.
 	EIPs []string
+	// Released is the address of the CLB that the Service has given up, as long as the cache may not show that yet.
+	Released string
 	// ComparedFor is the digest of the configuration for which the cloud was read completely: what the plan refuses then is refused for
 	// what was seen.
 	ComparedFor string
