@@ -343,11 +343,11 @@ func more(listeners, groups int) string {
 func status(text string) mark {
 	kind := "busy"
 	switch text {
-	case "active", "running", "Available", "InUse", "Running":
+	case "active", "running", "Available", "InUse", "Running", "Active":
 		kind = "good"
 	case "inactive", "stopped", "Stopped":
 		kind = "off"
-	case "locked":
+	case "locked", "CreateFailed":
 		kind = "bad"
 	}
 	return mark{text, kind}

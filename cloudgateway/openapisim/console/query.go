@@ -24,6 +24,7 @@ type query struct {
 // The lists that are shown page by page, also the names of the parameters that say which one.
 const (
 	listBalancers = "balancers"
+	listNLBs      = "nlbs"
 	listRoutes    = "routes"
 	listInstances = "instances"
 )
@@ -34,7 +35,7 @@ func parseQuery(values url.Values) query {
 		Search: term(values, "search"), Product: term(values, "product"), Action: term(values, "action"), Caller: term(values, "caller"),
 		Errors: values.Has("errors"), Writes: values.Has("writes"), Live: values.Has("live"), Pages: map[string]int{},
 	}
-	for _, list := range []string{listBalancers, listRoutes, listInstances} {
+	for _, list := range []string{listBalancers, listNLBs, listRoutes, listInstances} {
 		if n, err := strconv.Atoi(values.Get(list)); err == nil && n > 1 {
 			q.Pages[list] = n
 		}

@@ -12,6 +12,7 @@ type view struct {
 	Products  []string // to choose from
 	Summary   summary
 	Balancers balancersView
+	NLBs      nlbsView
 	Routes    routesView
 	Instances instancesView
 	Rates     ratesView
@@ -39,6 +40,7 @@ func (c *Console) look(q query) view {
 	c.source.View(func(cloud *state.Cloud, health Health) {
 		v.Summary = summarize(cloud)
 		v.Balancers = viewBalancers(cloud, health, q)
+		v.NLBs = viewNLBs(cloud, q)
 		v.Routes = viewRoutes(cloud, q)
 		v.Instances = viewInstances(cloud, q)
 	})

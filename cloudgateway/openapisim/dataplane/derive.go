@@ -31,6 +31,7 @@ func derive(c *state.Cloud, reach Ranges) *world {
 			}
 		}
 	}
+	w.addNLBs(c)
 	return w
 }
 
@@ -55,16 +56,22 @@ func (w *world) add(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener, a
 			spec.rules = append(spec.rules, rule{domain: r.Domain, url: r.URL, pool: d.pool(r.ID, a.ofRule(r), group)})
 		}
 	}
-	w.byKey[listenerKey{lb.ID, l.Port, l.Protocol}] = spec
+	idle := time.Duration(0)
+	if l.Protocol == protoHTTP || l.Protocol == protoHTTPS {
+		idle = a.seconds("IdleTimeout", 15)
+	}
+	w.listen(spec, addresses, idle)
+}
+
+// listen lets a listener listen at those of some addresses that are ours.
+func (w *world) listen(spec *listener, addresses []string, idle time.Duration) {
+	w.byKey[listenerKey{spec.loadBalancerID, spec.port, spec.protocol}] = spec
 	for _, text := range addresses {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || !addr.IsLoopback() {
 			continue // nobody could reach it, or it isn't ours to listen on
 		}
-		s := socket{addr: netip.AddrPortFrom(addr, uint16(l.Port)), protocol: l.Protocol}
-		if l.Protocol == protoHTTP || l.Protocol == protoHTTPS {
-			s.idle = a.seconds("IdleTimeout", 15)
-		}
+		s := socket{addr: netip.AddrPortFrom(addr, uint16(spec.port)), protocol: spec.protocol, idle: idle}
 		here := *spec
 		here.address = addr
 		w.listeners[s] = &here
@@ -146,6 +153,9 @@ func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
 
 // addressOf returns where a server is reached, or why it can't be.
 func addressOf(c *state.Cloud, s *state.Server, reach Ranges) (addr netip.Addr, down string) {
+	if s.Type == "ip" {
+		return addressOfIP(s, reach)
+	}
 	id, text := s.ServerID, s.ServerIP
 	if eni := c.Interfaces[id]; eni != nil {
 		if id = eni.InstanceID; id == "" {

@@ -1,0 +1,83 @@
+package dataplane
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// addNLBs adds the TCP and UDP listeners of Network Load Balancers, which forward as those of CLB do. Listeners that end TLS and
+// those with a range of ports carry nothing.
+func (w *world) addNLBs(c *state.Cloud) {
+	for _, id := range c.NLBRunningJobs {
+		if j := c.NLBJobs[id]; j != nil {
+			w.expect(j.EndsAt)
+		}
+	}
+	for _, l := range c.NLBListeners {
+		lb, g := c.NLBs[l.NLBID], c.NLBServerGroups[l.ServerGroupID]
+		forwards := l.Port != 0 && l.Protocol != "TCPSSL" && (l.Status == "Running" || l.Status == "Configuring")
+		if lb == nil || g == nil || !forwards || lb.Status == "Provisioning" || lb.Status == "CreateFailed" {
+			continue
+		}
+		var addresses []string
+		for _, z := range lb.Zones {
+			if z.Status == "Active" {
+				addresses = append(addresses, z.PrivateIP, z.PublicIP)
+			}
+		}
+		w.listen(w.nlbListener(c, l, g), addresses, 0)
+	}
+}
+
+func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBServerGroup) *listener {
+	spec := &listener{
+		loadBalancerID: l.NLBID, port: l.Port, protocol: strings.ToLower(l.Protocol), established: time.Duration(l.IdleTimeout) * time.Second,
+	}
+	if g.Drain {
+		spec.drain = time.Duration(g.DrainTimeout) * time.Second
+	}
+	servers := make([]*state.Server, 0, len(g.Servers))
+	for _, s := range g.Servers {
+		if s.Status != "Removing" {
+			servers = append(servers, &state.Server{Type: strings.ToLower(s.Type), ServerID: s.ServerID, ServerIP: s.ServerIP, Port: s.Port, Weight: s.Weight})
+		}
+	}
+	a := nlbAttributes(g)
+	checked := &listener{protocol: protoTCP} // the servers of UDP are checked by TCP, unless the group says else
+	if g.HealthCheck.Type == "UDP" {
+		checked.protocol = protoUDP
+	}
+	spec.pool = deriver{cloud: c, world: w, listener: checked}.pool("", a, servers)
+	return spec
+}
+
+// nlbAttributes are the settings of a group by the names that they have at listeners of CLB.
+func nlbAttributes(g *state.NLBServerGroup) attributes {
+	h := g.HealthCheck
+	a := attributes{
+		"Scheduler": strings.ToLower(g.Scheduler), "HealthCheckType": strings.ToLower(h.Type), "HealthCheckConnectPort": strconv.Itoa(h.ConnectPort),
+		"HealthyThreshold": strconv.Itoa(h.HealthyThreshold), "UnhealthyThreshold": strconv.Itoa(h.UnhealthyThreshold),
+		"HealthCheckConnectTimeout": strconv.Itoa(h.ConnectTimeout), "HealthCheckInterval": strconv.Itoa(h.Interval),
+		"HealthCheckURI": h.URL, "HealthCheckHttpCode": strings.Join(h.HTTPCodes, ","), "HealthCheckMethod": strings.ToLower(h.Method),
+	}
+	if h.Domain != "$SERVER_IP" {
+		a["HealthCheckDomain"] = h.Domain
+	}
+	if h.Off {
+		a["HealthCheckSwitch"] = "off"
+	}
+	return a
+}
+
+// addressOfIP returns where a server that is an address is reached, or why it can't be.
+func addressOfIP(s *state.Server, reach Ranges) (addr netip.Addr, down string) {
+	addr, err := netip.ParseAddr(s.ServerIP)
+	if err != nil || !reach.reaches(addr) {
+		return addr, "the address is neither on loopback nor permitted"
+	}
+	return addr, ""
+}
