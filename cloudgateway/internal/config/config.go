@@ -120,7 +120,7 @@ func Default() Config {
 		Scheme:           "HTTPS",
 		Network:          "vpc",
 		Budget:           Budget{Share: 0.7, LearnUpTo: 1},
-		Limits:           Limits{ServersPerCall: 20, RoutesPerCall: 50},
+		Limits:           Limits{ServersPerCall: 40, RoutesPerCall: 50},
 		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(time.Second)},
 		// The standby looks twice as often as usual, and so serves within 20 s when the active replica is gone: the lease may be seen to
 		// be renewed, and to have ended, 2.2 periods late each.

@@ -32,7 +32,7 @@ type application struct {
 // the group holds and goes on with what is missing.
 func (a *application) run(ctx context.Context) error {
 	for !a.todo.empty() {
-		next := a.group.next(a.todo, a.perCall())
+		next := a.group.next(a.todo, a.perCall)
 		params, err := a.group.params(next)
 		if err != nil {
 			return err
@@ -42,8 +42,7 @@ func (a *application) run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			a.todo = a.todo.after(next)
-		case tooMany(err) && next.size() > 1:
-			a.service.shrink(next.size())
+		case tooMany(err) && a.service.callSizes.learn(a.group.actions[next.verb], next.size(), err):
 		case rpcerr.ReasonOf(err) == rpcerr.ServerNotFound && len(next.into) > 0:
 			a.setAside(next, err)
 		case cloud.Unclear(err), disagrees(err):
@@ -61,11 +60,12 @@ func (a *application) run(ctx context.Context) error {
 	return nil
 }
 
-func (a *application) perCall() int {
-	if a.narrow > 0 {
-		return a.narrow
+// perCall is how many servers the next call of an action may name.
+func (a *application) perCall(action string) int {
+	if size := a.service.callSizes.of(action); a.narrow == 0 || size < a.narrow {
+		return size
 	}
-	return int(a.service.serversPerCall.Load())
+	return a.narrow
 }
 
 // lookAgain drops from the changes what the group shows to be done, and reports whether that was anything. An addition of a server that

@@ -65,14 +65,3 @@ func (s *Service) apply(ctx context.Context, w *slb.Writer, group serverSet, tod
 	}
 	return a.calls, err
 }
-
-// shrink learns that size servers are too many for one call.
-func (s *Service) shrink(size int) {
-	half := int32(max(1, size/2))
-	for {
-		now := s.serversPerCall.Load()
-		if now <= half || s.serversPerCall.CompareAndSwap(now, half) {
-			return
-		}
-	}
-}

@@ -25,6 +25,9 @@ func (s *Service) CreateServerGroup(
 			creation = bare
 		}
 		group, err := creation.Run(ctx)
+		if tooMany(err) {
+			s.callSizes.learn(createAction, len(s.firstServers(r)), err)
+		}
 		if rpcerr.ReasonOf(err) == rpcerr.ServerNotFound || tooMany(err) {
 			// The group comes without servers; apply finds out which one the cloud does not know, or how many it takes.
 			creation = bare
@@ -53,7 +56,7 @@ func (s *Service) creation(
 ) write.Create[slbv1.ServerGroup] {
 	return write.Create[slbv1.ServerGroup]{
 		Ledger: s.ledger, Key: write.KeyOf(ctx, r.GetRequestId(), fmt.Sprintf("%s %t %s", r.GetLoadBalancerId(), len(first) > 0, r.GetName())),
-		API: "slb/CreateVServerGroup", Name: fmt.Sprintf("vServer group %q", r.GetName()),
+		API: "slb/" + createAction, Name: fmt.Sprintf("vServer group %q", r.GetName()),
 		// The cloud makes a group with its first servers or not at all, so one with exactly these is hardly that of somebody else.
 		Unmistakable: len(first) > 0,
 		Send:         func(ctx context.Context) (*slbv1.ServerGroup, error) { return s.send(ctx, w, r, first) },
@@ -80,14 +83,16 @@ func (s *Service) send(
 	var answer struct {
 		VServerGroupID string `json:"VServerGroupId"`
 	}
-	if err := w.Write(ctx, "CreateVServerGroup", params, &answer); err != nil {
+	if err := w.Write(ctx, createAction, params, &answer); err != nil {
 		return nil, err
 	}
 	return &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}, nil
 }
 
+const createAction = "CreateVServerGroup"
+
 func (s *Service) firstServers(r *slbv1.CreateServerGroupRequest) []*slbv1.Server {
-	return r.GetServers()[:min(len(r.GetServers()), int(s.serversPerCall.Load()))]
+	return r.GetServers()[:min(len(r.GetServers()), s.callSizes.of(createAction))]
 }
 
 // find reads the groups of the load balancer with the name and the tags of the request that have exactly these servers.

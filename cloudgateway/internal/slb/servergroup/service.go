@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,27 +28,22 @@ const settleTime = 20 * time.Second
 type Service struct {
 	slbv1.UnimplementedServerGroupServiceServer
 
-	product  *slb.Product
-	groups   *batch.Cache[*slbv1.ServerGroup]     // by group
-	lists    *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
-	defaults *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
-	ledger   *write.Ledger
-	// serversPerCall shrinks when the cloud says that a call named too many.
-	serversPerCall atomic.Int32
+	product   *slb.Product
+	groups    *batch.Cache[*slbv1.ServerGroup]     // by group
+	lists     *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
+	defaults  *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
+	ledger    *write.Ledger
+	callSizes *callSizes
 }
 
-// maxServersPerCall is what the service takes of some accounts. The documented limit is 20 (SLB API reference).
-const maxServersPerCall = 40
-
-// New makes a Service. One call names at most serversPerCall servers, 1 to 40.
+// New makes a Service. One call names at most serversPerCall servers, 1 to 40, until the cloud says that it takes fewer.
 func New(p *slb.Product, serversPerCall int) *Service {
 	s := &Service{
-		product: p, ledger: write.NewLedger(),
+		product: p, ledger: write.NewLedger(), callSizes: newCallSizes(serversPerCall),
 		groups:   slb.NewCache[*slbv1.ServerGroup](p, "servergroups"),
 		lists:    slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_lists"),
 		defaults: slb.NewCache[[]*slbv1.DefaultServer](p, "default_servergroups"),
 	}
-	s.serversPerCall.Store(int32(max(1, min(serversPerCall, maxServersPerCall))))
 	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
 		s.lists.Invalidate(loadBalancerID)
 		s.defaults.Invalidate(loadBalancerID)
