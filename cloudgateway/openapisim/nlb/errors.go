@@ -20,7 +20,7 @@ const (
 	groupStatus    = "IncorrectStatus.serverGroup"
 	quota          = "QuotaExceeded.QuotaInsufficient"
 	dryRun         = "DryRunOperation"
-	otherToken     = "IdempotenceSignatureMismatch"
+	notIdempotent  = "IdempotenceSignatureMismatch"
 	illegal        = "IllegalParam"
 )
 
@@ -48,11 +48,11 @@ func fail(code string) *api.Error {
 
 func messages() map[string]string {
 	return map[string]string{
-		dryRun:       "Request validation has been passed with DryRun flag set.",
-		otherToken:   "The signature of the request with the same client token is not the same as that of the previous one.",
-		lockConflict: "The lock of the resource is held by another operation, please try again later.",
-		illegal:      "The param is illegal.",
-		quota:        "The quota is insufficient.",
+		dryRun:        "Request validation has been passed with DryRun flag set.",
+		notIdempotent: "The signature of the request with the same client token is not the same as that of the previous one.",
+		lockConflict:  "The lock of the resource is held by another operation, please try again later.",
+		illegal:       "The param is illegal.",
+		quota:         "The quota is insufficient.",
 		"OperationDenied.DeletionProtectionEnabled": "The operation is denied because deletion protection is enabled.",
 	}
 }

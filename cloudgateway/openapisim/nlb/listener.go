@@ -160,7 +160,7 @@ func setProxyV2(c *api.Context, v *state.NLBProxyV2) bool {
 		return true
 	}
 	var document struct {
-		Ppv2PrivateLinkEpIdEnabled, Ppv2PrivateLinkEpsIdEnabled, Ppv2VpcIdEnabled *bool //nolint:revive // as on the wire
+		Ppv2PrivateLinkEpIdEnabled, Ppv2PrivateLinkEpsIdEnabled, Ppv2VpcIdEnabled *bool
 	}
 	if json.Unmarshal([]byte(c.Get(name)), &document) != nil {
 		return false

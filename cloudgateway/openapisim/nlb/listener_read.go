@@ -160,7 +160,7 @@ type healthView struct {
 
 type groupHealthView struct {
 	ServerGroupID      string             `json:"ServerGroupId"`
-	HealthCheckEnabled bool               `json:"HeathCheckEnabled"` //nolint:misspell // as in the cloud
+	HealthCheckEnabled bool               `json:"HeathCheckEnabled"` // spelt so by the cloud
 	NonNormalServers   []serverHealthView `json:"NonNormalServers"`
 }
 

@@ -63,7 +63,7 @@ func write(name string, check func(*api.Context) (*change, *api.Error), codes []
 		settle(c)
 		operation := "nlb/" + name
 		if earlier, err := clienttoken.Recall(c, operation); err != nil {
-			return nil, fail(otherToken)
+			return nil, fail(notIdempotent)
 		} else if earlier == synchronous {
 			return nil, nil
 		} else if j := c.State.NLBJobs[earlier]; j != nil {
@@ -87,7 +87,7 @@ func write(name string, check func(*api.Context) (*change, *api.Error), codes []
 		return newAccepted(j), nil
 	}
 	return api.Action{
-		Name: name, Mutating: true, Handle: handle, Codes: append(slices.Clone(codes), dryRun, otherToken),
+		Name: name, Mutating: true, Handle: handle, Codes: append(slices.Clone(codes), dryRun, notIdempotent),
 		Params: append(params, boolean("DryRun"), optional("ClientToken"), optional("RegionId")),
 	}
 }
