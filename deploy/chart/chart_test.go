@@ -428,7 +428,7 @@ func TestGatewayPermissions(t *testing.T) {
 			"loadbalancers": {"get", "list", "create", "update", "delete"},
 			"listeners":     {"create", "update", "delete"},
 			"servergroups":  {"get", "list", "create", "update", "delete"},
-			"networks":      {"list"}, "networkinterfaces": {"list"}, "capabilities": {"get"},
+			"networks":      {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},
 		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
 		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},

@@ -159,7 +159,7 @@ func Rows() []Row {
 		row(openapi.VPC, "CreateRouteEntries", "create routes", Routes),
 		row(openapi.VPC, "DeleteRouteEntries", "delete routes", Routes),
 
-		row(openapi.ECS, "DescribeInstances", "read instances", Nodes, Routes, ToolsInstances),
+		row(openapi.ECS, "DescribeInstances", "read instances", LoadBalancers, Nodes, Routes, ToolsInstances),
 		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes, ToolsInstances),
 		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "change the source/destination check and other attributes", Nodes, ToolsInstances),
 		row(openapi.ECS, "DescribeInstanceStatus", "see whether instances run", ToolsInstances),
