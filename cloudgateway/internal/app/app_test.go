@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -65,11 +66,36 @@ func TestWhoMayCall(t *testing.T) {
 	// The calls that were made waited in the names of those who asked for them, with the priority of what they asked for.
 	_, metrics := w.get("/metrics")
 	for _, who := range []string{
-		`action="CreateLoadBalancer",caller="system:serviceaccount:kube-system:writer",priority="change"`,
+		`action="CreateLoadBalancer",caller="system:serviceaccount:kube-system:writer",priority="user"`,
 		`action="DescribeLoadBalancers",caller="system:serviceaccount:kube-system:reader",priority="background"`,
 	} {
 		if !strings.Contains(metrics, "cloudgateway_budget_wait_seconds_count{"+who+`,product="slb",result="sent"} 1`) {
 			t.Errorf("no call waited for the budget as %s", who)
+		}
+	}
+}
+
+// TestCallersLowerTheirPriority: the metadata of a call lower its priority, and never raise it above that of its method.
+func TestCallersLowerTheirPriority(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	client := w.dial("writer")
+	get := func(p gateway.Priority) error {
+		_, err := client.Networks.GetVpc(gateway.WithPriority(t.Context(), p), &vpcv1.GetVpcRequest{VpcId: "vpc-1"})
+		return err
+	}
+	for _, p := range []gateway.Priority{gateway.Backend, gateway.User, gateway.Deletion, gateway.Background, "of a later version"} {
+		if err := get(p); err != nil {
+			t.Fatalf("priority %s: %v", p, err)
+		}
+	}
+	_, metrics := w.get("/metrics")
+	for priority, calls := range map[string]int{"backend": 0, "user": 3, "deletion": 1, "background": 1} {
+		series := `cloudgateway_budget_wait_seconds_count{action="DescribeVpcAttribute",` +
+			`caller="system:serviceaccount:kube-system:writer",priority="` + priority + `",product="vpc",result="sent"}`
+		want := fmt.Sprintf("%s %d\n", series, calls)
+		if calls == 0 && strings.Contains(metrics, series) || calls > 0 && !strings.Contains(metrics, want) {
+			t.Errorf("want %d calls of priority %s", calls, priority)
 		}
 	}
 }

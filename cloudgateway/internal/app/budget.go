@@ -5,7 +5,9 @@ import (
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/metadata"
 
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/rpc"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
@@ -36,7 +38,8 @@ func terms(b config.Budget) map[string]flow.Terms {
 	return callers
 }
 
-// onBehalf tells the queues on whose behalf a call is: that of the gateway's caller, with the priority of the method that was called.
+// onBehalf tells the queues on whose behalf a call is: that of the gateway's caller, with the priority of the method that was called, or a
+// lower one that the caller asked for.
 func onBehalf(b config.Budget) func(context.Context) context.Context {
 	return func(ctx context.Context) context.Context {
 		caller, ok := rpc.CallerFrom(ctx)
@@ -44,8 +47,18 @@ func onBehalf(b config.Budget) func(context.Context) context.Context {
 			return ctx
 		}
 		policy, _ := rpc.PolicyFrom(ctx)
-		return inTheNameOf(ctx, b, flow.Caller{Name: caller.Name, Priority: flow.Priority(policy.Priority)})
+		return inTheNameOf(ctx, b, flow.Caller{Name: caller.Name, Priority: priority(ctx, flow.Priority(policy.Priority))})
 	}
+}
+
+// priority is that of a call, at most the highest that its method allows. Names that this version does not know count as the highest.
+func priority(ctx context.Context, highest flow.Priority) flow.Priority {
+	for _, name := range metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey) {
+		if p, known := flow.ParsePriority(name); known {
+			highest = min(highest, p)
+		}
+	}
+	return highest
 }
 
 // inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority. Those of a caller who

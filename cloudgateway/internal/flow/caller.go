@@ -19,18 +19,28 @@ const (
 	priorities = int(Backend) + 1
 )
 
-// String is the priority's name in metrics.
+// String is the priority's name in metrics and call metadata.
 func (p Priority) String() string {
 	switch p {
 	case Backend:
 		return "backend"
 	case Change:
-		return "change"
+		return "user"
 	case Deletion:
 		return "deletion"
 	case Background:
 	}
 	return "background"
+}
+
+// ParsePriority finds a priority by its name.
+func ParsePriority(name string) (p Priority, ok bool) {
+	for p := Background; p <= Backend; p++ {
+		if p.String() == name {
+			return p, true
+		}
+	}
+	return Background, false
 }
 
 // Caller is on whose behalf a call is made.

@@ -89,7 +89,7 @@ func TestKeyedOrder(t *testing.T) {
 		}
 		unlock()
 		work.Wait()
-		want := []string{"controller backend", "tool change", "controller change", "tool change", "tool change", "tool deletion"}
+		want := []string{"controller backend", "tool user", "controller user", "tool user", "tool user", "tool deletion"}
 		if diff := cmp.Diff(want, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}

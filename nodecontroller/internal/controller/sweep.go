@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -37,7 +38,8 @@ func (c *Controller) sweep(ctx context.Context, _ string) error {
 	ours, ids := c.sweepable(all)
 	next := c.cfg.SyncInterval
 	if len(ours) > 0 {
-		resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+		background := gateway.WithPriority(ctx, gateway.Background)
+		resp, err := c.cfg.Gateway.Instances.BatchGetInstances(background, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
 		if err != nil {
 			return fmt.Errorf("get %d instances: %w", len(ids), err)
 		}

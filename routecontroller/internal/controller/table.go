@@ -14,6 +14,7 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -186,6 +187,9 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory, age ti
 		return nil
 	}
 	now := time.Now()
+	if m.known { // the reading is not in doubt, only old
+		ctx = gateway.WithPriority(ctx, gateway.Background)
+	}
 	// All custom entries are asked for, not only those to instances: any of them may be in the way, and all count for the quota.
 	resp, err := c.cfg.Gateway.Routes.ListRouteEntries(ctx, &vpcv1.ListRouteEntriesRequest{RouteTableId: tableID, Type: table.TypeCustom})
 	if err != nil {
