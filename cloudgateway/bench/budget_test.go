@@ -36,17 +36,18 @@ func (accessKey) Renew(context.Context, credentials.Credentials) bool { return f
 // clock. What the gateway believes at first is right, twice or half of that.
 func TestThousandQueuedWrites(t *testing.T) {
 	const (
-		queued, granted, share = 1000, 90, 0.7
-		window                 = time.Minute
+		queued, granted = 1000, 90
+		window          = time.Minute
 	)
 	tests := []struct {
 		name     string
 		believed int
 		upTo     float64
+		least    float64 // part of the limit that is used after two windows
 	}{
-		{name: "right", believed: granted, upTo: 1},
-		{name: "twice the truth", believed: 2 * granted, upTo: 1},
-		{name: "half the truth", believed: granted / 2, upTo: 4},
+		{name: "right", believed: granted, upTo: 1, least: 0.95},
+		{name: "twice the truth", believed: 2 * granted, upTo: 1, least: 0.8},
+		{name: "half the truth", believed: granted / 2, upTo: 4, least: 0.75},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,15 +70,15 @@ func TestThousandQueuedWrites(t *testing.T) {
 						late++
 					}
 				}
-				used := float64(late) / ((took - 2*window).Minutes() * share * granted)
+				used := float64(late) / ((took - 2*window).Minutes() * granted)
 				lost := float64(throttled) / float64(queued+throttled)
-				t.Logf("%.1f %% of the share used after two windows, %d of %d calls throttled (%.2f %%), %s in all",
+				t.Logf("%.1f %% of the limit used after two windows, %d of %d calls throttled (%.2f %%), %s in all",
 					100*used, throttled, queued+throttled, 100*lost, took.Round(time.Second))
-				if used < 0.95 {
-					t.Errorf("%.1f %% of the share used after two windows, want 95", 100*used)
+				if used < tt.least {
+					t.Errorf("%.1f %% of the limit used after two windows, want %.0f", 100*used, 100*tt.least)
 				}
-				if lost >= 0.01 {
-					t.Errorf("%.2f %% of calls throttled, want less than 1", 100*lost)
+				if lost >= 0.03 || tt.believed == granted && throttled > 0 {
+					t.Errorf("%.2f %% of calls throttled", 100*lost)
 				}
 				sim.View(func(c *state.Cloud) {
 					if len(c.ServerGroups) != queued {
@@ -129,8 +130,9 @@ func writeUntilDone(t *testing.T, client *openapi.Client, i int) {
 	call := openapi.Call{Product: openapi.SLB, Action: write, Mutating: true, Params: map[string]string{
 		"LoadBalancerId": "lb-1", "VServerGroupName": "group-" + strconv.Itoa(i),
 	}}
+	ctx := flow.WithCaller(t.Context(), flow.Caller{Name: "bulk", Priority: flow.Change})
 	for {
-		_, err := client.Do(t.Context(), call, nil)
+		_, err := client.Do(ctx, call, nil)
 		if err == nil {
 			return
 		}

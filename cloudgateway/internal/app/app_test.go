@@ -66,10 +66,10 @@ func TestWhoMayCall(t *testing.T) {
 	// The calls that were made waited in the names of those who asked for them, with the priority of what they asked for.
 	_, metrics := w.get("/metrics")
 	for _, who := range []string{
-		`action="CreateLoadBalancer",caller="system:serviceaccount:kube-system:writer",priority="user"`,
-		`action="DescribeLoadBalancers",caller="system:serviceaccount:kube-system:reader",priority="background"`,
+		`caller="system:serviceaccount:kube-system:writer",priority="user"`,
+		`caller="system:serviceaccount:kube-system:reader",priority="background"`,
 	} {
-		if !strings.Contains(metrics, "cloudgateway_budget_wait_seconds_count{"+who+`,product="slb",result="sent"} 1`) {
+		if !strings.Contains(metrics, "cloudgateway_budget_calls_total{"+who+`,result="sent"} 1`) {
 			t.Errorf("no call waited for the budget as %s", who)
 		}
 	}
@@ -91,8 +91,7 @@ func TestCallersLowerTheirPriority(t *testing.T) {
 	}
 	_, metrics := w.get("/metrics")
 	for priority, calls := range map[string]int{"backend": 0, "user": 3, "deletion": 1, "background": 1} {
-		series := `cloudgateway_budget_wait_seconds_count{action="DescribeVpcAttribute",` +
-			`caller="system:serviceaccount:kube-system:writer",priority="` + priority + `",product="vpc",result="sent"}`
+		series := `cloudgateway_budget_calls_total{caller="system:serviceaccount:kube-system:writer",priority="` + priority + `",result="sent"}`
 		want := fmt.Sprintf("%s %d\n", series, calls)
 		if calls == 0 && strings.Contains(metrics, series) || calls > 0 && !strings.Contains(metrics, want) {
 			t.Errorf("want %d calls of priority %s", calls, priority)

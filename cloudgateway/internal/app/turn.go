@@ -35,13 +35,12 @@ type term struct {
 // errTermEnded ends the handlers whose answers come too late.
 var errTermEnded = errors.New("another replica of the gateway takes over")
 
-// begin lets calls go. If another replica may have called up to a time, as the Lease tells, they go at the rate at which that one
-// may have left off; zero: none has.
+// begin lets calls go. If another replica may have called up to a time, as the Lease tells, the present window counts as spent as far as
+// that one may have spent it; zero: none has.
 //
 // A process without an election that is restarted can't know what it has spent before. It begins as if it had spent nothing, since
 // a first start is much more frequent than a crash under full load: the first create of a minute then goes at once instead of
-// after a pause. The price is small, because half a window's calls at most go at once: with the default share of 0.7 that is 105 %
-// of the account's limit together with those before the crash, and what the cloud throttles of that lowers the rate for a while.
+// after a pause. The price is a few refused calls, after which the gateway keeps to its share for some windows.
 func (t *turn) begin(ctx context.Context, until time.Time) {
 	if !until.IsZero() {
 		t.budget.TakeOver(until)

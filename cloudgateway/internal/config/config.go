@@ -70,7 +70,7 @@ type Endpoints struct {
 
 // Budget bounds the calls.
 type Budget struct {
-	// Share of the account's limits that the gateway may use, above 0 to 1.
+	// Share of the account's limits that the gateway keeps to while others use them too, and in background work, above 0 to 1.
 	Share float64 `json:"share"`
 	// Overrides replace the documented limit of an action, by "product/Action".
 	Overrides map[string]Limit `json:"overrides"`
@@ -86,7 +86,7 @@ type Budget struct {
 type Terms struct {
 	// Weight is the number of calls that the caller may make in its turn, 1 if not set.
 	Weight int `json:"weight"`
-	// Share is the part of the budget that the caller may use at most, all of it if not set.
+	// Share is the part of the gateway's share that the caller may use at most, all of the budget if not set.
 	Share float64 `json:"share"`
 }
 

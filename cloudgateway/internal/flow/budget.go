@@ -115,7 +115,7 @@ func (b *Budget) TakeOver(until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	b.takenOver = minTime(until, now)
+	b.takenOver = until
 	for _, l := range b.limiters {
 		l.takeOver(b.takenOver, now)
 	}

@@ -64,11 +64,13 @@ func fill(ctx context.Context, stop <-chan struct{}, work *sync.WaitGroup, b *Bu
 	}
 }
 
-// TestOtherCallersChangeGoesWithinTwoTokens: a bulk job keeps the queue full for ten minutes; at 63 per minute a token comes every
-// 0.95 s.
-func TestOtherCallersChangeGoesWithinTwoTokens(t *testing.T) {
-	const token = time.Minute / 63
-	for _, priority := range []Priority{Background, Deletion, Change, Backend} {
+// TestOtherCallersChangeGoesSoon: a bulk job keeps the queue full for ten minutes, and another caller changes backends. It goes at once if
+// the job is background work. Else it may have to wait until one of the calls goes that are kept back for later in the window.
+func TestOtherCallersChangeGoesSoon(t *testing.T) {
+	const limit = 90 // in a minute
+	for priority, most := range map[Priority]time.Duration{
+		Background: time.Second, Deletion: 7 * time.Second, Change: 7 * time.Second, Backend: 2 * time.Minute / (limit / 8),
+	} {
 		t.Run(priority.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBudget(t, nil)
@@ -90,12 +92,15 @@ func TestOtherCallersChangeGoesWithinTwoTokens(t *testing.T) {
 				close(stop)
 				work.Wait()
 				t.Logf("a backend change waited for %s at most", longest)
-				if longest > 2*token {
-					t.Errorf("a backend change waited for %s, want at most two tokens' time, %s", longest, 2*token)
+				if longest > most {
+					t.Errorf("a backend change waited for %s, want at most %s", longest, most)
 				}
-				took := time.Since(start)
-				if rate := float64(sent.Load()+60) / took.Minutes(); rate < 0.95*63 || rate > 63 {
-					t.Errorf("%.1f calls per minute in %s, want 63", rate, took)
+				want := float64(limit)
+				if priority == Background {
+					want = DefaultShare*limit + 60/time.Since(start).Minutes()
+				}
+				if rate := float64(sent.Load()+60) / time.Since(start).Minutes(); rate < 0.95*want || rate > 1.05*want {
+					t.Errorf("%.1f calls per minute, want %.0f", rate, want)
 				}
 			})
 		})
@@ -130,7 +135,6 @@ func TestEveryPriorityMakesProgress(t *testing.T) {
 // TestNobodyIsRefusedForHigherPriorities: more calls of the highest priority wait than go in an hour. A call of a lower one is told
 // that its turn comes much sooner, so that it waits for it although it has a deadline.
 func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
-	const token = time.Minute / 63
 	for _, priority := range []Priority{Background, Deletion, Change} {
 		t.Run(priority.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,7 +146,7 @@ func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
 				pass(time.Minute)
 				longest := time.Duration(0)
 				for range 30 {
-					ctx, cancel := context.WithTimeout(as(t.Context(), "lbcontroller", priority), 30*time.Second)
+					ctx, cancel := context.WithTimeout(as(t.Context(), "lbcontroller", priority), 75*time.Second)
 					begin := time.Now()
 					if err := b.Acquire(ctx, "slb", "AddVServerGroupBackendServers"); err != nil {
 						t.Errorf("after %s: %v", time.Since(begin), err)
@@ -153,8 +157,8 @@ func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
 				close(stop)
 				work.Wait()
 				t.Logf("a call waited for %s at most", longest)
-				if longest > (patience+2)*token {
-					t.Errorf("a call waited for %s, want a turn after %d calls of others", longest, patience)
+				if longest > time.Minute+time.Second {
+					t.Errorf("a call waited for %s, want a turn after %d calls of others, in the next window at the latest", longest, patience)
 				}
 			})
 		})
@@ -178,7 +182,7 @@ func TestCallersByTheirTerms(t *testing.T) {
 		work.Wait()
 		heavy, plain, backup := sent["heavy"].Load(), sent["plain"].Load(), sent["backup"].Load()
 		t.Logf("heavy %d, plain %d, backup %d", heavy, plain, backup)
-		if backup > 63 || backup < 50 { // its bucket may be full once more
+		if backup > 66 || backup < 30 { // it has to wait for its turn besides
 			t.Errorf("backup made %d calls, want 10 %% of 630 at most", backup)
 		}
 		if heavy < plain*29/10 || heavy > plain*31/10 {
@@ -203,7 +207,7 @@ func TestBoundedCallerAlone(t *testing.T) {
 			begin := time.Now()
 			// A deadline this short would be refused if the calls of the other counted.
 			ctx, cancel := context.WithTimeout(as(t.Context(), "plain", Background), time.Second)
-			if err := b.Acquire(ctx, "slb", "AddVServerGroupBackendServers"); err != nil || time.Since(begin) > 0 {
+			if err := b.Acquire(ctx, "slb", "AddVServerGroupBackendServers"); err != nil || time.Since(begin) > clockMargin {
 				t.Errorf("another caller went after %s: %v", time.Since(begin), err)
 			}
 			cancel()
@@ -215,42 +219,8 @@ func TestBoundedCallerAlone(t *testing.T) {
 		}
 		close(stop)
 		work.Wait()
-		if n := sent.Load(); n < 57 || n > 60 {
+		if n := sent.Load(); n < 57 || n > 66 {
 			t.Errorf("%d calls in ten minutes at 6 per minute", n)
-		}
-	})
-}
-
-// TestTakenOverBudget: a gateway that replaces another goes on at once, and does not send what that one may have sent already.
-func TestTakenOverBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		before, after := newBudget(t, nil), newBudget(t, nil)
-		ctx := as(t.Context(), "a", Change)
-		send := func(b *Budget) (wait time.Duration) {
-			begin := time.Now()
-			if err := b.Acquire(ctx, "slb", "CreateVServerGroup"); err != nil {
-				t.Fatal(err)
-			}
-			return time.Since(begin)
-		}
-		for begin := time.Now(); time.Since(begin) < 5*time.Minute; {
-			send(before)
-		}
-		after.TakeOver(time.Now())
-		sent := 0
-		for begin := time.Now(); time.Since(begin) < time.Minute; sent++ {
-			if wait := send(after); wait > time.Second {
-				t.Errorf("call %d waited for %s", sent, wait)
-			}
-		}
-		if sent < 60 || sent > 63 {
-			t.Errorf("%d calls in the first minute, want about 63", sent)
-		}
-		pass(time.Minute)
-		for range 28 {
-			if wait := send(after); wait > 0 {
-				t.Errorf("after a quiet minute: a call waited for %s", wait)
-			}
 		}
 	})
 }
@@ -258,7 +228,9 @@ func TestTakenOverBudget(t *testing.T) {
 func TestRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(t, nil)
-		drain(t, b, "CreateLoadBalancer") // 42 per minute, so 21 at once, and 18 in the rest of the minute
+		for begin := time.Now(); time.Since(begin) < 30*time.Second; pass(time.Second) { // the whole window's calls
+			drain(t, b, "CreateLoadBalancer")
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()
@@ -387,8 +359,9 @@ func TestLimits(t *testing.T) {
 		{"slb", "NewAction", Limit{30, time.Minute}},          // not in the table
 	}
 	for _, tt := range tests {
-		if got := b.limiter(tt.product, tt.action).pacer.limit; got != tt.want {
-			t.Errorf("%s/%s: limit %s, want %s", tt.product, tt.action, got, tt.want)
+		l := b.limiter(tt.product, tt.action)
+		if got := (Limit{l.background.calls, l.pacer.window}); got != tt.want {
+			t.Errorf("%s/%s: share %s, want %s", tt.product, tt.action, got, tt.want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ const (
 	Background Priority = iota // drift checks and periodic reads
 	Deletion                   // what goes away may go a little later
 	Change                     // creation, and changes that a user asked for
-	Backend                    // who gets the traffic: has a reserve of its own
+	Backend                    // who gets the traffic
 
 	priorities = int(Backend) + 1
 )
@@ -76,7 +76,7 @@ type callerKey struct{}
 
 // WithCaller marks everything done under the context as done for the caller.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, &errand{caller: c.normal()})
+	return context.WithValue(ctx, callerKey{}, &task{caller: c.normal()})
 }
 
 // normal fills in what is missing. What the gateway does by itself has the name "cloudgateway".
@@ -88,14 +88,14 @@ func (c Caller) normal() Caller {
 
 // CallerFrom returns the caller of a context.
 func CallerFrom(ctx context.Context) Caller {
-	if e := errandFrom(ctx); e != nil {
+	if e := taskFrom(ctx); e != nil {
 		return e.onBehalf()
 	}
 	return Caller{}.normal()
 }
 
-// errandFrom is what is done under the context, nil if WithCaller was not called.
-func errandFrom(ctx context.Context) *errand {
-	e, _ := ctx.Value(callerKey{}).(*errand)
+// taskFrom is what is done under the context, nil if WithCaller was not called.
+func taskFrom(ctx context.Context) *task {
+	e, _ := ctx.Value(callerKey{}).(*task)
 	return e
 }

@@ -2,31 +2,48 @@ package flow
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Bounds of those who wait for a Keyed.
+const (
+	mostWaitingForKey = 1000  // of one caller, for one key
+	mostWaitingKeyed  = 20000 // in all
 )
 
 // Keyed is a mutex per key. It puts the writes of one resource in order, since the cloud answers writes that overlap with "busy":
 // the important ones first, callers in turn, and those of one caller as they come. Who holds a key while it waits for a Budget goes on
 // in the name of those who wait for the key, so that nobody waits behind the low priority or the small share of another. The zero
-// value is ready for use.
+// value is ready for use. Who would be one too many to wait is refused.
 type Keyed[K comparable] struct {
 	// Callers are the terms of those who get more or less of the budget than the others, by name.
 	Callers map[string]Terms
 
 	mu    sync.Mutex
 	locks map[K]*lock // those that somebody holds
+	queue int         // how many wait for them
 }
 
 // lock is a key that somebody holds.
 type lock struct {
-	holder  *errand // nil if nothing is known of it
+	holder  *task // nil if nothing is known of it
 	waiting queue
 }
 
-// Lock waits for the key, and gives up with the error of ctx. Calling unlock again does no harm.
+// Lock waits for the key, and gives up with the error of ctx. It refuses with THROTTLED if too many wait already. Calling unlock again does no harm.
 func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
-	w := &waiter{caller: CallerFrom(ctx), errand: errandFrom(ctx), result: make(chan error, 1)}
-	k.enter(key, w).lend(w.caller, k.Callers)
+	w := &waiter{caller: CallerFrom(ctx), task: taskFrom(ctx), result: make(chan error, 1)}
+	holder, err := k.enter(key, w)
+	if err != nil {
+		return nil, err
+	}
+	holder.lend(w.caller, k.Callers)
 	select {
 	case <-w.result:
 		return sync.OnceFunc(func() { k.pass(key) }), nil
@@ -37,25 +54,35 @@ func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 }
 
 // enter takes the key if nobody has it, else it waits for its turn and returns who has it.
-func (k *Keyed[K]) enter(key K, w *waiter) (holder *errand) {
+func (k *Keyed[K]) enter(key K, w *waiter) (holder *task, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if held, ok := k.locks[key]; ok {
+		if k.queue >= mostWaitingKeyed || held.waiting.waiting(w.caller.Name, Background, Backend) >= mostWaitingForKey {
+			return nil, &rpcerr.Error{
+				Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Second,
+				Message: fmt.Sprintf("too many writes are waiting for others to %v", key),
+			}
+		}
 		held.waiting.push(w)
-		return held.holder
+		k.queue++
+		return held.holder, nil
 	}
 	if k.locks == nil {
 		k.locks = make(map[K]*lock)
 	}
-	k.locks[key] = &lock{holder: w.errand}
+	k.locks[key] = &lock{holder: w.task}
 	w.result <- nil
-	return nil
+	return nil, nil
 }
 
 // leave gives up the wait, or the key if that came in this very moment.
 func (k *Keyed[K]) leave(key K, w *waiter) {
 	k.mu.Lock()
 	waiting := k.locks[key].waiting.remove(w)
+	if waiting {
+		k.queue--
+	}
 	k.mu.Unlock()
 	if !waiting {
 		k.pass(key)
@@ -71,17 +98,18 @@ func (k *Keyed[K]) pass(key K) {
 }
 
 // hand gives the key to the next who waits, and returns that one, and who waits on.
-func (k *Keyed[K]) hand(key K) (holder *errand, others []Caller) {
+func (k *Keyed[K]) hand(key K) (holder *task, others []Caller) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	held := k.locks[key]
-	next, _ := held.waiting.next(anybody)
+	next := held.waiting.next(anybody)
 	if next == nil {
 		delete(k.locks, key)
 		return nil, nil
 	}
 	held.waiting.pop(next)
-	held.holder = next.errand
+	k.queue--
+	held.holder = next.task
 	next.result <- nil
-	return next.errand, held.waiting.callers()
+	return next.task, held.waiting.callers()
 }

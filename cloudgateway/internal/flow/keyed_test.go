@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 func TestKeyed(t *testing.T) {
@@ -58,6 +60,42 @@ func TestKeyed(t *testing.T) {
 		}
 		if len(locks.locks) != 0 {
 			t.Errorf("%d locks are kept after their use", len(locks.locks))
+		}
+	})
+}
+
+// TestKeyedIsBounded: one caller can make only so many writes wait for a load balancer, and others still find room.
+func TestKeyedIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var locks Keyed[string]
+		unlock, err := locks.Lock(t.Context(), "lb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+		ctx, stop := context.WithCancel(as(t.Context(), "tool", Change))
+		var work sync.WaitGroup
+		for range mostWaitingForKey {
+			work.Go(func() {
+				if _, err := locks.Lock(ctx, "lb"); !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v, want Canceled", err)
+				}
+			})
+		}
+		synctest.Wait()
+		if _, err := locks.Lock(ctx, "lb"); rpcerr.ReasonOf(err) != rpcerr.Throttled {
+			t.Errorf("one too many: error %v, want THROTTLED", err)
+		}
+		work.Go(func() {
+			if _, err := locks.Lock(as(ctx, "controller", Change), "lb"); !errors.Is(err, context.Canceled) {
+				t.Errorf("another caller: error %v, want Canceled", err)
+			}
+		})
+		synctest.Wait()
+		stop()
+		work.Wait()
+		if locks.queue != 0 {
+			t.Errorf("%d count as waiting when nobody does", locks.queue)
 		}
 	})
 }

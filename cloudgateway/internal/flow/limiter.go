@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -12,42 +13,63 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// limiter is the budget of one action: an estimate of the cloud's limit, a pacer that keeps to our share of it, a queue in front
-// of the pacer, and a pacer for each caller that may not use all of the share.
+// maxWaitingInAll is how many times Config.MaxWaiting the calls of all callers may be that wait for one action.
+const maxWaitingInAll = 4
+
+// limiter is the budget of one action: an allowance, a pacer that keeps to it, a queue in front of the pacer, and a pacer each for
+// background calls and for every caller that may not use all of the share.
 type limiter struct {
 	name    string
 	cfg     *Config
 	metrics actionMetrics
 
-	mu       sync.Mutex
-	estimate estimate
-	pacer    *pacer
-	bounded  map[string]*pacer // by caller
-	queue    queue
-	timer    *time.Timer // runs dispatch when the next call may go; nil if nobody waits
+	mu         sync.Mutex
+	allowance  allowance
+	pacer      *pacer
+	background *pacer
+	bounded    map[string]*pacer // by caller
+	queue      queue
+	timer      *time.Timer // runs dispatch when the next call may go; nil if nobody waits
 }
 
 func newLimiter(name string, cfg *Config, documented Limit, metrics actionMetrics) *limiter {
+	now := time.Now()
 	l := &limiter{
 		name: name, cfg: cfg, metrics: metrics,
-		estimate: newEstimate(documented, cfg.LearnUpTo),
-		pacer:    newPacer(Limit{Calls: part(float64(documented.Calls), cfg.Share), Window: documented.Window}, time.Now()),
-		bounded:  make(map[string]*pacer),
-		queue:    queue{terms: cfg.Callers},
+		allowance: newAllowance(documented, cfg.Share, cfg.LearnUpTo),
+		pacer:     newPacer(documented, now),
+		bounded:   make(map[string]*pacer),
+		queue:     queue{terms: cfg.Callers},
 	}
-	l.adjust(time.Now())
+	l.background = newPacer(Limit{Calls: l.shared(1), Window: documented.Window}, now)
+	l.adjust()
 	return l
+}
+
+// shared is a part of what the gateway may send in a window beside others.
+func (l *limiter) shared(of float64) int {
+	return part(min(l.allowance.share, l.allowance.calls), of)
 }
 
 // takeOver forgets what is known of the window if another process may have called in it, up to a time.
 func (l *limiter) takeOver(until, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(until) >= l.pacer.limit.Window {
+	l.advance(now)
+	if until.Before(l.pacer.start) {
 		return
 	}
-	l.pacer.takeOver(until)
+	l.pacer.takeOver(now)
 	l.dispatch(now)
+}
+
+// advance brings the pacer to now. The allowance learns from windows that have ended.
+func (l *limiter) advance(now time.Time) {
+	refused := l.pacer.refused > 0
+	if ended, blocked := l.pacer.advance(now); ended && blocked && !refused {
+		l.allowance.waited()
+		l.adjust()
+	}
 }
 
 func (l *limiter) acquire(ctx context.Context, caller Caller) error {
@@ -55,7 +77,7 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 	if err != nil {
 		return err
 	}
-	defer errandFrom(ctx).attend(l, w, caller)()
+	defer taskFrom(ctx).attend(l, w, caller)()
 	select {
 	case err := <-w.result:
 		return err
@@ -72,8 +94,8 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 	return l.refusal(codeOf(ctx), "waited for the rate limit until the caller gave up", wait)
 }
 
-// promote lets a call that waits go on in the name in which its errand does at present.
-func (l *limiter) promote(w *waiter, e *errand) {
+// promote lets a call that waits go on in the name in which its task does at present.
+func (l *limiter) promote(w *waiter, e *task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.queue.remove(w) {
@@ -88,6 +110,7 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	l.advance(now)
 	if ctx.Err() != nil {
 		return nil, l.refusal(codeOf(ctx), "the caller gave up", 0)
 	}
@@ -95,6 +118,9 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 	w := &waiter{caller: caller, deadline: deadline, since: now, result: make(chan error, 1)}
 	wait := l.expected(now, caller)
 	switch waiting := l.queue.waiting(caller.Name, Background, Backend); {
+	case l.queue.size >= maxWaitingInAll*l.cfg.MaxWaiting:
+		l.metrics.waited(caller, "refused", 0)
+		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls are waiting for the rate limit", l.queue.size), wait)
 	case waiting >= l.cfg.MaxWaiting:
 		l.metrics.waited(caller, "refused", 0)
 		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls of %s are waiting for the rate limit", waiting, caller.Name), wait)
@@ -109,11 +135,20 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 
 // expected is how long a new call of the caller would wait.
 func (l *limiter) expected(now time.Time, caller Caller) time.Duration {
-	wait := l.pacer.wait(now, l.queue.ahead(caller)+1, caller.Priority == Backend)
+	l.advance(now)
+	wait := l.pacer.wait(now, l.queue.ahead(caller)+1, l.long())
+	if caller.Priority == Background {
+		wait = max(wait, l.background.wait(now, l.queue.classes[Background].size()+1, false))
+	}
 	if own := l.ownPacer(caller.Name, now); own != nil {
-		wait = max(wait, own.wait(now, l.queue.waiting(caller.Name, caller.Priority, Backend)+1, true))
+		wait = max(wait, own.wait(now, l.queue.waiting(caller.Name, caller.Priority, Backend)+1, false))
 	}
 	return wait
+}
+
+// long reports whether more calls wait than may go in the present window.
+func (l *limiter) long() bool {
+	return l.queue.size-l.queue.classes[Background].size() > l.pacer.calls-l.pacer.sent
 }
 
 // ownPacer is the pacer of a caller that may not use all of the budget, else nil.
@@ -124,14 +159,28 @@ func (l *limiter) ownPacer(caller string, now time.Time) *pacer {
 	}
 	p := l.bounded[caller]
 	if p == nil {
-		p = newPacer(Limit{Calls: part(float64(l.pacer.limit.Calls), terms.Share), Window: l.pacer.limit.Window}, now)
+		p = newPacer(Limit{Calls: l.shared(terms.Share), Window: l.pacer.window}, now)
+		p.even = true
 		l.bounded[caller] = p
 	}
 	return p
 }
 
+// apart are the pacers that a call has to pass besides that of all.
+func (l *limiter) apart(c Caller, now time.Time) iter.Seq[*pacer] {
+	return func(yield func(*pacer) bool) {
+		if c.Priority == Background && !yield(l.background) {
+			return
+		}
+		if own := l.ownPacer(c.Name, now); own != nil {
+			yield(own)
+		}
+	}
+}
+
 // dispatch lets all calls go that may, and sets the timer for the next.
 func (l *limiter) dispatch(now time.Time) {
+	l.advance(now)
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
@@ -142,39 +191,34 @@ func (l *limiter) dispatch(now time.Time) {
 			next = wait
 		}
 	}
-	may := func(caller string) bool {
-		own := l.ownPacer(caller, now)
-		if own == nil {
-			return true
+	may := func(c Caller) bool {
+		for p := range l.apart(c, now) {
+			if wait := p.wait(now, 1, false); wait > 0 {
+				soonest(wait)
+				if p == l.background && l.allowance.calls < l.allowance.share {
+					l.pacer.blocked = true // it is the allowance that holds it up
+				}
+				return false
+			}
 		}
-		wait := own.wait(now, 1, true)
-		if wait > 0 {
-			soonest(wait)
-		}
-		return wait <= 0
+		return true
 	}
-	for w, overdue := l.queue.next(may); w != nil; {
-		privileged := overdue || w.caller.Priority == Backend
-		if !l.pacer.take(now, privileged) {
-			soonest(l.pacer.wait(now, 1, privileged))
+	for w := l.queue.next(may); w != nil; w = l.queue.next(may) {
+		if !l.pacer.take(now, l.long()) {
+			soonest(l.pacer.wait(now, 1, l.long()))
 			break
 		}
-		if own := l.ownPacer(w.caller.Name, now); own != nil {
-			own.take(now, true)
+		for p := range l.apart(w.caller, now) {
+			p.take(now, false)
 		}
 		l.queue.pop(w)
 		l.metrics.waited(w.caller, "sent", now.Sub(w.since))
 		w.result <- nil
-		if w, overdue = l.queue.next(may); w != nil {
-			l.estimate.grow(now, l.pacer.limit.Calls)
-			l.adjust(now)
-		}
 	}
 	if next >= 0 {
 		l.timer = time.AfterFunc(max(next, time.Microsecond), l.tick)
 	}
 	l.metrics.waiting.Set(float64(l.queue.size))
-	l.metrics.rate.Set(l.pacer.rate())
 }
 
 func (l *limiter) tick() {
@@ -183,32 +227,32 @@ func (l *limiter) tick() {
 	l.dispatch(time.Now())
 }
 
-// adjust brings the pacers to the estimate.
-func (l *limiter) adjust(now time.Time) {
-	calls := part(l.estimate.calls, l.cfg.Share)
-	l.pacer.resize(now, calls)
+// adjust brings the pacers to the allowance.
+func (l *limiter) adjust() {
+	l.pacer.resize(part(l.allowance.calls, 1), l.allowance.even())
+	l.background.resize(l.shared(1), true)
 	for caller, own := range l.bounded {
-		own.resize(now, part(float64(calls), l.cfg.Callers[caller].Share))
+		own.resize(l.shared(l.cfg.Callers[caller].Share), true)
 	}
-	l.metrics.limit.Set(float64(calls) / l.pacer.limit.Window.Seconds())
+	l.metrics.limit.Set(float64(l.pacer.calls) / l.pacer.window.Seconds())
 }
 
 func (l *limiter) throttled(retryAfter time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	until, granted, again := l.pacer.throttled(now, retryAfter)
+	l.advance(now)
+	r := l.pacer.throttled(now, retryAfter)
+	until := l.pacer.pausedUntil
 	pause := until.Sub(now)
 	l.metrics.throttled.Inc()
-	if again {
-		l.estimate.refusedToo()
-	} else {
-		l.estimate.refused(now, until, granted)
-	}
-	l.adjust(now)
-	if !again {
-		l.cfg.Logger.Warn("the cloud throttles", "api", l.name, "pause", pause, "granted", granted,
-			"callsPerWindowAfterwards", l.pacer.limit.Calls, "window", l.pacer.limit.Window)
+	if !r.again {
+		if !r.inherited {
+			l.allowance.refused(r.granted)
+			l.adjust()
+		}
+		l.cfg.Logger.Warn("the cloud throttles", "api", l.name, "pause", pause, "granted", r.granted,
+			"callsPerWindowAfterwards", l.pacer.calls, "window", l.pacer.window)
 	}
 	for _, w := range l.queue.expired(until) {
 		l.metrics.waited(w.caller, "refused", now.Sub(w.since))

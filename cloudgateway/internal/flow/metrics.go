@@ -1,34 +1,55 @@
 package flow
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
+// mostCallers is how many callers have a series of their own; those who come later share one.
+const (
+	mostCallers  = 50
+	otherCallers = "others"
+)
+
+// metrics keep callers, actions and priorities apart, so that their numbers add up instead of multiplying.
 type metrics struct {
-	wait                 *prometheus.HistogramVec
-	throttled            *prometheus.CounterVec
-	waiting, rate, limit *prometheus.GaugeVec
+	wait           *prometheus.HistogramVec
+	calls          *prometheus.CounterVec
+	actionWait     *prometheus.SummaryVec
+	throttled      *prometheus.CounterVec
+	waiting, limit *prometheus.GaugeVec
+	callers        *callerNames
 }
 
-// actionMetrics are the metrics of one action.
+// actionMetrics are the metrics of one action, and those of all.
 type actionMetrics struct {
-	wait                 prometheus.ObserverVec
-	throttled            prometheus.Counter
-	waiting, rate, limit prometheus.Gauge
+	metrics
+	wait           prometheus.Observer
+	throttled      prometheus.Counter
+	waiting, limit prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
 	factory := promauto.With(reg)
 	action := []string{"product", "action"}
 	return metrics{
+		callers: &callerNames{known: map[string]bool{}},
 		wait: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cloudgateway_budget_wait_seconds",
 			Help:    "Time that calls waited for the rate limit, by how it ended: sent, refused (no room before the deadline) or gave_up.",
 			Buckets: []float64{.001, .01, .1, .5, 1, 2, 5, 10, 20, 40, 80, 160},
-		}, []string{"product", "action", "caller", "priority", "result"}),
+		}, []string{"priority", "result"}),
+		calls: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_budget_calls_total",
+			Help: "Calls that wanted to go to the cloud, by caller, priority and how it ended.",
+		}, []string{"caller", "priority", "result"}),
+		actionWait: factory.NewSummaryVec(prometheus.SummaryOpts{
+			Name: "cloudgateway_budget_action_wait_seconds",
+			Help: "Time that calls of an action waited for the rate limit, whether they were sent or not.",
+		}, action),
 		throttled: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_budget_throttled_total",
 			Help: "Calls that the cloud refused for their rate.",
@@ -37,28 +58,43 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "cloudgateway_budget_waiting",
 			Help: "Calls that wait for the rate limit.",
 		}, action),
-		rate: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cloudgateway_budget_rate",
-			Help: "Calls per second that the rate limit lets go at present; lower than the limit after throttling or a burst.",
-		}, action),
 		limit: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cloudgateway_budget_limit",
-			Help: "Calls per second that the gateway uses of the account's limit at most.",
+			Help: "Calls per second that the gateway sends at most at present: the account's limit, or less while others use it too.",
 		}, action),
 	}
 }
 
 func (m metrics) of(product, action string) actionMetrics {
-	labels := prometheus.Labels{"product": product, "action": action}
 	return actionMetrics{
-		wait:      m.wait.MustCurryWith(labels),
-		throttled: m.throttled.With(labels),
-		waiting:   m.waiting.With(labels),
-		rate:      m.rate.With(labels),
-		limit:     m.limit.With(labels),
+		metrics:   m,
+		wait:      m.actionWait.WithLabelValues(product, action),
+		throttled: m.throttled.WithLabelValues(product, action),
+		waiting:   m.waiting.WithLabelValues(product, action),
+		limit:     m.limit.WithLabelValues(product, action),
 	}
 }
 
 func (m actionMetrics) waited(c Caller, result string, d time.Duration) {
-	m.wait.With(prometheus.Labels{"caller": c.Name, "priority": c.Priority.String(), "result": result}).Observe(d.Seconds())
+	m.wait.Observe(d.Seconds())
+	m.metrics.wait.WithLabelValues(c.Priority.String(), result).Observe(d.Seconds())
+	m.calls.WithLabelValues(m.callers.label(c.Name), c.Priority.String(), result).Inc()
+}
+
+// callerNames bounds how many callers the metrics tell apart.
+type callerNames struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+func (n *callerNames) label(name string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.known[name] {
+		if len(n.known) >= mostCallers {
+			return otherCallers
+		}
+		n.known[name] = true
+	}
+	return name
 }

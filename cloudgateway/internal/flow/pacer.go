@@ -2,201 +2,239 @@ package flow
 
 import (
 	"math"
-	"sort"
 	"time"
 )
 
 const (
-	clockMargin = 250 * time.Millisecond
-	epsilon     = 1e-9 // tokens are computed in floating point
+	clockMargin = 250 * time.Millisecond // by which the cloud's clock may differ from ours
+	lateMargin  = time.Second            // a call that is sent so shortly before the end of a window may be counted in the next
+	epsilon     = 1e-9                   // tokens are computed in floating point
+
+	shortestPeriod = 10 * time.Second // in which calls are counted for learning
+
+	evenStart = 0.25       // of a window's calls go at once where others use the limit too
+	longStart = 1 - 1.0/8  // of a window's calls go at once while more wait than this window has left
+	rampTime  = 1.0 / 32   // of a window, in which its calls go at the earliest
+	rampBurst = 1.0 / 16   // of a window's calls, that may go in one moment
+	bucketCap = 1 - 1.0/16 // of the depth of the cloud's bucket: calls may arrive closer together than they left
 )
 
 // pacer decides when calls of one action may go. It knows nothing of who calls, and of time only what it is told.
 //
-// The cloud counts calls in windows of the clock, whose phase is not known. So the pacer lets no more than limit.Calls go in any
-// window, wherever that begins: it remembers when calls went. Below that cap it is a token bucket: after a quiet time half a
-// window's calls may go at once; while calls are waiting they go evenly. A burst is paid back by a slower pace until it is out
-// of the window, so that the cap is not hit and calls do not come in waves.
+// The cloud counts most calls in windows that begin with those of the clock, minutes as a rule. So a counter is all that has to be
+// remembered. In each window the calls go as early as they may, so fast that the refusal of one comes back before the last has left. If
+// others use the limit too, a quarter of the calls goes at once and the rest evenly, so that everybody is refused as often. While more
+// calls wait than a window holds, an eighth goes evenly too: it costs no time, those who come later do not have to wait for the next
+// window, and others who use the limit are noticed.
+//
+// Limits of a second are buckets of the cloud, which the pacer imitates.
 type pacer struct {
-	limit   Limit
-	burst   int // capacity of the bucket
-	reserve int // tokens that only privileged calls may take
+	window time.Duration
+	calls  int  // that may go in a window
+	even   bool // others use the limit too
 
-	sent      []stamp   // in the last window, oldest first
-	bursts    int       // how many of them were ahead of the even pace
-	burstPaid time.Time // when the last of those is out of the window
-	seconds   seconds
-	tokens    float64
-	updated   time.Time
+	start, end  time.Time // of the present window
+	opens       time.Time // when its first call may go
+	sent        int       // in it
+	inherited   bool      // nobody knows what was sent in it
+	late        int       // of them after its lateMargin: the cloud may count them in the next window
+	second      int       // of them in its second half
+	secondBegan time.Time // when the first of those went
+	refused     int       // of them
+	blocked     bool      // a call had to wait for more than the ramp
+	before      int       // sent in the second half of the window before
+	beforeBegan time.Time
+	anchored    bool // the cloud's windows do not begin with the clock's: ours begin with their first call
 
-	coolUntil time.Time // nothing goes before
-}
+	tokens  float64
+	updated time.Time
 
-// stamp is a call that went.
-type stamp struct {
-	at    time.Time
-	burst bool
+	pausedUntil time.Time
 }
 
 func newPacer(limit Limit, now time.Time) *pacer {
-	p := &pacer{limit: Limit{Window: limit.Window}, updated: now}
-	p.resize(now, limit.Calls)
-	p.tokens = float64(p.burst)
+	p := &pacer{window: limit.Window, calls: limit.Calls, updated: now}
+	p.begin(now)
+	p.tokens = p.depth()
 	return p
 }
 
+func (p *pacer) isBucket() bool { return Limit{Window: p.window}.isBucket() }
+
+// period is the time in which calls are counted: the window, or longer where windows are short.
+func (p *pacer) period() time.Duration { return max(p.window, shortestPeriod) }
+
+// begin starts the window that now is in. All later times derive from now, so that they go by the monotonic clock.
+func (p *pacer) begin(now time.Time) {
+	p.start = now
+	if !p.anchored {
+		p.start = now.Add(-now.Sub(now.Truncate(p.period())))
+	}
+	p.end, p.opens = p.start.Add(p.period()), p.start
+}
+
+// advance brings the state to now. It reports whether a window has ended, and whether calls had to wait in it.
+func (p *pacer) advance(now time.Time) (ended, blocked bool) {
+	if elapsed := now.Sub(p.updated); elapsed > 0 {
+		p.tokens = min(p.depth(), p.tokens+elapsed.Seconds()*p.rate())
+		p.updated = now
+	}
+	if now.Before(p.end) {
+		return false, false
+	}
+	blocked = p.blocked
+	sent, late, second, secondBegan := p.sent, p.late, p.second, p.secondBegan
+	if now.Sub(p.end) >= p.period() {
+		sent, late, second = 0, 0, 0
+	}
+	p.begin(now)
+	if sent > p.calls/2 {
+		p.opens = p.opened(p.start) // the cloud may still be counting in a window that is full
+	}
+	p.sent, p.late, p.second, p.refused, p.blocked, p.inherited = late, 0, 0, 0, false, false
+	p.before, p.beforeBegan = second, secondBegan
+	return true, blocked
+}
+
 // resize changes how many calls may go in a window.
-func (p *pacer) resize(now time.Time, calls int) {
-	if calls == p.limit.Calls {
-		return
-	}
-	p.advance(now)
-	p.limit.Calls = calls
-	p.burst = max(calls/2, min(calls, 2))
-	p.reserve = p.burst / 8
-	p.tokens = min(p.tokens, float64(p.burst))
+func (p *pacer) resize(calls int, even bool) {
+	p.calls, p.even = calls, even
+	p.tokens = min(p.tokens, p.depth())
 }
 
-// takeOver makes the pacer one whose window was full at a time: another process called until then, nobody knows how often. It goes
-// on at the even pace at which that one may have left off, without a burst.
-func (p *pacer) takeOver(until time.Time) {
-	p.sent, p.bursts, p.updated = p.sent[:0], 0, until
-	p.tokens = float64(p.reserve)
-	calls := p.limit.Calls
-	for i := range calls {
-		p.sent = append(p.sent, stamp{at: until.Add(-p.limit.Window * time.Duration(calls-1-i) / time.Duration(calls))})
+// depth is the number of calls that may go in one moment.
+func (p *pacer) depth() float64 {
+	switch calls := float64(p.calls); {
+	case !p.isBucket():
+		return max(2, calls*rampBurst)
+	case p.even:
+		return max(1, calls/2)
+	default:
+		return max(1, calls*bucketCap)
 	}
 }
 
-// take lets a call go if it may. The call is privileged if it may take from the reserve.
-func (p *pacer) take(now time.Time, privileged bool) bool {
-	p.advance(now)
-	if p.wait(now, 1, privileged) > 0 {
+// rate is the number of calls per second that may go after those.
+func (p *pacer) rate() float64 {
+	perSecond := float64(p.calls) / p.window.Seconds()
+	if p.isBucket() {
+		return perSecond
+	}
+	return max(1, perSecond/rampTime)
+}
+
+// take lets a call go if it may. Long says that more calls wait than the window has left.
+func (p *pacer) take(now time.Time, long bool) bool {
+	if wait := p.wait(now, 1, long); wait > 0 {
+		if p.isBucket() || p.tokens >= 1 {
+			p.blocked = true
+		}
 		return false
 	}
-	ahead := p.tokens >= float64(2+p.reserve)
-	if ahead {
-		p.bursts++
-		p.burstPaid = now.Add(p.limit.Window)
-	}
-	p.sent = append(p.sent, stamp{at: now, burst: ahead})
-	p.seconds.add(now)
+	p.sent++
 	p.tokens = max(0, p.tokens-1)
+	if p.end.Sub(now) <= lateMargin {
+		p.late++
+	}
+	if p.end.Sub(now) <= p.window/2 {
+		if p.second == 0 {
+			p.secondBegan = now
+		}
+		p.second++
+	}
 	return true
 }
 
 // wait returns how long it is until the n-th call from now may go, n at least 1.
-func (p *pacer) wait(now time.Time, n int, privileged bool) time.Duration {
+func (p *pacer) wait(now time.Time, n int, long bool) time.Duration {
 	p.advance(now)
-	wait := max(0, p.coolUntil.Sub(now))
-	missing := float64(n) - p.tokens
-	if !privileged {
-		missing += float64(p.reserve)
+	opens := maxTime(p.opens, p.pausedUntil)
+	wait := seconds((float64(n) - p.tokens - epsilon) / p.rate())
+	if pause := opens.Sub(now); pause > 0 {
+		wait = max(wait, pause+seconds((float64(n)-p.depth()-epsilon)/p.rate()))
 	}
-	if missing > epsilon {
-		wait += p.earn(now.Add(wait), missing)
+	if p.isBucket() {
+		return wait
 	}
-	if over := len(p.sent) + n - p.limit.Calls; over > 0 {
-		// The over-th oldest call has to leave the window first; beyond the calls sent so far, another window each time round.
-		rounds, index := (over-1)/p.limit.Calls, (over-1)%p.limit.Calls
-		if over <= len(p.sent) {
-			rounds, index = 0, over-1 // more went than may now, because the limit was higher
-		}
-		leaves := now.Add(p.limit.Window)
-		if index < len(p.sent) {
-			leaves = p.sent[index].at.Add(p.limit.Window)
-		}
-		wait = max(wait, leaves.Add(time.Duration(rounds)*p.limit.Window).Sub(now))
+	if over := p.sent + n - p.calls; over > 0 {
+		windows, nth := (over-1)/p.calls, (over-1)%p.calls+1
+		begins := p.end.Add(time.Duration(windows) * p.window)
+		return max(wait, p.opened(begins).Sub(now), begins.Add(p.due(nth, n > p.calls)).Sub(now))
 	}
-	return wait
+	return max(wait, p.start.Add(p.due(p.sent+n, long)).Sub(now))
 }
 
-// throttled stops all calls because the cloud refused one. Without the cloud's word this is until the next window of the clock
-// begins. It returns until when, how many calls the cloud granted in its window, and whether calls were already stopped: then
-// the refused call had been under way.
-func (p *pacer) throttled(now time.Time, retryAfter time.Duration) (until time.Time, granted int, again bool) {
-	p.advance(now)
-	resume := now.Add(retryAfter)
+// opened is when the first call of a window may go that follows a full one.
+func (p *pacer) opened(start time.Time) time.Time {
+	if p.isBucket() || p.anchored {
+		return start
+	}
+	return start.Add(clockMargin)
+}
+
+// due is when the n-th call of a window may go, since its beginning.
+func (p *pacer) due(n int, long bool) time.Duration {
+	start := 1.0
 	switch {
-	case p.limit.isBucket():
-		resume = now.Add(max(retryAfter, p.limit.Window)) // also if told less: calls under way must not count as refused again
-		granted = int(math.Round(p.seconds.granted(now)))
-	case retryAfter > p.limit.Window:
-		granted = p.sentSince(now.Add(-p.limit.Window)) - 1
+	case p.even:
+		start = evenStart
+	case long:
+		start = longStart
+	}
+	part := float64(n-1) / float64(p.calls)
+	if part <= start {
+		return 0
+	}
+	return time.Duration((part - start) / (1 - start) * float64(p.window-lateMargin))
+}
+
+// throttled stops all calls because the cloud refused one. Without the cloud's word this is until the next window begins.
+func (p *pacer) throttled(now time.Time, retryAfter time.Duration) refusal {
+	p.advance(now)
+	again := now.Before(p.pausedUntil)
+	p.refused++
+	r := refusal{granted: max(0, p.sent-p.refused), again: again, inherited: p.inherited}
+	resume := p.end.Add(clockMargin)
+	switch {
+	case p.isBucket():
+		resume = now.Add(max(retryAfter, p.window)) // also if told less: calls under way must not count as refused again
 	case retryAfter > 0:
-		granted = p.sentSince(resume.Add(-p.limit.Window)) - 1
-	default:
-		begun := now.Truncate(p.limit.Window)
-		resume = begun.Add(p.limit.Window + clockMargin)
-		granted = p.sentSince(begun) - 1
+		resume = now.Add(retryAfter)
+	case !again && !p.anchored && !p.even && r.granted < p.calls/2 && r.granted+p.before >= p.calls:
+		// This window and the end of the one before it hold a window's calls: the cloud's windows are others than the clock's.
+		r.inherited, p.anchored = true, true
+		p.end = p.beforeBegan.Add(p.window)
+		resume = p.end.Add(clockMargin)
 	}
-	again = now.Before(p.coolUntil)
-	p.coolUntil = maxTime(p.coolUntil, resume)
-	p.tokens, p.bursts, p.burstPaid = 0, 0, now
-	for i := range p.sent {
-		p.sent[i].burst = false // the pause pays for it
-	}
-	return p.coolUntil, granted, again
+	p.pausedUntil = maxTime(p.pausedUntil, resume)
+	p.tokens = 0
+	return r
 }
 
-// sentSince counts the calls that went since a time in the last window.
-func (p *pacer) sentSince(t time.Time) int {
-	return len(p.sent) - sort.Search(len(p.sent), func(i int) bool { return !p.sent[i].at.Before(t) })
+// refusal is what is learned from a call that the cloud refused for its rate.
+type refusal struct {
+	granted   int  // calls that went in the window before
+	again     bool // calls were stopped already: this one had been under way
+	inherited bool // what was granted in the window does not explain it
 }
 
-// advance brings the state to now.
-func (p *pacer) advance(now time.Time) {
-	if from := maxTime(p.updated, p.coolUntil); now.After(from) {
-		slow := min(now.Sub(from), max(0, p.burstPaid.Sub(from)))
-		p.tokens = min(float64(p.burst), p.tokens+slow.Seconds()*p.rate()+(now.Sub(from)-slow).Seconds()*p.evenRate())
+// takeOver assumes that another process has called up to now, as often as it could while many calls waited. What it has done in fact is
+// not known, so that a refusal in this window says nothing about others.
+func (p *pacer) takeOver(now time.Time) {
+	p.advance(now)
+	p.tokens, p.inherited = 0, true
+	for p.sent < p.calls && p.due(p.sent, true) < now.Sub(p.start) { // one more than were due: it may be under way
+		p.sent++
 	}
-	p.updated = maxTime(p.updated, now)
-	gone := 0
-	for gone < len(p.sent) && now.Sub(p.sent[gone].at) >= p.limit.Window {
-		if p.sent[gone].burst {
-			p.bursts--
-		}
-		gone++
-	}
-	p.sent = p.sent[gone:]
 }
 
-// earn is how long it takes from then on until so many tokens have come, if those that are there go first.
-func (p *pacer) earn(from time.Time, tokens float64) time.Duration {
-	slow, paid := p.rate(), p.burstPaid
-	if more := int(p.tokens) - p.reserve - 1; more > 0 {
-		slow, paid = p.rateAfter(p.bursts+more), from.Add(p.limit.Window)
-	}
-	seconds := tokens / slow
-	if left := max(0, paid.Sub(from).Seconds()); seconds > left {
-		seconds = left + (tokens-left*slow)/p.evenRate()
-	}
-	return time.Duration(math.Ceil(seconds * float64(time.Second)))
-}
-
-// evenRate is the number of tokens that come per second when no burst has to be paid back.
-func (p *pacer) evenRate() float64 { return float64(p.limit.Calls) / p.limit.Window.Seconds() }
-
-// rate is the number of tokens that come per second now.
-func (p *pacer) rate() float64 { return p.rateAfter(p.bursts) }
-
-// rateAfter is the rate that pays back so many calls that went ahead of the even pace.
-func (p *pacer) rateAfter(bursts int) float64 {
-	if bursts > 0 {
-		bursts = min(bursts+p.reserve+1, p.limit.Calls-1) // the end of a burst is not ahead by the rule of take, yet came with it
-	}
-	return float64(p.limit.Calls-bursts) / p.limit.Window.Seconds()
+// seconds is a time that is not negative.
+func seconds(s float64) time.Duration {
+	return time.Duration(math.Ceil(max(0, s) * float64(time.Second)))
 }
 
 func maxTime(a, b time.Time) time.Time {
 	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
 		return a
 	}
 	return b

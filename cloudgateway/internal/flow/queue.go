@@ -14,7 +14,7 @@ type waiter struct {
 	deadline time.Time // zero: none
 	since    time.Time
 	result   chan error // gets one value: nil to go, or why not
-	errand   *errand    // of those who wait for a key; nil if nothing is known of it
+	task     *task      // of those who wait for a key; nil if nothing is known of it
 }
 
 // queue orders waiters: by priority, inside a priority callers take turns, and the calls of one caller go in order.
@@ -50,19 +50,20 @@ func (q *queue) push(w *waiter) {
 	c.lanes = append(c.lanes, &lane{caller: w.caller.Name, turns: q.weight(w.caller.Name), waiters: []*waiter{w}})
 }
 
-// next returns the waiter that goes next of those whose caller may call, and whether it goes before its priority's turn because
-// it was passed over; nil if there is none.
-func (q *queue) next(may func(caller string) bool) (w *waiter, overdue bool) {
+// next returns the waiter that goes next of those whose caller may call: of the highest priority, unless a lower one has been passed over
+// too often; nil if there is none.
+func (q *queue) next(may func(Caller) bool) (w *waiter) {
+	overdue := false
 	for i := range q.classes {
 		c := &q.classes[i]
-		first := c.first(may)
+		first := c.first(Priority(i), may)
 		c.ready = first != nil
 		if c.ready && !overdue {
 			w = first.waiters[0] // the last found has the highest priority
 			overdue = c.passed >= patience
 		}
 	}
-	return w, overdue
+	return w
 }
 
 // callers are those who wait, the most important first.
@@ -77,12 +78,12 @@ func (q *queue) callers() []Caller {
 }
 
 // anybody is for queues in which everybody may go.
-func anybody(string) bool { return true }
+func anybody(Caller) bool { return true }
 
 // first is the lane that has the turn, nil if none may call.
-func (c *class) first(may func(caller string) bool) *lane {
+func (c *class) first(p Priority, may func(Caller) bool) *lane {
 	for _, l := range c.lanes {
-		if may(l.caller) {
+		if may(Caller{Name: l.caller, Priority: p}) {
 			return l
 		}
 	}

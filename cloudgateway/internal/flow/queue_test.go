@@ -26,12 +26,12 @@ func TestQueueOrder(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			q := queue{terms: tt.terms}
-			may := func(caller string) bool { return caller != tt.mayNo }
+			may := func(c Caller) bool { return c.Name != tt.mayNo }
 			for call := range strings.FieldsSeq(tt.push) {
 				q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
 			}
 			var got []string
-			for w, _ := q.next(may); w != nil; w, _ = q.next(may) {
+			for w := q.next(may); w != nil; w = q.next(may) {
 				got = append(got, w.caller.Name+string(rune('0'+w.caller.Priority)))
 				q.pop(w)
 			}
@@ -60,7 +60,7 @@ func TestQueueKeepsEverybody(t *testing.T) {
 				q.push(w)
 				waiting[w] = true
 			case 2:
-				w, _ := q.next(anybody)
+				w := q.next(anybody)
 				if (w == nil) != (len(waiting) == 0) || (w != nil && !waiting[w]) {
 					t.Fatalf("next = %v with %d waiting", w, len(waiting))
 				}

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// errand is what is done under a context that WithCaller has made. While it holds the key of a Keyed, others wait for it, and with it
+// task is what is done under a context that WithCaller has made. While it holds the key of a Keyed, others wait for it, and with it
 // for the rate limits; so its calls to the cloud go on behalf of the most important of those, also the ones that wait already. That
 // lasts until its end.
-type errand struct {
+type task struct {
 	mu      sync.Mutex
 	caller  Caller
 	waiting map[*waiter]*limiter // calls that wait for the rate limit
 }
 
-// onBehalf gives the caller in whose name the errand goes on at present.
-func (e *errand) onBehalf() Caller {
+// onBehalf gives the caller in whose name the task goes on at present.
+func (e *task) onBehalf() Caller {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.caller
 }
 
-// lend lets the errand go on in the name of one who waits for it.
-func (e *errand) lend(c Caller, terms map[string]Terms) {
+// lend lets the task go on in the name of one who waits for it.
+func (e *task) lend(c Caller, terms map[string]Terms) {
 	if e == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (c Caller) with(waiting Caller, terms map[string]Terms) Caller {
 }
 
 // attend notes a call that waits until done. The caller is that of the call; it may have been lent another meanwhile.
-func (e *errand) attend(l *limiter, w *waiter, caller Caller) (done func()) {
+func (e *task) attend(l *limiter, w *waiter, caller Caller) (done func()) {
 	if e == nil {
 		return func() {}
 	}
