@@ -37,6 +37,7 @@ type Gateway struct {
 	log         *slog.Logger
 	tracing     *tracing.Provider
 	kube        kubernetes.Interface
+	kubeLease   kubernetes.Interface // for the Lease
 	election    *kube.Election
 	credentials *credentials.Provider
 	openapi     *openapi.Client
@@ -61,15 +62,14 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 		return nil, err
 	}
 	// The Lease has a client with a rate limit of its own: callers, and those who would like to be, make the other one wait.
-	forLease, err := kube.NewClient(cfg.Kubernetes, agent+" leader-election")
-	if err != nil {
+	if g.kubeLease, err = kube.NewClient(cfg.Kubernetes, agent+" leader-election"); err != nil {
 		return nil, err
 	}
 	identity, err := kube.Identity()
 	if err != nil {
 		return nil, err
 	}
-	g.election = kube.NewElection(forLease, cfg.LeaderElection, identity, log)
+	g.election = kube.NewElection(g.kubeLease, cfg.LeaderElection, identity, log)
 	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
 		return nil, err
 	}
@@ -165,9 +165,10 @@ func (g *Gateway) lead(ctx context.Context) error {
 	return g.election.Run(ctx, func(ctx context.Context) error {
 		standing, _ := g.election.Standing() // What was seen stays true, also if the Lease can't be read at present.
 		g.turn.begin(ctx, standing.Until)
-		g.rpc.SetServing(true)
-		g.leader.Set(1)
-		<-ctx.Done()
+		g.learned().run(ctx, func() {
+			g.rpc.SetServing(true)
+			g.leader.Set(1)
+		})
 		g.leader.Set(0)
 		g.rpc.SetServing(false)
 		g.turn.end()
