@@ -50,7 +50,7 @@ func (s *Server) unary(srv any, ss grpc.ServerStream, info *grpc.UnaryServerInfo
 		}
 		place = sync.OnceFunc(place)
 		defer place()
-		return method.Handler(srv, ctx, func(request any) error {
+		return method.Handler(srv, ctx, func(request any) error { //nolint:contextcheck // The stream has its own context.
 			defer place()
 			if err := s.receive(ss, request); err != nil {
 				return err

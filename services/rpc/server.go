@@ -117,7 +117,6 @@ func New(cfg Config) (*Server, error) {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(int32(s.limits.Request)),
-		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace, Time: keepaliveTime, Timeout: keepaliveTimeout,
 		}),
