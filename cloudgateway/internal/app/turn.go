@@ -94,7 +94,7 @@ func (t *turn) Acquire(ctx context.Context, product, action string) error {
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(now.calls, cancel)()
+	defer context.AfterFunc(now.calls, cancel)() //nolint:contextcheck // The term outlives the call.
 	err := t.budget.Acquire(waiting, product, action)
 	if now.calls.Err() != nil || t.holds != nil && !t.holds() {
 		return onStandby()

@@ -260,7 +260,7 @@ func (r *Reader[K, V]) join(
 			}
 			r.requests.WithLabelValues("load").Inc()
 			if alone != nil {
-				r.start(nil, []*flight[K, V]{f}, alone)
+				r.start(nil, []*flight[K, V]{f}, alone) //nolint:contextcheck // A read outlives the caller that began it.
 			} else {
 				r.laneOf(by.lane).add(f, now)
 			}

@@ -45,7 +45,7 @@ func TestChangeMetadata(t *testing.T) {
 	}{
 		"nothing":        {},
 		"all":            {change: all, want: []openapi.Call{tag, untag, move}},
-		"tags to remove": {change: &slbv1.UpdateAccessControlListRequest{RemoveTagKeys: all.RemoveTagKeys}, want: []openapi.Call{untag}},
+		"tags to remove": {change: &slbv1.UpdateAccessControlListRequest{RemoveTagKeys: all.GetRemoveTagKeys()}, want: []openapi.Call{untag}},
 		"group":          {change: &slbv1.UpdateAccessControlListRequest{ResourceGroupId: all.ResourceGroupId}, want: []openapi.Call{move}},
 		"refused":        {change: all, refuse: "UntagResources", want: []openapi.Call{tag, untag}},
 	} {

@@ -56,8 +56,9 @@ func New(cfg Config) *Product {
 }
 
 const (
-	// LedgerSize and LedgerLife bound what is remembered about the gateway's own writes.
+	// LedgerSize is how many of the gateway's own writes are remembered at most.
 	LedgerSize = 10_000
+	// LedgerLife is how long they are remembered.
 	LedgerLife = time.Hour
 	// releaseLife is how long after a listener's change its old group may still be in use.
 	releaseLife = time.Minute

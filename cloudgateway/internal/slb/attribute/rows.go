@@ -1,3 +1,4 @@
+// Package attribute is the table of attributes that listeners and forwarding rules share: how each is named, checked and sent.
 package attribute
 
 import (

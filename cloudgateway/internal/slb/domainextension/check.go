@@ -1,8 +1,6 @@
 package domainextension
 
 import (
-	"regexp"
-
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
@@ -39,5 +37,3 @@ func checkListener(c *check.Request, key *slbv1.ListenerKey) {
 	case slbv1.Protocol_PROTOCOL_HTTPS, slbv1.Protocol_PROTOCOL_UNSPECIFIED:
 	}
 }
-
-var domainForm = regexp.MustCompile(`^[A-Za-z0-9*-]+(\.[A-Za-z0-9*-]+)+$`)
