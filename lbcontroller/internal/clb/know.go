@@ -170,10 +170,10 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 		return knowledge{}, err
 	}
 	if refusal := reuse.Made(named); refusal != nil {
-		return knowledge{extent: refused, read: true, refusal: refusal}, nil
+		return knowledge{extent: refused, read: true, refusal: refusal}, nil //nolint:nilerr // A refusal is what is known, no failure to find it out.
 	}
 	if refusal := reuse.Elsewhere(s.facts(), s.want.Desired, named); refusal != nil {
-		return knowledge{extent: refused, read: true, refusal: refusal}, nil
+		return knowledge{extent: refused, read: true, refusal: refusal}, nil //nolint:nilerr // A refusal is what is known, no failure to find it out.
 	}
 	// The CLB that was made for the Service before it named another. The label names the CLB that the Service has taken only when nothing
 	// else is left.
@@ -184,7 +184,7 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 		}
 	}
 	if refusal := reuse.Taken(s.facts(), named, own); refusal != nil {
-		return knowledge{extent: refused, read: true, refusal: refusal}, nil
+		return knowledge{extent: refused, read: true, refusal: refusal}, nil //nolint:nilerr // A refusal is what is known, no failure to find it out.
 	}
 	return knowledge{extent: all, observed: named, own: own, read: true}, nil
 }

@@ -271,7 +271,7 @@ func judge(calls []error) verdict {
 
 // causes lists the failed calls in an error.
 func causes(err error) []error {
-	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // Only the outermost error may have several causes.
+	several, ok := err.(interface{ Unwrap() []error }) // Only the outermost error may have several causes.
 	if !ok {
 		return []error{err}
 	}

@@ -156,8 +156,7 @@ func (r *run) createGroup(ctx context.Context, instance string, a plan.CreateGro
 	answer, err := r.Client.ServerGroups.CreateServerGroup(ctx, &slbv1.CreateServerGroupRequest{
 		RequestId: groupRequestID(), LoadBalancerId: instance, Name: a.Group.Name, Servers: servers(a.Group.Servers),
 	})
-	switch rpcerr.ReasonOf(err) {
-	case rpcerr.ServerNotFound, rpcerr.ServerLimit, rpcerr.QuotaExceeded:
+	if slices.Contains([]rpcerr.Reason{rpcerr.ServerNotFound, rpcerr.ServerLimit, rpcerr.QuotaExceeded}, rpcerr.ReasonOf(err)) {
 		// The servers were refused, not the group: listeners must not wait for one node that the cloud doesn't know.
 		id, findErr := r.groupNamed(ctx, instance, a.Group.Name)
 		return plan.Result{GroupID: id}, errors.Join(err, findErr)
