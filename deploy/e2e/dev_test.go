@@ -140,23 +140,18 @@ func useCluster(t *testing.T, env map[string]string, nodes int) {
 func useCloud(t *testing.T, env map[string]string, nodes int) {
 	t.Helper()
 	scheme := strings.ToLower(env["ALICLOUD_CLIENT_SCHEME"])
-	calls := []struct {
-		endpoint, version, action string
-		want                      string // code of the error
-	}{
-		{endpoint: "SLB_ENDPOINT", version: "2014-05-15", action: "DescribeLoadBalancers"},
-		{endpoint: "ECS_ENDPOINT", version: "2014-05-26", action: "DescribeInstances"},
-		{endpoint: "VPC_ENDPOINT", version: "2016-04-28", action: "DescribeVpcs"},
-		// There are no network load balancers yet, but somebody who says so in the cloud's words.
-		{endpoint: "NLB_ENDPOINT", version: "2022-04-30", action: "ListLoadBalancers", want: "InvalidAction.NotFound"},
+	calls := []struct{ endpoint, version, action string }{
+		{"SLB_ENDPOINT", "2014-05-15", "DescribeLoadBalancers"},
+		{"ECS_ENDPOINT", "2014-05-26", "DescribeInstances"},
+		{"VPC_ENDPOINT", "2016-04-28", "DescribeVpcs"},
+		{"NLB_ENDPOINT", "2022-04-30", "ListLoadBalancers"},
 	}
 	for _, c := range calls {
 		api := cloud.API{
 			URL: scheme + "://" + env[c.endpoint], Version: c.version, AccessKeyID: env["ACCESS_KEY_ID"], AccessKeySecret: env["ACCESS_KEY_SECRET"],
 		}
-		err := api.Call(t.Context(), c.action, map[string]string{"RegionId": env["REGION_ID"], "VpcId": env["VPC_ID"]})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.endpoint, err, c.want)
+		if err := api.Call(t.Context(), c.action, map[string]string{"RegionId": env["REGION_ID"]}); err != nil {
+			t.Errorf("%s: %v", c.endpoint, err)
 		}
 	}
 	if region, err := fetch(t.Context(), env["METADATA_ENDPOINT"]+"/latest/meta-data/region-id"); err != nil || region != env["REGION_ID"] {

@@ -37,7 +37,9 @@ type forwardingWait struct {
 	instance *ecsv1.Instance
 	since    time.Time
 	// tried is set once the change may have been sent, so that another attempt looks before it sends again.
-	tried  bool
+	tried bool
+	// off is set once the check is known to be off; what is left is to write the node.
+	off    bool
 	warned bool
 }
 
@@ -65,6 +67,16 @@ func (f *forwarding) begin(name string) (forwardingWait, bool) {
 		f.waiting[name] = sent
 	}
 	return wait, ok
+}
+
+// switchedOff notes that the check is off, so that an attempt that fails later asks the cloud nothing more.
+func (f *forwarding) switchedOff(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if wait, ok := f.waiting[name]; ok {
+		wait.off = true
+		f.waiting[name] = wait
+	}
 }
 
 func (f *forwarding) forget(name string) {
@@ -131,8 +143,11 @@ func (c *Controller) forward(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("get node %s: %w", name, err)
 	}
-	if err := c.switchCheckOff(ctx, wait); err != nil {
-		return c.attempted(ctx, node, err)
+	if !wait.off {
+		if err := c.switchCheckOff(ctx, wait); err != nil {
+			return c.attempted(ctx, node, err)
+		}
+		c.forwarding.switchedOff(name)
 	}
 	return c.attempted(ctx, node, c.finish(ctx, node, wait.instance, wait.since))
 }
