@@ -64,13 +64,18 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
 	}
 	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
+	// A node of two families has two verdicts, and is looked at once: the second look might see a cache without the first one's write.
+	affected := map[string]bool{}
 	for about := range verdicts {
-		node, err := c.nodes.Get(about.node)
+		affected[about.node] = true
+	}
+	for name := range affected {
+		node, err := c.nodes.Get(name)
 		if err != nil {
 			continue // The node has gone meanwhile.
 		}
 		if _, differs := c.wantedCondition(node); differs {
-			c.conditions.Add(about.node, reconcile.Node)
+			c.conditions.Add(name, reconcile.Node)
 		}
 	}
 }
