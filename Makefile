@@ -50,7 +50,7 @@ kubernetes: ## Build the local control plane into the cache, once
 
 .PHONY: test
 test: kubernetes ## Run the tests of all modules with the race detector, end to end included
-	$(call each,go test,go test $(RACE) -timeout 20m $(TESTFLAGS) ./...)
+	$(call each,go test,go test $(RACE) -timeout 40m $(TESTFLAGS) ./...)
 
 .PHONY: race
 race: ## Run the tests of all modules but the end-to-end ones ten times with the race detector
