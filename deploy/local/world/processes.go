@@ -85,6 +85,7 @@ func (w *World) controller(name string) (proc.Spec, error) {
 	switch name {
 	case LB:
 		maps.Copy(cfg, section{"vpcID": VpcID, "vswitchIDs": VSwitchIDs()})
+		maps.Copy(cfg, w.cfg.LB)
 	case Node:
 	case Route:
 		maps.Copy(cfg, section{"vpcID": VpcID, "clusterCIDRs": []string{podCIDR}})

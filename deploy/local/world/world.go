@@ -53,6 +53,8 @@ type Config struct {
 	Discovery bool
 	// Gateway replaces keys of the gateways' configuration.
 	Gateway map[string]any
+	// LB replaces keys of the lbcontroller's configuration.
+	LB map[string]any
 	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
 	// only.
 	Traffic bool
