@@ -44,7 +44,7 @@ func (a *allowance) refused(granted int) {
 	a.calls, a.step = max(1, a.calls), 0
 }
 
-// waited tells that calls have waited in a window in which none was refused.
+// waited reports that calls have waited in a window in which none was refused.
 func (a *allowance) waited() {
 	a.calls = min(a.most, a.calls+a.step)
 	a.step = max(a.limit*firstStep, a.step*nextStep)

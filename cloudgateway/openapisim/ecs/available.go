@@ -130,7 +130,7 @@ type describedAvailable struct {
 	} `json:"AvailableZones"`
 }
 
-// describeAvailable tells of every zone that has what is asked for. Everything on sale is in stock everywhere.
+// describeAvailable lists every zone that has what is asked for. Everything on sale is in stock everywhere.
 func describeAvailable(c *api.Context) (any, *api.Error) {
 	memory, err := size(c, "Memory", 0)
 	if err != nil {

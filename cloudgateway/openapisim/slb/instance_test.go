@@ -327,7 +327,7 @@ func TestInstanceChangesAreShown(t *testing.T) {
 	}
 }
 
-// What is paid by use has a specification, too, which tells of nothing else.
+// What is paid by use has a specification, too, which means nothing else.
 func TestSpecificationOfPayByCLCU(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)

@@ -7,7 +7,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/subnet"
 )
 
-// attributeActions change what can be changed of things that are there, and tell whether an address is free.
+// attributeActions change what can be changed of things that are there, and report whether an address is free.
 func attributeActions() []api.Action {
 	return []api.Action{
 		{

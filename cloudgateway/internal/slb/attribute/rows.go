@@ -147,7 +147,7 @@ func (k Kind) words() (yes, no string) {
 	return "on", "off"
 }
 
-// inRange tells whether n is one of the numbers the attribute takes.
+// inRange reports whether n is one of the numbers the attribute takes.
 func (a Row) inRange(n int32) bool {
 	return n >= a.Min && n <= a.Max || slices.Contains(a.Special, n)
 }

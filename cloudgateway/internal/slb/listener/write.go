@@ -76,7 +76,7 @@ func (s *Service) create(ctx context.Context, w *slb.Writer, r *slbv1.CreateList
 		})
 }
 
-// sameMarks reports whether a listener has the attributes that tell it from others: its description, where it sends the traffic, and
+// sameMarks reports whether a listener has the attributes that distinguish it from others: its description, where it sends the traffic, and
 // its redirection.
 func sameMarks(got, want *slbv1.ListenerConfig) bool {
 	return got.GetDescription() == want.GetDescription() &&

@@ -41,7 +41,7 @@ type creation struct {
 	requestID string
 }
 
-// BatchCreateForwardingRules creates rules on one listener; the results are in their order. The error tells that nothing was tried.
+// BatchCreateForwardingRules creates rules on one listener; the results are in their order. The error means that nothing was tried.
 func (s *Service) BatchCreateForwardingRules(
 	ctx context.Context, r *slbv1.BatchCreateForwardingRulesRequest,
 ) (*slbv1.BatchCreateForwardingRulesResponse, error) {

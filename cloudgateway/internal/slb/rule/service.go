@@ -84,7 +84,7 @@ type removal struct {
 	id string
 }
 
-// BatchDeleteForwardingRules removes rules from a listener; the results are in the order of the ids. The error tells that nothing was
+// BatchDeleteForwardingRules removes rules from a listener; the results are in the order of the ids. The error means that nothing was
 // tried.
 func (s *Service) BatchDeleteForwardingRules(
 	ctx context.Context, r *slbv1.BatchDeleteForwardingRulesRequest,
