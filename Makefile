@@ -111,7 +111,10 @@ verify-proto: tools
 	@cd proto && buf breaking --against baseline.txtpb || { \
 		echo "proto: callers of the last release would break; see proto/buf.yaml for what may change"; exit 1; }
 
+# golangci-lint remembers findings with the absolute path of their file, and takes those of another checkout for this one's: it
+# then can't read the file, and no longer sees that it is generated. So each checkout has a cache of its own.
 .PHONY: lint
+lint: export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint-$(shell echo "$(CURDIR)" | cksum | cut -d' ' -f1)
 lint: tools ## Run golangci-lint on all modules
 	$(call each,golangci-lint,golangci-lint run --config "$(CURDIR)/.golangci.yaml" ./...)
 
