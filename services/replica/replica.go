@@ -3,6 +3,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.opentelemetry.io/otel/trace"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
@@ -41,8 +43,10 @@ type Dependencies struct {
 	// Tracers begin the traces of the controller's work; nil for no traces.
 	Tracers trace.TracerProvider
 	// Drain is how long work under way may go on when another replica is about to take over.
-	Drain  time.Duration
-	Logger *slog.Logger
+	Drain time.Duration
+	// Namespace is where the controller keeps what has to outlive it, beside its Lease.
+	Namespace string
+	Logger    *slog.Logger
 }
 
 // Controller is the work of the process.
@@ -95,7 +99,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	controller, err := p.New(Dependencies{
 		Client: client, Gateway: conn.Client(), Recorder: recorder, Registerer: registry, Tracers: traces.Tracers(),
-		Drain: cfg.LeaderElection.Drain(), Logger: log,
+		Drain: cfg.LeaderElection.Drain(), Namespace: cmp.Or(cfg.LeaderElection.Namespace, metav1.NamespaceSystem), Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
