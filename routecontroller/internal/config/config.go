@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
@@ -66,7 +67,8 @@ type Gather struct {
 	Max   config.Duration `json:"max"`
 }
 
-// Deletion bounds the deletion of routes: within Window at most Minimum or Percent of the routes of a table go, whichever is more.
+// Deletion bounds the deletion of routes: within Window at most Minimum or Percent of the routes of a table go, whichever is more, and
+// never more than half of them. The ConfigMap routecontroller-deletions keeps the count for the next leader.
 type Deletion struct {
 	Window  config.Duration `json:"window"`
 	Minimum int             `json:"minimum"`
@@ -77,7 +79,7 @@ type Deletion struct {
 func (c *Config) Orphans() orphan.Policy {
 	return orphan.Policy{
 		GoneGrace: min(goneGrace, time.Duration(c.OrphanGrace)), Grace: time.Duration(c.OrphanGrace),
-		Window: time.Duration(c.Deletion.Window), Minimum: c.Deletion.Minimum, Percent: c.Deletion.Percent,
+		Policy: budget.Policy{Window: time.Duration(c.Deletion.Window), Minimum: c.Deletion.Minimum, Percent: c.Deletion.Percent},
 	}
 }
 

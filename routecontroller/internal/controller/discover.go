@@ -25,6 +25,8 @@ type target struct {
 	applier  *apply.Applier
 	// memories hold one memory per table. Each is used only by the pass over its table, of which there is one at a time.
 	memories map[string]*memory
+	ledger   *ledger
+	adopted  *adopted
 }
 
 // discover finds the VPC and its tables as far as the configuration does not tell.
@@ -44,6 +46,8 @@ func (c *Controller) discover(ctx context.Context) error {
 		tableIDs: ids,
 		applier:  apply.New(apply.Config{Routes: c.cfg.Gateway.Routes, VPCID: vpcID, ClusterID: c.cfg.ClusterID}),
 		memories: map[string]*memory{},
+		ledger:   newLedger(c.cfg.Client, c.cfg.Namespace),
+		adopted:  newAdopted(c.cfg.Client, c.cfg.Namespace),
 	}
 	for _, id := range ids {
 		t.memories[id] = newMemory()

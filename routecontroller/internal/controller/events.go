@@ -26,6 +26,7 @@ const (
 	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
 	eventQuota        = "RouteTableNearlyFull" // Warning: 80 % of the table's quota is used; ask for more.
 	eventOrphans      = "RoutesWithoutNode"    // Warning: no Node claims these routes; the text says when they go.
+	eventRecordFailed = "RecordFailed"         // Warning: a ConfigMap for the next leader can't be read or written; no route without a Node is deleted.
 	eventHeld         = "RouteDeletionHeld"    // Warning: routes without a Node are kept, because too many would go or no Node is left.
 )
 
@@ -93,6 +94,7 @@ func (c *Controller) reportOrphans(tableID string, v view) {
 			"routeTable", tableID, "routes", len(v.waiting))
 		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes carry the mark of cluster %s and no Node claims any; "+
 			"they are kept. Check that the API server has the Nodes of this cluster, and that no other cluster has its id", len(v.waiting), c.cfg.ClusterID))
+	case v.recordErr != nil: // It has an event of its own.
 	case v.orphans.Held > 0:
 		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes of Nodes that are gone are kept for now: "+
 			"at most the larger of %d and %d %% go within %s", v.orphans.Held, c.cfg.Orphans.Minimum, c.cfg.Orphans.Percent, c.cfg.Orphans.Window))

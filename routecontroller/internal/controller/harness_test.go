@@ -19,6 +19,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/replica"
@@ -45,6 +46,8 @@ type world struct {
 	cloud   *gatewaytest.Fake
 	started *controller.Controller
 	lead    func()
+	// reigns lets the controller made last lead.
+	reigns func()
 }
 
 // run lets body play in a world with the given nodes, which is quiet when body begins: the controller has nothing to do.
@@ -73,34 +76,56 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 		if prepare != nil {
 			prepare(w)
 		}
-		cfg := controller.Config{
-			Dependencies: replica.Dependencies{
-				Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
-			},
-			ClusterID: cluster, Scope: table.Scope{Region: region}, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
-			SyncInterval: 5 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
-			RouteQuota: 200,
-			Orphans:    orphan.Policy{GoneGrace: 2 * time.Minute, Grace: time.Hour, Window: 10 * time.Minute, Minimum: 3, Percent: 5},
-		}
-		if edit != nil {
-			edit(&cfg)
-		}
-		var err error
-		if w.started, err = controller.New(cfg); err != nil {
-			t.Fatal(err)
-		}
-		var running errgroup.Group
-		running.Go(func() error { return w.started.Watch(ctx) })
+		done := w.make(t, ctx, edit)
 		w.lead = func() {
-			running.Go(func() error { return w.started.Run(ctx) })
+			w.reigns()
 			w.settle()
 		}
 		body(w)
 		cancel()
+		done()
+	})
+}
+
+// make makes a controller that watches; w.reigns lets it lead. done waits for its end, which is that of ctx.
+func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+	t.Helper()
+	cfg := controller.Config{
+		Dependencies: replica.Dependencies{
+			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
+			Namespace: metav1.NamespaceSystem,
+		},
+		ClusterID: cluster, Scope: table.Scope{Region: region}, ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
+		SyncInterval: 5 * time.Minute, GatherQuiet: time.Second, GatherMax: 5 * time.Second,
+		RouteQuota: 200,
+		Orphans: orphan.Policy{
+			GoneGrace: 2 * time.Minute, Grace: time.Hour, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5},
+		},
+	}
+	if edit != nil {
+		edit(&cfg)
+	}
+	var err error
+	if w.started, err = controller.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	var running errgroup.Group
+	running.Go(func() error { return w.started.Watch(ctx) })
+	w.reigns = func() { running.Go(func() error { return w.started.Run(ctx) }) }
+	return func() {
+		t.Helper()
 		if err := running.Wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-	})
+	}
+}
+
+// start makes a controller that leads.
+func (w *world) start(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+	t.Helper()
+	done = w.make(t, ctx, edit)
+	w.reigns()
+	return done
 }
 
 // settle lets a gathered burst of events be worked off.

@@ -28,8 +28,12 @@ type memory struct {
 	excluded map[table.Key]bool
 	// orphanSince tells when an entry was first found without a node.
 	orphanSince map[table.Key]time.Time
-	// deleted are the times of the deletions that count for the budget.
+	// deleted are the times of the deletions that count for the budget, those of earlier leaders included.
 	deleted []time.Time
+	// charged are deletions among them that failed. A new reading of the table tells whether they had an effect.
+	charged map[table.Key]time.Time
+	// recorded is set once the memory holds what earlier leaders have recorded.
+	recorded bool
 	// standing is what the cloud said about instances that entries in the way of routes lead to.
 	standing map[string]plan.Standing
 	// notBefore is when the gateway may be asked again.
@@ -39,7 +43,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
-		standing: map[string]plan.Standing{},
+		standing: map[string]plan.Standing{}, charged: map[table.Key]time.Time{},
 	}
 }
 
@@ -56,6 +60,27 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 	}
 	m.known, m.readAt, m.custom = true, now, custom
 	clear(m.standing)
+	m.refund()
+}
+
+// charge takes deletions off the budget before they are made.
+func (m *memory) charge(entries []table.Entry, now time.Time) {
+	for _, entry := range entries {
+		m.deleted = append(m.deleted, now)
+		m.charged[entry.Key] = now
+	}
+}
+
+// refund gives back what was charged for deletions that failed without an effect: their entries are there still.
+func (m *memory) refund() {
+	for key, at := range m.charged {
+		if entry := m.entries[key.CIDR]; entry.Key == key && entry.Available {
+			if i := slices.Index(m.deleted, at); i >= 0 {
+				m.deleted = slices.Delete(slices.Clone(m.deleted), i, i+1)
+			}
+		}
+	}
+	clear(m.charged)
 }
 
 // forget makes the next pass read the table.
@@ -117,6 +142,7 @@ func (m *memory) orphans(entries []table.Entry, now time.Time, watched func(tabl
 func (m *memory) applied(result apply.Result) {
 	for _, entry := range result.Deleted {
 		delete(m.entries, entry.CIDR)
+		delete(m.charged, entry.Key)
 	}
 	for _, entry := range result.Created {
 		m.entries[entry.CIDR] = entry

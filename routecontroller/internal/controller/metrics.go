@@ -24,6 +24,8 @@ type metrics struct {
 	held    *prometheus.GaugeVec
 	foreign *prometheus.GaugeVec
 	fault   *prometheus.GaugeVec
+	// recordFault is 1 while what the next leader has to know can't be read or written.
+	recordFault prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
@@ -52,6 +54,9 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		foreign: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_foreign_overlaps", Help: "Entries of others that take a part of a Node's traffic.",
 		}, []string{"route_table"}),
+		recordFault: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "routecontroller_record_unusable", Help: "1 if a ConfigMap for the next leader can't be read or written, which stops deletions.",
+		}),
 		fault: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_no_node_claims", Help: "1 if there are routes of this cluster and no Node claims any, which stops deletions.",
 		}, []string{"route_table"}),

@@ -27,6 +27,8 @@ import (
 const (
 	// pendingDelay is when to look again at entries that the cloud is working on.
 	pendingDelay = 5 * time.Second
+	// recordRetry is when to try again what the next leader has to know.
+	recordRetry = 30 * time.Second
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
 	// maxWitnesses are the instances of nodes that are asked about together with those of orphans.
@@ -53,7 +55,7 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 		return reconcile.After(errors.New("the gateway asked to wait"), wait)
 	}
 	defer func() { c.metrics.observe(verbReconcile, start) }()
-	err := c.pass(ctx, t.applier, tableID, m)
+	err := c.pass(ctx, t, tableID, m)
 	if wait, ok := rpcerr.RetryAfter(err); ok {
 		m.notBefore = time.Now().Add(wait)
 	}
@@ -61,10 +63,11 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 }
 
 // pass looks at one table once. Orphans are deleted only if a look at the live nodes and a fresh reading of the table agree with
-// what is cached.
-func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID string, m *memory) error {
+// what is cached, and if the deletion is on record before: the next leader has to know of it.
+func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *memory) error {
+	recordErr := errors.Join(t.ledger.load(ctx, tableID, m), t.adopted.load(ctx, t.memories))
 	v, err := c.look(ctx, tableID, m, c.cachedNodes, c.cfg.SyncInterval)
-	if err == nil && len(v.orphans.Delete) > 0 {
+	if err == nil && len(v.orphans.Delete) > 0 && recordErr == nil {
 		v, err = c.look(ctx, tableID, m, c.liveNodes, confirmAge)
 	}
 	if err != nil {
@@ -73,12 +76,36 @@ func (c *Controller) pass(ctx context.Context, applier *apply.Applier, tableID s
 		}
 		return err
 	}
-	result := c.apply(ctx, applier, tableID, slices.Concat(v.plan.Delete, v.orphans.Delete), v.plan.Create)
+	c.record(ctx, t, tableID, m, &v, recordErr)
+	result := c.apply(ctx, t.applier, tableID, slices.Concat(v.plan.Delete, v.orphans.Delete), v.plan.Create)
 	m.applied(result)
-	c.countDeletions(m, v, result)
 	c.report(tableID, v, result)
 	c.watchQuota(tableID, m)
-	return c.next(tableID, m, v.plan, result, v.orphans.Wait)
+	return c.next(tableID, m, v, result)
+}
+
+// record writes down what the next leader has to know: since when entries have been orphans, the deletions that are about to be made, and
+// the routes without a mark. No orphan is deleted if that fails.
+func (c *Controller) record(ctx context.Context, t *target, tableID string, m *memory, v *view, err error) {
+	now := time.Now()
+	m.deleted = c.cfg.Orphans.Within(now, m.deleted)
+	before := m.deleted
+	m.charge(v.orphans.Delete, now)
+	if err == nil {
+		err = errors.Join(t.ledger.save(ctx, tableID, m), t.adopted.save(ctx, t.memories))
+	}
+	c.metrics.recordFault.Set(0)
+	if err == nil {
+		c.events.Forget(tableReference(tableID), eventRecordFailed)
+		return
+	}
+	v.recordErr, m.deleted = err, before
+	clear(m.charged)
+	v.orphans.Held += len(v.orphans.Delete)
+	v.orphans.Delete = nil
+	c.metrics.recordFault.Set(1)
+	c.log.Error("what the next leader has to know can't be recorded, routes without a node are kept", "routeTable", tableID, "error", err)
+	c.tableFailure(tableID, eventRecordFailed, err)
 }
 
 // view is what one look at a table and the nodes has led to.
@@ -88,6 +115,8 @@ type view struct {
 	// waiting are the entries without a node, whether or not they go now.
 	waiting []orphan.Orphan
 	orphans orphan.Verdict
+	// recordErr is why nothing is deleted though it is due: the next leader would not know of it.
+	recordErr error
 }
 
 // look decides on a reading of the table that is no older than age, and on the nodes that list gives.
@@ -153,28 +182,21 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 	return true
 }
 
-// countDeletions takes the orphans that were deleted off the budget.
-func (c *Controller) countDeletions(m *memory, v view, result apply.Result) {
-	now := time.Now()
-	m.deleted = c.cfg.Orphans.Within(now, m.deleted)
-	for _, entry := range result.Deleted {
-		if slices.ContainsFunc(v.orphans.Delete, func(o table.Entry) bool { return o.Key == entry.Key }) {
-			m.deleted = append(m.deleted, now)
-		}
-	}
-}
-
 // next chooses when the table is looked at again.
-func (c *Controller) next(tableID string, m *memory, p plan.Plan, result apply.Result, wait time.Duration) error {
+func (c *Controller) next(tableID string, m *memory, v view, result apply.Result) error {
 	if err := result.Err(); err != nil {
 		return fmt.Errorf("route table %s: %w", tableID, err)
 	}
-	if len(p.Pending) > 0 || slices.ContainsFunc(result.Created, func(e table.Entry) bool { return !e.Available }) {
+	if len(v.plan.Pending) > 0 || slices.ContainsFunc(result.Created, func(e table.Entry) bool { return !e.Available }) {
 		m.forget()
 		return reconcile.After(errors.New("routes are not available yet"), pendingDelay)
 	}
 	check := time.Until(m.readAt.Add(c.cfg.SyncInterval))
 	c.tables.AddAfter(tableID, reconcile.Periodic, check+rand.N(c.cfg.SyncInterval/10+1)) //nolint:gosec // Spreading load needs no secrecy.
+	wait := v.orphans.Wait
+	if v.recordErr != nil {
+		wait = recordRetry
+	}
 	if wait > 0 {
 		c.tables.AddAfter(tableID, reconcile.Periodic, wait)
 	}

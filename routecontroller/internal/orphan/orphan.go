@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"alicloud-controllers.dev/services/budget"
+
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
@@ -38,10 +40,8 @@ type Policy struct {
 	GoneGrace time.Duration
 	// Grace is how long an orphan stays without a second fact.
 	Grace time.Duration
-	// Window is the time in which at most max(Minimum, Percent of all routes of the cluster) orphans are deleted.
-	Window  time.Duration
-	Minimum int
-	Percent int
+	// Policy bounds how many orphans are deleted, of all routes of the cluster.
+	budget.Policy
 }
 
 // Facts is what the decision depends on beside the orphans.
@@ -74,20 +74,20 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 		return Verdict{Fault: true}
 	}
 	ordered := slices.SortedStableFunc(slices.Values(orphans), func(a, b Orphan) int { return a.Since.Compare(b.Since) })
-	budget := policy.Budget(now, len(orphans)+facts.Claimed, facts.Deleted)
+	left := policy.Left(now, len(orphans)+facts.Claimed, facts.Deleted)
 	for _, o := range ordered {
-		left := o.due(policy).Sub(now)
+		early := o.due(policy).Sub(now)
 		switch {
-		case left > 0:
-			v.wait(min(left, o.untilAsking(now, policy)))
-		case len(v.Delete) >= budget:
+		case early > 0:
+			v.wait(min(early, o.untilAsking(now, policy)))
+		case len(v.Delete) >= left:
 			v.Held++
 		default:
 			v.Delete = append(v.Delete, o.Entry)
 		}
 	}
 	if v.Held > 0 {
-		v.wait(policy.refill(now, facts.Deleted))
+		v.wait(policy.Refill(now, facts.Deleted))
 	}
 	return v
 }
@@ -115,25 +115,6 @@ func (o Orphan) untilAsking(now time.Time, policy Policy) time.Duration {
 		return left
 	}
 	return policy.Grace
-}
-
-// Budget is how many of total routes may go now, after those that were deleted at earlier times.
-func (p Policy) Budget(now time.Time, total int, deleted []time.Time) int {
-	return max(0, max(p.Minimum, total*p.Percent/100)-len(p.Within(now, deleted)))
-}
-
-// Within gives the deletions that count for the budget still.
-func (p Policy) Within(now time.Time, deleted []time.Time) []time.Time {
-	return slices.DeleteFunc(slices.Clone(deleted), func(at time.Time) bool { return now.Sub(at) >= p.Window })
-}
-
-// refill is the time until the budget grows again.
-func (p Policy) refill(now time.Time, deleted []time.Time) time.Duration {
-	counted := p.Within(now, deleted)
-	if len(counted) == 0 {
-		return p.Window
-	}
-	return max(time.Second, slices.MinFunc(counted, time.Time.Compare).Add(p.Window).Sub(now))
 }
 
 func (v *Verdict) wait(d time.Duration) {

@@ -10,13 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"alicloud-controllers.dev/services/budget"
+
 	"alicloud-controllers.dev/routecontroller/internal/orphan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
 var (
 	now    = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	policy = orphan.Policy{GoneGrace: 2 * time.Minute, Grace: time.Hour, Window: 10 * time.Minute, Minimum: 3, Percent: 5}
+	policy = orphan.Policy{GoneGrace: 2 * time.Minute, Grace: time.Hour, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5}}
 )
 
 // aged makes the orphan 10.0.i.0/24 of a given age.
