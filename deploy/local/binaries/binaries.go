@@ -16,8 +16,11 @@ import (
 	"time"
 )
 
-// kwokVersion is not in local/kubernetes/go.mod: kwok and Kubernetes do not agree on the versions of what they share.
-const kwokVersion = "v0.7.0"
+// These are not in local/kubernetes/go.mod: they and Kubernetes do not agree on the versions of what they share.
+const (
+	kwokVersion    = "v0.7.0"
+	coreDNSVersion = "v1.13.1"
+)
 
 // Kubernetes are the paths of the control plane's programs.
 type Kubernetes struct {
@@ -52,56 +55,93 @@ func Root() (string, error) {
 	}
 }
 
+// Node are the paths of the programs that make a real node of a machine, and of those that people use.
+type Node struct {
+	Kubelet, Scheduler, Proxy, Kubectl, Helm string
+	// CoreDNS is static, so that an image can be made of it.
+	CoreDNS string
+}
+
+// program is where a path goes, and how the program is built if it is not there.
+type program struct {
+	path *string
+	recipe
+}
+
 // EnsureKubernetes returns the control plane's programs and builds those that are missing.
 func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
-	versions, err := pinnedVersions(ctx, cfg.Root)
+	versions, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy/local/kubernetes"))
 	if err != nil {
 		return Kubernetes{}, err
 	}
+	var k Kubernetes
+	return k, ensureAll(ctx, cfg, []program{
+		{&k.Etcd, etcdRecipe(cfg.Root, versions["go.etcd.io/etcd/server/v3"])},
+		{&k.Kwok, installRecipe("kwok", "sigs.k8s.io/kwok/cmd/kwok", kwokVersion, "about 3 minutes")},
+		{&k.APIServer, kubernetesRecipe(cfg.Root, "kube-apiserver", versions["k8s.io/kubernetes"], "about 6 minutes")},
+		{&k.ControllerManager, kubernetesRecipe(cfg.Root, "kube-controller-manager", versions["k8s.io/kubernetes"], "about 2 minutes")},
+	})
+}
+
+// EnsureNode returns the programs of a node, of the same version as the control plane's, and builds those that are missing.
+func EnsureNode(ctx context.Context, cfg Config) (Node, error) {
+	versions, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy/local/kubernetes"))
+	if err != nil {
+		return Node{}, err
+	}
+	ours, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy"))
+	if err != nil {
+		return Node{}, err
+	}
+	var n Node
+	v := versions["k8s.io/kubernetes"]
+	return n, ensureAll(ctx, cfg, []program{
+		{&n.Kubelet, kubernetesRecipe(cfg.Root, "kubelet", v, "about 2 minutes")},
+		{&n.Scheduler, kubernetesRecipe(cfg.Root, "kube-scheduler", v, "about 1 minute")},
+		{&n.Proxy, kubernetesRecipe(cfg.Root, "kube-proxy", v, "about 1 minute")},
+		{&n.Kubectl, kubernetesRecipe(cfg.Root, "kubectl", v, "about 1 minute")},
+		{&n.Helm, installRecipe("helm", "helm.sh/helm/v3/cmd/helm", ours["helm.sh/helm/v3"], "about 2 minutes")},
+		{&n.CoreDNS, installRecipe("coredns", "github.com/coredns/coredns", coreDNSVersion, "about 3 minutes")},
+	})
+}
+
+func ensureAll(ctx context.Context, cfg Config, programs []program) error {
 	if cfg.CacheDir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return Kubernetes{}, fmt.Errorf("find the cache directory: %w", err)
+			return fmt.Errorf("find the cache directory: %w", err)
 		}
 		cfg.CacheDir = filepath.Join(base, "alicloud-controllers")
 	}
 	if cfg.Assets != "" {
 		// Otherwise a slip of the pen costs a quarter of an hour of building.
 		if info, err := os.Stat(cfg.Assets); err != nil || !info.IsDir() || !filepath.IsAbs(cfg.Assets) {
-			return Kubernetes{}, fmt.Errorf("KUBEBUILDER_ASSETS is %q: name the absolute path of a directory, or unset it", cfg.Assets)
+			return fmt.Errorf("KUBEBUILDER_ASSETS is %q: name the absolute path of a directory, or unset it", cfg.Assets)
 		}
 	}
-	var k Kubernetes
-	recipes := []struct {
-		path *string
-		recipe
-	}{
-		{&k.Etcd, etcdRecipe(cfg.Root, versions["go.etcd.io/etcd/server/v3"])},
-		{&k.Kwok, kwokRecipe(kwokVersion)},
-		{&k.APIServer, kubernetesRecipe(cfg.Root, "kube-apiserver", versions["k8s.io/kubernetes"], "about 6 minutes")},
-		{&k.ControllerManager, kubernetesRecipe(cfg.Root, "kube-controller-manager", versions["k8s.io/kubernetes"], "about 2 minutes")},
-	}
-	for _, r := range recipes {
-		if *r.path, err = ensure(ctx, cfg, r.recipe); err != nil {
-			return Kubernetes{}, err
+	for _, p := range programs {
+		path, err := ensure(ctx, cfg, p.recipe)
+		if err != nil {
+			return err
 		}
+		*p.path = path
 	}
-	return k, nil
+	return nil
 }
 
-// pinnedVersions reads what local/kubernetes/go.mod requires.
-func pinnedVersions(ctx context.Context, root string) (map[string]string, error) {
+// pinnedVersions reads what the go.mod in a directory requires.
+func pinnedVersions(ctx context.Context, dir string) (map[string]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
-	cmd.Dir = filepath.Join(root, "deploy/local/kubernetes")
+	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("read versions of the control plane: %w", err)
+		return nil, fmt.Errorf("read versions of %s: %w", dir, err)
 	}
 	var mod struct {
 		Require []struct{ Path, Version string }
 	}
 	if err := json.Unmarshal(out, &mod); err != nil {
-		return nil, fmt.Errorf("read versions of the control plane: %w", err)
+		return nil, fmt.Errorf("read versions of %s: %w", dir, err)
 	}
 	versions := make(map[string]string, len(mod.Require))
 	for _, r := range mod.Require {

@@ -155,7 +155,7 @@ func TestPinnedVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions, err := pinnedVersions(t.Context(), root)
+	versions, err := pinnedVersions(t.Context(), filepath.Join(root, "deploy/local/kubernetes"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ type recipe struct {
 	took      string // on two cores, told to the user
 	dir       string // where the go command runs
 	args      []string
+	env       []string // added to the own environment
 	// install means that the go command names the file itself and puts it into GOBIN.
 	install bool
 }
@@ -43,10 +44,11 @@ func etcdRecipe(root, version string) recipe {
 	}
 }
 
-func kwokRecipe(version string) recipe {
+// installRecipe builds a program with the versions that its own module requires, static, so that it runs in a container, too.
+func installRecipe(name, pkg, version, took string) recipe {
 	return recipe{
-		name: "kwok", directory: "kwok-" + version, took: "about 3 minutes", dir: os.TempDir(), install: true,
-		args: []string{"install", "-v", "-trimpath", "-ldflags", "-s -w", "sigs.k8s.io/kwok/cmd/kwok@" + version},
+		name: name, directory: name + "-" + version, took: took, dir: os.TempDir(), install: true,
+		args: []string{"install", "-v", "-trimpath", "-ldflags", "-s -w", pkg + "@" + version}, env: []string{"CGO_ENABLED=0"},
 	}
 }
 
@@ -66,6 +68,7 @@ func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
 
 	args := r.args
 	env := append(os.Environ(), "GOWORK=off", "TMPDIR="+tmp, "GOTMPDIR="+tmp)
+	env = append(env, r.env...)
 	if r.install {
 		env = append(env, "GOBIN="+tmp)
 	} else {

@@ -54,8 +54,8 @@ func New(dir string) (*Authority, error) {
 // File is the authority's certificate.
 func (a *Authority) File() string { return filepath.Join(a.dir, "ca.crt") }
 
-// Serving makes a certificate for loopback and the given names.
-func (a *Authority) Serving(name string, dnsNames ...string) (Pair, error) {
+// Serving makes a certificate for loopback and the given names, which may be addresses.
+func (a *Authority) Serving(name string, hosts ...string) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, fmt.Errorf("make key of %s: %w", name, err)
@@ -63,8 +63,14 @@ func (a *Authority) Serving(name string, dnsNames ...string) (Pair, error) {
 	template := template(name)
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames = append([]string{"localhost"}, dnsNames...)
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.DNSNames, template.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		return Pair{}, fmt.Errorf("make certificate of %s: %w", name, err)

@@ -64,11 +64,16 @@ func start(ctx context.Context, o options) (*world.World, error) {
 
 // ensureKubernetes builds the control plane if the cache does not have it.
 func ensureKubernetes(ctx context.Context) (binaries.Kubernetes, error) {
-	root, err := binaries.Root()
+	cfg, err := building()
 	if err != nil {
 		return binaries.Kubernetes{}, err
 	}
-	return binaries.EnsureKubernetes(ctx, binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout})
+	return binaries.EnsureKubernetes(ctx, cfg)
+}
+
+func building() (binaries.Config, error) {
+	root, err := binaries.Root()
+	return binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: os.Stdout}, err
 }
 
 // prepare does the long part of what the other commands and the end-to-end tests need, so that no time limit is on it.
@@ -77,6 +82,19 @@ func prepare(ctx context.Context, args []string) error {
 		return fmt.Errorf("prepare takes no arguments, got %q", args)
 	}
 	_, err := ensureKubernetes(ctx)
+	return err
+}
+
+// prepareNode does the same for the tests that need a real node.
+func prepareNode(ctx context.Context, args []string) error {
+	if err := prepare(ctx, args); err != nil {
+		return err
+	}
+	cfg, err := building()
+	if err != nil {
+		return err
+	}
+	_, err = binaries.EnsureNode(ctx, cfg)
 	return err
 }
 

@@ -4,6 +4,7 @@
 //	world down [-dir DIR]                                                           stops it
 //	world demo [-bin DIR]                                                           shows what it does and leaves nothing
 //	world prepare                                                                   builds the control plane into the cache
+//	world prepare-node                                                              builds it and the programs of a real node
 //
 // KUBEBUILDER_ASSETS names a directory with kube-apiserver and etcd, which then need not be built.
 package main
@@ -27,9 +28,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	commands := map[string]func(context.Context, []string) error{"up": up, "down": down, "demo": showcase, "prepare": prepare}
+	commands := map[string]func(context.Context, []string) error{
+		"up": up, "down": down, "demo": showcase, "prepare": prepare, "prepare-node": prepareNode,
+	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("name a command: up, down, demo or prepare")
+		return fmt.Errorf("name a command: up, down, demo, prepare or prepare-node")
 	}
 	return commands[args[0]](ctx, args[1:])
 }
