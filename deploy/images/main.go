@@ -1,5 +1,5 @@
 // Command images builds the container images of our processes without a container engine: one tar with an image layout for each, for the
-// usual platforms. The same commit gives the same digests.
+// usual platforms, and a bill of materials for each program. The same commit gives the same digests.
 package main
 
 import (
@@ -70,6 +70,9 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 			if image.Binaries[arch], err = build(ctx, root, process, arch, o.version); err != nil {
 				return err
 			}
+			if err := describe(o.out, process, arch, tag, created, image.Binaries[arch]); err != nil {
+				return err
+			}
 		}
 		path := filepath.Join(o.out, process+"-"+tag+".tar")
 		digest, err := write(path, image)
@@ -81,6 +84,18 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// describe checks that a program needs nothing of its image, and writes what it is made of.
+func describe(dir, process, arch, tag string, created time.Time, binary []byte) error {
+	if err := static(binary); err != nil {
+		return fmt.Errorf("%s for %s: %w", process, arch, err)
+	}
+	b, err := materials(process, tag, created, binary)
+	if err != nil {
+		return err
+	}
+	return writeMaterials(filepath.Join(dir, process+"-"+tag+"-"+arch+".cdx.json"), b)
 }
 
 // chartVersion is the tag that the chart asks for.
