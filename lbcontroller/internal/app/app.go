@@ -10,6 +10,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
@@ -35,6 +36,9 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 				ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
 				DisablePublic:      cfg.DisablePublicLoadBalancer,
 				DriftCheck:         time.Duration(cfg.DriftCheckInterval),
+				Records: record.New(record.Config{
+					Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
+				}),
 			})},
 			Workers:   cfg.Workers,
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),

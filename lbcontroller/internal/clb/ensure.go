@@ -37,7 +37,10 @@ type subject struct {
 	want desired.Result
 	// pods are the answers about network interfaces.
 	pods eni.Answer
-	hash string
+	// hash is a digest of the configuration, and applied one of that and the backends.
+	hash, applied string
+	// idle reports that nothing is known to have happened to the Service: it is only looked at.
+	idle bool
 	// fresh reports that the Service certainly has no CLB yet.
 	fresh bool
 	// entry is what is remembered.
@@ -79,6 +82,9 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Unknown: k.instances.Unknown()}); err == nil {
 		s.hash, err = s.want.Hash()
 	}
+	if err == nil {
+		s.applied = appliedDigest(s)
+	}
 	if err != nil {
 		return k.serve(ctx, s, backendsOf(err), err)
 	}
@@ -90,11 +96,14 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if !k.current(s) {
 		return controller.Outcome{}
 	}
+	if s = k.meet(ctx, s); s.isTrusted() {
+		return controller.Outcome{Service: s.svc, Looks: s.looks()}
+	}
 	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && k.isYoung(s.svc)
 	if s, err = k.withPods(ctx, s); err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
-	d, err := k.decide(ctx, s)
+	d, err := k.decide(s.unhurried(ctx), s)
 	if err == nil {
 		s, err = k.allow(ctx, s, d)
 	}
@@ -157,7 +166,7 @@ func (k *Kind) current(s subject) bool {
 
 // withPods looks up the network interfaces of pods.
 func (k *Kind) withPods(ctx context.Context, s subject) (subject, error) {
-	pods, err := k.enis.Find(ctx, s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups))
+	pods, err := k.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups))
 	if err != nil {
 		return s, err
 	}
@@ -260,8 +269,9 @@ func (k *Kind) apply(ctx context.Context, s subject, p plan.Plan, observed model
 	if want.Instance.AnyVSwitch {
 		work.OtherVSwitches = k.Desired.VSwitchIDs
 	}
-	// From here on what is remembered is wrong, however this ends.
+	// From here on what is remembered and recorded is wrong, however this ends.
 	k.memory.Forget(s.key)
+	k.Records.Change(ctx, s.key)
 	after, err := k.applier.Apply(ctx, work)
 	result := done{observed: after, err: err}
 	if err == nil && observed.Reused && madeRoom(observed, after) {

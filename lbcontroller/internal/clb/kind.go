@@ -19,6 +19,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
@@ -45,7 +46,9 @@ type Config struct {
 	DisablePublic bool
 	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
 	DriftCheck time.Duration
-	Logger     *slog.Logger
+	// Records keep over a restart which backends Services have; nil for none.
+	Records *record.Store
+	Logger  *slog.Logger
 }
 
 // Kind implements controller.Kind.
@@ -64,7 +67,7 @@ type Kind struct {
 // New makes the kind, to be registered at a controller.
 func New(cfg Config) controller.Registration {
 	cfg.Desired.Parser = annotation.NewParser()
-	return controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: &Kind{
+	registration := controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: &Kind{
 		Config:    cfg,
 		observer:  observe.Observer{Client: cfg.Gateway},
 		applier:   apply.Applier{Client: cfg.Gateway},
@@ -73,6 +76,10 @@ func New(cfg Config) controller.Registration {
 		started:   time.Now(),
 		memory:    &memory.Memory{},
 	}}
+	if cfg.Records != nil {
+		registration.Run = cfg.Records.Run
+	}
+	return registration
 }
 
 // Interest implements controller.Kind.
@@ -125,6 +132,7 @@ func (k *Kind) forgotten(old, svc *corev1.Service) bool {
 // Forget implements controller.Kind.
 func (k *Kind) Forget(key string) {
 	k.memory.Drop(key)
+	k.Records.Drop(key)
 	k.enis.Forget(key)
 }
 

@@ -51,6 +51,8 @@ func known(o model.Observed) knowledge {
 func recall(s subject) knowledge {
 	reused := s.view.Reused()
 	switch {
+	case s.entry.Trusted != "": // Something has changed since.
+		return knowledge{}
 	case s.state == memory.Known && s.entry.Refused != "" && s.entry.RefusedFor == s.saying():
 		return knowledge{extent: refused, refusal: &reuse.Refusal{Text: s.entry.Refused}}
 	case s.state == memory.Known && s.entry.Refused == "" && s.entry.Observed.Reused == (reused != "") &&

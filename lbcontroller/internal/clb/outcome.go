@@ -44,7 +44,7 @@ type memo struct {
 // remember keeps what is there now, and when to read it again.
 func (k *Kind) remember(ctx context.Context, s subject, d decision, result done) memo {
 	m := memo{entry: d.entry}
-	m.entry.Observed, m.entry.Hash = result.observed, s.hash
+	m.entry.Observed, m.entry.Hash, m.entry.Trusted = result.observed, s.hash, ""
 	if len(d.plan.Refused) > 0 {
 		m.entry.Hash = ""
 	}
@@ -65,6 +65,9 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 		m.entry.EIPs = ips
 	}
 	m.entry = k.keep(s, m.entry, result.observed.ConfigKnown)
+	if !m.eipUnknown {
+		k.note(s, d, result.observed)
+	}
 	return m
 }
 

@@ -56,6 +56,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && address == "" {
 		address = entry.Released
 	}
+	k.Records.Drop(r.Key)
 	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
@@ -83,6 +84,9 @@ func (k *Kind) released(r controller.Request) bool {
 func (k *Kind) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
 	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && entry.Observed.ConfigKnown && !entry.Observed.Reused {
 		return entry.Observed, nil
+	}
+	if recorded, ok := k.recorded(ctx, r); ok && !view.Preserved() && len(view.Claims()) == 0 {
+		return recorded, nil
 	}
 	return k.observer.Find(ctx, k.hint(r.Service, view.Claims()), slbv1.View_VIEW_BASIC)
 }

@@ -54,7 +54,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 	}
 	s, result := k.carryOut(ctx, s, decision{known: known(observed), plan: p})
 	if result.err == nil {
-		s.entry.Observed = result.observed
+		s.entry.Observed, s.entry.Trusted = result.observed, ""
 		s.entry = k.keep(s, s.entry, true)
 		s.state = memory.Known
 	}
@@ -100,6 +100,7 @@ func (k *Kind) outcomeOfRefusal(s subject, why error) controller.Outcome {
 		o.Retry = controller.Retry{Mode: controller.RetryAfter, After: refusal.Again}
 	}
 	if isRefusal && refusal.Again == 0 {
+		s.entry.Trusted = ""
 		s.entry.Refused, s.entry.RefusedFor = refusal.Text, s.saying()
 		s.entry = k.keep(s, s.entry, true)
 	}

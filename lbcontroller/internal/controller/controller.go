@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -56,6 +57,8 @@ type Registration struct {
 	// from one to another is given up by the first.
 	Finalizer string
 	Kind      Kind
+	// Run is what the kind does beside the passes, as long as this replica leads; nil for nothing.
+	Run func(ctx context.Context) error
 }
 
 // Controller reconciles Services.
@@ -131,11 +134,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.queueAll(); err != nil {
 		return err
 	}
-	gathering := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { gathering <- c.gather.Run(ctx) }()
+	beside, ctx := errgroup.WithContext(ctx)
+	beside.Go(func() error { return c.gather.Run(ctx) })
+	for _, kind := range c.Kinds {
+		if kind.Run != nil {
+			beside.Go(func() error { return kind.Run(ctx) })
+		}
+	}
 	err = c.runner.Run(ctx)
 	cancel()
-	return errors.Join(err, <-gathering)
+	return errors.Join(err, beside.Wait())
 }

@@ -29,6 +29,8 @@ type Entry struct {
 	// ComparedFor is the digest of the configuration for which the cloud was read completely: what the plan refuses then is refused for
 	// what was seen.
 	ComparedFor string
+	// Trusted is the digest of what the cloud is recorded to have, if only that is known and nothing was read.
+	Trusted string
 	// doubts is how often the Service had been doubted when the entry was recalled.
 	doubts uint64
 }
@@ -39,6 +41,7 @@ type Memory struct {
 	entries map[string]Entry
 	full    map[string]bool
 	doubts  map[string]uint64
+	met     map[string]string // UIDs by key
 }
 
 // Get returns the entry of a Service. Its content must not be changed.
@@ -102,6 +105,9 @@ func (m *Memory) Doubt(key string) {
 // Renew returns the empty entry for what was read after e was recalled.
 func Renew(e Entry) Entry { return Entry{doubts: e.doubts} }
 
+// Doubted reports that a user has changed the Service since the cloud was read.
+func (e Entry) Doubted() bool { return e.doubts > 0 && e.VerifyAt.IsZero() }
+
 // Settle returns an entry without the doubts that there were when another was recalled: the cloud has been compared since.
 func Settle(e, recalled Entry) Entry {
 	e.doubts = recalled.doubts
@@ -142,6 +148,21 @@ func (m *Memory) Drop(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.doubts, key)
+	delete(m.met, key)
+}
+
+// Meet reports whether it is called for a Service for the first time.
+func (m *Memory) Meet(key, uid string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.met[key] == uid {
+		return false
+	}
+	if m.met == nil {
+		m.met = map[string]string{}
+	}
+	m.met[key] = uid
+	return true
 }
 
 // Forget makes the next reconcile read the cloud.

@@ -1,0 +1,313 @@
+// Package record keeps, beyond the life of a process, which backends each Service was last known to have in the cloud. A new leader reads
+// the record instead of every CLB: what is wanted and recorded needs no look before its turn.
+//
+// The record is a ConfigMap in the namespace of the controller, not a mark on the Services: backends change with every node, and a write to a
+// Service is sent to every node of the cluster. Only the controller may write there, so an entry also proves that a CLB was made for a Service.
+package record
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// quiet is how long new entries are gathered before they are written.
+	quiet = 5 * time.Second
+	// maxEntries bounds the ConfigMap, which may have 1 MiB: an entry has about 100 bytes. Services beyond it are read at a restart.
+	maxEntries = 8000
+	// patience bounds one request to the API server.
+	patience = 5 * time.Second
+)
+
+// Config is what a Store needs.
+type Config struct {
+	Client kubernetes.Interface
+	// Namespace and Name are those of the ConfigMap.
+	Namespace, Name string
+	Logger          *slog.Logger
+}
+
+// Entry is what is recorded of a Service.
+type Entry struct {
+	// Made proves that a CLB was made for the Service; see Digest. Empty for a CLB of a user's.
+	Made string
+	// Applied is a digest of the wanted backends and configuration that the cloud had; see Digest. Empty while they are changed.
+	Applied string
+}
+
+// Digest shortens a text.
+func Digest(parts ...any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
+}
+
+// Store holds the entries by the Service's key. A nil Store records nothing and knows nothing.
+type Store struct {
+	Config
+	// busy holds a token while a request is under way.
+	busy chan struct{}
+	// wake is told that there is something to write.
+	wake chan struct{}
+
+	mu      sync.Mutex
+	version string // of the ConfigMap
+	read    bool
+	exists  bool
+	stored  map[string]string // what the ConfigMap holds
+	wanted  map[string]string // what it is to hold where that differs; empty removes
+}
+
+// New makes a Store; Run writes what it gathers.
+func New(cfg Config) *Store {
+	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}}
+}
+
+// Get returns the entry of a Service. Without an answer of the API server nothing is known of any.
+func (s *Store) Get(ctx context.Context, key string) Entry {
+	if s == nil {
+		return Entry{}
+	}
+	if err := s.load(ctx); err != nil {
+		s.Logger.Warn("the record of backends can't be read; CLBs are read instead", "configMap", s.Name, "error", err)
+		return Entry{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	value, ok := s.wanted[name(key)]
+	if !ok {
+		value = s.stored[name(key)]
+	}
+	return parse(value)
+}
+
+// Set records an entry, soon.
+func (s *Store) Set(key string, e Entry) {
+	if s != nil {
+		s.want(name(key), e.String())
+	}
+}
+
+// Drop forgets a Service, soon.
+func (s *Store) Drop(key string) {
+	if s != nil {
+		s.want(name(key), "")
+	}
+}
+
+// Change removes what is recorded as applied, before it is changed: only then a crash on the way can't be taken for success. An API server that
+// fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded and what is wanted goes back
+// meanwhile.
+func (s *Store) Change(ctx context.Context, key string) {
+	if s == nil {
+		return
+	}
+	e := s.Get(ctx, key)
+	if e.Applied == "" {
+		return
+	}
+	e.Applied = ""
+	s.want(name(key), e.String())
+	if err := s.flush(ctx, name(key)); err != nil {
+		s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
+	}
+}
+
+// Run writes gathered entries until ctx ends. What is gathered then is lost: those Services are read at the next start.
+func (s *Store) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(quiet):
+		}
+		if err := s.flush(ctx, ""); err != nil && ctx.Err() == nil {
+			s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "error", err)
+			s.signal()
+		}
+	}
+}
+
+func (s *Store) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Store) want(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, pending := s.wanted[name]
+	if pending && last == value || !pending && s.read && s.stored[name] == value {
+		return
+	}
+	s.wanted[name] = value
+	s.signal()
+}
+
+// request lets one request to the API server go on at a time.
+func (s *Store) request(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case s.busy <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.busy }()
+	return do(ctx)
+}
+
+// load reads the ConfigMap unless that was done.
+func (s *Store) load(ctx context.Context) error {
+	if s.isRead() {
+		return nil
+	}
+	return s.request(ctx, s.loadNow)
+}
+
+func (s *Store) isRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read
+}
+
+func (s *Store) loadNow(ctx context.Context) error {
+	if s.isRead() {
+		return nil
+	}
+	found, err := s.Client.CoreV1().ConfigMaps(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read, s.exists = true, err == nil
+	s.version, s.stored = "", nil
+	if s.exists {
+		s.version, s.stored = found.ResourceVersion, found.Data
+	}
+	return nil
+}
+
+// flush writes all that is wanted in one request, unless another has written what is wanted for one Service meanwhile.
+func (s *Store) flush(ctx context.Context, only string) error {
+	return s.request(ctx, func(ctx context.Context) error {
+		err := s.write(ctx, only)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+			// Somebody else has written: a leader before this one whose last write was under way, or an operator who deleted it.
+			s.mu.Lock()
+			s.read = false
+			s.mu.Unlock()
+			err = s.write(ctx, only)
+		}
+		return err
+	})
+}
+
+func (s *Store) write(ctx context.Context, only string) error {
+	if err := s.loadNow(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if _, pending := s.wanted[only]; only != "" && !pending {
+		s.mu.Unlock()
+		return nil
+	}
+	data := maps.Clone(s.wanted)
+	exists, version, patch := s.exists, s.version, map[string]any{}
+	next := maps.Clone(s.stored)
+	if next == nil {
+		next = map[string]string{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		value := data[name]
+		_, present := next[name]
+		switch {
+		case value == "" && present:
+			patch[name] = nil
+			delete(next, name)
+		case value != "" && next[name] != value && (present || len(next) < maxEntries):
+			patch[name] = value
+			next[name] = value
+		}
+	}
+	s.mu.Unlock()
+	if len(patch) > 0 {
+		var err error
+		if version, err = s.send(ctx, exists, version, next, patch); err != nil {
+			return fmt.Errorf("write ConfigMap %s/%s: %w", s.Namespace, s.Name, err)
+		}
+		exists = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.exists, s.version, s.stored = exists, version, next
+	for name, value := range data {
+		if s.wanted[name] == value {
+			delete(s.wanted, name)
+		}
+	}
+	return nil
+}
+
+// send creates or patches the ConfigMap and answers its version. Only the version that is known is patched.
+func (s *Store) send(ctx context.Context, exists bool, version string, all map[string]string, changes map[string]any) (string, error) {
+	configMaps := s.Client.CoreV1().ConfigMaps(s.Namespace)
+	if !exists {
+		created, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, Data: all}, metav1.CreateOptions{})
+		if err != nil {
+			return "", err
+		}
+		return created.ResourceVersion, nil
+	}
+	body := map[string]any{"data": changes}
+	if version != "" {
+		body["metadata"] = map[string]any{"resourceVersion": version}
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return "", err
+	}
+	patched, err := configMaps.Patch(ctx, s.Name, types.MergePatchType, data, metav1.PatchOptions{})
+	if err != nil {
+		return "", err
+	}
+	return patched.ResourceVersion, nil
+}
+
+// name is the key of a Service in the ConfigMap, where a slash can't be. Names of Services and namespaces have no dots.
+func name(key string) string { return strings.Replace(key, "/", ".", 1) }
+
+// String is what is written of an entry.
+func (e Entry) String() string {
+	if e == (Entry{}) {
+		return ""
+	}
+	return e.Made + "." + e.Applied
+}
+
+func parse(value string) Entry {
+	made, applied, _ := strings.Cut(value, ".")
+	return Entry{Made: made, Applied: applied}
+}

@@ -1,0 +1,143 @@
+package record
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newStore(kube *fake.Clientset) *Store {
+	return New(Config{Client: kube, Namespace: "kube-system", Name: "backends", Logger: slog.New(slog.DiscardHandler)})
+}
+
+// data is what the ConfigMap holds.
+func data(t *testing.T, kube *fake.Clientset) map[string]string {
+	t.Helper()
+	found, err := kube.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "backends", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Data
+}
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// inStore runs the test with a running Store, and answers the requests that write.
+func inStore(t *testing.T, kube *fake.Clientset, test func(t *testing.T, s *Store)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(kube)
+		running := make(chan error, 1)
+		go func() { running <- s.Run(t.Context()) }()
+		test(t, s)
+	})
+}
+
+func writes(kube *fake.Clientset) (verbs []string) {
+	for _, a := range kube.Actions() {
+		if a.GetVerb() != "get" {
+			verbs = append(verbs, a.GetVerb())
+		}
+	}
+	kube.ClearActions()
+	return verbs
+}
+
+// TestStore: new entries are gathered, one that is changed is written before the change, and another process reads both.
+func TestStore(t *testing.T) {
+	kube := fake.NewClientset()
+	inStore(t, kube, func(t *testing.T, s *Store) {
+		s.Set("default/a", Entry{Made: "m", Applied: "1"})
+		s.Set("default/b", Entry{Applied: "2"})
+		s.Set("default/b", Entry{Applied: "3"})
+		equal(t, "an entry that isn't written yet", Entry{Applied: "3"}, s.Get(t.Context(), "default/b"))
+		<-time.After(time.Minute)
+		equal(t, "writes", []string{"create"}, writes(kube))
+		s.Change(t.Context(), "default/a")
+		s.Change(t.Context(), "default/a")
+		s.Change(t.Context(), "default/c")
+		equal(t, "writes of a change", []string{"patch"}, writes(kube))
+		other := newStore(kube)
+		equal(t, "the changed one", Entry{Made: "m"}, other.Get(t.Context(), "default/a"))
+		equal(t, "the other", Entry{Applied: "3"}, other.Get(t.Context(), "default/b"))
+		s.Drop("default/b")
+		s.Set("default/a", Entry{Made: "m"})
+		<-time.After(time.Minute)
+		equal(t, "data", map[string]string{"default.a": "m."}, data(t, kube))
+	})
+}
+
+// TestStoreOfAnother: who writes without having seen what another wrote reads it first, and loses nothing.
+func TestStoreOfAnother(t *testing.T) {
+	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": ".1"}})
+	var conflicts atomic.Int32
+	kube.PrependReactor("patch", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
+		if conflicts.Add(1) > 1 {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "backends", errors.New("another version"))
+	})
+	inStore(t, kube, func(t *testing.T, s *Store) {
+		s.Change(t.Context(), "default/a")
+		equal(t, "requests", int32(2), conflicts.Load())
+		equal(t, "entries", 0, len(data(t, kube)))
+	})
+}
+
+// TestStoreWithoutAnAPIServer: nothing is known and nothing waits; what is to be written is written when that works again.
+func TestStoreWithoutAnAPIServer(t *testing.T) {
+	kube := fake.NewClientset()
+	var down atomic.Bool
+	down.Store(true)
+	kube.PrependReactor("*", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return down.Load(), nil, errors.New("the API server is down")
+	})
+	inStore(t, kube, func(t *testing.T, s *Store) {
+		equal(t, "entry", Entry{}, s.Get(t.Context(), "default/a"))
+		s.Set("default/a", Entry{Applied: "1"})
+		s.Change(t.Context(), "default/a")
+		s.Set("default/a", Entry{Applied: "2"})
+		<-time.After(time.Minute)
+		down.Store(false)
+		<-time.After(time.Minute)
+		equal(t, "data", map[string]string{"default.a": ".2"}, data(t, kube))
+	})
+}
+
+// TestStoreIsBounded: a ConfigMap can hold so much; those that have no place are read at a restart.
+func TestStoreIsBounded(t *testing.T) {
+	full := map[string]string{}
+	for i := range maxEntries {
+		full["default."+string(rune('a'+i%26))+time.Duration(i).String()] = ".1"
+	}
+	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: full})
+	inStore(t, kube, func(t *testing.T, s *Store) {
+		s.Set("default/one-more", Entry{Applied: "1"})
+		<-time.After(time.Minute)
+		equal(t, "entries", maxEntries, len(data(t, kube)))
+		equal(t, "entry", Entry{}, s.Get(t.Context(), "default/one-more"))
+	})
+}

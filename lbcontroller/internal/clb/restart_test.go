@@ -1,0 +1,148 @@
+package clb
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
+)
+
+// withRecords makes each controller keep the record, as a process does.
+func withRecords(w *world) {
+	w.config = func(cfg *settings) {
+		cfg.Kind.Records = record.New(record.Config{Client: w.kube, Namespace: "kube-system", Name: "lbcontroller-backends", Logger: slog.New(slog.DiscardHandler)})
+	}
+	w.restart()
+}
+
+// many creates Services web-0 to web-(n-1).
+func (w *world) many(n int) {
+	w.t.Helper()
+	for i := range n {
+		svc := web(func(svc *corev1.Service) {
+			svc.Name, svc.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("%08d-2222-3333-4444-555555555555", i))
+			svc.Spec.Ports[0].NodePort = int32(30000 + i)
+		})
+		if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.after(time.Minute)
+}
+
+// TestRestartWithManyServices: a new leader serves a fresh change before it looks at the CLBs of the Services that have what they ask
+// for; these are spread over the time between two checks for drift, and nothing is written.
+func TestRestartWithManyServices(t *testing.T) {
+	const services = 300
+	inWorld(t, 2, func(w *world) {
+		withRecords(w)
+		w.many(services)
+		w.stop()
+		w.calls()
+		w.start()
+		w.create(web())
+		early := w.cloud.Calls()
+		written := slices.IndexFunc(early, func(c gatewaytest.Call) bool { return c.Method == "CreateLoadBalancer" })
+		if reads := written; reads < 0 || reads > 10 {
+			t.Errorf("%d reads before a fresh change is served, of %v", reads, w.calls())
+		}
+		const periods = 8
+		most, read := 0, map[string]bool{}
+		for range periods {
+			before := len(read)
+			w.after(4 * time.Hour / periods)
+			for _, call := range w.cloud.CallsOf("GetLoadBalancer") {
+				request, ok := call.Request.(*slbv1.GetLoadBalancerRequest)
+				if !ok {
+					t.Fatalf("unexpected request %T", call.Request)
+				}
+				read[request.GetLoadBalancerId()] = true
+			}
+			most = max(most, len(read)-before)
+		}
+		check(t, "CLBs read within the time between two checks", services, len(read))
+		if most > 2*services/periods {
+			t.Errorf("%d of %d CLBs are read within an eighth of the time", most, services)
+		}
+		check(t, "writes", 3, len(w.cloud.Writes()))
+	})
+}
+
+// TestRestartFindsWhatChanged: what happened to nodes and Services while nobody led is seen at once.
+func TestRestartFindsWhatChanged(t *testing.T) {
+	tests := map[string]struct {
+		change func(w *world)
+		calls  []string
+	}{
+		"nothing": {func(*world) {}, nil},
+		"a node":  {func(w *world) { w.addNode(3) }, []string{"ListServerGroups", "GetServerGroup", "ApplyServerChanges"}},
+		"an annotation": {func(w *world) { w.update(annotated(annotation.Scheduler, "wlc")) },
+			[]string{"GetLoadBalancer", "UpdateListener"}},
+		"the record": {func(w *world) {
+			if err := w.kube.CoreV1().ConfigMaps("kube-system").Delete(w.t.Context(), "lbcontroller-backends", metav1.DeleteOptions{}); err != nil {
+				w.t.Fatal(err)
+			}
+		}, []string{"ListServerGroups", "GetServerGroup"}},
+		"deleted": {func(w *world) { w.remove() }, []string{"UpdateLoadBalancer", "DeleteLoadBalancer"}},
+		"deleted and another's record": {func(w *world) {
+			w.update(func(svc *corev1.Service) { svc.UID = "33333333-2222-3333-4444-555555555555" })
+			w.remove()
+		}, []string{"GetLoadBalancer", "ListLoadBalancers", "ListLoadBalancers"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				withRecords(w)
+				w.create(web())
+				w.stop()
+				w.calls()
+				test.change(w)
+				w.start()
+				check(t, "calls", test.calls, w.calls())
+				w.restart()
+				if !strings.HasPrefix(name, "deleted") {
+					check(t, "calls of the next start", []string(nil), w.calls())
+				}
+			})
+		})
+	}
+}
+
+// TestRestartAfterACrash: a process that dies after it changed the backends, and before that is recorded, leaves no record of what was
+// there before, though that is wanted again when the next one starts.
+func TestRestartAfterACrash(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		withRecords(w)
+		w.create(web())
+		ready := func(status corev1.ConditionStatus) func(*corev1.Node) {
+			return func(node *corev1.Node) { node.Status.Conditions[0].Status = status }
+		}
+		w.calls()
+		node, err := w.kube.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready(corev1.ConditionFalse)(node)
+		if _, err := w.kube.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.after(2 * time.Second)
+		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
+		w.stop()
+		w.updateNode(1, ready(corev1.ConditionTrue))
+		w.start()
+		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
+	})
+}

@@ -1,0 +1,85 @@
+package clb
+
+import (
+	"context"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// meet looks up what the record says of a Service that this leader meets for the first time: what it learns afterwards counts more. If the cloud
+// is recorded to have exactly what the Service asks for, the entry is trusted, and the CLB is read when its turn comes and not at once.
+func (k *Kind) meet(ctx context.Context, s subject) subject {
+	first := k.memory.Meet(s.key, string(s.svc.UID))
+	switch {
+	case !s.configured() || s.entry.Doubted():
+	case s.state == memory.Due:
+		s.idle = true
+	case first && s.state == memory.Unknown:
+		recorded := k.Records.Get(ctx, s.key).Applied
+		s.idle = recorded == ""
+		if recorded != "" && recorded == s.applied {
+			s.entry, s.state = k.keep(s, memory.Entry{Trusted: s.applied, Hash: s.hash}, false), memory.Known
+		}
+	}
+	return s
+}
+
+// isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for.
+func (s subject) isTrusted() bool {
+	return s.state == memory.Known && s.entry.Trusted != "" && s.entry.Trusted == s.applied && s.configured()
+}
+
+// unhurried lowers the priority of the reads of an idle Service: nobody waits for them.
+func (s subject) unhurried(ctx context.Context) context.Context {
+	if s.idle {
+		return gateway.WithPriority(ctx, gateway.Background)
+	}
+	return ctx
+}
+
+// note records what a pass has brought about, if nothing of it is left to do.
+func (k *Kind) note(s subject, d decision, after model.Observed) {
+	e := record.Entry{}
+	if !after.Reused && after.InstanceID != "" {
+		e.Made = k.made(string(s.svc.UID), after.InstanceID)
+	}
+	if len(d.plan.Refused) == 0 && len(s.pods.Missing) == 0 {
+		e.Applied = s.applied
+	}
+	k.Records.Set(s.key, e)
+}
+
+// made is what is recorded to prove that an instance was made for a Service of this cluster.
+func (k *Kind) made(uid, instance string) string {
+	return record.Digest(k.Desired.ClusterID, uid, instance)
+}
+
+// appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read.
+func appliedDigest(s subject) string {
+	parts := []any{string(s.svc.UID), s.hash}
+	for _, groups := range [][]model.Group{s.want.Desired.Groups, s.want.OwnGroups} {
+		for _, g := range groups {
+			parts = append(parts, g.ID, g.Name, g.KeepWeights, len(g.Servers))
+			for _, x := range g.Servers {
+				parts = append(parts, int32(x.Type), x.ID, x.IP, x.Port, x.Weight, x.Description)
+			}
+		}
+	}
+	return record.Digest(parts...)
+}
+
+// recorded is the instance that is recorded to be made for a Service that is deleted, as far as it must be known for that.
+func (k *Kind) recorded(ctx context.Context, r controller.Request) (model.Observed, bool) {
+	id := r.Service.Labels[LabelLoadBalancerID]
+	if id == "" || r.Service.DeletionTimestamp == nil || k.Records.Get(ctx, r.Key).Made != k.made(string(r.Service.UID), id) {
+		return model.Observed{}, false
+	}
+	// What protects it is not known, so that is lifted in any case.
+	return model.Observed{InstanceID: id, ConfigKnown: true, Instance: &slbv1.LoadBalancer{LoadBalancerId: id, DeleteProtection: true}}, true
+}
