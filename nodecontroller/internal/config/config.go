@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/services/admin"
+	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/config/cloudconfig"
 	"alicloud-controllers.dev/services/gateway"
@@ -20,6 +21,7 @@ const (
 	defaultWorkers      = 100
 	maxWorkers          = 1000
 	defaultConfirmAfter = time.Minute
+	defaultSilence      = time.Minute
 	defaultWindow       = 10 * time.Minute
 	defaultMinimum      = 3
 	defaultPercent      = 5
@@ -59,7 +61,10 @@ type Deletion struct {
 	Enabled bool `json:"enabled"`
 	// ConfirmAfter is the least time between two answers without the instance.
 	ConfirmAfter config.Duration `json:"confirmAfter"`
-	// Within Window at most Minimum nodes or Percent of all go, whichever is more.
+	// Silence is how long the kubelet has to have been silent: for how long the condition Ready is Unknown.
+	Silence config.Duration `json:"silence"`
+	// Within Window at most Minimum nodes or Percent of all go, whichever is more, and never more than half of them. The ConfigMap
+	// nodecontroller-deletions keeps the count for the next leader.
 	Window  config.Duration `json:"window"`
 	Minimum int             `json:"minimum"`
 	Percent int             `json:"percent"`
@@ -71,7 +76,8 @@ func (d Deletion) Policy() *lifecycle.Policy {
 		return nil
 	}
 	return &lifecycle.Policy{
-		ConfirmAfter: time.Duration(d.ConfirmAfter), Window: time.Duration(d.Window), Minimum: d.Minimum, Percent: d.Percent,
+		ConfirmAfter: time.Duration(d.ConfirmAfter), Silence: time.Duration(d.Silence),
+		Policy: budget.Policy{Window: time.Duration(d.Window), Minimum: d.Minimum, Percent: d.Percent},
 	}
 }
 
@@ -88,8 +94,8 @@ func Default() Config {
 		SyncInterval:           config.Duration(defaultSyncInterval),
 		Workers:                defaultWorkers,
 		Deletion: Deletion{
-			Enabled: true, ConfirmAfter: config.Duration(defaultConfirmAfter), Window: config.Duration(defaultWindow),
-			Minimum: defaultMinimum, Percent: defaultPercent,
+			Enabled: true, ConfirmAfter: config.Duration(defaultConfirmAfter), Silence: config.Duration(defaultSilence),
+			Window: config.Duration(defaultWindow), Minimum: defaultMinimum, Percent: defaultPercent,
 		},
 	}
 }
@@ -125,6 +131,9 @@ func (c *Config) Validate() error {
 	if c.Deletion.Enabled {
 		if time.Duration(c.Deletion.ConfirmAfter) < minConfirmAfter {
 			p.Addf("deletion.confirmAfter", "%s is shorter than %s", c.Deletion.ConfirmAfter, minConfirmAfter)
+		}
+		if c.Deletion.Silence < 0 {
+			p.Addf("deletion.silence", "%s is below zero", c.Deletion.Silence)
 		}
 		p.Positive("deletion.window", c.Deletion.Window)
 		p.Range("deletion.minimum", c.Deletion.Minimum, 0, 1000) //nolint:mnd // More is no bound at all.

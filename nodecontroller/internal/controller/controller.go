@@ -68,8 +68,9 @@ type Controller struct {
 	forwarding   *forwarding
 	forwardQueue *reconcile.Runner
 	sweeps       *reconcile.Runner
-	// tracker is nil if deletion is off. Only the sweep uses it, of which there is one at a time.
-	tracker *lifecycle.Tracker
+	// round and deletions belong to the sweep, of which there is one at a time.
+	round     round
+	deletions deletions
 	// leading tells that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
@@ -86,9 +87,8 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len)
 	c.arrivals = newArrivals(c.receive)
-	if cfg.Deletion != nil {
-		c.tracker = lifecycle.New(*cfg.Deletion)
-	}
+	c.round.answers = map[identity]answer{}
+	c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)
 	var err error
 	if c.init, err = c.runner("nodeinit", c.reconcileNode, cfg.Workers, 0); err != nil {
 		return nil, err

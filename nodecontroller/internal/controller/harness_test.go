@@ -19,6 +19,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/nodes"
@@ -43,6 +44,8 @@ type world struct {
 	cloud   *gatewaytest.Fake
 	started *controller.Controller
 	lead    func()
+	// reigns lets the controller made last lead.
+	reigns func()
 }
 
 // run starts a controller in a world that prepare has furnished, and lets body play once the controller has nothing to do.
@@ -63,35 +66,49 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
 		prepare(w)
 		w.Client.ClearActions()
-		cfg := controller.Config{
-			Dependencies: replica.Dependencies{
-				Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
-			},
-			Region: region, ClusterTag: "ack.aliyun.com", Options: initialize.Options{CloudRoutes: true},
-			DisableSourceDestCheck: true, SyncInterval: 5 * time.Minute, Workers: 100,
-			Deletion: &lifecycle.Policy{ConfirmAfter: time.Minute, Window: 10 * time.Minute, Minimum: 3, Percent: 5},
-		}
-		if edit != nil {
-			edit(&cfg)
-		}
-		c, err := controller.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.started = c
-		var running errgroup.Group
-		running.Go(func() error { return c.Watch(ctx) })
+		done := w.make(t, ctx, edit)
 		w.lead = func() {
-			running.Go(func() error { return c.Run(ctx) })
+			w.reigns()
 			w.Pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
 			w.Pass(300 * time.Millisecond) // Nodes that join are gathered for a moment.
 		}
 		body(w)
 		cancel()
+		done()
+	})
+}
+
+// make makes a controller that watches; w.reigns lets it lead. done waits for its end, which is that of ctx.
+func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+	t.Helper()
+	cfg := controller.Config{
+		Dependencies: replica.Dependencies{
+			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
+			Namespace: metav1.NamespaceSystem,
+		},
+		Region: region, ClusterTag: "ack.aliyun.com", Options: initialize.Options{CloudRoutes: true},
+		DisableSourceDestCheck: true, SyncInterval: 5 * time.Minute, Workers: 100,
+		Deletion: &lifecycle.Policy{
+			ConfirmAfter: time.Minute, Silence: time.Minute, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5},
+		},
+	}
+	if edit != nil {
+		edit(&cfg)
+	}
+	c, err := controller.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.started = c
+	var running errgroup.Group
+	running.Go(func() error { return c.Watch(ctx) })
+	w.reigns = func() { running.Go(func() error { return c.Run(ctx) }) }
+	return func() {
+		t.Helper()
 		if err := running.Wait(); err != nil {
 			t.Errorf("Run: %v", err)
 		}
-	})
+	}
 }
 
 // instance lets the cloud have instance i-i with its primary network interface.
@@ -108,8 +125,16 @@ func (w *world) instance(i int) {
 	}
 }
 
-// vanish takes an instance away.
+// vanish takes an instance away, with its network interface.
 func (w *world) vanish(i int) {
+	w.hide(i)
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-%d", i))
+}
+
+// hide takes an instance out of the cloud's answers about instances only.
+func (w *world) hide(i int) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))

@@ -7,8 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"alicloud-controllers.dev/services/reconcile"
-
-	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
 // Values of the label verb, the same as those of the existing CCM.
@@ -23,6 +21,7 @@ type metrics struct {
 	deleted     prometheus.Counter
 	deferred    prometheus.Gauge
 	fault       prometheus.Gauge
+	held        *prometheus.GaugeVec
 }
 
 // newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces.
@@ -49,17 +48,23 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int) *metric
 		deferred: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "nodecontroller_deferred_deletions", Help: "Nodes to delete that the deletion budget keeps for later.",
 		}),
+		held: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "nodecontroller_held_deletions", Help: "Silent nodes that are kept though their instances seem gone, by cause.",
+		}, []string{"cause"}),
 		fault: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "nodecontroller_no_instance_found", Help: "1 if the last sweep found not one instance of the nodes, as with wrong credentials.",
 		}),
 	}
 }
 
-// expiry shows what a sweep found about nodes whose instances are gone.
-func (m *metrics) expiry(verdict lifecycle.Verdict) {
-	m.deferred.Set(float64(len(verdict.Deferred)))
+// expiry shows how many nodes are kept whose instances seem gone, and why.
+func (m *metrics) expiry(kept map[held]int, nothingFound bool) {
+	for _, cause := range allHeld() {
+		m.held.WithLabelValues(string(cause)).Set(float64(kept[cause]))
+	}
+	m.deferred.Set(float64(kept[heldBudget]))
 	m.fault.Set(0)
-	if verdict.Fault {
+	if nothingFound {
 		m.fault.Set(1)
 	}
 }

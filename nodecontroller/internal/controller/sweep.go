@@ -3,11 +3,14 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -19,64 +22,185 @@ import (
 )
 
 const (
-	// sweepKey is the only key of the sweep's queue.
-	sweepKey = "all"
+	// sweepKey and confirmKey are the keys of the sweep's queue: the one looks at the next part of the nodes, the other once more at those
+	// whose instances seem gone.
+	sweepKey   = "all"
+	confirmKey = "confirm"
 	// sweepWrites bounds the patches under way at once.
 	sweepWrites = 20
-	// maxEvents bounds the events that one cause makes in one sweep.
-	maxEvents = 20
+	// sweepPart is how many nodes are read at once, which is what the cloud answers in one call (source: ECS API, DescribeInstances).
+	// The first round after a start reads more at once.
+	sweepPart, firstPart = 100, 1000
+	// sweepWitnesses are the nodes of other parts that are read again with each part: an answer without them is no evidence.
+	sweepWitnesses = 3
 )
 
-// sweep compares all nodes with their instances once.
-func (c *Controller) sweep(ctx context.Context, _ string) error {
+// round is one look at all nodes, part by part. Its first parts are read one after the other, those of later rounds at times spread over
+// the interval, so that many nodes make no burst of cloud calls.
+type round struct {
+	parts [][]string // names of nodes
+	pause time.Duration
+	// rounds counts those that are complete.
+	rounds int
+	// answers are what was said last about nodes.
+	answers map[identity]answer
+	// present are nodes that the last credible answers had, the latest last.
+	present []string
+	// confirm are the nodes to ask about once more.
+	confirm []string
+	// fault is set while the last answer had none of the instances that were asked about.
+	fault bool
+}
+
+// identity is that of a node; one made anew under the same name is another.
+type identity struct {
+	name string
+	uid  types.UID
+}
+
+func identify(node *corev1.Node) identity { return identity{node.Name, node.UID} }
+
+// answer is what the cloud said about a node's instance, and when.
+type answer struct {
+	lifecycle.Answer
+	at time.Time
+}
+
+// begin divides nodes into parts.
+func (r *round) begin(names []string, interval time.Duration) {
+	size := sweepPart - sweepWitnesses
+	if r.rounds == 0 {
+		size = firstPart
+	} else if len(names) <= sweepPart {
+		size = sweepPart
+	}
+	slices.Sort(names)
+	r.parts = slices.Collect(slices.Chunk(names, size))
+	r.pause = 0
+	if n := len(r.parts); n > 0 && r.rounds > 0 {
+		r.pause = interval / time.Duration(n)
+	}
+}
+
+// witnesses are nodes that are not in a part and whose instances were found lately.
+func (r *round) witnesses(part []string) []string {
+	var names []string
+	for _, name := range slices.Backward(r.present) {
+		if len(names) == sweepWitnesses {
+			break
+		}
+		if !slices.Contains(part, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// sweep compares the next part of the nodes with their instances, or asks once more about those whose instances seem gone.
+func (c *Controller) sweep(ctx context.Context, key string) error {
 	start := time.Now()
 	defer func() { c.metrics.observe(verbReconcile, start) }()
-	all, err := c.nodes.List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
+	if key == confirmKey {
+		names := c.round.confirm
+		if err := c.look(ctx, slices.Concat(names, c.round.witnesses(names))); err != nil || len(names) == 0 {
+			return err
+		}
+		return c.expire(ctx)
 	}
-	ours, ids := c.sweepable(all)
-	next := c.cfg.SyncInterval
-	if len(ours) > 0 {
-		background := gateway.WithPriority(ctx, gateway.Background)
-		resp, err := c.cfg.Gateway.Instances.BatchGetInstances(background, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+	if len(c.round.parts) == 0 {
+		all, err := c.nodes.List(labels.Everything())
 		if err != nil {
-			return fmt.Errorf("get %d instances: %w", len(ids), err)
+			return fmt.Errorf("list nodes: %w", err)
 		}
-		if len(resp.GetResults()) != len(ids) {
-			return fmt.Errorf("gateway answered %d results for %d instances", len(resp.GetResults()), len(ids))
+		var names []string
+		for _, node := range all {
+			if c.sweepable(node) {
+				names = append(names, node.Name)
+			}
 		}
-		c.sync(ctx, ours, resp.GetResults())
-		if c.expire(ctx, ours, resp.GetResults()) {
-			next = min(next, c.cfg.Deletion.ConfirmAfter)
-		}
+		c.round.begin(names, c.cfg.SyncInterval)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	next := c.cfg.SyncInterval
+	if len(c.round.parts) > 0 {
+		part := c.round.parts[0]
+		if err := c.look(ctx, slices.Concat(part, c.round.witnesses(part))); err != nil {
+			return err
+		}
+		c.round.parts, next = c.round.parts[1:], c.round.pause
+	}
+	if len(c.round.parts) == 0 {
+		if c.round.rounds == 0 || next == 0 {
+			next = c.cfg.SyncInterval
+		}
+		c.round.rounds++
+		if err := c.expire(ctx); err != nil {
+			return err
+		}
 	}
 	c.sweeps.AddAfter(sweepKey, reconcile.Periodic, next)
 	return nil
 }
 
-// sweepable gives the nodes that are instances of this region, with the ids of the instances. A node that waits for its
-// initialisation is looked at there; the sweep has to find out only whether a silent one is gone for good.
-func (c *Controller) sweepable(all []*corev1.Node) ([]*corev1.Node, []string) {
-	ours := make([]*corev1.Node, 0, len(all))
-	ids := make([]string, 0, len(all))
-	for _, node := range all {
-		id, ok := c.ours(node)
-		if !ok || nodes.IsUninitialized(node) && !nodes.Silent(node) {
-			continue
-		}
-		ours, ids = append(ours, node), append(ids, id.InstanceID)
-	}
-	return ours, ids
+// sweepable reports whether a node is an instance of this region that is to be looked at. A node that waits for its initialisation is
+// looked at there; the sweep has to find out only whether a silent one is gone for good.
+func (c *Controller) sweepable(node *corev1.Node) bool {
+	_, ok := c.ours(node)
+	return ok && (!nodes.IsUninitialized(node) || nodes.Silent(node))
 }
 
-// ours tells whether a node is an instance of this region that is kept in step, and which.
+// ours reports whether a node is an instance of this region that is kept in step, and which.
 func (c *Controller) ours(node *corev1.Node) (nodes.ID, bool) {
 	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
 	return id, ok && id.Region == c.cfg.Region && !nodes.Excluded(node) && !nodes.IsVirtual(node)
+}
+
+// look reads the instances of nodes in one call, writes what differs, and keeps the answers that are evidence.
+func (c *Controller) look(ctx context.Context, names []string) error {
+	asked := make([]*corev1.Node, 0, len(names))
+	ids := make([]string, 0, len(names))
+	for _, name := range names {
+		if node, err := c.nodes.Get(name); err == nil && c.sweepable(node) {
+			id, _ := c.ours(node)
+			asked, ids = append(asked, node), append(ids, id.InstanceID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	background := gateway.WithPriority(ctx, gateway.Background)
+	at := time.Now()
+	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(background, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+	if err != nil {
+		if ctx.Err() == nil {
+			c.unanswered(err)
+		}
+		return fmt.Errorf("get %d instances: %w", len(ids), err)
+	}
+	if len(resp.GetResults()) != len(ids) {
+		return fmt.Errorf("gateway answered %d results for %d instances", len(resp.GetResults()), len(ids))
+	}
+	c.sync(ctx, asked, resp.GetResults())
+	c.keepAnswers(asked, resp.GetResults(), at)
+	return ctx.Err()
+}
+
+// keepAnswers remembers what was said about nodes. If not one instance was found, nothing was said.
+func (c *Controller) keepAnswers(asked []*corev1.Node, results []*ecsv1.InstanceResult, at time.Time) {
+	answers := make([]lifecycle.Answer, len(asked))
+	for i := range asked {
+		answers[i] = answerOf(results[i])
+	}
+	c.round.fault = !lifecycle.Credible(answers)
+	if c.round.fault {
+		return
+	}
+	for i, node := range asked {
+		c.round.answers[identify(node)] = answer{answers[i], at}
+		if answers[i] == lifecycle.Present {
+			c.round.present = append(c.round.present, node.Name)
+		}
+	}
+	c.round.present = slices.Clone(c.round.present[max(0, len(c.round.present)-2*sweepPart):])
 }
 
 // sync writes what differs. A node that fails is told so and has its next chance in the next sweep; it holds up no other.
@@ -104,54 +228,6 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 	_ = group.Wait() // The functions give no errors.
 }
 
-// expire deletes nodes whose instances are gone. It tells whether an early look is needed to confirm that one is.
-func (c *Controller) expire(ctx context.Context, all []*corev1.Node, results []*ecsv1.InstanceResult) bool {
-	if c.tracker == nil {
-		return false
-	}
-	sightings := make([]lifecycle.Sighting, len(all))
-	for i, node := range all {
-		sightings[i] = lifecycle.Sighting{
-			Node: node.Name, UID: string(node.UID), Answer: answerOf(results[i]), Silent: nodes.Silent(node),
-		}
-	}
-	verdict := c.tracker.Observe(time.Now(), sightings)
-	c.metrics.expiry(verdict)
-	if verdict.Fault {
-		c.log.Error("not one instance of the nodes was found, none is deleted; check the gateway's credentials and region", "nodes", len(all))
-		c.keepEvents(all, "Not one instance of the nodes was found; check the credentials and the region of the gateway")
-		return false
-	}
-	if n := len(verdict.Deferred); n > 0 {
-		c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", n, "first", verdict.Deferred[0])
-		for _, name := range verdict.Deferred[:min(n, maxEvents)] {
-			c.warn(name, eventDeleteFailed,
-				"The instance is gone, but too many nodes were deleted lately; the node is deleted later")
-		}
-	}
-	for _, name := range verdict.Delete {
-		if err := c.deleteNode(ctx, name); err != nil {
-			c.log.Warn("node is not deleted", "node", name, "error", err)
-			c.fail(name, eventDeleteFailed, err)
-		}
-	}
-	return verdict.Waiting > 0
-}
-
-// keepEvents tells the silent nodes why they are not deleted.
-func (c *Controller) keepEvents(all []*corev1.Node, message string) {
-	left := maxEvents
-	for _, node := range all {
-		if left == 0 {
-			return
-		}
-		if nodes.Silent(node) {
-			c.warn(node.Name, eventDeleteFailed, message)
-			left--
-		}
-	}
-}
-
 func answerOf(result *ecsv1.InstanceResult) lifecycle.Answer {
 	err := rpcerr.FromItem(result.GetError())
 	switch {
@@ -162,4 +238,29 @@ func answerOf(result *ecsv1.InstanceResult) lifecycle.Answer {
 	default:
 		return lifecycle.Unclear
 	}
+}
+
+// sightings is what is known of all nodes, by name.
+func (c *Controller) sightings() ([]lifecycle.Sighting, error) {
+	all, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	known := make(map[identity]answer, len(c.round.answers))
+	sightings := make([]lifecycle.Sighting, 0, len(all))
+	for _, node := range all {
+		said, ok := c.round.answers[identify(node)]
+		if !ok || !c.sweepable(node) {
+			continue
+		}
+		known[identify(node)] = said
+		ready, _ := nodes.Condition(node, corev1.NodeReady)
+		sightings = append(sightings, lifecycle.Sighting{
+			Node: node.Name, UID: string(node.UID), Answer: said.Answer, At: said.at,
+			Silent: nodes.Silent(node), SilentSince: ready.LastTransitionTime.Time, Ready: ready.Status == corev1.ConditionTrue,
+		})
+	}
+	c.round.answers = known
+	slices.SortFunc(sightings, func(a, b lifecycle.Sighting) int { return strings.Compare(a.Node, b.Node) })
+	return sightings, nil
 }

@@ -1,22 +1,29 @@
-// Package lifecycle decides which nodes are deleted because their instances are gone. Deleting a node evicts all its pods, so
-// that the decision needs more than one missing answer: a silent kubelet, two complete answers without the instance some time
-// apart, an answer that is plausible as a whole, and a budget that is not used up. It has no clock and does no I/O.
+// Package lifecycle decides which nodes are deleted because their instances are gone. Deleting a node evicts all its pods, so that
+// the decision needs more than one missing answer: a kubelet that has been silent for a while, two complete answers without the
+// instance some time apart, answers that are plausible as a whole, and a budget that is not used up. It has no clock and does no I/O,
+// and what it has to remember is a value, so that the next leader goes on with it.
 package lifecycle
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"alicloud-controllers.dev/services/budget"
 )
+
+// maxAbsences bounds what is remembered: more nodes than that are not lost at once, and their number is a fault of its own.
+const maxAbsences = 5000
 
 // Policy bounds deletion.
 type Policy struct {
 	// ConfirmAfter is the least time between the first and the last answer without the instance.
 	ConfirmAfter time.Duration
-	// Window is the time in which at most max(Minimum, Percent of all nodes) are deleted.
-	Window  time.Duration
-	Minimum int
-	Percent int
+	// Silence is how long the kubelet has to have been silent.
+	Silence time.Duration
+	// Policy bounds how many nodes are deleted, of all.
+	budget.Policy
 }
 
 // Answer is what the cloud said about an instance.
@@ -31,103 +38,110 @@ const (
 	Absent
 )
 
-// Sighting is one node in one pass.
+// Sighting is what is known of one node.
 type Sighting struct {
 	// Node and UID name the node; one that was created anew is another.
 	Node, UID string
 	Answer    Answer
-	// Silent tells that the kubelet has stopped reporting: condition Ready is Unknown.
-	Silent bool
+	// At is when the answer was given.
+	At time.Time
+	// Silent is set if the kubelet has stopped reporting (condition Ready is Unknown), and SilentSince tells since when.
+	Silent      bool
+	SilentSince time.Time
+	// Ready is set if the kubelet reports that the node is ready: its machine is there, whatever the cloud says.
+	Ready bool
 }
+
+// key identifies the node; one made anew is another.
+func (s Sighting) key() string { return s.Node + " " + s.UID }
+
+// State is what has to be remembered from one decision to the next.
+type State struct {
+	// Absent tells since when the cloud has not known the instances of nodes, by "name UID" of the node.
+	Absent map[string]time.Time `json:"absent,omitempty"`
+	// Deleted are the times of deletions that count for the budget.
+	Deleted []time.Time `json:"deleted,omitempty"`
+}
+
+// Equal reports whether two states are the same.
+func (s State) Equal(other State) bool {
+	return maps.EqualFunc(s.Absent, other.Absent, time.Time.Equal) && slices.EqualFunc(s.Deleted, other.Deleted, time.Time.Equal)
+}
+
+// Empty reports whether there is nothing to remember.
+func (s State) Empty() bool { return len(s.Absent) == 0 && len(s.Deleted) == 0 }
 
 // Verdict is the outcome of one pass.
 type Verdict struct {
-	// Delete are the nodes to delete now.
-	Delete []string
-	// Deferred are the nodes that would be deleted if the budget were not used up.
-	Deferred []string
-	// Waiting counts the nodes of which another answer is needed.
-	Waiting int
-	// Fault tells that not one instance was found. That is taken for wrong credentials or a wrong region, and for no evidence.
+	// Confirmed are the nodes that may go as far as this decision can tell, those first that have been without an instance for longest.
+	Confirmed []string
+	// Waiting are the silent nodes of which another answer or more silence is needed.
+	Waiting []string
+	// Contradicted counts the nodes that the cloud does not know and that report to be ready. If they are more than the budget would let go,
+	// the cloud's answers are no evidence, and nothing is confirmed.
+	Contradicted int
+	// Fault is set in that case.
 	Fault bool
 }
 
-// Tracker remembers absences and deletions between passes. It is not safe for concurrent use.
-type Tracker struct {
-	policy  Policy
-	absent  map[identity]time.Time // since when
-	deleted []time.Time            // within the window, oldest first
+// Credible reports whether the answers of one read are evidence: something was found, or nothing was missing. An answer without any
+// instance is taken for one with wrong credentials or of a wrong region.
+func Credible(answers []Answer) bool {
+	return !slices.Contains(answers, Absent) || slices.Contains(answers, Present)
 }
 
-type identity struct{ node, uid string }
-
-// New makes a Tracker.
-func New(policy Policy) *Tracker { return &Tracker{policy: policy, absent: map[identity]time.Time{}} }
-
-// Observe takes in the answers about all nodes at a time and decides. A node that it tells to delete counts for the budget,
-// whether or not the deletion succeeds.
-func (t *Tracker) Observe(now time.Time, sightings []Sighting) Verdict {
-	if fault(sightings) {
-		clear(t.absent)
-		return Verdict{Fault: true}
-	}
+// Decide weighs what is known of all nodes, and gives the state to remember.
+func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Verdict, State) {
 	var verdict Verdict
-	var confirmed []identity
-	still := make(map[identity]time.Time, len(t.absent))
+	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted)}
+	var confirmed []Sighting
 	for _, s := range sightings {
-		id := identity{s.Node, s.UID}
-		since, suspected := t.absent[id]
+		since, suspected := state.Absent[s.key()]
 		switch {
 		case s.Answer == Present || s.Answer == Unclear && !suspected:
 			continue
+		case !suspected && len(next.Absent) >= maxAbsences:
+			continue
 		case !suspected:
-			since = now
+			since = s.At
 		}
-		still[id] = since
+		next.Absent[s.key()] = since
+		twice := s.Answer == Absent && suspected && s.At.Sub(since) >= policy.ConfirmAfter
 		switch {
-		case !s.Silent || s.Answer == Unclear:
-		case now.Sub(since) >= t.policy.ConfirmAfter && suspected:
-			confirmed = append(confirmed, id)
+		case !s.Silent:
+			if s.Ready && twice {
+				verdict.Contradicted++
+			}
+		case s.Answer == Unclear:
+		case twice && now.Sub(s.SilentSince) >= policy.Silence:
+			confirmed = append(confirmed, s)
 		default:
-			verdict.Waiting++
+			verdict.Waiting = append(verdict.Waiting, s.Node)
 		}
 	}
-	t.absent = still
-	slices.SortFunc(confirmed, func(a, b identity) int {
-		if order := still[a].Compare(still[b]); order != 0 {
+	if verdict.Contradicted > policy.Limit(len(sightings)) {
+		verdict.Fault = true
+		return verdict, next
+	}
+	slices.SortFunc(confirmed, func(a, b Sighting) int {
+		if order := next.Absent[a.key()].Compare(next.Absent[b.key()]); order != 0 {
 			return order
 		}
-		return strings.Compare(a.node, b.node)
+		return strings.Compare(a.Node, b.Node)
 	})
-	budget := t.budget(now, len(sightings))
-	for i, id := range confirmed {
-		if i >= budget {
-			verdict.Deferred = append(verdict.Deferred, id.node)
-			continue
-		}
-		verdict.Delete = append(verdict.Delete, id.node)
-		t.deleted = append(t.deleted, now)
+	for _, s := range confirmed {
+		verdict.Confirmed = append(verdict.Confirmed, s.Node)
 	}
-	return verdict
+	return verdict, next
 }
 
-// budget is how many nodes may go now.
-func (t *Tracker) budget(now time.Time, total int) int {
-	t.deleted = slices.DeleteFunc(t.deleted, func(at time.Time) bool { return now.Sub(at) >= t.policy.Window })
-	return max(t.policy.Minimum, total*t.policy.Percent/100) - len(t.deleted)
-}
-
-// fault tells that something was looked for and nothing at all was found.
-func fault(sightings []Sighting) bool {
-	absent := false
-	for _, s := range sightings {
-		switch s.Answer {
-		case Present:
-			return false
-		case Absent:
-			absent = true
-		case Unclear:
-		}
+// Spend takes as many of the confirmed nodes as the budget lets go now, of total nodes, and counts them, whether or not their deletion
+// succeeds.
+func Spend(now time.Time, confirmed []string, total int, state State, policy Policy) (remove, deferred []string, next State) {
+	n := min(len(confirmed), policy.Left(now, total, state.Deleted))
+	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted)}
+	for range n {
+		next.Deleted = append(next.Deleted, now)
 	}
-	return absent
+	return confirmed[:n], confirmed[n:], next
 }

@@ -10,17 +10,23 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"alicloud-controllers.dev/services/budget"
+
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
-var policy = lifecycle.Policy{ConfirmAfter: time.Minute, Window: 10 * time.Minute, Minimum: 3, Percent: 5}
+var policy = lifecycle.Policy{
+	ConfirmAfter: time.Minute, Silence: time.Minute, Policy: budget.Policy{Window: 10 * time.Minute, Minimum: 3, Percent: 5},
+}
+
+var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func gone(name string) lifecycle.Sighting {
-	return lifecycle.Sighting{Node: name, UID: "1", Answer: lifecycle.Absent, Silent: true}
+	return lifecycle.Sighting{Node: name, UID: name + "-1", Answer: lifecycle.Absent, Silent: true}
 }
 
 func there(name string) lifecycle.Sighting {
-	return lifecycle.Sighting{Node: name, UID: "1", Answer: lifecycle.Present}
+	return lifecycle.Sighting{Node: name, UID: name + "-1", Answer: lifecycle.Present, Ready: true}
 }
 
 // with changes a sighting.
@@ -29,73 +35,87 @@ func with(s lifecycle.Sighting, edit func(*lifecycle.Sighting)) lifecycle.Sighti
 	return s
 }
 
-func TestObserve(t *testing.T) {
+func TestDecide(t *testing.T) {
 	t.Parallel()
 	type pass struct {
-		after     time.Duration // since the first
+		after     time.Duration // since the start
 		sightings []lifecycle.Sighting
 		want      lifecycle.Verdict
 	}
+	at := func(after time.Duration, want lifecycle.Verdict, sightings ...lifecycle.Sighting) pass {
+		return pass{after: after, sightings: sightings, want: want}
+	}
 	talks := func(s *lifecycle.Sighting) { s.Silent = false }
+	isReady := func(s *lifecycle.Sighting) { s.Silent, s.Ready = false, true }
 	unclear := func(s *lifecycle.Sighting) { s.Answer = lifecycle.Unclear }
-	anew := func(s *lifecycle.Sighting) { s.UID = "2" }
+	anew := func(s *lifecycle.Sighting) { s.UID = "another" }
+	none := lifecycle.Verdict{}
+	waits := func(names ...string) lifecycle.Verdict { return lifecycle.Verdict{Waiting: names} }
+	goes := func(names ...string) lifecycle.Verdict { return lifecycle.Verdict{Confirmed: names} }
+	old := func(s *lifecycle.Sighting) { s.At = start }
+	lately := func(s *lifecycle.Sighting) { s.SilentSince = start.Add(30 * time.Second) }
 	tests := []struct {
 		name   string
 		passes []pass
 	}{
-		{name: "two answers a minute apart", passes: []pass{
-			{sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
-			{after: time.Minute, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Delete: []string{"a"}}},
+		{"two answers a minute apart", []pass{
+			at(0, waits("a"), gone("a"), there("b")), at(time.Minute, goes("a"), gone("a"), there("b")),
 		}},
-		{name: "two answers too close", passes: []pass{
-			{sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
-			{after: 59 * time.Second, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
+		{"two answers too close", []pass{
+			at(0, waits("a"), gone("a"), there("b")), at(59*time.Second, waits("a"), gone("a"), there("b")),
 		}},
-		{name: "found again", passes: []pass{
-			{sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
-			{after: time.Minute, sightings: []lifecycle.Sighting{there("a"), there("b")}},
-			{after: 2 * time.Minute, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
+		{"one answer looked at twice", []pass{
+			at(0, waits("a"), gone("a"), there("b")), at(time.Minute, waits("a"), with(gone("a"), old), there("b")),
 		}},
-		{name: "the kubelet talks", passes: []pass{
-			{sightings: []lifecycle.Sighting{with(gone("a"), talks), there("b")}},
-			{after: time.Minute, sightings: []lifecycle.Sighting{with(gone("a"), talks), there("b")}},
-			{after: 5 * time.Minute, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Delete: []string{"a"}}},
+		{"silent for too short a time", []pass{
+			at(0, waits("a"), with(gone("a"), lately), there("b")), at(time.Minute, waits("a"), with(gone("a"), lately), there("b")),
+			at(90*time.Second, goes("a"), with(gone("a"), lately), there("b")),
 		}},
-		{name: "an error is no answer", passes: []pass{
-			{sightings: []lifecycle.Sighting{with(gone("a"), unclear), there("b")}},
-			{after: time.Minute, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
-			{after: 2 * time.Minute, sightings: []lifecycle.Sighting{with(gone("a"), unclear), there("b")}},
-			{after: 3 * time.Minute, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Delete: []string{"a"}}},
+		{"found again", []pass{
+			at(0, waits("a"), gone("a"), there("b")), at(time.Minute, none, there("a"), there("b")),
+			at(2*time.Minute, waits("a"), gone("a"), there("b")),
 		}},
-		{name: "another node of the same name", passes: []pass{
-			{sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
-			{after: time.Minute, sightings: []lifecycle.Sighting{with(gone("a"), anew), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
+		{"the kubelet talks", []pass{
+			at(0, none, with(gone("a"), talks), there("b")), at(time.Minute, none, with(gone("a"), talks), there("b")),
+			at(5*time.Minute, goes("a"), gone("a"), there("b")),
 		}},
-		{name: "all gone is a fault, and no evidence", passes: []pass{
-			{sightings: []lifecycle.Sighting{gone("a"), gone("b")}, want: lifecycle.Verdict{Fault: true}},
-			{after: time.Minute, sightings: []lifecycle.Sighting{gone("a"), gone("b"), with(gone("c"), unclear)}, want: lifecycle.Verdict{Fault: true}},
-			{after: 2 * time.Minute, sightings: []lifecycle.Sighting{gone("a"), there("b")}, want: lifecycle.Verdict{Waiting: 1}},
+		{"an error is no answer", []pass{
+			at(0, none, with(gone("a"), unclear), there("b")), at(time.Minute, waits("a"), gone("a"), there("b")),
+			at(2*time.Minute, none, with(gone("a"), unclear), there("b")), at(3*time.Minute, goes("a"), gone("a"), there("b")),
 		}},
-		{name: "nothing known is no fault", passes: []pass{{sightings: []lifecycle.Sighting{with(gone("a"), unclear)}}}},
-		{name: "the budget", passes: []pass{
-			{sightings: []lifecycle.Sighting{gone("e"), there("z")}, want: lifecycle.Verdict{Waiting: 1}},
-			{after: 30 * time.Second, sightings: []lifecycle.Sighting{gone("a"), gone("b"), gone("c"), gone("d"), gone("e"), there("z")},
-				want: lifecycle.Verdict{Waiting: 5}},
-			{after: 2 * time.Minute, sightings: []lifecycle.Sighting{gone("a"), gone("b"), gone("c"), gone("d"), gone("e"), there("z")},
-				want: lifecycle.Verdict{Delete: []string{"e", "a", "b"}, Deferred: []string{"c", "d"}}}, // Longest gone first.
-			{after: 11 * time.Minute, sightings: []lifecycle.Sighting{gone("c"), gone("d"), there("z")},
-				want: lifecycle.Verdict{Deferred: []string{"c", "d"}}},
-			{after: 12 * time.Minute, sightings: []lifecycle.Sighting{gone("c"), gone("d"), there("z")},
-				want: lifecycle.Verdict{Delete: []string{"c", "d"}}},
+		{"another node of the same name", []pass{
+			at(0, waits("a"), gone("a"), there("b")), at(time.Minute, waits("a"), with(gone("a"), anew), there("b")),
+		}},
+		{"one living node that the cloud does not know", []pass{
+			at(0, waits("a"), gone("a"), with(gone("b"), isReady), there("c"), there("d")),
+			at(time.Minute, lifecycle.Verdict{Confirmed: []string{"a"}, Contradicted: 1}, gone("a"), with(gone("b"), isReady), there("c"), there("d")),
+		}},
+		{"many living nodes that the cloud does not know", []pass{
+			at(0, waits("a"), gone("a"), with(gone("b"), isReady), with(gone("c"), isReady), there("d")),
+			at(time.Minute, none, gone("a"), with(gone("b"), isReady), with(gone("c"), isReady), with(gone("d"), isReady), with(gone("e"), isReady)),
+		}},
+		{"the longest gone first", []pass{
+			at(0, waits("c"), gone("c"), there("z")), at(30*time.Second, waits("a", "b", "c"), gone("a"), gone("b"), gone("c"), there("z")),
+			at(2*time.Minute, goes("c", "a", "b"), gone("a"), gone("b"), gone("c"), there("z")),
 		}},
 	}
+	// The many are three, of which two were seen twice by the second pass, and of five nodes two may go.
+	tests[9].passes = append(tests[9].passes, at(2*time.Minute, lifecycle.Verdict{Contradicted: 4, Fault: true},
+		gone("a"), with(gone("b"), isReady), with(gone("c"), isReady), with(gone("d"), isReady), with(gone("e"), isReady)))
+	tests[9].passes[1].want = lifecycle.Verdict{Confirmed: []string{"a"}, Contradicted: 2}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tracker := lifecycle.New(policy)
-			start := time.Unix(0, 0)
+			var state lifecycle.State
 			for i, p := range tt.passes {
-				got := tracker.Observe(start.Add(p.after), p.sightings)
+				now := start.Add(p.after)
+				for j := range p.sightings {
+					if p.sightings[j].At.IsZero() {
+						p.sightings[j].At = now
+					}
+				}
+				var got lifecycle.Verdict
+				got, state = lifecycle.Decide(now, p.sightings, state, policy)
 				if diff := cmp.Diff(p.want, got, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("pass %d (-want +got):\n%s", i, diff)
 				}
@@ -104,47 +124,104 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestDeletionsStayInsideTheirBounds plays random histories: whatever the cloud answers, a deleted node was absent twice, was
-// never seen in between, and the window holds no more deletions than allowed.
+func TestSpend(t *testing.T) {
+	t.Parallel()
+	ago := func(minutes ...time.Duration) lifecycle.State {
+		var state lifecycle.State
+		for _, m := range minutes {
+			state.Deleted = append(state.Deleted, start.Add(-m*time.Minute))
+		}
+		return state
+	}
+	tests := []struct {
+		name      string
+		confirmed []string
+		total     int
+		state     lifecycle.State
+		want      []string
+		deferred  []string
+	}{
+		{name: "nothing to delete", total: 100},
+		{name: "within the budget", confirmed: []string{"a", "b"}, total: 20, want: []string{"a", "b"}},
+		{name: "more than the budget", confirmed: []string{"a", "b", "c", "d"}, total: 20, want: []string{"a", "b", "c"}, deferred: []string{"d"}},
+		{name: "half of a small cluster", confirmed: []string{"a", "b", "c"}, total: 4, want: []string{"a", "b"}, deferred: []string{"c"}},
+		{name: "by another leader", confirmed: []string{"a", "b"}, total: 20, state: ago(9, 5), want: []string{"a"}, deferred: []string{"b"}},
+		{name: "long ago", confirmed: []string{"a", "b"}, total: 20, state: ago(15, 11, 10), want: []string{"a", "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			remove, deferred, next := lifecycle.Spend(start, tt.confirmed, tt.total, tt.state, policy)
+			if diff := cmp.Diff([][]string{tt.want, tt.deferred}, [][]string{remove, deferred}, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if n := len(next.Deleted) - len(tt.state.Deleted); n != len(tt.want) {
+				t.Errorf("%d deletions are counted, want %d", n, len(tt.want))
+			}
+		})
+	}
+}
+
+func TestCredible(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		answers []lifecycle.Answer
+		want    bool
+	}{
+		{nil, true},
+		{[]lifecycle.Answer{lifecycle.Unclear}, true},
+		{[]lifecycle.Answer{lifecycle.Absent, lifecycle.Unclear}, false},
+		{[]lifecycle.Answer{lifecycle.Absent, lifecycle.Present}, true},
+	} {
+		if got := lifecycle.Credible(tt.answers); got != tt.want {
+			t.Errorf("%v: %v", tt.answers, got)
+		}
+	}
+}
+
+// TestDeletionsStayInsideTheirBounds plays random histories: whatever the cloud answers and whenever the leader changes, a deleted node was
+// absent twice, was never seen in between, and the window holds no more deletions than allowed.
 func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 100).Draw(t, "nodes")
-		tracker := lifecycle.New(policy)
-		now := time.Unix(0, 0)
+		var state lifecycle.State
+		now := start
 		firstAbsent := map[string]time.Time{}
 		var deletions []time.Time
 		for range rapid.IntRange(1, 12).Draw(t, "passes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second)
 			sightings := make([]lifecycle.Sighting, total)
-			present, anyAbsent := false, false
 			for i := range sightings {
-				answer := lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 1, 2, 2, 2}).Draw(t, "answer"))
-				present = present || answer == lifecycle.Present
-				anyAbsent = anyAbsent || answer == lifecycle.Absent
-				sightings[i] = lifecycle.Sighting{Node: fmt.Sprint(i), Answer: answer, Silent: rapid.Bool().Draw(t, "silent")}
+				name := fmt.Sprint(i)
+				sightings[i] = lifecycle.Sighting{
+					Node: name, UID: name, At: now, Answer: lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 1, 2, 2, 2}).Draw(t, "answer")),
+					Silent: rapid.Bool().Draw(t, "silent"),
+				}
 			}
-			verdict := tracker.Observe(now, sightings)
+			verdict, next := lifecycle.Decide(now, sightings, state, policy)
+			remove, _, next := lifecycle.Spend(now, verdict.Confirmed, total, next, policy)
 			for _, s := range sightings {
-				deleted := slices.Contains(verdict.Delete, s.Node)
 				first, absent := firstAbsent[s.Node]
-				if deleted && (!present || !s.Silent || s.Answer != lifecycle.Absent || !absent || now.Sub(first) < policy.ConfirmAfter) {
+				if slices.Contains(remove, s.Node) &&
+					(!s.Silent || s.Answer != lifecycle.Absent || !absent || now.Sub(first) < policy.ConfirmAfter) {
 					t.Fatalf("deletes %+v, absent since %v (%v)", s, first, absent)
 				}
 				switch {
-				case !present && anyAbsent || s.Answer == lifecycle.Present:
+				case s.Answer == lifecycle.Present:
 					delete(firstAbsent, s.Node)
 				case s.Answer == lifecycle.Absent && !absent:
 					firstAbsent[s.Node] = now
 				}
 			}
-			for range verdict.Delete {
+			for range remove {
 				deletions = append(deletions, now)
 			}
 			deletions = slices.DeleteFunc(deletions, func(at time.Time) bool { return now.Sub(at) >= policy.Window })
-			if most := max(policy.Minimum, total*policy.Percent/100); len(deletions) > most {
+			if most := policy.Limit(total); len(deletions) > most {
 				t.Fatalf("%d deletions within the window, at most %d are allowed", len(deletions), most)
 			}
+			state = next
 		}
 	})
 }

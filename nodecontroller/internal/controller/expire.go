@@ -1,0 +1,257 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/nodes"
+	"alicloud-controllers.dev/services/reconcile"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
+)
+
+const (
+	// recordDeletions is the ConfigMap with the instances that seem gone and the deletions of late.
+	recordDeletions = "nodecontroller-deletions"
+	recordFormat    = 1
+	// maxEvents bounds the events that one cause makes in one sweep.
+	maxEvents = 20
+)
+
+// deletions is what is remembered about nodes without instances, by this leader and those before it.
+type deletions struct {
+	record *kube.Record[lifecycle.State]
+	state  lifecycle.State
+	loaded bool
+}
+
+// load reads the record unless it is known.
+func (d *deletions) load(ctx context.Context) error {
+	if d.loaded {
+		return nil
+	}
+	state, err := d.record.Load(ctx)
+	if err != nil {
+		return err
+	}
+	d.state, d.loaded = state, true
+	return nil
+}
+
+// save writes the record if the state is new. What is there after an error is read again.
+func (d *deletions) save(ctx context.Context, state lifecycle.State) error {
+	if state.Equal(d.state) {
+		return nil
+	}
+	if err := d.record.Save(ctx, state); err != nil {
+		d.loaded = false
+		return err
+	}
+	d.state = state
+	return nil
+}
+
+// held is why nodes are kept for now whose instances seem gone.
+type held string
+
+const (
+	heldNothingFound held = "nothing_found" // not one instance was found
+	heldContradicted held = "contradicted"  // the cloud does not know nodes that are ready
+	heldBudget       held = "budget"
+	heldWitness      held = "witness" // something else in the cloud says that the instance is there, or can't be asked
+	heldRecord       held = "record"  // the next leader would not know of the deletion
+	heldUnanswered   held = "unanswered"
+)
+
+// allHeld are the values of held.
+func allHeld() []held {
+	return []held{heldNothingFound, heldContradicted, heldBudget, heldWitness, heldRecord, heldUnanswered}
+}
+
+// expire deletes nodes whose instances are gone.
+func (c *Controller) expire(ctx context.Context) error {
+	if c.cfg.Deletion == nil {
+		return nil
+	}
+	sightings, err := c.sightings()
+	if err != nil {
+		return err
+	}
+	kept := map[held]int{}
+	defer func() { c.metrics.expiry(kept, c.round.fault) }()
+	if c.round.fault {
+		c.log.Error("not one instance of the nodes was found, none is deleted; check the gateway's credentials and region", "nodes", len(sightings))
+		kept[heldNothingFound] = c.keepSilent("Not one instance of the nodes was found; check the credentials and the region of the gateway")
+		return nil
+	}
+	isAbsent := func(s lifecycle.Sighting) bool { return s.Answer == lifecycle.Absent }
+	if c.deletions.loaded && c.deletions.state.Empty() && !slices.ContainsFunc(sightings, isAbsent) {
+		return nil
+	}
+	if err := c.deletions.load(ctx); err != nil {
+		kept[heldRecord] = c.keepSilent("Nodes are not deleted, for the next leader would not know of it: " + err.Error())
+		return fmt.Errorf("read what earlier leaders did: %w", err)
+	}
+	now := time.Now()
+	verdict, state := lifecycle.Decide(now, sightings, c.deletions.state, *c.cfg.Deletion)
+	if verdict.Fault {
+		c.log.Error("the cloud does not know the instances of nodes that are ready, no node is deleted", "nodes", verdict.Contradicted)
+		kept[heldContradicted] = c.keepSilent(fmt.Sprintf("The cloud does not know the instances of %d nodes that are ready, so that its answers "+
+			"are no evidence; check the gateway's credentials and region", verdict.Contradicted))
+	}
+	confirmed := c.agreed(ctx, verdict.Confirmed, kept)
+	remove, deferred, state := lifecycle.Spend(now, confirmed, len(sightings), state, *c.cfg.Deletion)
+	if err := c.deletions.save(ctx, state); err != nil {
+		kept[heldRecord] = c.keepSilent("Nodes are not deleted, for the next leader would not know of it: " + err.Error())
+		return fmt.Errorf("record what the next leader has to know: %w", err)
+	}
+	if kept[heldBudget] = len(deferred); len(deferred) > 0 {
+		c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", len(deferred), "first", deferred[0])
+		c.warnAll(deferred, "The instance is gone, but too many nodes were deleted lately; the node is deleted later")
+	}
+	for _, name := range remove {
+		if err := c.deleteNode(ctx, name); err != nil {
+			c.log.Warn("node is not deleted", "node", name, "error", err)
+			c.fail(name, eventDeleteFailed, err)
+		}
+	}
+	if c.round.confirm = verdict.Waiting; len(verdict.Waiting) > 0 {
+		c.sweeps.AddAfter(confirmKey, reconcile.Periodic, c.cfg.Deletion.ConfirmAfter)
+	}
+	return nil
+}
+
+// agreed gives those of the nodes without instances that nothing else in the cloud speaks for: the gateway works in the region of the
+// nodes, and no network interface of an instance has the address of its node.
+func (c *Controller) agreed(ctx context.Context, names []string, kept map[held]int) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	alive, err := c.interfacesOf(ctx, names)
+	if err != nil {
+		kept[heldWitness] = len(names)
+		c.log.Warn("nodes without instances are kept, a second witness can't be asked", "nodes", len(names), "error", err)
+		for _, name := range names[:min(len(names), maxEvents)] {
+			c.fail(name, eventDeleteFailed, fmt.Errorf("the instance seems gone, and the node stays until that is certain: %w", err))
+		}
+		return nil
+	}
+	agreed := make([]string, 0, len(names))
+	for _, name := range names {
+		eni, ok := alive[name]
+		if !ok {
+			agreed = append(agreed, name)
+			continue
+		}
+		kept[heldWitness]++
+		if kept[heldWitness] <= maxEvents {
+			c.warn(name, eventDeleteFailed, "The cloud does not list the instance, but its network interface "+eni+" exists; the node stays")
+		}
+	}
+	return agreed
+}
+
+// interfacesOf finds the network interfaces of the instances of nodes by the addresses of the nodes, which is another answer of the cloud
+// than the list of instances.
+func (c *Controller) interfacesOf(ctx context.Context, names []string) (map[string]string, error) {
+	capabilities, err := c.cfg.Gateway.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the gateway for its region: %w", err)
+	}
+	if region := capabilities.GetRegionId(); region != "" && region != c.cfg.Region {
+		return nil, fmt.Errorf("the gateway works in region %s, and this controller for %s", region, c.cfg.Region)
+	}
+	instances, asked, addresses := map[string]string{}, []string(nil), []string(nil)
+	for _, name := range names {
+		node, err := c.nodes.Get(name)
+		if err != nil {
+			continue // It is gone already.
+		}
+		id, _ := c.ours(node)
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP && !strings.Contains(address.Address, ":") {
+				instances[name] = id.InstanceID
+				asked, addresses = append(asked, name), append(addresses, address.Address)
+				break
+			}
+		}
+	}
+	if len(addresses) == 0 {
+		return nil, nil
+	}
+	vpc, err := c.cfg.Gateway.VPC(ctx, c.cfg.VPCID)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.cfg.Gateway.NetworkInterfaces.BatchGetNetworkInterfaces(ctx,
+		&ecsv1.BatchGetNetworkInterfacesRequest{VpcId: vpc, IpAddresses: addresses})
+	if err != nil {
+		return nil, fmt.Errorf("find the network interfaces of %d nodes: %w", len(addresses), err)
+	}
+	if len(resp.GetResults()) != len(addresses) {
+		return nil, fmt.Errorf("gateway answered %d results for %d addresses", len(resp.GetResults()), len(addresses))
+	}
+	alive := map[string]string{}
+	for i, result := range resp.GetResults() {
+		err := rpcerr.FromItem(result.GetError())
+		switch eni := result.GetNetworkInterface(); {
+		case eni != nil && eni.GetInstanceId() == instances[asked[i]]:
+			alive[asked[i]] = eni.GetNetworkInterfaceId()
+		case eni != nil || rpcerr.ReasonOf(err) == rpcerr.NetworkInterfaceNotFound:
+		case err == nil:
+			return nil, errors.New("gateway answered neither a network interface nor an error")
+		default:
+			return nil, err
+		}
+	}
+	return alive, nil
+}
+
+// unanswered reports that the instances of nodes can't be read.
+func (c *Controller) unanswered(err error) {
+	c.metrics.expiry(map[held]int{heldUnanswered: c.silent(func(name string) {
+		c.fail(name, eventDeleteFailed, fmt.Errorf("whether the instance exists can't be found out: %w", err))
+	})}, c.round.fault)
+}
+
+// keepSilent tells the silent nodes why they are not deleted, and counts them.
+func (c *Controller) keepSilent(message string) int {
+	return c.silent(func(name string) { c.warn(name, eventDeleteFailed, message) })
+}
+
+// silent calls tell for the first of the silent nodes, and counts all of them.
+func (c *Controller) silent(tell func(name string)) int {
+	all, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return 0
+	}
+	var names []string
+	for _, node := range all {
+		if nodes.Silent(node) && c.sweepable(node) {
+			names = append(names, node.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), maxEvents)] {
+		tell(name)
+	}
+	return len(names)
+}
+
+// warnAll tells the first of some nodes why they are not deleted.
+func (c *Controller) warnAll(names []string, message string) {
+	for _, name := range names[:min(len(names), maxEvents)] {
+		c.warn(name, eventDeleteFailed, message)
+	}
+}

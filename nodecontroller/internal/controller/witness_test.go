@@ -1,0 +1,196 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/kube/kubetest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/controller"
+)
+
+// inWorld lets body play in a world without a controller; reign lets one lead for a time and then stop at once.
+func inWorld(t *testing.T, edit func(*controller.Config), body func(w *world, reign func(d time.Duration))) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
+		reign := func(d time.Duration) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := w.make(t, ctx, edit)
+			w.reigns()
+			w.Pass(d)
+			cancel()
+			done()
+		}
+		body(w, reign)
+	})
+}
+
+// held reads the metric of nodes that are kept though their instances seem gone.
+func held(t *testing.T, registry *prometheus.Registry, cause string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "nodecontroller_held_deletions" && metric.GetLabel()[0].GetValue() == cause {
+				return metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// TestBadWitnesses lets the cloud say something wrong about 20 nodes, five of which are silent, for an hour. No node goes, and an event and
+// the metric say why.
+func TestBadWitnesses(t *testing.T) {
+	t.Parallel()
+	failing := func(err *rpcerr.Error) func(*world) {
+		return func(w *world) { w.cloud.Fail("BatchGetInstances", 1<<30, err) }
+	}
+	hide := func(from, to int) func(*world) {
+		return func(w *world) {
+			for i := from; i < to; i++ {
+				w.hide(i)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		spoil        func(*world)
+		event, cause string
+		unwritable   bool
+	}{
+		"no instance at all": {hide(0, 20), "node-3 DeleteNodeFailed: Not one instance of the nodes was found", "nothing_found", false},
+		"half of them":       {hide(0, 10), "node-3 DeleteNodeFailed: The cloud does not know the instances of 5 nodes that are ready", "contradicted", false},
+		"all but the silent ones": {
+			hide(0, 5), "node-3 DeleteNodeFailed: The cloud does not list the instance, but its network interface eni-3 exists", "witness", false,
+		},
+		"of another region": {func(w *world) {
+			hide(0, 5)(w)
+			w.cloud.Lock()
+			w.cloud.Capabilities.RegionId = "cn-beijing"
+			clear(w.cloud.NetworkInterfaces)
+			w.cloud.Unlock()
+		}, "node-3 DeleteNodeFailed: the instance seems gone, and the node stays until that is certain: the gateway works in region cn-beijing", "witness", false},
+		"without answers about network interfaces": {func(w *world) {
+			hide(0, 5)(w)
+			w.cloud.Fail("BatchGetNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
+		}, "node-3 DeleteNodeFailed: the instance seems gone, and the node stays until that is certain", "witness", false},
+		"throttled": {
+			failing(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second}),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
+		},
+		"expired token": {
+			failing(&rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "token expired"}),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
+		},
+		"gateway away": {
+			failing(&rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "connection refused"}),
+			"node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
+		},
+		"record can't be written": {func(w *world) {
+			for i := range 5 {
+				w.vanish(i)
+			}
+		}, "node-3 DeleteNodeFailed: Nodes are not deleted, for the next leader would not know of it", "record", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := prometheus.NewRegistry()
+			edit := func(cfg *controller.Config) { cfg.Registerer = registry }
+			prepare := func(w *world) {
+				furnished(20)(w)
+				if tt.unwritable {
+					w.Client.PrependReactor("create", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
+						return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "nodecontroller-deletions", nil)
+					})
+				}
+			}
+			run(t, edit, prepare, func(w *world) {
+				for i := range 5 {
+					w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+				}
+				tt.spoil(w)
+				w.Pass(time.Hour)
+				if n := len(w.NodeNames()); n != 20 {
+					t.Errorf("%d nodes are left, want all 20", n)
+				}
+				if n := len(w.Events.Matching(tt.event)); n == 0 || n > 3 {
+					t.Errorf("%d events with %q: %q", n, tt.event, w.Events.Matching("DeleteNodeFailed"))
+				}
+				if got := held(t, registry, tt.cause); got != 5 {
+					t.Errorf("metric of nodes that are held (%s): %v, want 5", tt.cause, got)
+				}
+			})
+		})
+	}
+}
+
+// TestNodeDeletionsOutliveTheLeader kills the leader every 30 seconds while six of 40 instances are gone. Exactly their nodes go, and no
+// ten minutes see more than three of them go.
+func TestNodeDeletionsOutliveTheLeader(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world, reign func(time.Duration)) {
+		furnished(40)(w)
+		reign(time.Minute)
+		for i := range 6 {
+			w.vanish(i)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		left := []int{40}
+		for range 60 { // Half an hour.
+			reign(30 * time.Second)
+			left = append(left, len(w.NodeNames()))
+		}
+		const window = 20 // reigns in ten minutes
+		for i := window; i < len(left); i++ {
+			if went := left[i-window] - left[i]; went > 3 {
+				t.Fatalf("%d nodes went within ten minutes, at most 3 may: %v", went, left)
+			}
+		}
+		names := w.NodeNames()
+		for i := range 40 {
+			if name := fmt.Sprintf("node-%d", i); slices.Contains(names, name) == (i < 6) {
+				t.Errorf("%s: there %v", name, i >= 6)
+			}
+		}
+	})
+}
+
+// TestSweepIsSpread looks at the calls of an hour with 110 nodes: each round reads them in two parts at different times.
+func TestSweepIsSpread(t *testing.T) {
+	t.Parallel()
+	edit := func(cfg *controller.Config) { cfg.DisableSourceDestCheck = false }
+	run(t, edit, furnished(110), func(w *world) {
+		w.Pass(5 * time.Minute)
+		w.cloud.ResetCalls()
+		busiest := 0
+		for range 60 {
+			before := w.calls("BatchGetInstances")
+			w.Pass(time.Minute)
+			busiest = max(busiest, w.calls("BatchGetInstances")-before)
+		}
+		if n := w.calls("BatchGetInstances"); n < 23 || n > 25 || busiest > 1 {
+			t.Errorf("%d reads in an hour, %d in the busiest minute; want two in five minutes, and one in a minute at most", n, busiest)
+		}
+		if n := len(w.cloud.Calls()) - w.calls("BatchGetInstances"); n != 0 {
+			t.Errorf("%d other calls", n)
+		}
+	})
+}
