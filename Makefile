@@ -69,6 +69,13 @@ chaos: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=
 bench: ## Run the benchmarks of all modules
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...)
 
+# LIMITS=true keeps to the published rate limits: the creation of 300 Services then takes minutes.
+NODES_AT_SCALE = $(if $(filter command line,$(origin NODES)),$(NODES),200)
+.PHONY: scale
+scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
+	cd deploy && go build -o ../bin/ ./bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
+		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -json='$(abspath $(or $(JSON),.dev/scale.json))'
+
 ## Check and generate
 
 .PHONY: verify

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -86,6 +87,17 @@ func (c *Client) SetFaults(ctx context.Context, rules ...fault.Rule) error {
 // EnableLimits says whether calls beyond the rate limits are throttled.
 func (c *Client) EnableLimits(ctx context.Context, enabled bool) error {
 	return c.do(ctx, http.MethodPut, "/admin/limits", map[string]bool{"enabled": enabled}, nil)
+}
+
+// Limits lets change edit the rate limits, windows and quotas of the cloud.
+func (c *Client) Limits(ctx context.Context, change func(*openapisim.LimitsDocument)) error {
+	var document openapisim.LimitsDocument
+	if err := c.do(ctx, http.MethodGet, "/admin/limits", nil, &document); err != nil {
+		return err
+	}
+	document.Actions = nil // What is not named stays as it is.
+	change(&document)
+	return c.do(ctx, http.MethodPut, "/admin/limits", document, nil)
 }
 
 // ClearFaults removes all rules by which calls fail.

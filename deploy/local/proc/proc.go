@@ -90,7 +90,17 @@ func (p *Process) running() bool {
 	}
 }
 
-// Running tells whether the process runs.
+// Pid is the id of the process that was started last, 0 before the first start.
+func (p *Process) Pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
+// Running reports whether the process runs.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

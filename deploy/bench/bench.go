@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/local/world"
+)
+
+const (
+	// poll is how often what is waited for is looked at.
+	poll = 100 * time.Millisecond
+	// quiet is how long the cloud must not be called before a situation counts as over: longer than our controllers gather changes.
+	quiet = 8 * time.Second
+	// recheck is how long to wait before an expensive check is made again.
+	recheck = 5 * time.Second
+	// longest bounds every situation. CreateLoadBalancer's published limit lets 2 000 Services wait for most of an hour.
+	longest = 2 * time.Hour
+	// plenty is a rate limit that no run reaches.
+	plenty = 1_000_000
+)
+
+// bench is a world and what was done to it.
+type bench struct {
+	options
+	world *world.World
+	out   io.Writer
+	// next is the number of the first call that the current situation has not seen.
+	next int64
+	// made are the Services that were created, by namespace and name.
+	made []key
+}
+
+// newBench brings up a world whose account has room for what is to come.
+func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return nil, err
+	}
+	kubernetes, err := binaries.EnsureKubernetes(ctx, binaries.Config{Root: root, Assets: os.Getenv("KUBEBUILDER_ASSETS"), Out: out})
+	if err != nil {
+		return nil, err
+	}
+	if err := world.Clean(o.dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(o.dir), 0o750); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	cfg := world.Config{Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out}
+	if !o.limits {
+		cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimited()}}
+	}
+	w, err := world.Start(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{options: o, world: w, out: out}
+	err = w.Cloud().Limits(ctx, func(doc *openapisim.LimitsDocument) {
+		doc.Enabled = &o.limits
+		const many = 1 << 30
+		q := &doc.Settings.Quotas
+		q.LoadBalancers, q.RouteEntries, q.Servers, q.ServerAttachments = many, many, 0, 0
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; stop world: %w", err, w.Stop())
+	}
+	return b, nil
+}
+
+// unlimited are limits of the gateway for the actions of our controllers that no run reaches.
+func unlimited() map[string]any {
+	overrides := map[string]any{}
+	for product, actions := range map[string][]string{
+		"slb": {
+			"CreateLoadBalancer", "DeleteLoadBalancer", "DescribeLoadBalancers", "DescribeLoadBalancerAttribute", "SetLoadBalancerDeleteProtection",
+			"CreateVServerGroup", "DeleteVServerGroup", "DescribeVServerGroups", "DescribeVServerGroupAttribute", "SetVServerGroupAttribute",
+			"AddVServerGroupBackendServers", "RemoveVServerGroupBackendServers", "ModifyVServerGroupBackendServers",
+			"CreateLoadBalancerTCPListener", "SetLoadBalancerTCPListenerAttribute", "StartLoadBalancerListener", "StopLoadBalancerListener",
+			"DeleteLoadBalancerListener", "DescribeLoadBalancerListeners", "DescribeHealthStatus", "TagResources", "UntagResources", "ListTagResources",
+		},
+		"vpc": {"CreateRouteEntries", "CreateRouteEntry", "DeleteRouteEntries", "DeleteRouteEntry", "DescribeRouteTableList", "DescribeRouteEntryList"},
+		"ecs": {"DescribeInstances", "DescribeNetworkInterfaces", "ModifyNetworkInterfaceAttribute"},
+	} {
+		for _, action := range actions {
+			overrides[product+"/"+action] = map[string]any{"calls": plenty, "window": "1m"}
+		}
+	}
+	return overrides
+}
+
+// situation is something that happens to a cluster.
+type situation struct {
+	name string
+	// needed says that later situations stand on it, so that it is run even when it is not measured.
+	needed bool
+	// run brings the situation about and returns when users have what they asked for, with a further figure, if there is one.
+	run func(ctx context.Context, b *bench, row *Row) error
+	// settled reports what the cloud still lacks when it is not called any more; nil: nothing is checked.
+	settled func(ctx context.Context, b *bench) error
+}
+
+// measure runs a situation and waits until the cloud is left alone.
+func (b *bench) measure(ctx context.Context, s situation) (Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	row := Row{Name: s.name, Processes: map[string]Usage{}}
+	before := map[string]float64{}
+	pids := map[string]int{}
+	for _, name := range b.world.Ours() {
+		pid := b.world.Process(name).Pid()
+		used, err := cpuSeconds(pid)
+		if err != nil {
+			return row, err
+		}
+		if err := resetPeak(pid); err != nil {
+			return row, err
+		}
+		before[name], pids[name] = used, pid
+	}
+	start := time.Now()
+	if err := s.run(ctx, b, &row); err != nil {
+		return row, err
+	}
+	row.Seconds = time.Since(start).Seconds()
+	calls, err := b.settle(ctx, s.settled)
+	if err != nil {
+		return row, err
+	}
+	row.count(calls)
+	if len(calls) > 0 {
+		row.Quiet = max(0, calls[len(calls)-1].Time.Sub(start).Seconds())
+	}
+	for _, name := range b.world.Ours() {
+		pid := b.world.Process(name).Pid()
+		used, err := cpuSeconds(pid)
+		if err != nil {
+			return row, err
+		}
+		peak, err := peakMiB(pid)
+		if err != nil {
+			return row, err
+		}
+		if pid == pids[name] { // Else it was restarted, and all that it used is of this situation.
+			used -= before[name]
+		}
+		row.Processes[name] = Usage{CPUSeconds: used, PeakMiB: peak}
+	}
+	return row, nil
+}
+
+// settle waits until the cloud is not called for a while and holds what it is to hold. It returns the calls since the last time.
+func (b *bench) settle(ctx context.Context, check func(context.Context, *bench) error) ([]journal.Call, error) {
+	var all []journal.Call
+	last := time.Now()
+	var missing error
+	for {
+		calls, next, err := b.world.Cloud().Calls(ctx, b.next)
+		if err != nil {
+			return nil, err
+		}
+		b.next = next
+		if len(calls) > 0 {
+			all, last = append(all, calls...), time.Now()
+		}
+		if time.Since(last) >= quiet {
+			if check == nil {
+				return all, nil
+			}
+			if missing = check(ctx, b); missing == nil {
+				return all, nil
+			}
+			last = time.Now().Add(recheck - quiet)
+		}
+		if err := wait(ctx, poll); err != nil {
+			if missing != nil {
+				return nil, missing
+			}
+			return nil, err
+		}
+	}
+}
+
+// until waits for check to return nil, and fails with its last error.
+func until(ctx context.Context, check func(ctx context.Context) error) error {
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if ended := wait(ctx, poll); ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// percent of n, at least one.
+func percent(n, p int) int { return max(1, n*p/100) } //nolint:mnd // A percentage.
+
+// groupsComplete checks that every vServer group of a Service on nodes has all nodes.
+func groupsComplete(ctx context.Context, b *bench) error {
+	cloud, err := b.world.Cloud().State(ctx)
+	if err != nil {
+		return err
+	}
+	groups := 0
+	for id, group := range cloud.ServerGroups {
+		if len(group.Servers) == 0 || group.Servers[0].Type == "eni" {
+			continue
+		}
+		groups++
+		if len(group.Servers) != len(cloud.Instances) {
+			return fmt.Errorf("vServer group %s has %d servers, want %d", id, len(group.Servers), len(cloud.Instances))
+		}
+	}
+	if groups != len(b.made) {
+		return fmt.Errorf("%d vServer groups have servers, want %d", groups, len(b.made))
+	}
+	return nil
+}
+
+// cloudEmpty checks that nothing is left of Services.
+func cloudEmpty(ctx context.Context, b *bench) error {
+	cloud, err := b.world.Cloud().State(ctx)
+	if err != nil {
+		return err
+	}
+	if n, m := len(cloud.LoadBalancers), len(cloud.ServerGroups); n+m > 0 {
+		return fmt.Errorf("%d load balancers and %d vServer groups are left", n, m)
+	}
+	return nil
+}
+
+// forget takes Services from those that are there.
+func (b *bench) forget(gone []key) {
+	b.made = slices.DeleteFunc(b.made, func(k key) bool { return slices.Contains(gone, k) })
+}

@@ -1,0 +1,126 @@
+// Command bench runs a local world through the situations of a large cluster, one after the other, and prints what each cost: calls to
+// the cloud by kind, calls refused, time, and the CPU and memory of each of our processes. Cloud, API server and kubelets share the
+// machine with what is measured, so times are upper bounds; the numbers of calls are what they would be anywhere.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"alicloud-controllers.dev/deploy/local/binaries"
+)
+
+// options are the flags.
+type options struct {
+	nodes, services, pods int
+	limits                bool
+	dir, bin, out         string
+	only                  map[string]bool // situations to run besides those that others need; none: all
+}
+
+func parse(args []string, output io.Writer) (options, error) {
+	root, err := binaries.Root()
+	if err != nil {
+		return options{}, err
+	}
+	var o options
+	var only string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.IntVar(&o.nodes, "nodes", 200, "`number` of fake nodes, 10 to 10000")         //nolint:mnd // A default.
+	flags.IntVar(&o.services, "services", 300, "`number` of Services, 1 to 10000")      //nolint:mnd // A default.
+	flags.IntVar(&o.pods, "pods", 300, "`number` of pods with an ENI each, 0 to 10000") //nolint:mnd // A default.
+	flags.BoolVar(&o.limits, "limits", false, "keep to the published rate limits of the cloud")
+	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev", "bench"), "`directory` of the world's state and logs")
+	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
+	flags.StringVar(&o.out, "json", "", "`file` that gets the figures as JSON")
+	flags.StringVar(&only, "only", "", "comma-separated `names` of the situations to measure; all if empty")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	const most, fewestNodes = 10_000, 10
+	switch {
+	case flags.NArg() > 0:
+		return options{}, fmt.Errorf("arguments besides flags: %q", flags.Args())
+	case o.nodes < fewestNodes || o.nodes > most:
+		return options{}, fmt.Errorf("-nodes is %d, it must be %d to %d", o.nodes, fewestNodes, most)
+	case o.services < 1 || o.services > most:
+		return options{}, fmt.Errorf("-services is %d, it must be 1 to %d", o.services, most)
+	case o.pods < 0 || o.pods > most:
+		return options{}, fmt.Errorf("-pods is %d, it must be 0 to %d", o.pods, most)
+	}
+	o.only = map[string]bool{}
+	known := map[string]bool{}
+	for _, s := range situations() {
+		known[s.name] = true
+	}
+	for name := range strings.SplitSeq(only, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if !known[name] {
+			return options{}, fmt.Errorf("-only: there is no situation %q; see docs/performance.md", name)
+		}
+		o.only[name] = true
+	}
+	return o, nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	o, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	b, err := newBench(ctx, o, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.world.Stop()) }()
+	report := Report{Nodes: o.nodes, Services: o.services, Pods: o.pods, Limits: o.limits}
+	for _, s := range situations() {
+		measure := len(o.only) == 0 || o.only[s.name]
+		if !measure && !s.needed {
+			continue
+		}
+		_, _ = fmt.Fprintf(out, "%s ...\n", s.name)
+		row, err := b.measure(ctx, s)
+		if err != nil {
+			return fmt.Errorf("situation %q (logs in %s): %w", s.name, b.world.LogDir(), err)
+		}
+		if measure {
+			report.Rows = append(report.Rows, row)
+		}
+	}
+	if err := report.Write(out); err != nil {
+		return err
+	}
+	if o.out == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode figures: %w", err)
+	}
+	if err := os.WriteFile(o.out, append(data, '\n'), 0o644); err != nil { //nolint:gosec // Figures are for everybody.
+		return fmt.Errorf("write figures: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+)
+
+// Report is what a run measured.
+type Report struct {
+	Nodes    int   `json:"nodes"`
+	Services int   `json:"services"`
+	Pods     int   `json:"pods"`
+	Limits   bool  `json:"limits"`
+	Rows     []Row `json:"situations"`
+}
+
+// Row is what one situation cost.
+type Row struct {
+	Name string `json:"name"`
+	// Calls to the cloud by product/action, those that were refused included.
+	Calls map[string]int `json:"calls"`
+	// Refused calls by code.
+	Refused map[string]int `json:"refused,omitempty"`
+	Reads   int            `json:"reads"`
+	Writes  int            `json:"writes"`
+	// Seconds until users had what they asked for, and until the last call to the cloud.
+	Seconds float64 `json:"seconds"`
+	Quiet   float64 `json:"quiet_seconds"`
+	// Note is a further figure of the situation.
+	Note string `json:"note,omitempty"`
+	// Processes have what each of ours used.
+	Processes map[string]Usage `json:"processes"`
+}
+
+// Usage is what a process used during a situation.
+type Usage struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	PeakMiB    float64 `json:"peak_mib"`
+}
+
+// count sums up calls.
+func (r *Row) count(calls []journal.Call) {
+	r.Calls, r.Refused = map[string]int{}, map[string]int{}
+	for _, call := range calls {
+		r.Calls[call.Product+"/"+call.Action]++
+		if call.Code != "" {
+			r.Refused[call.Code]++
+		}
+		if call.Mutating {
+			r.Writes++
+		} else {
+			r.Reads++
+		}
+	}
+}
+
+// most sorts names by their count, the largest first.
+func most(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}
+
+func list(counts map[string]int) string {
+	parts := make([]string, 0, len(counts))
+	for _, name := range most(counts) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sum(counts map[string]int) int {
+	n := 0
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// processes are the names of all that were measured.
+func (r Report) processes() []string {
+	all := map[string]bool{}
+	for _, row := range r.Rows {
+		for name := range row.Processes {
+			all[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// Write prints the figures as tables.
+func (r Report) Write(out io.Writer) error {
+	limits := "no rate limits"
+	if r.Limits {
+		limits = "the published rate limits"
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(w, "\n%d nodes, %d Services, %d pods with an ENI, %s\n\n", r.Nodes, r.Services, r.Pods, limits)
+	_, _ = fmt.Fprintln(w, "situation\treads\twrites\trefused\tdone after\tlast call after\t")
+	for _, row := range r.Rows {
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f s\t%.1f s\t%s\n", row.Name, row.Reads, row.Writes, sum(row.Refused), row.Seconds, row.Quiet, row.Note)
+	}
+	processes := r.processes()
+	_, _ = fmt.Fprintf(w, "\nCPU seconds and peak memory\t%s\n", strings.Join(processes, "\t"))
+	for _, row := range r.Rows {
+		_, _ = fmt.Fprint(w, row.Name)
+		for _, name := range processes {
+			usage := row.Processes[name]
+			_, _ = fmt.Fprintf(w, "\t%.2f s, %.0f MiB", usage.CPUSeconds, usage.PeakMiB)
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+	_, _ = fmt.Fprintln(w, "\nsituation\tcalls")
+	for _, row := range r.Rows {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", row.Name, list(row.Calls))
+		if len(row.Refused) > 0 {
+			_, _ = fmt.Fprintf(w, "\trefused: %s\n", list(row.Refused))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print figures: %w", err)
+	}
+	return nil
+}
