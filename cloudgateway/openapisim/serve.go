@@ -139,9 +139,9 @@ func (p *product) findAction(x *exchange) *api.Error {
 	req := x.request
 	switch {
 	case req.Action == "":
-		return wire.MissingParameter("Action")
+		return api.Missing("Action")
 	case req.Version == "":
-		return wire.MissingParameter("Version")
+		return api.Missing("Version")
 	case req.Version != p.Version:
 		return api.BadRequest("InvalidVersion", "Specified parameter Version is not valid.")
 	}

@@ -48,6 +48,18 @@ func (p *Param) Most(s *Settings) int64 {
 	return p.Max
 }
 
+// Optional is a parameter with any text.
+func Optional(name string) Param { return Param{Name: name} }
+
+// Flag is a parameter that is true or false.
+func Flag(name string) Param { return Param{Name: name, Kind: Bool} }
+
+// Number is a parameter with a whole number from lo to hi.
+func Number(name string, lo, hi int64) Param { return Param{Name: name, Kind: Int, Min: lo, Max: hi} }
+
+// OneOf is a parameter with one of some texts.
+func OneOf(name string, values ...string) Param { return Param{Name: name, Enum: values} }
+
 // Action is one operation of a product.
 type Action struct {
 	Name     string
@@ -184,6 +196,11 @@ func BadRequest(code, format string, args ...any) *Error {
 // Missing is the error for a parameter that was not sent, where the action has no code of its own for it.
 func Missing(name string) *Error {
 	return BadRequest("MissingParameter", "The input parameter %q that is mandatory for processing this request is not supplied.", name)
+}
+
+// Invalid is the error for a parameter with a value that can't be, where the action has no code of its own for it.
+func Invalid(name string) *Error {
+	return BadRequest("InvalidParameter", "The specified parameter %q is not valid.", name)
 }
 
 // DryRun is the answer to a request that is valid and asked for nothing more.

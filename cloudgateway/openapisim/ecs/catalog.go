@@ -184,7 +184,7 @@ func describeInstanceTypes(c *api.Context) (any, *api.Error) {
 	var out describedTypes
 	types, next, ok := listing.After(types, name, c.Get("NextToken"), c.Int("MaxResults", maxTypes))
 	if !ok {
-		return nil, invalid("NextToken")
+		return nil, api.Invalid("NextToken")
 	}
 	out.NextToken, out.InstanceTypes.InstanceType = next, make([]typeView, 0, len(types))
 	for _, s := range types {
@@ -200,7 +200,7 @@ func size(c *api.Context, name string, def float64) (float64, *api.Error) {
 	}
 	n, err := strconv.ParseFloat(c.Get(name), 64)
 	if err != nil || n < 0 {
-		return 0, invalid(name)
+		return 0, api.Invalid(name)
 	}
 	return n, nil
 }
@@ -248,11 +248,11 @@ type describedImages struct {
 }
 
 func describeImages(c *api.Context) (any, *api.Error) {
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	ids, statuses := listing.CommaList(c.Get("ImageId")), listing.CommaList(cmp.Or(c.Get("Status"), "Available"))
-	supported := func(name string) bool { return !c.Has(name) || isTrue(c.Get(name)) }
+	supported := func(name string) bool { return !c.Has(name) || c.True(name) }
 	var matching []image
 	for _, i := range images() {
 		fits := !c.Has("InstanceType")

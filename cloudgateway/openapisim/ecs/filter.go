@@ -103,8 +103,8 @@ func findInstances(c *api.Context) ([]*state.Instance, *api.Error) {
 	if len(filter) > 20 {
 		return nil, api.BadRequest("InvalidTagCount", "The specified tags are beyond the permitted range.")
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	candidates := slices.Sorted(maps.Keys(c.State.Instances))
 	if ids, ok := lists["InstanceIds"]; ok {
@@ -129,7 +129,7 @@ func readLists(c *api.Context) (map[string][]string, *api.Error) {
 		}
 		list := []string{}
 		if json.Unmarshal([]byte(c.Get(name)), &list) != nil || len(list) > c.Settings.IDsPerCall {
-			return nil, invalid(name)
+			return nil, api.Invalid(name)
 		}
 		lists[name] = list
 	}
@@ -174,7 +174,7 @@ func matchInstance(c *api.Context, i *state.Instance, lists map[string][]string)
 			return false
 		}
 	}
-	optimized := !c.Has("IoOptimized") || isTrue(c.Get("IoOptimized")) // all are
+	optimized := !c.Has("IoOptimized") || c.True("IoOptimized") // all are
 	return optimized && wildcard(c.Get("InstanceName"), i.Name) && inGroup(c.Get("SecurityGroupId"), i.SecurityGroupIDs) &&
 		has("PrivateIpAddresses", i.PrivateIPs...) && has("InnerIpAddresses", i.InnerIPs...) &&
 		has("PublicIpAddresses", i.PublicIPs...) && has("EipAddresses", eip) && has("RdmaIpAddresses")

@@ -91,15 +91,15 @@ func describeGroups(c *api.Context) (any, *api.Error) {
 	if c.Has("SecurityGroupIds") {
 		var list []string
 		if json.Unmarshal([]byte(c.Get("SecurityGroupIds")), &list) != nil || len(list) > c.Settings.IDsPerCall {
-			return nil, invalid("SecurityGroupIds")
+			return nil, api.Invalid("SecurityGroupIds")
 		}
 		ids = append(ids, list...)
 	}
 	if kind := c.Get("SecurityGroupType"); kind != "" && kind != normalGroup && kind != enterpriseGroup {
 		return nil, api.BadRequest("InvalidParameter.SecurityGroupType", "The specified SecurityGroupType is not valid.")
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	filter := tags.FilterOf(c)
 	var matching []*state.SecurityGroup
@@ -136,7 +136,7 @@ func newGroupView(c *api.Context, g *state.SecurityGroup) groupView {
 		SecurityGroupID: g.ID, SecurityGroupName: g.Name, SecurityGroupType: groupType(g), Description: g.Description, VpcID: g.VpcID,
 		CreationTime: g.Created.UTC().Format(time.RFC3339), RuleCount: len(g.Rules), Tags: tags.ECS(g.Tags),
 	}
-	if isTrue(c.Get("IsQueryEcsCount")) {
+	if c.True("IsQueryEcsCount") {
 		for _, i := range c.State.Instances {
 			if slices.Contains(i.SecurityGroupIDs, g.ID) {
 				v.EcsCount++
@@ -273,5 +273,3 @@ func groupByID(c *api.Context) (*state.SecurityGroup, *api.Error) {
 func groupNotFound() *api.Error {
 	return api.NotFound("InvalidSecurityGroupId.NotFound", "The specified SecurityGroupId does not exist.")
 }
-
-func isTrue(text string) bool { return strings.EqualFold(text, "true") }

@@ -58,7 +58,7 @@ func findMember(c *api.Context) (*state.SecurityGroup, member, *api.Error) {
 	case c.Has("NetworkInterfaceId"):
 		m, err = interfaceMember(c.State, c.Get("NetworkInterfaceId"))
 	default:
-		err = missing("InstanceId")
+		err = api.Missing("InstanceId")
 	}
 	return g, m, err
 }

@@ -99,11 +99,11 @@ func checkPorts(r *state.SecurityRule) *api.Error {
 	ported := r.IPProtocol == "TCP" || r.IPProtocol == "UDP"
 	switch {
 	case r.IPProtocol == "":
-		return missing("IpProtocol")
+		return api.Missing("IpProtocol")
 	case !ported && !slices.Contains([]string{"ICMP", "ICMPV6", "GRE", "ALL"}, r.IPProtocol):
 		return api.BadRequest("InvalidIpProtocol.ValueNotSupported", "The specified IpProtocol does not exist.")
 	case r.PortRange == "" && ported:
-		return missing("PortRange")
+		return api.Missing("PortRange")
 	}
 	r.PortRange = cmp.Or(r.PortRange, "-1/-1")
 	if ported && !portRange(r.PortRange) || !ported && r.PortRange != "-1/-1" {
@@ -183,8 +183,4 @@ func block(text string, ipv6 bool) bool {
 func sameRule(a, b state.SecurityRule) bool {
 	a.ID, a.Description, a.Created = b.ID, b.Description, b.Created
 	return a == b
-}
-
-func missing(name string) *api.Error {
-	return api.BadRequest("MissingParameter", "The input parameter %q that is mandatory for processing this request is not supplied.", name)
 }

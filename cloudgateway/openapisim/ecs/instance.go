@@ -214,7 +214,7 @@ func describeInstances(c *api.Context) (any, *api.Error) {
 	size := min(max(c.Int("MaxResults", minResults), minResults), maxResults)
 	matching, out.NextToken, out.Page, ok = page(c, matching, func(i *state.Instance) string { return i.ID }, size)
 	if !ok {
-		return nil, invalid("NextToken")
+		return nil, api.Invalid("NextToken")
 	}
 	interfaces := interfacesOf(c.State, matching)
 	out.Instances.Instance = make([]instanceView, 0, len(matching))
@@ -256,12 +256,4 @@ func describeInstanceStatus(c *api.Context) (any, *api.Error) {
 	out.Page = numbers
 	out.InstanceStatuses.InstanceStatus = append([]instanceStatus{}, page...)
 	return out, nil
-}
-
-func invalid(name string) *api.Error {
-	return api.BadRequest("InvalidParameter", "The specified parameter %q is not valid.", name)
-}
-
-func dryRun() *api.Error {
-	return api.BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
 }

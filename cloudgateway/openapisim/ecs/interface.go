@@ -177,7 +177,7 @@ func describeInterfaces(c *api.Context) (any, *api.Error) {
 	size := c.Int("MaxResults", minResults)
 	matching, out.NextToken, out.Page, ok = page(c, matching, func(e *state.NetworkInterface) string { return e.ID }, size)
 	if !ok {
-		return nil, invalid("NextToken")
+		return nil, api.Invalid("NextToken")
 	}
 	out.NetworkInterfaceSets.NetworkInterfaceSet = make([]interfaceView, 0, len(matching))
 	for _, eni := range matching {
@@ -218,10 +218,10 @@ func modifyInterface(c *api.Context) (any, *api.Error) {
 		eni.Description = c.Get("Description")
 	}
 	if c.Has("DeleteOnRelease") {
-		eni.KeepOnRelease = !isTrue(c.Get("DeleteOnRelease"))
+		eni.KeepOnRelease = !c.True("DeleteOnRelease")
 	}
 	if c.Has("SourceDestCheck") {
-		eni.SourceDestCheck = isTrue(c.Get("SourceDestCheck"))
+		eni.SourceDestCheck = c.True("SourceDestCheck")
 	}
 	return nil, nil
 }

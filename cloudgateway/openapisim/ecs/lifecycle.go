@@ -112,15 +112,15 @@ func incorrectStatus() *api.Error {
 // deleteInstance begins the removal of an instance. A protected one stays, whoever forces.
 func deleteInstance(c *api.Context) (any, *api.Error) {
 	i := c.State.Instances[c.Get("InstanceId")]
-	switch force := isTrue(c.Get("Force")); {
+	switch force := c.True("Force"); {
 	case i == nil:
 		return nil, instanceNotFound()
 	case i.DeletionProtection:
 		return nil, forbidden("InvalidOperation.DeletionProtection", "The deletion protection of the instance is on.")
 	case i.Status != stopped && !force, !i.SettleAt.IsZero():
 		return nil, incorrectStatus()
-	case isTrue(c.Get("DryRun")):
-		return nil, dryRun()
+	case c.True("DryRun"):
+		return nil, api.DryRun()
 	}
 	vanish(c, i)
 	passing := i.Status
@@ -175,7 +175,7 @@ func modifyInstance(c *api.Context) (any, *api.Error) {
 		i.Description = c.Get("Description")
 	}
 	if c.Has("DeletionProtection") {
-		i.DeletionProtection = isTrue(c.Get("DeletionProtection"))
+		i.DeletionProtection = c.True("DeletionProtection")
 	}
 	return nil, nil
 }

@@ -75,8 +75,8 @@ func runInstances(c *api.Context) (any, *api.Error) {
 			return nil, err
 		}
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	var ids []string
 	for n, address := range l.addresses {
@@ -90,9 +90,9 @@ func runInstances(c *api.Context) (any, *api.Error) {
 func checkMachine(c *api.Context, l *launch) *api.Error {
 	switch {
 	case !c.Has("ImageId") && !c.Has("ImageFamily"):
-		return missing("ImageId")
+		return api.Missing("ImageId")
 	case !c.Has("InstanceType"):
-		return missing("InstanceType")
+		return api.Missing("InstanceType")
 	}
 	all := images()
 	at := slices.IndexFunc(all, func(i image) bool {
@@ -116,7 +116,7 @@ func checkMachine(c *api.Context, l *launch) *api.Error {
 
 func checkPlace(c *api.Context, l *launch) *api.Error {
 	if !c.Has("VSwitchId") {
-		return missing("VSwitchId")
+		return api.Missing("VSwitchId")
 	}
 	l.vswitch = c.State.VSwitches[c.Get("VSwitchId")]
 	switch {
@@ -137,7 +137,7 @@ func checkGroups(c *api.Context, l *launch) *api.Error {
 	}
 	switch {
 	case len(l.groups) == 0:
-		return missing("SecurityGroupId")
+		return api.Missing("SecurityGroupId")
 	case len(l.groups) > groupsPerMember:
 		return forbidden("JoinedGroupLimitExceed", "An instance can be in %d security groups.", groupsPerMember)
 	}
@@ -181,7 +181,7 @@ func findAddresses(c *api.Context, l *launch) *api.Error {
 	least := c.Int("MinAmount", amount)
 	block, err := netip.ParsePrefix(l.vswitch.CidrBlock)
 	if err != nil || least > amount || c.Has("PrivateIpAddress") && amount > 1 {
-		return invalid("Amount")
+		return api.Invalid("Amount")
 	}
 	used := subnet.Used(c.State, l.vswitch)
 	if wanted := c.Get("PrivateIpAddress"); wanted != "" {
@@ -213,7 +213,7 @@ func findAddresses(c *api.Context, l *launch) *api.Error {
 func (l *launch) add(c *api.Context, n int, address string) *state.Instance {
 	id := c.NewID("i-bp1")
 	number := ""
-	if isTrue(c.Get("UniqueSuffix")) {
+	if c.True("UniqueSuffix") {
 		number = fmt.Sprintf("%03d", n+1)
 	}
 	label := func(name, def string) string {
@@ -229,7 +229,7 @@ func (l *launch) add(c *api.Context, n int, address string) *state.Instance {
 		VpcID: l.vswitch.VpcID, VSwitchID: l.vswitch.ID, PrivateIPs: []string{address}, SecurityGroupIDs: slices.Clone(l.groups),
 		InternetBandwidth: c.Int("InternetMaxBandwidthOut", 0), InternetChargeType: c.Get("InternetChargeType"),
 		Description: c.Get("Description"), ResourceGroupID: c.Get("ResourceGroupId"), DeploymentSetID: c.Get("DeploymentSetId"),
-		DeletionProtection: isTrue(c.Get("DeletionProtection")), Tags: slices.Clone(l.tags),
+		DeletionProtection: c.True("DeletionProtection"), Tags: slices.Clone(l.tags),
 	}
 	eni := &state.NetworkInterface{
 		ID: c.NewID("eni-bp1"), Type: "Primary", Status: "InUse", InstanceID: id, VpcID: i.VpcID, VSwitchID: i.VSwitchID, ZoneID: i.ZoneID,

@@ -21,9 +21,9 @@ const (
 
 func balancerActions() []api.Action {
 	ids := []api.Param{
-		list("LoadBalancerIds", maxIDs), list("LoadBalancerNames", maxIDs), list("VpcIds", 10), optional("ResourceGroupId"), optional("ZoneId"),
-		oneOf("AddressType", internet, intranet), oneOf("AddressIpVersion", ipv4, dualStack), oneOf("Ipv6AddressType", internet, intranet),
-		optional("LoadBalancerType"), optional("LoadBalancerStatus"), optional("LoadBalancerBusinessStatus"), optional("DNSName"),
+		list("LoadBalancerIds", maxIDs), list("LoadBalancerNames", maxIDs), list("VpcIds", 10), api.Optional("ResourceGroupId"), api.Optional("ZoneId"),
+		api.OneOf("AddressType", internet, intranet), api.OneOf("AddressIpVersion", ipv4, dualStack), api.OneOf("Ipv6AddressType", internet, intranet),
+		api.Optional("LoadBalancerType"), api.Optional("LoadBalancerStatus"), api.Optional("LoadBalancerBusinessStatus"), api.Optional("DNSName"),
 		structs("Tag", maxTags),
 	}
 	return []api.Action{
@@ -34,11 +34,11 @@ func balancerActions() []api.Action {
 			"ResourceInConfiguring.VswitchId", "ResourceInUse.IP", "ResourceNotEnough.VSwitchIp", "ResourceNotFound.VSwitch",
 			"ResourceNotFound.Vpc", "UnauthorizedZone",
 		}, append(mandatory("VpcId"),
-			required(oneOf("AddressType", internet, intranet)), required(structs("ZoneMappings", 10)), optional("LoadBalancerName"),
-			oneOf("AddressIpVersion", ipv4, dualStack), optional("BandwidthPackageId"), boolean("DeletionProtectionConfig.Enabled"),
-			optional("DeletionProtectionConfig.Reason"), oneOf("ModificationProtectionConfig.Status", consoleProtection, nonProtection),
-			optional("ModificationProtectionConfig.Reason"), optional("LoadBalancerBillingConfig.PayType"), optional("LoadBalancerType"),
-			optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			required(api.OneOf("AddressType", internet, intranet)), required(structs("ZoneMappings", 10)), api.Optional("LoadBalancerName"),
+			api.OneOf("AddressIpVersion", ipv4, dualStack), api.Optional("BandwidthPackageId"), api.Flag("DeletionProtectionConfig.Enabled"),
+			api.Optional("DeletionProtectionConfig.Reason"), api.OneOf("ModificationProtectionConfig.Status", consoleProtection, nonProtection),
+			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"), api.Optional("LoadBalancerType"),
+			api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
 		write("DeleteLoadBalancer", deleteBalancer, []string{
 			noBalancer, "OperationDenied.DeletionProtectionEnabled", balancerMade, balancerBusy, lockConflict,
 		}, mandatory("LoadBalancerId")...),

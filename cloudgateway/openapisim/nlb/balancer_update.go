@@ -12,12 +12,12 @@ func balancerUpdateActions() []api.Action {
 	id := func(more ...api.Param) []api.Param { return append(mandatory("LoadBalancerId"), more...) }
 	return []api.Action{
 		write("UpdateLoadBalancerAttribute", updateBalancer, []string{noBalancer, balancerBusy, balancerStatus, lockConflict, "IllegalParam.loadBalancerName"},
-			id(optional("LoadBalancerName"), number("Cps", 0, maxCps), boolean("CrossZoneEnabled"))...),
+			id(api.Optional("LoadBalancerName"), api.Number("Cps", 0, maxCps), api.Flag("CrossZoneEnabled"))...),
 		write("UpdateLoadBalancerProtection", updateProtection, []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, illegal, "IllegalParam.deletionProtectionReason",
 			"IllegalParam.modificationProtectionReason",
-		}, id(boolean("DeletionProtectionEnabled"), optional("DeletionProtectionReason"),
-			oneOf("ModificationProtectionStatus", consoleProtection, nonProtection), optional("ModificationProtectionReason"))...),
+		}, id(api.Flag("DeletionProtectionEnabled"), api.Optional("DeletionProtectionReason"),
+			api.OneOf("ModificationProtectionStatus", consoleProtection, nonProtection), api.Optional("ModificationProtectionReason"))...),
 		write("EnableLoadBalancerIpv6Internet", ipv6Internet(internet), []string{
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.NonDualStackInstance", "ResourceNotFound.Ipv6Gateway",
 		}, id()...),
@@ -26,7 +26,7 @@ func balancerUpdateActions() []api.Action {
 		}, id()...),
 		write("MoveResourceGroup", moveResourceGroup, []string{
 			noBalancer, noGroup, "ResourceNotFound.securitypolicy", "OperationFailed.NotExist.ResourceGroup",
-		}, append(mandatory("ResourceId", "NewResourceGroupId"), required(oneOf("ResourceType", kindBalancer, kindGroup, kindPolicy)))...),
+		}, append(mandatory("ResourceId", "NewResourceGroupId"), required(api.OneOf("ResourceType", kindBalancer, kindGroup, kindPolicy)))...),
 	}
 }
 

@@ -20,12 +20,12 @@ const (
 func groupActions() []api.Action {
 	const check = "HealthCheckConfig."
 	settings := []api.Param{
-		boolean("ConnectionDrainEnabled"), {Name: "ConnectionDrainTimeout", Kind: api.Int}, boolean("PreserveClientIpEnabled"),
-		optional("Scheduler"), oneOf("IpVersionAffinityMode", "Affinity", "NonAffinity"), boolean(check + "HealthCheckEnabled"),
-		oneOf(check+"HealthCheckType", protoTCP, "HTTP", protoUDP), number(check+"HealthCheckConnectPort", 0, maxPort),
-		number(check+"HealthyThreshold", 2, 10), number(check+"UnhealthyThreshold", 2, 10), number(check+"HealthCheckConnectTimeout", 1, 300),
-		number(check+"HealthCheckInterval", 1, 300), optional(check + "HealthCheckDomain"), optional(check + "HealthCheckUrl"),
-		oneOf(check+"HttpCheckMethod", "GET", "HEAD"),
+		api.Flag("ConnectionDrainEnabled"), {Name: "ConnectionDrainTimeout", Kind: api.Int}, api.Flag("PreserveClientIpEnabled"),
+		api.Optional("Scheduler"), api.OneOf("IpVersionAffinityMode", "Affinity", "NonAffinity"), api.Flag(check + "HealthCheckEnabled"),
+		api.OneOf(check+"HealthCheckType", protoTCP, "HTTP", protoUDP), api.Number(check+"HealthCheckConnectPort", 0, maxPort),
+		api.Number(check+"HealthyThreshold", 2, 10), api.Number(check+"UnhealthyThreshold", 2, 10), api.Number(check+"HealthCheckConnectTimeout", 1, 300),
+		api.Number(check+"HealthCheckInterval", 1, 300), api.Optional(check + "HealthCheckDomain"), api.Optional(check + "HealthCheckUrl"),
+		api.OneOf(check+"HttpCheckMethod", "GET", "HEAD"),
 		{Name: check + "HealthCheckHttpCode", Kind: api.Strings, Enum: []string{"http_2xx", "http_3xx", "http_4xx", "http_5xx"}, Max: 4},
 	}
 	codes := []string{
@@ -36,11 +36,11 @@ func groupActions() []api.Action {
 		write("CreateServerGroup", createGroup, append([]string{
 			quota, "OperationDenied.VpcNotSupportIpv6", "ResourceNotFound.ResourceGroup", "ResourceNotFound.Vpc",
 		}, codes...), append(append(mandatory("ServerGroupName", "VpcId"),
-			oneOf("ServerGroupType", groupOfInstances, groupOfAddresses), oneOf("Protocol", protoTCP, protoUDP, protoBoth, protoTCPSSL),
-			oneOf("AddressIPVersion", ipv4, dualStack), boolean("AnyPortEnabled"), optional("ResourceGroupId"), structs("Tag", maxTags)),
+			api.OneOf("ServerGroupType", groupOfInstances, groupOfAddresses), api.OneOf("Protocol", protoTCP, protoUDP, protoBoth, protoTCPSSL),
+			api.OneOf("AddressIPVersion", ipv4, dualStack), api.Flag("AnyPortEnabled"), api.Optional("ResourceGroupId"), structs("Tag", maxTags)),
 			settings...)...),
 		write("UpdateServerGroupAttribute", updateGroup, append([]string{noGroup, groupStatus}, codes...),
-			append(append(mandatory("ServerGroupId"), optional("ServerGroupName")), settings...)...),
+			append(append(mandatory("ServerGroupId"), api.Optional("ServerGroupName")), settings...)...),
 		write("DeleteServerGroup", deleteGroup, []string{noGroup, groupStatus, lockConflict, "ResourceInUse.ServerGroup"},
 			mandatory("ServerGroupId")...),
 	}

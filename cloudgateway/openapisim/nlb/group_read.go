@@ -12,8 +12,8 @@ import (
 func groupReadActions() []api.Action {
 	return []api.Action{
 		read("ListServerGroups", listGroups, nil, append(paging(),
-			list("ServerGroupIds", maxIDs), list("ServerGroupNames", maxIDs), oneOf("ServerGroupType", groupOfInstances, groupOfAddresses),
-			optional("VpcId"), optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			list("ServerGroupIds", maxIDs), list("ServerGroupNames", maxIDs), api.OneOf("ServerGroupType", groupOfInstances, groupOfAddresses),
+			api.Optional("VpcId"), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
 		read("ListServerGroupServers", listServers, []string{noGroup}, append(append(mandatory("ServerGroupId"),
 			list("ServerIds", maxFilter), list("ServerIps", maxFilter)), paging()...)...),
 	}

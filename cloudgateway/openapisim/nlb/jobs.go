@@ -144,10 +144,10 @@ func forgetJobs(c *api.Context) {
 
 func jobActions() []api.Action {
 	return []api.Action{
-		read("GetJobStatus", getJobStatus, []string{"ResourceNotFound.JobId"}, append(mandatory("JobId"), optional("ClientToken"))...),
+		read("GetJobStatus", getJobStatus, []string{"ResourceNotFound.JobId"}, append(mandatory("JobId"), api.Optional("ClientToken"))...),
 		read("ListAsynJobs", listAsynJobs, nil, append(paging(),
-			list("JobIds", maxPage), optional("ApiName"), oneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy),
-			list("ResourceIds", maxPage), oneOf("Status", processing, succeeded, failed))...),
+			list("JobIds", maxPage), api.Optional("ApiName"), api.OneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy),
+			list("ResourceIds", maxPage), api.OneOf("Status", processing, succeeded, failed))...),
 	}
 }
 

@@ -26,12 +26,12 @@ const (
 
 func listenerActions() []api.Action {
 	settings := []api.Param{
-		optional("ListenerDescription"), {Name: "IdleTimeout", Kind: api.Int}, optional("SecurityPolicyId"), boolean("CaEnabled"),
-		list("CertificateIds", 0), list("CaCertificateIds", 0), boolean("AlpnEnabled"),
-		oneOf("AlpnPolicy", "HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred"), boolean("ProxyProtocolEnabled"),
-		optional("ProxyProtocolV2Config"), boolean("ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled"),
-		boolean("ProxyProtocolV2Config.Ppv2PrivateLinkEpsIdEnabled"), boolean("ProxyProtocolV2Config.Ppv2VpcIdEnabled"),
-		boolean("SecSensorEnabled"), number("Cps", 0, maxCps), number("Mss", 0, 1500),
+		api.Optional("ListenerDescription"), {Name: "IdleTimeout", Kind: api.Int}, api.Optional("SecurityPolicyId"), api.Flag("CaEnabled"),
+		list("CertificateIds", 0), list("CaCertificateIds", 0), api.Flag("AlpnEnabled"),
+		api.OneOf("AlpnPolicy", "HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred"), api.Flag("ProxyProtocolEnabled"),
+		api.Optional("ProxyProtocolV2Config"), api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpIdEnabled"),
+		api.Flag("ProxyProtocolV2Config.Ppv2PrivateLinkEpsIdEnabled"), api.Flag("ProxyProtocolV2Config.Ppv2VpcIdEnabled"),
+		api.Flag("SecSensorEnabled"), api.Number("Cps", 0, maxCps), api.Number("Mss", 0, 1500),
 	}
 	codes := []string{
 		noGroup, quota, lockConflict, balancerStatus, groupStatus, "Mismatch.VpcId", "Mismatch.Protocol", "MissingParam.AlpnPolicy",
@@ -44,10 +44,10 @@ func listenerActions() []api.Action {
 		write("CreateListener", createListener, append([]string{
 			noBalancer, "Conflict.Port", "IllegalParam.Port", "MissingParam.Certificate",
 		}, codes...), append(append(mandatory("LoadBalancerId", "ServerGroupId"),
-			required(oneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL)), required(api.Param{Name: "ListenerPort", Kind: api.Int}),
+			required(api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL)), required(api.Param{Name: "ListenerPort", Kind: api.Int}),
 			api.Param{Name: "StartPort", Kind: api.Int}, api.Param{Name: "EndPort", Kind: api.Int}, structs("Tag", maxTags)), settings...)...),
 		write("UpdateListenerAttribute", updateListener, append([]string{noListener, listenerStatus}, codes...),
-			append(append(mandatory("ListenerId"), optional("ServerGroupId")), settings...)...),
+			append(append(mandatory("ListenerId"), api.Optional("ServerGroupId")), settings...)...),
 	}
 }
 

@@ -15,11 +15,11 @@ func listenerReadActions() []api.Action {
 	return []api.Action{
 		read("GetListenerAttribute", getListener, []string{noListener}, mandatory("ListenerId")...),
 		read("ListListeners", listListeners, nil, append(paging(),
-			list("ListenerIds", maxIDs), list("LoadBalancerIds", maxIDs), oneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL),
-			boolean("SecSensorEnabled"), structs("Tag", maxTags))...),
+			list("ListenerIds", maxIDs), list("LoadBalancerIds", maxIDs), api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoTCPSSL),
+			api.Flag("SecSensorEnabled"), structs("Tag", maxTags))...),
 		read("GetListenerHealthStatus", listenerHealth, []string{noListener}, append(mandatory("ListenerId"), paging()...)...),
 		read("ListListenerCertificates", listCertificates, []string{noListener, "OperationDenied.Protocol"}, append(append(mandatory("ListenerId"),
-			oneOf("CertType", "Ca", "Server"), list("CertificateIds", maxIDs)), paging()...)...),
+			api.OneOf("CertType", "Ca", "Server"), list("CertificateIds", maxIDs)), paging()...)...),
 	}
 }
 

@@ -29,7 +29,7 @@ func Product() api.Product {
 // read returns an action that changes nothing.
 func read(name string, handle func(*api.Context) (any, *api.Error), codes []string, params ...api.Param) api.Action {
 	return api.Action{
-		Name: name, Codes: codes, Params: append(params, optional("RegionId")),
+		Name: name, Codes: codes, Params: append(params, api.Optional("RegionId")),
 		Handle: func(c *api.Context) (any, *api.Error) {
 			settle(c)
 			return handle(c)
@@ -38,16 +38,6 @@ func read(name string, handle func(*api.Context) (any, *api.Error), codes []stri
 }
 
 // Parameters that many actions share.
-
-func optional(name string) api.Param { return api.Param{Name: name} }
-
-func boolean(name string) api.Param { return api.Param{Name: name, Kind: api.Bool} }
-
-func number(name string, lo, hi int64) api.Param {
-	return api.Param{Name: name, Kind: api.Int, Min: lo, Max: hi}
-}
-
-func oneOf(name string, values ...string) api.Param { return api.Param{Name: name, Enum: values} }
 
 func list(name string, most int64) api.Param {
 	return api.Param{Name: name, Kind: api.Strings, Max: most}
@@ -66,7 +56,7 @@ func required(p api.Param) api.Param {
 func mandatory(names ...string) []api.Param {
 	params := make([]api.Param, 0, len(names))
 	for _, name := range names {
-		params = append(params, required(optional(name)))
+		params = append(params, required(api.Optional(name)))
 	}
 	return params
 }
@@ -84,5 +74,5 @@ const (
 )
 
 func paging() []api.Param {
-	return []api.Param{number("MaxResults", 1, maxPage), optional("NextToken")}
+	return []api.Param{api.Number("MaxResults", 1, maxPage), api.Optional("NextToken")}
 }

@@ -16,13 +16,13 @@ func policyActions() []api.Action {
 	}
 	return []api.Action{
 		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
-			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]), optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
 		write("UpdateSecurityPolicyAttribute", updatePolicy, []string{illegal, "ResourceNotFound.securitypolicy"},
-			append(append(mandatory("SecurityPolicyId"), optional("SecurityPolicyName")), settings...)...),
+			append(append(mandatory("SecurityPolicyId"), api.Optional("SecurityPolicyName")), settings...)...),
 		write("DeleteSecurityPolicy", deletePolicy, []string{"ResourceNotFound.securitypolicy", "ResourceInUse.securitypolicy"},
 			mandatory("SecurityPolicyId")...),
 		read("ListSecurityPolicy", listPolicies, nil, append(paging(),
-			list("SecurityPolicyIds", maxIDs), list("SecurityPolicyNames", maxIDs), optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			list("SecurityPolicyIds", maxIDs), list("SecurityPolicyNames", maxIDs), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
 		read("ListSystemSecurityPolicy", listSystemPolicies, nil),
 	}
 }

@@ -53,12 +53,12 @@ func validTags(tags []state.Tag) bool {
 }
 
 func tagActions() []api.Action {
-	kind := required(oneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy))
+	kind := required(api.OneOf("ResourceType", kindBalancer, kindListener, kindGroup, kindPolicy))
 	ids := required(list("ResourceId", maxResources))
 	missing := []string{noBalancer, noListener, noGroup, "ResourceNotFound.securitypolicy"}
 	return []api.Action{
 		write("TagResources", tagResources, append([]string{illegal, quota}, missing...), kind, ids, required(structs("Tag", maxTags))),
-		write("UntagResources", untagResources, missing, kind, ids, list("TagKey", maxTags), boolean("All")),
+		write("UntagResources", untagResources, missing, kind, ids, list("TagKey", maxTags), api.Flag("All")),
 		read("ListTagResources", listTags, nil, append(paging(), kind, list("ResourceId", maxResources), structs("Tag", maxTags))...),
 	}
 }

@@ -88,7 +88,7 @@ func write(name string, check func(*api.Context) (*change, *api.Error), codes []
 	}
 	return api.Action{
 		Name: name, Mutating: true, Handle: handle, Codes: append(slices.Clone(codes), dryRun, notIdempotent),
-		Params: append(params, boolean("DryRun"), optional("ClientToken"), optional("RegionId")),
+		Params: append(params, api.Flag("DryRun"), api.Optional("ClientToken"), api.Optional("RegionId")),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 const shifted = "Shifted"
 
 func zoneActions() []api.Action {
-	id, zones := required(optional("LoadBalancerId")), structs("ZoneMappings", 10)
+	id, zones := required(api.Optional("LoadBalancerId")), structs("ZoneMappings", 10)
 	common := []string{noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict}
 	shift := append(slices.Clone(common), "InvalidZones")
 	return []api.Action{
@@ -24,7 +24,7 @@ func zoneActions() []api.Action {
 		write("UpdateLoadBalancerAddressTypeConfig", updateAddressType, append(slices.Clone(common),
 			illegal, "DuplicatedParam.AllocationId", "Mismatch.ZoneIdAndVswitchId", "OperationDenied.AddressTypeNotChanged",
 			"ResourceAlreadyAssociated.AllocationId",
-		), id, required(oneOf("AddressType", internet, intranet)), zones),
+		), id, required(api.OneOf("AddressType", internet, intranet)), zones),
 		write("StartShiftLoadBalancerZones", shiftZones(active, shifted), shift, id, required(zones)),
 		write("CancelShiftLoadBalancerZones", shiftZones(shifted, active), shift, id, required(zones)),
 	}
@@ -133,10 +133,10 @@ func shiftZones(from, to string) func(*api.Context) (*change, *api.Error) {
 }
 
 func regionActions() []api.Action {
-	language := oneOf("AcceptLanguage", "zh-CN", "en-US", "ja")
+	language := api.OneOf("AcceptLanguage", "zh-CN", "en-US", "ja")
 	return []api.Action{
-		read("DescribeRegions", describeRegions, nil, language, optional("ServiceCode"), optional("ClientToken")),
-		read("DescribeZones", describeZones, nil, language, optional("ServiceCode"), optional("ClientToken")),
+		read("DescribeRegions", describeRegions, nil, language, api.Optional("ServiceCode"), api.Optional("ClientToken")),
+		read("DescribeZones", describeZones, nil, language, api.Optional("ServiceCode"), api.Optional("ClientToken")),
 	}
 }
 

@@ -14,7 +14,7 @@ func aclActions() []api.Action {
 		{
 			Name: "CreateAccessControlList", Mutating: true, Handle: createACL,
 			Params: []api.Param{
-				region(), required("AclName"), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("ResourceGroupId"), tagParam(),
+				region(), required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("ResourceGroupId"), tagParam(),
 			},
 			Codes: append(newTagCodes(), "AclNumberOverLimit", "InvalidParameter"),
 		},
@@ -31,14 +31,14 @@ func aclActions() []api.Action {
 		{
 			Name: "DescribeAccessControlLists", Handle: describeACLs,
 			Params: []api.Param{
-				region(), optional("AclName"), optional("AddressIPVersion"), number("PageNumber", 1, maxInt32), number("PageSize", 1, 50),
-				optional("ResourceGroupId"), tagParam(),
+				region(), api.Optional("AclName"), api.Optional("AddressIPVersion"), api.Number("PageNumber", 1, maxInt32), api.Number("PageSize", 1, 50),
+				api.Optional("ResourceGroupId"), tagParam(),
 			},
 			Codes: []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeAccessControlListAttribute", Handle: describeACL,
-			Params: []api.Param{region(), required("AclId"), optional("AclEntryComment"), number("Page", 1, maxInt32), number("PageSize", 1, 50)},
+			Params: []api.Param{region(), required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, maxInt32), api.Number("PageSize", 1, 50)},
 			Codes:  []string{"AclNotExist"},
 		},
 	}
@@ -59,7 +59,7 @@ func accessControlList(c *api.Context) (*state.Acl, *api.Error) {
 
 func createACL(c *api.Context) (any, *api.Error) {
 	if !validName(c.Get("AclName")) {
-		return nil, invalid("AclName")
+		return nil, api.Invalid("AclName")
 	}
 	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
 	if err != nil {
@@ -94,7 +94,7 @@ func setACL(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	if !validName(c.Get("AclName")) {
-		return nil, invalid("AclName")
+		return nil, api.Invalid("AclName")
 	}
 	acl.Name = c.Get("AclName")
 	return aclID{AclID: acl.ID}, nil

@@ -40,7 +40,7 @@ func aclEntries(c *api.Context) (*state.Acl, []state.AclEntry, *api.Error) {
 	case c.Now.Before(acl.BusyUntil), !c.Hold(acl.ID):
 		return nil, nil, api.BadRequest("AclEntryProcessing", "The entries of the Acl are being processed, try again later.")
 	case !ok:
-		return nil, nil, invalid("AclEntrys")
+		return nil, nil, api.Invalid("AclEntrys")
 	case len(items) == 0:
 		return nil, nil, api.Missing("AclEntrys")
 	case len(items) > c.Settings.Quotas.AclEntriesPerCall:

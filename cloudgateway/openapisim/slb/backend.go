@@ -63,7 +63,7 @@ func parseServer(item map[string]string, name string, withPort bool) (server, *a
 	if withPort {
 		port, err := strconv.Atoi(item["port"])
 		if err != nil || port < 1 || port > 65535 {
-			return server{}, invalid(name + ".Port")
+			return server{}, api.Invalid(name + ".Port")
 		}
 		s.port = port
 	}
@@ -76,7 +76,7 @@ func parseServer(item map[string]string, name string, withPort bool) (server, *a
 	}
 	if text, ok := item["description"]; ok && text != "" {
 		if !lengthOf(1, 80)(text) {
-			return server{}, invalid(name + ".Description")
+			return server{}, api.Invalid(name + ".Description")
 		}
 		s.description = &text
 	}

@@ -15,26 +15,26 @@ func certificateActions() []api.Action {
 		{
 			Name: "UploadServerCertificate", Mutating: true, Handle: uploadServerCertificate,
 			Params: []api.Param{
-				region(), optional("ServerCertificate"), optional("ServerCertificateName"), optional("PrivateKey"),
-				optional("AliCloudCertificateId"), optional("AliCloudCertificateName"), optional("AliCloudCertificateRegionId"),
-				optional("ResourceGroupId"), tagParam(),
+				region(), api.Optional("ServerCertificate"), api.Optional("ServerCertificateName"), api.Optional("PrivateKey"),
+				api.Optional("AliCloudCertificateId"), api.Optional("AliCloudCertificateName"), api.Optional("AliCloudCertificateRegionId"),
+				api.Optional("ResourceGroupId"), tagParam(),
 			},
 			Codes: append(newTagCodes(), "CertificateFormatInvalid", "IllegalParam.ServerCertificate",
 				"InvalidParameter.AliCloudCertificateId", "MissingParameter", "OverQuota"),
 		},
 		{
 			Name: "UploadCACertificate", Mutating: true, Handle: uploadCACertificate,
-			Params: []api.Param{region(), required("CACertificate"), optional("CACertificateName"), optional("ResourceGroupId"), tagParam()},
+			Params: []api.Param{region(), required("CACertificate"), api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tagParam()},
 			Codes:  append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"),
 		},
 		{
 			Name: "DescribeServerCertificates", Handle: describeServerCertificates,
-			Params: []api.Param{region(), optional("ServerCertificateId"), optional("ResourceGroupId"), tagParam()},
+			Params: []api.Param{region(), api.Optional("ServerCertificateId"), api.Optional("ResourceGroupId"), tagParam()},
 			Codes:  []string{"Abs.ServerCertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeCACertificates", Handle: describeCACertificates,
-			Params: []api.Param{region(), optional("CACertificateId"), optional("ResourceGroupId"), tagParam()},
+			Params: []api.Param{region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tagParam()},
 			Codes:  []string{"Abs.CACertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
@@ -207,7 +207,7 @@ func nameCertificate(idParam, nameParam string, ca bool) func(*api.Context) (any
 			return nil, err
 		}
 		if !validName(c.Get(nameParam)) {
-			return nil, invalid(nameParam)
+			return nil, api.Invalid(nameParam)
 		}
 		cert.Name = c.Get(nameParam)
 		return nil, nil

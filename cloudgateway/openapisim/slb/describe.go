@@ -14,10 +14,10 @@ func describeActions() []api.Action {
 		{
 			Name: "DescribeLoadBalancers", Handle: describeLoadBalancers,
 			Params: append(paging(),
-				region(), optional("Address"), optional("AddressIPVersion"), optional("AddressType"), optional("InternetChargeType"),
-				optional("LoadBalancerId"), optional("LoadBalancerName"), optional("LoadBalancerStatus"), optional("MasterZoneId"),
-				optional("NetworkType"), optional("PayType"), optional("ResourceGroupId"), optional("ServerId"),
-				optional("ServerIntranetAddress"), optional("SlaveZoneId"), tagParam(), jsonText("Tags"), optional("VSwitchId"), optional("VpcId"),
+				region(), api.Optional("Address"), api.Optional("AddressIPVersion"), api.Optional("AddressType"), api.Optional("InternetChargeType"),
+				api.Optional("LoadBalancerId"), api.Optional("LoadBalancerName"), api.Optional("LoadBalancerStatus"), api.Optional("MasterZoneId"),
+				api.Optional("NetworkType"), api.Optional("PayType"), api.Optional("ResourceGroupId"), api.Optional("ServerId"),
+				api.Optional("ServerIntranetAddress"), api.Optional("SlaveZoneId"), tagParam(), jsonText("Tags"), api.Optional("VSwitchId"), api.Optional("VpcId"),
 			),
 			Codes: []string{"InvalidParameter", "InvalidTag"},
 		},
@@ -118,9 +118,9 @@ func loadBalancerFilter(c *api.Context) (func(*state.LoadBalancer) bool, *api.Er
 	ids, names := commaList(c.Get("LoadBalancerId")), commaList(c.Get("LoadBalancerName"))
 	switch {
 	case len(ids) > 10:
-		return nil, invalid("LoadBalancerId")
+		return nil, api.Invalid("LoadBalancerId")
 	case len(names) > 10:
-		return nil, invalid("LoadBalancerName")
+		return nil, api.Invalid("LoadBalancerName")
 	}
 	tags, err := tagFilter(c)
 	if err != nil {

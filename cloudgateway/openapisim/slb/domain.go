@@ -10,12 +10,12 @@ import (
 
 // domainActions are those of domain extensions: further certificates of HTTPS listeners, by the name that clients ask for.
 func domainActions() []api.Action {
-	port := must(number("ListenerPort", 1, 65535))
+	port := must(api.Number("ListenerPort", 1, 65535))
 	busyCodes := []string{"DomainExtensionProcessing", "LbStatusNotSupport"}
 	return []api.Action{
 		{
 			Name: "CreateDomainExtension", Mutating: true, Handle: createDomain,
-			Params: []api.Param{region(), required("LoadBalancerId"), port, required("Domain"), optional("ServerCertificateId")},
+			Params: []api.Param{region(), required("LoadBalancerId"), port, required("Domain"), api.Optional("ServerCertificateId")},
 			Codes: append([]string{
 				"DomainExist", "DomainExtensionNotSupport", "DomainExtensionNumberOverLimit", "InvalidLoadBalancerId.NotFound",
 				"InvalidParameter.Domain", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates", "ResourceNotFound.Listener",
@@ -23,7 +23,7 @@ func domainActions() []api.Action {
 		},
 		{
 			Name: "SetDomainExtensionAttribute", Mutating: true, Handle: setDomain,
-			Params: []api.Param{region(), required("DomainExtensionId"), optional("ServerCertificateId")},
+			Params: []api.Param{region(), required("DomainExtensionId"), api.Optional("ServerCertificateId")},
 			Codes: append([]string{
 				"InvalidParameter.DomainExtensionId", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates",
 			}, busyCodes...),
@@ -35,7 +35,7 @@ func domainActions() []api.Action {
 		},
 		{
 			Name: "DescribeDomainExtensions", Handle: describeDomains,
-			Params: []api.Param{region(), required("LoadBalancerId"), port, optional("DomainExtensionId")},
+			Params: []api.Param{region(), required("LoadBalancerId"), port, api.Optional("DomainExtensionId")},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
 		},
 		{

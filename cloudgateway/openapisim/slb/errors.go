@@ -29,10 +29,6 @@ func aclNotFound() *api.Error {
 	return api.BadRequest("AclNotExist", "The specified Acl does not exist.")
 }
 
-func invalid(name string) *api.Error {
-	return api.BadRequest("InvalidParameter", "The specified parameter %s is not valid.", name)
-}
-
 func tooManyServers(limit int) *api.Error {
 	return api.BadRequest("TooManyBackendServers", "The number of backend servers exceeds max supported number: %d.", limit)
 }

@@ -15,14 +15,14 @@ func groupActions(t table) []api.Action {
 	return []api.Action{
 		{
 			Name: "CreateVServerGroup", Mutating: true, Handle: createGroup,
-			Params: []api.Param{region(), required("LoadBalancerId"), optional("VServerGroupName"), jsonText("BackendServers"), tagParam()},
+			Params: []api.Param{region(), required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"), tagParam()},
 			Codes:  slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
 		},
 		{
 			Name: "DescribeVServerGroups", Handle: t.describeGroups,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), optional("Description"), tagParam(),
-				{Name: "IncludeListener", Kind: api.Bool}, {Name: "IncludeRule", Kind: api.Bool},
+				region(), required("LoadBalancerId"), api.Optional("Description"), tagParam(),
+				api.Flag("IncludeListener"), api.Flag("IncludeRule"),
 			},
 			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
@@ -118,7 +118,7 @@ func createGroup(c *api.Context) (any, *api.Error) {
 	}
 	name := cmp.Or(c.Get("VServerGroupName"), "auto_named_vserver_group")
 	if !validName(name) {
-		return nil, invalid("VServerGroupName")
+		return nil, api.Invalid("VServerGroupName")
 	}
 	servers, err := addedServers(c, lb, &state.ServerGroup{})
 	if err != nil {

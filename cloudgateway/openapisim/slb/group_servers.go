@@ -44,7 +44,7 @@ func groupServerActions() []api.Action {
 		},
 		{
 			Name: "SetVServerGroupAttribute", Mutating: true, Handle: setGroup,
-			Params: []api.Param{region(), required("VServerGroupId"), optional("VServerGroupName"), jsonText("BackendServers")},
+			Params: []api.Param{region(), required("VServerGroupId"), api.Optional("VServerGroupName"), jsonText("BackendServers")},
 			Codes:  changing,
 		},
 	}
@@ -225,7 +225,7 @@ func setGroup(c *api.Context) (any, *api.Error) {
 	case name == "" && len(items) == 0:
 		return nil, api.Missing("BackendServers")
 	case name != "" && !validName(name):
-		return nil, invalid("VServerGroupName")
+		return nil, api.Invalid("VServerGroupName")
 	}
 	for _, item := range items {
 		if !slices.ContainsFunc(g.Servers, item.is) {

@@ -45,13 +45,13 @@ func instanceActions() []api.Action {
 		{
 			Name: "CreateLoadBalancer", Mutating: true, Handle: createLoadBalancer,
 			Params: []api.Param{
-				region(), optional("Address"), oneOf("AddressIPVersion", "ipv4", "ipv6"), oneOf("AddressType", internet, intranet),
-				number("Bandwidth", 0, 0), optional("ClientToken"), oneOf("DeleteProtection", on, off),
-				number("Duration", 0, 0), oneOf("PricingCycle", "month", "year"),
-				optional("InstanceChargeType"), oneOf("InternetChargeType", payByTraffic, payByBandwidth),
-				optional("LoadBalancerName"), optional("LoadBalancerSpec"), optional("MasterZoneId"), optional("SlaveZoneId"),
-				optional("ModificationProtectionStatus"), optional("ModificationProtectionReason"),
-				oneOf("PayType", payOnDemand, prePay), optional("ResourceGroupId"), tagParam(), optional("VpcId"), optional("VSwitchId"),
+				region(), api.Optional("Address"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.OneOf("AddressType", internet, intranet),
+				api.Number("Bandwidth", 0, 0), api.Optional("ClientToken"), api.OneOf("DeleteProtection", on, off),
+				api.Number("Duration", 0, 0), api.OneOf("PricingCycle", "month", "year"),
+				api.Optional("InstanceChargeType"), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
+				api.Optional("LoadBalancerName"), api.Optional("LoadBalancerSpec"), api.Optional("MasterZoneId"), api.Optional("SlaveZoneId"),
+				api.Optional("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
+				api.OneOf("PayType", payOnDemand, prePay), api.Optional("ResourceGroupId"), tagParam(), api.Optional("VpcId"), api.Optional("VSwitchId"),
 			},
 			Codes: []string{
 				"ActionNotAllowed",
@@ -151,7 +151,7 @@ func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
 		}
 	}
 	if !validName(lb.Name) {
-		return nil, invalid("LoadBalancerName")
+		return nil, api.Invalid("LoadBalancerName")
 	}
 	return lb, nil
 }
@@ -191,7 +191,7 @@ func setZones(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	lb.MasterZoneID, lb.SlaveZoneID = c.Get("MasterZoneId"), c.Get("SlaveZoneId")
 	for _, name := range []string{"MasterZoneId", "SlaveZoneId"} {
 		if c.Has(name) && !strings.HasPrefix(c.Get(name), c.Region) {
-			return invalid(name)
+			return api.Invalid(name)
 		}
 	}
 	if lb.MasterZoneID == "" {
@@ -217,7 +217,7 @@ func setCharges(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	switch lb.InstanceChargeType {
 	case payByCLCU:
 		if lb.InternetChargeType == payByBandwidth {
-			return invalid("InternetChargeType")
+			return api.Invalid("InternetChargeType")
 		}
 	case payBySpec:
 		lb.Spec = c.Get("LoadBalancerSpec")
@@ -253,7 +253,7 @@ func checkSold(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	case lb.InstanceChargeType == payBySpec && c.Settings.SpecificationsNotSold:
 		return api.BadRequest("IllegalParam.InstanceChargeType", "The specified InstanceChargeType is not valid.")
 	case lb.PayType == prePay && c.Settings.SubscriptionsNotSold:
-		return invalid("PayType")
+		return api.Invalid("PayType")
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func checkSubscription(c *api.Context, lb *state.LoadBalancer) *api.Error {
 	case !c.Has("Duration"):
 		return api.Missing("Duration")
 	case lb.DeleteProtection == on:
-		return invalid("DeleteProtection")
+		return api.Invalid("DeleteProtection")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func instanceModifyActions() []api.Action {
 		{
 			Name: "ModifyLoadBalancerInternetSpec", Mutating: true, Handle: modifyInternetSpec,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), number("Bandwidth", 0, 0), oneOf("InternetChargeType", payByTraffic, payByBandwidth),
+				region(), required("LoadBalancerId"), api.Number("Bandwidth", 0, 0), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
 			},
 			Codes: []string{
 				"InvalidLoadBalancerId.NotFound", "InvalidParameter", "InvalidParameter.Bandwidth", "MissingParameter",
@@ -29,7 +29,7 @@ func instanceModifyActions() []api.Action {
 		},
 		{
 			Name: "ModifyLoadBalancerInstanceChargeType", Mutating: true, Handle: modifyInstanceChargeType,
-			Params: []api.Param{region(), required("LoadBalancerId"), required("InstanceChargeType"), optional("InternetChargeType")},
+			Params: []api.Param{region(), required("LoadBalancerId"), required("InstanceChargeType"), api.Optional("InternetChargeType")},
 			Codes: []string{
 				"Forbidden.LcuToSpec", "IllegalParam.InstanceChargeType", "IllegalParam.InternetChargeType",
 				"InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU", "OperationDenied.PayBySpec",

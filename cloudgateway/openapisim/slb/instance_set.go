@@ -16,18 +16,18 @@ func instanceSetActions() []api.Action {
 		},
 		{
 			Name: "SetLoadBalancerStatus", Mutating: true, Handle: setLoadBalancerStatus,
-			Params: []api.Param{region(), required("LoadBalancerId"), must(oneOf("LoadBalancerStatus", active, inactive))},
+			Params: []api.Param{region(), required("LoadBalancerId"), must(api.OneOf("LoadBalancerStatus", active, inactive))},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.SetLoadBalancerStatus"},
 		},
 		{
 			Name: "SetLoadBalancerDeleteProtection", Mutating: true, Handle: setDeleteProtection,
-			Params: []api.Param{region(), required("LoadBalancerId"), must(oneOf("DeleteProtection", on, off))},
+			Params: []api.Param{region(), required("LoadBalancerId"), must(api.OneOf("DeleteProtection", on, off))},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.DeleteProtectionForPrePayInstance"},
 		},
 		{
 			Name: "SetLoadBalancerModificationProtection", Mutating: true, Handle: setModificationProtection,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), required("ModificationProtectionStatus"), optional("ModificationProtectionReason"),
+				region(), required("LoadBalancerId"), required("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
 			},
 			Codes: []string{
 				"InvalidLoadBalancerId.NotFound", "InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus",
@@ -36,7 +36,7 @@ func instanceSetActions() []api.Action {
 		{
 			Name: "MoveResourceGroup", Mutating: true, Handle: moveResourceGroup,
 			Params: []api.Param{
-				region(), required("ResourceId"), must(oneOf("ResourceType", "loadbalancer", "certificate", "acl")),
+				region(), required("ResourceId"), must(api.OneOf("ResourceType", "loadbalancer", "certificate", "acl")),
 				required("NewResourceGroupId"),
 			},
 			Codes: []string{"AclNotExist", "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Certificate"},
@@ -50,7 +50,7 @@ func setLoadBalancerName(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	if !validName(c.Get("LoadBalancerName")) {
-		return nil, invalid("LoadBalancerName")
+		return nil, api.Invalid("LoadBalancerName")
 	}
 	lb.Name = c.Get("LoadBalancerName")
 	return nil, nil

@@ -14,11 +14,11 @@ import (
 func listenerActions(t table) []api.Action {
 	var actions []api.Action
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
-		key := []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 1, 65535)), optional("AclId")}
-		switches := []api.Param{oneOf("VServerGroup", on, off), {Name: "DryRun", Kind: api.Bool}}
+		key := []api.Param{region(), required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535)), api.Optional("AclId")}
+		switches := []api.Param{api.OneOf("VServerGroup", on, off), api.Flag("DryRun")}
 		if protocolBit(protocol)&layer4 != 0 {
-			key[2] = must(number("ListenerPort", 0, 0)) // the range has a code of its own
-			switches = append(switches, oneOf("MasterSlaveServerGroup", on, off))
+			key[2] = must(api.Number("ListenerPort", 0, 0)) // the range has a code of its own
+			switches = append(switches, api.OneOf("MasterSlaveServerGroup", on, off))
 		}
 		actions = append(actions,
 			api.Action{

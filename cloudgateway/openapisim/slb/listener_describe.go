@@ -16,8 +16,8 @@ func listenerDescribeActions(t table) []api.Action {
 	actions := []api.Action{{
 		Name: "DescribeLoadBalancerListeners", Handle: t.describeListeners,
 		Params: []api.Param{
-			region(), {Name: "LoadBalancerId", Kind: api.Strings}, optional("ListenerProtocol"), number("ListenerPort", 1, 65535),
-			optional("Description"), tagParam(), {Name: "MaxResults", Kind: api.Int}, optional("NextToken"),
+			region(), {Name: "LoadBalancerId", Kind: api.Strings}, api.Optional("ListenerProtocol"), api.Number("ListenerPort", 1, 65535),
+			api.Optional("Description"), tagParam(), {Name: "MaxResults", Kind: api.Int}, api.Optional("NextToken"),
 		},
 		Codes: []string{
 			"IllegalParam.ListenerProtocol", "IllegalParam.MaxResults", "IllegalParam.NextToken", "IllegalParamSize.LoadBalancerId",
@@ -28,7 +28,7 @@ func listenerDescribeActions(t table) []api.Action {
 		actions = append(actions, api.Action{
 			Name:   "DescribeLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute",
 			Handle: func(c *api.Context) (any, *api.Error) { return t.describeListener(c, protocol) },
-			Params: []api.Param{region(), required("LoadBalancerId"), must(number("ListenerPort", 1, 65535))},
+			Params: []api.Param{region(), required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535))},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
 		})
 	}

@@ -10,8 +10,8 @@ import (
 
 func listenerStateActions() []api.Action {
 	key := []api.Param{
-		region(), required("LoadBalancerId"), must(number("ListenerPort", 1, 65535)),
-		oneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
+		region(), required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535)),
+		api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
 	}
 	codes := []string{
 		"InvalidLoadBalancerId.NotFound", "LbStatusNotSupport", "ResourceNotFound.Listener", "ServiceIsConfiguring", "TooManyListeners",
@@ -28,7 +28,7 @@ func listenerStateActions() []api.Action {
 		},
 		{
 			Name: "SetListenerAccessControlStatus", Mutating: true, Handle: setAccessControlStatus,
-			Params: append(slices.Clone(key), must(oneOf("AccessControlStatus", "open_white_list", "close"))),
+			Params: append(slices.Clone(key), must(api.OneOf("AccessControlStatus", "open_white_list", "close"))),
 			Codes:  codes,
 		},
 	}

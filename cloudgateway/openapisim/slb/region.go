@@ -11,7 +11,7 @@ func regionActions() []api.Action {
 		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region()}},
 		{
 			Name: "DescribeAvailableResource", Handle: describeAvailableResource,
-			Params: []api.Param{region(), oneOf("AddressIPVersion", "ipv4", "ipv6"), optional("AddressType")},
+			Params: []api.Param{region(), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("AddressType")},
 		},
 	}
 }

@@ -34,11 +34,11 @@ func (t table) ruleRows() []attribute {
 }
 
 func ruleActions(t table) []api.Action {
-	protocol := oneOf("ListenerProtocol", protoHTTP, protoHTTPS)
-	dry := api.Param{Name: "DryRun", Kind: api.Bool}
-	port := must(number("ListenerPort", 1, 65535))
+	protocol := api.OneOf("ListenerProtocol", protoHTTP, protoHTTPS)
+	dry := api.Flag("DryRun")
+	port := must(api.Number("ListenerPort", 1, 65535))
 	busyCodes := []string{"LbStatusNotSupport", "OperationFailed.ListenerStatusNotSupport"}
-	set := []api.Param{region(), required("RuleId"), optional("RuleName"), optional("VServerGroupId"), oneOf("ListenerSync", on, off), dry}
+	set := []api.Param{region(), required("RuleId"), api.Optional("RuleName"), api.Optional("VServerGroupId"), api.OneOf("ListenerSync", on, off), dry}
 	for _, a := range t.ruleRows() {
 		set = append(set, a.param(inSet))
 	}
@@ -128,7 +128,7 @@ func (t table) createRules(c *api.Context) (any, *api.Error) {
 	items, ok := parseObjects(c.Get("RuleList"))
 	switch {
 	case !ok || len(items) == 0 || len(items) > rulesPerCall:
-		return nil, invalid("RuleList")
+		return nil, api.Invalid("RuleList")
 	case len(l.Rules)+len(items) > c.Settings.Quotas.Rules:
 		return nil, api.BadRequest("TooManyRules", "The number of rules of the listener exceeds the quota of %d.", c.Settings.Quotas.Rules)
 	}
@@ -162,7 +162,7 @@ func newRule(c *api.Context, lb *state.LoadBalancer, rules []*state.Rule, item m
 	case r.Domain == "" && r.URL == "":
 		return nil, api.Missing("Domain")
 	case r.URL != "" && (!validURI(r.URL) || r.URL == "/"):
-		return nil, invalid("Url")
+		return nil, api.Invalid("Url")
 	case slices.ContainsFunc(rules, func(o *state.Rule) bool { return o.Domain == r.Domain && o.URL == r.URL }):
 		return nil, api.BadRequest("DomainExist", "The domain and the URL are those of another rule of the listener.")
 	case !groupIn(c, lb, r.ServerGroupID):
@@ -208,7 +208,7 @@ func findRule(c *api.Context, id string) (rulePlace, *api.Error) {
 func deleteRules(c *api.Context) (any, *api.Error) {
 	ids, ok := parseStrings(c.Get("RuleIds"))
 	if !ok || len(ids) == 0 || len(ids) > rulesPerCall {
-		return nil, invalid("RuleIds")
+		return nil, api.Invalid("RuleIds")
 	}
 	places := make([]rulePlace, 0, len(ids))
 	for _, id := range ids {

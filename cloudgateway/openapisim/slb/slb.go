@@ -43,14 +43,6 @@ func Product() api.Product {
 
 func required(name string) api.Param { return api.Param{Name: name, Required: true} }
 
-func optional(name string) api.Param { return api.Param{Name: name} }
-
-func number(name string, lo, hi int64) api.Param {
-	return api.Param{Name: name, Kind: api.Int, Min: lo, Max: hi}
-}
-
-func oneOf(name string, values ...string) api.Param { return api.Param{Name: name, Enum: values} }
-
 func jsonText(name string) api.Param { return api.Param{Name: name, Kind: api.JSON} }
 
 func must(p api.Param) api.Param {
@@ -65,12 +57,12 @@ func mustWith(p api.Param, code string) api.Param {
 }
 
 // region is optional although some texts require it: every client sends it, and the endpoint implies it.
-func region() api.Param { return optional("RegionId") }
+func region() api.Param { return api.Optional("RegionId") }
 
 func tagParam() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
 
 const maxInt32 = 1<<31 - 1
 
 func paging() []api.Param {
-	return []api.Param{number("PageNumber", 1, maxInt32), number("PageSize", 1, 100)}
+	return []api.Param{api.Number("PageNumber", 1, maxInt32), api.Number("PageSize", 1, 100)}
 }

@@ -24,7 +24,7 @@ func tagActions() []api.Action {
 		},
 		{
 			Name: "UntagResources", Mutating: true, Handle: untagResources,
-			Params: []api.Param{region(), types, wanted, {Name: "TagKey", Kind: api.Strings}, {Name: "All", Kind: api.Bool}},
+			Params: []api.Param{region(), types, wanted, {Name: "TagKey", Kind: api.Strings}, api.Flag("All")},
 			Codes: []string{
 				"Duplicate.TagKey", "InvalidParam.ResourceType", "MissingParam.TagKey", "ResourceNotExist", "SizeLimitExceeded.ResourceId",
 				"SizeLimitExceeded.TagKey",
@@ -32,7 +32,7 @@ func tagActions() []api.Action {
 		},
 		{
 			Name: "ListTagResources", Handle: listTagResources,
-			Params: []api.Param{region(), types, ids, tagParam(), optional("NextToken")},
+			Params: []api.Param{region(), types, ids, tagParam(), api.Optional("NextToken")},
 			Codes: []string{
 				"InvalidParam.NextToken", "InvalidParam.ResourceType", "MissingParam.TagKey", "MissingParam.TagOrResourceId",
 				"ResourceNotExist", "SizeLimitExceeded.ResourceId", "SizeLimitExceeded.Tag",

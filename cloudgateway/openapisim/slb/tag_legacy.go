@@ -33,7 +33,7 @@ func legacyTagActions() []api.Action {
 		},
 		{
 			Name: "DescribeTags", Handle: describeTags,
-			Params: append(paging(), region(), optional("LoadBalancerId"), jsonText("Tags"), api.Param{Name: "DistinctKey", Kind: api.Bool}),
+			Params: append(paging(), region(), api.Optional("LoadBalancerId"), jsonText("Tags"), api.Flag("DistinctKey")),
 			Codes:  []string{"InvalidParameter.TagKey"},
 		},
 	}

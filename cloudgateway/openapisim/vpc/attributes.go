@@ -59,15 +59,15 @@ func modifyVpc(c *api.Context) (any, *api.Error) {
 	if err := checkVpcTexts(c, "EnableIPv6"); err != nil {
 		return nil, err
 	}
-	if c.Has("EnableIPv6") && !isTrue(c.Get("EnableIPv6")) {
+	if c.Has("EnableIPv6") && !c.True("EnableIPv6") {
 		for _, vsw := range vswitchesOf(c.State, v.ID) {
 			if vsw.Ipv6Cidr != "" {
-				return nil, invalid("EnableIPv6")
+				return nil, api.Invalid("EnableIPv6")
 			}
 		}
 		v.Ipv6Cidrs = nil
 	}
-	if isTrue(c.Get("EnableIPv6")) && len(v.Ipv6Cidrs) == 0 {
+	if c.True("EnableIPv6") && len(v.Ipv6Cidrs) == 0 {
 		assignIPv6(c, v)
 	}
 	set(c, "VpcName", &v.Name)
@@ -88,7 +88,7 @@ func modifyVSwitch(c *api.Context) (any, *api.Error) {
 	}
 	ipv6 := v.Ipv6Cidr
 	switch network := c.State.Vpcs[v.VpcID]; {
-	case c.Has("EnableIPv6") && !isTrue(c.Get("EnableIPv6")):
+	case c.Has("EnableIPv6") && !c.True("EnableIPv6"):
 		ipv6 = ""
 	case c.Has("Ipv6CidrBlock") && network != nil:
 		block, err := ipv6Subnet(c, network, v.ID)
@@ -134,7 +134,7 @@ func checkCanAllocate(c *api.Context) (any, *api.Error) {
 	}
 	addr, err := netip.ParseAddr(c.Get("PrivateIpAddress"))
 	if err != nil || c.Has("IpVersion") && addr.Is6() != (c.Get("IpVersion") == "IPV6") {
-		return nil, invalid("PrivateIpAddress")
+		return nil, api.Invalid("PrivateIpAddress")
 	}
 	text := v.CidrBlock
 	if addr.Is6() {

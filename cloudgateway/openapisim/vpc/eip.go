@@ -126,9 +126,9 @@ func describeEipAddresses(c *api.Context) (any, *api.Error) {
 	ids, addresses := listing.CommaList(c.Get("AllocationId")), listing.CommaList(c.Get("EipAddress"))
 	switch {
 	case len(ids) > maxEipIDs:
-		return nil, invalid("AllocationId")
+		return nil, api.Invalid("AllocationId")
 	case len(addresses) > maxEipIDs:
-		return nil, invalid("EipAddress")
+		return nil, api.Invalid("EipAddress")
 	case c.Has("AssociatedInstanceType") && !slices.Contains(eipInstanceTypes(), c.Get("AssociatedInstanceType")):
 		return nil, api.BadRequest("InvalidIAssociatedInstanceType.ValueNotSupported", "The specified AssociatedInstanceType is not supported.")
 	}

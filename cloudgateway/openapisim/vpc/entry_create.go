@@ -108,8 +108,8 @@ func createRouteEntry(c *api.Context) (any, *api.Error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case isTrue(c.Get("DryRun")):
-		return nil, dryRun()
+	case c.True("DryRun"):
+		return nil, api.DryRun()
 	case busy(c.State, table.VpcID):
 		return nil, taskConflict()
 	}
@@ -149,8 +149,8 @@ func createRouteEntries(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	for _, item := range items {
 		if table := c.State.RouteTables[item["routetableid"]]; table != nil && busy(c.State, table.VpcID) {

@@ -40,8 +40,8 @@ func deleteRouteEntry(c *api.Context) (any, *api.Error) {
 	switch {
 	case entry.Type != custom:
 		return nil, api.BadRequest("OperationDenied", "The system route entry can't be deleted.")
-	case isTrue(c.Get("DryRun")):
-		return nil, dryRun()
+	case c.True("DryRun"):
+		return nil, api.DryRun()
 	case entry.Status != available:
 		return nil, api.BadRequest("IncorrectRouteEntryStatus", "The current status of the route entry does not support this operation.")
 	case busy(c.State, table.VpcID):
@@ -101,8 +101,8 @@ func deleteRouteEntries(c *api.Context) (any, *api.Error) {
 				"The input parameter \"RouteEntries.%d.RouteEntryId\" that is mandatory for processing this request is not supplied.", n+1)
 		}
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	for _, item := range items {
 		if table := c.State.RouteTables[item["routetableid"]]; table != nil && busy(c.State, table.VpcID) {

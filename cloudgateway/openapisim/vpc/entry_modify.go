@@ -40,7 +40,7 @@ func modifyRouteEntry(c *api.Context) (any, *api.Error) {
 	case !validName(c.Get("RouteEntryName")):
 		return nil, malformed("InvalidRouteEntryName.Malformed", "RouteEntryName")
 	case !validDescription(c.Get("Description")):
-		return nil, invalid("Description")
+		return nil, api.Invalid("Description")
 	}
 	moved := c.Has("NewNextHopId") || c.Has("NewNextHopType")
 	if moved {
@@ -48,8 +48,8 @@ func modifyRouteEntry(c *api.Context) (any, *api.Error) {
 			return nil, err
 		}
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	if c.Has("RouteEntryName") {
 		entry.Name = c.Get("RouteEntryName")

@@ -66,19 +66,19 @@ func createVpc(c *api.Context) (any, *api.Error) {
 		return nil, err
 	}
 	if !privateBlock(cidr, 8, 28) {
-		return nil, invalid("CidrBlock")
+		return nil, api.Invalid("CidrBlock")
 	}
 	if quota := c.Settings.Quotas.Vpcs; len(c.State.Vpcs) >= quota {
 		return nil, api.BadRequest("QuotaExceeded.Vpc", "VPC quota exceeded: a region can have %d.", quota)
 	}
-	if isTrue(c.Get("DryRun")) {
-		return nil, dryRun()
+	if c.True("DryRun") {
+		return nil, api.DryRun()
 	}
 	v := &state.Vpc{
 		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: tags.FilterOf(c),
 		PendingUntil: pendingUntil(c),
 	}
-	if isTrue(c.Get("EnableIpv6")) {
+	if c.True("EnableIpv6") {
 		assignIPv6(c, v)
 	}
 	c.State.Vpcs[v.ID] = v
@@ -94,7 +94,7 @@ func checkVpcTexts(c *api.Context, enable string) *api.Error {
 		return malformed("InvalidVpcName.Malformed", "VpcName")
 	case !validDescription(c.Get("Description")):
 		return malformed("InvalidVpcDiscription.Malformed", "Description")
-	case c.Has("Ipv6CidrBlock") && !isTrue(c.Get(enable)):
+	case c.Has("Ipv6CidrBlock") && !c.True(enable):
 		return api.BadRequest("MissingParam.EnableIpv6", "EnableIpv6 must be true together with Ipv6CidrBlock.")
 	}
 	if prefix, err := netip.ParsePrefix(c.Get("Ipv6CidrBlock")); c.Has("Ipv6CidrBlock") && (err != nil || !prefix.Addr().Is6() || prefix.Bits() != 56) {
@@ -129,12 +129,12 @@ func deleteVpc(c *api.Context) (any, *api.Error) {
 	if !v.PendingUntil.IsZero() {
 		return nil, incorrectVpcStatus()
 	}
-	if err := checkUnused(c.State, v.ID, isTrue(c.Get("ForceDelete"))); err != nil {
+	if err := checkUnused(c.State, v.ID, c.True("ForceDelete")); err != nil {
 		return nil, err
 	}
 	switch {
-	case isTrue(c.Get("DryRun")):
-		return nil, dryRun()
+	case c.True("DryRun"):
+		return nil, api.DryRun()
 	case busy(c.State, v.ID):
 		return nil, taskConflict()
 	}

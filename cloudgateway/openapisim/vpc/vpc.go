@@ -9,7 +9,6 @@ package vpc
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
@@ -100,17 +99,7 @@ func tagFilterCodes(others ...string) []string {
 	return append([]string{tagCodes().Key, tagCodes().Value}, others...)
 }
 
-func isTrue(s string) bool { return strings.EqualFold(s, "true") }
-
 // missing is the error of an action with a code of its own for a required parameter.
 func missing(code, name string) *api.Error {
 	return api.BadRequest(code, "The parameter %s is mandatory for this action.", name)
-}
-
-func dryRun() *api.Error {
-	return api.BadRequest("DryRunOperation", "Request validation has been passed with DryRun flag set.")
-}
-
-func invalid(name string) *api.Error {
-	return api.BadRequest("InvalidParameter", "The specified parameter %q is not valid.", name)
 }

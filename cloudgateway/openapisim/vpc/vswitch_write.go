@@ -165,7 +165,7 @@ func ipv6Subnet(c *api.Context, v *state.Vpc, own string) (string, *api.Error) {
 	}
 	whole, err := netip.ParsePrefix(v.Ipv6Cidrs[0])
 	if err != nil {
-		return "", invalid("Ipv6CidrBlock")
+		return "", api.Invalid("Ipv6CidrBlock")
 	}
 	number, _ := strconv.ParseUint(c.Get("Ipv6CidrBlock"), 10, 8) // the range is checked by the table
 	address := whole.Addr().As16()
@@ -194,8 +194,8 @@ func deleteVSwitch(c *api.Context) (any, *api.Error) {
 	switch {
 	case table != nil && table.Type == custom:
 		return nil, api.BadRequest("DependencyViolation.RouteTable", "Route table %s is associated with the VSwitch.", table.ID)
-	case isTrue(c.Get("DryRun")):
-		return nil, dryRun()
+	case c.True("DryRun"):
+		return nil, api.DryRun()
 	case busy(c.State, v.VpcID):
 		return nil, taskConflict()
 	}

@@ -180,7 +180,7 @@ func (s Service) untag(c *api.Context) (any, *api.Error) {
 	if err := s.Codes.checkCall(named); err != nil {
 		return nil, err
 	}
-	all := len(keys) == 0 && strings.EqualFold(c.Get("All"), "true")
+	all := len(keys) == 0 && c.True("All")
 	for _, r := range resources {
 		*r = slices.DeleteFunc(slices.Clone(*r), func(t state.Tag) bool { return all || slices.Contains(keys, t.Key) })
 	}

@@ -59,7 +59,7 @@ func missing(p *api.Param, name string) *api.Error {
 	if p.Missing != nil {
 		return p.Missing
 	}
-	return MissingParameter(name)
+	return api.Missing(name)
 }
 
 func checkItems(p *api.Param, params api.Params, settings *api.Settings) *api.Error {

@@ -103,7 +103,7 @@ func (req *Request) CheckSystem() *api.Error {
 	if _, isV1 := req.signed.(signatureV1); isV1 {
 		for _, name := range []string{"SignatureMethod", "SignatureVersion", "Signature"} {
 			if req.Values[name] == "" {
-				return MissingParameter(name)
+				return api.Missing(name)
 			}
 		}
 		if req.Values["SignatureMethod"] != "HMAC-SHA1" {
@@ -117,7 +117,7 @@ func (req *Request) CheckSystem() *api.Error {
 		{"AccessKeyId", req.AccessKeyID}, {"SignatureNonce", req.Nonce}, {"Timestamp", req.Timestamp},
 	} {
 		if p.value == "" {
-			return MissingParameter(p.name)
+			return api.Missing(p.name)
 		}
 	}
 	return nil
@@ -143,12 +143,6 @@ func (req *Request) CheckSignature(secret string) *api.Error {
 			"Specified signature is not matched with our calculation. server string to sign is:%s", stringToSign)
 	}
 	return nil
-}
-
-// MissingParameter is the error for a mandatory parameter that was not sent.
-func MissingParameter(name string) *api.Error {
-	return api.BadRequest("MissingParameter",
-		"The input parameter \"%s\" that is mandatory for processing this request is not supplied.", name)
 }
 
 // InvalidParameter is the error for a parameter of the wrong form. The hint says what is right.
