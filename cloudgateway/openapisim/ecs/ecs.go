@@ -3,7 +3,6 @@
 package ecs
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 
@@ -42,35 +41,13 @@ func tagging() tags.Service {
 	return tags.Service{
 		Untag:  "UntagResources",
 		MaxIDs: 50,
-		Types: map[string]func(*state.Cloud, string) *[]state.Tag{
-			"instance": func(c *state.Cloud, id string) *[]state.Tag {
-				if i := c.Instances[id]; i != nil {
-					return &i.Tags
-				}
-				return nil
-			},
-			"securitygroup": func(c *state.Cloud, id string) *[]state.Tag {
-				if g := c.SecurityGroups[id]; g != nil {
-					return &g.Tags
-				}
-				return nil
-			},
-			"eni": func(c *state.Cloud, id string) *[]state.Tag {
-				if e := c.Interfaces[id]; e != nil {
-					return &e.Tags
-				}
-				return nil
-			},
-		},
-		IDs: func(c *state.Cloud, resourceType string) []string {
-			switch resourceType {
-			case "eni":
-				return slices.Sorted(maps.Keys(c.Interfaces))
-			case "securitygroup":
-				return slices.Sorted(maps.Keys(c.SecurityGroups))
-			default:
-				return slices.Sorted(maps.Keys(c.Instances))
-			}
+		Types: map[string]tags.Type{
+			"instance": tags.Of(func(c *state.Cloud) map[string]*state.Instance { return c.Instances },
+				func(i *state.Instance) *[]state.Tag { return &i.Tags }),
+			"securitygroup": tags.Of(func(c *state.Cloud) map[string]*state.SecurityGroup { return c.SecurityGroups },
+				func(g *state.SecurityGroup) *[]state.Tag { return &g.Tags }),
+			"eni": tags.Of(func(c *state.Cloud) map[string]*state.NetworkInterface { return c.Interfaces },
+				func(e *state.NetworkInterface) *[]state.Tag { return &e.Tags }),
 		},
 		Codes: tagCodes(),
 	}

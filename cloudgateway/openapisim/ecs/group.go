@@ -63,18 +63,18 @@ func groupActions() []api.Action {
 }
 
 type groupView struct {
-	SecurityGroupID         string       `json:"SecurityGroupId"`
-	SecurityGroupName       string       `json:"SecurityGroupName"`
-	SecurityGroupType       string       `json:"SecurityGroupType"`
-	Description             string       `json:"Description"`
-	VpcID                   string       `json:"VpcId"`
-	CreationTime            string       `json:"CreationTime"`
-	ResourceGroupID         string       `json:"ResourceGroupId"`
-	EcsCount                int          `json:"EcsCount"`
-	AvailableInstanceAmount int          `json:"AvailableInstanceAmount"`
-	RuleCount               int          `json:"RuleCount"`
-	ServiceManaged          bool         `json:"ServiceManaged"`
-	Tags                    tags.ECSList `json:"Tags"`
+	SecurityGroupID         string        `json:"SecurityGroupId"`
+	SecurityGroupName       string        `json:"SecurityGroupName"`
+	SecurityGroupType       string        `json:"SecurityGroupType"`
+	Description             string        `json:"Description"`
+	VpcID                   string        `json:"VpcId"`
+	CreationTime            string        `json:"CreationTime"`
+	ResourceGroupID         string        `json:"ResourceGroupId"`
+	EcsCount                int           `json:"EcsCount"`
+	AvailableInstanceAmount int           `json:"AvailableInstanceAmount"`
+	RuleCount               int           `json:"RuleCount"`
+	ServiceManaged          bool          `json:"ServiceManaged"`
+	Tags                    tags.LongList `json:"Tags"`
 }
 
 type describedGroups struct {
@@ -134,7 +134,7 @@ const instancesPerGroup = 2000
 func newGroupView(c *api.Context, g *state.SecurityGroup) groupView {
 	v := groupView{
 		SecurityGroupID: g.ID, SecurityGroupName: g.Name, SecurityGroupType: groupType(g), Description: g.Description, VpcID: g.VpcID,
-		CreationTime: g.Created.UTC().Format(time.RFC3339), RuleCount: len(g.Rules), Tags: tags.ECS(g.Tags),
+		CreationTime: g.Created.UTC().Format(time.RFC3339), RuleCount: len(g.Rules), Tags: tags.Longs(g.Tags),
 	}
 	if c.True("IsQueryEcsCount") {
 		for _, i := range c.State.Instances {

@@ -79,7 +79,7 @@ type instanceView struct {
 	NetworkInterfaces       attachedInterfaces `json:"NetworkInterfaces"`
 	SecurityGroupIDs        securityGroupIDs   `json:"SecurityGroupIds"`
 	OperationLocks          instanceLocks      `json:"OperationLocks"`
-	Tags                    tags.ECSList       `json:"Tags"`
+	Tags                    tags.LongList      `json:"Tags"`
 	RdmaIPAddress           addresses          `json:"RdmaIpAddress"`
 }
 
@@ -172,7 +172,7 @@ func newInstanceView(c *api.Context, i *state.Instance, interfaces []*state.Netw
 		NetworkInterfaces: attachedInterfaces{NetworkInterface: []attachedInterface{}},
 		SecurityGroupIDs:  newSecurityGroupIDs(i.SecurityGroupIDs),
 		OperationLocks:    instanceLocks{LockReason: []struct{}{}},
-		Tags:              tags.ECS(i.Tags),
+		Tags:              tags.Longs(i.Tags),
 	}
 	if v.VpcAttributes.VpcID == "" {
 		v.InstanceNetworkType = "classic"

@@ -129,7 +129,7 @@ type interfaceView struct {
 	SecurityGroupIDs            securityGroupIDs  `json:"SecurityGroupIds"`
 	AssociatedPublicIP          map[string]string `json:"AssociatedPublicIp"`
 	Attachment                  map[string]any    `json:"Attachment"`
-	Tags                        tags.ECSList      `json:"Tags"`
+	Tags                        tags.LongList     `json:"Tags"`
 }
 
 func newInterfaceView(c *api.Context, eni *state.NetworkInterface) interfaceView {
@@ -141,7 +141,7 @@ func newInterfaceView(c *api.Context, eni *state.NetworkInterface) interfaceView
 		NetworkInterfaceName: eni.Name, Description: eni.Description, ResourceGroupID: eni.ResourceGroupID,
 		IPv4PrefixSets: newIPv4PrefixSets(eni), IPv6PrefixSets: newIPv6PrefixSets(eni),
 		SecurityGroupIDs: newSecurityGroupIDs(eni.SecurityGroupIDs), AssociatedPublicIP: map[string]string{},
-		Attachment: map[string]any{}, Tags: tags.ECS(eni.Tags),
+		Attachment: map[string]any{}, Tags: tags.Longs(eni.Tags),
 	}
 	if eni.InstanceID != "" {
 		v.Attachment["InstanceId"] = eni.InstanceID

@@ -10,6 +10,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -61,7 +62,7 @@ func createBalancer(c *api.Context) (*change, *api.Error) {
 	lb := &state.NLB{
 		Name: c.Get("LoadBalancerName"), VpcID: c.Get("VpcId"), AddressType: c.Get("AddressType"), Status: provisioning,
 		AddressIPVersion: cmp.Or(c.Get("AddressIpVersion"), ipv4), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup),
-		BandwidthPackageID: c.Get("BandwidthPackageId"), Created: c.Now, Tags: givenTags(c),
+		BandwidthPackageID: c.Get("BandwidthPackageId"), Created: c.Now, Tags: tags.FilterOf(c),
 	}
 	if lb.AddressIPVersion == dualStack {
 		lb.Ipv6AddressType = intranet
@@ -228,9 +229,9 @@ func listBalancers(c *api.Context) (any, *api.Error) {
 	if c.Has("LoadBalancerType") && c.Get("LoadBalancerType") != "Network" {
 		return nil, fail("IllegalParam.LoadBalancerType")
 	}
-	names, vpcs, tags := c.List("LoadBalancerNames"), c.List("VpcIds"), givenTags(c)
+	names, vpcs, wanted := c.List("LoadBalancerNames"), c.List("VpcIds"), tags.FilterOf(c)
 	found := allBalancers(c, c.List("LoadBalancerIds"), func(lb *state.NLB) bool {
-		return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && matchTags(tags, lb.Tags) &&
+		return listing.Among(names, lb.Name) && listing.Among(vpcs, lb.VpcID) && wanted.MatchAny(lb.Tags) &&
 			listing.Match(c.Get("AddressType"), lb.AddressType) && listing.Match(c.Get("AddressIpVersion"), lb.AddressIPVersion) &&
 			listing.Match(c.Get("Ipv6AddressType"), lb.Ipv6AddressType) && listing.Match(c.Get("DNSName"), lb.DNSName) &&
 			listing.Match(c.Get("LoadBalancerStatus"), lb.Status) && listing.Match(c.Get("LoadBalancerBusinessStatus"), normalBusiness) &&

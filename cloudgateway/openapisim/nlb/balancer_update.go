@@ -25,7 +25,7 @@ func balancerUpdateActions() []api.Action {
 			noBalancer, balancerMade, balancerBusy, balancerStatus, lockConflict, "OperationDenied.NonDualStackInstance", "OperationDenied.Ipv6IntranetInstance",
 		}, id()...),
 		write("MoveResourceGroup", moveResourceGroup, []string{
-			noBalancer, noGroup, "ResourceNotFound.securitypolicy", "OperationFailed.NotExist.ResourceGroup",
+			noBalancer, noGroup, noPolicy, "OperationFailed.NotExist.ResourceGroup",
 		}, append(mandatory("ResourceId", "NewResourceGroupId"), required(api.OneOf("ResourceType", kindBalancer, kindGroup, kindPolicy)))...),
 	}
 }
@@ -124,7 +124,7 @@ func moveResourceGroup(c *api.Context) (*change, *api.Error) {
 	}
 	switch {
 	case place == nil:
-		return nil, notFound(c.Get("ResourceType"))
+		return nil, fail(tagging().Types[c.Get("ResourceType")].Unknown)
 	case !checkResourceGroup(c, "NewResourceGroupId"):
 		return nil, fail("OperationFailed.NotExist.ResourceGroup")
 	}

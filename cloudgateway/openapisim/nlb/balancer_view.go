@@ -2,6 +2,7 @@ package nlb
 
 import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -9,30 +10,30 @@ const normalBusiness = "Normal"
 
 // balancerView shows a load balancer.
 type balancerView struct {
-	RegionID            string   `json:"RegionId"`
-	LoadBalancerID      string   `json:"LoadBalancerId"`
-	LoadBalancerName    string   `json:"LoadBalancerName"`
-	LoadBalancerType    string   `json:"LoadBalancerType"`
-	AddressType         string   `json:"AddressType"`
-	AddressIPVersion    string   `json:"AddressIpVersion"`
-	Ipv6AddressType     string   `json:"Ipv6AddressType,omitempty"`
-	LoadBalancerStatus  string   `json:"LoadBalancerStatus"`
-	BusinessStatus      string   `json:"LoadBalancerBusinessStatus"`
-	VpcID               string   `json:"VpcId"`
-	CreateTime          string   `json:"CreateTime"`
-	ResourceGroupID     string   `json:"ResourceGroupId"`
-	DNSName             string   `json:"DNSName"`
-	BandwidthPackageID  string   `json:"BandwidthPackageId,omitempty"`
-	CrossZoneEnabled    bool     `json:"CrossZoneEnabled"`
-	TrafficAffinity     bool     `json:"TrafficAffinityEnabled"`
-	Cps                 int      `json:"Cps,omitempty"`
-	SecurityGroupIDs    []string `json:"SecurityGroupIds"`
-	BillingConfig       billing  `json:"LoadBalancerBillingConfig"`
-	DeletionProtection  deletion `json:"DeletionProtectionConfig"`
-	ModificationProtect modified `json:"ModificationProtectionConfig"`
-	OperationLocks      []lock   `json:"OperationLocks"`
-	ZoneMappings        []zone   `json:"ZoneMappings"`
-	Tags                []tag    `json:"Tags"`
+	RegionID            string       `json:"RegionId"`
+	LoadBalancerID      string       `json:"LoadBalancerId"`
+	LoadBalancerName    string       `json:"LoadBalancerName"`
+	LoadBalancerType    string       `json:"LoadBalancerType"`
+	AddressType         string       `json:"AddressType"`
+	AddressIPVersion    string       `json:"AddressIpVersion"`
+	Ipv6AddressType     string       `json:"Ipv6AddressType,omitempty"`
+	LoadBalancerStatus  string       `json:"LoadBalancerStatus"`
+	BusinessStatus      string       `json:"LoadBalancerBusinessStatus"`
+	VpcID               string       `json:"VpcId"`
+	CreateTime          string       `json:"CreateTime"`
+	ResourceGroupID     string       `json:"ResourceGroupId"`
+	DNSName             string       `json:"DNSName"`
+	BandwidthPackageID  string       `json:"BandwidthPackageId,omitempty"`
+	CrossZoneEnabled    bool         `json:"CrossZoneEnabled"`
+	TrafficAffinity     bool         `json:"TrafficAffinityEnabled"`
+	Cps                 int          `json:"Cps,omitempty"`
+	SecurityGroupIDs    []string     `json:"SecurityGroupIds"`
+	BillingConfig       billing      `json:"LoadBalancerBillingConfig"`
+	DeletionProtection  deletion     `json:"DeletionProtectionConfig"`
+	ModificationProtect modified     `json:"ModificationProtectionConfig"`
+	OperationLocks      []lock       `json:"OperationLocks"`
+	ZoneMappings        []zone       `json:"ZoneMappings"`
+	Tags                []tags.Short `json:"Tags"`
 }
 
 type billing struct {
@@ -87,7 +88,7 @@ func newBalancerView(c *api.Context, lb *state.NLB) balancerView {
 		SecurityGroupIDs: append([]string{}, lb.SecurityGroupIDs...), BillingConfig: billing{PayType: "PostPay"},
 		DeletionProtection:  deletion{lb.Deletion.On, stamp(lb.Deletion.Since), lb.Deletion.Reason},
 		ModificationProtect: modified{nonProtection, stamp(lb.Modification.Since), lb.Modification.Reason},
-		OperationLocks:      []lock{}, ZoneMappings: make([]zone, 0, len(lb.Zones)), Tags: showTags(lb.Tags),
+		OperationLocks:      []lock{}, ZoneMappings: make([]zone, 0, len(lb.Zones)), Tags: tags.Shorts(lb.Tags).Tag,
 	}
 	if lb.Modification.On {
 		v.ModificationProtect.Status = consoleProtection

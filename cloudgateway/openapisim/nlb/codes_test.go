@@ -316,6 +316,8 @@ func otherRefusals() []refusal {
 	all := []refusal{
 		refused("GetJobStatus", "ResourceNotFound.JobId", "JobId", "x"),
 		refused("TagResources", "IllegalParam", "Tag.1.Key", strings.Repeat("k", 65)),
+		refused("UntagResources", "IllegalParam", "TagKey.1", "acs:k"),
+		refused("ListTagResources", "IllegalParam", "Tag.1.Value", "v"),
 		refused("CreateSecurityPolicy", "IllegalParam", "SecurityPolicyName", "x"),
 		refused("CreateSecurityPolicy", "OperationFailed.NotExist.ResourceGroup", "ResourceGroupId", "x"),
 		refused("UpdateSecurityPolicyAttribute", "IllegalParam", "SecurityPolicyName", "x"),

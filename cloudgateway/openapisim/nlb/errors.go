@@ -12,6 +12,7 @@ const (
 	noBalancer     = "ResourceNotFound.loadBalancer"
 	noListener     = "ResourceNotFound.listener"
 	noGroup        = "ResourceNotFound.serverGroup"
+	noPolicy       = "ResourceNotFound.securitypolicy"
 	lockConflict   = "Conflict.Lock"
 	balancerMade   = "ResourceInCreating.loadbalancer"
 	balancerBusy   = "ResourceInConfiguring.loadbalancer"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -57,7 +58,7 @@ func createGroup(c *api.Context) (*change, *api.Error) {
 	g := &state.NLBServerGroup{
 		Type: cmp.Or(c.Get("ServerGroupType"), groupOfInstances), VpcID: c.Get("VpcId"), Protocol: cmp.Or(c.Get("Protocol"), protoTCP),
 		AddressIPVersion: cmp.Or(c.Get("AddressIPVersion"), ipv4), Scheduler: "Wrr", Status: creating, AnyPort: c.True("AnyPortEnabled"),
-		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: givenTags(c), Created: c.Now,
+		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: tags.FilterOf(c), Created: c.Now,
 	}
 	g.ClientIPOff = g.Protocol == protoTCPSSL
 	vpc := c.State.Vpcs[g.VpcID]

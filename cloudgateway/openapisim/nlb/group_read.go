@@ -6,6 +6,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -20,25 +21,25 @@ func groupReadActions() []api.Action {
 }
 
 type groupView struct {
-	RegionID                string    `json:"RegionId"`
-	ServerGroupID           string    `json:"ServerGroupId"`
-	ServerGroupName         string    `json:"ServerGroupName"`
-	ServerGroupType         string    `json:"ServerGroupType"`
-	ServerGroupStatus       string    `json:"ServerGroupStatus"`
-	AddressIPVersion        string    `json:"AddressIPVersion"`
-	IPVersionAffinityMode   string    `json:"IpVersionAffinityMode,omitempty"`
-	VpcID                   string    `json:"VpcId"`
-	Scheduler               string    `json:"Scheduler"`
-	Protocol                string    `json:"Protocol"`
-	ConnectionDrainEnabled  bool      `json:"ConnectionDrainEnabled"`
-	ConnectionDrainTimeout  int       `json:"ConnectionDrainTimeout"`
-	PreserveClientIPEnabled bool      `json:"PreserveClientIpEnabled"`
-	AnyPortEnabled          bool      `json:"AnyPortEnabled"`
-	ResourceGroupID         string    `json:"ResourceGroupId"`
-	ServerCount             int       `json:"ServerCount"`
-	RelatedLoadBalancerIDs  []string  `json:"RelatedLoadBalancerIds"`
-	HealthCheck             checkView `json:"HealthCheck"`
-	Tags                    []tag     `json:"Tags"`
+	RegionID                string       `json:"RegionId"`
+	ServerGroupID           string       `json:"ServerGroupId"`
+	ServerGroupName         string       `json:"ServerGroupName"`
+	ServerGroupType         string       `json:"ServerGroupType"`
+	ServerGroupStatus       string       `json:"ServerGroupStatus"`
+	AddressIPVersion        string       `json:"AddressIPVersion"`
+	IPVersionAffinityMode   string       `json:"IpVersionAffinityMode,omitempty"`
+	VpcID                   string       `json:"VpcId"`
+	Scheduler               string       `json:"Scheduler"`
+	Protocol                string       `json:"Protocol"`
+	ConnectionDrainEnabled  bool         `json:"ConnectionDrainEnabled"`
+	ConnectionDrainTimeout  int          `json:"ConnectionDrainTimeout"`
+	PreserveClientIPEnabled bool         `json:"PreserveClientIpEnabled"`
+	AnyPortEnabled          bool         `json:"AnyPortEnabled"`
+	ResourceGroupID         string       `json:"ResourceGroupId"`
+	ServerCount             int          `json:"ServerCount"`
+	RelatedLoadBalancerIDs  []string     `json:"RelatedLoadBalancerIds"`
+	HealthCheck             checkView    `json:"HealthCheck"`
+	Tags                    []tags.Short `json:"Tags"`
 }
 
 type checkView struct {
@@ -62,7 +63,7 @@ func newGroupView(c *api.Context, g *state.NLBServerGroup, related []string) gro
 		AddressIPVersion: g.AddressIPVersion, IPVersionAffinityMode: g.IPAffinity, VpcID: g.VpcID, Scheduler: g.Scheduler, Protocol: g.Protocol,
 		ConnectionDrainEnabled: g.Drain, ConnectionDrainTimeout: g.DrainTimeout, PreserveClientIPEnabled: !g.ClientIPOff,
 		AnyPortEnabled: g.AnyPort, ResourceGroupID: g.ResourceGroupID, ServerCount: len(g.Servers),
-		RelatedLoadBalancerIDs: append([]string{}, related...), Tags: showTags(g.Tags),
+		RelatedLoadBalancerIDs: append([]string{}, related...), Tags: tags.Shorts(g.Tags).Tag,
 		HealthCheck: checkView{
 			HealthCheckEnabled: !h.Off, HealthCheckType: h.Type, HealthCheckConnectPort: h.ConnectPort, HealthyThreshold: h.HealthyThreshold,
 			UnhealthyThreshold: h.UnhealthyThreshold, HealthCheckConnectTimeout: h.ConnectTimeout, HealthCheckInterval: h.Interval,
@@ -72,12 +73,12 @@ func newGroupView(c *api.Context, g *state.NLBServerGroup, related []string) gro
 }
 
 func listGroups(c *api.Context) (any, *api.Error) {
-	names, tags := c.List("ServerGroupNames"), givenTags(c)
+	names, wanted := c.List("ServerGroupNames"), tags.FilterOf(c)
 	found := []*state.NLBServerGroup{}
 	for _, g := range candidates(c.State.NLBServerGroups, c.List("ServerGroupIds")) {
 		completeGroup(c, g)
 		if listing.Among(names, g.Name) && listing.Match(c.Get("ServerGroupType"), g.Type) && listing.Match(c.Get("VpcId"), g.VpcID) &&
-			listing.Match(c.Get("ResourceGroupId"), g.ResourceGroupID) && matchTags(tags, g.Tags) {
+			listing.Match(c.Get("ResourceGroupId"), g.ResourceGroupID) && wanted.MatchAny(g.Tags) {
 			found = append(found, g)
 		}
 	}

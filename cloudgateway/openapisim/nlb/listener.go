@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -35,7 +36,7 @@ func listenerActions() []api.Action {
 	}
 	codes := []string{
 		noGroup, quota, lockConflict, balancerStatus, groupStatus, "Mismatch.VpcId", "Mismatch.Protocol", "MissingParam.AlpnPolicy",
-		"MissingParam.CaCertificate", "ResourceNotFound.Certificate", "ResourceNotFound.CaCertificate", "ResourceNotFound.securitypolicy",
+		"MissingParam.CaCertificate", "ResourceNotFound.Certificate", "ResourceNotFound.CaCertificate", noPolicy,
 		illegal, "IllegalParam.IdleTimeout", "IllegalParam.ListenerDescription", "IllegalParam.MssConflictWithUdpAndGeneve",
 		"IllegalParam.PreserveClientIpSwitch", "IllegalParamSize.certificateIds",
 		"IllegalParam.AnyPortListenerConflictWithNonAnyPortServerGroup", "IllegalParam.NonAnyPortListenerConflictWithAnyPortServerGroup",
@@ -61,7 +62,7 @@ func createListener(c *api.Context) (*change, *api.Error) {
 	}
 	l := &state.NLBListener{
 		NLBID: lb.ID, Protocol: c.Get("ListenerProtocol"), Port: c.Int("ListenerPort", 0), StartPort: c.Int("StartPort", 0),
-		EndPort: c.Int("EndPort", 0), Status: provisioning, IdleTimeout: greatestIdle, Tags: givenTags(c), Created: c.Now,
+		EndPort: c.Int("EndPort", 0), Status: provisioning, IdleTimeout: greatestIdle, Tags: tags.FilterOf(c), Created: c.Now,
 	}
 	switch l.Protocol {
 	case protoUDP:
@@ -200,7 +201,7 @@ func setTLS(c *api.Context, l *state.NLBListener) *api.Error {
 	case l.Alpn && l.AlpnPolicy == "":
 		return fail("MissingParam.AlpnPolicy")
 	case !policyExists(c, l.SecurityPolicyID):
-		return fail("ResourceNotFound.securitypolicy")
+		return fail(noPolicy)
 	}
 	return nil
 }

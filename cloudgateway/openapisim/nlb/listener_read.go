@@ -8,6 +8,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -25,29 +26,29 @@ func listenerReadActions() []api.Action {
 
 // listenerView shows a listener. The ends of a range of ports are text in the cloud.
 type listenerView struct {
-	RegionID             string   `json:"RegionId"`
-	LoadBalancerID       string   `json:"LoadBalancerId"`
-	ListenerID           string   `json:"ListenerId"`
-	ListenerProtocol     string   `json:"ListenerProtocol"`
-	ListenerPort         int      `json:"ListenerPort"`
-	StartPort            string   `json:"StartPort,omitempty"`
-	EndPort              string   `json:"EndPort,omitempty"`
-	ListenerDescription  string   `json:"ListenerDescription"`
-	ServerGroupID        string   `json:"ServerGroupId"`
-	IdleTimeout          int      `json:"IdleTimeout"`
-	SecurityPolicyID     string   `json:"SecurityPolicyId"`
-	CaEnabled            bool     `json:"CaEnabled"`
-	AlpnEnabled          bool     `json:"AlpnEnabled"`
-	AlpnPolicy           string   `json:"AlpnPolicy"`
-	ProxyProtocolEnabled bool     `json:"ProxyProtocolEnabled"`
-	ProxyProtocolV2      proxyV2  `json:"ProxyProtocolV2Config"`
-	SecSensorEnabled     bool     `json:"SecSensorEnabled"`
-	ListenerStatus       string   `json:"ListenerStatus"`
-	Cps                  int      `json:"Cps"`
-	Mss                  int      `json:"Mss"`
-	CertificateIDs       []string `json:"CertificateIds"`
-	CaCertificateIDs     []string `json:"CaCertificateIds"`
-	Tags                 []tag    `json:"Tags"`
+	RegionID             string       `json:"RegionId"`
+	LoadBalancerID       string       `json:"LoadBalancerId"`
+	ListenerID           string       `json:"ListenerId"`
+	ListenerProtocol     string       `json:"ListenerProtocol"`
+	ListenerPort         int          `json:"ListenerPort"`
+	StartPort            string       `json:"StartPort,omitempty"`
+	EndPort              string       `json:"EndPort,omitempty"`
+	ListenerDescription  string       `json:"ListenerDescription"`
+	ServerGroupID        string       `json:"ServerGroupId"`
+	IdleTimeout          int          `json:"IdleTimeout"`
+	SecurityPolicyID     string       `json:"SecurityPolicyId"`
+	CaEnabled            bool         `json:"CaEnabled"`
+	AlpnEnabled          bool         `json:"AlpnEnabled"`
+	AlpnPolicy           string       `json:"AlpnPolicy"`
+	ProxyProtocolEnabled bool         `json:"ProxyProtocolEnabled"`
+	ProxyProtocolV2      proxyV2      `json:"ProxyProtocolV2Config"`
+	SecSensorEnabled     bool         `json:"SecSensorEnabled"`
+	ListenerStatus       string       `json:"ListenerStatus"`
+	Cps                  int          `json:"Cps"`
+	Mss                  int          `json:"Mss"`
+	CertificateIDs       []string     `json:"CertificateIds"`
+	CaCertificateIDs     []string     `json:"CaCertificateIds"`
+	Tags                 []tags.Short `json:"Tags"`
 }
 
 type proxyV2 struct {
@@ -62,7 +63,7 @@ func newListenerView(c *api.Context, l *state.NLBListener) listenerView {
 		ListenerDescription: l.Description, ServerGroupID: l.ServerGroupID, IdleTimeout: l.IdleTimeout, SecurityPolicyID: l.SecurityPolicyID,
 		CaEnabled: l.Ca, AlpnEnabled: l.Alpn, AlpnPolicy: l.AlpnPolicy, ProxyProtocolEnabled: l.ProxyProtocol, ProxyProtocolV2: proxyV2(l.ProxyV2),
 		SecSensorEnabled: l.SecSensor, ListenerStatus: l.Status, Cps: l.Cps, Mss: l.Mss,
-		CertificateIDs: append([]string{}, l.CertificateIDs...), CaCertificateIDs: append([]string{}, l.CaCertificateIDs...), Tags: showTags(l.Tags),
+		CertificateIDs: append([]string{}, l.CertificateIDs...), CaCertificateIDs: append([]string{}, l.CaCertificateIDs...), Tags: tags.Shorts(l.Tags).Tag,
 	}
 	if l.Port == 0 {
 		v.StartPort, v.EndPort = strconv.Itoa(l.StartPort), strconv.Itoa(l.EndPort)
@@ -79,12 +80,12 @@ func getListener(c *api.Context) (any, *api.Error) {
 }
 
 func listListeners(c *api.Context) (any, *api.Error) {
-	balancers, tags := c.List("LoadBalancerIds"), givenTags(c)
+	balancers, wanted := c.List("LoadBalancerIds"), tags.FilterOf(c)
 	found := []*state.NLBListener{}
 	for _, l := range candidates(c.State.NLBListeners, c.List("ListenerIds")) {
 		completeListener(c, l)
 		sensor := !c.Has("SecSensorEnabled") || c.True("SecSensorEnabled") == l.SecSensor
-		if listing.Among(balancers, l.NLBID) && listing.Match(c.Get("ListenerProtocol"), l.Protocol) && sensor && matchTags(tags, l.Tags) {
+		if listing.Among(balancers, l.NLBID) && listing.Match(c.Get("ListenerProtocol"), l.Protocol) && sensor && wanted.MatchAny(l.Tags) {
 			found = append(found, l)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -17,9 +18,9 @@ func policyActions() []api.Action {
 	return []api.Action{
 		write("CreateSecurityPolicy", createPolicy, []string{illegal, "OperationFailed.NotExist.ResourceGroup"},
 			append(mandatory("SecurityPolicyName"), required(settings[0]), required(settings[1]), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
-		write("UpdateSecurityPolicyAttribute", updatePolicy, []string{illegal, "ResourceNotFound.securitypolicy"},
+		write("UpdateSecurityPolicyAttribute", updatePolicy, []string{illegal, noPolicy},
 			append(append(mandatory("SecurityPolicyId"), api.Optional("SecurityPolicyName")), settings...)...),
-		write("DeleteSecurityPolicy", deletePolicy, []string{"ResourceNotFound.securitypolicy", "ResourceInUse.securitypolicy"},
+		write("DeleteSecurityPolicy", deletePolicy, []string{noPolicy, "ResourceInUse.securitypolicy"},
 			mandatory("SecurityPolicyId")...),
 		read("ListSecurityPolicy", listPolicies, nil, append(paging(),
 			list("SecurityPolicyIds", maxIDs), list("SecurityPolicyNames", maxIDs), api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
@@ -52,7 +53,7 @@ func policyExists(c *api.Context, id string) bool {
 }
 
 func createPolicy(c *api.Context) (*change, *api.Error) {
-	p := &state.NLBSecurityPolicy{ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: givenTags(c)}
+	p := &state.NLBSecurityPolicy{ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: tags.FilterOf(c)}
 	switch {
 	case !setPolicy(c, p) || !validTags(p.Tags):
 		return nil, fail(illegal)
@@ -82,7 +83,7 @@ func policy(c *api.Context) (*state.NLBSecurityPolicy, *api.Error) {
 	if p := c.State.NLBSecurityPolicies[c.Get("SecurityPolicyId")]; p != nil {
 		return p, nil
 	}
-	return nil, notFound(kindPolicy)
+	return nil, fail(noPolicy)
 }
 
 func updatePolicy(c *api.Context) (*change, *api.Error) {
@@ -134,7 +135,7 @@ type policyView struct {
 	TLSVersion           string        `json:"TlsVersion"`
 	Ciphers              string        `json:"Ciphers"`
 	RelatedListeners     []relatedView `json:"RelatedListeners,omitempty"`
-	Tags                 []tag         `json:"Tags,omitempty"`
+	Tags                 []tags.Short  `json:"Tags,omitempty"`
 }
 
 type relatedView struct {
@@ -159,10 +160,10 @@ func listSystemPolicies(*api.Context) (any, *api.Error) {
 }
 
 func listPolicies(c *api.Context) (any, *api.Error) {
-	names, wanted := c.List("SecurityPolicyNames"), givenTags(c)
+	names, wanted := c.List("SecurityPolicyNames"), tags.FilterOf(c)
 	found := []*state.NLBSecurityPolicy{}
 	for _, p := range candidates(c.State.NLBSecurityPolicies, c.List("SecurityPolicyIds")) {
-		if listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && matchTags(wanted, p.Tags) {
+		if listing.Among(names, p.Name) && listing.Match(c.Get("ResourceGroupId"), p.ResourceGroupID) && wanted.MatchAny(p.Tags) {
 			found = append(found, p)
 		}
 	}
@@ -177,7 +178,7 @@ func listPolicies(c *api.Context) (any, *api.Error) {
 	}{page, make([]policyView, 0, len(found))}
 	for _, p := range found {
 		v := newPolicyView(p)
-		v.RegionID, v.SecurityPolicyName, v.ResourceGroupID, v.Tags = c.Region, p.Name, p.ResourceGroupID, showTags(p.Tags)
+		v.RegionID, v.SecurityPolicyName, v.ResourceGroupID, v.Tags = c.Region, p.Name, p.ResourceGroupID, tags.Shorts(p.Tags).Tag
 		v.SecurityPolicyStatus = available
 		if busy(c, kindPolicy, p.ID) {
 			v.SecurityPolicyStatus = configuring

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -14,7 +16,7 @@ func aclActions() []api.Action {
 		{
 			Name: "CreateAccessControlList", Mutating: true, Handle: createACL,
 			Params: []api.Param{
-				region(), required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("ResourceGroupId"), tagParam(),
+				region(), required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("ResourceGroupId"), tags.Uncounted(),
 			},
 			Codes: append(newTagCodes(), "AclNumberOverLimit", "InvalidParameter"),
 		},
@@ -30,15 +32,13 @@ func aclActions() []api.Action {
 		},
 		{
 			Name: "DescribeAccessControlLists", Handle: describeACLs,
-			Params: []api.Param{
-				region(), api.Optional("AclName"), api.Optional("AddressIPVersion"), api.Number("PageNumber", 1, maxInt32), api.Number("PageSize", 1, 50),
-				api.Optional("ResourceGroupId"), tagParam(),
-			},
+			Params: append(listing.Params(50), region(), api.Optional("AclName"), api.Optional("AddressIPVersion"),
+				api.Optional("ResourceGroupId"), tags.Uncounted()),
 			Codes: []string{"MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeAccessControlListAttribute", Handle: describeACL,
-			Params: []api.Param{region(), required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, maxInt32), api.Number("PageSize", 1, 50)},
+			Params: []api.Param{region(), required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, 1<<31-1), api.Number("PageSize", 1, 50)},
 			Codes:  []string{"AclNotExist"},
 		},
 	}
@@ -61,7 +61,7 @@ func createACL(c *api.Context) (any, *api.Error) {
 	if !validName(c.Get("AclName")) {
 		return nil, api.Invalid("AclName")
 	}
-	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	tags, err := newTags(c)
 	if err != nil {
 		return nil, err
 	}
@@ -123,47 +123,44 @@ func aclListeners(c *api.Context, id string) []relatedListener {
 }
 
 type describedACLs struct {
-	PageNumber int `json:"PageNumber"`
-	PageSize   int `json:"PageSize"`
-	TotalCount int `json:"TotalCount"`
-	Count      int `json:"Count"`
-	Acls       struct {
+	listing.Page
+	Count int `json:"Count"`
+	Acls  struct {
 		Acl []aclView `json:"Acl"`
 	} `json:"Acls"`
 }
 
 type aclView struct {
-	AclID              string  `json:"AclId"`
-	AclName            string  `json:"AclName"`
-	AddressIPVersion   string  `json:"AddressIPVersion"`
-	ResourceGroupID    string  `json:"ResourceGroupId"`
-	ServiceManagedMode string  `json:"ServiceManagedMode"`
-	CreateTime         string  `json:"CreateTime"`
-	Tags               tagList `json:"Tags"`
+	AclID              string        `json:"AclId"`
+	AclName            string        `json:"AclName"`
+	AddressIPVersion   string        `json:"AddressIPVersion"`
+	ResourceGroupID    string        `json:"ResourceGroupId"`
+	ServiceManagedMode string        `json:"ServiceManagedMode"`
+	CreateTime         string        `json:"CreateTime"`
+	Tags               tags.LongList `json:"Tags"`
 }
 
 func viewOfACL(acl *state.Acl) aclView {
 	return aclView{
 		AclID: acl.ID, AclName: acl.Name, AddressIPVersion: acl.IPVersion, ResourceGroupID: resourceGroup(acl.ResourceGroupID),
-		ServiceManagedMode: "Unmanaged", CreateTime: stamp(acl.Created), Tags: newTagList(acl.Tags),
+		ServiceManagedMode: "Unmanaged", CreateTime: stamp(acl.Created), Tags: tags.Longs(acl.Tags),
 	}
 }
 
 func describeACLs(c *api.Context) (any, *api.Error) {
-	filter, err := tagConditions(c)
+	filter, err := tagCodes().KeysOf(c)
 	if err != nil {
 		return nil, err
 	}
 	var all []*state.Acl
 	for _, acl := range sortedByID(c.State.Acls) {
-		if strings.Contains(acl.Name, c.Get("AclName")) && matchTags(acl.Tags, filter) &&
+		if strings.Contains(acl.Name, c.Get("AclName")) && filter.Match(acl.Tags) &&
 			(!c.Has("AddressIPVersion") || acl.IPVersion == c.Get("AddressIPVersion")) && inResourceGroup(c, acl.ResourceGroupID) {
 			all = append(all, acl)
 		}
 	}
 	var out describedACLs
-	out.TotalCount = len(all)
-	all, out.PageNumber, out.PageSize = page(c, all, 10, 50)
+	all, out.Page = listing.Numbered(c, all)
 	out.Count = len(all)
 	out.Acls.Acl = make([]aclView, 0, len(all))
 	for _, acl := range all {
@@ -202,7 +199,7 @@ func describeACL(c *api.Context) (any, *api.Error) {
 	}
 	out.TotalAclEntry = len(entries)
 	if c.Has("Page") || c.Has("PageSize") {
-		entries, _, _ = pageOf(entries, c.Int("Page", 1), c.Int("PageSize", 50), 50) // this action alone calls it Page
+		entries, _ = listing.Cut(entries, c.Int("Page", 1), c.Int("PageSize", 50)) // this action alone calls it Page
 	}
 	out.AclEntrys.AclEntry = entries
 	out.RelatedListeners.RelatedListener = aclListeners(c, acl.ID)

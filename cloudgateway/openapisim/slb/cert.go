@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -17,24 +18,24 @@ func certificateActions() []api.Action {
 			Params: []api.Param{
 				region(), api.Optional("ServerCertificate"), api.Optional("ServerCertificateName"), api.Optional("PrivateKey"),
 				api.Optional("AliCloudCertificateId"), api.Optional("AliCloudCertificateName"), api.Optional("AliCloudCertificateRegionId"),
-				api.Optional("ResourceGroupId"), tagParam(),
+				api.Optional("ResourceGroupId"), tags.Uncounted(),
 			},
 			Codes: append(newTagCodes(), "CertificateFormatInvalid", "IllegalParam.ServerCertificate",
 				"InvalidParameter.AliCloudCertificateId", "MissingParameter", "OverQuota"),
 		},
 		{
 			Name: "UploadCACertificate", Mutating: true, Handle: uploadCACertificate,
-			Params: []api.Param{region(), required("CACertificate"), api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tagParam()},
+			Params: []api.Param{region(), required("CACertificate"), api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tags.Uncounted()},
 			Codes:  append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"),
 		},
 		{
 			Name: "DescribeServerCertificates", Handle: describeServerCertificates,
-			Params: []api.Param{region(), api.Optional("ServerCertificateId"), api.Optional("ResourceGroupId"), tagParam()},
+			Params: []api.Param{region(), api.Optional("ServerCertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()},
 			Codes:  []string{"Abs.ServerCertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeCACertificates", Handle: describeCACertificates,
-			Params: []api.Param{region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tagParam()},
+			Params: []api.Param{region(), api.Optional("CACertificateId"), api.Optional("ResourceGroupId"), tags.Uncounted()},
 			Codes:  []string{"Abs.CACertificateIdAndResourceGroupId.MissMatch", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
@@ -102,7 +103,7 @@ func newCertificate(c *api.Context, text, name string, ca bool) (*state.Certific
 	if parsed == nil {
 		return nil, api.BadRequest("CertificateFormatInvalid", "The certificate is not in PEM format.")
 	}
-	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	tags, err := newTags(c)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func describeCACertificates(c *api.Context) (any, *api.Error) {
 
 // certificates returns those of a kind that meet the filters. An unknown id gives none, and one of another resource group is refused.
 func certificates(c *api.Context, idParam string, ca bool) ([]*state.Certificate, *api.Error) {
-	filter, err := tagConditions(c)
+	filter, err := tagCodes().KeysOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func certificates(c *api.Context, idParam string, ca bool) ([]*state.Certificate
 	}
 	var out []*state.Certificate
 	for _, cert := range sortedByID(c.State.Certificates) {
-		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && matchTags(cert.Tags, filter) && inResourceGroup(c, cert.ResourceGroupID) {
+		if cert.CA == ca && (!c.Has(idParam) || cert.ID == c.Get(idParam)) && filter.Match(cert.Tags) && inResourceGroup(c, cert.ResourceGroupID) {
 			out = append(out, cert)
 		}
 	}

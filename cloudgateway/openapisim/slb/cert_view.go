@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -29,22 +30,22 @@ type caCertificateView struct {
 }
 
 type certificateView struct {
-	CommonName      string  `json:"CommonName"`
-	Fingerprint     string  `json:"Fingerprint"`
-	CreateTime      string  `json:"CreateTime"`
-	CreateTimeStamp int64   `json:"CreateTimeStamp"`
-	ExpireTime      string  `json:"ExpireTime"`
-	ExpireTimeStamp int64   `json:"ExpireTimeStamp"`
-	RegionID        string  `json:"RegionId"`
-	ResourceGroupID string  `json:"ResourceGroupId"`
-	Tags            tagList `json:"Tags"`
+	CommonName      string        `json:"CommonName"`
+	Fingerprint     string        `json:"Fingerprint"`
+	CreateTime      string        `json:"CreateTime"`
+	CreateTimeStamp int64         `json:"CreateTimeStamp"`
+	ExpireTime      string        `json:"ExpireTime"`
+	ExpireTimeStamp int64         `json:"ExpireTimeStamp"`
+	RegionID        string        `json:"RegionId"`
+	ResourceGroupID string        `json:"ResourceGroupId"`
+	Tags            tags.LongList `json:"Tags"`
 }
 
 func viewOfCertificate(c *api.Context, cert *state.Certificate) certificateView {
 	return certificateView{
 		CommonName: cert.CommonName, Fingerprint: thumbprint(cert), CreateTime: stamp(cert.Created), CreateTimeStamp: cert.Created.UnixMilli(),
 		ExpireTime: stamp(cert.Expires), ExpireTimeStamp: cert.Expires.UnixMilli(), RegionID: c.Region, ResourceGroupID: resourceGroup(cert.ResourceGroupID),
-		Tags: newTagList(cert.Tags),
+		Tags: tags.Longs(cert.Tags),
 	}
 }
 

@@ -3,9 +3,10 @@ package slb
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -13,11 +14,11 @@ func describeActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "DescribeLoadBalancers", Handle: describeLoadBalancers,
-			Params: append(paging(),
+			Params: append(listing.Params(100),
 				region(), api.Optional("Address"), api.Optional("AddressIPVersion"), api.Optional("AddressType"), api.Optional("InternetChargeType"),
 				api.Optional("LoadBalancerId"), api.Optional("LoadBalancerName"), api.Optional("LoadBalancerStatus"), api.Optional("MasterZoneId"),
 				api.Optional("NetworkType"), api.Optional("PayType"), api.Optional("ResourceGroupId"), api.Optional("ServerId"),
-				api.Optional("ServerIntranetAddress"), api.Optional("SlaveZoneId"), tagParam(), jsonText("Tags"), api.Optional("VSwitchId"), api.Optional("VpcId"),
+				api.Optional("ServerIntranetAddress"), api.Optional("SlaveZoneId"), tags.Uncounted(), jsonText("Tags"), api.Optional("VSwitchId"), api.Optional("VpcId"),
 			),
 			Codes: []string{"InvalidParameter", "InvalidTag"},
 		},
@@ -31,33 +32,33 @@ func describeActions() []api.Action {
 
 // loadBalancerView is what both descriptions of a load balancer have.
 type loadBalancerView struct {
-	LoadBalancerID               string  `json:"LoadBalancerId"`
-	LoadBalancerName             string  `json:"LoadBalancerName"`
-	LoadBalancerStatus           string  `json:"LoadBalancerStatus"`
-	LoadBalancerSpec             string  `json:"LoadBalancerSpec"`
-	Address                      string  `json:"Address"`
-	AddressType                  string  `json:"AddressType"`
-	AddressIPVersion             string  `json:"AddressIPVersion"`
-	NetworkType                  string  `json:"NetworkType"`
-	VpcID                        string  `json:"VpcId"`
-	VSwitchID                    string  `json:"VSwitchId"`
-	RegionID                     string  `json:"RegionId"`
-	RegionIDAlias                string  `json:"RegionIdAlias"`
-	MasterZoneID                 string  `json:"MasterZoneId"`
-	SlaveZoneID                  string  `json:"SlaveZoneId"`
-	InstanceChargeType           string  `json:"InstanceChargeType"`
-	InternetChargeType           string  `json:"InternetChargeType"`
-	Bandwidth                    int     `json:"Bandwidth"`
-	PayType                      string  `json:"PayType"`
-	BusinessStatus               string  `json:"BusinessStatus"`
-	DeleteProtection             string  `json:"DeleteProtection"`
-	ModificationProtectionStatus string  `json:"ModificationProtectionStatus"`
-	ModificationProtectionReason string  `json:"ModificationProtectionReason"`
-	ServiceManagedMode           string  `json:"ServiceManagedMode"`
-	ResourceGroupID              string  `json:"ResourceGroupId"`
-	CreateTime                   string  `json:"CreateTime"`
-	CreateTimeStamp              int64   `json:"CreateTimeStamp"`
-	Tags                         tagList `json:"Tags"`
+	LoadBalancerID               string        `json:"LoadBalancerId"`
+	LoadBalancerName             string        `json:"LoadBalancerName"`
+	LoadBalancerStatus           string        `json:"LoadBalancerStatus"`
+	LoadBalancerSpec             string        `json:"LoadBalancerSpec"`
+	Address                      string        `json:"Address"`
+	AddressType                  string        `json:"AddressType"`
+	AddressIPVersion             string        `json:"AddressIPVersion"`
+	NetworkType                  string        `json:"NetworkType"`
+	VpcID                        string        `json:"VpcId"`
+	VSwitchID                    string        `json:"VSwitchId"`
+	RegionID                     string        `json:"RegionId"`
+	RegionIDAlias                string        `json:"RegionIdAlias"`
+	MasterZoneID                 string        `json:"MasterZoneId"`
+	SlaveZoneID                  string        `json:"SlaveZoneId"`
+	InstanceChargeType           string        `json:"InstanceChargeType"`
+	InternetChargeType           string        `json:"InternetChargeType"`
+	Bandwidth                    int           `json:"Bandwidth"`
+	PayType                      string        `json:"PayType"`
+	BusinessStatus               string        `json:"BusinessStatus"`
+	DeleteProtection             string        `json:"DeleteProtection"`
+	ModificationProtectionStatus string        `json:"ModificationProtectionStatus"`
+	ModificationProtectionReason string        `json:"ModificationProtectionReason"`
+	ServiceManagedMode           string        `json:"ServiceManagedMode"`
+	ResourceGroupID              string        `json:"ResourceGroupId"`
+	CreateTime                   string        `json:"CreateTime"`
+	CreateTimeStamp              int64         `json:"CreateTimeStamp"`
+	Tags                         tags.LongList `json:"Tags"`
 }
 
 func viewOf(c *api.Context, lb *state.LoadBalancer) loadBalancerView {
@@ -69,14 +70,12 @@ func viewOf(c *api.Context, lb *state.LoadBalancer) loadBalancerView {
 		InternetChargeType: lb.InternetChargeType, Bandwidth: lb.Bandwidth, PayType: lb.PayType, BusinessStatus: "Normal",
 		DeleteProtection: lb.DeleteProtection, ModificationProtectionStatus: lb.ModificationStatus,
 		ModificationProtectionReason: lb.ModificationReason, ServiceManagedMode: "Unmanaged", ResourceGroupID: lb.ResourceGroupID,
-		CreateTime: stamp(lb.Created), CreateTimeStamp: lb.Created.UnixMilli(), Tags: newTagList(lb.Tags),
+		CreateTime: stamp(lb.Created), CreateTimeStamp: lb.Created.UnixMilli(), Tags: tags.Longs(lb.Tags),
 	}
 }
 
 type describedLoadBalancers struct {
-	PageNumber    int `json:"PageNumber"`
-	PageSize      int `json:"PageSize"`
-	TotalCount    int `json:"TotalCount"`
+	listing.Page
 	LoadBalancers struct {
 		LoadBalancer []listedLoadBalancer `json:"LoadBalancer"`
 	} `json:"LoadBalancers"`
@@ -94,11 +93,10 @@ func describeLoadBalancers(c *api.Context) (any, *api.Error) {
 	}
 	var out describedLoadBalancers
 	all := allLoadBalancers(c, match)
-	out.TotalCount = len(all)
 	if c.Has("PageNumber") {
-		all, out.PageNumber, out.PageSize = page(c, all, 10, 100)
+		all, out.Page = listing.Numbered(c, all)
 	} else { // PageSize counts only together with PageNumber
-		all, out.PageNumber, out.PageSize = pageOf(all, 1, 100, 100)
+		all, out.Page = listing.Cut(all, 1, 100)
 	}
 	out.LoadBalancers.LoadBalancer = make([]listedLoadBalancer, 0, len(all))
 	for _, lb := range all {
@@ -115,14 +113,14 @@ func describeLoadBalancers(c *api.Context) (any, *api.Error) {
 
 // loadBalancerFilter returns the conjunction of all filters that were sent.
 func loadBalancerFilter(c *api.Context) (func(*state.LoadBalancer) bool, *api.Error) {
-	ids, names := commaList(c.Get("LoadBalancerId")), commaList(c.Get("LoadBalancerName"))
+	ids, names := listing.CommaList(c.Get("LoadBalancerId")), listing.CommaList(c.Get("LoadBalancerName"))
 	switch {
 	case len(ids) > 10:
 		return nil, api.Invalid("LoadBalancerId")
 	case len(names) > 10:
 		return nil, api.Invalid("LoadBalancerName")
 	}
-	tags, err := tagFilter(c)
+	tagged, err := balancerFilter(c)
 	if err != nil {
 		return nil, err
 	}
@@ -161,24 +159,8 @@ func loadBalancerFilter(c *api.Context) (func(*state.LoadBalancer) bool, *api.Er
 		return (len(ids) == 0 || slices.Contains(ids, lb.ID)) &&
 			(len(names) == 0 || slices.Contains(names, lb.Name)) &&
 			!slices.ContainsFunc(holders, func(ids map[string]bool) bool { return !ids[lb.ID] }) &&
-			matchTags(indexedTags(c, lb), tags)
+			tagged.Match(indexedTags(c, lb))
 	}, nil
-}
-
-// indexedTags are the tags that filters see.
-func indexedTags(c *api.Context, lb *state.LoadBalancer) []state.Tag {
-	if c.Now.Before(lb.IndexedAt) {
-		return lb.IndexedTags
-	}
-	return lb.Tags
-}
-
-// setTags changes the tags of a load balancer; the index learns of it a little later.
-func setTags(c *api.Context, lb *state.LoadBalancer, tags []state.Tag) {
-	if lag := c.Settings.TagIndexLag; lag > 0 {
-		lb.IndexedTags, lb.IndexedAt = indexedTags(c, lb), c.Now.Add(lag)
-	}
-	lb.Tags = tags
 }
 
 // holdersOf returns the ids of the load balancers that have a server.
@@ -211,16 +193,6 @@ func serverAt(c *api.Context, address string) string {
 		}
 	}
 	return ""
-}
-
-func commaList(s string) []string {
-	var out []string
-	for item := range strings.SplitSeq(s, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			out = append(out, item)
-		}
-	}
-	return out
 }
 
 type describedLoadBalancer struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -15,13 +16,13 @@ func groupActions(t table) []api.Action {
 	return []api.Action{
 		{
 			Name: "CreateVServerGroup", Mutating: true, Handle: createGroup,
-			Params: []api.Param{region(), required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"), tagParam()},
+			Params: []api.Param{region(), required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"), tags.Uncounted()},
 			Codes:  slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
 		},
 		{
 			Name: "DescribeVServerGroups", Handle: t.describeGroups,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), api.Optional("Description"), tagParam(),
+				region(), required("LoadBalancerId"), api.Optional("Description"), tags.Uncounted(),
 				api.Flag("IncludeListener"), api.Flag("IncludeRule"),
 			},
 			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
@@ -124,7 +125,7 @@ func createGroup(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
+	tags, err := newTags(c)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ type groupView struct {
 	ServiceManagedMode string             `json:"ServiceManagedMode"`
 	CreateTime         string             `json:"CreateTime"`
 	AssociatedObjects  *associatedObjects `json:"AssociatedObjects,omitempty"`
-	Tags               tagList            `json:"Tags"`
+	Tags               tags.LongList      `json:"Tags"`
 }
 
 type associatedObjects struct {
@@ -167,19 +168,19 @@ func (t table) describeGroups(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	filter, err := tagConditions(c)
+	filter, err := tagCodes().KeysOf(c)
 	if err != nil {
 		return nil, err
 	}
 	var out describedGroups
 	out.VServerGroups.VServerGroup = []groupView{}
 	for _, g := range groupsOf(c, lb.ID) {
-		if !strings.Contains(g.Name, c.Get("Description")) || !matchTags(g.Tags, filter) {
+		if !strings.Contains(g.Name, c.Get("Description")) || !filter.Match(g.Tags) {
 			continue
 		}
 		out.VServerGroups.VServerGroup = append(out.VServerGroups.VServerGroup, groupView{
 			VServerGroupID: g.ID, VServerGroupName: g.Name, ServerCount: int64(len(g.Servers)), ServiceManagedMode: "Unmanaged",
-			CreateTime: stamp(g.Created), Tags: newTagList(g.Tags),
+			CreateTime: stamp(g.Created), Tags: tags.Longs(g.Tags),
 			AssociatedObjects: t.users(lb, g.ID, c.True("IncludeListener"), c.True("IncludeRule")),
 		})
 	}
@@ -209,13 +210,13 @@ func (t table) users(lb *state.LoadBalancer, groupID string, listeners, rules bo
 }
 
 type describedGroup struct {
-	VServerGroupID     string     `json:"VServerGroupId"`
-	VServerGroupName   string     `json:"VServerGroupName"`
-	LoadBalancerID     string     `json:"LoadBalancerId"`
-	ServiceManagedMode string     `json:"ServiceManagedMode"`
-	CreateTime         string     `json:"CreateTime"`
-	BackendServers     serverList `json:"BackendServers"`
-	Tags               tagList    `json:"Tags"`
+	VServerGroupID     string        `json:"VServerGroupId"`
+	VServerGroupName   string        `json:"VServerGroupName"`
+	LoadBalancerID     string        `json:"LoadBalancerId"`
+	ServiceManagedMode string        `json:"ServiceManagedMode"`
+	CreateTime         string        `json:"CreateTime"`
+	BackendServers     serverList    `json:"BackendServers"`
+	Tags               tags.LongList `json:"Tags"`
 }
 
 func describeGroup(c *api.Context) (any, *api.Error) {
@@ -225,7 +226,7 @@ func describeGroup(c *api.Context) (any, *api.Error) {
 	}
 	return describedGroup{
 		VServerGroupID: g.ID, VServerGroupName: g.Name, LoadBalancerID: lb.ID, ServiceManagedMode: "Unmanaged",
-		CreateTime: stamp(g.Created), BackendServers: newServerList(g.Servers), Tags: newTagList(g.Tags),
+		CreateTime: stamp(g.Created), BackendServers: newServerList(g.Servers), Tags: tags.Longs(g.Tags),
 	}, nil
 }
 

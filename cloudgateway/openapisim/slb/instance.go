@@ -10,6 +10,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -51,7 +52,7 @@ func instanceActions() []api.Action {
 				api.Optional("InstanceChargeType"), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
 				api.Optional("LoadBalancerName"), api.Optional("LoadBalancerSpec"), api.Optional("MasterZoneId"), api.Optional("SlaveZoneId"),
 				api.Optional("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
-				api.OneOf("PayType", payOnDemand, prePay), api.Optional("ResourceGroupId"), tagParam(), api.Optional("VpcId"), api.Optional("VSwitchId"),
+				api.OneOf("PayType", payOnDemand, prePay), api.Optional("ResourceGroupId"), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId"),
 			},
 			Codes: []string{
 				"ActionNotAllowed",
@@ -140,11 +141,11 @@ func newLoadBalancer(c *api.Context) (*state.LoadBalancer, *api.Error) {
 	if d := c.Settings.LoadBalancerActive; d > 0 {
 		lb.Status, lb.ActiveAt = inactive, c.Now.Add(d)
 	}
-	tags, err := newTags(c.Items("Tag"), c.Settings.Quotas.Tags)
-	if err != nil {
+	keepIndexed(c, lb)
+	var err *api.Error
+	if lb.Tags, err = newTags(c); err != nil {
 		return nil, err
 	}
-	setTags(c, lb, tags)
 	for _, check := range []func(*api.Context, *state.LoadBalancer) *api.Error{setNetwork, setZones, setCharges, checkProtection} {
 		if err := check(c, lb); err != nil {
 			return nil, err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -24,7 +26,7 @@ func listenerActions(t table) []api.Action {
 			api.Action{
 				Name: "CreateLoadBalancer" + strings.ToUpper(protocol) + "Listener", Mutating: true,
 				Handle: func(c *api.Context) (any, *api.Error) { return t.create(c, protocol) },
-				Params: slices.Concat(key, []api.Param{tagParam()}, t.params(protocol, inCreate)),
+				Params: slices.Concat(key, []api.Param{tags.Uncounted()}, t.params(protocol, inCreate)),
 				Codes:  t.codes(protocol, inCreate),
 			},
 			api.Action{
@@ -93,7 +95,7 @@ func (t table) create(c *api.Context, protocol string) (any, *api.Error) {
 	}
 	l := &state.Listener{Port: port, Protocol: protocol, Status: stopped, Attributes: t.fallbacks(protocol)}
 	maps.Copy(l.Attributes, values)
-	if l.Tags, err = newTags(c.Items("Tag"), c.Settings.Quotas.Tags); err != nil {
+	if l.Tags, err = newTags(c); err != nil {
 		return nil, err
 	}
 	if forward(l) == on {
@@ -267,7 +269,7 @@ func setAccessControl(c *api.Context, lb *state.LoadBalancer, l *state.Listener)
 	if c.Has("AclId") {
 		ids = nil
 		for _, item := range c.List("AclId") {
-			ids = append(ids, commaList(item)...)
+			ids = append(ids, listing.CommaList(item)...)
 		}
 	}
 	if l.Attributes["AclStatus"] == on {

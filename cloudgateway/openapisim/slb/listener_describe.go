@@ -1,14 +1,15 @@
 package slb
 
 import (
-	"cmp"
-	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -17,7 +18,7 @@ func listenerDescribeActions(t table) []api.Action {
 		Name: "DescribeLoadBalancerListeners", Handle: t.describeListeners,
 		Params: []api.Param{
 			region(), {Name: "LoadBalancerId", Kind: api.Strings}, api.Optional("ListenerProtocol"), api.Number("ListenerPort", 1, 65535),
-			api.Optional("Description"), tagParam(), {Name: "MaxResults", Kind: api.Int}, api.Optional("NextToken"),
+			api.Optional("Description"), tags.Uncounted(), {Name: "MaxResults", Kind: api.Int}, api.Optional("NextToken"),
 		},
 		Codes: []string{
 			"IllegalParam.ListenerProtocol", "IllegalParam.MaxResults", "IllegalParam.NextToken", "IllegalParamSize.LoadBalancerId",
@@ -101,7 +102,7 @@ func (t table) listed(lb *state.LoadBalancer, l *state.Listener) object {
 		}
 	}
 	o[strings.ToUpper(l.Protocol)+"ListenerConfig"] = t.config(object{}, l, true)
-	o["Tags"] = tagViews(l.Tags)
+	o["Tags"] = tags.Longs(l.Tags).Tag
 	return o
 }
 
@@ -116,17 +117,13 @@ type describedListeners struct {
 
 // found is a listener and where it is.
 type found struct {
-	lb *state.LoadBalancer
-	l  *state.Listener
+	lb    *state.LoadBalancer
+	l     *state.Listener
+	place string // in the list of listeners, which is sorted by it
 }
 
-// token names the listener. The order of tokens is no order of listeners: compare does that.
-func (f found) token() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(f.lb.ID + "/" + strconv.Itoa(f.l.Port) + "/" + f.l.Protocol))
-}
-
-func (f found) compare(lbID string, port int, protocol string) int {
-	return cmp.Or(cmp.Compare(f.lb.ID, lbID), cmp.Compare(f.l.Port, port), cmp.Compare(f.l.Protocol, protocol))
+func newFound(lb *state.LoadBalancer, l *state.Listener) found {
+	return found{lb, l, fmt.Sprintf("%s/%05d/%s", lb.ID, l.Port, l.Protocol)}
 }
 
 func (t table) describeListeners(c *api.Context) (any, *api.Error) {
@@ -138,19 +135,15 @@ func (t table) describeListeners(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := afterToken(c, all)
-	if err != nil {
-		return nil, err
+	page, next, ok := listing.After(all, func(f found) string { return f.place }, c.Get("NextToken"), maxResults)
+	if !ok {
+		return nil, api.BadRequest("IllegalParam.NextToken", "The specified NextToken is not valid.")
 	}
-	to := min(from+maxResults, len(all))
-	out := describedListeners{TotalCount: len(all), MaxResults: maxResults, Listeners: make([]object, 0, to-from)}
-	for _, f := range all[from:to] {
+	out := describedListeners{TotalCount: len(all), MaxResults: maxResults, NextToken: next, Listeners: make([]object, 0, len(page))}
+	for _, f := range page {
 		o := t.listed(f.lb, f.l)
 		o["AclIds"] = aclIDs(f.l)
 		out.Listeners = append(out.Listeners, o)
-	}
-	if to < len(all) {
-		out.NextToken = all[to-1].token()
 	}
 	return out, nil
 }
@@ -168,46 +161,25 @@ func findListeners(c *api.Context) ([]found, *api.Error) {
 	if protocol != "" && protocolBit(strings.ToLower(protocol)) == 0 {
 		return nil, api.BadRequest("IllegalParam.ListenerProtocol", "The specified ListenerProtocol is not valid.")
 	}
-	filter, err := tagConditions(c)
+	filter, err := tagCodes().KeysOf(c)
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(ids)
 	var all []found
-	for _, id := range slices.Compact(ids) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		lb := c.State.LoadBalancers[id]
 		if lb == nil {
 			continue
 		}
 		settle(c, lb)
 		for _, l := range listenersAt(lb, c.Int("ListenerPort", 0), protocol) {
-			if (!c.Has("Description") || l.Attributes["Description"] == c.Get("Description")) && matchTags(l.Tags, filter) {
-				all = append(all, found{lb, l})
+			if (!c.Has("Description") || l.Attributes["Description"] == c.Get("Description")) && filter.Match(l.Tags) {
+				all = append(all, newFound(lb, l))
 			}
 		}
 	}
+	slices.SortFunc(all, func(a, b found) int { return strings.Compare(a.place, b.place) })
 	return all, nil
-}
-
-// afterToken returns the index after the listener that NextToken names, which may have been deleted since.
-func afterToken(c *api.Context, all []found) (int, *api.Error) {
-	if !c.Has("NextToken") {
-		return 0, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(c.Get("NextToken"))
-	parts := strings.Split(string(raw), "/")
-	if err != nil || len(parts) != 3 {
-		return 0, api.BadRequest("IllegalParam.NextToken", "The specified NextToken is not valid.")
-	}
-	port, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0, api.BadRequest("IllegalParam.NextToken", "The specified NextToken is not valid.")
-	}
-	i, exact := slices.BinarySearchFunc(all, parts, func(f found, p []string) int { return f.compare(p[0], port, p[2]) })
-	if exact {
-		i++
-	}
-	return i, nil
 }
 
 func (t table) describeListener(c *api.Context, protocol string) (any, *api.Error) {
@@ -221,7 +193,7 @@ func (t table) describeListener(c *api.Context, protocol string) (any, *api.Erro
 	}
 	o := t.config(key(lb, l), l, false)
 	o["AclIds"] = object{"AclId": aclIDs(l)}
-	o["Tags"] = newTagList(l.Tags)
+	o["Tags"] = tags.Longs(l.Tags)
 	if protocolBit(protocol)&layer7 != 0 {
 		o["Rules"] = t.ruleList(l.Rules)
 	}

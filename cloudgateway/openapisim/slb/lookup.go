@@ -125,20 +125,6 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// page cuts the page of PageNumber and PageSize out of a list.
-func page[T any](c *api.Context, all []T, size, greatest int) (items []T, pageNumber, pageSize int) {
-	return pageOf(all, c.Int("PageNumber", 1), c.Int("PageSize", size), greatest)
-}
-
-// pageOf cuts one page out of a list. Pages beyond the end are empty.
-func pageOf[T any](all []T, number, size, greatest int) (items []T, pageNumber, pageSize int) {
-	pageNumber = min(max(1, number), len(all)+1)
-	pageSize = min(max(1, size), greatest)
-	from := min((pageNumber-1)*pageSize, len(all))
-	to := min(from+pageSize, len(all))
-	return all[from:to], pageNumber, pageSize
-}
-
 // resourceGroup returns a resource group, or that of the account for "".
 func resourceGroup(id string) string { return cmp.Or(id, defaultResourceGroup) }
 

@@ -77,7 +77,7 @@ func doubled() []serverTest {
 }
 
 // listing returns the parameters by which an action gets a list. A replacement replaces i-3 at the ports 8 and 9.
-func listing(action, balancer, servers string) params {
+func serverListing(action, balancer, servers string) params {
 	group := map[string]string{"1": "rsp-empty", "vpc": "rsp-vpc", "old": "rsp-old"}[balancer]
 	switch {
 	case action == "ModifyVServerGroupBackendServers":
@@ -114,7 +114,7 @@ func TestServersThatAreRefused(t *testing.T) {
 						{Type: typeECS, ServerID: "i-3", Port: 8}, {Type: typeECS, ServerID: "i-3", Port: 9},
 					}
 				}
-				if got := c.code(action, listing(action, tt.balancer, tt.servers)); got != tt.want {
+				if got := c.code(action, serverListing(action, tt.balancer, tt.servers)); got != tt.want {
 					t.Errorf("got code %q, want %s", got, tt.want)
 				}
 			})
@@ -151,9 +151,9 @@ func TestServerQuotasOfAllActions(t *testing.T) {
 		return params{"VServerGroupId": "rsp-1", "OldBackendServers": `[{"ServerId":"i-2","Port":30080}]`, "NewBackendServers": servers}
 	}
 	for action, with := range map[string]func(servers string) params{
-		"CreateVServerGroup":               func(s string) params { return listing("CreateVServerGroup", "1", s) },
-		"AddVServerGroupBackendServers":    func(s string) params { return listing("AddVServerGroupBackendServers", "1", s) },
-		"AddBackendServers":                func(s string) params { return listing("AddBackendServers", "1", s) },
+		"CreateVServerGroup":               func(s string) params { return serverListing("CreateVServerGroup", "1", s) },
+		"AddVServerGroupBackendServers":    func(s string) params { return serverListing("AddVServerGroupBackendServers", "1", s) },
+		"AddBackendServers":                func(s string) params { return serverListing("AddBackendServers", "1", s) },
 		"ModifyVServerGroupBackendServers": modify,
 	} {
 		c := newCloud(t)

@@ -32,7 +32,7 @@ func Product() api.Product {
 			instanceActions(), instanceSetActions(), instanceModifyActions(), describeActions(),
 			listenerActions(t), listenerStateActions(), listenerDescribeActions(t),
 			groupActions(t), groupServerActions(), defaultGroupActions(), healthActions(t),
-			tagActions(), legacyTagActions(),
+			tagging().Actions(), legacyTagActions(),
 			certificateActions(), aclActions(), aclEntryActions(),
 			domainActions(), ruleActions(t),
 		),
@@ -58,11 +58,3 @@ func mustWith(p api.Param, code string) api.Param {
 
 // region is optional although some texts require it: every client sends it, and the endpoint implies it.
 func region() api.Param { return api.Optional("RegionId") }
-
-func tagParam() api.Param { return api.Param{Name: "Tag", Kind: api.Structs} }
-
-const maxInt32 = 1<<31 - 1
-
-func paging() []api.Param {
-	return []api.Param{api.Number("PageNumber", 1, maxInt32), api.Number("PageSize", 1, 100)}
-}

@@ -3,9 +3,10 @@ package slb
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
+	"alicloud-controllers.dev/cloudgateway/openapisim/internal/tags"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
@@ -33,24 +34,24 @@ func legacyTagActions() []api.Action {
 		},
 		{
 			Name: "DescribeTags", Handle: describeTags,
-			Params: append(paging(), region(), api.Optional("LoadBalancerId"), jsonText("Tags"), api.Flag("DistinctKey")),
+			Params: append(listing.Params(100), region(), api.Optional("LoadBalancerId"), jsonText("Tags"), api.Flag("DistinctKey")),
 			Codes:  []string{"InvalidParameter.TagKey"},
 		},
 	}
 }
 
 // legacyTagsParam reads the parameter Tags of a change.
-func legacyTagsParam(c *api.Context) ([]state.Tag, *api.Error) {
-	tags, ok := legacyTags(c.Get("Tags"))
+func legacyTagsParam(c *api.Context) (tags.Filter, *api.Error) {
+	given, ok := legacyTags(c.Get("Tags"))
 	switch {
 	case !ok:
 		return nil, api.BadRequest("InvalidParameter.TagKey", "The specified parameter Tags is not valid.")
-	case len(tags) == 0:
+	case len(given) == 0:
 		return nil, api.BadRequest("MissingParameter.Tags", "The parameter Tags is missing.")
-	case len(tags) > legacyTagsPerCall:
+	case len(given) > legacyTagsPerCall:
 		return nil, api.BadRequest("QuotaExceeded.Tag", "The number of tags in one call exceeds %d.", legacyTagsPerCall)
 	}
-	return tags, nil
+	return given, nil
 }
 
 func addTags(c *api.Context) (any, *api.Error) {
@@ -58,24 +59,21 @@ func addTags(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := legacyTagsParam(c)
+	added, err := legacyTagsParam(c)
 	if err != nil {
 		return nil, err
 	}
-	for i, tag := range tags {
-		if hasKey(tags[:i], tag.Key) {
-			return nil, api.BadRequest("Duplicate.TagKey", "The tag key %s is duplicated.", tag.Key)
-		}
-		if err := checkTag(tag); err != nil {
-			err.Code = strings.Replace(err.Code, "InvalidParam.", "InvalidParameter.", 1)
-			return nil, err
-		}
+	k := tagCodes()
+	k.Key, k.Value = "InvalidParameter.TagKey", "InvalidParameter.TagValue"
+	if err := k.CheckNew(added); err != nil {
+		return nil, err
 	}
-	next := merge(lb.Tags, tags)
+	next := tags.Merge(lb.Tags, added)
 	if len(next) > legacyTagsPerResource {
 		return nil, api.BadRequest("QuotaExceed.TagsPerResource", "The number of tags of a resource exceeds %d.", legacyTagsPerResource)
 	}
-	setTags(c, lb, next)
+	keepIndexed(c, lb)
+	lb.Tags = next
 	return nil, nil
 }
 
@@ -85,21 +83,18 @@ func removeTags(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := legacyTagsParam(c)
+	gone, err := legacyTagsParam(c)
 	if err != nil {
 		return nil, err
 	}
-	setTags(c, lb, slices.DeleteFunc(slices.Clone(lb.Tags), func(t state.Tag) bool {
-		return slices.ContainsFunc(tags, func(gone state.Tag) bool { return condition{gone.Key, gone.Value}.matches(t) })
-	}))
+	keepIndexed(c, lb)
+	lb.Tags = slices.DeleteFunc(slices.Clone(lb.Tags), func(t state.Tag) bool { return gone.MatchAny([]state.Tag{t}) })
 	return nil, nil
 }
 
 type describedTags struct {
-	PageNumber int `json:"PageNumber"`
-	PageSize   int `json:"PageSize"`
-	TotalCount int `json:"TotalCount"`
-	TagSets    struct {
+	listing.Page
+	TagSets struct {
 		TagSet []tagSet `json:"TagSet"`
 	} `json:"TagSets"`
 }
@@ -121,7 +116,7 @@ func describeTags(c *api.Context) (any, *api.Error) {
 			continue
 		}
 		for _, t := range lb.Tags {
-			if len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w state.Tag) bool { return condition{w.Key, w.Value}.matches(t) }) {
+			if !wanted.MatchAny([]state.Tag{t}) {
 				continue
 			}
 			if c.True("DistinctKey") {
@@ -138,7 +133,6 @@ func describeTags(c *api.Context) (any, *api.Error) {
 		return cmp.Or(cmp.Compare(a.TagKey, b.TagKey), cmp.Compare(a.TagValue, b.TagValue))
 	})
 	var out describedTags
-	out.TotalCount = len(sets)
-	out.TagSets.TagSet, out.PageNumber, out.PageSize = page(c, sets, 50, 100)
+	out.TagSets.TagSet, out.Page = listing.Sized(c, sets, 50)
 	return out, nil
 }

@@ -45,6 +45,7 @@ func TestTagResources(t *testing.T) {
 		{"all", key.with("All", "true"), ""},
 		{"no key", key, "MissingParam.TagKey"},
 		{"key twice", key.with("TagKey.1", "owner", "TagKey.2", "owner"), "Duplicate.TagKey"},
+		{"reserved key", key.with("TagKey.1", "acs:k"), "InvalidParam.TagKey"},
 		{"resource type", key.with("ResourceType", "x", "TagKey.1", "owner"), "InvalidParam.ResourceType"},
 		{"21 keys", many(key, "TagKey", "", 21), "SizeLimitExceeded.TagKey"},
 		{"21 resources", many(key.with("TagKey.1", "owner"), "ResourceId", "", 21), "SizeLimitExceeded.ResourceId"},
@@ -73,7 +74,7 @@ func TestTagsOverwriteAndGo(t *testing.T) {
 		return values
 	}
 	c.call("TagResources", key.with("Tag.1.Key", "owner", "Tag.1.Value", "two", "Tag.2.Key", "k", "Tag.2.Value", "v"))
-	if diff := cmp.Diff([]string{"owner=two", "k=v"}, tags()); diff != "" {
+	if diff := cmp.Diff([]string{"k=v", "owner=two"}, tags()); diff != "" {
 		t.Errorf("after tagging (-want +got):\n%s", diff)
 	}
 	c.call("UntagResources", key.with("TagKey.1", "owner", "TagKey.2", "unknown"))
@@ -103,8 +104,8 @@ func TestListTagResources(t *testing.T) {
 	p := params{"ResourceType": "instance", "Tag.1.Key": "all"}
 	first := c.call("ListTagResources", p)
 	second := c.call("ListTagResources", p.with("NextToken", first.text("NextToken")))
-	if n, m := len(first.list("TagResources.TagResource")), len(second.list("TagResources.TagResource")); n != tagsPerPage || m != 10 || second.text("NextToken") != "" {
-		t.Errorf("pages have %d and %d tags, want %d and 10", n, m, tagsPerPage)
+	if n, m := len(first.list("TagResources.TagResource")), len(second.list("TagResources.TagResource")); n != 50 || m != 10 || second.text("NextToken") != "" {
+		t.Errorf("pages have %d and %d tags, want 50 and 10", n, m)
 	}
 }
 

@@ -59,33 +59,33 @@ const line = "BGP"
 
 // eipView shows an address. Numbers are text in the cloud, and one member is there twice.
 type eipView struct {
-	AllocationID       string       `json:"AllocationId"`
-	IPAddress          string       `json:"IpAddress"`
-	Name               string       `json:"Name"`
-	Status             string       `json:"Status"`
-	Bandwidth          string       `json:"Bandwidth"`
-	EipBandwidth       string       `json:"EipBandwidth"`
-	InstanceID         string       `json:"InstanceId"`
-	InstanceType       string       `json:"InstanceType"`
-	PrivateIPAddress   string       `json:"PrivateIpAddress"`
-	RegionID           string       `json:"RegionId"`
-	AllocationTime     string       `json:"AllocationTime"`
-	ChargeType         string       `json:"ChargeType"`
-	InternetChargeType string       `json:"InternetChargeType"`
-	BusinessStatus     string       `json:"BusinessStatus"`
-	Description        string       `json:"Description"`
-	Misspelt           string       `json:"Descritpion"` //nolint:misspell // as in the cloud
-	ISP                string       `json:"ISP"`
-	Netmode            string       `json:"Netmode"`
-	Mode               string       `json:"Mode"`
-	ResourceGroupID    string       `json:"ResourceGroupId"`
-	ExpiredTime        string       `json:"ExpiredTime"`
-	DeletionProtection bool         `json:"DeletionProtection"`
-	SecondLimited      bool         `json:"SecondLimited"`
-	ServiceManaged     int          `json:"ServiceManaged"`
-	AvailableRegions   regionIDs    `json:"AvailableRegions"`
-	OperationLocks     eipLocks     `json:"OperationLocks"`
-	Tags               tags.VPCList `json:"Tags"`
+	AllocationID       string         `json:"AllocationId"`
+	IPAddress          string         `json:"IpAddress"`
+	Name               string         `json:"Name"`
+	Status             string         `json:"Status"`
+	Bandwidth          string         `json:"Bandwidth"`
+	EipBandwidth       string         `json:"EipBandwidth"`
+	InstanceID         string         `json:"InstanceId"`
+	InstanceType       string         `json:"InstanceType"`
+	PrivateIPAddress   string         `json:"PrivateIpAddress"`
+	RegionID           string         `json:"RegionId"`
+	AllocationTime     string         `json:"AllocationTime"`
+	ChargeType         string         `json:"ChargeType"`
+	InternetChargeType string         `json:"InternetChargeType"`
+	BusinessStatus     string         `json:"BusinessStatus"`
+	Description        string         `json:"Description"`
+	Misspelt           string         `json:"Descritpion"` //nolint:misspell // as in the cloud
+	ISP                string         `json:"ISP"`
+	Netmode            string         `json:"Netmode"`
+	Mode               string         `json:"Mode"`
+	ResourceGroupID    string         `json:"ResourceGroupId"`
+	ExpiredTime        string         `json:"ExpiredTime"`
+	DeletionProtection bool           `json:"DeletionProtection"`
+	SecondLimited      bool           `json:"SecondLimited"`
+	ServiceManaged     int            `json:"ServiceManaged"`
+	AvailableRegions   regionIDs      `json:"AvailableRegions"`
+	OperationLocks     eipLocks       `json:"OperationLocks"`
+	Tags               tags.ShortList `json:"Tags"`
 }
 
 type regionIDs struct {
@@ -104,7 +104,7 @@ func newEipView(c *api.Context, e *state.Eip) eipView {
 		InternetChargeType: cmp.Or(e.InternetChargeType, payByTraffic), BusinessStatus: "Normal", Description: e.Description,
 		Misspelt: e.Description, ISP: cmp.Or(e.ISP, line), Netmode: "public", Mode: "NAT",
 		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
-		Tags: tags.VPC(e.Tags),
+		Tags: tags.Shorts(e.Tags),
 	}
 }
 

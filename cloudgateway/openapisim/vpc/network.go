@@ -47,7 +47,7 @@ type vpcView struct {
 	SecondaryCidrBlocks secondaryCidrs `json:"SecondaryCidrBlocks"`
 	UserCidrs           userCidrs      `json:"UserCidrs"`
 	IPv6CidrBlocks      ipv6Cidrs      `json:"Ipv6CidrBlocks"`
-	Tags                tags.VPCList   `json:"Tags"`
+	Tags                tags.ShortList `json:"Tags"`
 }
 
 type vswitchIDs struct {
@@ -98,7 +98,7 @@ func newVpcView(c *api.Context, v *state.Vpc) vpcView {
 		SecondaryCidrBlocks: secondaryCidrs{SecondaryCidrBlock: append([]string{}, v.SecondaryCidrs...)},
 		UserCidrs:           userCidrs{UserCidr: []string{}},
 		IPv6CidrBlocks:      ipv6Cidrs{IPv6CidrBlock: []ipv6Cidr{}},
-		Tags:                tags.VPC(v.Tags),
+		Tags:                tags.Shorts(v.Tags),
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.State.VSwitches)) {
 		if c.State.VSwitches[id].VpcID == v.ID {

@@ -32,22 +32,22 @@ func tableActions() []api.Action {
 }
 
 type tableView struct {
-	RouteTableID           string       `json:"RouteTableId"`
-	RouteTableName         string       `json:"RouteTableName"`
-	RouteTableType         string       `json:"RouteTableType"`
-	VpcID                  string       `json:"VpcId"`
-	RouterID               string       `json:"RouterId"`
-	RouterType             string       `json:"RouterType"`
-	AssociateType          string       `json:"AssociateType"`
-	Status                 string       `json:"Status"`
-	CreationTime           string       `json:"CreationTime"`
-	Description            string       `json:"Description"`
-	ResourceGroupID        string       `json:"ResourceGroupId"`
-	OwnerID                int64        `json:"OwnerId"`
-	RoutePropagationEnable bool         `json:"RoutePropagationEnable"`
-	VSwitchIDs             vswitchIDs   `json:"VSwitchIds"`
-	GatewayIDs             gatewayIDs   `json:"GatewayIds"`
-	Tags                   tags.VPCList `json:"Tags"`
+	RouteTableID           string         `json:"RouteTableId"`
+	RouteTableName         string         `json:"RouteTableName"`
+	RouteTableType         string         `json:"RouteTableType"`
+	VpcID                  string         `json:"VpcId"`
+	RouterID               string         `json:"RouterId"`
+	RouterType             string         `json:"RouterType"`
+	AssociateType          string         `json:"AssociateType"`
+	Status                 string         `json:"Status"`
+	CreationTime           string         `json:"CreationTime"`
+	Description            string         `json:"Description"`
+	ResourceGroupID        string         `json:"ResourceGroupId"`
+	OwnerID                int64          `json:"OwnerId"`
+	RoutePropagationEnable bool           `json:"RoutePropagationEnable"`
+	VSwitchIDs             vswitchIDs     `json:"VSwitchIds"`
+	GatewayIDs             gatewayIDs     `json:"GatewayIds"`
+	Tags                   tags.ShortList `json:"Tags"`
 }
 
 type gatewayIDs struct {
@@ -59,7 +59,7 @@ func newTableView(c *api.Context, t *state.RouteTable) tableView {
 	v := tableView{
 		RouteTableID: t.ID, RouteTableName: t.Name, RouteTableType: t.Type, VpcID: t.VpcID, RouterID: "vrt-" + state.Suffix(t.VpcID),
 		RouterType: "VRouter", AssociateType: "VSwitch", Status: status(t.PendingUntil), CreationTime: creationTime, OwnerID: owner,
-		Description: t.Description, RoutePropagationEnable: true, VSwitchIDs: vswitchIDs{[]string{}}, GatewayIDs: gatewayIDs{[]string{}}, Tags: tags.VPC(t.Tags),
+		Description: t.Description, RoutePropagationEnable: true, VSwitchIDs: vswitchIDs{[]string{}}, GatewayIDs: gatewayIDs{[]string{}}, Tags: tags.Shorts(t.Tags),
 	}
 	for _, vsw := range c.State.VSwitches {
 		if vsw.RouteTableID == t.ID {

@@ -7,7 +7,6 @@
 package vpc
 
 import (
-	"maps"
 	"slices"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -41,43 +40,15 @@ func tagging() tags.Service {
 		Untag:  "UnTagResources", // spelt so by this product only
 		MaxIDs: 20,
 		Sized:  true,
-		Types: map[string]func(*state.Cloud, string) *[]state.Tag{
-			"VPC": func(c *state.Cloud, id string) *[]state.Tag {
-				if v := c.Vpcs[id]; v != nil {
-					return &v.Tags
-				}
-				return nil
-			},
-			"VSWITCH": func(c *state.Cloud, id string) *[]state.Tag {
-				if v := c.VSwitches[id]; v != nil {
-					return &v.Tags
-				}
-				return nil
-			},
-			"ROUTETABLE": func(c *state.Cloud, id string) *[]state.Tag {
-				if t := c.RouteTables[id]; t != nil {
-					return &t.Tags
-				}
-				return nil
-			},
-			"EIP": func(c *state.Cloud, id string) *[]state.Tag {
-				if e := c.Eips[id]; e != nil {
-					return &e.Tags
-				}
-				return nil
-			},
-		},
-		IDs: func(c *state.Cloud, resourceType string) []string {
-			switch resourceType {
-			case "VPC":
-				return slices.Sorted(maps.Keys(c.Vpcs))
-			case "VSWITCH":
-				return slices.Sorted(maps.Keys(c.VSwitches))
-			case "ROUTETABLE":
-				return slices.Sorted(maps.Keys(c.RouteTables))
-			default:
-				return slices.Sorted(maps.Keys(c.Eips))
-			}
+		Types: map[string]tags.Type{
+			"VPC": tags.Of(func(c *state.Cloud) map[string]*state.Vpc { return c.Vpcs },
+				func(v *state.Vpc) *[]state.Tag { return &v.Tags }),
+			"VSWITCH": tags.Of(func(c *state.Cloud) map[string]*state.VSwitch { return c.VSwitches },
+				func(v *state.VSwitch) *[]state.Tag { return &v.Tags }),
+			"ROUTETABLE": tags.Of(func(c *state.Cloud) map[string]*state.RouteTable { return c.RouteTables },
+				func(t *state.RouteTable) *[]state.Tag { return &t.Tags }),
+			"EIP": tags.Of(func(c *state.Cloud) map[string]*state.Eip { return c.Eips },
+				func(e *state.Eip) *[]state.Tag { return &e.Tags }),
 		},
 		Codes: tagCodes(),
 	}

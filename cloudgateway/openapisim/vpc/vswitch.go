@@ -29,22 +29,22 @@ func vswitchActions() []api.Action {
 }
 
 type vswitchView struct {
-	VSwitchID               string       `json:"VSwitchId"`
-	VSwitchName             string       `json:"VSwitchName"`
-	VpcID                   string       `json:"VpcId"`
-	ZoneID                  string       `json:"ZoneId"`
-	CidrBlock               string       `json:"CidrBlock"`
-	IPv6CidrBlock           string       `json:"Ipv6CidrBlock"`
-	EnabledIPv6             bool         `json:"EnabledIpv6"`
-	Status                  string       `json:"Status"`
-	CreationTime            string       `json:"CreationTime"`
-	Description             string       `json:"Description"`
-	ResourceGroupID         string       `json:"ResourceGroupId"`
-	OwnerID                 int64        `json:"OwnerId"`
-	IsDefault               bool         `json:"IsDefault"`
-	AvailableIPAddressCount int64        `json:"AvailableIpAddressCount"`
-	RouteTable              boundTable   `json:"RouteTable"`
-	Tags                    tags.VPCList `json:"Tags"`
+	VSwitchID               string         `json:"VSwitchId"`
+	VSwitchName             string         `json:"VSwitchName"`
+	VpcID                   string         `json:"VpcId"`
+	ZoneID                  string         `json:"ZoneId"`
+	CidrBlock               string         `json:"CidrBlock"`
+	IPv6CidrBlock           string         `json:"Ipv6CidrBlock"`
+	EnabledIPv6             bool           `json:"EnabledIpv6"`
+	Status                  string         `json:"Status"`
+	CreationTime            string         `json:"CreationTime"`
+	Description             string         `json:"Description"`
+	ResourceGroupID         string         `json:"ResourceGroupId"`
+	OwnerID                 int64          `json:"OwnerId"`
+	IsDefault               bool           `json:"IsDefault"`
+	AvailableIPAddressCount int64          `json:"AvailableIpAddressCount"`
+	RouteTable              boundTable     `json:"RouteTable"`
+	Tags                    tags.ShortList `json:"Tags"`
 }
 
 type boundTable struct {
@@ -57,7 +57,7 @@ func newVSwitchView(c *api.Context, v *state.VSwitch) vswitchView {
 	view := vswitchView{
 		VSwitchID: v.ID, VSwitchName: v.Name, VpcID: v.VpcID, ZoneID: v.ZoneID, CidrBlock: v.CidrBlock, Status: status(v.PendingUntil),
 		IPv6CidrBlock: v.Ipv6Cidr, EnabledIPv6: v.Ipv6Cidr != "", Description: v.Description,
-		CreationTime: creationTime, OwnerID: owner, AvailableIPAddressCount: availableAddresses(c.State, v), Tags: tags.VPC(v.Tags),
+		CreationTime: creationTime, OwnerID: owner, AvailableIPAddressCount: availableAddresses(c.State, v), Tags: tags.Shorts(v.Tags),
 	}
 	if table := c.State.RouteTables[v.RouteTableID]; table != nil {
 		view.RouteTable = boundTable{RouteTableID: table.ID, RouteTableType: table.Type}
@@ -122,5 +122,5 @@ func describeVSwitchAttributes(c *api.Context) (any, *api.Error) {
 	if v := c.State.VSwitches[c.Get("VSwitchId")]; v != nil {
 		return newVSwitchView(c, v), nil
 	}
-	return vswitchView{Tags: tags.VPC(nil)}, nil
+	return vswitchView{Tags: tags.Shorts(nil)}, nil
 }

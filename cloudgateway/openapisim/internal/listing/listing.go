@@ -19,8 +19,8 @@ type Page struct {
 // defaultSize is the size of a page when the client doesn't say.
 const defaultSize = 10
 
-// maxNumber bounds page numbers, so that their product with a size is a number.
-const maxNumber = 1 << 20
+// maxNumber is the greatest number of a page.
+const maxNumber = 1<<31 - 1
 
 // Params are the parameters of numbered pages.
 func Params(maxSize int64) []api.Param {
@@ -31,10 +31,17 @@ func Params(maxSize int64) []api.Param {
 }
 
 // Numbered returns the page that PageNumber and PageSize name.
-func Numbered[T any](c *api.Context, items []T) ([]T, Page) {
-	page := Page{PageNumber: c.Int("PageNumber", 1), PageSize: c.Int("PageSize", defaultSize), TotalCount: len(items)}
-	from := min((page.PageNumber-1)*page.PageSize, len(items))
-	return items[from:min(from+page.PageSize, len(items))], page
+func Numbered[T any](c *api.Context, items []T) ([]T, Page) { return Sized(c, items, defaultSize) }
+
+// Sized is Numbered where clients that don't say get pages of another size.
+func Sized[T any](c *api.Context, items []T, size int) ([]T, Page) {
+	return Cut(items, c.Int("PageNumber", 1), c.Int("PageSize", size))
+}
+
+// Cut returns the page of a number, from 1. Pages beyond the end are empty.
+func Cut[T any](items []T, number, size int) ([]T, Page) {
+	from := min(min(number-1, len(items))*size, len(items))
+	return items[from:min(from+size, len(items))], Page{PageNumber: number, PageSize: size, TotalCount: len(items)}
 }
 
 // After returns at most size items behind the one that the token names, and the token of the next page, "" if there is
@@ -71,5 +78,11 @@ func Among(filter []string, values ...string) bool {
 
 // CommaList splits "a,b,c".
 func CommaList(s string) []string {
-	return slices.DeleteFunc(strings.Split(s, ","), func(item string) bool { return item == "" })
+	var out []string
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
 }

@@ -16,29 +16,51 @@ import (
 type Codes struct {
 	Type, ID, Key, Value, IDs, Tags, Duplicate, Quota, Neither, Token string
 
+	Keys   string // for too many keys to remove; "": as Tags
+	NoKey  string // for a tag without a key, and for a removal of nothing; "": as Key, and such a removal is accepted
+	MaxKey int    // characters of a key; 0: 128
+
 	Missing  map[string]string // for required parameters that were not sent, by parameter
 	Statuses map[string]int    // of codes other than 400
+
+	// Error makes the errors of a product with texts of its own. Nil: those of this package.
+	Error func(code string) *api.Error
 }
 
 func (k Codes) err(code, format string, args ...any) *api.Error {
+	if k.Error != nil {
+		return k.Error(code)
+	}
 	e := api.BadRequest(code, format, args...)
 	e.Status = cmp.Or(k.Statuses[code], http.StatusBadRequest)
 	return e
 }
 
 func (k Codes) missing(param string) *api.Error {
+	if k.Missing[param] == "" {
+		return nil // the common one
+	}
 	return k.err(k.Missing[param], "The parameter %s is mandatory for this action.", param)
 }
 
 // maxTags is the number of tags in one call.
 const maxTags = 20
 
-// checkCall checks the tags, the keys or the filter of a call.
-func (k Codes) checkCall(tags []state.Tag) *api.Error {
-	if len(tags) > maxTags {
-		return k.err(k.Tags, "The number of tags exceeds %d.", maxTags)
+// count checks the number of tags or keys in a call.
+func (k Codes) count(n, most int, code string) *api.Error {
+	if n > most {
+		return k.err(code, "The number of tags exceeds %d.", most)
 	}
-	return k.CheckNew(tags)
+	return nil
+}
+
+// New reads Tag.N as the tags of something new, which can have at most so many.
+func (k Codes) New(c *api.Context, most int) ([]state.Tag, *api.Error) {
+	tags := given(c)
+	if err := k.count(len(tags), min(most, maxTags), k.Tags); err != nil {
+		return nil, err
+	}
+	return tags, k.CheckNew(tags)
 }
 
 // CheckNew checks the tags of something new.
@@ -57,10 +79,13 @@ func (k Codes) CheckNew(tags []state.Tag) *api.Error {
 }
 
 func (k Codes) checkWords(tags []state.Tag) *api.Error {
+	longest := cmp.Or(k.MaxKey, 128)
 	for _, t := range tags {
 		key := strings.ToLower(t.Key)
 		switch {
-		case key == "" || utf8.RuneCountInString(key) > 128 || strings.HasPrefix(key, "aliyun") || strings.HasPrefix(key, "acs:"), link(key):
+		case key == "" && k.NoKey != "":
+			return k.err(k.NoKey, "The tag key is missing.")
+		case key == "" || utf8.RuneCountInString(key) > longest || strings.HasPrefix(key, "aliyun") || strings.HasPrefix(key, "acs:"), link(key):
 			return k.err(k.Key, "The specified tag key %q is not valid.", t.Key)
 		case utf8.RuneCountInString(t.Value) > 128 || link(t.Value):
 			return k.err(k.Value, "The specified tag value %q is not valid.", t.Value)
@@ -83,12 +108,25 @@ func (k Codes) FilterOf(c *api.Context) (Filter, *api.Error) {
 	return filter, k.checkWords(filter)
 }
 
-// Match tells whether tags pass the filter.
-func (f Filter) Match(tags []state.Tag) bool {
-	for _, want := range f {
-		if !slices.ContainsFunc(tags, func(t state.Tag) bool { return t.Key == want.Key && listing.Match(want.Value, t.Value) }) {
-			return false
-		}
+// KeysOf reads Tag.N where there may be no more than in other calls, and none without a key.
+func (k Codes) KeysOf(c *api.Context) (Filter, *api.Error) {
+	filter := FilterOf(c)
+	if slices.ContainsFunc(filter, func(t state.Tag) bool { return t.Key == "" }) {
+		return nil, k.err(cmp.Or(k.NoKey, k.Key), "The tag key is missing.")
 	}
-	return true
+	return filter, k.count(len(filter), maxTags, k.Tags)
+}
+
+// Match reports whether tags pass the filter.
+func (f Filter) Match(tags []state.Tag) bool {
+	return !slices.ContainsFunc(f, func(wanted state.Tag) bool { return !slices.ContainsFunc(tags, matches(wanted)) })
+}
+
+// MatchAny reports whether tags pass a filter of alternatives.
+func (f Filter) MatchAny(tags []state.Tag) bool {
+	return len(f) == 0 || slices.ContainsFunc(f, func(wanted state.Tag) bool { return slices.ContainsFunc(tags, matches(wanted)) })
+}
+
+func matches(wanted state.Tag) func(state.Tag) bool {
+	return func(t state.Tag) bool { return t.Key == wanted.Key && listing.Match(wanted.Value, t.Value) }
 }

@@ -1,8 +1,9 @@
-// Package tags holds the three actions that put tags on the resources of VPC and ECS. The products differ in names and
-// error codes only.
+// Package tags holds the three actions that put tags on the resources of a product. The products differ in names and error codes
+// only.
 package tags
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -11,44 +12,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/listing"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
-
-// ECSList is the wrapped list of tags of a resource of ECS.
-type ECSList struct {
-	Tag []ecsView `json:"Tag"`
-}
-
-type ecsView struct {
-	TagKey   string `json:"TagKey"`
-	TagValue string `json:"TagValue"`
-}
-
-// ECS shows tags as ECS does.
-func ECS(tags []state.Tag) ECSList {
-	list := ECSList{Tag: make([]ecsView, 0, len(tags))}
-	for _, t := range tags {
-		list.Tag = append(list.Tag, ecsView{TagKey: t.Key, TagValue: t.Value})
-	}
-	return list
-}
-
-// VPCList is the wrapped list of tags of a resource of VPC.
-type VPCList struct {
-	Tag []vpcView `json:"Tag"`
-}
-
-type vpcView struct {
-	Key   string `json:"Key"`
-	Value string `json:"Value"`
-}
-
-// VPC shows tags as VPC does.
-func VPC(tags []state.Tag) VPCList {
-	list := VPCList{Tag: make([]vpcView, 0, len(tags))}
-	for _, t := range tags {
-		list.Tag = append(list.Tag, vpcView(t))
-	}
-	return list
-}
 
 // Param is the parameter Tag.N.
 func Param() api.Param { return api.Param{Name: "Tag", Kind: api.Structs, Max: maxTags} }
@@ -64,17 +27,38 @@ func given(c *api.Context) []state.Tag {
 	return tags
 }
 
+// Type is a type of resources that can have tags.
+type Type struct {
+	Find    func(c *state.Cloud, id string) *[]state.Tag // where the tags of a resource are; nil: there is no such resource
+	IDs     func(c *state.Cloud) []string                // of all resources
+	Unknown string                                       // code for a resource that does not exist; "": that of the product
+}
+
+// Of is the type of the resources in a map of the state.
+func Of[T any](all func(*state.Cloud) map[string]*T, tags func(*T) *[]state.Tag) Type {
+	return Type{
+		Find: func(c *state.Cloud, id string) *[]state.Tag {
+			if item := all(c)[id]; item != nil {
+				return tags(item)
+			}
+			return nil
+		},
+		IDs: func(c *state.Cloud) []string { return slices.Collect(maps.Keys(all(c))) },
+	}
+}
+
 // Service describes how one product tags.
 type Service struct {
-	// Types finds the tags of a resource by type and id; nil if there is no such resource.
-	Types map[string]func(c *state.Cloud, id string) *[]state.Tag
-	// IDs lists the ids of a type, sorted.
-	IDs func(c *state.Cloud, resourceType string) []string
+	Types map[string]Type // by ResourceType
 
 	Untag  string // name of the action that removes tags
 	MaxIDs int    // resources in one call
-	Sized  bool   // clients choose how many resources a page of tags has
+	Sized  bool   // clients choose how many tags a page has
+	Strict bool   // ListTagResources refuses resources that do not exist, and takes keys that nothing can have
+	Any    bool   // several tags of a filter are alternatives
 	Codes  Codes
+	// Before is called before the tags of a resource change. Nil: nobody wants to know.
+	Before func(c *api.Context, resourceType, id string)
 }
 
 // Actions returns the actions.
@@ -82,76 +66,108 @@ func (s Service) Actions() []api.Action {
 	required := func(name string, kind api.Kind) api.Param {
 		return api.Param{Name: name, Kind: kind, Required: true, Missing: s.Codes.missing(name)}
 	}
-	common := []api.Param{required("RegionId", api.String), required("ResourceType", api.String)}
-	list := append(slices.Clone(common), api.Param{Name: "ResourceId", Kind: api.Strings}, Uncounted(), api.Param{Name: "NextToken"})
+	region := required("RegionId", api.String)
+	region.Required = region.Missing != nil
+	common := []api.Param{region, required("ResourceType", api.String)}
+	list := append(slices.Clone(common), api.Param{Name: "ResourceId", Kind: api.Strings}, Uncounted(), api.Optional("NextToken"))
 	if s.Sized {
-		list = append(list, api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: pageSize})
+		list = append(list, api.Number("MaxResults", 1, pageSize))
 	}
 	write := append(slices.Clone(common), required("ResourceId", api.Strings))
 	k := s.Codes
-	codes := []string{k.Type, k.IDs, k.Tags, k.Key, k.Duplicate}
+	codes := func(others ...string) []string {
+		all := slices.Compact(slices.Sorted(slices.Values(append(others, k.Type, k.IDs, k.NoKey))))
+		return slices.DeleteFunc(all, func(code string) bool { return code == "" })
+	}
+	listCodes := codes(k.Tags, k.Key, k.Duplicate, k.Value, k.Neither, k.Token)
+	if s.Strict {
+		listCodes = codes(k.Tags, k.Neither, k.Token, k.ID)
+	}
+	untagCodes := codes(cmp.Or(k.Keys, k.Tags), k.Key, k.Duplicate, k.ID)
 	return []api.Action{
 		{
-			Name: "TagResources", Mutating: true, Handle: s.tag, Codes: append(slices.Clone(codes), k.ID, k.Value, k.Quota),
+			Name: "TagResources", Mutating: true, Handle: atOnce(s.Tag), Codes: codes(k.Tags, k.Key, k.Duplicate, k.ID, k.Value, k.Quota),
 			Params: append(slices.Clone(write), required("Tag", api.Structs)),
 		},
 		{
-			Name: s.Untag, Mutating: true, Handle: s.untag, Codes: append(slices.Clone(codes), k.ID),
-			Params: append(slices.Clone(write), api.Param{Name: "TagKey", Kind: api.Strings}, api.Param{Name: "All", Kind: api.Bool}),
+			Name: s.Untag, Mutating: true, Handle: atOnce(s.Remove), Codes: untagCodes,
+			Params: append(slices.Clone(write), api.Param{Name: "TagKey", Kind: api.Strings}, api.Flag("All")),
 		},
-		{Name: "ListTagResources", Handle: s.list, Codes: append(slices.Clone(codes), k.Value, k.Neither, k.Token), Params: list},
+		{Name: "ListTagResources", Handle: s.list, Codes: listCodes, Params: list},
 	}
 }
 
-// resources returns the tags of the resources of the parameter ResourceId.
-func (s Service) resources(c *api.Context) ([]*[]state.Tag, *api.Error) {
-	find, err := s.finder(c)
-	if err != nil {
+// atOnce handles a write that is complete when the call answers.
+func atOnce(check func(*api.Context) (func(), *api.Error)) func(*api.Context) (any, *api.Error) {
+	return func(c *api.Context) (any, *api.Error) {
+		apply, err := check(c)
+		if err == nil {
+			apply()
+		}
 		return nil, err
 	}
+}
+
+// typeOf returns the type that a call is about.
+func (s Service) typeOf(c *api.Context) (Type, *api.Error) {
+	t, known := s.Types[c.Get("ResourceType")]
+	if !known {
+		all := strings.Join(slices.Sorted(maps.Keys(s.Types)), ", ")
+		return t, s.Codes.err(s.Codes.Type, "The specified ResourceType %s is none of %s.", c.Get("ResourceType"), all)
+	}
+	return t, nil
+}
+
+func (s Service) unknown(t Type, id string) *api.Error {
+	return s.Codes.err(cmp.Or(t.Unknown, s.Codes.ID), "The specified ResourceId %s does not exist.", id)
+}
+
+// ids returns the parameter ResourceId.
+func (s Service) ids(c *api.Context) ([]string, *api.Error) {
 	ids := c.List("ResourceId")
 	if len(ids) > s.MaxIDs {
 		return nil, s.Codes.err(s.Codes.IDs, "The number of resource ids exceeds %d.", s.MaxIDs)
 	}
-	var out []*[]state.Tag
-	for _, id := range ids {
-		tags := find(c.State, id)
-		if tags == nil {
-			return nil, s.Codes.err(s.Codes.ID, "The specified ResourceId %s does not exist.", id)
-		}
-		out = append(out, tags)
-	}
-	return out, nil
+	return ids, nil
 }
 
-func (s Service) finder(c *api.Context) (func(*state.Cloud, string) *[]state.Tag, *api.Error) {
-	find := s.Types[c.Get("ResourceType")]
-	if find == nil {
-		known := strings.Join(slices.Sorted(maps.Keys(s.Types)), ", ")
-		return nil, s.Codes.err(s.Codes.Type, "The specified ResourceType %s is none of %s.", c.Get("ResourceType"), known)
-	}
-	return find, nil
-}
-
-func (s Service) tag(c *api.Context) (any, *api.Error) {
-	resources, err := s.resources(c)
+// change checks a change of the tags of the resources in ResourceId.N and returns a function that carries it out.
+func (s Service) change(c *api.Context, how func(old []state.Tag) []state.Tag) (func(), *api.Error) {
+	t, err := s.typeOf(c)
 	if err != nil {
 		return nil, err
 	}
-	tags := given(c)
-	if err := s.Codes.checkCall(tags); err != nil {
+	ids, err := s.ids(c)
+	if err != nil {
 		return nil, err
 	}
-	merged := make([][]state.Tag, len(resources))
-	for i, r := range resources {
-		if merged[i] = Merge(*r, tags); len(merged[i]) > c.Settings.Quotas.Tags {
-			return nil, s.Codes.err(s.Codes.Quota, "A resource can have %d tags.", c.Settings.Quotas.Tags)
+	for _, id := range ids {
+		tags := t.Find(c.State, id)
+		if tags == nil {
+			return nil, s.unknown(t, id)
+		}
+		if most := c.Settings.Quotas.Tags; len(how(*tags)) > max(most, len(*tags)) {
+			return nil, s.Codes.err(s.Codes.Quota, "A resource can have %d tags.", most)
 		}
 	}
-	for i, r := range resources {
-		*r = merged[i]
+	return func() {
+		for _, id := range ids {
+			if s.Before != nil {
+				s.Before(c, c.Get("ResourceType"), id)
+			}
+			tags := t.Find(c.State, id)
+			*tags = how(*tags)
+		}
+	}, nil
+}
+
+// Tag checks a call of TagResources and returns a function that carries it out.
+func (s Service) Tag(c *api.Context) (func(), *api.Error) {
+	added, err := s.Codes.New(c, maxTags)
+	if err != nil {
+		return nil, err
 	}
-	return nil, nil
+	return s.change(c, func(old []state.Tag) []state.Tag { return Merge(old, added) })
 }
 
 // Merge returns old tags with new ones added; a new tag replaces the value of an old one.
@@ -167,75 +183,107 @@ func Merge(old, added []state.Tag) []state.Tag {
 	return merged
 }
 
-func (s Service) untag(c *api.Context) (any, *api.Error) {
-	resources, err := s.resources(c)
-	if err != nil {
+// Remove checks a call that removes tags and returns a function that carries it out.
+func (s Service) Remove(c *api.Context) (func(), *api.Error) {
+	keys := c.List("TagKey")
+	if err := s.Codes.count(len(keys), maxTags, cmp.Or(s.Codes.Keys, s.Codes.Tags)); err != nil {
 		return nil, err
 	}
-	keys := c.List("TagKey")
 	named := make([]state.Tag, 0, len(keys))
 	for _, key := range keys {
 		named = append(named, state.Tag{Key: key})
 	}
-	if err := s.Codes.checkCall(named); err != nil {
+	if err := s.Codes.CheckNew(named); err != nil {
 		return nil, err
 	}
 	all := len(keys) == 0 && c.True("All")
-	for _, r := range resources {
-		*r = slices.DeleteFunc(slices.Clone(*r), func(t state.Tag) bool { return all || slices.Contains(keys, t.Key) })
+	if len(keys) == 0 && !all && s.Codes.NoKey != "" {
+		return nil, s.Codes.err(s.Codes.NoKey, "The tag key is missing.")
 	}
-	return nil, nil
+	return s.change(c, func(old []state.Tag) []state.Tag {
+		left := slices.DeleteFunc(slices.Clone(old), func(t state.Tag) bool { return all || slices.Contains(keys, t.Key) })
+		if len(left) == 0 {
+			return nil
+		}
+		return left
+	})
 }
 
-type listed struct {
-	NextToken    string `json:"NextToken"`
-	TagResources struct {
-		TagResource []tagged `json:"TagResource"`
-	} `json:"TagResources"`
-}
-
-type tagged struct {
+// Tagged is a tag of a resource.
+type Tagged struct {
 	ResourceType string `json:"ResourceType"`
 	ResourceID   string `json:"ResourceId"`
 	TagKey       string `json:"TagKey"`
 	TagValue     string `json:"TagValue"`
 }
 
-// pageSize is the number of resources whose tags are listed in one answer.
-const pageSize = 50
+// Place is where a tag is in lists, which are sorted by it.
+func (t Tagged) Place() string { return t.ResourceID + "/" + t.TagKey }
 
-func (s Service) list(c *api.Context) (any, *api.Error) {
-	find, err := s.finder(c)
+// Find returns the tags that a call of ListTagResources asks for, those of all resources in one list.
+func (s Service) Find(c *api.Context) ([]Tagged, *api.Error) {
+	t, err := s.typeOf(c)
 	if err != nil {
 		return nil, err
 	}
-	ids, filter := c.List("ResourceId"), FilterOf(c)
-	switch {
-	case len(ids) == 0 && len(filter) == 0:
-		return nil, s.Codes.err(s.Codes.Neither, "ResourceId and Tag can't both be empty.")
-	case len(ids) > s.MaxIDs:
-		return nil, s.Codes.err(s.Codes.IDs, "The number of resource ids exceeds %d.", s.MaxIDs)
-	case len(ids) == 0:
-		ids = s.IDs(c.State, c.Get("ResourceType"))
-	}
-	if err := s.Codes.checkCall(filter); err != nil {
+	ids, err := s.ids(c)
+	if err != nil {
 		return nil, err
 	}
-	ids = slices.DeleteFunc(slices.Sorted(slices.Values(ids)), func(id string) bool {
-		tags := find(c.State, id)
-		return tags == nil || !filter.Match(*tags)
-	})
-	page, next, ok := listing.After(ids, func(id string) string { return id }, c.Get("NextToken"), c.Int("MaxResults", pageSize))
+	filter, err := s.filter(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ids) == 0 && len(filter) == 0 && s.Codes.Neither != "":
+		return nil, s.Codes.err(s.Codes.Neither, "ResourceId and Tag can't both be empty.")
+	case len(ids) == 0:
+		ids = t.IDs(c.State)
+	}
+	found := []Tagged{}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		tags := t.Find(c.State, id)
+		switch {
+		case tags == nil && s.Strict:
+			return nil, s.unknown(t, id)
+		case tags == nil, s.Any && !filter.MatchAny(*tags), !s.Any && !filter.Match(*tags):
+			continue
+		}
+		for _, tag := range *tags {
+			found = append(found, Tagged{ResourceType: c.Get("ResourceType"), ResourceID: id, TagKey: tag.Key, TagValue: tag.Value})
+		}
+	}
+	slices.SortFunc(found, func(a, b Tagged) int { return strings.Compare(a.Place(), b.Place()) })
+	return found, nil
+}
+
+func (s Service) filter(c *api.Context) (Filter, *api.Error) {
+	if s.Strict || s.Any {
+		return s.Codes.KeysOf(c)
+	}
+	return s.Codes.New(c, maxTags)
+}
+
+type listed struct {
+	NextToken    string `json:"NextToken"`
+	TagResources struct {
+		TagResource []Tagged `json:"TagResource"`
+	} `json:"TagResources"`
+}
+
+// pageSize is the number of tags in one answer, and the most that a client can choose.
+const pageSize = 50
+
+func (s Service) list(c *api.Context) (any, *api.Error) {
+	found, err := s.Find(c)
+	if err != nil {
+		return nil, err
+	}
+	page, next, ok := listing.After(found, Tagged.Place, c.Get("NextToken"), c.Int("MaxResults", pageSize))
 	if !ok {
 		return nil, s.Codes.err(s.Codes.Token, "The specified parameter \"NextToken\" is not valid.")
 	}
 	out := listed{NextToken: next}
-	out.TagResources.TagResource = []tagged{}
-	for _, id := range page {
-		for _, t := range *find(c.State, id) {
-			out.TagResources.TagResource = append(out.TagResources.TagResource,
-				tagged{ResourceType: c.Get("ResourceType"), ResourceID: id, TagKey: t.Key, TagValue: t.Value})
-		}
-	}
+	out.TagResources.TagResource = page
 	return out, nil
 }
