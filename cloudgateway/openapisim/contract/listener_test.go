@@ -147,6 +147,7 @@ func accessControl(c *cloud) {
 	c.want(shown(), "RelatedListeners.RelatedListener.0.LoadBalancerId", balancer, "RelatedListeners.RelatedListener.0.AclType", "white")
 	c.refused("OperationFailed.AclBindedWithVip", "slb", "DeleteAccessControlList", "AclId", acl)
 	c.must("slb", "SetListenerAccessControlStatus", "LoadBalancerId", balancer, "ListenerPort", "80", "AccessControlStatus", "close")
+	c.want(c.must("slb", "DescribeListenerAccessControlAttribute", "LoadBalancerId", balancer, "ListenerPort", "80"), "AccessControlStatus", "close")
 	c.must("slb", "DeleteLoadBalancerListener", "LoadBalancerId", balancer, "ListenerPort", "80")
 	c.must("slb", "DeleteAccessControlList", "AclId", acl)
 	c.refused("AclNotExist", "slb", "DescribeAccessControlListAttribute", "AclId", acl)

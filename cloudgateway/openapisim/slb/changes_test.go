@@ -107,7 +107,7 @@ func TestUnknownListener(t *testing.T) {
 	t.Parallel()
 	key := params{"LoadBalancerId": "lb-1", "ListenerPort": "82"}
 	calls := map[string]params{
-		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key, "DescribeHealthStatus": key,
+		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key, "DescribeHealthStatus": key, "DescribeListenerAccessControlAttribute": key,
 		"SetListenerAccessControlStatus": key.with("AccessControlStatus", "close"),
 		"CreateRules":                    key.with("RuleList", "[]"), "DescribeRules": key,
 		"CreateDomainExtension": key.with("Domain", "x.example.com"), "DescribeDomainExtensions": key,
@@ -132,7 +132,7 @@ func TestAmbiguousPort(t *testing.T) {
 	t.Parallel()
 	key := params{"LoadBalancerId": "lb-1", "ListenerPort": "81"}
 	for name, p := range map[string]params{
-		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key, "DescribeHealthStatus": key,
+		"StartLoadBalancerListener": key, "StopLoadBalancerListener": key, "DeleteLoadBalancerListener": key, "DescribeHealthStatus": key, "DescribeListenerAccessControlAttribute": key,
 		"SetListenerAccessControlStatus": key.with("AccessControlStatus", "close"),
 		"CreateRules":                    key.with("RuleList", `[{"RuleName":"n","Url":"/n","VServerGroupId":"rsp-1"}]`), "DescribeRules": key,
 	} {

@@ -1,6 +1,7 @@
 package slb
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -30,6 +31,10 @@ func listenerStateActions() []api.Action {
 			Name: "SetListenerAccessControlStatus", Mutating: true, Handle: setAccessControlStatus,
 			Params: append(slices.Clone(key), must(api.OneOf("AccessControlStatus", "open_white_list", "close"))),
 			Codes:  codes,
+		},
+		{
+			Name: "DescribeListenerAccessControlAttribute", Handle: describeAccessControl, Params: key,
+			Codes: []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
 		},
 	}
 }
@@ -127,4 +132,18 @@ func setAccessControlStatus(c *api.Context) (any, *api.Error) {
 	transition(c, l, configuring, l.Status)
 	changed(c, lb)
 	return nil, nil
+}
+
+// accessControl is the older white list of a listener. Its items can't be set any more: access control lists replaced them.
+type accessControl struct {
+	AccessControlStatus string `json:"AccessControlStatus"`
+	SourceItems         string `json:"SourceItems"`
+}
+
+func describeAccessControl(c *api.Context) (any, *api.Error) {
+	_, l, err := loadBalancerAndListener(c)
+	if err != nil {
+		return nil, err
+	}
+	return accessControl{AccessControlStatus: cmp.Or(l.Attributes["AccessControlStatus"], "close")}, nil
 }

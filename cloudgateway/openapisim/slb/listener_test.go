@@ -268,12 +268,29 @@ func TestListenerStates(t *testing.T) {
 		"SetListenerAccessControlStatus": {
 			{"ok", key.with("AccessControlStatus", "close"), ""},
 		},
+		"DescribeListenerAccessControlAttribute": {
+			{"ok", key, ""},
+			{"unknown load balancer", key.with("LoadBalancerId", "lb-x"), "InvalidLoadBalancerId.NotFound"},
+			{"wrong protocol", key.with("ListenerProtocol", protoUDP), "ResourceNotFound.Listener"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testCodes(t, name, tests)
 		})
 	}
+	t.Run("the older white list is shown", func(t *testing.T) {
+		t.Parallel()
+		c := newCloud(t)
+		shown := func() string {
+			return c.call("DescribeListenerAccessControlAttribute", key).text("AccessControlStatus")
+		}
+		before := shown()
+		c.call("SetListenerAccessControlStatus", key.with("AccessControlStatus", "open_white_list"))
+		if after := shown(); before != "close" || after != "open_white_list" {
+			t.Errorf("the white list was %q, then %q; want close, then open_white_list", before, after)
+		}
+	})
 	t.Run("start without its group", func(t *testing.T) {
 		t.Parallel()
 		c := newCloud(t)
