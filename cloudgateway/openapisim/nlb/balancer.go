@@ -33,13 +33,14 @@ func balancerActions() []api.Action {
 			"MissingParam.ZoneMappings", "OperationDenied.OnlyPostPaidSupported", "OperationFailed.DuplicateZones.",
 			"OperationFailed.NotExist.ResourceGroup", "OperationFailed.vSwitchNotSupportIpv6", quota, "ResourceAlreadyAssociated.AllocationId",
 			"ResourceInConfiguring.VswitchId", "ResourceInUse.IP", "ResourceNotEnough.VSwitchIp", "ResourceNotFound.VSwitch",
-			"ResourceNotFound.Vpc", "UnauthorizedZone",
+			"ResourceNotFound.Vpc", "UnauthorizedZone", "Conflict.SecurityGroup", "Mismatch.vpc", "ResourceNotFound.SecurityGroup",
+			"ResourceAlreadyAssociated.SecurityGroup",
 		}, append(mandatory("VpcId"),
 			required(api.OneOf("AddressType", internet, intranet)), required(structs("ZoneMappings", 10)), api.Optional("LoadBalancerName"),
 			api.OneOf("AddressIpVersion", ipv4, dualStack), api.Optional("BandwidthPackageId"), api.Flag("DeletionProtectionConfig.Enabled"),
 			api.Optional("DeletionProtectionConfig.Reason"), api.OneOf("ModificationProtectionConfig.Status", consoleProtection, nonProtection),
 			api.Optional("ModificationProtectionConfig.Reason"), api.Optional("LoadBalancerBillingConfig.PayType"), api.Optional("LoadBalancerType"),
-			api.Optional("ResourceGroupId"), structs("Tag", maxTags))...),
+			api.Optional("ResourceGroupId"), list("SecurityGroupIds", 10), structs("Tag", maxTags))...),
 		write("DeleteLoadBalancer", deleteBalancer, []string{
 			noBalancer, "OperationDenied.DeletionProtectionEnabled", balancerMade, balancerBusy, lockConflict,
 		}, mandatory("LoadBalancerId")...),
@@ -87,6 +88,11 @@ func createBalancer(c *api.Context) (*change, *api.Error) {
 	if err := checkZones(c, lb, zones, nil); err != nil {
 		return nil, err
 	}
+	joined, err := joinedGroups(c, lb)
+	if err != nil {
+		return nil, err
+	}
+	lb.SecurityGroupIDs = joined
 	setProtection(c, &lb.Deletion, c.True("DeletionProtectionConfig.Enabled"), c.Get("DeletionProtectionConfig.Reason"))
 	console := c.Get("ModificationProtectionConfig.Status") == consoleProtection
 	setProtection(c, &lb.Modification, console, c.Get("ModificationProtectionConfig.Reason"))

@@ -175,6 +175,15 @@ func joinSecurityGroup(c *api.Context) (*change, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
+	joined, err := joinedGroups(c, lb)
+	if err != nil {
+		return nil, err
+	}
+	return light(lb, func() { lb.SecurityGroupIDs = joined }), nil
+}
+
+// joinedGroups are the security groups of a load balancer together with those of a call.
+func joinedGroups(c *api.Context, lb *state.NLB) ([]string, *api.Error) {
 	joined := slices.Clone(lb.SecurityGroupIDs)
 	for _, id := range c.List("SecurityGroupIds") {
 		g := c.State.SecurityGroups[id]
@@ -193,7 +202,7 @@ func joinSecurityGroup(c *api.Context) (*change, *api.Error) {
 	if len(joined) > c.Settings.Quotas.NLBSecurityGroups {
 		return nil, fail(quota)
 	}
-	return light(lb, func() { lb.SecurityGroupIDs = joined }), nil
+	return joined, nil
 }
 
 func leaveSecurityGroup(c *api.Context) (*change, *api.Error) {

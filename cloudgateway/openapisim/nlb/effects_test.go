@@ -30,13 +30,14 @@ func TestAddresses(t *testing.T) {
 	id, _ := c.Must("CreateLoadBalancer", with(valid()["CreateLoadBalancer"], "LoadBalancerName", "k8s", "AddressIpVersion", "DualStack",
 		"ZoneMappings.1.PrivateIPv4Address", "192.168.0.77", "ZoneMappings.1.AllocationId", "eip-1", "Tag.1.Key", "k", "Tag.1.Value", "v",
 		"DeletionProtectionConfig.Enabled", "true", "DeletionProtectionConfig.Reason", "mine",
-		"ModificationProtectionConfig.Status", "ConsoleProtection")...)["LoadbalancerId"].(string)
+		"ModificationProtectionConfig.Status", "ConsoleProtection", "SecurityGroupIds.1", "sg-1", "SecurityGroupIds.2", "sg-2")...)["LoadbalancerId"].(string)
 	lb := c.Must("GetLoadBalancerAttribute", "LoadBalancerId", id)
 	want(t, lb, "LoadBalancerName", "k8s", "AddressType", "Internet", "AddressIpVersion", "DualStack", "Ipv6AddressType", "Intranet",
 		"DNSName", id+".cn-hangzhou.nlb.aliyuncs.com", "CrossZoneEnabled", "true", "CreateTime", "2026-01-01T12:00Z", "VpcId", "vpc-1")
 	want(t, get(lb, "DeletionProtectionConfig"), "Enabled", "true", "Reason", "mine")
 	want(t, get(lb, "ModificationProtectionConfig"), "Status", "ConsoleProtection")
 	want(t, get(lb, "Tags", 0), "Key", "k", "Value", "v")
+	want(t, lb, "SecurityGroupIds", "[sg-1 sg-2]")
 	first := get(lb, "ZoneMappings", 0, "LoadBalancerAddresses", 0)
 	want(t, first, "PrivateIPv4Address", "192.168.0.77", "AllocationId", "eip-1", "PublicIPv4Address", "121.40.0.1")
 	if six := get(first, "Ipv6Address"); six == nil || get(lb, "ZoneMappings", 1, "LoadBalancerAddresses", 0, "PublicIPv4Address") == nil {
