@@ -15,7 +15,7 @@ import (
 )
 
 // serversPerCall is what the cloud takes in one call.
-const serversPerCall = 20
+const serversPerCall = 40
 
 // serverGroups serves vServer groups.
 type serverGroups struct {
