@@ -60,6 +60,12 @@ race: ## Run the tests of all modules but the end-to-end ones ten times with the
 e2e: kubernetes ## Run the end-to-end tests only: real API server, real processes, simulated cloud
 	cd deploy && go test $(RACE) -count=1 -timeout 20m -v $(TESTFLAGS) ./e2e/...
 
+# Its own programs are built before, too. Without -race: the processes are those of the images.
+.PHONY: e2e-cluster
+e2e-cluster: ## Install the chart on real kubelets, as root: containerd, kube-proxy, CoreDNS, the simulated cloud as a pod
+	@$(WORLD) prepare-node
+	cd deploy && E2E_CLUSTER=true go test -count=1 -timeout 20m -v $(TESTFLAGS) ./cluster/
+
 .PHONY: chaos
 chaos: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, CHAOS_FOR=time end to end, CHAOS_SEED=n
 	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
@@ -174,6 +180,10 @@ REGISTRY    ?= docker.io
 .PHONY: images
 images: ## Build the container images into dist/images, without a container engine; PLATFORMS, REGISTRY
 	@cd deploy && go run ./images -out ../dist/images -version "$(VERSION)" -platforms "$(PLATFORMS)" -registry "$(REGISTRY)"
+
+.PHONY: release
+release: images ## Collect images, chart package, bills of materials, notes and checksums in dist/release
+	@cd deploy && go run ./release -images ../dist/images -out ../dist/release
 
 .PHONY: clean
 clean: ## Remove what was built in the tree; the cache outside stays

@@ -1,0 +1,231 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/deploy/chart"
+)
+
+// disturbed runs one thing that operators do, or that happens to them, while a client asks the workload on and on: no request may fail, and
+// a change of a Service afterwards reaches the cloud.
+func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
+	t.Helper()
+	c.settled(t)
+	stop := c.load(t, url, url)
+	begin := time.Now()
+	act()
+	acted := time.Since(begin)
+	served := c.change(t)
+	saw := stop()
+	if served > expected {
+		t.Logf("%s:\n%s", what, c.run(t, "kubectl -n kube-system logs --selector app.kubernetes.io/name=lbcontroller --since=30s --prefix --tail=30"))
+	}
+	t.Logf("%s took %.1f s, a change of a Service was served %.1f s later; %d requests answered, %d failed",
+		what, acted.Seconds(), served.Seconds(), saw.Answered, len(saw.Failed))
+	if len(saw.Failed) > 0 || saw.Answered == 0 {
+		t.Errorf("%s: %d requests were answered, these failed: %q", what, saw.Answered, saw.Failed)
+	}
+}
+
+// expected is how long a change of a Service takes at most, on a machine that does nothing else.
+const expected = 3 * time.Second
+
+// settled waits until the last change of the second Service is done, the removal of its old port included.
+func (c *cluster) settled(t *testing.T) {
+	t.Helper()
+	c.wait(t, 2*time.Minute, "the last change is done", func(ctx context.Context) error {
+		s, err := c.cloud.State(ctx)
+		if err != nil {
+			return err
+		}
+		for _, lb := range s.LoadBalancers {
+			if len(lb.Listeners) != 1 || lb.Listeners[0].Status != "running" {
+				return fmt.Errorf("%s has %d listeners", lb.ID, len(lb.Listeners))
+			}
+		}
+		return nil
+	})
+}
+
+// change gives the second Service another port and returns how long it took until the cloud listens there.
+func (c *cluster) change(t *testing.T) time.Duration {
+	t.Helper()
+	c.port++
+	patch := fmt.Sprintf(`{"spec":{"ports":[{"name":"http","port":%d,"targetPort":8080}]}}`, c.port)
+	if _, err := c.client.CoreV1().Services("default").Patch(t.Context(), "changing", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return c.wait(t, 2*time.Minute, fmt.Sprintf("the load balancer listens at port %d", c.port), func(ctx context.Context) error {
+		s, err := c.cloud.State(ctx)
+		if err != nil {
+			return err
+		}
+		for _, lb := range s.LoadBalancers {
+			for _, listener := range lb.Listeners {
+				if listener.Port == c.port {
+					return nil
+				}
+			}
+		}
+		return errors.New("no listener")
+	})
+}
+
+// upgrade gives the same programs another tag, and runs helm as the docs say.
+func (c *cluster) upgrade(t *testing.T) {
+	t.Helper()
+	const next = "next"
+	for _, n := range c.nodes {
+		for _, component := range chart.Components() {
+			name := registry + "/alicloud-controllers/" + component + ":"
+			if out, err := n.ctr(t.Context(), "images", "tag", name+c.tag(t), name+next); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+	}
+	file := filepath.Join(c.dir, "values.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "image:\n", "image:\n  tag: "+next+"\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, c.documented(t, "helm upgrade"))
+	c.wait(t, time.Minute, "the new version runs alone", c.deployed(chart.Components()...))
+	for _, pod := range c.pods(t, "") {
+		if image := pod.Spec.Containers[0].Image; !strings.HasSuffix(image, ":"+next) {
+			t.Errorf("%s runs %s", pod.Name, image)
+		}
+	}
+}
+
+// pods are those of a component, or of all, that have not begun to end.
+func (c *cluster) pods(t *testing.T, component string) []corev1.Pod {
+	t.Helper()
+	selector := "app.kubernetes.io/instance=alicloud"
+	if component != "" {
+		selector += ",app.kubernetes.io/name=" + component
+	}
+	list, err := c.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+// leader is the pod that holds the Lease of a component.
+func (c *cluster) leader(t *testing.T, component string) corev1.Pod {
+	t.Helper()
+	var leader corev1.Pod
+	c.wait(t, time.Minute, component+" has a leader", func(ctx context.Context) error {
+		lease, err := c.client.CoordinationV1().Leases(namespace).Get(ctx, component, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, pod := range c.pods(t, component) {
+			if holder := lease.Spec.HolderIdentity; holder != nil && strings.HasPrefix(*holder, pod.Name) {
+				leader = pod
+				return nil
+			}
+		}
+		return fmt.Errorf("the Lease is held by %v", lease.Spec.HolderIdentity)
+	})
+	return leader
+}
+
+// kill ends the container of a pod as a crash does.
+func (c *cluster) kill(t *testing.T, pod corev1.Pod) {
+	t.Helper()
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	for _, n := range c.nodes {
+		if n.name == pod.Spec.NodeName {
+			if out, err := n.ctr(t.Context(), "tasks", "kill", "--signal", "SIGKILL", id); err != nil {
+				t.Fatalf("kill the container of %s: %v\n%s", pod.Name, err, out)
+			}
+		}
+	}
+}
+
+// disturb is everything that must not be felt.
+func (c *cluster) disturb(t *testing.T, url string) {
+	t.Helper()
+	c.disturbed(t, url, "a rollout of the workload", func() {
+		c.run(t, "kubectl rollout restart deployment/echo && kubectl rollout status deployment/echo --timeout=120s")
+	})
+	c.disturbed(t, url, "an upgrade of the chart", func() { c.upgrade(t) })
+	for _, component := range chart.Components() {
+		c.disturbed(t, url, "a kill -9 of the leading "+component, func() { c.kill(t, c.leader(t, component)) })
+		c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
+		c.disturbed(t, url, "a rollout restart of "+component, func() {
+			c.run(t, "kubectl -n kube-system rollout restart deployment/"+component+" && kubectl -n kube-system rollout status deployment/"+component+" --timeout=180s")
+		})
+		for _, pod := range c.pods(t, component) {
+			c.disturbed(t, url, "the deletion of "+pod.Name, func() {
+				c.run(t, "kubectl -n kube-system delete pod --wait=false "+pod.Name)
+			})
+			c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
+		}
+	}
+}
+
+// uninstall follows the docs, and looks at what stays.
+func (c *cluster) uninstall(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	c.run(t, "kubectl delete service echo changing --timeout=60s")
+	s, err := c.cloud.State(ctx)
+	if err != nil || len(s.LoadBalancers) > 0 {
+		t.Errorf("%d load balancers are left, %v", len(s.LoadBalancers), err)
+	}
+	c.run(t, "helm uninstall alicloud --namespace kube-system")
+	c.wait(t, time.Minute, "the pods are gone", func(ctx context.Context) error {
+		list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=alicloud"})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d are left", len(list.Items))
+		}
+		return err
+	})
+	for _, component := range chart.Components() {
+		lease, err := c.client.CoordinationV1().Leases(namespace).Get(ctx, component, metav1.GetOptions{})
+		if err != nil {
+			t.Error(err)
+		} else if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
+			t.Errorf("the Lease of %s is still held by %s", component, *holder)
+		}
+	}
+	if s, err = c.cloud.State(ctx); err != nil {
+		t.Fatal(err)
+	}
+	routes := slices.DeleteFunc(s.RouteTables["vtb-test"].Entries, func(e *state.RouteEntry) bool { return e.Type != "Custom" })
+	if len(routes) != len(c.nodes) {
+		t.Errorf("%d routes are left, want one for each node", len(routes))
+	}
+	const left = "kubectl -n kube-system get all,configmap,secret,serviceaccount,role,rolebinding,poddisruptionbudget,lease -l app.kubernetes.io/instance=alicloud -o name"
+	const cluster = "; kubectl get clusterrole,clusterrolebinding -l app.kubernetes.io/instance=alicloud -o name"
+	for line := range strings.FieldsSeq(c.run(t, left+cluster)) {
+		kind, _, _ := strings.Cut(line, "/")
+		if !slices.Contains([]string{"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io"}, kind) {
+			t.Errorf("%s is left, which docs/install.md does not say", line)
+		}
+	}
+	c.run(t, c.documented(t, "kubectl -n kube-system delete lease"))
+	if rest := c.run(t, left+cluster); strings.TrimSpace(rest) != "" {
+		t.Errorf("after all commands there are still:\n%s", rest)
+	}
+}

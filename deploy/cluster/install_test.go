@@ -1,0 +1,196 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/deploy/chart"
+)
+
+const (
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	unavailable   = "node.kubernetes.io/network-unavailable"
+	namespace     = chart.Namespace
+)
+
+// TestInstall is the life of an installation, by the commands of docs/install.md.
+func TestInstall(t *testing.T) {
+	c := boot(t, 2)
+	c.fresh(t)
+	c.install(t)
+	c.run(t, c.documented(t, "helm test"))
+	url := c.serve(t)
+	c.disturb(t, url)
+	c.rights(t)
+	c.uninstall(t)
+}
+
+// fresh has the cluster as it is before the chart: nodes that nobody has initialised, and CoreDNS waiting for them.
+func (c *cluster) fresh(t *testing.T) {
+	t.Helper()
+	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/cluster/testdata/coredns.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.apply(t, string(manifest))
+	c.wait(t, time.Minute, "nodes are ready but for the cloud", func(ctx context.Context) error {
+		for n := range c.each(ctx) {
+			if keys := taints(n); !slices.Equal(keys, []string{uninitialized}) {
+				return fmt.Errorf("%s has the taints %q", n.Name, keys)
+			}
+		}
+		return nil
+	})
+	c.wait(t, time.Minute, "CoreDNS waits for a node", func(ctx context.Context) error {
+		pods, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
+		if err != nil {
+			return err
+		}
+		waiting := 0
+		for _, pod := range pods.Items {
+			for _, condition := range pod.Status.Conditions {
+				if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+					waiting++
+				}
+			}
+		}
+		if waiting != 2 {
+			return fmt.Errorf("%d of %d pods wait", waiting, len(pods.Items))
+		}
+		return nil
+	})
+}
+
+// each are the nodes as they are now; errors show as a node without a name.
+func (c *cluster) each(ctx context.Context) func(func(*corev1.Node) bool) {
+	return func(yield func(*corev1.Node) bool) {
+		list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) < len(c.nodes) {
+			yield(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%d nodes, %v", len(list.Items), err)}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "missing"}}}})
+			return
+		}
+		for i := range list.Items {
+			if !yield(&list.Items[i]) {
+				return
+			}
+		}
+	}
+}
+
+// documented finds the block of code in docs/install.md that begins so.
+func (c *cluster) documented(t *testing.T, beginning string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.built.Root, "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if strings.HasPrefix(block[1], beginning) {
+			return block[1]
+		}
+	}
+	t.Fatalf("docs/install.md has no block that begins with %q", beginning)
+	return ""
+}
+
+// install runs helm as the docs say, with the docs' values and what leads to the simulated cloud, and prints how long everything took.
+func (c *cluster) install(t *testing.T) {
+	t.Helper()
+	address := c.nodes[0].address.String()
+	values := c.documented(t, "clusterID:") + `credentials: {existingSecret: cloud-key}
+components:
+  cloudgateway:
+    config:
+      scheme: HTTP
+      endpoints: {slb: "` + address + `:9101", vpc: "` + address + `:9102", ecs: "` + address + `:9103", sts: "` + address + `:9104"}
+`
+	if err := os.WriteFile(filepath.Join(c.dir, "values.yaml"), []byte(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "kubectl -n kube-system create secret generic cloud-key --from-literal=id="+accessKeyID+" --from-literal=secret="+c.secret)
+	begin := time.Now()
+	helm := make(chan error, 1)
+	go func() {
+		out, err := c.command(t.Context(), c.documented(t, "helm install")).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+		helm <- err
+	}()
+	var reached sync.WaitGroup
+	for _, step := range []struct {
+		what      string
+		limit     time.Duration // what the issue asks for; a loaded machine may take longer
+		condition func(context.Context) error
+	}{
+		{"nodes are initialised", 5 * time.Second, c.without(uninitialized)},
+		{"nodes have routes", 20 * time.Second, c.without(unavailable)},
+		{"all replicas are ready", 20 * time.Second, c.deployed(chart.Components()...)},
+		{"CoreDNS runs", 30 * time.Second, c.deployed("coredns")},
+	} {
+		reached.Go(func() {
+			c.wait(t, 2*time.Minute, step.what, step.condition)
+			t.Logf("%s %.1f s after the installation began (wanted: %s)", step.what, time.Since(begin).Seconds(), step.limit)
+		})
+	}
+	reached.Wait()
+	if err := <-helm; err != nil {
+		t.Fatalf("helm install: %v\n%s", err, c.describe(t))
+	}
+	t.Logf("helm install returned after %.1f s", time.Since(begin).Seconds())
+}
+
+// without holds when no node has the taint.
+func (c *cluster) without(key string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for n := range c.each(ctx) {
+			if keys := taints(n); slices.Contains(keys, key) || slices.Contains(keys, uninitialized) || slices.Contains(keys, "missing") {
+				return fmt.Errorf("%s has the taints %q", n.Name, keys)
+			}
+			for _, condition := range n.Status.Conditions {
+				if key == unavailable && condition.Type == corev1.NodeNetworkUnavailable && condition.Status != corev1.ConditionFalse {
+					return fmt.Errorf("%s: %s", n.Name, condition.Message)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// deployed holds when all replicas of the Deployments are ready and of the present revision.
+func (c *cluster) deployed(names ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, name := range names {
+			d, err := c.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if err := complete(d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func complete(d *appsv1.Deployment) error {
+	s := d.Status
+	if want := *d.Spec.Replicas; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.ReadyReplicas != want || s.Replicas != want {
+		return fmt.Errorf("%s: %d replicas, %d ready, %d of the present revision", d.Name, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// serve deploys a workload behind a load balancer, and returns where it is reached.
+func (c *cluster) serve(t *testing.T) (url string) {
+	t.Helper()
+	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/cluster/testdata/echo.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.apply(t, string(manifest))
+	took := c.wait(t, time.Minute, "the Service has an address", func(ctx context.Context) error {
+		service, err := c.client.CoreV1().Services("default").Get(ctx, "changing", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(service.Status.LoadBalancer.Ingress) == 0 || service.Status.LoadBalancer.Ingress[0].IP == "" {
+			return errors.New("it has none")
+		}
+		return nil
+	})
+	t.Logf("the Service had an address after %.1f s", took.Seconds())
+	c.wait(t, time.Minute, "the load balancer of the workload", func(ctx context.Context) error {
+		s, err := c.cloud.State(ctx)
+		if err != nil {
+			return err
+		}
+		for _, lb := range s.LoadBalancers {
+			if slices.ContainsFunc(lb.Listeners, func(l *state.Listener) bool { return l.Port == 80 && l.Status == "running" }) {
+				url = "http://" + lb.Address + "/"
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d listens at port 80", len(s.LoadBalancers))
+	})
+	took = c.wait(t, time.Minute, "both pods answer through the load balancer", func(context.Context) error {
+		stop := c.load(t, url)
+		<-time.After(time.Second)
+		if saw := stop(); len(saw.Hosts) < 2 {
+			return fmt.Errorf("%d requests were answered by %d pods; failed: %q", saw.Answered, len(saw.Hosts), saw.Failed)
+		}
+		return nil
+	})
+	t.Logf("both pods answered after %.1f s more", took.Seconds())
+	return url
+}
