@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+)
+
+// TestRelease makes one of the real chart and images that are none, twice.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	c, err := loader.Load("../chart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, version := t.TempDir(), c.Metadata.Version
+	o := options{chart: "../chart", changelog: "../../CHANGELOG.md", images: filepath.Join(dir, "images"), out: filepath.Join(dir, "release")}
+	if err := o.run(); err == nil || !strings.Contains(err.Error(), "find images") {
+		t.Errorf("without images: %v", err)
+	}
+	if err := os.Mkdir(o.images, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"lbcontroller-" + version + ".tar", "lbcontroller-" + version + "-amd64.cdx.json", "lbcontroller-0.0.0.tar"} {
+		if err := os.WriteFile(filepath.Join(o.images, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sums []string
+	for range 2 {
+		if err := o.run(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(o.out, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, string(text))
+	}
+	if sums[0] != sums[1] || strings.Contains(sums[0], "0.0.0") || strings.Count(sums[0], "\n") != 4 {
+		t.Errorf("first\n%sthen\n%s", sums[0], sums[1])
+	}
+	for line := range strings.Lines(sums[0]) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		data, err := os.ReadFile(filepath.Join(o.out, name))
+		if got := sha256.Sum256(data); err != nil || hex.EncodeToString(got[:]) != sum {
+			t.Errorf("%s has the sum %x, %v, want %s", name, got, err, sum)
+		}
+	}
+	packed, err := os.ReadFile(filepath.Join(o.out, c.Metadata.Name+"-"+version+".tgz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := loader.LoadArchive(bytes.NewReader(packed))
+	if err != nil || len(again.Templates) != len(c.Templates) || again.Metadata.Version != version || len(again.Schema) == 0 {
+		t.Errorf("the package has the chart %+v, %v", again, err)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	const changes = "# Changelog\n\n## Unreleased\n\n- new\n\n## 0.2.0 (2026-12-01)\n\n- older\n\n## 0.1.0\n\n- oldest\n"
+	for version, want := range map[string]string{"0.3.0": "new", "0.2.0": "older", "0.1.0": "oldest"} {
+		if got, err := notes(changes, version); err != nil || string(got) != "# "+version+"\n\n- "+want+"\n" {
+			t.Errorf("%s: %q, %v", version, got, err)
+		}
+	}
+	if _, err := notes("# Changelog\n", "0.1.0"); err == nil {
+		t.Error("notes of nothing")
+	}
+}
