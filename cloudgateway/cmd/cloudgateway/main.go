@@ -1,5 +1,6 @@
 // Command cloudgateway is the one place that talks to Alibaba Cloud: it holds the credentials, spends the account's rate limits,
-// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead.
+// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, and `cloudgateway
+// migrate` writes values of the chart from the settings of the existing cloud controller manager.
 package main
 
 import (
@@ -31,6 +32,6 @@ func process() command.Command[config.Config] {
 			}
 			return gateway.Run(ctx)
 		},
-		Subcommands: map[string]func([]string, io.Writer) error{"doctor": examine},
+		Subcommands: map[string]func([]string, io.Writer) error{"doctor": examine, "migrate": convert},
 	}
 }

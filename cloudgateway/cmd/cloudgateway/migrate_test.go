@@ -1,0 +1,62 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// TestMigrate asks the metadata service for what the old file leaves out, and leaves it empty where there is none.
+func TestMigrate(t *testing.T) {
+	sim, err := openapisim.New(openapisim.Config{Region: "cn-hangzhou", Seed: &state.Cloud{Vpcs: map[string]*state.Vpc{"vpc-1": {CidrBlock: "10.0.0.0/8"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.Start(t.Context(), map[string]string{"metadata": "127.0.0.1:0"}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "cloud-config")
+	if err := os.WriteFile(file, []byte(`{"Global": {"clusterID": "c-1"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for endpoint, region := range map[string]string{"http://" + sim.Endpoint("metadata"): "cn-hangzhou", nobody: "", "": ""} {
+		var out strings.Builder
+		if err := convert([]string{"--cloud-config", file, "--flags", "--cluster-cidr=10.0.0.0/8", "--metadata-endpoint", endpoint}, &out); err != nil {
+			t.Fatal(err)
+		}
+		var values struct {
+			ClusterID, Region string
+			Network           struct{ Mode string }
+		}
+		if err := yaml.Unmarshal([]byte(out.String()), &values); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		if values.ClusterID != "c-1" || values.Region != region || values.Network.Mode != "flannel" {
+			t.Errorf("metadata service %q: %+v", endpoint, values)
+		}
+		if hint := strings.Contains(out.String(), "# region is not in the cloud-config"); hint != (region == "") {
+			t.Errorf("metadata service %q: the user is told of the region: %t\n%s", endpoint, hint, out.String())
+		}
+		if !strings.Contains(out.String(), "#   --cluster-cidr: network.clusterCIDRs\n") {
+			t.Errorf("what became of a flag is missing in:\n%s", out.String())
+		}
+	}
+	if err := convert(nil, &strings.Builder{}); err == nil {
+		t.Error("nothing is converted")
+	}
+}

@@ -1,0 +1,139 @@
+package migrate
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+const everything = `{"Global": {
+  "uid": "1", "accessKeyID": "TFRBSTV0", "accessKeySecret": "c2VjcmV0IHdvcmQ=", "clusterID": "c-1", "kubernetesClusterTag": "team", "region": "cn-hangzhou",
+  "vpcid": "vpc-1", "zoneid": "cn-hangzhou-h", "vswitchid": "cn-hangzhou-h:vsw-1,:vsw-2", "resourceGroupID": "rg-1", "serviceMaxConcurrentReconciles": 7,
+  "serviceBackendType": "eni", "disablePublicSLB": true, "nodeMaxConcurrentReconciles": 2, "nodeMonitorPeriod": 1, "nodeAddrSyncPeriod": 1,
+  "routeMaxConcurrentReconciles": 1, "routeTableIDs": "vtb-1, vtb-2", "privateZoneId": "p", "privateZoneRecordTTL": 1,
+  "featureGates": "IPv6DualStack=true,EndpointSlice=true,FilterServiceOnNodeChange=false,LoadBalancerTypeAnnotation=true"}}`
+
+//go:embed testdata/everything.yaml
+var golden string
+
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, file, flags string
+		want              string // the values
+	}{
+		{
+			name: "everything", file: everything,
+			flags: `cloud-controller-manager --kubeconfig=/k --cloud-config=/c --metrics-bind-addr=0 --configure-cloud-routes --cluster-cidr 10.0.0.0/16,fd00::/56
+  --route-reconciliation-period=10s --skip-disable-source-dest-check --network=public --concurrent-service-syncs=3 --node-event-aggregation-wait-seconds=2 -v=5`,
+			want: golden,
+		},
+		{
+			name: "the sample of version 2", file: `{"Global": {"clusterID": "c-2", "vswitchid": "vsw-3"}}`,
+			flags: `["--kubeconfig=/k", "--configure-cloud-routes=false", "--metrics-bind-addr=0"]`,
+			want:  "{clusterID: c-2, vswitchIDs: [vsw-3], network: {mode: terway}}",
+		},
+		{
+			name:  "the sample of version 1",
+			flags: `- --cloud-provider=alicloud - --allocate-node-cidrs=true - --cluster-cidr=172.20.0.0/16 - --feature-gates=IPv6DualStack=false - --port=10258`,
+			want: `
+clusterID: clusterid
+network: {mode: flannel, clusterCIDRs: [172.20.0.0/16]}
+components: {nodecontroller: {config: {ipv6: false}}}
+`,
+		},
+		{
+			name: "some controllers", file: "Global: {clusterID: c-3, serviceBackendType: ecs}", flags: "--controllers=node --cluster-cidr=10.0.0.0/8",
+			want: "{clusterID: c-3, network: {mode: terway}, components: {lbcontroller: {enabled: false}}}",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			words, err := Words(tt.flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Convert([]byte(tt.file), words)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := yaml.Marshal(got.Values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var values, want any
+			if err := yaml.Unmarshal(text, &values); err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal([]byte(tt.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, values); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEverySettingIsNoted: nothing is dropped without a word, and no secret is repeated.
+func TestEverySettingIsNoted(t *testing.T) {
+	t.Parallel()
+	got, err := Convert([]byte(everything), []string{"--cluster-cidr=10.0.0.0/8", "--dry-run", "--of-another-program=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, note := range got.Notes {
+		if note.Became == "" {
+			t.Errorf("%s became nothing", note.Setting)
+		}
+		text.WriteString(note.Setting + ": " + note.Became + "\n")
+	}
+	notes := strings.ToLower(text.String())
+	var file struct{ Global map[string]any }
+	if err := yaml.Unmarshal([]byte(everything), &file); err != nil {
+		t.Fatal(err)
+	}
+	delete(file.Global, "featureGates") // Each gate has a note of its own.
+	for key := range file.Global {
+		if !strings.Contains(notes, strings.ToLower(key)) {
+			t.Errorf("%s is not noted in:\n%s", key, notes)
+		}
+	}
+	for _, part := range []string{"feature gate ipv6dualstack", "feature gate endpointslice", "--cluster-cidr", "--dry-run", "--of-another-program: unknown"} {
+		if !strings.Contains(notes, part) {
+			t.Errorf("%q is not noted in:\n%s", part, notes)
+		}
+	}
+	if values, _ := yaml.Marshal(got); strings.Contains(string(values)+notes, "secret word") || strings.Contains(string(values)+notes, "c2VjcmV0") {
+		t.Error("the secret is repeated")
+	}
+}
+
+func TestWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]string{
+		"--cluster-cidr=10.0.0.0":                 "--cluster-cidr",
+		"--cluster-cidr":                          "has no value",
+		"--concurrent-service-syncs=x":            "--concurrent-service-syncs",
+		"--route-reconciliation-period=x":         "--route-reconciliation-period",
+		"--node-event-aggregation-wait-seconds=x": "--node-event-aggregation-wait-seconds",
+		"--leader-elect stray":                    `"stray"`,
+		"[1]":                                     "JSON",
+	} {
+		words, err := Words(flags)
+		if err == nil {
+			_, err = Convert(nil, words)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", flags, err, want)
+		}
+	}
+	if _, err := Convert([]byte(`{"Global": {"vswitchid": "a:b:c"}}`), nil); err == nil || !strings.Contains(err.Error(), "vswitchid") {
+		t.Errorf("a wrong file: %v", err)
+	}
+}
