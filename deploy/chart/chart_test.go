@@ -138,7 +138,7 @@ func TestObjects(t *testing.T) {
 		},
 		"everything on": {
 			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true},
-			"prometheusRule": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
+			"prometheusRule": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
 			"image":     map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
 			"tracing":   map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
@@ -153,6 +153,11 @@ func TestObjects(t *testing.T) {
 				switch kind {
 				case "Deployment":
 					checkPod(t, decode[appsv1.Deployment](t, doc))
+				case "Pod":
+					pod := decode[corev1.Pod](t, doc)
+					if s := pod.Spec.Containers[0].SecurityContext; !*pod.Spec.SecurityContext.RunAsNonRoot || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem {
+						t.Errorf("%s has rights that it does not need: %+v", key, s)
+					}
 				case "ConfigMap":
 					decode[corev1.ConfigMap](t, doc)
 				case "Service":

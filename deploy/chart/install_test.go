@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/strvals"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -77,8 +79,9 @@ func TestMissing(t *testing.T) {
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	for name, changes := range map[string]map[string]any{
-		"flannel": nil,
-		"terway":  {"network": map[string]any{"mode": "terway"}},
+		"flannel":  nil,
+		"migrated": decode[map[string]any](t, read(t, "../../cloudgateway/internal/migrate/testdata/everything.yaml")),
+		"terway":   {"network": map[string]any{"mode": "terway"}},
 		"two-families": {
 			"network":    map[string]any{"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8", "fd00:10::/56"}},
 			"vswitchIDs": []any{"vsw-1", "vsw-2"}, "tracing": map[string]any{"endpoint": "collector:4317"},
@@ -312,10 +315,9 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics, runbook := read(t, "../../docs/reference/metrics.md"), read(t, "../../docs/runbook.md")
-	names := regexp.MustCompile(`\b(cloudgateway|reconcile|readiness|nodecontroller|routecontroller|ccm)_[a-z_]+`)
 	rules := rule.Spec.Groups[0].Rules
 	for _, r := range rules {
-		asked := names.FindAllString(r.Expr, -1)
+		asked := metricNames().FindAllString(r.Expr, -1)
 		for _, metric := range asked {
 			if !strings.Contains(metrics, "`"+metric+"`") {
 				t.Errorf("%s asks for %s, which there is not", r.Alert, metric)
@@ -331,6 +333,94 @@ func TestAlerts(t *testing.T) {
 	}
 	if parts := strings.Count(runbook, "\n## "); parts != len(rules) || decodeMeta(t, document).Labels["release"] != "prometheus" {
 		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
+	}
+}
+
+// TestDoctorPod: helm test examines the same configuration as the gateway's pods have, with the same files, and is no gateway.
+func TestDoctorPod(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "cloud", map[string]any{
+		"credentials": map[string]any{"existingSecret": "key"}, "cloudConfig": map[string]any{"configMap": "old"}, "tls": map[string]any{"clientCASecret": "callers"},
+	})
+	gateway := decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]).Spec
+	pod := decode[corev1.Pod](t, documents["Pod cloudgateway-doctor"])
+	if pod.Annotations["helm.sh/hook"] != "test" || len(pod.Spec.Containers) != 1 || pod.Spec.Containers[0].Args[0] != "doctor" {
+		t.Fatalf("%+v", pod)
+	}
+	if diff := cmp.Diff(gateway.Template.Spec.Containers[0].VolumeMounts, pod.Spec.Containers[0].VolumeMounts); diff != "" {
+		t.Errorf("files (-gateway +doctor):\n%s", diff)
+	}
+	if diff := cmp.Diff(gateway.Template.Spec.Volumes, pod.Spec.Volumes); diff != "" {
+		t.Errorf("volumes (-gateway +doctor):\n%s", diff)
+	}
+	if selector := gateway.Selector.MatchLabels["app.kubernetes.io/name"]; pod.Labels["app.kubernetes.io/name"] == selector {
+		t.Error("the gateway's Service would lead to it")
+	}
+}
+
+// metricNames finds our metrics in a query.
+func metricNames() *regexp.Regexp {
+	return regexp.MustCompile(`\b(cloudgateway|reconcile|readiness|nodecontroller|routecontroller|ccm)_[a-z_]+`)
+}
+
+// TestDashboard: every panel asks for metrics and labels that there are.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	object := decode[corev1.ConfigMap](t, render(t, "cloud", map[string]any{"dashboard": map[string]any{"enabled": true}})["ConfigMap alicloud-controllers-dashboard"])
+	var dashboard struct {
+		Title  string
+		Panels []struct {
+			Title       string
+			GridPos     struct{ X, Y, W int }
+			Targets     []struct{ Expr, LegendFormat string }
+			FieldConfig struct{ Defaults struct{ Unit string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(object.Data["alicloud-controllers.json"]), &dashboard); err != nil {
+		t.Fatalf("%v\n%s", err, object.Data["alicloud-controllers.json"])
+	}
+	if dashboard.Title == "" || len(dashboard.Panels) < 10 || object.Labels["grafana_dashboard"] != "1" {
+		t.Errorf("%q has %d panels, labels %v", dashboard.Title, len(dashboard.Panels), object.Labels)
+	}
+	labels := map[string][]string{} // of each metric
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([a-z_, ]*) \\|").FindAllStringSubmatch(read(t, "../../docs/reference/metrics.md"), -1) {
+		labels[row[1]] = strings.Split(row[2], ", ")
+	}
+	by, suffix := regexp.MustCompile(`by \(([a-z_, ]+)\)`), regexp.MustCompile("_(bucket|sum|count)$")
+	places := map[[2]int]bool{}
+	for _, panel := range dashboard.Panels {
+		if place := [2]int{panel.GridPos.X, panel.GridPos.Y}; places[place] || panel.FieldConfig.Defaults.Unit == "" || panel.Title == "" || len(panel.Targets) == 0 {
+			t.Errorf("panel %+v is not complete, or is on another", panel)
+		} else {
+			places[place] = true
+		}
+		for _, target := range panel.Targets {
+			asked := metricNames().FindAllString(target.Expr, -1)
+			if len(asked) == 0 {
+				t.Errorf("%s asks for nothing of ours: %s", panel.Title, target.Expr)
+			}
+			for _, metric := range asked {
+				known, ok := labels[metric]
+				if !ok {
+					known, ok = labels[suffix.ReplaceAllString(metric, "")]
+				}
+				if !ok {
+					t.Errorf("%s asks for %s, which there is not", panel.Title, metric)
+				}
+				for _, group := range by.FindAllStringSubmatch(target.Expr, -1) {
+					for label := range strings.SplitSeq(group[1], ", ") {
+						if label != "le" && !slices.Contains(known, label) {
+							t.Errorf("%s: %s has no label %s", panel.Title, metric, label)
+						}
+					}
+				}
+			}
+			for _, label := range regexp.MustCompile(`\{\{([a-z_]+)\}\}`).FindAllStringSubmatch(target.LegendFormat, -1) {
+				if grouped := by.FindString(target.Expr); grouped != "" && !strings.Contains(grouped, label[1]) {
+					t.Errorf("%s: the legend shows %s, which is summed up", panel.Title, label[1])
+				}
+			}
+		}
 	}
 }
 

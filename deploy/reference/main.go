@@ -1,4 +1,4 @@
-// Command reference writes the reference pages of configuration, metrics and events. It reads the sources of all modules, whose
+// Command reference writes the reference pages of configuration, metrics, events and values of the chart. It reads the sources of all modules, whose
 // packages are internal to them, and never their types: what a page shows is spelled out next to the code it is about.
 package main
 
@@ -38,7 +38,11 @@ func run(root string) error {
 			return err
 		}
 	}
-	return nil
+	text, err := valuesPage(root)
+	if err != nil {
+		return fmt.Errorf("README of the chart: %w", err)
+	}
+	return os.WriteFile(filepath.Join(root, "deploy", "chart", "README.md"), []byte(text), 0o644) //nolint:gosec // A file of the source tree.
 }
 
 // table is a Markdown table.
