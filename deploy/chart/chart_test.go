@@ -431,7 +431,7 @@ func TestGatewayPermissions(t *testing.T) {
 		"cloudgateway": {},
 		"lbcontroller": {
 			"loadbalancers": {"get", "list", "create", "update", "delete"},
-			"listeners":     {"create", "update", "delete"},
+			"listeners":     {"list", "create", "update", "delete"},
 			"servergroups":  {"get", "list", "create", "update", "delete"},
 			"networks":      {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},

@@ -47,6 +47,24 @@ func TrimEndpointSlice(obj any) (any, error) {
 	return obj, nil
 }
 
+// TrimPod keeps of a pod its identity, its readiness gates and its conditions.
+func TrimPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil // A tombstone holds an object that was trimmed already.
+	}
+	trimmed := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{ReadinessGates: pod.Spec.ReadinessGates},
+	}
+	if len(pod.Spec.ReadinessGates) > 0 {
+		trimmed.Status.Conditions = pod.Status.Conditions
+	}
+	return trimmed, nil
+}
+
 func trimMeta(meta *metav1.ObjectMeta) {
 	meta.ManagedFields = nil
 	delete(meta.Annotations, corev1.LastAppliedConfigAnnotation)

@@ -60,6 +60,24 @@ func TestTrim(t *testing.T) {
 			want: &corev1.Service{ObjectMeta: trimmed(map[string]string{"a": "b"}), Spec: corev1.ServiceSpec{Type: "LoadBalancer"}},
 		},
 		{
+			name: "pod with a readiness gate", trim: kube.TrimPod,
+			in: &corev1.Pod{
+				ObjectMeta: meta(map[string]string{"a": "b"}),
+				Spec:       corev1.PodSpec{NodeName: "n", ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}}},
+				Status:     corev1.PodStatus{PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: "g"}}},
+			},
+			want: &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "x"},
+				Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}}},
+				Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "g"}}},
+			},
+		},
+		{
+			name: "pod without", trim: kube.TrimPod,
+			in:   &corev1.Pod{ObjectMeta: meta(nil), Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady}}}},
+			want: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}},
+		},
+		{
 			name: "slice", trim: kube.TrimEndpointSlice,
 			in: &discoveryv1.EndpointSlice{ObjectMeta: meta(nil), Endpoints: []discoveryv1.Endpoint{
 				{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}},

@@ -94,7 +94,7 @@ func Rows() []Row {
 		row(openapi.SLB, "StartLoadBalancerListener", "start a listener", LoadBalancers),
 		row(openapi.SLB, "StopLoadBalancerListener", "stop a listener", ToolsLoadBalancers),
 		row(openapi.SLB, "DeleteLoadBalancerListener", "delete a listener", LoadBalancers),
-		row(openapi.SLB, "DescribeHealthStatus", "read the health of servers", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeHealthStatus", "read the health of servers", LoadBalancers),
 
 		row(openapi.SLB, "DescribeVServerGroups", "read the server groups of an instance", LoadBalancers),
 		row(openapi.SLB, "DescribeVServerGroupAttribute", "read the servers of a group", LoadBalancers),

@@ -36,6 +36,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 				ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
 				DisablePublic:      cfg.DisablePublicLoadBalancer,
 				DriftCheck:         time.Duration(cfg.DriftCheckInterval),
+				HealthPatience:     time.Duration(cfg.ReadinessGate.Patience),
 				Records: record.New(record.Config{
 					Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
 				}),

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Mode says who the backends of a Service are.
@@ -52,6 +54,8 @@ type Policy struct {
 type Source struct {
 	Slices []*discoveryv1.EndpointSlice
 	Nodes  *Set
+	// Gated are the pods that may wait for the load balancer before they are ready.
+	Gated readiness.Pods
 	// Unknown are instances that the cloud doesn't have.
 	Unknown map[string]bool
 }
@@ -86,13 +90,13 @@ func (s Source) shares(p Policy, port corev1.ServicePort) map[Backend]int32 {
 				shares[onNode(n, port)] = 1
 			}
 		}
-		for _, e := range endpoints(s.Slices, port) {
+		for _, e := range endpoints(s.Slices, s.Gated, port) {
 			if n, ok := nodes[e.node]; ok && n.Virtual {
 				shares[onPod(e)] = 1
 			}
 		}
 	case Local:
-		for _, e := range endpoints(s.Slices, port) {
+		for _, e := range endpoints(s.Slices, s.Gated, port) {
 			switch n, ok := nodes[e.node]; {
 			case ok && n.Virtual:
 				shares[onPod(e)] = 1
@@ -101,7 +105,7 @@ func (s Source) shares(p Policy, port corev1.ServicePort) map[Backend]int32 {
 			}
 		}
 	case Pods:
-		for _, e := range endpoints(s.Slices, port) {
+		for _, e := range endpoints(s.Slices, s.Gated, port) {
 			shares[onPod(e)] = 1
 		}
 	}

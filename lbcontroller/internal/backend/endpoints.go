@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // endpoint is a pod that takes traffic of one port.
@@ -17,9 +19,10 @@ type endpoint struct {
 }
 
 // endpoints returns the pods behind a port of a Service: the ready ones, or, if there are none, those that still serve while
-// they terminate. Each address and port appears once, whatever number of slices name it.
-func endpoints(list []*discoveryv1.EndpointSlice, port corev1.ServicePort) []endpoint {
-	ready, leaving := map[endpoint]endpoint{}, map[endpoint]endpoint{}
+// they terminate. Pods that wait for nothing but the load balancer come on top. Each address and port appears once, whatever number of
+// slices name it.
+func endpoints(list []*discoveryv1.EndpointSlice, gated readiness.Pods, port corev1.ServicePort) []endpoint {
+	ready, leaving, waiting := map[endpoint]endpoint{}, map[endpoint]endpoint{}, map[endpoint]endpoint{}
 	for _, slice := range list {
 		number, ok := slicePort(slice, port)
 		if slice.AddressType != discoveryv1.AddressTypeIPv4 || !ok {
@@ -40,12 +43,15 @@ func endpoints(list []*discoveryv1.EndpointSlice, port corev1.ServicePort) []end
 				ready[key] = pod
 			case serves:
 				leaving[key] = pod
+			case !value(c.Terminating, false) && gated.Serves(e.TargetRef):
+				waiting[key] = pod
 			}
 		}
 	}
 	if len(ready) == 0 {
 		ready = leaving
 	}
+	maps.Copy(ready, waiting)
 	return slices.Collect(maps.Values(ready))
 }
 
@@ -83,4 +89,17 @@ func value[T any](p *T, otherwise T) T {
 		return otherwise
 	}
 	return *p
+}
+
+// Addresses returns the addresses under which the EndpointSlices of a Service name pods, by the names of these.
+func Addresses(list []*discoveryv1.EndpointSlice) map[string][]string {
+	addresses := map[string][]string{}
+	for _, slice := range list {
+		for _, e := range slice.Endpoints {
+			if e.TargetRef != nil && e.TargetRef.Kind == "Pod" && len(e.Addresses) > 0 {
+				addresses[e.TargetRef.Name] = append(addresses[e.TargetRef.Name], e.Addresses[0])
+			}
+		}
+	}
+	return addresses
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -23,6 +24,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // subject is a Service that wants a CLB, with all that is known of it before the cloud is looked at. It is a value: what changes it on the
@@ -33,6 +35,9 @@ type subject struct {
 	// svc is the Service as it is now, as far as is known.
 	svc  *corev1.Service
 	view desired.View
+	// slices and gated are the endpoints of the Service, and the pods that may wait for the CLB.
+	slices []*discoveryv1.EndpointSlice
+	gated  readiness.Pods
 	// want is what the Service asks for; its Desired knows the network interfaces of pods once they are looked up.
 	want desired.Result
 	// pods are the answers about network interfaces.
@@ -76,10 +81,10 @@ func (s subject) configured() bool {
 
 // Ensure implements controller.Kind.
 func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
-	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, view: k.Desired.View(r.Service)}
+	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
 	var err error
-	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Unknown: k.instances.Unknown()}); err == nil {
+	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown()}); err == nil {
 		s.hash, err = s.want.Hash()
 	}
 	if err == nil {
@@ -121,9 +126,9 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, result.err)))
 		o.Publish, o.Wake = halfway(s, d, result), result.wake
 		o.Events = append(result.events, o.Events...)
-		return o
+		return k.withGates(ctx, o, s, result.observed)
 	}
-	return k.outcome(s, k.remember(ctx, s, d, result), d, result)
+	return k.withGates(ctx, k.outcome(s, k.remember(ctx, s, d, result), d, result), s, result.observed)
 }
 
 // isYoung reports whether a Service was made since the controller started. An old version of the existing CCM may have made a CLB for an older

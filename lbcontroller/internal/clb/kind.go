@@ -21,6 +21,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Marks on a Service, those of the existing CCM.
@@ -48,7 +49,10 @@ type Config struct {
 	DriftCheck time.Duration
 	// Records keep over a restart which backends Services have; nil for none.
 	Records *record.Store
-	Logger  *slog.Logger
+	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the CLB, at most. 0 releases it
+	// as soon as it is registered.
+	HealthPatience time.Duration
+	Logger         *slog.Logger
 }
 
 // Kind implements controller.Kind.
@@ -60,6 +64,7 @@ type Kind struct {
 	// instances knows the nodes that the cloud doesn't have.
 	instances *ecs.Checker
 	memory    *memory.Memory
+	polls     readiness.Polls
 	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
 	started time.Time
 }
@@ -134,6 +139,7 @@ func (k *Kind) Forget(key string) {
 	k.memory.Drop(key)
 	k.Records.Drop(key)
 	k.enis.Forget(key)
+	k.polls.Forget(key)
 }
 
 // hint is what a Service tells about the CLB that was made for it.

@@ -32,7 +32,7 @@ func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, wh
 	}
 	o := k.outcomeOfRefusal(s, why)
 	o.Changed, o.Wake = result.changed, result.wake
-	return o
+	return k.withGates(ctx, o, s, result.observed)
 }
 
 // follow brings the servers in the vServer groups that there are to what is wanted.

@@ -30,9 +30,10 @@ func (k *Kind) meet(ctx context.Context, s subject) subject {
 	return s
 }
 
-// isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for.
+// isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for. Pods that wait for the CLB
+// must know what it has now.
 func (s subject) isTrusted() bool {
-	return s.state == memory.Known && s.entry.Trusted != "" && s.entry.Trusted == s.applied && s.configured()
+	return len(s.gated.Waiting()) == 0 && s.state == memory.Known && s.entry.Trusted != "" && s.entry.Trusted == s.applied && s.configured()
 }
 
 // unhurried lowers the priority of the reads of an idle Service: nobody waits for them.

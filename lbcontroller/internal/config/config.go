@@ -39,6 +39,14 @@ type Config struct {
 	NodeGather NodeGather `json:"nodeGather"`
 	// DriftCheckInterval is how often, about, an unchanged CLB is read and compared.
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
+	// ReadinessGate is about pods that wait for the load balancer.
+	ReadinessGate ReadinessGate `json:"readinessGate"`
+}
+
+// ReadinessGate tells how long pods wait that declare a readiness gate for a Service.
+type ReadinessGate struct {
+	// Patience is how long a registered pod waits for its first health checks, at most. 0 releases it as soon as it is registered.
+	Patience config.Duration `json:"patience"`
 }
 
 // NodeGather tells how long a burst of node changes is collected.
@@ -61,6 +69,7 @@ func Default() Config {
 		Workers:            10,
 		NodeGather:         NodeGather{Quiet: config.Duration(2 * time.Second), Max: config.Duration(5 * time.Second)},
 		DriftCheckInterval: config.Duration(4 * time.Hour),
+		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 	}
 }
 
@@ -102,5 +111,8 @@ func (c *Config) Validate() error {
 	p.Positive("nodeGather.quiet", c.NodeGather.Quiet)
 	p.Positive("nodeGather.max", c.NodeGather.Max)
 	p.Positive("driftCheckInterval", c.DriftCheckInterval)
+	if c.ReadinessGate.Patience < 0 {
+		p.Addf("readinessGate.patience", "must not be negative")
+	}
 	return p.Err()
 }

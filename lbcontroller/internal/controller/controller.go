@@ -110,7 +110,7 @@ func (c *Controller) Watch(ctx context.Context) error {
 func (c *Controller) Checks() []admin.Check {
 	return []admin.Check{{Name: "caches", Check: func(context.Context) error {
 		if !c.informers.synced() {
-			return errors.New("the caches of Services, Nodes and EndpointSlices are not complete yet")
+			return errors.New("the caches of Services, Nodes, EndpointSlices and Pods are not complete yet")
 		}
 		return nil
 	}}}

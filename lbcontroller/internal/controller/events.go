@@ -14,24 +14,25 @@ import (
 
 // Reasons of events, those of the existing CCM: users alert on them.
 const (
-	ReasonEnsured         = "EnsuredLoadBalancer"     // Normal: the load balancer was changed and is as the Service asks.
-	ReasonSyncFailed      = "SyncLoadBalancerFailed"  // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
-	ReasonCleaned         = "CleanLoadBalancer"       // Normal: the load balancer is released; a user's loses what was made on it for the Service.
-	ReasonCleanFailed     = "CleanLoadBalancerFailed" // Warning: the load balancer can't be released; it is tried again.
-	ReasonAddFinalizer    = "FailedAddFinalizer"      // Warning: the API server refused the finalizer; nothing was created.
-	ReasonRemoveFinalizer = "FailedRemoveFinalizer"   // Warning: the load balancer is released but the Service can't go yet.
-	ReasonRemoveHash      = "FailedRemoveHash"        // Warning: the API server refused a label; the load balancer is not changed yet.
-	ReasonUpdateStatus    = "FailedUpdateStatus"      // Warning: the API server refused the status or labels of the Service.
-	ReasonNoBackends      = "UnAvailableLoadBalancer" // Warning: a port has no backends: no ready node or pod qualifies.
-	ReasonSkipBackends    = "SkipSyncBackends"        // Warning: some nodes or pods are left out of the backends.
-	ReasonPreserved       = "PreservedOnDelete"       // Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
-	ReasonEIP             = "FailedSetEIPAddress"     // Warning: no EIP was found; the address of the load balancer is published instead.
-	ReasonAnnotation      = "AnnotationChanged"       // Normal: annotations of the controller were changed; it looks at the load balancer.
-	ReasonSpec            = "ServiceSpecChanged"      // Normal: the spec of the Service was changed; it looks at the load balancer.
-	ReasonDeletion        = "DeleteTimestampChanged"  // Normal: the Service is being deleted; the load balancer is released.
-	ReasonContested       = "StatusContested"         // Warning: somebody else overwrites the status of the Service.
-	ReasonUnknown         = "UnknownAnnotation"       // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
-	ReasonTypeChanged     = "TypeChanged"             // Normal: the Service no longer asks for a load balancer.
+	ReasonEnsured         = "EnsuredLoadBalancer"       // Normal: the load balancer was changed and is as the Service asks.
+	ReasonSyncFailed      = "SyncLoadBalancerFailed"    // Warning: what the Service asks for is wrong, is refused, or failed in the cloud.
+	ReasonCleaned         = "CleanLoadBalancer"         // Normal: the load balancer is released; a user's loses what was made on it for the Service.
+	ReasonCleanFailed     = "CleanLoadBalancerFailed"   // Warning: the load balancer can't be released; it is tried again.
+	ReasonAddFinalizer    = "FailedAddFinalizer"        // Warning: the API server refused the finalizer; nothing was created.
+	ReasonRemoveFinalizer = "FailedRemoveFinalizer"     // Warning: the load balancer is released but the Service can't go yet.
+	ReasonRemoveHash      = "FailedRemoveHash"          // Warning: the API server refused a label; the load balancer is not changed yet.
+	ReasonUpdateStatus    = "FailedUpdateStatus"        // Warning: the API server refused the status or labels of the Service.
+	ReasonNoBackends      = "UnAvailableLoadBalancer"   // Warning: a port has no backends: no ready node or pod qualifies.
+	ReasonSkipBackends    = "SkipSyncBackends"          // Warning: some nodes or pods are left out of the backends.
+	ReasonPreserved       = "PreservedOnDelete"         // Warning: the load balancer will be kept when the Service goes, as its annotation asks, or a user's keeps what others use.
+	ReasonEIP             = "FailedSetEIPAddress"       // Warning: no EIP was found; the address of the load balancer is published instead.
+	ReasonAnnotation      = "AnnotationChanged"         // Normal: annotations of the controller were changed; it looks at the load balancer.
+	ReasonSpec            = "ServiceSpecChanged"        // Normal: the spec of the Service was changed; it looks at the load balancer.
+	ReasonDeletion        = "DeleteTimestampChanged"    // Normal: the Service is being deleted; the load balancer is released.
+	ReasonContested       = "StatusContested"           // Warning: somebody else overwrites the status of the Service.
+	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
+	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
+	ReasonTypeChanged     = "TypeChanged"               // Normal: the Service no longer asks for a load balancer.
 )
 
 // Normalf makes an event about something that goes well.

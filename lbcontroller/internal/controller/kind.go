@@ -10,6 +10,7 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Kind is a kind of load balancers, such as CLB. Its methods are called by several goroutines, but Ensure and Release never for the same
@@ -44,6 +45,8 @@ type Request struct {
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
 	Nodes   *backend.Set
+	// Gated are the pods that declare the readiness gate of the Service.
+	Gated readiness.Pods
 	// Writer writes on the Service what must be there before the work is done.
 	Writer Writer
 }
@@ -56,6 +59,8 @@ type Outcome struct {
 	Changed bool
 	// Publish is written on the Service; nil writes nothing.
 	Publish *Publication
+	// Gates are written on pods that wait for the load balancer, where they say something new.
+	Gates []readiness.Verdict
 	// Events are emitted unless they repeat the last one of their reason.
 	Events []Event
 	// Settled are reasons of events that hold no longer, so that they are news when they come back.

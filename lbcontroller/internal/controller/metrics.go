@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	latency *prometheus.HistogramVec
 	result  *prometheus.CounterVec
+	gates   *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -24,6 +25,9 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		result: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "ccm_slb_operation_result", Help: "Reconciles of load balancers that made a change or failed, by verb and status.",
 		}, []string{"type", "verb", "status"}),
+		gates: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "lbcontroller_readiness_gates_total", Help: "Conditions of readiness gates written on pods, by reason.",
+		}, []string{"reason"}),
 	}
 }
 

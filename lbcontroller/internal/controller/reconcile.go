@@ -56,14 +56,17 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 	cached, err := c.informers.service(key)
 	if apierrors.IsNotFound(err) {
 		c.forget(key)
-		return nil
+		return c.letPodsGo(ctx, key)
 	}
 	if err != nil {
 		return fmt.Errorf("read Service %s from the cache: %w", key, err)
 	}
 	a := c.assign(cached)
 	if a.idle() {
-		return nil
+		if cached.Spec.Type == corev1.ServiceTypeLoadBalancer {
+			return nil // The gate may be that of another controller.
+		}
+		return c.letPodsGo(ctx, key)
 	}
 	return c.inTurn(key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
 }
@@ -75,8 +78,12 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	if err != nil {
 		return err
 	}
+	gated, err := c.informers.gatedBy(key)
+	if err != nil {
+		return err
+	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: c.nodes.Load(), Writer: c.writer(r)}
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: c.nodes.Load(), Gated: gated, Writer: c.writer(r)}
 	}
 	for _, kind := range a.release {
 		if err := c.release(ctx, kind, request(kind)); err != nil {
@@ -145,6 +152,9 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		c.queue(key, reconcile.User)
 	}
 	c.measure(metricType, verb, start, o.Changed, err)
+	if werr := c.openGates(ctx, r, o.Gates); werr != nil && err == nil {
+		return werr
+	}
 	if err == nil {
 		return nil
 	}

@@ -28,6 +28,7 @@ type informerSet struct {
 	services corelisters.ServiceLister
 	nodes    corelisters.NodeLister
 	slices   cache.Indexer
+	pods     cache.Indexer
 	synced   cache.InformerSynced
 }
 
@@ -36,6 +37,7 @@ func (c *Controller) newInformers() (informerSet, error) {
 	services := factory.Core().V1().Services()
 	nodeInformer := factory.Core().V1().Nodes()
 	endpoints := factory.Discovery().V1().EndpointSlices().Informer()
+	pods := factory.Core().V1().Pods().Informer()
 	handlers := []cache.ResourceEventHandlerRegistration{}
 	var errs []error
 	watch := func(informer cache.SharedIndexInformer, transform cache.TransformFunc, handler cache.ResourceEventHandler) {
@@ -43,7 +45,7 @@ func (c *Controller) newInformers() (informerSet, error) {
 		registration, err := informer.AddEventHandler(handler)
 		handlers, errs = append(handlers, registration), append(errs, err)
 	}
-	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}))
+	errs = append(errs, endpoints.AddIndexers(cache.Indexers{byService: indexSlice}), pods.AddIndexers(cache.Indexers{byService: indexPod}))
 	watch(services.Informer(), kube.TrimService, cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.serviceAdded,
 		UpdateFunc: c.serviceChanged,
@@ -66,11 +68,15 @@ func (c *Controller) newInformers() (informerSet, error) {
 		},
 		DeleteFunc: c.sliceChanged,
 	})
+	watch(pods, kube.TrimPod, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.podChanged(nil, obj) },
+		UpdateFunc: c.podChanged,
+	})
 	if err := errors.Join(errs...); err != nil {
 		return informerSet{}, err
 	}
 	return informerSet{
-		factory: factory, services: services.Lister(), nodes: nodeInformer.Lister(), slices: endpoints.GetIndexer(),
+		factory: factory, services: services.Lister(), nodes: nodeInformer.Lister(), slices: endpoints.GetIndexer(), pods: pods.GetIndexer(),
 		synced: func() bool {
 			for _, h := range handlers {
 				if !h.HasSynced() {
@@ -130,6 +136,10 @@ func (c *Controller) queueAll() error {
 		}
 		c.queue(keyOf(svc), priority)
 	}
+	// Pods may wait for a Service that is gone.
+	for _, obj := range c.informers.pods.List() {
+		c.podChanged(nil, obj)
+	}
 	return nil
 }
 
@@ -181,7 +191,7 @@ func (c *Controller) sliceChanged(obj any) {
 			continue // A Service that comes later brings itself.
 		}
 		a := c.assign(svc)
-		if a.wanted != nil && (a.interest.Mode != backend.Cluster || c.nodes.Load().HasVirtual(a.interest.Nodes)) {
+		if a.wanted != nil && (a.interest.Mode != backend.Cluster || c.nodes.Load().HasVirtual(a.interest.Nodes) || c.informers.awaited(key)) {
 			c.queue(key, reconcile.Endpoint)
 		}
 	}

@@ -58,6 +58,9 @@ type Fake struct {
 	// ServersPerGroup and RoutesPerTable are the cloud's quotas, 200 by default.
 	ServersPerGroup, RoutesPerTable int
 
+	// Health says how a listener finds a server, with the fake locked; nil: every server is "normal".
+	Health func(listener *slbv1.ListenerKey, server *slbv1.Server) string
+
 	t       testing.TB
 	client  *gateway.Client
 	methods []string
@@ -124,6 +127,7 @@ func New(t testing.TB) *Fake {
 	slbv1.RegisterLoadBalancerServiceServer(server, &loadBalancers{f: f})
 	slbv1.RegisterListenerServiceServer(server, &listeners{f: f})
 	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
+	slbv1.RegisterHealthServiceServer(server, &health{f: f})
 	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})
 	vpcv1.RegisterNetworkServiceServer(server, &networks{f: f})
 	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})

@@ -15,6 +15,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
 // Config is what all Services of the cluster share.
@@ -34,6 +35,8 @@ type Input struct {
 	View   View
 	Slices []*discoveryv1.EndpointSlice
 	Nodes  *backend.Set
+	// Gated are the pods that may wait for the CLB before they are ready.
+	Gated readiness.Pods
 	// Unknown are instances that the cloud doesn't have.
 	Unknown map[string]bool
 }
@@ -91,7 +94,7 @@ type builder struct {
 func Build(cfg Config, in Input) (Result, error) {
 	svc := in.View.Service
 	values := in.View.values
-	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Unknown: in.Unknown},
+	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated, Unknown: in.Unknown},
 		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
 	b.reuse = b.reused()
 	b.mapped = b.mappedGroups()
