@@ -100,7 +100,7 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	if complete {
 		o.Settled = append(o.Settled, controller.ReasonSyncFailed)
 	} else {
-		o.Err, o.Retry = errors.New(joined(d.plan.Refused)), controller.Retry{Mode: controller.RetryNever}
+		o.Err, o.Reason, o.Retry = errors.New(joined(d.plan.Refused)), controller.ReasonRefused, controller.Retry{Mode: controller.RetryNever}
 	}
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
 		o.Settled = append(o.Settled, controller.ReasonEnsured)

@@ -92,9 +92,9 @@ func (k *Kind) outcomeOfRefusal(s subject, why error) controller.Outcome {
 	if !isInvalid && !isRefusal {
 		return k.outcomeOfFailure(s, false, why)
 	}
-	o := controller.Outcome{Err: why, Retry: controller.Retry{Mode: controller.RetryNever}, Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, why)}}
+	o := controller.Outcome{Err: why, Reason: controller.ReasonRefused, Retry: controller.Retry{Mode: controller.RetryNever}, Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, why)}}
 	if isInvalid {
-		o.Err = invalid
+		o.Err, o.Reason = invalid, controller.ReasonInvalid
 	}
 	if isRefusal && refusal.Again > 0 {
 		o.Retry = controller.Retry{Mode: controller.RetryAfter, After: refusal.Again}

@@ -68,6 +68,8 @@ type Controller struct {
 	turns   turns
 	shown   shown
 	metrics metrics
+	// conditions are those that were written on Services.
+	conditions conditions
 
 	runner    *reconcile.Runner
 	informers informerSet

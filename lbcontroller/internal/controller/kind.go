@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/reconcile"
 
@@ -68,6 +69,8 @@ type Outcome struct {
 	// Err is what went wrong, and Retry when the pass is repeated for that.
 	Err   error
 	Retry Retry
+	// Reason names in one word what went wrong, for a condition; empty for that of Err.
+	Reason string
 	// Looks are further times to look at the Service.
 	Looks []Look
 	// Wake are the keys of other Services for which room was made.
@@ -80,6 +83,9 @@ type Publication struct {
 	Ingress []corev1.LoadBalancerIngress
 	// KeepIngress leaves the addresses in the status alone: they are somebody else's.
 	KeepIngress bool
+	// conditions are put into the status, if there are any; dropConditions takes them away.
+	conditions     []metav1.Condition
+	dropConditions bool
 }
 
 // Retry says when a pass that went wrong is repeated.

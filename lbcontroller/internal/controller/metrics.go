@@ -1,11 +1,13 @@
 package controller
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // metrics keeps the names of the existing CCM, on which dashboards stand.
@@ -13,6 +15,7 @@ type metrics struct {
 	latency *prometheus.HistogramVec
 	result  *prometheus.CounterVec
 	gates   *prometheus.CounterVec
+	states  *states
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -28,7 +31,49 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		gates: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "lbcontroller_readiness_gates_total", Help: "Conditions of readiness gates written on pods, by reason.",
 		}, []string{"reason"}),
+		states: &states{services: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lbcontroller_services", Help: "Services with a load balancer, by the reason of their condition Synced; Pending as long as there is no address.",
+		}, []string{"state"})},
 	}
+}
+
+// states count Services by how they stand.
+type states struct {
+	services *prometheus.GaugeVec
+
+	mu   sync.Mutex
+	last map[string]string // by key
+}
+
+// set notes how a Service stands; empty for one that has no load balancer.
+func (s *states) set(key, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.last[key]
+	if last == state {
+		return
+	}
+	if last != "" {
+		s.services.WithLabelValues(last).Dec()
+	}
+	delete(s.last, key)
+	if state == "" {
+		return
+	}
+	if s.last == nil {
+		s.last = map[string]string{}
+	}
+	s.last[key] = state
+	s.services.WithLabelValues(state).Inc()
+}
+
+// stateOf is how a Service with these conditions stands.
+func stateOf(list []metav1.Condition) string {
+	ready, synced := find(list, ConditionReady), find(list, ConditionSynced)
+	if synced.Status == metav1.ConditionTrue && ready.Status == metav1.ConditionFalse {
+		return ReasonPending
+	}
+	return synced.Reason
 }
 
 const (

@@ -109,6 +109,8 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 		return err
 	}
 	c.shown.forget(r.Key)
+	c.conditions.forget(r.Key)
+	c.metrics.states.set(r.Key, "")
 	if err := r.Writer.letGo(ctx, r.Service, o.Publish); ignoreGone(err) != nil {
 		return c.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
 	}
@@ -127,6 +129,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		o.Publish = &Publication{Notes: o.Publish.Notes, KeepIngress: true}
 		c.runner.AddAfter(r.Key, reconcile.User, wait)
 	}
+	c.addConditions(r, verb, &o)
 	if o.Publish != nil {
 		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
 			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
@@ -171,6 +174,28 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	return err
 }
 
+// addConditions adds to what is published how the Service stands, if that has changed.
+func (c *Controller) addConditions(r Request, verb string, o *Outcome) {
+	if Superseded(o.Err) || o.Publish == nil && o.Err == nil {
+		return
+	}
+	if verb == verbDeletion && o.Err == nil {
+		o.Publish.dropConditions = r.Service.DeletionTimestamp == nil // The others go with the Service.
+		return
+	}
+	list := conditionsOf(r.Service, *o)
+	c.metrics.states.set(r.Key, stateOf(list))
+	if !c.conditions.due(r.Key, r.Service, list) {
+		return
+	}
+	p := Publication{KeepIngress: true}
+	if o.Publish != nil {
+		p = *o.Publish
+	}
+	p.conditions = list
+	o.Publish = &p
+}
+
 // ingressOf are the addresses of a publication, if there is one.
 func ingressOf(p *Publication) []corev1.LoadBalancerIngress {
 	if p == nil {
@@ -208,4 +233,6 @@ func (c *Controller) forget(key string) {
 	}
 	c.events.forget(key)
 	c.shown.forget(key)
+	c.conditions.forget(key)
+	c.metrics.states.set(key, "")
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,13 +99,23 @@ func (w Writer) Publish(ctx context.Context, svc *corev1.Service, p Publication)
 	if meta := p.Notes.change(svc); len(meta) > 0 {
 		body["metadata"] = meta
 	}
+	status := map[string]any{}
 	if !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress) {
-		body["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": p.Ingress}}
+		status["loadBalancer"] = map[string]any{"ingress": p.Ingress}
+	}
+	if removal := removalOf(svc.Status.Conditions); p.dropConditions && len(removal) > 0 {
+		status["conditions"] = removal
+	} else if len(p.conditions) > 0 {
+		status["conditions"] = patchOf(svc.Status.Conditions, p.conditions, time.Now())
+	}
+	if len(status) > 0 {
+		body["status"] = status
 	}
 	if len(body) == 0 {
 		return nil
 	}
-	if _, err := w.patch(ctx, svc, body, "status"); err != nil {
+	// A strategic merge patch leaves the conditions of others alone.
+	if _, err := w.send(ctx, svc, types.StrategicMergePatchType, body, "status"); err != nil {
 		return fmt.Errorf("write the status of the Service: %w", orStale(err))
 	}
 	return nil
@@ -165,7 +176,11 @@ func orStale(err error) error {
 	return err
 }
 
-func (w Writer) patch(ctx context.Context, svc *corev1.Service, body map[string]any, subresources ...string) (*corev1.Service, error) {
+func (w Writer) patch(ctx context.Context, svc *corev1.Service, body map[string]any) (*corev1.Service, error) {
+	return w.send(ctx, svc, types.MergePatchType, body)
+}
+
+func (w Writer) send(ctx context.Context, svc *corev1.Service, kind types.PatchType, body map[string]any, subresources ...string) (*corev1.Service, error) {
 	meta, ok := body["metadata"].(map[string]any)
 	if !ok {
 		meta = map[string]any{}
@@ -176,7 +191,7 @@ func (w Writer) patch(ctx context.Context, svc *corev1.Service, body map[string]
 	if err != nil {
 		return nil, fmt.Errorf("write the patch: %w", err)
 	}
-	return w.Client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, types.MergePatchType, data, metav1.PatchOptions{}, subresources...)
+	return w.Client.CoreV1().Services(svc.Namespace).Patch(ctx, svc.Name, kind, data, metav1.PatchOptions{}, subresources...)
 }
 
 func changed(have, want map[string]string) map[string]any {

@@ -1,0 +1,125 @@
+package clb
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// conditions lists the conditions of the Service as type=status reason.
+func (w *world) conditions() (list []string) {
+	w.t.Helper()
+	for _, c := range w.service().Status.Conditions {
+		list = append(list, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// services are the states of Services that the metric counts, other than none.
+func (w *world) states() map[string]float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	states := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "lbcontroller_services" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if n := m.GetGauge().GetValue(); n != 0 {
+				states[m.GetLabel()[0].GetValue()] = n
+			}
+		}
+	}
+	return states
+}
+
+// TestConditions: a Service shows how it stands, beside what others show there, and is written only when that changes.
+func TestConditions(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		others := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "ByHand", LastTransitionTime: metav1.NewTime(time.Now())}
+		w.create(web(func(svc *corev1.Service) { svc.Status.Conditions = []metav1.Condition{others} }))
+		good := []string{"Audited=True ByHand", "LoadBalancerReady=True Published", "Synced=True Synced"}
+		check(t, "conditions of a new Service", good, w.conditions())
+		check(t, "states", map[string]float64{"Synced": 1}, w.states())
+		since := meta(w.service(), controller.ConditionReady).LastTransitionTime
+
+		w.after(time.Minute)
+		w.update(annotated(annotation.Scheduler, "fastest"))
+		check(t, "conditions with a bad annotation", []string{"Audited=True ByHand", "LoadBalancerReady=True Published", "Synced=False Invalid"}, w.conditions())
+		check(t, "states", map[string]float64{"Invalid": 1}, w.states())
+		if message := meta(w.service(), controller.ConditionSynced).Message; !strings.Contains(message, annotation.Scheduler) {
+			t.Errorf("the condition says only %q", message)
+		}
+
+		w.cloud.Fail("UpdateListener", 3, &rpcerr.Error{
+			Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "too much", API: "slb/SetLoadBalancerTCPListenerAttribute", CloudCode: "QuotaExceeded.Qps",
+			CloudRequestID: "8A4F",
+		})
+		before := w.patches()
+		w.update(annotated(annotation.Scheduler, "wlc"))
+		w.after(time.Second)
+		if message := meta(w.service(), controller.ConditionSynced).Message; w.conditions()[2] != "Synced=True Synced" && !strings.Contains(message, "request 8A4F") {
+			t.Errorf("the condition says only %q", message)
+		}
+		w.after(10 * time.Minute)
+		check(t, "conditions in the end", good, w.conditions())
+		if n := w.patches() - before; n > 5 {
+			t.Errorf("%d patches for three failures of one kind and a success", n)
+		}
+		if got := meta(w.service(), controller.ConditionReady).LastTransitionTime; !got.Equal(&since) {
+			t.Errorf("the CLB became ready at %v, which was at %v", got, since)
+		}
+
+		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
+		check(t, "conditions without a CLB", []string{"Audited=True ByHand"}, w.conditions())
+		check(t, "states", map[string]float64{}, w.states())
+	})
+}
+
+// TestConditionsTakenAway: somebody who takes the conditions away again and again is not answered each time.
+func TestConditionsTakenAway(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		before := w.patches()
+		for range 20 {
+			w.update(func(svc *corev1.Service) { svc.Status.Conditions = nil })
+		}
+		if n := w.patches() - before; n > 2 {
+			t.Errorf("%d patches", n)
+		}
+		w.after(5 * time.Hour)
+		check(t, "conditions", []string{"LoadBalancerReady=True Published", "Synced=True Synced"}, w.conditions())
+	})
+}
+
+func meta(svc *corev1.Service, conditionType string) metav1.Condition {
+	i := slices.IndexFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == conditionType })
+	if i < 0 {
+		return metav1.Condition{}
+	}
+	return svc.Status.Conditions[i]
+}
+
+// patches is how often Services were patched.
+func (w *world) patches() (n int) {
+	for _, a := range w.kube.Actions() {
+		if a.GetVerb() == "patch" && a.GetResource().Resource == "services" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// Types of conditions on Services.
+const (
+	// ConditionReady reports whether the load balancer has an address that clients can use.
+	ConditionReady = "LoadBalancerReady"
+	// ConditionSynced reports whether the load balancer is as the Service asks.
+	ConditionSynced = "Synced"
+)
+
+// Reasons of conditions. Where the cloud or the gateway refused a call, the reason is that of the error, such as QuotaExceeded.
+const (
+	ReasonSynced    = "Synced"    // The load balancer is as the Service asks.
+	ReasonPublished = "Published" // The address is in the status.
+	ReasonPending   = "Pending"   // There is no address yet.
+	ReasonInvalid   = "Invalid"   // What the Service says can't be understood.
+	ReasonRefused   = "Refused"   // What the Service asks for can't be done without harm to others.
+	ReasonFailed    = "Failed"    // Something failed, and is tried again.
+)
+
+const (
+	// maxConditionText bounds the message of a condition.
+	maxConditionText = 1024
+	// restoreConditions is how soon conditions that somebody else took away are written again.
+	restoreConditions = 10 * time.Minute
+)
+
+// conditionsOf are the conditions that follow from an outcome for a Service that has been written.
+func conditionsOf(svc *corev1.Service, o Outcome) []metav1.Condition {
+	ingress := svc.Status.LoadBalancer.Ingress
+	if o.Publish != nil && !o.Publish.KeepIngress {
+		ingress = o.Publish.Ingress
+	}
+	ready := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonPublished, Message: "the address is in the status"}
+	if len(ingress) == 0 {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonPending, "there is no address yet"
+	}
+	synced := metav1.Condition{Type: ConditionSynced, Status: metav1.ConditionTrue, Reason: ReasonSynced, Message: "the load balancer is as the Service asks"}
+	if o.Err != nil {
+		synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonOf(o), o.Err.Error()
+		if len(synced.Message) > maxConditionText {
+			synced.Message = strings.ToValidUTF8(synced.Message[:maxConditionText], "") + " …"
+		}
+	}
+	return []metav1.Condition{ready, synced}
+}
+
+// reasonOf names what went wrong in one word.
+func reasonOf(o Outcome) string {
+	if o.Reason != "" {
+		return o.Reason
+	}
+	var word strings.Builder
+	for part := range strings.SplitSeq(string(rpcerr.ReasonOf(o.Err)), "_") {
+		if part != "" {
+			word.WriteString(part[:1] + strings.ToLower(part[1:]))
+		}
+	}
+	if word.Len() == 0 {
+		return ReasonFailed
+	}
+	return word.String()
+}
+
+// conditions remembers which conditions were written on Services, so that they are written on change only: neither because a message names
+// another request, nor again and again because somebody else overwrites them.
+type conditions struct {
+	mu   sync.Mutex
+	last map[string]written
+}
+
+// written is what was written last.
+type written struct {
+	gist string
+	at   time.Time
+}
+
+// due reports whether conditions have to be written on a Service, and remembers that they are then.
+func (c *conditions) due(key string, svc *corev1.Service, wanted []metav1.Condition) bool {
+	same := true
+	gist := string(svc.UID)
+	for _, w := range wanted {
+		gist += " " + w.Type + string(w.Status) + w.Reason
+		have := find(svc.Status.Conditions, w.Type)
+		same = same && have != nil && have.Status == w.Status && have.Reason == w.Reason
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.last[key]
+	if same || ok && last.gist == gist && time.Since(last.at) < restoreConditions {
+		return false
+	}
+	if c.last == nil {
+		c.last = map[string]written{}
+	}
+	c.last[key] = written{gist: gist, at: time.Now()}
+	return true
+}
+
+func (c *conditions) forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, key)
+}
+
+func find(list []metav1.Condition, conditionType string) *metav1.Condition {
+	i := slices.IndexFunc(list, func(c metav1.Condition) bool { return c.Type == conditionType })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// patchOf is the part of a strategic merge patch that puts conditions into those of others, by their type. A time changes only with its status.
+func patchOf(have, put []metav1.Condition, now time.Time) []metav1.Condition {
+	list := slices.Clone(put)
+	for i := range list {
+		list[i].LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+		if old := find(have, list[i].Type); old != nil && old.Status == list[i].Status {
+			list[i].LastTransitionTime = old.LastTransitionTime
+		}
+	}
+	return list
+}
+
+// removalOf is the part of a strategic merge patch that takes the controller's conditions away; nil if there are none.
+func removalOf(have []metav1.Condition) []map[string]string {
+	var list []map[string]string
+	for _, conditionType := range []string{ConditionReady, ConditionSynced} {
+		if find(have, conditionType) != nil {
+			list = append(list, map[string]string{"type": conditionType, "$patch": "delete"})
+		}
+	}
+	return list
+}
