@@ -1,8 +1,9 @@
-// Command lbcontroller gives every Service of type LoadBalancer its Classic Load Balancer.
+// Command lbcontroller gives every Service of type LoadBalancer its Classic Load Balancer. `lbcontroller plan` says what it would change.
 package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"alicloud-controllers.dev/services/command"
@@ -20,5 +21,7 @@ func process() command.Command[config.Config] {
 		Load:    config.Load,
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
+
+		Subcommands: map[string]func([]string, io.Writer) error{"plan": preview},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -24,27 +25,33 @@ const eventSource = "service-controller"
 // Run runs the process until ctx ends or a signal comes.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Dependencies) (replica.Controller, error) {
+		kind := kindConfig(cfg, s.Gateway, s.Logger)
+		kind.Records = record.New(record.Config{
+			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
+		})
 		return controller.New(controller.Config{
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Kinds: []controller.Registration{clb.New(clb.Config{
-				Gateway: s.Gateway, Logger: s.Logger,
-				Desired: desired.Config{
-					ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
-					PodBackends: cfg.BackendType == config.BackendENI,
-				},
-				ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
-				DisablePublic:      cfg.DisablePublicLoadBalancer,
-				DriftCheck:         time.Duration(cfg.DriftCheckInterval),
-				HealthPatience:     time.Duration(cfg.ReadinessGate.Patience),
-				Records: record.New(record.Config{
-					Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
-				}),
-			})},
+			Kinds:     []controller.Registration{clb.New(kind)},
 			Workers:   cfg.Workers,
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:   time.Duration(cfg.NodeGather.Max),
 		})
 	}}
 	return process.Run(ctx, cfg.Config, log)
+}
+
+// kindConfig is what the configuration says about CLBs.
+func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb.Config {
+	return clb.Config{
+		Gateway: client, Logger: log,
+		Desired: desired.Config{
+			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
+			PodBackends: cfg.BackendType == config.BackendENI,
+		},
+		ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
+		DisablePublic:      cfg.DisablePublicLoadBalancer,
+		DriftCheck:         time.Duration(cfg.DriftCheckInterval),
+		HealthPatience:     time.Duration(cfg.ReadinessGate.Patience),
+	}
 }

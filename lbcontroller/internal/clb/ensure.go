@@ -210,11 +210,8 @@ func (k *Kind) allow(ctx context.Context, s subject, d decision) (subject, error
 			return s, err
 		}
 	}
-	if refusal := reuse.Gone(s.facts()); refusal != nil {
+	if refusal := k.mayCreate(s, d); refusal != nil {
 		return s, refusal
-	}
-	if k.DisablePublic && s.want.Desired.Instance.Spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
-		return s, &reuse.Refusal{Text: "public CLBs are disabled in this cluster; set annotation " + annotation.Prefix + annotation.AddressType + " to intranet"}
 	}
 	return s, nil
 }

@@ -1,0 +1,160 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
+	"alicloud-controllers.dev/services/version"
+
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
+	"alicloud-controllers.dev/lbcontroller/internal/clb"
+	"alicloud-controllers.dev/lbcontroller/internal/config"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// Selection says which Services are looked at: those of a namespace, or one of them; empty for all.
+type Selection struct{ Namespace, Service string }
+
+// Preview is what the controller would do about the Services of a cluster.
+type Preview struct {
+	Services []clb.Preview `json:"services"`
+	// Orphans are CLBs of the cluster without a Service. They are looked for only among all Services.
+	Orphans []clb.Orphan `json:"orphans,omitempty"`
+}
+
+// Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
+func Plan(ctx context.Context, cfg config.Config, which Selection, log *slog.Logger) (Preview, error) {
+	userAgent := Name + "-plan/" + version.String()
+	client, err := kube.NewClient(cfg.Kubernetes, userAgent)
+	if err != nil {
+		return Preview{}, err
+	}
+	cfg.Gateway.UserAgent, cfg.Gateway.Logger, cfg.Gateway.Kubernetes = userAgent, log, client
+	conn, err := gateway.Dial(cfg.Gateway)
+	if err != nil {
+		return Preview{}, fmt.Errorf("connect to the gateway: %w", err)
+	}
+	preview, err := previewAll(gateway.WithPriority(ctx, gateway.Background), client, kindConfig(cfg, conn.Client(), log), which)
+	if closeErr := conn.Close(); err == nil && closeErr != nil {
+		return preview, fmt.Errorf("disconnect from the gateway: %w", closeErr)
+	}
+	return preview, err
+}
+
+func previewAll(ctx context.Context, client kubernetes.Interface, kind clb.Config, which Selection) (Preview, error) {
+	previewer, err := clb.NewPreviewer(kind)
+	if err != nil {
+		return Preview{}, err
+	}
+	services, err := client.CoreV1().Services(which.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return Preview{}, fmt.Errorf("list the Services: %w", err)
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return Preview{}, fmt.Errorf("list the nodes: %w", err)
+	}
+	endpoints, err := client.DiscoveryV1().EndpointSlices(which.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return Preview{}, fmt.Errorf("list the EndpointSlices: %w", err)
+	}
+	slicesOf := map[string][]*discoveryv1.EndpointSlice{}
+	for i := range endpoints.Items {
+		s := &endpoints.Items[i]
+		key := s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
+		slicesOf[key] = append(slicesOf[key], s)
+	}
+	set := backend.New(pointers(nodes.Items))
+	all := pointers(services.Items)
+	slices.SortFunc(all, func(a, b *corev1.Service) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	preview := Preview{Services: []clb.Preview{}}
+	for _, svc := range all {
+		if which.Service != "" && svc.Name != which.Service || !previewer.Concerns(svc) {
+			continue
+		}
+		key := svc.Namespace + "/" + svc.Name
+		preview.Services = append(preview.Services, previewer.Service(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set}))
+		if err := ctx.Err(); err != nil {
+			return preview, err
+		}
+	}
+	if which == (Selection{}) {
+		preview.Orphans, err = previewer.Orphans(ctx, all)
+	}
+	return preview, err
+}
+
+func pointers[T any](list []T) []*T {
+	result := make([]*T, len(list))
+	for i := range list {
+		result[i] = &list[i]
+	}
+	return result
+}
+
+// WriteJSON prints the preview for programs.
+func (p Preview) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(p)
+}
+
+// WriteText prints the preview for people: what would change, and a summary.
+func (p Preview) WriteText(w io.Writer) error {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SERVICE\tCLB\tRESULT\tDETAIL")
+	var unchanged, changing, refusedCount, failed, actions int
+	for _, s := range p.Services {
+		name, id := s.Namespace+"/"+s.Service, cmp.Or(s.LoadBalancer, "-")
+		row := func(result, detail string) { fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", name, id, result, detail) }
+		for _, a := range s.Actions {
+			row("change", a)
+		}
+		for _, r := range s.Refused {
+			row("REFUSED", r)
+		}
+		for _, warning := range s.Warnings {
+			row("warning", warning)
+		}
+		actions += len(s.Actions)
+		switch {
+		case s.Error != "":
+			row("FAILED", s.Error)
+			failed++
+		case len(s.Refused) > 0:
+			refusedCount++
+		case len(s.Actions) > 0:
+			changing++
+		default:
+			row("unchanged", "")
+			unchanged++
+		}
+	}
+	for _, o := range p.Orphans {
+		fmt.Fprintf(table, "-\t%s\tORPHAN\t%s %s: no Service has the mark %s; release it by hand if nobody needs it\n", o.LoadBalancer, o.Name, o.Address, o.Mark)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(&text, "\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in the cloud. %d CLBs without a Service.\n",
+		len(p.Services), unchanged, changing, refusedCount, failed, actions, len(p.Orphans))
+	_, err := io.WriteString(w, text.String())
+	return err
+}

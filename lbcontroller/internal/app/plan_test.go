@@ -1,0 +1,105 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/config"
+)
+
+// TestPlan: what would change is printed with what is refused and which CLBs have no Service, and nothing is written.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	service := func(name string, annotations map[string]string) *corev1.Service {
+		return &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Annotations: annotations},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
+				{Name: "http", Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP},
+			}},
+		}
+	}
+	plain := service("plain", nil)
+	plain.Spec.Type = corev1.ServiceTypeClusterIP
+	kube := fake.NewClientset(
+		service("api", nil), service("bad", map[string]string{annotation.Prefix + annotation.Scheduler: "fastest"}), plain,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{ProviderID: "cn-hangzhou.i-1"}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		}},
+	)
+	cloud := gatewaytest.New(t)
+	lb := func(id string, tags ...string) {
+		made := &slbv1.LoadBalancer{LoadBalancerId: id, Name: "name-of-" + id, Address: "47.0.0.1"}
+		for i := 0; i < len(tags); i += 2 {
+			made.Tags = append(made.Tags, &commonv1.Tag{Key: tags[i], Value: tags[i+1]})
+		}
+		cloud.LoadBalancers[id] = made
+	}
+	const mark, cluster = "kubernetes.do.not.delete", "ack.aliyun.com"
+	cloud.Lock()
+	lb("lb-orphan", mark, "agone", cluster, "c-test")
+	lb("lb-another", mark, "agone", cluster, "c-other")
+	lb("lb-unmarked", cluster, "c-test")
+	lb("lb-bare")
+	cloud.Unlock()
+	cfg := config.Default()
+	cfg.ClusterID, cfg.VPCID = "c-test", "vpc-test"
+	kind := kindConfig(cfg, cloud.Client(), slog.New(slog.DiscardHandler))
+
+	found, err := previewAll(t.Context(), kube, kind, Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := found.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	want := `SERVICE      CLB        RESULT   DETAIL
+default/api  -          change   create CLB aapi
+default/api  -          change   create vServer group k8s/30080/api/default/c-test with 1 servers
+default/api  -          change   create listener 80/tcp
+default/bad  -          REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
+-            lb-orphan  ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
+
+2 Services: 0 unchanged, 1 would change, 1 are refused something, 0 could not be compared. 3 changes in the cloud. 1 CLBs without a Service.
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+
+	one, err := previewAll(t.Context(), kube, kind, Selection{Namespace: "default", Service: "bad"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	if err := one.WriteJSON(&printed); err != nil {
+		t.Fatal(err)
+	}
+	var back Preview
+	if err := json.Unmarshal(printed.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(one, back); diff != "" || len(back.Services) != 1 || back.Services[0].Service != "bad" || len(back.Orphans) != 0 {
+		t.Errorf("JSON %s (-want +got):\n%s", printed.String(), diff)
+	}
+	if writes := cloud.Writes(); len(writes) > 0 {
+		t.Errorf("the cloud was written to: %v", writes)
+	}
+	for _, a := range kube.Actions() {
+		if a.GetVerb() != "list" {
+			t.Errorf("%s of %s", a.GetVerb(), a.GetResource().Resource)
+		}
+	}
+}
