@@ -430,10 +430,11 @@ func TestGatewayPermissions(t *testing.T) {
 	want := map[string]map[string][]string{
 		"cloudgateway": {},
 		"lbcontroller": {
-			"loadbalancers": {"get", "list", "create", "update", "delete"},
-			"listeners":     {"list", "create", "update", "delete"},
-			"servergroups":  {"get", "list", "create", "update", "delete"},
-			"networks":      {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
+			"loadbalancers":    {"get", "list", "create", "update", "delete"},
+			"listeners":        {"list", "create", "update", "delete"},
+			"servergroups":     {"get", "list", "create", "update", "delete"},
+			"domainextensions": {"list", "create", "update", "delete"},
+			"networks":         {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},
 		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
 		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},

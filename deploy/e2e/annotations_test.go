@@ -84,8 +84,8 @@ func badAnnotations() []badAnnotation {
 		{key: "slave-zoneid", value: tooLong, allowed: "64"},
 		{key: "resource-group-id", value: tooLong, allowed: "64"},
 		{key: "health-check-domain", value: tooLong, allowed: "80"},
-		{key: "network-type", value: "classic", allowed: "remove it"},
-		{key: "domain-extensions", value: "a.example.com:1", allowed: "remove it", protocol: "https", with: map[string]string{"cert-id": "c"}},
+		{key: "network-type", value: "alibaba", allowed: "classic, vpc"},
+		{key: "domain-extensions", value: "a.example.com", allowed: "key:value", protocol: "https", with: map[string]string{"cert-id": "c"}},
 	}
 }
 

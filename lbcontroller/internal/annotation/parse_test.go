@@ -64,10 +64,9 @@ func TestEveryAnnotation(t *testing.T) {
 		Weight:                    {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
 		DefaultWeight:             {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
 		BackendIPVersion:          {map[string]string{"IPv4": "ipv4"}, []string{"ipv6"}},
-		// Not supported yet: whatever is written is refused.
-		ID:               {map[string]string{" lb-1": "lb-1"}, []string{" ", "lb 1", "lb-1,lb-2", strings.Repeat("x", 65)}},
-		NetworkType:      {nil, []string{"vpc", "classic"}},
-		DomainExtensions: {nil, []string{"a.example.com:1"}},
+		ID:                        {map[string]string{" lb-1": "lb-1"}, []string{" ", "lb 1", "lb-1,lb-2", strings.Repeat("x", 65)}},
+		NetworkType:               {map[string]string{"VPC": "vpc", "classic": "classic"}, []string{"alibaba"}},
+		DomainExtensions:          {map[string]string{"a.example.com:1, *.b.com:2": "a.example.com\x001,*.b.com\x002"}, []string{"a.example.com", ":1"}},
 	}
 	for _, key := range switches {
 		cases[key] = values{map[string]string{"on": "on", "Off": "off", "true": "on", " FALSE ": "off"}, []string{"yes", "1"}}

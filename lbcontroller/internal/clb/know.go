@@ -92,7 +92,7 @@ func settle(s subject, k knowledge) (d decision, enough bool) {
 	d.plan = plan.Diff(want, k.observed)
 	if !k.read {
 		seen := len(d.plan.Refused) == 0 || s.entry.ComparedFor == s.hash
-		return d, seen && !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())
+		return d, seen && plan.Knows(want, k.observed) && !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())
 	}
 	d.entry = memory.Renew(s.entry) // What was read just now counts as verified.
 	d.entry.ComparedFor = s.hash
@@ -161,12 +161,18 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 	id := s.view.Reused()
 	if id == "" {
 		found, err := k.observer.Find(ctx, hint, slbv1.View_VIEW_FULL)
+		if err == nil {
+			err = k.observer.Extensions(ctx, &found, plan.Unread(s.want.Desired, found))
+		}
 		return knowledge{extent: all, observed: found, read: true}, err
 	}
 	named, err := k.observer.Reused(ctx, id, parts(s.want.Desired))
 	if rpcerr.IsNotFound(err) {
 		k.memory.Forget(s.key)
 		return knowledge{extent: refused, read: true, refusal: reuse.Missing(id)}, nil
+	}
+	if err == nil {
+		err = k.observer.Extensions(ctx, &named, plan.Unread(s.want.Desired, named))
 	}
 	if err != nil {
 		return knowledge{}, err

@@ -32,6 +32,8 @@ type legacy struct {
 	listeners []*slbv1.Listener
 	groups    []*gatewaytest.ServerGroup
 	pods      []discoveryv1.Endpoint
+	// extensions are certificates by domain of listener 80.
+	extensions map[string]string
 }
 
 // newLegacy is what a recent version leaves of a Service with one TCP port and two nodes.
@@ -103,6 +105,12 @@ func (l *legacy) seed(w *world) {
 	}
 	for _, x := range l.listeners {
 		w.cloud.Listeners[gatewaytest.ListenerKey{LoadBalancerID: l.lb.GetLoadBalancerId(), Port: x.GetKey().GetPort(), Protocol: x.GetKey().GetProtocol()}] = x
+	}
+	for domain, certificate := range l.extensions {
+		w.cloud.DomainExtensions["de-"+domain] = &gatewaytest.DomainExtension{
+			Listener:  gatewaytest.ListenerKey{LoadBalancerID: oldLB, Port: 80, Protocol: https},
+			Extension: &slbv1.DomainExtension{DomainExtensionId: "de-" + domain, Domain: domain, ServerCertificateId: certificate},
+		}
 	}
 	w.cloud.Unlock()
 	if l.pods != nil {
@@ -207,7 +215,21 @@ func TestTakeover(t *testing.T) {
 			l.listener(83, tcp, "30080").Description = new("by hand") // On our group, so that it has our servers.
 		}, look},
 		"a server at its place whose description is lost": {func(l *legacy) { l.groups[0].Servers[1].Description = "" }, look},
+		"certificates by domain": {func(l *legacy) {
+			l.none()
+			annotated(annotation.ProtocolPort, "https:80")(l.service)
+			annotated(annotation.CertID, "cert-1")(l.service)
+			annotated(annotation.DomainExtensions, "a.example.com:cert-2, B.example.com:cert-3")(l.service)
+			l.group("30080", l.node(1, 30080, 100), l.node(2, 30080, 100))
+			l.listener(80, https, "30080").ServerCertificateId = new("cert-1")
+			l.extensions = map[string]string{"a.example.com": "cert-2", "b.example.com": "cert-3"}
+		}, []string{"GetLoadBalancer", "ListDomainExtensions"}},
+		"public, and called classic": {func(l *legacy) {
+			annotated(annotation.NetworkType, "classic")(l.service)
+			l.lb.NetworkType = "classic"
+		}, look},
 		"in the VPC": {func(l *legacy) {
+			annotated(annotation.NetworkType, "vpc")(l.service)
 			annotated(annotation.AddressType, "intranet")(l.service)
 			l.lb.AddressType, l.lb.VpcId, l.lb.VswitchId = slbv1.AddressType_ADDRESS_TYPE_INTRANET, "vpc-test", "vsw-not-configured-any-more"
 		}, look},
@@ -308,7 +330,7 @@ func TestCloneOfTheCluster(t *testing.T) {
 // TestTakeoverOfWhatIsNotSupported: the configuration stays as it is, the servers are kept right, and the CLB goes with its Service.
 func TestTakeoverOfWhatIsNotSupported(t *testing.T) {
 	for key, value := range map[string]string{
-		annotation.DomainExtensions: "a.example.com:cert-2", annotation.NetworkType: "vpc",
+		annotation.Scheduler: "fastest", annotation.NetworkType: "alibaba",
 	} {
 		t.Run(key, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {

@@ -41,6 +41,8 @@ type Fake struct {
 	LoadBalancers map[string]*slbv1.LoadBalancer // without listeners and groups, which are below
 	Listeners     map[ListenerKey]*slbv1.Listener
 	ServerGroups  map[string]*ServerGroup
+	// DomainExtensions are the further certificates of HTTPS listeners, by id.
+	DomainExtensions map[string]*DomainExtension
 
 	Vpcs        map[string]*vpcv1.Vpc
 	VSwitches   map[string]*vpcv1.VSwitch
@@ -115,8 +117,8 @@ func New(t testing.TB) *Fake {
 	t.Helper()
 	f := &Fake{
 		LoadBalancers: map[string]*slbv1.LoadBalancer{}, Listeners: map[ListenerKey]*slbv1.Listener{},
-		ServerGroups: map[string]*ServerGroup{},
-		Vpcs:         map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
+		ServerGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{},
+		Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
 		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
 		Capabilities:    &commonv1.GetCapabilitiesResponse{Version: "test", RegionId: "cn-hangzhou", VpcId: "vpc-test"},
@@ -126,6 +128,7 @@ func New(t testing.TB) *Fake {
 	server := grpc.NewServer(grpc.UnaryInterceptor(f.intercept))
 	slbv1.RegisterLoadBalancerServiceServer(server, &loadBalancers{f: f})
 	slbv1.RegisterListenerServiceServer(server, &listeners{f: f})
+	slbv1.RegisterDomainExtensionServiceServer(server, &domainExtensions{f: f})
 	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
 	slbv1.RegisterHealthServiceServer(server, &health{f: f})
 	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})

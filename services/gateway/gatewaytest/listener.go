@@ -180,6 +180,7 @@ func (s *listeners) DeleteListener(_ context.Context, req *slbv1.DeleteListenerR
 		}
 	}
 	delete(s.f.Listeners, key)
+	s.f.dropExtensions(func(l ListenerKey) bool { return l == key })
 	return &slbv1.DeleteListenerResponse{}, nil
 }
 

@@ -250,6 +250,7 @@ func (s *loadBalancers) DeleteLoadBalancer(_ context.Context, req *slbv1.DeleteL
 			delete(s.f.Listeners, key)
 		}
 	}
+	s.f.dropExtensions(func(l ListenerKey) bool { return l.LoadBalancerID == id })
 	for groupID, group := range s.f.ServerGroups {
 		if group.LoadBalancerID == id {
 			delete(s.f.ServerGroups, groupID)

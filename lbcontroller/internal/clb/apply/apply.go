@@ -139,6 +139,17 @@ func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error)
 		_, err = r.Client.Listeners.UpdateListener(ctx, &slbv1.UpdateListenerRequest{Key: key(id, a.Key), Config: config})
 	case plan.StartListener:
 		_, err = r.Client.Listeners.StartListener(ctx, &slbv1.StartListenerRequest{Key: key(id, a.Key)})
+	case plan.CreateExtension:
+		answer, err := r.Client.DomainExtensions.CreateDomainExtension(ctx, &slbv1.CreateDomainExtensionRequest{
+			RequestId: extensionRequestID(), Key: key(id, a.Key), Domain: a.Extension.Domain, ServerCertificateId: a.Extension.Certificate,
+		})
+		return plan.Result{ExtensionID: answer.GetDomainExtensionId()}, err
+	case plan.UpdateExtension:
+		_, err = r.Client.DomainExtensions.UpdateDomainExtension(ctx, &slbv1.UpdateDomainExtensionRequest{
+			LoadBalancerId: id, DomainExtensionId: a.Extension.ID, ServerCertificateId: a.Extension.Certificate,
+		})
+	case plan.DeleteExtension:
+		_, err = r.Client.DomainExtensions.DeleteDomainExtension(ctx, &slbv1.DeleteDomainExtensionRequest{LoadBalancerId: id, DomainExtensionId: a.Extension.ID})
 	case plan.DeleteListener:
 		_, err = r.Client.Listeners.DeleteListener(ctx, &slbv1.DeleteListenerRequest{Key: key(id, a.Key)})
 	default:

@@ -41,6 +41,9 @@ func (l Life) requestID(spec *slbv1.CreateLoadBalancerRequest) (string, error) {
 // answered with a group that has been deleted since.
 func groupRequestID() string { return "sg-" + rand.Text() }
 
+// extensionRequestID is new each time, as that of a group: after a lost answer the listener's extensions are read.
+func extensionRequestID() string { return "de-" + rand.Text() }
+
 // createInstance buys the instance, in another vSwitch if the first has no free address, and records it.
 func (r *run) createInstance(ctx context.Context, a plan.CreateInstance) (plan.Result, error) {
 	lb, err := r.buy(ctx, a.Spec)

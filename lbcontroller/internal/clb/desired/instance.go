@@ -59,7 +59,7 @@ func (b *builder) instance() model.Instance {
 	b.billing(spec)
 	anyVSwitch := b.network(spec)
 	tags := b.additionalTags(spec)
-	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, Tags: tags, DroppedTags: b.droppedTags(tags)}
+	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, NetworkType: b.networkType(spec), Tags: tags, DroppedTags: b.droppedTags(tags)}
 }
 
 // marks are the tags that tell whose the instance is.
@@ -103,6 +103,17 @@ func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch boo
 			", or set vswitchIDs in the controller's configuration: an intranet CLB needs a vSwitch")
 	}
 	return true
+}
+
+// networkType returns the asked network of the address. A new CLB can only have the one that belongs to its address type.
+func (b *builder) networkType(spec *slbv1.CreateLoadBalancerRequest) string {
+	asked := b.values.Text(annotation.NetworkType)
+	inVPC := spec.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTRANET
+	isNew := b.reuse.ID == "" && b.view.Service.Labels[ownership.LabelLoadBalancerID] == "" && len(b.view.Service.Status.LoadBalancer.Ingress) == 0
+	if asked != "" && isNew && (asked == "vpc") != inVPC {
+		b.misfit(annotation.NetworkType, "vpc for an intranet CLB, or classic for a public one: the cloud offers no other networks")
+	}
+	return asked
 }
 
 // additionalTags adds the tags that the user asks for and returns their keys.

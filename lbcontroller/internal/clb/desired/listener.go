@@ -20,7 +20,7 @@ func (b *builder) listeners() []model.Listener {
 		return nil
 	}
 	protocols := b.protocols()
-	forwards := b.forwards(protocols)
+	forwards, extensions := b.forwards(protocols), b.extensions()
 	var listeners []model.Listener
 	seen := map[model.ListenerKey]bool{}
 	for i, port := range b.view.Service.Spec.Ports {
@@ -36,6 +36,9 @@ func (b *builder) listeners() []model.Listener {
 		seen[key] = true
 		l := model.Listener{Key: key, Group: b.groupName(port), Config: b.listenerConfig(protocol), Defaults: listenerDefaults(protocol)}
 		l.Config.Description = new(b.owner.Listener(port.Port))
+		if protocol == slbv1.Protocol_PROTOCOL_HTTPS {
+			l.Extensions = extensions
+		}
 		if target, ok := forwards[port.Port]; ok && protocol == slbv1.Protocol_PROTOCOL_HTTP {
 			l.Group, l.Config.ForwardPort = "", new(target)
 		}
@@ -158,6 +161,39 @@ func (b *builder) forwards(protocols map[int]slbv1.Protocol) map[int32]int32 {
 		}
 	}
 	return result
+}
+
+// extensions returns the further certificates that are asked for, ordered by domain; nil without the annotation.
+func (b *builder) extensions() []model.Extension {
+	var list []model.Extension
+	certificates := map[string]string{}
+	for _, p := range b.values.Pairs(annotation.DomainExtensions) {
+		domain := strings.ToLower(p.Key)
+		other, twice := certificates[domain]
+		switch {
+		case p.Value == "" || !isDomain(domain):
+			b.misfit(annotation.DomainExtensions, "domain:certificate,… with domains such as www.example.com or *.example.com")
+			return nil
+		case twice && other != p.Value:
+			b.misfit(annotation.DomainExtensions, "one certificate for domain "+domain)
+			return nil
+		case !twice:
+			certificates[domain] = p.Value
+			list = append(list, model.Extension{Domain: domain, Certificate: p.Value})
+		}
+	}
+	slices.SortFunc(list, func(a, b model.Extension) int { return strings.Compare(a.Domain, b.Domain) })
+	return list
+}
+
+// maxDomain is the length of a domain.
+const maxDomain = 253
+
+// isDomain reports whether a text is a host name, maybe with a wildcard, in lower case.
+func isDomain(text string) bool {
+	return text != "" && len(text) <= maxDomain && !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-.*", r)
+	})
 }
 
 func parseProtocol(name string) (slbv1.Protocol, bool) {

@@ -25,6 +25,9 @@ func (d *Desired) ConfigHash() (string, error) {
 	if d.Reuse.ID != "" {
 		identity = append(identity, d.Reuse.ID, d.Reuse.Listeners)
 	}
+	if d.Instance.NetworkType != "" {
+		identity = append(identity, d.Instance.NetworkType)
+	}
 	if err := json.NewEncoder(h).Encode(identity); err != nil {
 		return "", fmt.Errorf("hash the configuration: %w", err)
 	}
@@ -42,6 +45,12 @@ func (d *Desired) ConfigHash() (string, error) {
 		}
 		if err := hashMessage(h, l.Config); err != nil {
 			return "", err
+		}
+		if l.Extensions == nil {
+			continue // The hash of a Service without any is what it was before there were any.
+		}
+		if err := json.NewEncoder(h).Encode(l.Extensions); err != nil {
+			return "", fmt.Errorf("hash the domain extensions of listener %d: %w", l.Key.Port, err)
 		}
 	}
 	return HashVersion + hex.EncodeToString(h.Sum(nil)), nil

@@ -44,6 +44,8 @@ type Instance struct {
 	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
 	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
 	Tags, DroppedTags []string
+	// NetworkType is the asked network of the address, "vpc" or "classic"; empty if it isn't asked for. It can't be chosen at creation.
+	NetworkType string
 	// AnyVSwitch tells that the vSwitch was the controller's choice, so another may be tried when it is full.
 	AnyVSwitch bool
 }
@@ -78,6 +80,14 @@ type Listener struct {
 	Defaults *slbv1.ListenerConfig
 	// Stopped tells that a present listener refuses connections.
 	Stopped bool
+	// Extensions are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
+	Extensions []Extension
+}
+
+// Extension is a further certificate of an https listener, for clients that ask for a domain.
+type Extension struct {
+	// ID is known of present ones.
+	ID, Domain, Certificate string
 }
 
 // ServerKey identifies a server within a group. The address counts only for network interfaces: the cloud may fill it in for
@@ -142,6 +152,7 @@ func (o Observed) Clone() Observed {
 	o.Listeners = slices.Clone(o.Listeners)
 	for i := range o.Listeners {
 		o.Listeners[i].Config = proto.CloneOf(o.Listeners[i].Config)
+		o.Listeners[i].Extensions = slices.Clone(o.Listeners[i].Extensions)
 	}
 	o.Groups = slices.Clone(o.Groups)
 	for i := range o.Groups {

@@ -133,6 +133,27 @@ func (o Observer) get(ctx context.Context, request *slbv1.GetLoadBalancerRequest
 	return result, others, nil
 }
 
+// Extensions reads the further certificates of listeners.
+func (o Observer) Extensions(ctx context.Context, found *model.Observed, keys []model.ListenerKey) error {
+	for i := range found.Listeners {
+		l := &found.Listeners[i]
+		if !slices.Contains(keys, l.Key) {
+			continue
+		}
+		answer, err := o.Client.DomainExtensions.ListDomainExtensions(ctx, &slbv1.ListDomainExtensionsRequest{
+			Key: &slbv1.ListenerKey{LoadBalancerId: found.InstanceID, Port: l.Key.Port, Protocol: l.Key.Protocol},
+		})
+		if err != nil {
+			return fmt.Errorf("read the domain extensions of listener %d: %w", l.Key.Port, err)
+		}
+		l.Extensions = []model.Extension{}
+		for _, e := range answer.GetDomainExtensions() {
+			l.Extensions = append(l.Extensions, model.Extension{ID: e.GetDomainExtensionId(), Domain: e.GetDomain(), Certificate: e.GetServerCertificateId()})
+		}
+	}
+	return nil
+}
+
 // addGroup reads a vServer group with its servers.
 func (o Observer) addGroup(ctx context.Context, to *model.Observed, id string) error {
 	answer, err := o.Client.ServerGroups.GetServerGroup(ctx, &slbv1.GetServerGroupRequest{ServerGroupId: id})

@@ -23,6 +23,8 @@ type Action interface {
 type Result struct {
 	// Instance is the answer of CreateInstance.
 	Instance *slbv1.LoadBalancer
+	// ExtensionID is the answer of CreateExtension.
+	ExtensionID string
 	// GroupID is the answer of CreateGroup.
 	GroupID string
 	// GroupHeld tells that DeleteGroup could only take our servers out.
@@ -94,6 +96,24 @@ type UpdateListener struct {
 // StartListener lets a stopped listener accept connections.
 type StartListener struct{ Key model.ListenerKey }
 
+// CreateExtension gives an https listener a certificate for a domain.
+type CreateExtension struct {
+	Key       model.ListenerKey
+	Extension model.Extension
+}
+
+// UpdateExtension changes the certificate for a domain.
+type UpdateExtension struct {
+	Key       model.ListenerKey
+	Extension model.Extension
+}
+
+// DeleteExtension takes the certificate for a domain away.
+type DeleteExtension struct {
+	Key       model.ListenerKey
+	Extension model.Extension
+}
+
 // DeleteListener deletes a listener.
 type DeleteListener struct{ Key model.ListenerKey }
 
@@ -113,6 +133,18 @@ func (a DeleteGroup) String() string    { return "delete vServer group " + a.Nam
 func (a CreateListener) String() string { return "create listener " + keyText(a.Listener.Key) }
 func (a StartListener) String() string  { return "start listener " + keyText(a.Key) }
 func (a DeleteListener) String() string { return "delete listener " + keyText(a.Key) }
+
+func (a CreateExtension) String() string {
+	return fmt.Sprintf("give listener %s certificate %s for %s", keyText(a.Key), a.Extension.Certificate, a.Extension.Domain)
+}
+
+func (a UpdateExtension) String() string {
+	return fmt.Sprintf("change the certificate of listener %s for %s to %s", keyText(a.Key), a.Extension.Domain, a.Extension.Certificate)
+}
+
+func (a DeleteExtension) String() string {
+	return fmt.Sprintf("take the certificate for %s off listener %s", a.Extension.Domain, keyText(a.Key))
+}
 
 func (a UpdateListener) String() string {
 	names := fieldNames(a.Changed)
@@ -167,7 +199,7 @@ func (p Plan) Deletes() bool {
 	for _, phase := range p.Phases {
 		for _, a := range phase {
 			switch a.(type) {
-			case DeleteListener, DeleteGroup:
+			case DeleteListener, DeleteGroup, DeleteExtension:
 				return true
 			}
 		}

@@ -115,7 +115,44 @@ func (a DeleteGroup) Effect(o *model.Observed, r Result) {
 
 // Effect implements Action.
 func (a CreateListener) Effect(o *model.Observed, _ Result) {
-	o.Listeners = append(o.Listeners, model.Listener{Key: a.Listener.Key, Config: WithGroup(a.Listener.Config, a.Group.Resolve(*o))})
+	made := model.Listener{Key: a.Listener.Key, Config: WithGroup(a.Listener.Config, a.Group.Resolve(*o))}
+	if a.Listener.Key.Protocol == slbv1.Protocol_PROTOCOL_HTTPS {
+		made.Extensions = []model.Extension{}
+	}
+	o.Listeners = append(o.Listeners, made)
+}
+
+// Effect implements Action.
+func (a CreateExtension) Effect(o *model.Observed, r Result) {
+	a.Extension.ID = r.ExtensionID
+	changeExtensions(o, a.Key, func(list []model.Extension) []model.Extension { return append(list, a.Extension) })
+}
+
+// Effect implements Action.
+func (a UpdateExtension) Effect(o *model.Observed, _ Result) {
+	changeExtensions(o, a.Key, func(list []model.Extension) []model.Extension {
+		for i := range list {
+			if list[i].ID == a.Extension.ID {
+				list[i] = a.Extension
+			}
+		}
+		return list
+	})
+}
+
+// Effect implements Action.
+func (a DeleteExtension) Effect(o *model.Observed, _ Result) {
+	changeExtensions(o, a.Key, func(list []model.Extension) []model.Extension {
+		return slices.DeleteFunc(list, func(e model.Extension) bool { return e.ID == a.Extension.ID })
+	})
+}
+
+func changeExtensions(o *model.Observed, key model.ListenerKey, change func([]model.Extension) []model.Extension) {
+	for i := range o.Listeners {
+		if o.Listeners[i].Key == key {
+			o.Listeners[i].Extensions = change(o.Listeners[i].Extensions)
+		}
+	}
 }
 
 // Effect implements Action.

@@ -17,6 +17,9 @@ func (p *Plan) instance(d *model.Desired, o model.Observed) Phase {
 		remedy = "correct or remove the annotation"
 	}
 	p.fixed(want, asked, have, remedy)
+	if asked, present := d.Instance.NetworkType, have.GetNetworkType(); asked != "" && present != "" && asked != present {
+		p.refuse("annotation network-type asks for %q but the CLB has %q, which can't be changed; %s", asked, present, remedy)
+	}
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{}}
 	set := func(what string) { up.What = append(up.What, what) }
 	if asked.Name && want.GetName() != have.GetName() {

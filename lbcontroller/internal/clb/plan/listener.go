@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -15,11 +17,13 @@ import (
 
 // listenerWork sorts what to do with listeners by what must come first.
 type listenerWork struct {
-	ready   Phase // updates, starts, and creations on free ports: nothing stands in their way
-	unlink  Phase // deletions of redirects, whose targets can't be deleted before
-	remove  Phase // other deletions
-	replace Phase // creations on ports that a deletion frees
-	forward Phase // creations of redirects, whose targets must exist
+	ready    Phase // updates, starts, and creations on free ports: nothing stands in their way
+	unlink   Phase // deletions of redirects, whose targets can't be deleted before
+	remove   Phase // other deletions
+	replace  Phase // creations on ports that a deletion frees
+	forward  Phase // creations of redirects, whose targets must exist
+	secure   Phase // certificates by domain, of listeners that exist by then
+	insecure Phase // certificates by domain that aren't wanted any more
 }
 
 // survey is what the present listeners mean for the wanted ones.
@@ -141,7 +145,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 			w.update(want, old.Listener, groups)
 		}
 	}
-	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward} {
+	for _, phase := range []Phase{w.ready, w.unlink, w.remove, w.replace, w.forward, w.secure, w.insecure} {
 		p.add(phase)
 	}
 	return s.used
@@ -155,6 +159,9 @@ func (w *listenerWork) create(l model.Listener, groups map[string]model.Group, p
 		asked := l.Config
 		l.Config, l.Defaults = proto.CloneOf(l.Defaults), nil
 		proto.Merge(l.Config, asked)
+	}
+	for _, e := range l.Extensions {
+		w.secure = append(w.secure, CreateExtension{Key: l.Key, Extension: e})
 	}
 	*phase = append(*phase, CreateListener{Listener: l, Group: refTo(l.Group, groups)})
 }
@@ -182,9 +189,53 @@ func (w *listenerWork) update(want, old model.Listener, groups map[string]model.
 			w.ready = append(w.ready, change)
 		}
 	}
+	w.extensions(want, old)
 	if old.Stopped {
 		w.ready = append(w.ready, StartListener{Key: want.Key})
 	}
+}
+
+// extensions compares the further certificates, if they are asked for. Those that aren't known are left alone.
+func (w *listenerWork) extensions(want, old model.Listener) {
+	if want.Extensions == nil || old.Extensions == nil {
+		return
+	}
+	present := map[string]model.Extension{}
+	for _, e := range old.Extensions {
+		present[strings.ToLower(e.Domain)] = e
+	}
+	for _, e := range want.Extensions {
+		have, ok := present[e.Domain]
+		delete(present, e.Domain)
+		switch {
+		case !ok:
+			w.secure = append(w.secure, CreateExtension{Key: want.Key, Extension: e})
+		case have.Certificate != e.Certificate:
+			e.ID = have.ID
+			w.secure = append(w.secure, UpdateExtension{Key: want.Key, Extension: e})
+		}
+	}
+	for _, domain := range slices.Sorted(maps.Keys(present)) {
+		w.insecure = append(w.insecure, DeleteExtension{Key: want.Key, Extension: present[domain]})
+	}
+}
+
+// Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners are read apart.
+func Knows(d *model.Desired, o model.Observed) bool { return len(Unread(d, o)) == 0 }
+
+// Unread are the present listeners whose further certificates have to be read for a comparison.
+func Unread(d *model.Desired, o model.Observed) []model.ListenerKey {
+	asked := map[model.ListenerKey]bool{}
+	for _, l := range d.Listeners {
+		asked[l.Key] = l.Extensions != nil
+	}
+	var keys []model.ListenerKey
+	for _, l := range o.Listeners {
+		if asked[l.Key] && l.Extensions == nil {
+			keys = append(keys, l.Key)
+		}
+	}
+	return keys
 }
 
 // usedBy returns the ids of the groups that listeners use.

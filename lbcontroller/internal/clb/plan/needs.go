@@ -28,6 +28,9 @@ func Needs(action, earlier Action) bool {
 	switch a := action.(type) {
 	case CreateListener:
 		return needsGroup(a.Group, earlier) || needsPort(a.Listener.Key, earlier) || needsListener(a.Listener.Config.GetForwardPort(), earlier)
+	case CreateExtension:
+		create, ok := earlier.(CreateListener)
+		return ok && create.Listener.Key == a.Key
 	case UpdateListener:
 		return needsGroup(a.Group, earlier) || needsServers(a.Group, earlier)
 	case DeleteListener:
