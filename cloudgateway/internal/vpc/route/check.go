@@ -6,12 +6,12 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 )
 
 // Checks are the rules of the service's requests.
 func Checks() []check.Rule {
-	return []check.Rule{
-		check.Of(func(c *check.Request, r *vpcv1.ListRouteTablesRequest) { c.ID("vpc_id", r.GetVpcId()) }),
+	return append(routetable.Checks(),
 		check.Of(func(c *check.Request, r *vpcv1.ListRouteEntriesRequest) {
 			c.ID("route_table_id", r.GetRouteTableId())
 			c.OneOf("type", r.GetType(), "Custom", "System", "BGP", "CEN", "ECR")
@@ -47,18 +47,6 @@ func Checks() []check.Rule {
 				c.ID(field+".next_hop_id", e.GetNextHopId())
 			})
 		}),
-		check.Of(func(c *check.Request, r *vpcv1.CreateRouteTableRequest) {
-			c.RequestID(r.GetRequestId())
-			c.ID("vpc_id", r.GetVpcId())
-			c.Name(r.GetName(), 0)
-			c.Description(r.GetDescription(), 0)
-		}),
-		check.Of(func(c *check.Request, r *vpcv1.DeleteRouteTableRequest) {
-			c.ID("vpc_id", r.GetVpcId())
-			c.ID("route_table_id", r.GetRouteTableId())
-		}),
-		check.Of(func(c *check.Request, r *vpcv1.AssociateRouteTableRequest) { checkBond(c, r) }),
-		check.Of(func(c *check.Request, r *vpcv1.UnassociateRouteTableRequest) { checkBond(c, r) }),
 		check.Of(func(c *check.Request, r *vpcv1.UpdateRouteEntryRequest) {
 			c.ID("vpc_id", r.GetVpcId())
 			c.ID("route_table_id", r.GetRouteTableId())
@@ -80,7 +68,7 @@ func Checks() []check.Rule {
 				c.Addf("name", "the request changes nothing; at least one attribute is required")
 			}
 		}),
-	}
+	)
 }
 
 // checkHops checks where a new entry leads: to one next hop, or to several.
@@ -128,10 +116,4 @@ func checkEntries(c *check.Request, entries []*vpcv1.RouteEntry, each func(field
 		}
 		seen[key] = field
 	}
-}
-
-func checkBond(c *check.Request, r bond) {
-	c.ID("vpc_id", r.GetVpcId())
-	c.ID("route_table_id", r.GetRouteTableId())
-	c.ID("vswitch_id", r.GetVswitchId())
 }

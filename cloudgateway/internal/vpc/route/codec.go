@@ -1,10 +1,6 @@
 package route
 
-import (
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
-
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
-)
+import vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 // entryAnswer is one entry in the answer to DescribeRouteEntryList.
 type entryAnswer struct {
@@ -55,33 +51,4 @@ func (a entryAnswer) decode(tableID string) *vpcv1.RouteEntry {
 		}
 	}
 	return entry
-}
-
-// tableAnswer is one table in the answer to DescribeRouteTableList.
-type tableAnswer struct {
-	RouteTableID    string `json:"RouteTableId"`
-	VpcID           string `json:"VpcId"`
-	RouteTableType  string
-	RouteTableName  string
-	Description     string
-	Status          string
-	ResourceGroupID string `json:"ResourceGroupId"`
-	VSwitchIDs      struct {
-		VSwitchID []string `json:"VSwitchId"`
-	} `json:"VSwitchIds"`
-	Tags vpc.TagList
-}
-
-func (a tableAnswer) decode() *vpcv1.RouteTable {
-	return &vpcv1.RouteTable{
-		RouteTableId:    a.RouteTableID,
-		VpcId:           a.VpcID,
-		Type:            a.RouteTableType,
-		Name:            a.RouteTableName,
-		Description:     a.Description,
-		Status:          a.Status,
-		ResourceGroupId: a.ResourceGroupID,
-		VswitchIds:      a.VSwitchIDs.VSwitchID,
-		Tags:            a.Tags.Decode(),
-	}
 }

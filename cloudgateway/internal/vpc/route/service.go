@@ -7,6 +7,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
@@ -20,26 +21,26 @@ const (
 
 // Service implements vpcv1.RouteServiceServer.
 type Service struct {
-	vpcv1.UnimplementedRouteServiceServer
+	unimplemented
+	*routetable.Service
 
 	api           cloud.API
 	networks      *write.Serial
-	vswitches     *vswitch.Service
 	routesPerCall int
-	tables        *batch.Cache[[]*vpcv1.RouteTable] // by VPC
 	entries       *batch.Cache[[]*vpcv1.RouteEntry] // by filter
+}
+
+// unimplemented lies deeper in the Service than the methods for route tables, which it therefore doesn't hide.
+type unimplemented struct {
+	vpcv1.UnimplementedRouteServiceServer
 }
 
 // New makes a Service. One call names at most routesPerCall entries, 1 to 50.
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
 	s := &Service{
-		api: p.API, networks: p.Networks, vswitches: vswitches, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
-		tables:  vpc.NewCache[[]*vpcv1.RouteTable](p, "routetables"),
+		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
 		entries: vpc.NewCache[[]*vpcv1.RouteEntry](p, "routeentries"),
 	}
-	p.Networks.OnWrite(func(string) {
-		s.tables.Clear()
-		s.entries.Clear()
-	})
+	p.Networks.OnWrite(func(string) { s.entries.Clear() })
 	return s
 }

@@ -1,4 +1,5 @@
-package route
+// Package routetable serves the route tables of RouteService.
+package routetable
 
 import (
 	"context"
@@ -10,16 +11,32 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
+// Service implements the methods of vpcv1.RouteServiceServer for route tables.
+type Service struct {
+	api       cloud.API
+	networks  *write.Serial
+	vswitches *vswitch.Service
+	tables    *batch.Cache[[]*vpcv1.RouteTable] // by VPC
+}
+
+// New makes a Service.
+func New(p *vpc.Product, vswitches *vswitch.Service) *Service {
+	s := &Service{api: p.API, networks: p.Networks, vswitches: vswitches, tables: vpc.NewCache[[]*vpcv1.RouteTable](p, "routetables")}
+	p.Networks.OnWrite(func(string) { s.tables.Clear() })
+	return s
+}
+
 // ListRouteTables reads all route tables of a VPC, ordered by id.
 func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRequest) (*vpcv1.ListRouteTablesResponse, error) {
 	found, err := s.tables.Get(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
-		return s.describeTables(ctx, cloud.Params{"VpcId": r.GetVpcId()})
+		return s.describe(ctx, cloud.Params{"VpcId": r.GetVpcId()})
 	})
 	if err != nil {
 		return nil, err
@@ -27,8 +44,8 @@ func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesR
 	return &vpcv1.ListRouteTablesResponse{RouteTables: found}, nil
 }
 
-// describeTables reads all pages of DescribeRouteTableList.
-func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
+// describe reads all pages of DescribeRouteTableList.
+func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
 	var found []*vpcv1.RouteTable
 	err := cloud.Numbered(ctx, filter, vpc.PageSize, func(p cloud.Params) (int, int, error) {
 		var answer struct {
@@ -47,9 +64,9 @@ func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*v
 	return vpc.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
 }
 
-// lookAtTable reads a route table now; nil: there is none.
-func (s *Service) lookAtTable(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
-	found, err := s.describeTables(ctx, cloud.Params{"RouteTableId": id})
+// look reads a route table now; nil: there is none.
+func (s *Service) look(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
+	found, err := s.describe(ctx, cloud.Params{"RouteTableId": id})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -72,7 +89,7 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 		}
 		table, err = write.Converge[*vpcv1.RouteTable]{
 			Name:  "the creation of " + answer.RouteTableID,
-			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.lookAtTable(ctx, answer.RouteTableID) },
+			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, answer.RouteTableID) },
 			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) { return vpc.WhenAvailable(t.GetStatus()), nil },
 		}.Run(ctx)
 		return err
@@ -89,7 +106,7 @@ func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTabl
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
 		_, err := write.Converge[*vpcv1.RouteTable]{
 			Name: "the deletion of " + id,
-			Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.lookAtTable(ctx, id) },
+			Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, id) },
 			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) {
 				// The cloud speaks of the table's status when it means this.
 				if bound := t.GetVswitchIds(); len(bound) > 0 {
