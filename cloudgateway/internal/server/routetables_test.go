@@ -182,7 +182,7 @@ func TestRoutesWithSeveralNextHops(t *testing.T) {
 	if err := writetest.FirstFailure(nil, create(wide("10.0.0.0/24", one, two), narrow, wide("10.0.1.0/24", two, one))); err != nil {
 		t.Fatal(err)
 	}
-	w.wantCalls(t, "creation", "CreateRouteEntry", describeEntries, "CreateRouteEntry", describeEntries, "CreateRouteEntries", describeEntries)
+	w.wantCalls(t, "creation", "DescribeRouteTableList", "CreateRouteEntry", describeEntries, "CreateRouteEntry", describeEntries, "CreateRouteEntries", describeEntries)
 
 	list := func(r *vpcv1.ListRouteEntriesRequest) []*vpcv1.RouteEntry {
 		r.RouteTableId = testTable

@@ -100,8 +100,13 @@ func (s *Services) addVPC(cfg Config) error {
 	}
 	s.closers = append(s.closers, eips)
 	vswitches := vswitch.New(product)
+	routes, err := route.New(product, vswitches, cfg.RoutesPerCall)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, routes)
 	s.add(func(r grpc.ServiceRegistrar) {
-		vpcv1.RegisterRouteServiceServer(r, route.New(product, vswitches, cfg.RoutesPerCall))
+		vpcv1.RegisterRouteServiceServer(r, routes)
 		vpcv1.RegisterNetworkServiceServer(r, network.New(product, vswitches, eips))
 		vpcv1.RegisterVSwitchServiceServer(r, vswitches)
 		vpcv1.RegisterEipServiceServer(r, eips)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +44,10 @@ func (f *fakeCloud) Do(_ context.Context, call openapi.Call, out any) (openapi.R
 	f.settleAll()
 	if call.Action == "DescribeRouteEntryList" {
 		f.reads++
-		return openapi.Result{}, remarshal(f.list(), out)
+		return openapi.Result{}, remarshal(f.list(call.Params), out)
+	}
+	if call.Action == "DescribeRouteTableList" {
+		return openapi.Result{}, remarshal(tableList(call.Params["RouteTableId"]), out)
 	}
 	f.writes = append(f.writes, call)
 	nth := len(f.writes)
@@ -64,6 +70,12 @@ func (f *fakeCloud) Do(_ context.Context, call openapi.Call, out any) (openapi.R
 	return openapi.Result{}, remarshal(answer, out)
 }
 
+func (f *fakeCloud) writesSoFar() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.writes)
+}
+
 func (f *fakeCloud) change(call openapi.Call) any {
 	var failed []map[string]string
 	for i := 1; ; i++ {
@@ -72,6 +84,10 @@ func (f *fakeCloud) change(call openapi.Call) any {
 			return map[string]any{"FailedRouteEntries": failed}
 		}
 		cidr, hop := member("DstCidrBlock"), member("NextHop")
+		if id := member("RouteEntryId"); id != "" {
+			cidr = strings.TrimPrefix(id, "rte-")
+			hop = f.entries[cidr].hop
+		}
 		refuse := func(code string) {
 			failed = append(failed, map[string]string{"DstCidrBlock": cidr, "NextHop": hop, "FailedCode": code, "FailedMessage": code})
 		}
@@ -104,9 +120,27 @@ func (f *fakeCloud) settleAll() {
 	}
 }
 
-func (f *fakeCloud) list() any {
+// list is a page of the entries that match, in the order of their destinations.
+func (f *fakeCloud) list(params map[string]string) any {
+	wanted := map[string]bool{}
+	for i := 1; params["DestCidrBlockList."+strconv.Itoa(i)] != ""; i++ {
+		wanted[params["DestCidrBlockList."+strconv.Itoa(i)]] = true
+	}
+	cidrs := slices.Sorted(maps.Keys(f.entries))
+	if len(wanted) > 0 {
+		cidrs = slices.DeleteFunc(cidrs, func(cidr string) bool { return !wanted[cidr] })
+	}
+	if id := params["RouteEntryId"]; id != "" {
+		cidrs = slices.DeleteFunc(cidrs, func(cidr string) bool { return "rte-"+cidr != id })
+	}
+	first, _ := strconv.Atoi(params["NextToken"])
+	last, next := min(first+entriesPerPage, len(cidrs)), ""
+	if last < len(cidrs) {
+		next = strconv.Itoa(last)
+	}
 	var list []any
-	for cidr, e := range f.entries {
+	for _, cidr := range cidrs[first:last] {
+		e := f.entries[cidr]
 		status := "Available"
 		switch {
 		case e.deleting:
@@ -119,7 +153,12 @@ func (f *fakeCloud) list() any {
 			"NextHops": map[string]any{"NextHop": []any{map[string]any{"NextHopId": e.hop, "NextHopType": "Instance"}}},
 		})
 	}
-	return map[string]any{"RouteEntrys": map[string]any{"RouteEntry": list}}
+	return map[string]any{"NextToken": next, "RouteEntrys": map[string]any{"RouteEntry": list}}
+}
+
+func tableList(id string) any {
+	table := map[string]any{"RouteTableId": id, "VpcId": "vpc-1", "Status": "Available"}
+	return map[string]any{"TotalCount": 1, "RouterTableList": map[string]any{"RouterTableListType": []any{table}}}
 }
 
 func remarshal(from, to any) error {

@@ -86,7 +86,7 @@ func (creation) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 	}
 }
 
-// sameHops tells whether an entry leads where it shall. Weights count that were asked for.
+// sameHops reports whether an entry leads where it shall. Weights count that were asked for.
 func sameHops(want, got *vpcv1.RouteEntry) bool {
 	if len(want.GetNextHops()) != len(got.GetNextHops()) || want.GetNextHopId() != got.GetNextHopId() {
 		return false
@@ -118,10 +118,14 @@ func hops(e *vpcv1.RouteEntry) string {
 }
 
 func (creation) refused(err error) write.Verdict {
-	if rpcerr.ReasonOf(err) == rpcerr.AlreadyExists || cloud.Busy(err) {
+	switch {
+	case rpcerr.ReasonOf(err) == rpcerr.AlreadyExists:
+		return write.Waiting
+	case cloud.Busy(err):
 		return write.Todo
+	default:
+		return write.Failed
 	}
-	return write.Failed
 }
 
 // deletion removes entries.

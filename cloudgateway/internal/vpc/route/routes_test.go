@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -55,9 +57,16 @@ func (f *fakeCloud) held() []string {
 	return list
 }
 
-func service(f cloud.Caller) *Service {
+// service makes a Service for a test.
+func service(t *testing.T, f cloud.Caller) *Service {
+	t.Helper()
 	p := vpc.New(vpc.Config{Caller: f, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
-	return New(p, vswitch.New(p), 50)
+	s, err := New(p, vswitch.New(p), 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
 }
 
 // reasons lists the results as "status" or "REASON".
@@ -75,7 +84,7 @@ func TestCreateWaitsUntilAllAreInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := routeWorld(0)
 		start := time.Now()
-		results, err := service(f).changeRoutes(t.Context(), "vpc-1", routesOf(120), creation{})
+		results, err := service(t, f).change(t.Context(), "vpc-1", routesOf(120), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,11 +172,7 @@ func TestRouteOutcomes(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 				defer cancel()
-				var op operation = creation{}
-				if tt.remove {
-					op = deletion{}
-				}
-				results, err := service(f).changeRoutes(ctx, "vpc-1", tt.entries, op)
+				results, err := service(t, f).change(ctx, "vpc-1", tt.entries, tt.remove)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -191,7 +196,7 @@ func TestTablesHaveCallsOfTheirOwn(t *testing.T) {
 		f.settle = 0
 		a, b := route(0), route(1)
 		b.RouteTableId = "vtb-2"
-		results, err := service(f).changeRoutes(t.Context(), "vpc-1", []*vpcv1.RouteEntry{b, a}, creation{})
+		results, err := service(t, f).change(t.Context(), "vpc-1", []*vpcv1.RouteEntry{b, a}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +207,7 @@ func TestTablesHaveCallsOfTheirOwn(t *testing.T) {
 		for _, w := range f.writes {
 			tables = append(tables, w.Params["RouteEntries.1.RouteTableId"])
 		}
-		if diff := cmp.Diff([]string{"vtb-1", "vtb-2"}, tables); diff != "" {
+		if diff := cmp.Diff([]string{"vtb-2", "vtb-1"}, tables); diff != "" {
 			t.Errorf("tables of the calls (-want +got):\n%s", diff)
 		}
 	})
@@ -214,7 +219,7 @@ func TestDeadlineBeforeTheEntriesSettle(t *testing.T) {
 		f.settle = time.Hour
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		results, err := service(f).changeRoutes(ctx, "vpc-1", routesOf(1), creation{})
+		results, err := service(t, f).change(ctx, "vpc-1", routesOf(1), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,27 +235,158 @@ func TestDeadlineBeforeTheEntriesSettle(t *testing.T) {
 	})
 }
 
+// as is the context of a caller whose calls don't go together with those of others.
+func as(ctx context.Context, caller string) context.Context {
+	return batch.WithLane(ctx, caller, caller, 0)
+}
+
 func TestOneWriterPerVpc(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := routeWorld(0)
-		c := service(f)
+		c := service(t, f)
 		first := make(chan struct{})
 		go func() {
 			defer close(first)
-			if _, err := c.changeRoutes(t.Context(), "vpc-1", routesOf(1), creation{}); err != nil {
+			if _, err := c.change(as(t.Context(), "one"), "vpc-1", routesOf(1), false); err != nil {
 				t.Error(err)
 			}
 		}()
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		<-time.After(time.Second)
+		ctx, cancel := context.WithTimeout(as(t.Context(), "other"), time.Second)
 		defer cancel()
-		_, err := c.changeRoutes(ctx, "vpc-1", []*vpcv1.RouteEntry{route(7)}, creation{})
-		if e, ok := rpcerr.From(err); !ok || e.Code != codes.Aborted || e.Reason != rpcerr.ResourceBusy {
-			t.Errorf("got %v, want RESOURCE_BUSY", err)
+		results, err := c.change(ctx, "vpc-1", []*vpcv1.RouteEntry{route(7)}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"RESOURCE_BUSY"}, reasons(results)); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the answer comes after the deadline: %v", err)
 		}
 		<-first
 		if n := len(f.writes); n != 1 {
 			t.Errorf("%d writes, want 1: the second caller's deadline ended in the queue", n)
+		}
+	})
+}
+
+// TestCallsOfManyRoutes: writes are as few as the cloud allows, and what was written is read back without the rest of the table.
+func TestCallsOfManyRoutes(t *testing.T) {
+	const thousand = 1000
+	split := func(entries []*vpcv1.RouteEntry, size int) [][]*vpcv1.RouteEntry {
+		return slices.Collect(slices.Chunk(entries, size))
+	}
+	tests := []struct {
+		name          string
+		held          int
+		requests      [][]*vpcv1.RouteEntry
+		remove        bool
+		writes, reads int
+		first         int // writes before the first answer
+	}{
+		{name: "thousand into an empty table", requests: split(routesOf(thousand), thousand), writes: 20, reads: 53, first: 20},
+		{name: "thousand in requests of fifty", requests: split(routesOf(thousand), 50), writes: 20, reads: 53, first: 2},
+		{name: "thousand in requests of one", requests: split(routesOf(thousand), 1), writes: 20, reads: 53, first: 2},
+		{name: "one more of 5 000", held: 5000, requests: split(routesOf(5001)[5000:], 1), writes: 1, reads: 3, first: 1},
+		{name: "300 removed of 5 000", held: 5000, requests: split(routesOf(300), 300), remove: true, writes: 6, reads: 17, first: 6},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := routeWorld(tt.held)
+				s := service(t, f)
+				var all sync.WaitGroup
+				answers := make(chan int, len(tt.requests))
+				for _, entries := range tt.requests {
+					all.Go(func() {
+						ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+						defer cancel()
+						results, err := s.change(ctx, "vpc-1", entries, tt.remove)
+						answers <- f.writesSoFar()
+						if err != nil {
+							t.Error(err)
+						}
+						for _, r := range results {
+							if r.GetError() != nil {
+								t.Errorf("got %v", r.GetError())
+								return
+							}
+						}
+					})
+				}
+				all.Wait()
+				if writes, reads, first := len(f.writes), f.reads, <-answers; writes > tt.writes || reads > tt.reads || first > tt.first {
+					t.Errorf("%d writes, %d reads, %d writes before the first answer, want at most %d, %d and %d",
+						writes, reads, first, tt.writes, tt.reads, tt.first)
+				}
+				left := tt.held
+				for _, entries := range tt.requests {
+					if left += len(entries); tt.remove {
+						left -= 2 * len(entries)
+					}
+				}
+				if got := len(f.held()); got != left {
+					t.Errorf("%d entries in the table, want %d", got, left)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadlineAmongManyRoutes: what was done by the deadline is reported as such, and of the rest it is said that it was not finished.
+func TestDeadlineAmongManyRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := routeWorld(0)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		results, err := service(t, f).change(ctx, "vpc-1", routesOf(1000), false)
+		if err != nil || ctx.Err() != nil {
+			t.Fatal(err, ctx.Err())
+		}
+		count := map[string]int{}
+		for _, r := range reasons(results) {
+			count[r]++
+		}
+		if done := count["Available"]; done != len(f.held())/100*100 || done < 200 || count["RESOURCE_BUSY"] != 1000-done {
+			t.Errorf("results %v with %d entries in the table", count, len(f.held()))
+		}
+	})
+}
+
+// TestEntriesKnownByTheirIDs: an id is all that the request tells of an entry. A few are read one by one, many with the table.
+func TestEntriesKnownByTheirIDs(t *testing.T) {
+	for _, tt := range []struct{ count, reads int }{{1, 3}, {40, 5}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := routeWorld(100)
+			entries := make([]*vpcv1.RouteEntry, tt.count)
+			for i := range entries {
+				entries[i] = &vpcv1.RouteEntry{RouteTableId: "vtb-1", RouteEntryId: "rte-" + route(i).GetDestinationCidr()}
+			}
+			results, err := service(t, f).change(t.Context(), "vpc-1", entries, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(make([]string, tt.count), reasons(results)); diff != "" {
+				t.Errorf("results (-want +got):\n%s", diff)
+			}
+			if n, left := f.reads, len(f.held()); n > tt.reads || left != 100-tt.count {
+				t.Errorf("%d reads and %d entries left, want %d and %d", n, left, tt.reads, 100-tt.count)
+			}
+		})
+	}
+}
+
+// TestTableOfAnotherVpc: the VPC that a caller names orders its writes, so it has to be the table's.
+func TestTableOfAnotherVpc(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := routeWorld(0)
+		_, err := service(t, f).change(t.Context(), "vpc-other", routesOf(1), false)
+		if e, ok := rpcerr.From(err); !ok || e.Code != codes.InvalidArgument {
+			t.Errorf("got %v, want INVALID_ARGUMENT", err)
+		}
+		if len(f.writes) > 0 {
+			t.Errorf("writes: %v", f.writes)
 		}
 	})
 }

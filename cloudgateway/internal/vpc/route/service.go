@@ -2,10 +2,13 @@
 package route
 
 import (
+	"time"
+
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/settle"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
@@ -19,6 +22,13 @@ const (
 	cidrsPerCall     = 20  // DescribeRouteEntryList
 )
 
+const (
+	// callsTogether is how many calls are made for a gathering of changes before it is answered: with two, full calls cost the fewest reads.
+	callsTogether = 2
+	// changeTime bounds a gathering of changes, besides the deadlines of those who wait for it.
+	changeTime = 150 * time.Second
+)
+
 // Service implements vpcv1.RouteServiceServer.
 type Service struct {
 	unimplemented
@@ -28,6 +38,8 @@ type Service struct {
 	networks      *write.Serial
 	routesPerCall int
 	entries       *batch.Cache[[]*vpcv1.RouteEntry] // by filter
+	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
+	pace          settle.Estimator // how long changes take to come into force
 }
 
 // unimplemented lies deeper in the Service than the methods for route tables, which it therefore doesn't hide.
@@ -35,12 +47,19 @@ type unimplemented struct {
 	vpcv1.UnimplementedRouteServiceServer
 }
 
-// New makes a Service. One call names at most routesPerCall entries, 1 to 50.
-func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
-	s := &Service{
+// New makes a Service. One call names at most routesPerCall entries, 1 to 50. Close it when its callers are gone.
+func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) (s *Service, err error) {
+	s = &Service{
 		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
 		entries: vpc.NewCache[[]*vpcv1.RouteEntry](p, "routeentries"),
 	}
 	p.Networks.OnWrite(func(string) { s.entries.Clear() })
-	return s
+	s.changes, err = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
+		Name: "routechanges", Load: s.makeChanges, MaxItems: callsTogether * s.routesPerCall, Parallel: 1, Timeout: changeTime,
+		Registerer: p.Registerer, Logger: p.Logger,
+	})
+	return s, err
 }
+
+// Close ends the gathering of changes.
+func (s *Service) Close() { s.changes.Close() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -13,9 +14,16 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+const (
+	// mostTables and tableLife bound for how many tables, and for how long, the VPC is remembered.
+	mostTables = 10_000
+	tableLife  = 24 * time.Hour
 )
 
 // Service implements the methods of vpcv1.RouteServiceServer for route tables.
@@ -24,11 +32,15 @@ type Service struct {
 	networks  *write.Serial
 	vswitches *vswitch.Service
 	tables    *batch.Cache[[]*vpcv1.RouteTable] // by VPC
+	networkOf *memo.Memo[string, string]        // the VPC of each table that was seen
 }
 
 // New makes a Service.
 func New(p *vpc.Product, vswitches *vswitch.Service) *Service {
-	s := &Service{api: p.API, networks: p.Networks, vswitches: vswitches, tables: vpc.NewCache[[]*vpcv1.RouteTable](p, "routetables")}
+	s := &Service{
+		api: p.API, networks: p.Networks, vswitches: vswitches, tables: vpc.NewCache[[]*vpcv1.RouteTable](p, "routetables"),
+		networkOf: memo.New[string, string](mostTables),
+	}
 	p.Networks.OnWrite(func(string) { s.tables.Clear() })
 	return s
 }
@@ -58,6 +70,7 @@ func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.R
 		list := answer.RouterTableList.RouterTableListType
 		for _, a := range list {
 			found = append(found, a.decode())
+			s.networkOf.Put(a.RouteTableID, a.VpcID, tableLife)
 		}
 		return len(list), answer.TotalCount, nil
 	})
@@ -71,6 +84,29 @@ func (s *Service) look(ctx context.Context, id string) (*vpcv1.RouteTable, error
 		return nil, err
 	}
 	return found[0], nil
+}
+
+// CheckVPC reports whether a table is of the VPC that a caller names, whose lock orders the writes to the table. A table does not change
+// its VPC, so it is read once.
+func (s *Service) CheckVPC(ctx context.Context, id, vpcID string) error {
+	of, known := s.networkOf.Get(id)
+	if !known {
+		table, err := s.look(ctx, id)
+		if err != nil {
+			return err
+		}
+		if table == nil {
+			return &rpcerr.Error{
+				Code: codes.NotFound, Reason: rpcerr.RouteTableNotFound, API: "vpc/DescribeRouteTableList",
+				Message: fmt.Sprintf("there is no route table %s in this region, or the gateway may not see it", id),
+			}
+		}
+		of = table.GetVpcId()
+	}
+	if of != vpcID {
+		return rpcerr.Invalid(rpcerr.FieldViolation{Field: "vpc_id", Description: fmt.Sprintf("route table %s is of %s", id, of)})
+	}
+	return nil
 }
 
 // CreateRouteTable creates a table and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.

@@ -1,0 +1,265 @@
+package route
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
+)
+
+const (
+	// maxSends bounds how often one entry is sent when what the cloud says and what it shows disagree.
+	maxSends = 5
+	// longestPause is that between two looks. The documentation of CreateRouteEntries says to look every three seconds.
+	longestPause = 3 * time.Second
+	// singleReads is how many entries that are known by their ids alone are read one by one. A call takes one id only.
+	singleReads = 3
+)
+
+// operation is what creation and deletion differ in.
+type operation interface {
+	// call makes a call for entries of a table.
+	call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call
+	// alone reports whether an entry needs a call of its own.
+	alone(*vpcv1.RouteEntry) bool
+	// judge compares an entry with what its table holds at that destination, nil for nothing.
+	judge(want, got *vpcv1.RouteEntry) (write.Verdict, error)
+	// refused judges the refusal of one entry: Todo if it was sent too early, Waiting if only the table can tell.
+	refused(err error) write.Verdict
+}
+
+// run makes changes of one table, whose VPC is locked.
+type run struct {
+	service *Service
+	op      operation
+	tableID string
+	jobs    []*job
+}
+
+// toTheEnd sends calls and waits for each to come into force, since the cloud takes no other one of the VPC until then. As long as there
+// are more to send, a few of the entries of a call speak for all of it; each is looked at in the end.
+func (r *run) toTheEnd(ctx context.Context) {
+	for {
+		next := r.next()
+		open := slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return !j.open() })
+		if len(open) == 0 {
+			return
+		}
+		if slices.ContainsFunc(next, func(j *job) bool { return j.tried }) && !cloud.Sleep(ctx, write.PollInterval) {
+			r.expire(nil)
+			return
+		}
+		r.send(ctx, next)
+		if err := r.await(ctx, next); err != nil {
+			r.expire(fmt.Errorf("read the routes of %s back: %w", r.tableID, err))
+			return
+		}
+		if ctx.Err() != nil {
+			r.expire(nil)
+			return
+		}
+	}
+}
+
+// next are the entries of the next call.
+func (r *run) next() (next []*job) {
+	for _, j := range r.jobs {
+		switch {
+		case j.verdict != write.Todo:
+		case j.sends >= maxSends:
+			j.fail(j.last)
+		case r.op.alone(j.entry):
+			return []*job{j}
+		default:
+			if next = append(next, j); len(next) == r.service.routesPerCall {
+				return next
+			}
+		}
+	}
+	return next
+}
+
+// send makes one call.
+func (r *run) send(ctx context.Context, jobs []*job) {
+	if len(jobs) == 0 {
+		return
+	}
+	entries := make([]*vpcv1.RouteEntry, len(jobs))
+	for i, j := range jobs {
+		entries[i] = j.entry
+	}
+	var answer struct{ FailedRouteEntries []failedEntry }
+	call := r.op.call(r.tableID, entries)
+	result, err := r.service.api.Caller.Do(ctx, call, &answer)
+	for _, j := range jobs {
+		j.tried, j.last = true, err
+		switch {
+		case cloud.Busy(err): // A conflict with other work says nothing about the entry.
+			continue
+		case err == nil:
+			j.verdict, j.accepted = write.Waiting, true
+		case cloud.Unclear(err):
+			j.verdict = write.Waiting
+		case r.op.alone(j.entry):
+			j.refuse(r.op, err)
+		default:
+			j.fail(err)
+		}
+		j.sends++
+	}
+	for _, f := range answer.FailedRouteEntries {
+		refusal := openapi.ItemError(openapi.VPC, call.Action, f.FailedCode, f.FailedMessage, result.RequestID)
+		for _, j := range jobs {
+			if f.matches(j.entry) {
+				j.refuse(r.op, refusal)
+			}
+		}
+	}
+}
+
+// failedEntry is one refusal in the answer to a batch.
+type failedEntry struct {
+	RouteEntryID  string `json:"RouteEntryId"`
+	DstCidrBlock  string
+	NextHop       string
+	FailedCode    string
+	FailedMessage string
+}
+
+// matches reports whether the refusal is of the entry. What the cloud leaves out matches anything, but one of the id and the
+// destination is always there.
+func (f failedEntry) matches(e *vpcv1.RouteEntry) bool {
+	if f.RouteEntryID != "" && f.RouteEntryID == e.GetRouteEntryId() {
+		return true
+	}
+	return f.DstCidrBlock != "" && f.DstCidrBlock == e.GetDestinationCidr() &&
+		(f.NextHop == "" || e.GetNextHopId() == "" || f.NextHop == e.GetNextHopId())
+}
+
+// await looks at what was sent until it is in force, or until there is no more time. How long that takes is learned, so that the first
+// look mostly comes neither too early nor too late.
+func (r *run) await(ctx context.Context, sent []*job) error {
+	began, accepted := time.Now(), slices.ContainsFunc(sent, func(j *job) bool { return j.accepted })
+	pace := &r.service.pace
+	pause := time.Duration(0)
+	if accepted {
+		pause = pace.Next(0)
+	}
+	for early := time.Duration(0); ; {
+		if pause > 0 && !cloud.Sleep(ctx, pause) {
+			r.expire(nil)
+			return nil
+		}
+		waiting, err := r.look(ctx, r.subject(sent))
+		if err != nil {
+			return err
+		}
+		took := time.Since(began)
+		switch {
+		case waiting && early == 0 && accepted:
+			pace.Refused(took)
+		case waiting || !accepted:
+		case early == 0:
+			pace.Accepted(took)
+		default:
+			pace.Settled(took)
+		}
+		if !waiting {
+			return nil
+		}
+		early = min(early+write.PollInterval, longestPause)
+		pause = early
+	}
+}
+
+// subject is what is to be looked at: a few entries of the last call, or everything if there is nothing more to send.
+func (r *run) subject(sent []*job) []*job {
+	waits := func(j *job) bool { return j.verdict == write.Waiting }
+	subject := slices.DeleteFunc(slices.Clone(sent), func(j *job) bool { return !waits(j) })
+	if slices.ContainsFunc(r.jobs, func(j *job) bool { return j.verdict == write.Todo }) {
+		return subject[:min(len(subject), cidrsPerCall)]
+	}
+	for _, j := range r.jobs {
+		if waits(j) && !slices.Contains(sent, j) {
+			subject = append(subject, j)
+		}
+	}
+	return subject
+}
+
+// look judges jobs by what the table holds, as many per call as it takes. It reports whether the cloud is still at work on some. Then the
+// others were not looked at, since they hardly have come further.
+func (r *run) look(ctx context.Context, jobs []*job) (waiting bool, err error) {
+	var known, ids []*job
+	for _, j := range jobs {
+		if j.entry.GetDestinationCidr() != "" {
+			known = append(known, j)
+		} else {
+			ids = append(ids, j)
+		}
+	}
+	for group := range slices.Chunk(known, cidrsPerCall) {
+		cidrs := make([]string, len(group))
+		for i, j := range group {
+			cidrs[i] = j.entry.GetDestinationCidr()
+		}
+		if waiting, err = r.judge(ctx, group, cloud.Params{}.List("DestCidrBlockList", cidrs)); waiting || err != nil {
+			return waiting, err
+		}
+	}
+	if len(ids) > singleReads {
+		return r.judge(ctx, ids, nil)
+	}
+	for _, j := range ids {
+		if waiting, err = r.judge(ctx, []*job{j}, cloud.Params{"RouteEntryId": j.entry.GetRouteEntryId()}); waiting || err != nil {
+			return waiting, err
+		}
+	}
+	return false, nil
+}
+
+// judge judges jobs by what one look shows.
+func (r *run) judge(ctx context.Context, jobs []*job, filter cloud.Params) (waiting bool, err error) {
+	held, err := r.service.describeEntries(ctx, r.tableID, filter)
+	if err != nil {
+		return false, err
+	}
+	byDestination := make(map[string]*vpcv1.RouteEntry, len(held))
+	byID := make(map[string]*vpcv1.RouteEntry, len(held))
+	for _, e := range held {
+		byDestination[e.GetDestinationCidr()] = e
+		byID[e.GetRouteEntryId()] = e
+	}
+	for _, j := range jobs {
+		got := byDestination[j.entry.GetDestinationCidr()]
+		if id := j.entry.GetRouteEntryId(); id != "" {
+			got = byID[id]
+		}
+		j.status = got.GetStatus()
+		j.entry.DestinationCidr = cmp.Or(j.entry.GetDestinationCidr(), got.GetDestinationCidr())
+		v, conflict := r.op.judge(j.entry, got)
+		switch {
+		case conflict != nil:
+			j.fail(conflict)
+		case v == write.Todo && j.accepted:
+			waiting = true // The effect is not to be seen yet.
+		default:
+			j.verdict = v
+			waiting = waiting || v == write.Waiting
+		}
+	}
+	return waiting, nil
+}
+
+func (r *run) expire(cause error) {
+	for _, j := range r.jobs {
+		j.expire(cause)
+	}
+}
