@@ -51,15 +51,13 @@ type Product struct {
 func New(cfg Config) *Product {
 	return &Product{
 		API: cloud.API{Product: openapi.SLB, Caller: cfg.Caller}, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger,
-		balancers: write.NewSerial(cfg.Locks), pace: newPace(cfg.Registerer), releases: memo.New[string, struct{}](LedgerSize),
+		balancers: write.NewSerial(cfg.Locks), pace: newPace(cfg.Registerer), releases: memo.New[string, struct{}](mostBalancers),
 	}
 }
 
 const (
-	// LedgerSize is how many of the gateway's own writes are remembered at most.
-	LedgerSize = 10_000
-	// LedgerLife is how long they are remembered.
-	LedgerLife = time.Hour
+	// mostBalancers is of how many load balancers the last change is remembered at most.
+	mostBalancers = 10_000
 	// releaseLife is how long after a listener's change its old group may still be in use.
 	releaseLife = time.Minute
 )

@@ -20,7 +20,7 @@ type pace struct {
 }
 
 func newPace(registerer prometheus.Registerer) *pace {
-	p := &pace{last: memo.New[string, time.Time](LedgerSize)}
+	p := &pace{last: memo.New[string, time.Time](mostBalancers)}
 	promauto.With(registerer).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cloudgateway_slb_settle_seconds",
 		Help: "How long the gateway waits between two changes of one load balancer, as learned from the cloud's busy answers.",

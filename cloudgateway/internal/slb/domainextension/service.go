@@ -12,8 +12,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // Service implements slbv1.DomainExtensionServiceServer.
@@ -22,18 +22,14 @@ type Service struct {
 
 	product    *slb.Product
 	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
-	sent       *memo.Memo[sending, struct{}]          // creations that were sent and not seen to their end
+	ledger     *write.Ledger
 }
-
-// sending identifies a request to create a domain extension. The cloud has no token for it, and no second one for a domain: when it says
-// that there is one already, and it is as asked for, it can only be the echo of that call.
-type sending struct{ listener, requestID, domain string }
 
 // New makes a Service.
 func New(p *slb.Product) *Service {
 	s := &Service{
 		product: p, extensions: slb.NewCache[[]*slbv1.DomainExtension](p, "domain_extensions"),
-		sent: memo.New[sending, struct{}](slb.LedgerSize),
+		ledger: write.NewLedger(),
 	}
 	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
@@ -69,48 +65,39 @@ func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv
 	return extensions, nil
 }
 
-// CreateDomainExtension gives a listener a certificate for a domain, and tells the id. The cloud has no token for it: after a lost
-// answer, of this attempt of the request or an earlier one, the domain extension is looked up, and taken for ours only if it has the
-// certificate that was asked for.
+// CreateDomainExtension gives a listener a certificate for a domain. What is there already is taken for the work of the request only if
+// it has the certificate that was asked for.
 func (s *Service) CreateDomainExtension(
 	ctx context.Context, r *slbv1.CreateDomainExtensionRequest,
 ) (*slbv1.CreateDomainExtensionResponse, error) {
-	id := ""
 	params := slb.KeyParams(r.GetKey()).With("Domain", r.GetDomain()).With("ServerCertificateId", r.GetServerCertificateId())
-	this := sending{listener: slb.ListenerName(r.GetKey()), requestID: r.GetRequestId(), domain: strings.ToLower(r.GetDomain())}
-	_, sent := s.sent.Get(this)
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
-	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
-		return cloud.Retry(ctx, again, func(ctx context.Context) error {
-			var answer struct {
-				DomainExtensionID string `json:"DomainExtensionId"`
-			}
-			err := w.Write(ctx, "CreateDomainExtension", params, &answer)
-			if cloud.Unclear(err) {
-				sent = true
-				s.sent.Put(this, struct{}{}, slb.LedgerLife)
-			}
-			echo := sent && rpcerr.ReasonOf(err) == rpcerr.AlreadyExists
-			if !echo && !cloud.Unclear(err) {
-				id = answer.DomainExtensionID
-				return err
-			}
-			found, readErr := s.find(ctx, r.GetKey(), r.GetDomain())
-			switch {
-			case readErr != nil && echo:
-				return fmt.Errorf("the domain has an extension already, but reading whose it is failed: %w", readErr)
-			case readErr == nil && found.GetServerCertificateId() == r.GetServerCertificateId():
-				id = found.GetDomainExtensionId()
-				return nil
-			}
-			return err
-		})
+	var made *slbv1.DomainExtension
+	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) (err error) {
+		creation := write.Unique[slbv1.DomainExtension]{
+			Ledger: s.ledger, Key: write.KeyOf(ctx, r.GetRequestId(), slb.ListenerName(r.GetKey())+" "+strings.ToLower(r.GetDomain())),
+			Name: fmt.Sprintf("the domain extension of %q", r.GetDomain()), Exists: rpcerr.AlreadyExists,
+			Send: func(ctx context.Context) (*slbv1.DomainExtension, error) {
+				var created answer
+				err := w.Write(ctx, "CreateDomainExtension", params, &created)
+				return created.decode(), err
+			},
+			Find: func(ctx context.Context) (*slbv1.DomainExtension, error) {
+				found, err := s.find(ctx, r.GetKey(), r.GetDomain())
+				if found.GetServerCertificateId() != r.GetServerCertificateId() {
+					return nil, err
+				}
+				return found, err
+			},
+		}
+		if made, err = creation.Run(ctx); err == nil {
+			s.ledger.End(creation.Key)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.sent.Put(this, struct{}{}, 0) // It is seen to its end.
-	return &slbv1.CreateDomainExtensionResponse{DomainExtensionId: id}, nil
+	return &slbv1.CreateDomainExtensionResponse{DomainExtensionId: made.GetDomainExtensionId()}, nil
 }
 
 // find reads the domain extension of a domain now; nil if there is none.

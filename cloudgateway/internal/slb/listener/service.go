@@ -12,8 +12,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // perPage is the greatest page of DescribeLoadBalancerListeners (SLB API reference).
@@ -23,14 +23,14 @@ const perPage = 100
 type Service struct {
 	slbv1.UnimplementedListenerServiceServer
 
-	product    *slb.Product
-	listeners  *batch.Reader[string, []*slbv1.Listener] // by load balancer
-	unfinished *memo.Memo[identity, struct{}]           // creations that were begun and not seen to their end
+	product   *slb.Product
+	listeners *batch.Reader[string, []*slbv1.Listener] // by load balancer
+	ledger    *write.Ledger
 }
 
 // New makes a Service. Close it when its callers are gone.
 func New(p *slb.Product) (s *Service, err error) {
-	s = &Service{product: p, unfinished: memo.New[identity, struct{}](slb.LedgerSize)}
+	s = &Service{product: p, ledger: write.NewLedger()}
 	p.OnWrite(func(loadBalancerID string) { s.listeners.Invalidate(loadBalancerID) })
 	s.listeners, err = slb.NewReader(p, "listeners", s.fetch)
 	return s, err

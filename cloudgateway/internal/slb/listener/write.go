@@ -10,12 +10,14 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // CreateListener creates a listener and, unless told otherwise, starts it.
 func (s *Service) CreateListener(ctx context.Context, r *slbv1.CreateListenerRequest) (*slbv1.CreateListenerResponse, error) {
 	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
-		if err := s.create(ctx, w, r); err != nil {
+		creation := s.creation(ctx, w, r)
+		if _, err := creation.Run(ctx); err != nil {
 			return err
 		}
 		if !r.GetLeaveStopped() {
@@ -23,7 +25,7 @@ func (s *Service) CreateListener(ctx context.Context, r *slbv1.CreateListenerReq
 				return err
 			}
 		}
-		s.finish(r.GetKey())
+		s.ledger.End(creation.Key)
 		return nil
 	})
 	if err != nil {
@@ -32,48 +34,29 @@ func (s *Service) CreateListener(ctx context.Context, r *slbv1.CreateListenerReq
 	return &slbv1.CreateListenerResponse{}, nil
 }
 
-// identity is a ListenerKey that can be compared.
-type identity struct {
-	loadBalancerID string
-	port           int32
-	protocol       slbv1.Protocol
-}
-
-func identityOf(key *slbv1.ListenerKey) identity {
-	return identity{loadBalancerID: key.GetLoadBalancerId(), port: key.GetPort(), protocol: key.GetProtocol()}
-}
-
-// finish forgets that a creation was begun.
-func (s *Service) finish(key *slbv1.ListenerKey) { s.unfinished.Put(identityOf(key), struct{}{}, 0) }
-
-// create creates a stopped listener. The cloud has no token for it: after a lost answer, now or in an earlier request,
-// the listener is looked up, and taken for ours only if it has the marks that were asked for; then "exists already" can only
-// be the echo of our own call.
-func (s *Service) create(ctx context.Context, w *slb.Writer, r *slbv1.CreateListenerRequest) error {
+// creation creates a stopped listener. One that is there already is taken for the work of the request only if it has the marks that were
+// asked for.
+func (s *Service) creation(ctx context.Context, w *slb.Writer, r *slbv1.CreateListenerRequest) write.Unique[slbv1.Listener] {
 	key, cfg := r.GetKey(), r.GetConfig()
 	params := cloud.Tags(slb.KeyParams(key), r.GetTags()).Merge(configParams(cfg, key.GetProtocol(), true))
-	action := "CreateLoadBalancer" + slb.ProtocolName(key.GetProtocol()) + "Listener"
-	_, begun := s.unfinished.Get(identityOf(key))
-	return cloud.Retry(ctx, func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) },
-		func(ctx context.Context) error {
-			err := w.Write(ctx, action, params, nil)
-			if err == nil || cloud.Unclear(err) {
-				begun = true
-				s.unfinished.Put(identityOf(key), struct{}{}, slb.LedgerLife)
+	return write.Unique[slbv1.Listener]{
+		Ledger: s.ledger, Key: keyOf(ctx, key), Name: "a listener of the port", Exists: rpcerr.ListenerExists,
+		Send: func(ctx context.Context) (*slbv1.Listener, error) {
+			return &slbv1.Listener{Key: key}, w.Write(ctx, "CreateLoadBalancer"+slb.ProtocolName(key.GetProtocol())+"Listener", params, nil)
+		},
+		Find: func(ctx context.Context) (*slbv1.Listener, error) {
+			found, err := s.find(ctx, key)
+			if found == nil || !sameMarks(found.GetConfig(), cfg) {
+				return nil, err
 			}
-			echo := begun && rpcerr.ReasonOf(err) == rpcerr.ListenerExists
-			if !echo && !cloud.Unclear(err) {
-				return err
-			}
-			found, readErr := s.find(ctx, key)
-			switch {
-			case readErr != nil && echo:
-				return fmt.Errorf("the port is taken, but reading by which listener failed: %w", readErr)
-			case readErr == nil && found != nil && sameMarks(found.GetConfig(), cfg):
-				return nil
-			}
-			return err
-		})
+			return found, err
+		},
+	}
+}
+
+// keyOf names the creation of a listener, of which a caller makes one at a time.
+func keyOf(ctx context.Context, key *slbv1.ListenerKey) write.Key {
+	return write.KeyOf(ctx, "", slb.ListenerName(key))
 }
 
 // sameMarks reports whether a listener has the attributes that distinguish it from others: its description, where it sends the traffic, and
@@ -116,7 +99,7 @@ func (s *Service) DeleteListener(ctx context.Context, r *slbv1.DeleteListenerReq
 	key := r.GetKey()
 	err := s.product.Exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		defer s.product.Release(key.GetLoadBalancerId())
-		defer s.finish(key)
+		defer s.ledger.End(keyOf(ctx, key))
 		err := cloud.Unless(w.Set(ctx, "DeleteLoadBalancerListener", slb.StateParams(key)), rpcerr.ListenerNotFound)
 		return cloud.Unless(err, rpcerr.LoadBalancerNotFound)
 	})

@@ -12,18 +12,11 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // perCall is how many rules CreateRules and DeleteRules take.
 const perCall = 10
-
-// sending identifies something of a listener whose creation a request has sent, and not seen to its end. The cloud has no token for it
-// and no second one of that name: when it says that there is one already, and it is as asked for, it can only be the echo of that call.
-type sending struct {
-	listener  string // its name, see slb.ListenerName
-	requestID string
-	name      string // of a rule or a domain
-}
 
 // addition is a rule to be created.
 type addition struct {
@@ -31,14 +24,14 @@ type addition struct {
 
 	rule *slbv1.NewForwardingRule
 	id   string
+	key  write.Key // of its creation, see write.Unique
 }
 
 // creation is a request to create rules on its way.
 type creation struct {
-	service   *Service
-	writer    *slb.Writer
-	key       *slbv1.ListenerKey
-	requestID string
+	service *Service
+	writer  *slb.Writer
+	key     *slbv1.ListenerKey
 }
 
 // BatchCreateForwardingRules creates rules on one listener; the results are in their order. The error means that nothing was tried.
@@ -47,10 +40,10 @@ func (s *Service) BatchCreateForwardingRules(
 ) (*slbv1.BatchCreateForwardingRulesResponse, error) {
 	all := make([]*addition, len(r.GetRules()))
 	for i, rule := range r.GetRules() {
-		all[i] = &addition{rule: rule}
+		all[i] = &addition{rule: rule, key: write.KeyOf(ctx, r.GetRequestId(), slb.ListenerName(r.GetKey())+" "+keyOf(rule).String())}
 	}
 	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
-		request := &creation{service: s, writer: w, key: r.GetKey(), requestID: r.GetRequestId()}
+		request := &creation{service: s, writer: w, key: r.GetKey()}
 		if err := request.recall(ctx, all); err != nil {
 			return err
 		}
@@ -108,13 +101,19 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 		return err
 	}
 	var made struct{ Rules struct{ Rule []answer } }
-	err = r.writer.Write(ctx, "CreateRules", slb.StateParams(r.key).With("RuleList", encoded), &made)
-	if err == nil || cloud.Unclear(err) {
-		for _, a := range some {
-			r.service.sent.Put(r.sending(a), struct{}{}, slb.LedgerLife)
+	ledger := r.service.ledger
+	fresh := slices.DeleteFunc(slices.Clone(some), r.sent)
+	for _, a := range some {
+		if err := ledger.Begin(a.key, write.Begun{}); err != nil {
+			return err
 		}
 	}
-	if err != nil {
+	if err = r.writer.Write(ctx, "CreateRules", slb.StateParams(r.key).With("RuleList", encoded), &made); err != nil {
+		if !cloud.Unclear(err) {
+			for _, a := range fresh {
+				ledger.End(a.key)
+			}
+		}
 		return err
 	}
 	return settleCreated(some, made.Rules.Rule)
@@ -126,7 +125,7 @@ func (r *creation) finish(all []*addition) {
 		return
 	}
 	for _, a := range all {
-		r.service.sent.Put(r.sending(a), struct{}{}, 0)
+		r.service.ledger.End(a.key)
 	}
 }
 
@@ -179,12 +178,8 @@ func (r *creation) look(ctx context.Context, some []*addition, cause *rpcerr.Err
 	return nil
 }
 
-func (r *creation) sending(a *addition) sending {
-	return sending{listener: slb.ListenerName(r.key), requestID: r.requestID, name: keyOf(a.rule).String()}
-}
-
 // sent reports whether the creation of the rule was sent, by this attempt of the request or an earlier one.
 func (r *creation) sent(a *addition) bool {
-	_, sent := r.service.sent.Get(r.sending(a))
+	_, sent := r.service.ledger.Get(a.key)
 	return sent
 }

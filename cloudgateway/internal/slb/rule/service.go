@@ -11,8 +11,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // Service implements slbv1.ForwardingRuleServiceServer.
@@ -21,14 +21,14 @@ type Service struct {
 
 	product *slb.Product
 	rules   *batch.Cache[[]*slbv1.ForwardingRule] // by listener
-	sent    *memo.Memo[sending, struct{}]         // creations that were sent and not seen to their end
+	ledger  *write.Ledger
 }
 
 // New makes a Service.
 func New(p *slb.Product) *Service {
 	s := &Service{
 		product: p, rules: slb.NewCache[[]*slbv1.ForwardingRule](p, "forwarding_rules"),
-		sent: memo.New[sending, struct{}](slb.LedgerSize),
+		ledger: write.NewLedger(),
 	}
 	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
