@@ -40,6 +40,7 @@ type cluster struct {
 	tokens map[string]string // by user
 	secret string            // of the AccessKey
 	port   int               // of the Service that changes
+	before []string          // the objects that were there before the installation
 }
 
 const (
@@ -198,7 +199,7 @@ func (c *cluster) controlPlane(ctx context.Context) error {
 // answers reports nil when url answers 200.
 func answers(url string) func(context.Context) error {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // The question is whether it is up.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // The question is whether it is up.
 	}}
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -372,7 +373,7 @@ func (c *cluster) load(t *testing.T, urls ...string) (stop func() seen) {
 	}
 	// A load balancer keeps the address of the client, and nobody answers to loopback from another machine.
 	words := append(c.nodes[0].enter(), "--", program, c.nodes[0].address.String())
-	cmd := exec.Command(words[0], append(words[1:], urls...)...) //nolint:gosec,noctx // It ends with the sandbox.
+	cmd := exec.Command(words[0], append(words[1:], urls...)...) // It ends with the sandbox.
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := cmd.Start(); err != nil {

@@ -35,8 +35,22 @@ func TestInstall(t *testing.T) {
 	c.run(t, c.documented(t, "helm test"))
 	url := c.serve(t)
 	c.disturb(t, url)
+	c.commands(t)
 	c.rights(t)
 	c.uninstall(t)
+}
+
+// commands runs those of the docs that look and change nothing.
+func (c *cluster) commands(t *testing.T) {
+	t.Helper()
+	verify := strings.SplitAfter(c.documented(t, "kubectl -n kube-system exec"), "\n")
+	for _, text := range []string{
+		verify[0], verify[1], c.documented(t, "helm template") + "kubectl apply --dry-run=server -f alicloud.yaml",
+	} {
+		if out, err := c.command(t.Context(), text).CombinedOutput(); err != nil {
+			t.Errorf("docs/install.md: %s: %v\n%s", text, err, out)
+		}
+	}
 }
 
 // fresh has the cluster as it is before the chart: nodes that nobody has initialised, and CoreDNS waiting for them.
@@ -122,6 +136,7 @@ components:
 		t.Fatal(err)
 	}
 	c.run(t, "kubectl -n kube-system create secret generic cloud-key --from-literal=id="+accessKeyID+" --from-literal=secret="+c.secret)
+	c.before = c.objects(t)
 	begin := time.Now()
 	helm := make(chan error, 1)
 	go func() {

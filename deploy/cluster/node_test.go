@@ -39,10 +39,10 @@ const (
 func newNode(dir string, i int) (*node, error) {
 	n := &node{host: fmt.Sprintf("node%d", i), instance: fmt.Sprintf("i-node%04d", i), address: netip.AddrFrom4([4]byte{192, 168, 77, byte(firstOfHost + i)})}
 	n.name, n.dir = region+"."+n.address.String(), filepath.Join(dir, n.host)
-	if err := os.MkdirAll(filepath.Join(n.dir, "cni"), 0o755); err != nil { //nolint:gosec // Containers look into it.
+	if err := os.MkdirAll(filepath.Join(n.dir, "cni"), 0o755); err != nil { // Containers look into it.
 		return nil, fmt.Errorf("make directory of %s: %w", n.host, err)
 	}
-	n.holder = exec.Command("/proc/self/exe") //nolint:noctx // It ends with the sandbox.
+	n.holder = exec.Command("/proc/self/exe") // It ends with the sandbox.
 	n.holder.Env = append(os.Environ(), roleVariable+"="+roleNode, workVariable+"="+n.dir)
 	n.holder.Stderr = os.Stderr
 	n.holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS}
@@ -81,7 +81,7 @@ func (n *node) enter() []string {
 func script(words []string, lines ...string) error {
 	text := strings.Join(lines, "\n")
 	args := append(append([]string{}, words...), "sh", "-ec", text)
-	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil { //nolint:gosec,noctx // Ours, and short.
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", text, err, out)
 	}
 	return nil
@@ -123,7 +123,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 	}
 	spec := n.program("containerd", "containerd", "--config", config)
 	spec.Ready = func(ctx context.Context) error {
-		return exec.CommandContext(ctx, "ctr", "--address", n.socket(), "version").Run() //nolint:gosec // Ours.
+		return exec.CommandContext(ctx, "ctr", "--address", n.socket(), "version").Run()
 	}
 	if err := start(ctx, spec); err != nil {
 		return err
@@ -143,7 +143,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 // ctr asks the node's containerd.
 func (n *node) ctr(ctx context.Context, args ...string) ([]byte, error) {
 	words := append(n.enter(), "--", "ctr", "--address", n.socket(), "--namespace", "k8s.io")
-	return exec.CommandContext(ctx, words[0], append(words[1:], args...)...).CombinedOutput() //nolint:gosec // Ours.
+	return exec.CommandContext(ctx, words[0], append(words[1:], args...)...).CombinedOutput()
 }
 
 // join starts kube-proxy and the kubelet, as docs/install.md says how.

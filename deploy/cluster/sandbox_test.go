@@ -108,8 +108,8 @@ func enter() (code int, err error) {
 	if err := build(work); err != nil {
 		return 0, err
 	}
-	runtime.LockOSThread()                                // The sandbox ends with this thread.
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec // This program.
+	runtime.LockOSThread() // The sandbox ends with this thread.
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+roleInit, workVariable+"="+work)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -207,7 +207,7 @@ func removeCgroups() error {
 			if err == nil && entry.IsDir() {
 				dirs = append(dirs, path)
 			}
-			return nil //nolint:nilerr // What is gone needs no removing.
+			return nil // What is gone needs no removing.
 		})
 		if err != nil {
 			return fmt.Errorf("find cgroups: %w", err)
@@ -256,7 +256,7 @@ func holdNode() error {
 	}
 	for _, path := range []string{"/run", "/var/lib", "/var/log", "/etc/cni"} {
 		own := filepath.Join(dir, "root", path)
-		if err := os.MkdirAll(own, 0o755); err != nil { //nolint:gosec // Containers look into them.
+		if err := os.MkdirAll(own, 0o755); err != nil { // Containers look into them.
 			return fmt.Errorf("make directory: %w", err)
 		}
 		if _, err := os.Stat(path); err != nil {
