@@ -4,6 +4,7 @@ package migrate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ type Result struct {
 // Note says what became of a setting: where it is now, or why it is not needed.
 type Note struct{ Setting, Became string }
 
-// Keys of the cloud-config file that this package gives a place; the file's own reader names those without effect.
+// The Secret that the user makes of the access key in the cloud-config file.
 const (
 	secretName = "cloud-key"
 	credential = "credentials.existingSecret; make the Secret, with the decoded key: kubectl -n kube-system create secret generic " + secretName + " --from-literal=id=… --from-literal=secret=…"
@@ -120,7 +121,7 @@ func (r *Result) file(old *cloudconfig.CloudConfig) {
 		r.set("credentials.existingSecret", secretName)
 		r.note(global+"accessKeyID, accessKeySecret", credential)
 	}
-	for _, gate := range slices.Sorted(keys(old.FeatureGates)) {
+	for _, gate := range slices.Sorted(maps.Keys(old.FeatureGates)) {
 		r.gate(gate, old.FeatureGates[gate])
 	}
 }
@@ -137,16 +138,6 @@ func (r *Result) gate(name string, on bool) {
 		r.note(setting, "none: always on")
 	default:
 		r.note(setting, "none: unknown")
-	}
-}
-
-func keys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 
@@ -198,7 +189,7 @@ func became() map[string]string {
 
 // flags takes over the command line.
 func (r *Result) flags(f map[string]string) error {
-	for _, name := range slices.Sorted(keys(f)) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if err := r.flag(name, f[name]); err != nil {
 			return err
 		}
