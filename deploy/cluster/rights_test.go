@@ -115,9 +115,9 @@ func spared() map[string]string {
 	return map[string]string{
 		"nodecontroller: delete /nodes":       "an instance is gone",
 		"nodecontroller: create /configmaps":  "an instance is gone",
-		"nodecontroller: patch /configmaps":   "an instance is gone",
+		"nodecontroller: update /configmaps":  "an instance is gone",
 		"routecontroller: create /configmaps": "a node is gone",
-		"routecontroller: patch /configmaps":  "a node is gone",
+		"routecontroller: update /configmaps": "a node is gone",
 		"nodecontroller: patch /events":       "an event comes again",
 		"routecontroller: patch /events":      "an event comes again",
 		"lbcontroller: patch /events":         "an event comes again",
