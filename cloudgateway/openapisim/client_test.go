@@ -54,6 +54,8 @@ type client struct {
 	t   testing.TB
 	sim *openapisim.Simulator
 	sdk *sdk.Client
+
+	versions map[string]string // of the products
 }
 
 func newClient(t testing.TB, sim *openapisim.Simulator) *client {
@@ -69,7 +71,7 @@ func newClientWith(t testing.TB, sim *openapisim.Simulator, credential auth.Cred
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &client{t: t, sim: sim, sdk: c}
+	return &client{t: t, sim: sim, sdk: c, versions: versions()}
 }
 
 func versions() map[string]string {
@@ -84,7 +86,7 @@ func versions() map[string]string {
 func (c *client) request(product, action string, params ...string) *requests.CommonRequest {
 	r := requests.NewCommonRequest()
 	r.Method, r.Scheme, r.Domain = http.MethodPost, "HTTP", c.sim.Endpoint(product)
-	r.Version, r.ApiName = versions()[product], action
+	r.Version, r.ApiName = c.versions[product], action
 	r.QueryParams["RegionId"] = "cn-hangzhou"
 	for i := 0; i < len(params); i += 2 {
 		r.QueryParams[params[i]] = params[i+1]
