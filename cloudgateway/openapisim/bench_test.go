@@ -92,7 +92,7 @@ func BenchmarkWrites(b *testing.B) {
 	})
 }
 
-// BenchmarkReadsWithLongJournal tells whether a call gets slower with the number of calls before it.
+// BenchmarkReadsWithLongJournal reports whether a call gets slower with the number of calls before it.
 func BenchmarkReadsWithLongJournal(b *testing.B) {
 	sim := largeCloud(b)
 	for range 100_000 { // refused ones are recorded, too

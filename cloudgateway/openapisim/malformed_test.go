@@ -64,7 +64,7 @@ func refuse(t *testing.T, c *client, product string, action api.Action, r malfor
 	}
 }
 
-// refusesForm tells whether a code of the action can be about the form of a parameter.
+// refusesForm reports whether a code of the action can be about the form of a parameter.
 func refusesForm(action api.Action, code string) bool {
 	if code == "InvalidParameter" {
 		return true

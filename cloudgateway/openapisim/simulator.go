@@ -323,7 +323,7 @@ func (s *Simulator) SetLimits(table limit.Table) error {
 	return nil
 }
 
-// simulates tells whether there is an action, given as product/action.
+// simulates reports whether there is an action, given as product/action.
 func (s *Simulator) simulates(action string) bool {
 	name, action, _ := strings.Cut(action, "/")
 	p, ok := s.handlers[name].(*product)

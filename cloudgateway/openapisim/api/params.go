@@ -38,7 +38,7 @@ func (p Params) Get(name string) string {
 	return v
 }
 
-// Has tells whether a value was sent and is not empty.
+// Has reports whether a value was sent and is not empty.
 func (p Params) Has(name string) bool { return p.Get(name) != "" }
 
 // True reports whether a boolean parameter is set.

@@ -60,7 +60,7 @@ func walk(calls iter.Seq[*journal.Call], q query, now time.Time) digest {
 	return d
 }
 
-// filter returns what tells whether a call is wanted. Actions and callers are few and calls are many, so each is compared
+// filter returns what reports whether a call is wanted. Actions and callers are few and calls are many, so each is compared
 // only once.
 func filter(q query) func(*journal.Call) bool {
 	product, action, caller := remembered(q.Product), remembered(q.Action), remembered(q.Caller)
@@ -145,7 +145,7 @@ func viewParams(params map[string]string) string {
 	return b.String()
 }
 
-// secret tells whether a parameter must not be seen by everybody in the room.
+// secret reports whether a parameter must not be seen by everybody in the room.
 func secret(name string) bool {
 	for _, part := range []string{"privatekey", "secret", "password", "securitytoken", "oidctoken"} {
 		if contains(name, part) {

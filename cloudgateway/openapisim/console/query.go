@@ -87,7 +87,7 @@ func (q query) Find(text string) string {
 	return "?" + q.String()
 }
 
-// finds tells whether any of the texts contains what is searched for; it doesn't matter in which case.
+// finds reports whether any of the texts contains what is searched for; it doesn't matter in which case.
 func (q query) finds(texts ...string) bool {
 	if q.Search == "" {
 		return true
@@ -100,7 +100,7 @@ func (q query) finds(texts ...string) bool {
 	return false
 }
 
-// contains tells whether a text contains a lower-case part, whatever its own case is.
+// contains reports whether a text contains a lower-case part, whatever its own case is.
 func contains(text, part string) bool { return strings.Contains(strings.ToLower(text), part) }
 
 // pager is the place of a page in a list.

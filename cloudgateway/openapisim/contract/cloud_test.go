@@ -175,7 +175,7 @@ func (c *cloud) wait(what string, holds func() bool) {
 	}
 }
 
-// transient tells whether a code says that the same call succeeds later.
+// transient reports whether a code says that the same call succeeds later.
 func transient(code string) bool {
 	return strings.HasPrefix(code, "IncorrectStatus.") || strings.HasPrefix(code, "ResourceIn") && !strings.HasPrefix(code, "ResourceInUse.") || slices.Contains([]string{
 		"Throttling", "Throttling.User", "SystemBusy", "OperationBusy", "ServiceIsConfiguring", "ServiceIsStopping", "Operation.Deny",

@@ -144,7 +144,7 @@ func (b *bed) freePort(protocol string) int {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// open tells whether somebody listens, without a trace: the connection is reset.
+// open reports whether somebody listens, without a trace: the connection is reset.
 func open(address string) bool {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {

@@ -48,7 +48,7 @@ func (f *frontend) apply(spec *listener) {
 // connections tells how many connections a server has.
 func (f *frontend) connections(id targetID) int { return f.flows.count(id) }
 
-// lost tells whether a server can't keep its connections: it is gone or fails. A weight of zero only keeps new ones away.
+// lost reports whether a server can't keep its connections: it is gone or fails. A weight of zero only keeps new ones away.
 func (f *frontend) lost(spec *listener, pool string, id targetID) bool {
 	p := spec.find(pool)
 	if p == nil {

@@ -106,7 +106,7 @@ func (p *Plane) Run(ctx context.Context) {
 	}
 }
 
-// stale tells whether the state may have changed since the last look.
+// stale reports whether the state may have changed since the last look.
 func (p *Plane) stale() bool {
 	if time.Now().Before(p.rest) {
 		return false

@@ -1,4 +1,4 @@
 package dataplane
 
-// supported tells whether this system can listen on any address of loopback without being told to.
+// supported reports whether this system can listen on any address of loopback without being told to.
 func supported() error { return nil }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// attempt makes one health check and tells whether the server passed.
+// attempt makes one health check and reports whether the server passed.
 func attempt(ctx context.Context, p probe) bool {
 	how := p.how.Value()
 	ctx, cancel := context.WithTimeout(ctx, how.timeout)

@@ -38,13 +38,13 @@ func (r *rule) score(host, path string) int {
 	return 0
 }
 
-// under tells whether a path is a prefix or lies below it.
+// under reports whether a path is a prefix or lies below it.
 func under(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || strings.HasSuffix(prefix, "/") || rest[0] == '/')
 }
 
-// matchWildcard tells whether *.example.com covers a host; the star stands for one or more labels.
+// matchWildcard reports whether *.example.com covers a host; the star stands for one or more labels.
 func matchWildcard(pattern, host string) bool {
 	suffix, ok := strings.CutPrefix(strings.ToLower(pattern), "*")
 	return ok && strings.HasPrefix(suffix, ".") && strings.HasSuffix(host, suffix) && len(host) > len(suffix)

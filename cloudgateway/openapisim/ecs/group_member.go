@@ -120,7 +120,7 @@ func joinGroup(c *api.Context) (any, *api.Error) {
 
 const mixedGroups = "InvalidOperation.MultiGroupType"
 
-// mixed tells whether a group is of another type than a second one.
+// mixed reports whether a group is of another type than a second one.
 func mixed(c *state.Cloud, id string, second *state.SecurityGroup) bool {
 	g := c.SecurityGroups[id]
 	return g != nil && groupType(g) != groupType(second)

@@ -115,7 +115,7 @@ func checkPorts(r *state.SecurityRule) *api.Error {
 	return nil
 }
 
-// portRange tells whether text is a range such as 80/90.
+// portRange reports whether text is a range such as 80/90.
 func portRange(text string) bool {
 	low, high, _ := strings.Cut(text, "/")
 	from, errFrom := strconv.Atoi(low)
@@ -167,7 +167,7 @@ func nicTypeNotSupported() *api.Error {
 	return api.BadRequest("InvalidNicType.ValueNotSupported", "The specified NicType does not exist.")
 }
 
-// block tells whether text is nothing, an address, or a block of addresses of the family.
+// block reports whether text is nothing, an address, or a block of addresses of the family.
 func block(text string, ipv6 bool) bool {
 	if text == "" {
 		return true
@@ -179,7 +179,7 @@ func block(text string, ipv6 bool) bool {
 	return err == nil && prefix.Addr().Is6() == ipv6
 }
 
-// sameRule tells whether two rules do the same; ids and descriptions don't count.
+// sameRule reports whether two rules do the same; ids and descriptions don't count.
 func sameRule(a, b state.SecurityRule) bool {
 	a.ID, a.Description, a.Created = b.ID, b.Description, b.Created
 	return a == b

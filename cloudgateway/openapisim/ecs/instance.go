@@ -119,7 +119,7 @@ func newSecurityGroupIDs(ids []string) securityGroupIDs {
 	return securityGroupIDs{SecurityGroupID: append([]string{}, ids...)}
 }
 
-// inGroup tells whether a filter is not set, or one of the groups.
+// inGroup reports whether a filter is not set, or one of the groups.
 func inGroup(filter string, groups []string) bool {
 	return filter == "" || slices.Contains(groups, filter)
 }

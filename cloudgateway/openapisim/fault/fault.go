@@ -69,7 +69,7 @@ type Rule struct {
 // Past returns the state that a stale rule shows.
 func (r *Rule) Past() *state.Cloud { return r.past }
 
-// StrikesItem tells whether the rule makes an item of a batch fail. The names of the item's members are in lower case.
+// StrikesItem reports whether the rule makes an item of a batch fail. The names of the item's members are in lower case.
 func (r *Rule) StrikesItem(item map[string]string) bool {
 	for name, pattern := range r.Item {
 		if !fits(pattern, item[strings.ToLower(name)]) {
@@ -168,7 +168,7 @@ func (r *Rule) matches(c Call) bool {
 	return true
 }
 
-// fits tells whether a value matches. The values are no paths, some of them are JSON with address ranges in it.
+// fits reports whether a value matches. The values are no paths, some of them are JSON with address ranges in it.
 func fits(pattern, value string) bool {
 	const noSlash = "\x00"
 	plain := strings.NewReplacer("/", noSlash)

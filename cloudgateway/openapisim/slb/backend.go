@@ -83,7 +83,7 @@ func parseServer(item map[string]string, name string, withPort bool) (server, *a
 	return s, nil
 }
 
-// is tells whether an item of a parameter means a server of a group. An item without an address means any address.
+// is reports whether an item of a parameter means a server of a group. An item without an address means any address.
 func (s server) is(other *state.Server) bool {
 	return s.kind == other.Type && s.id == other.ServerID && s.port == other.Port && (s.ip == "" || s.ip == other.ServerIP)
 }
@@ -207,14 +207,14 @@ func shownSpec(lb *state.LoadBalancer) string {
 	return lb.Spec
 }
 
-// shared tells whether a load balancer has no guaranteed performance, as old ones.
+// shared reports whether a load balancer has no guaranteed performance, as old ones.
 func shared(lb *state.LoadBalancer) bool { return lb.InstanceChargeType != payByCLCU && lb.Spec == "" }
 
 func unsupportedType(kind string) *api.Error {
 	return api.BadRequest("BackendServer.InvalidType", "The loadbalancer does not support backend servers of %s type.", kind)
 }
 
-// otherVpc tells whether a server is out of reach. An internet load balancer reaches the servers of one VPC, whichever it is.
+// otherVpc reports whether a server is out of reach. An internet load balancer reaches the servers of one VPC, whichever it is.
 func otherVpc(lb *state.LoadBalancer, vpcID string) bool { return lb.VpcID != "" && lb.VpcID != vpcID }
 
 func otherNetwork(id string) *api.Error {

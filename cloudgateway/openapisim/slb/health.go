@@ -116,7 +116,7 @@ func Health(c *api.Context, lb *state.LoadBalancer, l *state.Listener, s *state.
 	return "abnormal"
 }
 
-// answers tells whether a server passes health checks: its instance runs and is not marked unhealthy.
+// answers reports whether a server passes health checks: its instance runs and is not marked unhealthy.
 func answers(c *api.Context, s *state.Server) bool {
 	id := s.ServerID
 	if eni := c.State.Interfaces[id]; s.Type == typeENI && eni != nil {

@@ -146,7 +146,7 @@ func checkPort(c *api.Context) *api.Error {
 	return nil
 }
 
-// forward tells whether a listener redirects to an HTTPS listener.
+// forward reports whether a listener redirects to an HTTPS listener.
 func forward(l *state.Listener) string {
 	if l.Attributes["ListenerForward"] == on {
 		return on

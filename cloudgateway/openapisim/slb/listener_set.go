@@ -55,7 +55,7 @@ func (t table) set(c *api.Context, protocol string) (any, *api.Error) {
 	return nil, nil
 }
 
-// settled tells whether a listener is in one of the statuses in which it can be changed.
+// settled reports whether a listener is in one of the statuses in which it can be changed.
 func settled(l *state.Listener) bool { return l.Status == running || l.Status == stopped }
 
 // retarget applies the switches between a vServer group and the default group.

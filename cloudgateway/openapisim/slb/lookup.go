@@ -102,7 +102,7 @@ func groupsOf(c *api.Context, lbID string) []*state.ServerGroup {
 	return out
 }
 
-// groupIn tells whether a load balancer has a group of its own with this id.
+// groupIn reports whether a load balancer has a group of its own with this id.
 func groupIn(c *api.Context, lb *state.LoadBalancer, id string) bool {
 	g := c.State.ServerGroups[id]
 	return g != nil && g.LoadBalancerID == lb.ID
@@ -128,7 +128,7 @@ func stamp(t time.Time) string {
 // resourceGroup returns a resource group, or that of the account for "".
 func resourceGroup(id string) string { return cmp.Or(id, defaultResourceGroup) }
 
-// inResourceGroup tells whether something is in the resource group of the filter, if there is one.
+// inResourceGroup reports whether something is in the resource group of the filter, if there is one.
 func inResourceGroup(c *api.Context, id string) bool {
 	return !c.Has("ResourceGroupId") || resourceGroup(id) == c.Get("ResourceGroupId")
 }

@@ -201,7 +201,7 @@ type Instance struct {
 	// SettleTo is the status that the instance has from SettleAt on; empty: it is gone then.
 	SettleTo string    `json:"settleTo,omitempty"`
 	SettleAt time.Time `json:"settleAt,omitzero"`
-	// Healthy tells whether health checks of load balancers succeed; nil counts as true.
+	// Healthy reports whether health checks of load balancers succeed; nil counts as true.
 	Healthy *bool `json:"healthy,omitempty"`
 }
 

@@ -91,7 +91,7 @@ func associateEipAddress(c *api.Context) (any, *api.Error) {
 	return nil, nil
 }
 
-// hasAddress tells whether a network interface has a private address.
+// hasAddress reports whether a network interface has a private address.
 func hasAddress(c *state.Cloud, interfaceID, ip string) bool {
 	eni := c.Interfaces[interfaceID]
 	return eni != nil && slices.Contains(eni.PrivateIPs, ip)

@@ -119,7 +119,7 @@ func describeRouteEntryList(c *api.Context) (any, *api.Error) {
 	return out, nil
 }
 
-// leadsTo tells whether one of the next hops has the id and the type, where they are given.
+// leadsTo reports whether one of the next hops has the id and the type, where they are given.
 func leadsTo(e *state.RouteEntry, id, kind string) bool {
 	return slices.ContainsFunc(e.Hops(), func(hop state.NextHop) bool { return listing.Match(id, hop.ID) && listing.Match(kind, hop.Type) })
 }

@@ -179,7 +179,7 @@ func checkUnused(c *state.Cloud, vpcID string, force bool) *api.Error {
 	return nil
 }
 
-// privateBlock tells whether text is a private IPv4 block that may be used for networks, with a mask in the range.
+// privateBlock reports whether text is a private IPv4 block that may be used for networks, with a mask in the range.
 func privateBlock(text string, shortest, longest int) bool {
 	prefix, err := netip.ParsePrefix(text)
 	return err == nil && prefix == prefix.Masked() && prefix.Addr().Is4() && prefix.Addr().IsPrivate() &&

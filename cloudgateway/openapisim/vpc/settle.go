@@ -69,7 +69,7 @@ func status(pendingUntil time.Time) string {
 	return pending
 }
 
-// busy tells whether the cloud is still writing a route of the VPC, of which a new vSwitch has one.
+// busy reports whether the cloud is still writing a route of the VPC, of which a new vSwitch has one.
 func busy(c *state.Cloud, vpcID string) bool {
 	for _, v := range c.VSwitches {
 		if v.VpcID == vpcID && !v.PendingUntil.IsZero() {

@@ -46,7 +46,7 @@ func Main(m *testing.M, product api.Product) {
 	os.Exit(code)
 }
 
-// whole tells whether all tests ran.
+// whole reports whether all tests ran.
 func whole() bool {
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.bench", "test.fuzz"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -78,5 +78,5 @@ func unseen(product api.Product, seen map[string]map[string]bool) []string {
 	return missing
 }
 
-// common tells whether a code is that of any action with a malformed parameter.
+// common reports whether a code is that of any action with a malformed parameter.
 func common(code string) bool { return code == "MissingParameter" || code == "InvalidParameter" }

@@ -58,7 +58,7 @@ func (c *Clock) Real() {
 	c.shift, c.stands = 0, false
 }
 
-// Frozen tells whether the clock stands.
+// Frozen reports whether the clock stands.
 func (c *Clock) Frozen() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

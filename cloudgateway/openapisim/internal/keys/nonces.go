@@ -22,7 +22,7 @@ func NewNonces(remember time.Duration) *Nonces {
 	return &Nonces{remember: remember, current: map[nonce]struct{}{}}
 }
 
-// Use tells whether a nonce is new, and remembers it.
+// Use reports whether a nonce is new, and remembers it.
 func (n *Nonces) Use(accessKeyID, value string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -68,10 +68,10 @@ func After[T any](items []T, id func(T) string, token string, size int) (page []
 
 const tokenPrefix = "after:"
 
-// Match tells whether a filter is not set, or equal to the value.
+// Match reports whether a filter is not set, or equal to the value.
 func Match(filter, value string) bool { return filter == "" || filter == value }
 
-// Among tells whether a filter is empty, or one of its values is among those of the item.
+// Among reports whether a filter is empty, or one of its values is among those of the item.
 func Among(filter []string, values ...string) bool {
 	return len(filter) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(filter, v) })
 }

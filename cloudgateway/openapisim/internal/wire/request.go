@@ -35,7 +35,7 @@ type Request struct {
 
 // signature is how a request was signed.
 type signature interface {
-	// verify tells whether the signature was made with the secret, and what the server signed.
+	// verify reports whether the signature was made with the secret, and what the server signed.
 	verify(secret string) (stringToSign string, ok bool)
 }
 
