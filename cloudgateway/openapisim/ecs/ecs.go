@@ -57,7 +57,7 @@ func tagCodes() tags.Codes {
 	return tags.Codes{
 		Type: "InvalidResourceType.NotFound", ID: "InvalidResourceId.NotFound", Key: "InvalidTagKey.Malformed",
 		Value: "InvalidTagValue.Malformed", IDs: "NumberExceed.ResourceIds", Tags: "NumberExceed.Tags",
-		Duplicate: "Duplicate.TagKey", Quota: "QuotaExceed.Tags", Neither: "BothEmpty.TagsAndResources", Token: "Invalid.NextToken",
+		Duplicate: "Duplicate.TagKey", Quota: "QuotaExceed.Tags", Neither: "BothEmpty.TagsAndResources", Page: "Invalid.NextToken",
 		Missing: map[string]string{
 			"RegionId": "MissingParameter.RegionId", "ResourceType": "MissingParameter.ResourceType",
 			"ResourceId": "MissingParameter.ResourceIds", "Tag": "MissingParameter.Tags",

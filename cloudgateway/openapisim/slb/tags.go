@@ -45,7 +45,7 @@ func tagCodes() tags.Codes {
 		Type: "InvalidParam.ResourceType", ID: "ResourceNotExist", Key: "InvalidParam.TagKey", NoKey: "MissingParam.TagKey", MaxKey: 64,
 		Value: "InvalidParam.TagValue", IDs: "SizeLimitExceeded.ResourceId", Tags: "SizeLimitExceeded.Tag",
 		Keys: "SizeLimitExceeded.TagKey", Duplicate: "Duplicate.TagKey", Quota: "QuotaLimitExceeds",
-		Neither: "MissingParam.TagOrResourceId", Token: "InvalidParam.NextToken",
+		Neither: "MissingParam.TagOrResourceId", Page: "InvalidParam.NextToken",
 		Missing: map[string]string{"ResourceId": "MissingParam.ResourceId", "Tag": "MissingParam.TagKey"},
 	}
 }

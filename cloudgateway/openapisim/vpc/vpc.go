@@ -58,7 +58,7 @@ func tagCodes() tags.Codes {
 	return tags.Codes{
 		Type: "InvalidInstanceType.NotFound", ID: "InvalidInstanceIds.NotFound", Key: "InvalidTagKey", Value: "InvalidTagValue",
 		IDs: "SizeLimitExceeded.ResourceId", Tags: "SizeLimitExceeded.TagNum", Duplicate: "Forbidden.TagKey.Duplicated",
-		Quota: "QuotaExceeded.TagNum", Neither: "BothEmpty.TagsAndResources", Token: "InvalidParameter",
+		Quota: "QuotaExceeded.TagNum", Neither: "BothEmpty.TagsAndResources", Page: "InvalidParameter",
 		Missing: map[string]string{
 			"RegionId": "MissingParam", "ResourceType": "MissingParam", "ResourceId": "MissingParam", "Tag": "MissingParam.Tags",
 		},

@@ -14,7 +14,7 @@ import (
 
 // Codes are the error codes of a product.
 type Codes struct {
-	Type, ID, Key, Value, IDs, Tags, Duplicate, Quota, Neither, Token string
+	Type, ID, Key, Value, IDs, Tags, Duplicate, Quota, Neither, Page string
 
 	Keys   string // for too many keys to remove; "": as Tags
 	NoKey  string // for a tag without a key, and for a removal of nothing; "": as Key, and such a removal is accepted

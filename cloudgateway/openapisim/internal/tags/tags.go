@@ -79,9 +79,9 @@ func (s Service) Actions() []api.Action {
 		all := slices.Compact(slices.Sorted(slices.Values(append(others, k.Type, k.IDs, k.NoKey))))
 		return slices.DeleteFunc(all, func(code string) bool { return code == "" })
 	}
-	listCodes := codes(k.Tags, k.Key, k.Duplicate, k.Value, k.Neither, k.Token)
+	listCodes := codes(k.Tags, k.Key, k.Duplicate, k.Value, k.Neither, k.Page)
 	if s.Strict {
-		listCodes = codes(k.Tags, k.Neither, k.Token, k.ID)
+		listCodes = codes(k.Tags, k.Neither, k.Page, k.ID)
 	}
 	untagCodes := codes(cmp.Or(k.Keys, k.Tags), k.Key, k.Duplicate, k.ID)
 	return []api.Action{
@@ -281,7 +281,7 @@ func (s Service) list(c *api.Context) (any, *api.Error) {
 	}
 	page, next, ok := listing.After(found, Tagged.Place, c.Get("NextToken"), c.Int("MaxResults", pageSize))
 	if !ok {
-		return nil, s.Codes.err(s.Codes.Token, "The specified parameter \"NextToken\" is not valid.")
+		return nil, s.Codes.err(s.Codes.Page, "The specified parameter \"NextToken\" is not valid.")
 	}
 	out := listed{NextToken: next}
 	out.TagResources.TagResource = page
