@@ -12,17 +12,22 @@ import (
 // be applied any number of times, as the watch-list start of client-go does. A trimmed object must never be sent back with
 // Update, which would delete what was dropped: use patches.
 
-// TrimNode keeps of a node's annotations only the provided address, and drops its images, volumes and field managers.
+// TrimNode keeps of a node's annotations only those that our controllers read, and drops its images, volumes and field managers.
 func TrimNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return obj, nil // A tombstone holds an object that was trimmed already.
 	}
 	trimMeta(&node.ObjectMeta)
-	provided, has := node.Annotations[nodes.AnnotationProvidedIP]
+	all := node.Annotations
 	node.Annotations = nil
-	if has {
-		node.Annotations = map[string]string{nodes.AnnotationProvidedIP: provided}
+	for _, key := range []string{nodes.AnnotationProvidedIP, nodes.AnnotationCloudLabels} {
+		if value, has := all[key]; has {
+			if node.Annotations == nil {
+				node.Annotations = map[string]string{}
+			}
+			node.Annotations[key] = value
+		}
 	}
 	node.Status.Images = nil
 	node.Status.VolumesInUse = nil

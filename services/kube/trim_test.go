@@ -50,6 +50,11 @@ func TestTrim(t *testing.T) {
 			},
 		},
 		{
+			name: "node with labels of ours", trim: kube.TrimNode,
+			in:   &corev1.Node{ObjectMeta: meta(map[string]string{"node.alibabacloud.com/cloud-labels": "x", "a": "b"})},
+			want: &corev1.Node{ObjectMeta: trimmed(map[string]string{"node.alibabacloud.com/cloud-labels": "x"})},
+		},
+		{
 			name: "node without a provided address", trim: kube.TrimNode,
 			in:   &corev1.Node{ObjectMeta: meta(map[string]string{"a": "b"})},
 			want: &corev1.Node{ObjectMeta: trimmed(nil)},

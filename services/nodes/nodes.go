@@ -38,6 +38,9 @@ const (
 	TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 	// AnnotationProvidedIP holds kubelet's --node-ip (source: k8s.io/cloud-provider/api).
 	AnnotationProvidedIP = "alpha.kubernetes.io/provided-node-ip"
+	// AnnotationCloudLabels names the labels that the node controller has set and takes off again when the cloud has no value for them any
+	// more; separated by commas.
+	AnnotationCloudLabels = "node.alibabacloud.com/cloud-labels"
 )
 
 // Excluded tells whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.

@@ -102,7 +102,7 @@ logging: {level: debug, format: text}
 func TestLoadOrder(t *testing.T) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	existing := write(t, "cloud-config", fmt.Sprintf(
-		`{"Global":{"region":"cn-shanghai","vpcid":"vpc-existing","accessKeyID":%q,"accessKeySecret":%q,"nodeMonitorPeriod":5}}`,
+		`{"Global":{"region":"cn-shanghai","vpcid":"vpc-existing","accessKeyID":%q,"accessKeySecret":%q,"nodeMaxConcurrentReconciles":5}}`,
 		encode("id"), encode("secret")))
 	environ := func(name string) string {
 		return map[string]string{
@@ -124,8 +124,8 @@ func TestLoadOrder(t *testing.T) {
 	if k := got.Credentials.Given(); k == nil || k.ID != "id" || string(k.Secret) != "secret" || got.Credentials.Environment {
 		t.Errorf("the existing file's key is not taken")
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "nodeMonitorPeriod") {
-		t.Errorf("warnings %q, want one about nodeMonitorPeriod", warnings)
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "nodeMaxConcurrentReconciles") {
+		t.Errorf("warnings %q, want one about nodeMaxConcurrentReconciles", warnings)
 	}
 	if text := fmt.Sprintf("%+v", got.Credentials.Given()); strings.Contains(text, "secret") {
 		t.Errorf("the secret shows: %s", text)

@@ -77,6 +77,25 @@ func (r *Result) move(setting, path string, value any) {
 	r.note(setting, "%s", path)
 }
 
+// periods takes over the shorter of the two periods of nodes, since one look answers both questions; as the nodecontroller itself does with
+// such a file.
+func (r *Result) periods(old *cloudconfig.CloudConfig) {
+	const path, least, usual = "components.nodecontroller.config.syncInterval", time.Minute, 5 * time.Minute
+	interval := usual
+	for _, period := range []struct {
+		key     string
+		seconds int
+	}{{"nodeMonitorPeriod", old.NodeMonitorPeriod}, {"nodeAddrSyncPeriod", old.NodeAddrSyncPeriod}} {
+		if period.seconds > 0 {
+			interval = min(interval, max(least, time.Duration(period.seconds)*time.Second))
+			r.note("Global."+period.key, "%s: the shorter of the two periods, from %s to %s", path, least, usual)
+		}
+	}
+	if interval < usual {
+		r.set(path, interval.String())
+	}
+}
+
 // file takes over the settings of the cloud-config file.
 func (r *Result) file(old *cloudconfig.CloudConfig) {
 	const global = "Global."
@@ -117,6 +136,7 @@ func (r *Result) file(old *cloudconfig.CloudConfig) {
 	if old.ServiceMaxConcurrentReconciles > 0 {
 		r.move(global+"serviceMaxConcurrentReconciles", "components.lbcontroller.config.workers", old.ServiceMaxConcurrentReconciles)
 	}
+	r.periods(old)
 	if old.AccessKeyID != "" {
 		r.set("credentials.existingSecret", secretName)
 		r.note(global+"accessKeyID, accessKeySecret", credential)

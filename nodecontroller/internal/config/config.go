@@ -27,6 +27,8 @@ const (
 	defaultPercent      = 5
 	// minConfirmAfter is what the second look at a vanished instance is worth at least.
 	minConfirmAfter = time.Minute
+	// minOldPeriod is the shortest period that is taken from the existing CCM's file: one of seconds would be the cloud's main load.
+	minOldPeriod = time.Minute
 	// defaultClusterTag is the key of the tag that ACK puts on a cluster's instances.
 	defaultClusterTag = "ack.aliyun.com"
 	// gateDualStack is the existing CCM's feature gate for the IPv6 addresses of nodes.
@@ -108,10 +110,16 @@ func Load(path, cloudConfigPath string) (Config, []string, error) {
 	return cfg, warnings, err
 }
 
-// Preset takes from the existing CCM's file the switch whose zero means something in our own file: without it, the nodes of a
+// Preset takes from the existing CCM's file what our own file has a value for if it says nothing. Without the switch, the nodes of a
 // dual-stack cluster that is taken over would lose their IPv6 addresses.
 func (c *Config) Preset(old *cloudconfig.CloudConfig) {
 	c.IPv6 = old.FeatureGates[gateDualStack]
+	// One look at an instance answers both questions of the existing CCM, so that the shorter of its periods counts.
+	for _, seconds := range []int{old.NodeMonitorPeriod, old.NodeAddrSyncPeriod} {
+		if period := max(minOldPeriod, time.Duration(seconds)*time.Second); seconds > 0 && period < time.Duration(c.SyncInterval) {
+			c.SyncInterval = config.Duration(period)
+		}
+	}
 }
 
 // Fill takes from the existing CCM's file what the configuration leaves empty.

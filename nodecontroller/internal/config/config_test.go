@@ -94,7 +94,7 @@ func TestDeletionOff(t *testing.T) {
 
 func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "kubernetesClusterTag": "mine", "nodeAddrSyncPeriod": 60}}`)
+	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "kubernetesClusterTag": "mine", "nodeMaxConcurrentReconciles": 5}}`)
 	cfg, warnings, err := config.Load(file(t, strings.Replace(minimal, "clusterID: c-1", "", 1)), old)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 		t.Errorf("configuration %+v", cfg)
 	}
 	if len(warnings) != 1 {
-		t.Errorf("warnings %v, want one about nodeAddrSyncPeriod", warnings)
+		t.Errorf("warnings %v, want one about nodeMaxConcurrentReconciles", warnings)
 	}
 }
 
@@ -127,5 +127,26 @@ func TestDualStackGate(t *testing.T) {
 				t.Errorf("ipv6 %t, want %t; warnings %v, error %v", cfg.IPv6, tt.want, warnings, err)
 			}
 		})
+	}
+}
+
+// TestPeriodsOfTheExistingCCM checks which of its periods becomes the interval of the sweep.
+func TestPeriodsOfTheExistingCCM(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		old, own string
+		want     time.Duration
+	}{
+		{`{}`, "", 5 * time.Minute},
+		{`{"nodeMonitorPeriod": 120, "nodeAddrSyncPeriod": 240}`, "", 2 * time.Minute},
+		{`{"nodeAddrSyncPeriod": 240}`, "", 4 * time.Minute},
+		{`{"nodeMonitorPeriod": 5}`, "", time.Minute},
+		{`{"nodeMonitorPeriod": 3600}`, "", 5 * time.Minute},
+		{`{"nodeMonitorPeriod": 120}`, "syncInterval: 3m", 3 * time.Minute},
+	} {
+		cfg, warnings, err := config.Load(file(t, minimal+tt.own), file(t, `{"Global": `+tt.old+`}`))
+		if err != nil || len(warnings) > 0 || time.Duration(cfg.SyncInterval) != tt.want {
+			t.Errorf("%s, %q: every %s, want %s (%v, %v)", tt.old, tt.own, cfg.SyncInterval, tt.want, warnings, err)
+		}
 	}
 }

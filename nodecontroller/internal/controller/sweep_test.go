@@ -3,12 +3,16 @@ package controller_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	kubetesting "k8s.io/client-go/testing"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/controller"
@@ -147,6 +151,49 @@ func TestDeletionIsOff(t *testing.T) {
 		w.Pass(time.Hour)
 		if n := len(w.NodeNames()); n != 3 {
 			t.Errorf("%d nodes left, want 3", n)
+		}
+	})
+}
+
+// TestTagThatIsGoneTakesItsLabelAlong sets a label by a tag and takes the tag away. Every patch names the UID of its node, so that none can
+// hit one that was made anew.
+func TestTagThatIsGoneTakesItsLabelAlong(t *testing.T) {
+	const label = "node.alibabacloud.com/nodepool-id"
+	prepare := func(w *world) {
+		w.instance(0)
+		w.cloud.Lock()
+		pool := &commonv1.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}
+		w.cloud.Instances["i-0"].Tags = append(w.cloud.Instances["i-0"].Tags, pool)
+		w.cloud.Unlock()
+		node := fresh(0)
+		node.UID = "uid-0"
+		w.CreateNode(node)
+	}
+	run(t, nil, prepare, func(w *world) {
+		if got := w.Node("node-0").Labels[label]; got != "np-1" {
+			t.Fatalf("label %q", got)
+		}
+		w.cloud.Lock()
+		w.cloud.Instances["i-0"].Tags = w.cloud.Instances["i-0"].Tags[:1]
+		w.cloud.Unlock()
+		w.Pass(6 * time.Minute)
+		node := w.Node("node-0")
+		if got, has := node.Labels[label]; has {
+			t.Errorf("the label is %q still", got)
+		}
+		if got, has := node.Annotations[nodes.AnnotationCloudLabels]; has {
+			t.Errorf("the annotation is %q still", got)
+		}
+		for _, action := range w.Client.Actions() {
+			patch, ok := action.(kubetesting.PatchAction)
+			if ok && !strings.Contains(string(patch.GetPatch()), `"uid":"uid-0"`) {
+				t.Errorf("patch %s", patch.GetPatch())
+			}
+		}
+		w.Client.ClearActions()
+		w.Pass(time.Hour)
+		if got := w.Patches(); len(got) != 0 {
+			t.Errorf("patches %v", got)
 		}
 	})
 }

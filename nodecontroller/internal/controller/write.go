@@ -25,7 +25,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 		return err
 	}
 	if change.Status() {
-		written, err := c.patch(ctx, node.Name, change.StatusPatch(metav1.Now()), "status")
+		written, err := c.patch(ctx, node, change.StatusPatch(metav1.Now()), "status")
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -39,7 +39,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 		if !change.Object() {
 			return nil
 		}
-		_, err := c.patch(ctx, node.Name, change.ObjectPatch(node))
+		_, err := c.patch(ctx, node, change.ObjectPatch(node))
 		if !apierrors.IsConflict(err) {
 			return err
 		}
@@ -67,10 +67,19 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 	return nil
 }
 
-func (c *Controller) patch(ctx context.Context, name string, patch map[string]any, subresources ...string) (*corev1.Node, error) {
+// patch changes the very node that was read: the API server refuses, with a conflict, to patch one that was made anew under its name.
+func (c *Controller) patch(ctx context.Context, node *corev1.Node, patch map[string]any, subresources ...string) (*corev1.Node, error) {
+	if node.UID != "" {
+		metadata, ok := patch["metadata"].(map[string]any)
+		if !ok {
+			metadata = map[string]any{}
+			patch["metadata"] = metadata
+		}
+		metadata["uid"] = node.UID
+	}
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch: %w", err)
 	}
-	return c.cfg.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
+	return c.cfg.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
 }

@@ -42,6 +42,10 @@ type Change struct {
 	Condition *corev1.NodeCondition
 	// Labels are those to set, none of which the node has with that value.
 	Labels map[string]string
+	// Unlabel are the keys of the labels to take off: we have set them, and the cloud has no value for them any more.
+	Unlabel []string
+	// Managed replaces the annotation that names the labels of which we would do so; nil leaves it as it is.
+	Managed *string
 	// ProviderID is set if the node has none.
 	ProviderID string
 	// Untaint are the keys of the taints to remove, Taint the taints to add.
@@ -53,7 +57,9 @@ type Change struct {
 func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
 // Object tells whether the node itself is to be written.
-func (c Change) Object() bool { return len(c.Labels) > 0 || c.ProviderID != "" || c.taints() }
+func (c Change) Object() bool {
+	return len(c.Labels) > 0 || c.Managed != nil || c.ProviderID != "" || c.taints()
+}
 
 func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
 
@@ -76,6 +82,7 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		Labels:    missing(node.Labels, labelsOf(instance)),
 		Condition: condition(node, opts),
 	}
+	change.manage(node, instance)
 	if nodes.IsUninitialized(node) {
 		change.Untaint = append(change.Untaint, nodes.TaintUninitialized)
 		change.keepPodsOff(node, opts)
@@ -146,8 +153,22 @@ func (c Change) StatusPatch(now metav1.Time) map[string]any {
 // that patch holds only for the very version that was read.
 func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 	metadata, spec := map[string]any{}, map[string]any{}
-	if len(c.Labels) > 0 {
-		metadata["labels"] = c.Labels
+	if len(c.Labels)+len(c.Unlabel) > 0 {
+		labels := map[string]any{}
+		for key, value := range c.Labels {
+			labels[key] = value
+		}
+		for _, key := range c.Unlabel {
+			labels[key] = nil // takes it off
+		}
+		metadata["labels"] = labels
+	}
+	switch {
+	case c.Managed == nil:
+	case *c.Managed == "":
+		metadata["annotations"] = map[string]any{nodes.AnnotationCloudLabels: nil}
+	default:
+		metadata["annotations"] = map[string]any{nodes.AnnotationCloudLabels: *c.Managed}
 	}
 	if c.ProviderID != "" {
 		spec["providerID"] = c.ProviderID

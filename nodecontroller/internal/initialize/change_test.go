@@ -76,6 +76,7 @@ func TestDecide(t *testing.T) {
 	}
 	keptOff := []corev1.Taint{{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}}
 	addressList := done().Status.Addresses
+	managed := new("node.alibabacloud.com/instance-charge-type,node.alibabacloud.com/spot-strategy,node.alibabacloud.com/nodepool-id")
 	routes := initialize.Options{CloudRoutes: true}
 	tests := []struct {
 		name string
@@ -84,20 +85,20 @@ func TestDecide(t *testing.T) {
 		want initialize.Change
 	}{
 		{name: "fresh", node: fresh(), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
 		{name: "fresh, without cloud routes", node: fresh(), want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, the route was quicker", node: fresh(network(corev1.ConditionFalse, "RouteCreated")), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, excluded", node: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Untaint: []string{nodes.TaintUninitialized},
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
 		}},
 		{name: "fresh, without provider id", node: fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), opts: routes, want: initialize.Change{
-			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
 		{name: "has everything", node: done(), opts: routes, want: initialize.Change{}},
@@ -269,6 +270,46 @@ func TestMatters(t *testing.T) {
 			tt.edit(after)
 			if got := initialize.Matters(tt.before, after, tt.opts); got != tt.want {
 				t.Errorf("Matters = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestLabelsThatTheCloudNoLongerHas takes off what we have set, once the cloud has no value for it any more; never what was there before,
+// and never on an answer that lacks what every instance has.
+func TestLabelsThatTheCloudNoLongerHas(t *testing.T) {
+	t.Parallel()
+	const pool, spot = "node.alibabacloud.com/nodepool-id", "node.alibabacloud.com/spot-strategy"
+	setByUs := func(keys string) func(*corev1.Node) {
+		return func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationCloudLabels: keys} }
+	}
+	noPool := func(i *ecsv1.Instance) { i.Tags = nil }
+	tests := []struct {
+		name string
+		node *corev1.Node
+		edit func(*ecsv1.Instance)
+		want initialize.Change
+	}{
+		{"the tag is gone", done(setByUs(pool)), noPool, initialize.Change{Unlabel: []string{pool}, Managed: new("")}},
+		{"one of two", done(setByUs(spot + "," + pool)), noPool, initialize.Change{Unlabel: []string{pool}, Managed: new(spot)}},
+		{"not set by us", done(), noPool, initialize.Change{}},
+		{"still there", done(setByUs(pool)), func(*ecsv1.Instance) {}, initialize.Change{}},
+		{"an incomplete answer", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags, i.ZoneId = nil, "" }, initialize.Change{}},
+		{"taken off by somebody", done(setByUs(pool), func(n *corev1.Node) { delete(n.Labels, pool) }), noPool, initialize.Change{Managed: new("")}},
+		{"another label is claimed to be ours", done(setByUs("kubernetes.io/hostname")), noPool, initialize.Change{}},
+		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags[0].Value = "np-2" }, initialize.Change{Labels: map[string]string{pool: "np-2"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			of := instance()
+			tt.edit(of)
+			got, err := initialize.Decide(tt.node, of, initialize.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("Decide (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 
 func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "routeTableIDs": "vtb-1, vtb-2", "nodeMonitorPeriod": 60}}`)
+	old := file(t, `{"Global": {"clusterID": "c-old", "region": "cn-beijing", "vpcid": "vpc-1", "routeTableIDs": "vtb-1, vtb-2", "nodeMaxConcurrentReconciles": 5}}`)
 	cfg, warnings, err := config.Load(file(t, strings.Replace(minimal, "clusterID: c-1", "", 1)), old)
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +141,6 @@ func TestCloudConfigFillsWhatIsEmpty(t *testing.T) {
 		t.Errorf("configuration %+v", cfg)
 	}
 	if len(warnings) != 1 {
-		t.Errorf("warnings %v, want one about nodeMonitorPeriod", warnings)
+		t.Errorf("warnings %v, want one about nodeMaxConcurrentReconciles", warnings)
 	}
 }

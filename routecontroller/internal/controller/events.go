@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,9 +63,13 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 		if !failing[route.Node] {
 			c.events.Forget(kube.NodeReference(route.Node), eventCreateFailed)
 		}
+		if node, err := c.nodes.Get(route.Node); err == nil && verdicts[claim{route.Node, route.Key}].ready {
+			c.metrics.available.Observe(time.Since(node.CreationTimestamp.Time).Seconds())
+		}
 		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
 	}
 	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
+	c.metrics.count(tableID, v, result)
 	// A node of two families has two verdicts, and is looked at once: the second look might see a cache without the first one's write.
 	affected := map[string]bool{}
 	for about := range verdicts {
@@ -171,6 +176,9 @@ func createdNodes(p plan.Plan, result apply.Result) []table.Route {
 // watchQuota warns when a table gets nearly full.
 func (c *Controller) watchQuota(tableID string, m *memory) {
 	c.metrics.entries.WithLabelValues(tableID).Set(float64(m.custom))
+	if c.cfg.RouteQuota > 0 {
+		c.metrics.quotaUsed.WithLabelValues(tableID).Set(float64(m.custom) / float64(c.cfg.RouteQuota))
+	}
 	if c.cfg.RouteQuota == 0 || m.custom*100 < c.cfg.RouteQuota*quotaWarning {
 		c.events.Forget(tableReference(tableID), eventQuota)
 		return

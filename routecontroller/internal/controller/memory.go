@@ -21,6 +21,8 @@ type memory struct {
 	readAt  time.Time
 	// custom counts all custom entries of the table, those included that can't concern us.
 	custom int
+	// reserved are the ranges that no route may overlap.
+	reserved []netip.Prefix
 	// seen are routes that nodes claimed while this process looked, with the nodes. When such a node goes, its entry goes at
 	// once, mark or no mark.
 	seen map[table.Key]string

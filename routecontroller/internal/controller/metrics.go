@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"alicloud-controllers.dev/services/reconcile"
+
+	"alicloud-controllers.dev/routecontroller/internal/apply"
 )
 
 // Values of the label verb, the same as those of the existing CCM.
@@ -26,6 +28,9 @@ type metrics struct {
 	fault   *prometheus.GaugeVec
 	// recordFault is 1 while what the next leader has to know can't be read or written.
 	recordFault prometheus.Gauge
+	routes      *prometheus.GaugeVec
+	quotaUsed   *prometheus.GaugeVec
+	available   prometheus.Histogram
 }
 
 func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
@@ -54,12 +59,44 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		foreign: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_foreign_overlaps", Help: "Entries of others that take a part of a Node's traffic.",
 		}, []string{"route_table"}),
+		routes: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_routes",
+			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, refused, orphan.",
+		}, []string{"route_table", "state"}),
+		quotaUsed: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_route_quota_used_ratio", Help: "Share of the configured quota that the custom entries of a route table use.",
+		}, []string{"route_table"}),
+		available: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "routecontroller_time_to_available_seconds",
+			Help:    "Time from the creation of a Node until a route of it is available in a table.",
+			Buckets: prometheus.ExponentialBuckets(0.5, 2, 12), //nolint:mnd // Half a second to 17 minutes.
+		}),
 		recordFault: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "routecontroller_record_unusable", Help: "1 if a ConfigMap for the next leader can't be read or written, which stops deletions.",
 		}),
 		fault: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_no_node_claims", Help: "1 if there are routes of this cluster and no Node claims any, which stops deletions.",
 		}, []string{"route_table"}),
+	}
+}
+
+// count shows how many routes of a table are in which state.
+func (m *metrics) count(tableID string, v view, result apply.Result) {
+	made, working := 0, 0
+	for _, entry := range result.Created {
+		if entry.Available {
+			working++
+		}
+		made++
+	}
+	for state, n := range map[string]int{
+		"available": len(v.plan.Ready) + working,
+		"pending":   len(v.plan.Pending) + made - working,
+		"missing":   len(v.plan.Create) - made,
+		"refused":   len(v.plan.Refused),
+		"orphan":    len(v.waiting) - len(v.orphans.Delete),
+	} {
+		m.routes.WithLabelValues(tableID, state).Set(float64(n))
 	}
 }
 

@@ -212,18 +212,20 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory, age ti
 	if m.known { // the reading is not in doubt, only old
 		ctx = gateway.WithPriority(ctx, gateway.Background)
 	}
-	// All custom entries are asked for, not only those to instances: any of them may be in the way, and all count for the quota.
-	resp, err := c.cfg.Gateway.Routes.ListRouteEntries(ctx, &vpcv1.ListRouteEntriesRequest{RouteTableId: tableID, Type: table.TypeCustom})
+	// All entries are asked for, not only those to instances: any custom one may be in the way, all of them count for the quota, and the
+	// system entries name the ranges of the vSwitches.
+	resp, err := c.cfg.Gateway.Routes.ListRouteEntries(ctx, &vpcv1.ListRouteEntriesRequest{RouteTableId: tableID})
 	if err != nil {
 		return fmt.Errorf("list the entries of route table %s: %w", tableID, err)
 	}
-	m.remember(c.cfg.Scope.EntriesOf(resp.GetRouteEntries()), len(resp.GetRouteEntries()), now)
+	m.remember(c.cfg.Scope.EntriesOf(resp.GetRouteEntries()), table.CountCustom(resp.GetRouteEntries()), now)
+	m.reserved = table.Reserved(resp.GetRouteEntries())
 	return nil
 }
 
 // plan diffs, and once more if unmarked entries in the way turn out to lead to instances of the cluster, or to none at all.
 func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) plan.Plan {
-	policy := plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs}
+	policy := plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs, Reserved: m.reserved}
 	in := plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Standing: m.standing}
 	p := plan.Diff(in, policy)
 	var unknown, nodes []string

@@ -15,6 +15,8 @@ type Policy struct {
 	ClusterID string
 	// ClusterCIDRs are the ranges of pods. Nothing outside of them is ever created or deleted.
 	ClusterCIDRs []netip.Prefix
+	// Reserved are the ranges that the cloud lets no route overlap.
+	Reserved []netip.Prefix
 }
 
 // Input is a complete view of both sides. A view with something missing must never be planned on.
@@ -126,6 +128,9 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 	case !d.inCluster(route.CIDR):
 		p.Refused = append(p.Refused, Refusal{Route: route, Reason: fmt.Sprintf(
 			"pod CIDR %s lies outside of clusterCIDRs %v", route.CIDR, d.ClusterCIDRs)})
+	case d.reserved(route.CIDR).IsValid():
+		p.Refused = append(p.Refused, Refusal{Route: route, Reason: fmt.Sprintf("pod CIDR %s overlaps %s, which is the range of a vSwitch "+
+			"or of the cloud's own services; give the cluster other pod ranges", route.CIDR, d.reserved(route.CIDR))})
 	case !exists:
 		p.Create = append(p.Create, route)
 	case !d.ours(entry):
@@ -198,6 +203,16 @@ func (d *differ) leftOver(entry table.Entry) bool {
 	}
 	node, seen := d.Seen[entry.Key]
 	return seen && !d.unclear[node]
+}
+
+// reserved gives the range of the cloud that a range overlaps, an invalid one if there is none.
+func (d *differ) reserved(cidr netip.Prefix) netip.Prefix {
+	for _, reserved := range d.Reserved {
+		if reserved.Overlaps(cidr) {
+			return reserved
+		}
+	}
+	return netip.Prefix{}
 }
 
 func (d *differ) inCluster(cidr netip.Prefix) bool {

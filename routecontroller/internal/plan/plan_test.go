@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
 	"alicloud-controllers.dev/routecontroller/internal/plan"
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
@@ -162,5 +164,29 @@ func TestDiff(t *testing.T) {
 				t.Errorf("Diff (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestReservedRanges checks that no route is planned that overlaps a range of the cloud, and that a route that works is left alone.
+func TestReservedRanges(t *testing.T) {
+	t.Parallel()
+	ranges := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("100.0.0.0/8")}
+	reserving := plan.Policy{ClusterID: cluster, ClusterCIDRs: ranges, Reserved: table.Reserved([]*vpcv1.RouteEntry{
+		{DestinationCidr: "10.0.1.0/25", Type: table.TypeSystem}, {DestinationCidr: "10.0.2.0/24", Type: table.TypeCustom},
+	})}
+	works := route("10.0.1.0/24", "i-1", "works")
+	got := plan.Diff(plan.Input{
+		Claims:  table.Claims{Wanted: []table.Route{works, route("10.0.2.0/24", "i-2", "free"), route("10.0.0.0/16", "i-3", "around"), route("100.64.3.0/24", "i-4", "cloud")}},
+		Entries: []table.Entry{{Key: works.Key, Available: true}},
+	}, reserving)
+	refused := map[string]bool{}
+	for _, refusal := range got.Refused {
+		refused[refusal.Route.Node] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"around": true, "cloud": true}, refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	if len(got.Create) != 1 || got.Create[0].Node != "free" || len(got.Ready) != 1 || len(got.Delete) != 0 {
+		t.Errorf("plan %+v", got)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // TypeCustom is the type of the entries that people and controllers make.
 const TypeCustom = "Custom"
 
+// TypeSystem is the type of the entries that the cloud makes, one for each vSwitch and one for its own services.
+const TypeSystem = "System"
+
 // NextHopInstance is the next hop type of an ECS instance.
 const NextHopInstance = "Instance"
 
@@ -71,6 +74,29 @@ func (s Scope) EntryOf(e *vpcv1.RouteEntry) (Entry, bool) {
 		entry.InstanceID = e.GetNextHopId()
 	}
 	return entry, true
+}
+
+// Reserved are the ranges of a table that no route may overlap: those of the vSwitches, which the table has as system entries, and
+// 100.64.0.0/10, which is the cloud's own (source: VPC API, CreateRouteEntry).
+func Reserved(list []*vpcv1.RouteEntry) []netip.Prefix {
+	reserved := []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64, 0, 0}), 10)} //nolint:mnd // The comment says so.
+	for _, e := range list {
+		if cidr, err := netip.ParsePrefix(e.GetDestinationCidr()); err == nil && e.GetType() == TypeSystem && cidr.Bits() > 0 {
+			reserved = append(reserved, cidr.Masked())
+		}
+	}
+	return reserved
+}
+
+// CountCustom counts the entries that people and controllers made.
+func CountCustom(list []*vpcv1.RouteEntry) int {
+	n := 0
+	for _, e := range list {
+		if e.GetType() == "" || e.GetType() == TypeCustom {
+			n++
+		}
+	}
+	return n
 }
 
 // IsAvailable tells whether an entry in a status works.

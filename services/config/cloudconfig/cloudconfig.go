@@ -35,6 +35,9 @@ type CloudConfig struct {
 	ServiceMaxConcurrentReconciles int
 	RouteTableIDs                  []string
 	FeatureGates                   map[string]bool
+	// NodeMonitorPeriod and NodeAddrSyncPeriod are seconds between looks at the instances of nodes and at their addresses.
+	NodeMonitorPeriod  int
+	NodeAddrSyncPeriod int
 }
 
 // Load reads the file, JSON or YAML. The warnings tell, once for each, the settings that have no effect here. Without a path, the
@@ -91,8 +94,6 @@ func ineffective() map[string]string {
 	return map[string]string{
 		"uid":                          "the gateway's credentials tell the account",
 		"zoneid":                       "the vSwitches tell their zones",
-		"nodemonitorperiod":            "use syncInterval of the nodecontroller",
-		"nodeaddrsyncperiod":           "use syncInterval of the nodecontroller",
 		"nodemaxconcurrentreconciles":  "use workers of the nodecontroller",
 		"routemaxconcurrentreconciles": "the routecontroller looks at all nodes at once",
 		"privatezoneid":                "PrivateZone is not supported",
@@ -140,6 +141,8 @@ func (r *reader) setters() map[string]setter {
 		"servicebackendtype":             r.text(&c.ServiceBackendType),
 		"disablepublicslb":               r.flag(&c.DisablePublicSLB),
 		"servicemaxconcurrentreconciles": r.number(&c.ServiceMaxConcurrentReconciles),
+		"nodemonitorperiod":              r.number(&c.NodeMonitorPeriod),
+		"nodeaddrsyncperiod":             r.number(&c.NodeAddrSyncPeriod),
 		"routetableids":                  r.routeTables,
 		"featuregates":                   r.gates,
 	}

@@ -36,9 +36,9 @@ func TestParse(t *testing.T) {
 			want: cloudconfig.CloudConfig{VSwitchIDs: []string{"vsw-1", "vsw-2", "vsw-3"}}},
 		{name: "feature gates", text: `{"Global": {"featureGates": "IPv6DualStack=true, EndpointSlice=False"}}`,
 			want: cloudconfig.CloudConfig{FeatureGates: map[string]bool{"IPv6DualStack": true, "EndpointSlice": false}}},
-		{name: "warnings", text: `{"Local": {}, "Global": {"privateZoneId": "x", "nodeMonitorPeriod": 120, "colour": "red"}}`, warnings: []string{
+		{name: "warnings", text: `{"Local": {}, "Global": {"privateZoneId": "x", "nodeMaxConcurrentReconciles": 1, "colour": "red"}}`, warnings: []string{
 			"Global.colour: unknown setting, ignored",
-			"Global.nodeMonitorPeriod: has no effect; use syncInterval of the nodecontroller",
+			"Global.nodeMaxConcurrentReconciles: has no effect; use workers of the nodecontroller",
 			"Global.privateZoneId: has no effect; PrivateZone is not supported",
 			"Local: unknown section, ignored; settings belong under Global",
 		}},
