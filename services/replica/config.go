@@ -1,7 +1,10 @@
 package replica
 
 import (
+	"cmp"
 	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/admin"
 	"alicloud-controllers.dev/services/config"
@@ -64,6 +67,11 @@ func (c *Config) Fill(old *cloudconfig.CloudConfig) {
 	config.Fill(&c.ClusterID, old.ClusterID)
 	config.Fill(&c.Region, old.Region)
 	config.Fill(&c.VPCID, old.VpcID)
+}
+
+// namespace is where the process keeps its Lease, and what else has to outlive it.
+func (c *Config) namespace() string {
+	return cmp.Or(c.LeaderElection.Namespace, metav1.NamespaceSystem)
 }
 
 // Validate notes what is wrong.

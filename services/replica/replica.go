@@ -3,7 +3,6 @@
 package replica
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.opentelemetry.io/otel/trace"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
@@ -99,7 +97,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	controller, err := p.New(Dependencies{
 		Client: client, Gateway: conn.Client(), Recorder: recorder, Registerer: registry, Tracers: traces.Tracers(),
-		Drain: cfg.LeaderElection.Drain(), Namespace: cmp.Or(cfg.LeaderElection.Namespace, metav1.NamespaceSystem), Logger: log,
+		Drain: cfg.LeaderElection.Drain(), Namespace: cfg.namespace(), Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)

@@ -19,17 +19,32 @@ const Name = "nodecontroller"
 // Run runs the process until ctx ends or a signal comes.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: Name, New: func(deps replica.Dependencies) (replica.Controller, error) {
-		return controller.New(controller.Config{
-			Dependencies: deps,
-			Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
-			Options: initialize.Options{
-				CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint,
-			},
-			DisableSourceDestCheck: cfg.DisableSourceDestCheck,
-			SyncInterval:           time.Duration(cfg.SyncInterval),
-			Workers:                cfg.Workers,
-			Deletion:               cfg.Deletion.Policy(),
-		})
+		return controller.New(controllerConfig(cfg, deps))
 	}}
 	return process.Run(ctx, cfg.Config, log)
+}
+
+// Plan finds out what a controller with this configuration would change, and changes nothing.
+func Plan(ctx context.Context, cfg config.Config) (controller.Preview, error) {
+	return replica.Preview(ctx, Name, cfg.Config, func(ctx context.Context, deps replica.Dependencies) (controller.Preview, error) {
+		c, err := controller.New(controllerConfig(cfg, deps))
+		if err != nil {
+			return controller.Preview{}, err
+		}
+		return c.Preview(ctx)
+	})
+}
+
+func controllerConfig(cfg config.Config, deps replica.Dependencies) controller.Config {
+	return controller.Config{
+		Dependencies: deps,
+		Region:       cfg.Region, VPCID: cfg.VPCID, ClusterTag: cfg.ClusterTag,
+		Options: initialize.Options{
+			CloudRoutes: cfg.ConfigureCloudRoutes, IPv6: cfg.IPv6, ShutdownTaint: cfg.ShutdownTaint,
+		},
+		DisableSourceDestCheck: cfg.DisableSourceDestCheck,
+		SyncInterval:           time.Duration(cfg.SyncInterval),
+		Workers:                cfg.Workers,
+		Deletion:               cfg.Deletion.Policy(),
+	}
 }

@@ -78,9 +78,8 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 	})
 }
 
-// make makes a controller that watches; w.reigns lets it lead. done waits for its end, which is that of ctx.
-func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
-	t.Helper()
+// config is that of the controllers of a test.
+func (w *world) config(edit func(*controller.Config)) controller.Config {
 	cfg := controller.Config{
 		Dependencies: replica.Dependencies{
 			Client: w.Client, Gateway: w.cloud.Client(), Recorder: w.Events, Logger: slog.New(slog.DiscardHandler),
@@ -95,6 +94,13 @@ func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Co
 	if edit != nil {
 		edit(&cfg)
 	}
+	return cfg
+}
+
+// make makes a controller that watches; w.reigns lets it lead. done waits for its end, which is that of ctx.
+func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+	t.Helper()
+	cfg := w.config(edit)
 	c, err := controller.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 )
 
 // inWorld lets body play in a world without a controller; reign lets one lead for a time and then stop at once.
-func inWorld(t *testing.T, edit func(*controller.Config), body func(w *world, reign func(d time.Duration))) {
+func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T, w *world, reign func(d time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
@@ -36,7 +36,7 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(w *world, re
 			cancel()
 			done()
 		}
-		body(w, reign)
+		body(t, w, reign)
 	})
 }
 
@@ -146,7 +146,7 @@ func TestBadWitnesses(t *testing.T) {
 // ten minutes see more than three of them go.
 func TestNodeDeletionsOutliveTheLeader(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(w *world, reign func(time.Duration)) {
+	inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
 		furnished(40)(w)
 		reign(time.Minute)
 		for i := range 6 {

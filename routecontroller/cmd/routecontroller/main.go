@@ -1,8 +1,10 @@
-// Command routecontroller keeps the route tables of a VPC in step with the nodes of a cluster.
+// Command routecontroller keeps the route tables of a VPC in step with the nodes of a cluster. `routecontroller plan` says
+// what it would change. Its exit code is 1 if that can't be found out, else 0.
 package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"alicloud-controllers.dev/services/command"
@@ -20,5 +22,7 @@ func process() command.Command[config.Config] {
 		Load:    config.Load,
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
+
+		Subcommands: map[string]func([]string, io.Writer) error{"plan": command.Plan(app.Name, config.Load, app.Plan)},
 	}
 }

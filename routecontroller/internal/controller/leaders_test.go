@@ -24,7 +24,7 @@ import (
 )
 
 // inWorld lets body play in a world without a controller; reign lets one lead for a time and then stop at once.
-func inWorld(t *testing.T, edit func(*controller.Config), body func(w *world, reign func(d time.Duration))) {
+func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T, w *world, reign func(d time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
@@ -39,7 +39,7 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(w *world, re
 			cancel()
 			done()
 		}
-		body(w, reign)
+		body(t, w, reign)
 	})
 }
 
@@ -60,7 +60,7 @@ func marked(i int) string { return fmt.Sprintf("k8s/%s/node-%d", cluster, i) }
 // no ten minutes see more than three of them go.
 func TestBudgetOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(w *world, reign func(time.Duration)) {
+	inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
 		w.gone(40, 12, marked)
 		left := []int{40}
 		for range 120 { // An hour.
@@ -105,7 +105,7 @@ func TestUnusableRecordStopsDeletions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, nil, func(w *world, reign func(time.Duration)) {
+			inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
 				w.gone(10, 2, marked)
 				spoil(w)
 				joining := makeNode(11)
@@ -127,7 +127,7 @@ func TestUnusableRecordStopsDeletions(t *testing.T) {
 // that is deleted while no controller runs has to go after the grace.
 func TestRouteWithoutAMarkIsRemembered(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(cfg *controller.Config) { cfg.RouteQuota = 1000 }, func(w *world, reign func(time.Duration)) {
+	inWorld(t, func(cfg *controller.Config) { cfg.RouteQuota = 1000 }, func(t *testing.T, w *world, reign func(time.Duration)) {
 		w.cloud.Lock()
 		w.cloud.RoutesPerTable = 1000
 		w.cloud.Unlock()
@@ -175,7 +175,7 @@ func TestRouteWithoutAMarkIsRemembered(t *testing.T) {
 // TestStrangersAreNotRemembered checks that the record holds nothing that was never a node's.
 func TestStrangersAreNotRemembered(t *testing.T) {
 	t.Parallel()
-	inWorld(t, nil, func(w *world, reign func(time.Duration)) {
+	inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
 		w.gone(3, 1, func(int) string { return "" })
 		reign(3 * time.Hour)
 		want := []string{"10.0.0.0/24→i-0", "10.0.1.0/24→i-1", "10.0.2.0/24→i-2"}

@@ -1,0 +1,60 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+// Preview is what a process would change.
+type Preview interface {
+	// WriteText writes it for people. For programs it is encoded as JSON.
+	WriteText(w io.Writer) error
+}
+
+// Plan makes the subcommand "plan" of a process, for Command.Subcommands: it prints what the process would change and changes nothing. It
+// fails only if that can't be found out, so that the exit code is 0 whether or not there is something to change.
+func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C, []string, error),
+	plan func(ctx context.Context, cfg C) (P, error),
+) func(args []string, stdout io.Writer) error {
+	return func(args []string, stdout io.Writer) error {
+		flags := flag.NewFlagSet(name+" plan", flag.ContinueOnError)
+		flags.SetOutput(io.Discard) // What is wrong is told once, by Execute.
+		path := flags.String("config", "/etc/"+name+"/config.yaml", "configuration `FILE` (YAML)")
+		cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
+		output := flags.String("o", "text", "`FORMAT` of the output, text or json")
+		switch err := flags.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			flags.SetOutput(stdout)
+			flags.Usage()
+			return nil
+		case err != nil:
+			return fmt.Errorf("plan: %w; --help lists the flags", err)
+		case flags.NArg() > 0:
+			return fmt.Errorf("plan: unknown argument %q; --help lists the flags", flags.Arg(0))
+		case *output != "text" && *output != "json":
+			return fmt.Errorf("plan: -o is %q; use text or json", *output)
+		}
+		cfg, _, err := load(*path, *cloudConfig)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		found, err := plan(ctx, cfg)
+		if err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		if *output == "text" {
+			return found.WriteText(stdout)
+		}
+		encoder := json.NewEncoder(stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(found)
+	}
+}
