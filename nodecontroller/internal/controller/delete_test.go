@@ -1,13 +1,17 @@
 package controller_test
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 )
 
@@ -87,10 +91,34 @@ func TestUninitialisedNodeWhoseInstanceIsGone(t *testing.T) {
 	})
 }
 
+// guardUIDs lets the API server refuse patches that name the UID of another node than the one that is there, as the real one does.
+func (w *world) guardUIDs() {
+	w.Client.PrependReactor("patch", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		patch := action.(kubetesting.PatchAction) //nolint:forcetypeassert // A failure of the test.
+		var body struct{ Metadata struct{ UID types.UID } }
+		if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
+			return true, nil, err
+		}
+		gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+		object, err := w.Client.Tracker().Get(gvr, "", patch.GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		if node := object.(*corev1.Node); body.Metadata.UID != "" && body.Metadata.UID != node.UID { //nolint:forcetypeassert // A failure of the test.
+			return true, nil, apierrors.NewConflict(gvr.GroupResource(), node.Name, errors.New("the UID differs"))
+		}
+		return false, nil, nil
+	})
+}
+
 // TestNodeMadeAnewIsNotWritten lets a node be made anew, for another instance, between the decision and the write.
 func TestNodeMadeAnewIsNotWritten(t *testing.T) {
 	prepare := func(w *world) {
-		furnished(1)(w)
+		w.instance(0)
+		node := fresh(0)
+		node.UID = "uid-0"
+		w.CreateNode(node)
+		w.guardUIDs()
 		w.conflictOnce(func(n *corev1.Node) { n.UID, n.Spec.ProviderID = "another", "cn-hangzhou.i-9" })
 	}
 	run(t, nil, prepare, func(w *world) {
