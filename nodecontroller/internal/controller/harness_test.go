@@ -66,7 +66,7 @@ func standBy(t *testing.T, edit func(*controller.Config), prepare, body func(*wo
 		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
 		prepare(w)
 		w.Client.ClearActions()
-		done := w.make(t, ctx, edit)
+		done := w.make(ctx, t, edit)
 		w.lead = func() {
 			w.reigns()
 			w.Pass(200 * time.Millisecond) // Waiting for caches polls ten times a second.
@@ -98,7 +98,7 @@ func (w *world) config(edit func(*controller.Config)) controller.Config {
 }
 
 // make makes a controller that watches; w.reigns lets it lead. done waits for its end, which is that of ctx.
-func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+func (w *world) make(ctx context.Context, t *testing.T, edit func(*controller.Config)) (done func()) {
 	t.Helper()
 	cfg := w.config(edit)
 	c, err := controller.New(cfg)

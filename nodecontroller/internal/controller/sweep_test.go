@@ -163,7 +163,7 @@ func TestTagThatIsGoneTakesItsLabelAlong(t *testing.T) {
 		w.instance(0)
 		w.cloud.Lock()
 		pool := &commonv1.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}
-		w.cloud.Instances["i-0"].Tags = append(w.cloud.Instances["i-0"].Tags, pool)
+		w.cloud.Instances["i-0"].Tags = append(w.cloud.Instances["i-0"].GetTags(), pool)
 		w.cloud.Unlock()
 		node := fresh(0)
 		node.UID = "uid-0"
@@ -174,7 +174,7 @@ func TestTagThatIsGoneTakesItsLabelAlong(t *testing.T) {
 			t.Fatalf("label %q", got)
 		}
 		w.cloud.Lock()
-		w.cloud.Instances["i-0"].Tags = w.cloud.Instances["i-0"].Tags[:1]
+		w.cloud.Instances["i-0"].Tags = w.cloud.Instances["i-0"].GetTags()[:1]
 		w.cloud.Unlock()
 		w.Pass(6 * time.Minute)
 		node := w.Node("node-0")

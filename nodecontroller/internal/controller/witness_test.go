@@ -30,7 +30,7 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T
 		reign := func(d time.Duration) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			done := w.make(t, ctx, edit)
+			done := w.make(ctx, t, edit)
 			w.reigns()
 			w.Pass(d)
 			cancel()

@@ -297,7 +297,7 @@ func TestLabelsThatTheCloudNoLongerHas(t *testing.T) {
 		{"an incomplete answer", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags, i.ZoneId = nil, "" }, initialize.Change{}},
 		{"taken off by somebody", done(setByUs(pool), func(n *corev1.Node) { delete(n.Labels, pool) }), noPool, initialize.Change{Managed: new("")}},
 		{"another label is claimed to be ours", done(setByUs("kubernetes.io/hostname")), noPool, initialize.Change{}},
-		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.Tags[0].Value = "np-2" }, initialize.Change{Labels: map[string]string{pool: "np-2"}}},
+		{"another value", done(setByUs(pool)), func(i *ecsv1.Instance) { i.GetTags()[0].Value = "np-2" }, initialize.Change{Labels: map[string]string{pool: "np-2"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

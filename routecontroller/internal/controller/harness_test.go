@@ -76,7 +76,7 @@ func standBy(t *testing.T, edit func(*controller.Config), nodes []*corev1.Node, 
 		if prepare != nil {
 			prepare(w)
 		}
-		done := w.make(t, ctx, edit)
+		done := w.make(ctx, t, edit)
 		w.lead = func() {
 			w.reigns()
 			w.settle()
@@ -108,7 +108,7 @@ func (w *world) config(edit func(*controller.Config)) controller.Config {
 }
 
 // make makes a controller that watches; w.reigns lets it lead. done waits for its end, which is that of ctx.
-func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+func (w *world) make(ctx context.Context, t *testing.T, edit func(*controller.Config)) (done func()) {
 	t.Helper()
 	cfg := w.config(edit)
 	var err error
@@ -127,9 +127,9 @@ func (w *world) make(t *testing.T, ctx context.Context, edit func(*controller.Co
 }
 
 // start makes a controller that leads.
-func (w *world) start(t *testing.T, ctx context.Context, edit func(*controller.Config)) (done func()) { //nolint:revive // t comes first in helpers.
+func (w *world) start(ctx context.Context, t *testing.T, edit func(*controller.Config)) (done func()) {
 	t.Helper()
-	done = w.make(t, ctx, edit)
+	done = w.make(ctx, t, edit)
 	w.reigns()
 	return done
 }

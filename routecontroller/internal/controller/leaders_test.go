@@ -34,7 +34,7 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T
 		reign := func(d time.Duration) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			done := w.start(t, ctx, edit)
+			done := w.start(ctx, t, edit)
 			w.Pass(d)
 			cancel()
 			done()
