@@ -64,7 +64,7 @@ func badAnnotations() []badAnnotation {
 		{key: "remove-unscheduled-backend", value: "2", allowed: "on"},
 		{key: "default-weight", value: "101", allowed: "100"},
 		{key: "ignore-weight-update", value: "2", allowed: "on"},
-		{key: "backend-ip-version", value: "ipv6", allowed: "ipv4"},
+		{key: "backend-ip-version", value: "ipv5", allowed: "ipv4"},
 		{key: "additional-resource-tags", value: "=blue", allowed: "key=value"},
 		{key: "backend-label", value: "zone", allowed: "key=value"},
 		{key: "forward-port", value: "eighty:443", allowed: "port:port", protocol: "http"},

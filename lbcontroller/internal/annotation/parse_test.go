@@ -10,7 +10,7 @@ import (
 // TestEveryAnnotation tries good and bad values of every row of the table.
 func TestEveryAnnotation(t *testing.T) {
 	t.Parallel()
-	switches := []string{ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2, ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
+	switches := []string{DrainTerminating, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2, ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
 		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch, HealthCheckFlag, RemoveUnscheduled, IgnoreWeightUpdate}
 	type values struct {
 		good map[string]string // value to canonical value
@@ -63,7 +63,8 @@ func TestEveryAnnotation(t *testing.T) {
 		VGroupPort:                {map[string]string{"rsp-1:80, rsp-2:443": "rsp-1\x0080,rsp-2\x00443"}, []string{"rsp-1", "rsp/1:80", "rsp 1:80"}},
 		Weight:                    {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
 		DefaultWeight:             {map[string]string{"0": "0", "100": "100"}, []string{"-1", "101"}},
-		BackendIPVersion:          {map[string]string{"IPv4": "ipv4"}, []string{"ipv6"}},
+		BackendIPVersion:          {map[string]string{"IPv4": "ipv4", "ipv6": "ipv6"}, []string{"ipv5", "dualstack"}},
+		MaxNodes:                  {map[string]string{"1": "1", "10000": "10000"}, []string{"0", "10001", "all"}},
 		ID:                        {map[string]string{" lb-1": "lb-1"}, []string{" ", "lb 1", "lb-1,lb-2", strings.Repeat("x", 65)}},
 		NetworkType:               {map[string]string{"VPC": "vpc", "classic": "classic"}, []string{"alibaba"}},
 		DomainExtensions:          {map[string]string{"a.example.com:1, *.b.com:2": "a.example.com\x001,*.b.com\x002"}, []string{"a.example.com", ":1"}},

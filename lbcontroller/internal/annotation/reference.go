@@ -14,7 +14,7 @@ func Markdown() string {
 		"Values of choices and switches may be in any case, and items of lists may have spaces around\nthem. A Service with a bad value gets one "+
 		"Warning event that names annotation, value and what is allowed, and its configuration\nstays as it is until that is mended; "+
 		"the backends of a CLB that there is go on following nodes and pods, with the weights that they have.\n"+
-		"*Since* is the version of the existing CCM that introduced the annotation.\n", Prefix, LegacyPrefix)
+		"*Since* is the version of the existing CCM that introduced the annotation; *new* is one that it doesn't have.\n", Prefix, LegacyPrefix)
 	scope := Scope("")
 	for _, s := range Table() {
 		if s.Scope != scope {

@@ -87,7 +87,7 @@ type Spec struct {
 	Protocols []string
 	// Removal is the effect of deleting it.
 	Removal Removal
-	// Since is the version of the existing CCM that introduced it.
+	// Since is the version of the existing CCM that introduced it, or "new" if it has none such.
 	Since string
 	// Doc is one sentence for the reference page.
 	Doc string

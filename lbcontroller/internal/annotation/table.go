@@ -72,6 +72,8 @@ const (
 	DefaultWeight      = "default-weight"
 	IgnoreWeightUpdate = "ignore-weight-update"
 	BackendIPVersion   = "backend-ip-version"
+	MaxNodes           = "max-nodes-per-server-group"
+	DrainTerminating   = "drain-terminating"
 )
 
 // Table returns every annotation the controller knows, in the order of the reference page. The ranges are the cloud's.
@@ -227,7 +229,11 @@ func backendTable() []Spec {
 			Doc: "Weight of each backend; without effect for externalTrafficPolicy Local."},
 		{Key: IgnoreWeightUpdate, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Since: "v2.11.2",
 			Doc: "Leaves the weights of present backends alone."},
-		{Key: BackendIPVersion, Kind: Choice, Values: []string{"ipv4"}, Scope: Backends, Default: "ipv4", Removal: Reverts, Since: "v2.1.0",
-			Doc: "Family of the backends' addresses."},
+		{Key: BackendIPVersion, Kind: Choice, Values: []string{"ipv4", "ipv6"}, Scope: Backends, Default: "ipv4", Removal: Reverts, Since: "v2.1.0",
+			Doc: "Family of the addresses of pods as backends; ipv6 needs ip-version ipv6."},
+		{Key: MaxNodes, Kind: Number, Min: 1, Max: 10000, Scope: Backends, Default: "the configuration's maxNodesPerServerGroup", Removal: Reverts, Since: "new",
+			Doc: "At most so many nodes are backends of a vServer group, the same ones for a Service, spread over the zones; for externalTrafficPolicy Cluster."},
+		{Key: DrainTerminating, Kind: Switch, Scope: Backends, Default: "the configuration's drainTerminating", Removal: Reverts, Since: "new",
+			Doc: "Sets the weight of a pod that terminates to 0 until it is gone, instead of removing it at once."},
 	}
 }

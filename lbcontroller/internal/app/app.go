@@ -9,6 +9,7 @@ import (
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/replica"
 
+	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
@@ -34,6 +35,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
 			Kinds:     []controller.Registration{clb.New(kind)},
 			Workers:   cfg.Workers,
+			Brake:     backend.Brake{Percent: cfg.Brake.Percent, After: time.Duration(cfg.Brake.After)},
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:   time.Duration(cfg.NodeGather.Max),
 		})
@@ -47,6 +49,7 @@ func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb
 		Gateway: client, Logger: log,
 		Desired: desired.Config{
 			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
+			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
 			PodBackends: cfg.BackendType == config.BackendENI,
 		},
 		ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,6 +49,14 @@ type Policy struct {
 	Total *int32
 	// Each is the weight of every backend, where pods don't decide; nil for the most.
 	Each *int32
+	// Seed makes the choice of a Service its own, where not all backends are taken.
+	Seed string
+	// MaxNodes is how many nodes are taken in mode Cluster, and Limit how many backends in any mode; 0 for all.
+	MaxNodes, Limit int
+	// Drain keeps pods that terminate without new connections until they are gone.
+	Drain bool
+	// IPv6 takes the IPv6 addresses of pods instead of the IPv4 ones.
+	IPv6 bool
 }
 
 // Source is what the cluster says about the backends of a Service.
@@ -60,56 +69,117 @@ type Source struct {
 	Unknown map[string]bool
 }
 
-// Backends returns the backends of a port with their weights.
-func (s Source) Backends(p Policy, port corev1.ServicePort) map[Backend]int32 {
-	shares := s.shares(p, port)
-	switch {
-	case p.Total != nil:
-		return divide(*p.Total, shares)
-	case p.Mode == Local:
-		return normalise(shares)
-	}
-	weight := int32(maxWeight)
-	if p.Each != nil {
-		weight = *p.Each
-	}
-	for key := range shares {
-		shares[key] = weight
-	}
-	return shares
+// Choice is who takes the traffic of a port.
+type Choice struct {
+	// Weights are those of the backends.
+	Weights map[Backend]int32
+	// Draining lose their weight if they are servers, and Kept stay servers as they are. Nobody becomes a server for that.
+	Draining, Kept map[Backend]bool
+	// Left is how many backends are left out because of Limit.
+	Left int
 }
 
-// shares returns the backends of a port, and for how many pods each of them stands where that matters.
-func (s Source) shares(p Policy, port corev1.ServicePort) map[Backend]int32 {
-	nodes := s.Nodes.Select(p.Nodes)
-	shares := map[Backend]int32{}
-	switch p.Mode {
-	case Cluster:
-		for _, n := range nodes {
-			if n.InstanceID != "" && !s.Unknown[n.InstanceID] {
-				shares[onNode(n, port)] = 1
-			}
+// share is a backend, and for how many pods it stands where that matters.
+type share struct {
+	pods int32
+	zone string
+}
+
+// Choose decides who takes the traffic of a port.
+func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
+	shares, c := s.shares(p, port)
+	if p.Limit > 0 && len(shares) > p.Limit {
+		c.Left = len(shares) - p.Limit
+		keep := subset(slices.Collect(maps.Keys(shares)), func(b Backend) (string, string) { return b.Instance + b.IP, shares[b].zone }, p.Seed, p.Limit)
+		shares = pick(shares, keep)
+	}
+	for b := range shares {
+		delete(c.Draining, b)
+		delete(c.Kept, b)
+	}
+	switch {
+	case p.Total != nil:
+		c.Weights = divide(*p.Total, shares)
+	case p.Mode == Local:
+		c.Weights = normalise(shares)
+	default:
+		weight := int32(maxWeight)
+		if p.Each != nil {
+			weight = *p.Each
 		}
-		for _, e := range endpoints(s.Slices, s.Gated, port) {
-			if n, ok := nodes[e.node]; ok && n.Virtual {
-				shares[onPod(e)] = 1
-			}
-		}
-	case Local:
-		for _, e := range endpoints(s.Slices, s.Gated, port) {
-			switch n, ok := nodes[e.node]; {
-			case ok && n.Virtual:
-				shares[onPod(e)] = 1
-			case ok && n.InstanceID != "" && !s.Unknown[n.InstanceID]:
-				shares[onNode(n, port)]++
-			}
-		}
-	case Pods:
-		for _, e := range endpoints(s.Slices, s.Gated, port) {
-			shares[onPod(e)] = 1
+		c.Weights = make(map[Backend]int32, len(shares))
+		for b := range shares {
+			c.Weights[b] = weight
 		}
 	}
-	return shares
+	return c
+}
+
+func pick(shares map[Backend]share, keep []Backend) map[Backend]share {
+	picked := make(map[Backend]share, len(keep))
+	for _, b := range keep {
+		picked[b] = shares[b]
+	}
+	return picked
+}
+
+// shares returns the backends of a port. What stays although it takes no traffic any more is part of the choice.
+func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Choice) {
+	selected := s.Nodes.Select(p.Nodes)
+	shares, c := map[Backend]share{}, Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
+	var pods endpoints
+	if p.Mode != Cluster || s.Nodes.HasVirtual(p.Nodes) {
+		pods = s.endpoints(p, port)
+	}
+	if p.Mode == Cluster {
+		for _, n := range s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes) {
+			if s.known(n) {
+				shares[onNode(n, port)] = share{1, n.Zone}
+			}
+		}
+		for _, n := range selected {
+			if n.Held && s.known(n) {
+				c.Kept[onNode(n, port)] = true
+			}
+		}
+	}
+	place := func(e endpoint) (Backend, Node, bool) {
+		n, ok := selected[e.node]
+		switch {
+		case p.Mode == Pods:
+			return onPod(e), n, true
+		case ok && n.Virtual:
+			return onPod(e), n, e.ip != ""
+		case ok && p.Mode == Local && s.known(n):
+			return onNode(n, port), n, true
+		}
+		return Backend{}, n, false
+	}
+	for _, e := range pods.taking {
+		if b, n, ok := place(e); ok && !(n.Held && p.Mode == Local) {
+			shares[b] = share{shares[b].pods + 1, n.Zone}
+		}
+	}
+	for _, e := range pods.ending {
+		if b, _, ok := place(e); ok && p.Drain {
+			c.Draining[b] = true
+		}
+	}
+	for _, e := range slices.Concat(pods.taking, pods.down) {
+		if b, _, ok := place(e); ok && s.Nodes.hold.Nodes[e.node] {
+			c.Kept[b] = true
+		}
+	}
+	if p.Mode == Pods || p.Mode == Cluster {
+		for b, one := range shares {
+			shares[b] = share{1, one.zone}
+		}
+	}
+	return shares, c
+}
+
+func (s Source) known(n Node) bool {
+	return !n.Virtual && n.InstanceID != "" && !s.Unknown[n.InstanceID]
 }
 
 func onNode(n Node, port corev1.ServicePort) Backend {
@@ -119,36 +189,35 @@ func onNode(n Node, port corev1.ServicePort) Backend {
 func onPod(e endpoint) Backend { return Backend{IP: e.ip, Port: e.port} }
 
 // divide gives everyone a part of the total, and at least the least weight unless the total is zero.
-func divide(total int32, shares map[Backend]int32) map[Backend]int32 {
+func divide(total int32, shares map[Backend]share) map[Backend]int32 {
 	var sum int64
-	for _, n := range shares {
-		sum += int64(n)
+	for _, s := range shares {
+		sum += int64(s.pods)
 	}
-	for key, n := range shares {
-		shares[key] = min(total, max(minWeight, int32(int64(total)*int64(n)/sum)))
+	weights := make(map[Backend]int32, len(shares))
+	for b, s := range shares {
+		weights[b] = min(total, max(minWeight, int32(int64(total)*int64(s.pods)/sum)))
 	}
-	return shares
+	return weights
 }
 
 // normalise scales numbers of pods down to the weights the cloud knows, without dropping anyone to zero.
-func normalise(pods map[Backend]int32) map[Backend]int32 {
-	var most int32
-	for _, n := range pods {
-		most = max(most, n)
+func normalise(shares map[Backend]share) map[Backend]int32 {
+	most := int32(maxWeight)
+	for _, s := range shares {
+		most = max(most, s.pods)
 	}
-	if most <= maxWeight {
-		return pods
+	weights := make(map[Backend]int32, len(shares))
+	for b, s := range shares {
+		weights[b] = max(minWeight, int32(int64(s.pods)*maxWeight/int64(most)))
 	}
-	for key, n := range pods {
-		pods[key] = max(minWeight, int32(int64(n)*maxWeight/int64(most)))
-	}
-	return pods
+	return weights
 }
 
-// Warnings names nodes that would be backends if their instance were known.
+// Warnings names nodes that would be backends if their instance were known, and what else keeps backends away.
 func (s Source) Warnings(p Policy) []string {
 	if p.Mode == Pods {
-		return nil
+		return s.familyWarning(p)
 	}
 	var unnamed, unknown []string
 	for _, n := range s.Nodes.Select(p.Nodes) {
@@ -170,4 +239,33 @@ func (s Source) Warnings(p Policy) []string {
 	warn(unnamed, "spec.providerID is not region.instanceId")
 	warn(unknown, "the cloud has no such instance in this region")
 	return warnings
+}
+
+// familyWarning says so if pods have addresses, but none of the family that is taken.
+func (s Source) familyWarning(p Policy) []string {
+	other := 0
+	for _, slice := range s.Slices {
+		switch {
+		case len(slice.Endpoints) == 0:
+		case slice.AddressType == p.family():
+			return nil
+		default:
+			other += len(slice.Endpoints)
+		}
+	}
+	switch {
+	case other == 0:
+		return nil
+	case p.IPv6:
+		return []string{fmt.Sprintf("%d pods are left out because they have no IPv6 address; remove annotation backend-ip-version, or add IPv6 to spec.ipFamilies", other)}
+	default:
+		return []string{fmt.Sprintf("%d pods are left out because they have no IPv4 address; set the annotations ip-version and backend-ip-version to ipv6, or add IPv4 to spec.ipFamilies", other)}
+	}
+}
+
+func (p Policy) family() discoveryv1.AddressType {
+	if p.IPv6 {
+		return discoveryv1.AddressTypeIPv6
+	}
+	return discoveryv1.AddressTypeIPv4
 }

@@ -7,25 +7,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// endpoint is a pod that takes traffic of one port.
+// endpoint is a pod of one port. Its address is empty if it isn't of the family that is taken, where only its node counts.
 type endpoint struct {
 	ip   string
 	port int32
 	node string
 }
 
-// endpoints returns the pods behind a port of a Service: the ready ones, or, if there are none, those that still serve while
-// they terminate. Pods that wait for nothing but the load balancer come on top. Each address and port appears once, whatever number of
-// slices name it.
-func endpoints(list []*discoveryv1.EndpointSlice, gated readiness.Pods, port corev1.ServicePort) []endpoint {
-	ready, leaving, waiting := map[endpoint]endpoint{}, map[endpoint]endpoint{}, map[endpoint]endpoint{}
-	for _, slice := range list {
+// endpoints are the pods behind a port of a Service. Each address and port appears once, whatever number of slices name it.
+type endpoints struct {
+	// taking take traffic: the ready ones, or, if there are none, those that still serve while they terminate. Pods that wait for nothing but
+	// the load balancer come on top.
+	taking []endpoint
+	// ending are the others that terminate, and down those that neither are ready nor terminate.
+	ending, down []endpoint
+}
+
+// endpoints reads the pods of a port.
+func (s Source) endpoints(p Policy, port corev1.ServicePort) endpoints {
+	ready, serving, ending, down := map[endpoint]endpoint{}, map[endpoint]endpoint{}, map[endpoint]endpoint{}, map[endpoint]endpoint{}
+	waiting := map[endpoint]endpoint{}
+	family := s.family(p)
+	for _, slice := range s.Slices {
 		number, ok := slicePort(slice, port)
-		if slice.AddressType != discoveryv1.AddressTypeIPv4 || !ok {
+		if slice.AddressType != family || !ok {
 			continue
 		}
 		for _, e := range slice.Endpoints {
@@ -33,26 +40,49 @@ func endpoints(list []*discoveryv1.EndpointSlice, gated readiness.Pods, port cor
 				continue
 			}
 			// Consumers use the first address: all of them are interchangeable.
-			pod := endpoint{ip: e.Addresses[0], port: number, node: value(e.NodeName, "")}
+			key := endpoint{ip: e.Addresses[0], port: number}
+			pod := endpoint{ip: key.ip, port: number, node: value(e.NodeName, "")}
+			if family != p.family() {
+				pod.ip = ""
+			}
 			c := e.Conditions
-			isReady := value(c.Ready, true)
-			serves := value(c.Serving, isReady) && value(c.Terminating, false)
-			key := endpoint{ip: pod.ip, port: pod.port}
+			isReady, terminates := value(c.Ready, true), value(c.Terminating, false)
 			switch {
 			case isReady:
 				ready[key] = pod
-			case serves:
-				leaving[key] = pod
-			case !value(c.Terminating, false) && gated.Serves(e.TargetRef):
+			case terminates && value(c.Serving, false):
+				serving[key] = pod
+			case terminates:
+				ending[key] = pod
+			case s.Gated.Serves(e.TargetRef):
 				waiting[key] = pod
+			default:
+				down[key] = pod
 			}
 		}
 	}
 	if len(ready) == 0 {
-		ready = leaving
+		ready, serving = serving, nil
 	}
 	maps.Copy(ready, waiting)
-	return slices.Collect(maps.Values(ready))
+	maps.Copy(ending, serving)
+	return endpoints{taking: list(ready), ending: list(ending), down: list(down)}
+}
+
+func list(set map[endpoint]endpoint) []endpoint { return slices.Collect(maps.Values(set)) }
+
+// family is that of the addresses to read. Where nodes are the servers, any address says where the pods are.
+func (s Source) family(p Policy) discoveryv1.AddressType {
+	other := p.family()
+	for _, slice := range s.Slices {
+		if slice.AddressType == p.family() {
+			return p.family()
+		}
+		if p.Mode != Pods && slice.AddressType == discoveryv1.AddressTypeIPv6 {
+			other = slice.AddressType
+		}
+	}
+	return other
 }
 
 // TargetPort is the port of the pods: the port's own number unless another is given.
@@ -89,6 +119,23 @@ func value[T any](p *T, otherwise T) T {
 		return otherwise
 	}
 	return *p
+}
+
+// Coming returns the addresses of pods that aren't ready yet, which may be so soon.
+func (s Source) Coming(p Policy) []string {
+	if p.Mode != Pods {
+		return nil
+	}
+	var ips []string
+	for _, slice := range s.Slices {
+		for _, e := range slice.Endpoints {
+			if slice.AddressType == p.family() && len(e.Addresses) > 0 && !value(e.Conditions.Ready, true) && !value(e.Conditions.Terminating, false) {
+				ips = append(ips, e.Addresses[0])
+			}
+		}
+	}
+	slices.Sort(ips)
+	return slices.Compact(ips)
 }
 
 // Addresses returns the addresses under which the EndpointSlices of a Service name pods, by the names of these.

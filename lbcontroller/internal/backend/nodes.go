@@ -20,6 +20,10 @@ type Node struct {
 	InstanceID string
 	// Virtual nodes run pods that are reached directly, never through the node.
 	Virtual bool
+	// Zone is where the node is; empty if it doesn't say.
+	Zone string
+	// Held says that the node isn't ready, and that the brake keeps it where it is a server.
+	Held bool
 }
 
 // View selects nodes for a Service. It is comparable, so that Services that select alike share the work.
@@ -50,22 +54,30 @@ type entry struct {
 // Set is a snapshot. It may be used by several goroutines.
 type Set struct {
 	entries []entry
+	hold    Hold
 
 	mu    sync.Mutex
 	views map[View]map[string]Node
+	// lists are the nodes of a view that carry traffic themselves, in order.
+	lists map[View][]Node
 }
 
 // New takes a snapshot of those nodes that may carry traffic: ready, not a control plane, not about to be deleted and not
 // excluded. A virtual node needs neither to be ready nor to be included: it only tells where its pods are.
-func New(list []*corev1.Node) *Set {
-	s := &Set{views: map[View]map[string]Node{}}
+func New(list []*corev1.Node) *Set { return NewHolding(list, Hold{}, nil) }
+
+// NewHolding is New with nodes that the brake holds. Those that were seen ready before count as ready; the others stay where they are servers.
+func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
+	s := &Set{views: map[View]map[string]Node{}, lists: map[View][]Node{}, hold: hold}
 	for _, n := range list {
 		virtual := nodes.IsVirtual(n)
+		ready := nodes.Ready(n) == corev1.ConditionTrue
+		held := !virtual && !ready && hold.Nodes[n.Name]
 		if nodes.IsControlPlane(n) || nodes.HasTaint(n, nodes.TaintToBeDeleted) ||
-			!virtual && (nodes.ExcludedFromLoadBalancer(n) || nodes.Ready(n) != corev1.ConditionTrue) {
+			!virtual && (nodes.ExcludedFromLoadBalancer(n) || !ready && !held) {
 			continue
 		}
-		e := entry{Node: Node{Name: n.Name, Virtual: virtual}, labels: n.Labels, cordoned: n.Spec.Unschedulable}
+		e := entry{Node: Node{Name: n.Name, Virtual: virtual, Zone: n.Labels[corev1.LabelTopologyZone], Held: held && !seen[n.Name]}, labels: n.Labels, cordoned: n.Spec.Unschedulable}
 		if id, ok := nodes.ParseProviderID(n.Spec.ProviderID); ok && !virtual {
 			e.InstanceID = id.InstanceID
 		}
@@ -73,6 +85,26 @@ func New(list []*corev1.Node) *Set {
 	}
 	slices.SortFunc(s.entries, func(a, b entry) int { return cmp.Compare(a.Name, b.Name) })
 	return s
+}
+
+// Hold is what the brake held when the snapshot was taken.
+func (s *Set) Hold() Hold { return s.hold }
+
+// Subset returns the nodes of a view that carry traffic, at most n of them if n isn't 0: always the same ones for a seed, spread over the
+// zones. The result is shared and must not be changed.
+func (s *Set) Subset(v View, seed string, n int) []Node {
+	s.mu.Lock()
+	list, ok := s.lists[v]
+	if !ok {
+		for _, e := range s.entries {
+			if !e.Virtual && !e.Held && v.matches(e) {
+				list = append(list, e.Node)
+			}
+		}
+		s.lists[v] = list
+	}
+	s.mu.Unlock()
+	return subset(list, func(n Node) (string, string) { return n.InstanceID + n.Name, n.Zone }, seed, n)
 }
 
 // Select returns the nodes of a view by name. The result is shared and must not be changed.
@@ -108,7 +140,7 @@ func (v View) matches(e entry) bool {
 	return true
 }
 
-// HasVirtual tells whether any node of the view is virtual, which makes pods matter even where nodes carry the traffic.
+// HasVirtual reports whether any node of the view is virtual, which makes pods matter even where nodes carry the traffic.
 func (s *Set) HasVirtual(v View) bool {
 	for _, n := range s.Select(v) {
 		if n.Virtual {
@@ -132,5 +164,31 @@ func Changed(before, after *Set, v View) map[string]bool {
 			changed[name] = true
 		}
 	}
+	return changed
+}
+
+// ChangedSubset reports whether the nodes that carry traffic for a seed differ between two snapshots, of at most n nodes each.
+func ChangedSubset(before, after *Set, v View, seed string, n int) bool {
+	a, b := before.Subset(v, seed, n), after.Subset(v, seed, n)
+	if len(a) != len(b) {
+		return true
+	}
+	had := make(map[Node]bool, len(a))
+	for _, node := range a {
+		had[node] = true
+	}
+	return slices.ContainsFunc(b, func(node Node) bool { return !had[node] })
+}
+
+// ChangedHold returns the names of the nodes that the brake holds in one of two snapshots only.
+func ChangedHold(before, after *Set) map[string]bool {
+	changed := map[string]bool{}
+	for name := range before.hold.Nodes {
+		changed[name] = !after.hold.Nodes[name]
+	}
+	for name := range after.hold.Nodes {
+		changed[name] = !before.hold.Nodes[name]
+	}
+	maps.DeleteFunc(changed, func(_ string, differs bool) bool { return !differs })
 	return changed
 }

@@ -84,7 +84,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
 	var err error
-	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown()}); err == nil {
+	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown(), Limit: k.memory.Limit(s.key)}); err == nil {
 		s.hash, err = s.want.Hash()
 	}
 	if err == nil {
@@ -126,6 +126,9 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, result.err)))
 		o.Publish, o.Wake = halfway(s, d, result), result.wake
 		o.Events = append(result.events, o.Events...)
+		if k.learnLimit(s.key, d, result.err) {
+			o = withSubset(o)
+		}
 		return k.withGates(ctx, o, s, result.observed)
 	}
 	return k.withGates(ctx, k.outcome(s, k.remember(ctx, s, d, result), d, result), s, result.observed)
@@ -171,7 +174,7 @@ func (k *Kind) current(s subject) bool {
 
 // withPods looks up the network interfaces of pods.
 func (k *Kind) withPods(ctx context.Context, s subject) (subject, error) {
-	pods, err := k.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups))
+	pods, err := k.enis.Find(s.unhurried(ctx), s.key, desired.PodAddresses(s.want.Desired.Groups, s.want.OwnGroups), s.want.Coming)
 	if err != nil {
 		return s, err
 	}

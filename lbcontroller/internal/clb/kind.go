@@ -94,7 +94,7 @@ func (k *Kind) Interest(svc *corev1.Service) controller.Interest {
 		return i
 	}
 	view := k.Desired.View(svc)
-	i.Mode, i.Nodes = view.Mode, view.Nodes
+	i.Policy = view.Policy()
 	for _, claim := range view.Claims() {
 		i.Shared = append(i.Shared, claim.LoadBalancer)
 	}

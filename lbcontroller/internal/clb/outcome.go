@@ -172,7 +172,7 @@ func (s subject) looks() []controller.Look {
 	if !s.entry.VerifyAt.IsZero() {
 		looks = append(looks, controller.Look{After: time.Until(s.entry.VerifyAt), Priority: reconcile.Periodic})
 	}
-	if len(s.pods.Missing) > 0 {
+	if len(s.pods.Missing)+len(s.pods.Pending) > 0 {
 		looks = append(looks, controller.Look{After: s.pods.Again, Priority: reconcile.Endpoint})
 	}
 	return looks

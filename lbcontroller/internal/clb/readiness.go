@@ -83,7 +83,7 @@ func (s subject) registered(observed model.Observed) (verdicts []readiness.Verdi
 			strays = append(strays, name)
 		case len(w.places) == 0 && s.view.Mode == backend.Pods:
 			verdicts = append(verdicts, w.verdict(corev1.ConditionTrue, readiness.ReasonNoServer, "no port of the Service sends traffic to the pod"))
-		case slices.ContainsFunc(w.places, func(p place) bool { return p.server.ID == "" }):
+		case slices.ContainsFunc(ips, s.isMissing):
 			verdicts = append(verdicts, w.verdict(corev1.ConditionFalse, readiness.ReasonInvalid, "no network interface has the address of the pod"))
 		case !complete || slices.ContainsFunc(w.places, func(p place) bool { return !present[p] }):
 			// What keeps it away is tried again.
@@ -95,6 +95,12 @@ func (s subject) registered(observed model.Observed) (verdicts []readiness.Verdi
 	}
 	released, next := controller.Strays(s.gated, strays, "the Service has no such endpoint")
 	return append(verdicts, released...), probed, next
+}
+
+// isMissing reports whether no network interface has the address of a pod.
+func (s subject) isMissing(ip string) bool {
+	_, missing := slices.BinarySearch(s.pods.Missing, ip)
+	return missing
 }
 
 func (w waiting) verdict(status corev1.ConditionStatus, reason, message string) readiness.Verdict {

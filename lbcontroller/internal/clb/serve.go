@@ -42,7 +42,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 	if err != nil || observed.InstanceID == "" {
 		return s, done{err: err}
 	}
-	if s.pods, err = k.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups)); err != nil {
+	if s.pods, err = k.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups), nil); err != nil {
 		return s, done{err: err}
 	}
 	resolved := *backends

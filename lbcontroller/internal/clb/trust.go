@@ -2,6 +2,7 @@ package clb
 
 import (
 	"context"
+	"slices"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -50,10 +51,15 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 	if !after.Reused && after.InstanceID != "" {
 		e.Made = k.made(string(s.svc.UID), after.InstanceID)
 	}
-	if len(d.plan.Refused) == 0 && len(s.pods.Missing) == 0 {
+	if len(d.plan.Refused) == 0 && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
 		e.Applied = s.applied
 	}
 	k.Records.Set(s.key, e)
+}
+
+// isTransient reports that servers are there which go without a change of what the Service asks for.
+func (s subject) isTransient() bool {
+	return slices.ContainsFunc(s.want.Desired.Groups, func(g model.Group) bool { return len(g.Draining)+len(g.Kept) > 0 })
 }
 
 // made is what is recorded to prove that an instance was made for a Service of this cluster.

@@ -39,8 +39,24 @@ type Config struct {
 	NodeGather NodeGather `json:"nodeGather"`
 	// DriftCheckInterval is how often, about, an unchanged CLB is read and compared.
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
+	// MaxNodesPerServerGroup is how many nodes are backends of a Service with externalTrafficPolicy Cluster; 0 for all.
+	MaxNodesPerServerGroup int `json:"maxNodesPerServerGroup"`
+	// DrainTerminating keeps pods that terminate as backends with weight 0 until they are gone, for Services that don't say.
+	DrainTerminating bool `json:"drainTerminating"`
+	// BackendIPv6 lets Services have IPv6 addresses of pods as backends (annotation backend-ip-version).
+	BackendIPv6 bool `json:"backendIPv6"`
+	// Brake keeps backends when most nodes turn NotReady together.
+	Brake Brake `json:"brake"`
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
+}
+
+// Brake says when the backends stay although their nodes turn NotReady: the fault is then more likely in what reports it.
+type Brake struct {
+	// Percent of the nodes must turn NotReady within a minute, and more. 100 is never reached.
+	Percent int `json:"percent"`
+	// After is how long the backends stay at most.
+	After config.Duration `json:"after"`
 }
 
 // ReadinessGate tells how long pods wait that declare a readiness gate for a Service.
@@ -69,6 +85,8 @@ func Default() Config {
 		Workers:            10,
 		NodeGather:         NodeGather{Quiet: config.Duration(2 * time.Second), Max: config.Duration(5 * time.Second)},
 		DriftCheckInterval: config.Duration(4 * time.Hour),
+		BackendIPv6:        true,
+		Brake:              Brake{Percent: 50, After: config.Duration(15 * time.Minute)},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 	}
 }
@@ -85,6 +103,7 @@ func Load(path, cloudConfigPath string) (Config, []string, error) {
 func (c *Config) Preset(old *cloudconfig.CloudConfig) {
 	c.DisablePublicLoadBalancer = old.DisablePublicSLB
 	c.LoadBalancerTypeAnnotation = old.FeatureGates["LoadBalancerTypeAnnotation"]
+	c.BackendIPv6 = old.FeatureGates["IPv6DualStack"]
 	if old.ServiceBackendType == BackendENI {
 		c.BackendType = BackendENI
 	}
@@ -111,6 +130,9 @@ func (c *Config) Validate() error {
 	p.Positive("nodeGather.quiet", c.NodeGather.Quiet)
 	p.Positive("nodeGather.max", c.NodeGather.Max)
 	p.Positive("driftCheckInterval", c.DriftCheckInterval)
+	p.Range("maxNodesPerServerGroup", c.MaxNodesPerServerGroup, 0, 10000)
+	p.Range("brake.percent", c.Brake.Percent, 1, 100)
+	p.Positive("brake.after", c.Brake.After)
 	if c.ReadinessGate.Patience < 0 {
 		p.Addf("readinessGate.patience", "must not be negative")
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	Workers int
 	// NodeQuiet and NodeMax gather bursts of node changes.
 	NodeQuiet, NodeMax time.Duration
+	// Brake keeps servers when most nodes turn NotReady together.
+	Brake backend.Brake
 	// Drain is how long work under way may go on when another replica is about to take over.
 	Drain      time.Duration
 	Registerer prometheus.Registerer
@@ -75,6 +77,8 @@ type Controller struct {
 	informers informerSet
 	nodes     atomic.Pointer[backend.Set]
 	gather    *reconcile.Gather
+	brake     brake
+	pace      pace
 	// leading reports that Run has begun: a standby watches, but queues nothing and has nothing to say.
 	leading atomic.Bool
 }
@@ -130,9 +134,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.tellBrake(backend.New(nil), set)
 	c.nodes.Store(set)
 	c.leading.Store(true)
 	defer c.leading.Store(false)
+	defer c.brake.stop()
 	if err := c.queueAll(); err != nil {
 		return err
 	}

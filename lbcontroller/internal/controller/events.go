@@ -32,6 +32,8 @@ const (
 	ReasonContested       = "StatusContested"           // Warning: somebody else overwrites the status of the Service.
 	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
+	ReasonBrakeOn         = "BrakeOn"                   // Warning on the namespace kube-system: most nodes turned NotReady together; their servers stay for now.
+	ReasonBrakeOff        = "BrakeOff"                  // Normal on the namespace kube-system: servers follow the nodes again.
 	ReasonTypeChanged     = "TypeChanged"               // Normal: the Service no longer asks for a load balancer.
 )
 

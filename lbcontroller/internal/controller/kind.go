@@ -33,9 +33,8 @@ type Kind interface {
 type Interest struct {
 	// Wanted reports that the Service asks for a load balancer of the kind.
 	Wanted bool
-	// Mode and Nodes say which pods and nodes may be backends.
-	Mode  backend.Mode
-	Nodes backend.View
+	// Policy says which pods and nodes may be backends.
+	backend.Policy
 	// Shared are the ids of load balancers on which other Services may have something, too.
 	Shared []string
 }

@@ -16,6 +16,8 @@ type metrics struct {
 	result  *prometheus.CounterVec
 	gates   *prometheus.CounterVec
 	states  *states
+	held    prometheus.Gauge
+	delay   prometheus.Histogram
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -34,6 +36,13 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		states: &states{services: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lbcontroller_services", Help: "Services with a load balancer, by the reason of their condition Synced; Pending as long as there is no address.",
 		}, []string{"state"})},
+		held: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "lbcontroller_brake_nodes", Help: "Nodes that are not ready and whose servers the brake keeps; 0 while it is off.",
+		}),
+		delay: factory.NewHistogram(prometheus.HistogramOpts{
+			Name: "lbcontroller_endpoint_delay_seconds", Help: "Time from a change of a Service's endpoints until its servers were right.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 2, 14),
+		}),
 	}
 }
 

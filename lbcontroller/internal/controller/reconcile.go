@@ -74,6 +74,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 // pass releases what the Service no longer has a claim to, and otherwise brings its load balancer to what it asks for. A Service that
 // changes from one kind to another gives the old load balancer up first; the event of that brings it back.
 func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Service, a assignment) error {
+	since := c.pace.begin(key) // What changes from here on may be too late for this pass.
 	slicesOf, err := c.informers.slicesOf(key)
 	if err != nil {
 		return err
@@ -82,8 +83,12 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	if err != nil {
 		return err
 	}
+	nodes, err := c.nodesNow(a)
+	if err != nil {
+		return err
+	}
 	request := func(r Registration) Request { // Never change what the cache shares.
-		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: c.nodes.Load(), Gated: gated, Writer: c.writer(r)}
+		return Request{Key: key, Service: cached.DeepCopy(), Slices: slicesOf, Nodes: nodes, Gated: gated, Writer: c.writer(r)}
 	}
 	for _, kind := range a.release {
 		if err := c.release(ctx, kind, request(kind)); err != nil {
@@ -95,7 +100,13 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	}
 	start := time.Now()
 	r := request(*a.wanted)
-	return c.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, a.wanted.Kind.Ensure(ctx, r))
+	o := a.wanted.Kind.Ensure(ctx, r)
+	if !since.IsZero() && o.Err != nil && o.Retry.Mode != RetryNever {
+		c.pace.again(key, since)
+	} else if !since.IsZero() && o.Err == nil {
+		c.metrics.delay.Observe(time.Since(since).Seconds())
+	}
+	return c.conclude(ctx, r, a.wanted.MetricType, verbOf(cached, true), start, o)
 }
 
 // release lets a kind give up what it has of a Service, and the Service go.
@@ -235,4 +246,5 @@ func (c *Controller) forget(key string) {
 	c.shown.forget(key)
 	c.conditions.forget(key)
 	c.metrics.states.set(key, "")
+	c.pace.forget(key)
 }

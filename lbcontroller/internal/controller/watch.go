@@ -192,7 +192,7 @@ func (c *Controller) sliceChanged(obj any) {
 		}
 		a := c.assign(svc)
 		if a.wanted != nil && (a.interest.Mode != backend.Cluster || c.nodes.Load().HasVirtual(a.interest.Nodes) || c.informers.awaited(key)) {
-			c.queue(key, reconcile.Endpoint)
+			c.queueGathered(key)
 		}
 	}
 }
@@ -206,15 +206,17 @@ func (c *Controller) nodeUpdated(oldObj, newObj any) {
 		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints) {
 		return
 	}
+	c.brake.stale.Store(true)
 	c.gather.Trigger()
 }
 
+// snapshot looks at the nodes in the cache, and at those that the brake holds.
 func (c *Controller) snapshot() (*backend.Set, error) {
 	list, err := c.informers.nodes.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes in the cache: %w", err)
 	}
-	return backend.New(list), nil
+	return c.brake.snapshot(c.Brake, list), nil
 }
 
 // nodesChanged queues the Services whose backends differ between the last snapshot of the nodes and now.
@@ -225,6 +227,8 @@ func (c *Controller) nodesChanged() {
 		return
 	}
 	before := c.nodes.Swap(after)
+	c.tellBrake(before, after)
+	held := backend.ChangedHold(before, after)
 	services, err := c.informers.services.List(labels.Everything())
 	if err != nil {
 		c.Logger.Error("services are not told about nodes", "error", err)
@@ -233,7 +237,13 @@ func (c *Controller) nodesChanged() {
 	changes := map[backend.View]map[string]bool{}
 	for _, svc := range services {
 		a := c.assign(svc)
-		if a.wanted == nil || a.interest.Mode == backend.Pods {
+		if a.wanted == nil {
+			continue
+		}
+		if a.interest.Mode == backend.Pods {
+			if len(held) > 0 && c.runsOn(svc, backend.Pods, held) {
+				c.queue(keyOf(svc), reconcile.Node)
+			}
 			continue
 		}
 		view := a.interest.Nodes
@@ -242,10 +252,16 @@ func (c *Controller) nodesChanged() {
 			changed = backend.Changed(before, after, view)
 			changes[view] = changed
 		}
-		if len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) {
+		if len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) && c.takes(a.interest.Policy, before, after) {
 			c.queue(keyOf(svc), reconcile.Node)
 		}
 	}
+}
+
+// takes reports whether a Service that takes only some of the nodes takes one that has changed.
+func (c *Controller) takes(p backend.Policy, before, after *backend.Set) bool {
+	return p.Mode != backend.Cluster || p.MaxNodes == 0 || after.HasVirtual(p.Nodes) || before.HasVirtual(p.Nodes) ||
+		len(backend.ChangedHold(before, after)) > 0 || backend.ChangedSubset(before, after, p.Nodes, p.Seed, p.MaxNodes)
 }
 
 // runsOn reports whether a change of these nodes can matter: with externalTrafficPolicy Local only where there are pods.

@@ -4,6 +4,7 @@ package eni
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,12 @@ const keepFor = 10 * time.Minute
 // firstRetry and lastRetry bound the time until an address that no interface carries is looked up again: it doubles each time.
 const firstRetry, lastRetry = 30 * time.Second, 30 * time.Minute
 
+// gaps are the least times between the lookups for a Service whose pods change all the time, as in a rollout: the first is made at once. They
+// begin anew after a pause of calm.
+var gaps = [...]time.Duration{3 * time.Second, 6 * time.Second, 12 * time.Second}
+
+const calm = 30 * time.Second
+
 // Resolver looks addresses up and remembers them by Service.
 type Resolver struct {
 	Client *gateway.Client
@@ -27,6 +34,21 @@ type Resolver struct {
 
 	mu    sync.Mutex
 	known map[string]map[string]found
+	paces map[string]pace
+}
+
+// pace is that of the lookups for a Service.
+type pace struct {
+	last  time.Time
+	steps int
+}
+
+// next is when the next lookup may be.
+func (p pace) next() time.Time {
+	if p.steps == 0 {
+		return time.Time{}
+	}
+	return p.last.Add(gaps[min(p.steps, len(gaps))-1])
 }
 
 // found is what is known about an address.
@@ -45,25 +67,46 @@ type Answer struct {
 	IDs map[string]string
 	// Missing are the addresses that no interface carries, sorted.
 	Missing []string
-	// Again is when the missing ones are worth another look.
+	// Pending are the addresses that are not looked up yet, because others were just now, sorted.
+	Pending []string
+	// Again is when the missing or pending ones are worth another look.
 	Again time.Duration
 }
 
-// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten.
-func (r *Resolver) Find(ctx context.Context, service string, ips []string) (Answer, error) {
-	if len(ips) == 0 {
+// Find looks up the interfaces of the addresses of a Service, which are sorted. Addresses that it doesn't name any more are forgotten. Those
+// that are coming may be named soon; they are looked up with the others, or before there is a hurry.
+func (r *Resolver) Find(ctx context.Context, service string, ips, coming []string) (Answer, error) {
+	if len(ips)+len(coming) == 0 {
 		r.Forget(service)
 		return Answer{}, nil
 	}
-	unknown := r.recall(service, ips)
-	if len(unknown) > 0 {
+	unknown := r.recall(service, ips, coming)
+	if len(unknown) > 0 && r.mayLook(service) {
 		ids := map[string]string{}
 		if err := r.look(ctx, unknown, ids); err != nil {
 			return Answer{}, err
 		}
-		r.remember(service, unknown, ids)
+		r.remember(service, unknown, ids, ips)
 	}
 	return r.answer(service, ips), nil
+}
+
+// mayLook reports whether a lookup may be made now, and counts it.
+func (r *Resolver) mayLook(service string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, p := time.Now(), r.paces[service]
+	if now.Sub(p.last) >= calm {
+		p.steps = 0
+	}
+	if now.Before(p.next()) {
+		return false
+	}
+	if r.paces == nil {
+		r.paces = map[string]pace{}
+	}
+	r.paces[service] = pace{last: now, steps: p.steps + 1}
+	return true
 }
 
 // Forget drops what is known about a Service.
@@ -71,14 +114,17 @@ func (r *Resolver) Forget(service string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, service)
+	delete(r.paces, service)
 }
 
 // recall keeps only what is still wanted, and returns the addresses that have to be looked up.
-func (r *Resolver) recall(service string, wanted []string) (unknown []string) {
+func (r *Resolver) recall(service string, ips, coming []string) (unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := map[string]found{}
-	for _, ip := range wanted {
+	all := slices.Concat(ips, coming)
+	slices.Sort(all)
+	for _, ip := range slices.Compact(all) {
 		f, ok := r.known[service][ip]
 		if ok {
 			kept[ip] = f
@@ -94,12 +140,15 @@ func (r *Resolver) recall(service string, wanted []string) (unknown []string) {
 	return unknown
 }
 
-// remember takes down what a lookup has answered.
-func (r *Resolver) remember(service string, asked []string, ids map[string]string) {
+// remember takes down what a lookup has answered. A pod that is only coming may not have its interface yet.
+func (r *Resolver) remember(service string, asked []string, ids map[string]string, ips []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.known[service]
 	for _, ip := range asked {
+		if _, wanted := slices.BinarySearch(ips, ip); !wanted && ids[ip] == "" {
+			continue
+		}
 		if id := ids[ip]; id != "" {
 			known[ip] = found{id: id, until: time.Now().Add(keepFor)}
 			continue
@@ -118,9 +167,14 @@ func (r *Resolver) answer(service string, ips []string) Answer {
 	defer r.mu.Unlock()
 	a := Answer{IDs: map[string]string{}, Again: lastRetry}
 	for _, ip := range ips {
-		f := r.known[service][ip]
+		f, ok := r.known[service][ip]
 		if f.id != "" {
 			a.IDs[ip] = f.id
+			continue
+		}
+		if !ok {
+			a.Pending = append(a.Pending, ip)
+			a.Again = min(a.Again, time.Until(r.paces[service].next()))
 			continue
 		}
 		a.Missing = append(a.Missing, ip)

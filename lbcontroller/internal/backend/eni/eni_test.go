@@ -27,10 +27,11 @@ func TestFind(t *testing.T) {
 		r := &Resolver{Client: f.Client()} // The VPC comes from the gateway.
 		find := func(ips ...string) (map[string]string, []string, int) {
 			t.Helper()
-			answer, err := r.Find(t.Context(), "default/web", ips)
+			answer, err := r.Find(t.Context(), "default/web", ips, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
+			<-time.After(calm)
 			asked := len(f.CallsOf("BatchGetNetworkInterfaces"))
 			f.ResetCalls()
 			return answer.IDs, answer.Missing, asked
@@ -64,14 +65,14 @@ func TestFindFails(t *testing.T) {
 	f := gatewaytest.New(t)
 	r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
 	f.Fail("BatchGetNetworkInterfaces", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
-	if _, err := r.Find(t.Context(), "s", []string{"10.0.0.1"}); err == nil {
+	if _, err := r.Find(t.Context(), "s", []string{"10.0.0.1"}, nil); err == nil {
 		t.Error("a failed lookup is no error")
 	}
 	f.Lock()
 	f.Capabilities.VpcId = ""
 	f.Unlock()
 	r = &Resolver{Client: f.Client()}
-	if _, err := r.Find(t.Context(), "s", []string{"10.0.0.1"}); err == nil {
+	if _, err := r.Find(t.Context(), "s", []string{"10.0.0.1"}, nil); err == nil {
 		t.Error("an unknown VPC is no error")
 	}
 }

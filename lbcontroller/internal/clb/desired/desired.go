@@ -26,6 +26,12 @@ type Config struct {
 	ResourceGroupID string
 	// PodBackends makes pods the backends of Services that don't say.
 	PodBackends bool
+	// MaxNodes is how many nodes are servers of a vServer group with externalTrafficPolicy Cluster, for Services that don't say; 0 for all.
+	MaxNodes int
+	// Drain keeps pods that terminate as servers without new connections, for Services that don't say.
+	Drain bool
+	// IgnoreBackendIPv6 makes the addresses of pods IPv4 ones, whatever Services say.
+	IgnoreBackendIPv6 bool
 	// Parser reads the annotations; the zero value works, too.
 	Parser annotation.Parser
 }
@@ -39,6 +45,8 @@ type Input struct {
 	Gated readiness.Pods
 	// Unknown are instances that the cloud doesn't have.
 	Unknown map[string]bool
+	// Limit is how many servers a vServer group takes, if the cloud has refused more; 0 if it hasn't.
+	Limit int
 }
 
 // Result is what the Service asks for.
@@ -51,6 +59,8 @@ type Result struct {
 	EIP      bool
 	// Warnings tell what was left out, for people.
 	Warnings []string
+	// Coming are the addresses of pods that may be servers soon, sorted.
+	Coming []string
 }
 
 // Hash is a digest of all that is configured: the CLB, and what is published of it.
@@ -88,6 +98,8 @@ type builder struct {
 	// keepWeights and keepChoice report that something is wrong with what the Service says about the weights of its servers, or about
 	// which servers it takes.
 	keepWeights, keepChoice bool
+	// limit is how many servers a vServer group takes, and left how many are left out of one for that.
+	limit, left int
 }
 
 // Build returns what the Service asks for, or an *InvalidError with every problem.
@@ -96,6 +108,7 @@ func Build(cfg Config, in Input) (Result, error) {
 	values := in.View.values
 	b := &builder{Config: cfg, view: in.View, values: values, source: backend.Source{Slices: in.Slices, Nodes: in.Nodes, Gated: in.Gated, Unknown: in.Unknown},
 		owner: ownership.Owner{Service: svc.Name, Namespace: svc.Namespace, ClusterID: cfg.ClusterID}}
+	b.limit = in.Limit
 	b.reuse = b.reused()
 	b.mapped = b.mappedGroups()
 	for _, p := range in.View.problems {
@@ -103,7 +116,7 @@ func Build(cfg Config, in Input) (Result, error) {
 		switch p.Key {
 		case annotation.Weight, annotation.DefaultWeight, annotation.IgnoreWeightUpdate:
 			b.keepWeights = true
-		case annotation.BackendLabel, annotation.RemoveUnscheduled, annotation.BackendIPVersion:
+		case annotation.BackendLabel, annotation.RemoveUnscheduled, annotation.BackendIPVersion, annotation.MaxNodes, annotation.DrainTerminating:
 			b.keepChoice = true
 		}
 	}
@@ -113,6 +126,12 @@ func Build(cfg Config, in Input) (Result, error) {
 	d.Groups = b.groups()
 	d.Former = b.former()
 	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
+	if b.left > 0 {
+		b.warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s", b.left, annotation.Prefix, annotation.MaxNodes)
+	}
+	if values.Text(annotation.BackendIPVersion) == "ipv6" && !b.view.ipv6 {
+		b.warn("annotation %s%s has no effect: it needs annotation ip-version ipv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
+	}
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
@@ -124,6 +143,7 @@ func Build(cfg Config, in Input) (Result, error) {
 		Hostname: values.Text(annotation.Hostname),
 		EIP:      values.Has(annotation.ExternalIPType),
 		Warnings: b.warnings,
+		Coming:   b.source.Coming(b.policy()),
 	}, nil
 }
 

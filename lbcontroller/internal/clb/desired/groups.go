@@ -16,7 +16,8 @@ import (
 
 // policy is what the Service says about its backends.
 func (b *builder) policy() backend.Policy {
-	p := backend.Policy{Mode: b.view.Mode, Nodes: b.view.Nodes, Each: b.number(annotation.DefaultWeight)}
+	p := b.view.Policy()
+	p.Each, p.Limit = b.number(annotation.DefaultWeight), b.limit
 	if len(b.mapped) > 0 {
 		p.Total = b.number(annotation.Weight)
 	}
@@ -69,10 +70,11 @@ func (b *builder) groups() []model.Group {
 			continue
 		}
 		filled[name] = description
-		byName[name] = model.Group{
-			ID: b.mapped[port.Port], Name: name, Servers: b.servers(description, port),
-			KeepWeights: b.keepWeights || b.values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
-		}
+		group, left := b.group(description, port)
+		group.ID, group.Name = b.mapped[port.Port], name
+		group.KeepWeights, group.OnlyRemove = b.keepWeights || b.values.On(annotation.IgnoreWeightUpdate), b.keepChoice
+		byName[name] = group
+		b.left = max(b.left, left)
 	}
 	groups := make([]model.Group, 0, len(byName))
 	for _, g := range byName {
@@ -82,15 +84,31 @@ func (b *builder) groups() []model.Group {
 	return groups
 }
 
-// servers returns the backends of a port. The network interfaces of pods are left open.
-func (b *builder) servers(description string, port corev1.ServicePort) []model.Server {
-	set := map[model.ServerKey]model.Server{}
-	for be, weight := range b.source.Backends(b.policy(), port) {
-		key := model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, IP: be.IP, Port: be.Port}
-		if be.Instance != "" {
-			key = model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: be.Instance, Port: be.Port}
-		}
+// group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
+func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
+	choice := b.source.Choose(b.policy(), port)
+	set := make(map[model.ServerKey]model.Server, len(choice.Weights))
+	for be, weight := range choice.Weights {
+		key := serverKey(be)
 		set[key] = model.Server{ServerKey: key, Weight: weight, Description: description}
 	}
-	return model.SortedServers(set)
+	return model.Group{Servers: model.SortedServers(set), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
+}
+
+func serverKey(be backend.Backend) model.ServerKey {
+	if be.Instance != "" {
+		return model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: be.Instance, Port: be.Port}
+	}
+	return model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, IP: be.IP, Port: be.Port}
+}
+
+func serverKeys(backends map[backend.Backend]bool) map[model.ServerKey]bool {
+	if len(backends) == 0 {
+		return nil
+	}
+	keys := make(map[model.ServerKey]bool, len(backends))
+	for be := range backends {
+		keys[serverKey(be)] = true
+	}
+	return keys
 }

@@ -15,6 +15,9 @@ type View struct {
 	Mode  backend.Mode
 	Nodes backend.View
 
+	maxNodes    int
+	drain, ipv6 bool
+
 	values   annotation.Values
 	problems []annotation.Problem
 	parser   annotation.Parser
@@ -29,7 +32,21 @@ func (c Config) View(svc *corev1.Service) View {
 		labels[p.Key] = p.Value
 	}
 	v.Nodes = backend.ViewOf(labels, v.values.On(annotation.RemoveUnscheduled))
+	v.maxNodes = c.MaxNodes
+	if n, ok := v.values.Number(annotation.MaxNodes); ok {
+		v.maxNodes = int(n)
+	}
+	v.drain = c.Drain
+	if v.values.Has(annotation.DrainTerminating) {
+		v.drain = v.values.On(annotation.DrainTerminating)
+	}
+	v.ipv6 = !c.IgnoreBackendIPv6 && v.values.Text(annotation.BackendIPVersion) == "ipv6" && v.values.Text(annotation.IPVersion) == "ipv6"
 	return v
+}
+
+// Policy is what the Service says about its backends, weights apart.
+func (v View) Policy() backend.Policy {
+	return backend.Policy{Mode: v.Mode, Nodes: v.Nodes, Seed: string(v.Service.UID), MaxNodes: v.maxNodes, Drain: v.drain, IPv6: v.ipv6}
 }
 
 // mode returns who the backends of a Service are. Pods beat the traffic policy.

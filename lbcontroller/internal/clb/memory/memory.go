@@ -42,6 +42,16 @@ type Memory struct {
 	full    map[string]bool
 	doubts  map[string]uint64
 	met     map[string]string // UIDs by key
+	limits  map[string]limit
+}
+
+// limitFor is how long a limit is believed: quotas can be raised.
+const limitFor = 4 * time.Hour
+
+// limit is how many servers the cloud takes.
+type limit struct {
+	servers int
+	until   time.Time
 }
 
 // Get returns the entry of a Service. Its content must not be changed.
@@ -149,6 +159,7 @@ func (m *Memory) Drop(key string) {
 	defer m.mu.Unlock()
 	delete(m.doubts, key)
 	delete(m.met, key)
+	delete(m.limits, key)
 }
 
 // Meet reports whether it is called for a Service for the first time.
@@ -188,4 +199,24 @@ func (m *Memory) Full(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.full[key]
+}
+
+// SetLimit notes that the cloud takes only so many servers in a vServer group of a Service.
+func (m *Memory) SetLimit(key string, servers int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.limits == nil {
+		m.limits = map[string]limit{}
+	}
+	m.limits[key] = limit{servers: servers, until: time.Now().Add(limitFor)}
+}
+
+// Limit returns how many servers a vServer group of a Service can have, 0 if no limit is known.
+func (m *Memory) Limit(key string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.limits[key]; time.Now().Before(l.until) {
+		return l.servers
+	}
+	return 0
 }

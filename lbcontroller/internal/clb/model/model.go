@@ -99,6 +99,14 @@ type ServerKey struct {
 	Port int32
 }
 
+// Place is where a server is, whichever network interface carries its address.
+func (k ServerKey) Place() ServerKey {
+	if k.Type == slbv1.ServerType_SERVER_TYPE_ENI {
+		k.ID = ""
+	}
+	return k
+}
+
 // Server is a backend of a vServer group.
 type Server struct {
 	ServerKey
@@ -120,6 +128,9 @@ type Group struct {
 	Servers []Server
 	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept.
 	Unresolved []string
+	// Draining are present servers of a wanted group that get no new connections, and Kept those that stay as they are, although neither is
+	// wanted. Nobody becomes a server for that. The ID of a network interface is left open.
+	Draining, Kept map[ServerKey]bool
 	// KeepWeights tells to leave the weights of present servers alone.
 	KeepWeights bool
 	// OnlyRemove says that servers may go but none may come: it isn't known which are wanted, only which can't serve.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unique"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -270,12 +271,15 @@ func listener(l *slbv1.Listener) model.Listener {
 
 func group(g *slbv1.ServerGroup) model.Group {
 	result := model.Group{ID: g.GetServerGroupId(), Name: g.GetName()}
+	// What is remembered of thousands of Services names the same nodes again and again.
+	shared := func(text string) string { return unique.Make(text).Value() }
+	result.Servers = make([]model.Server, 0, len(g.GetServers()))
 	for _, s := range g.GetServers() {
-		key := model.ServerKey{Type: s.GetType(), ID: s.GetServerId(), Port: s.GetPort()}
+		key := model.ServerKey{Type: s.GetType(), ID: shared(s.GetServerId()), Port: s.GetPort()}
 		if s.GetType() != slbv1.ServerType_SERVER_TYPE_ECS {
-			key.IP = s.GetServerIp()
+			key.IP = shared(s.GetServerIp())
 		}
-		result.Servers = append(result.Servers, model.Server{ServerKey: key, Weight: s.GetWeight(), Description: s.GetDescription()})
+		result.Servers = append(result.Servers, model.Server{ServerKey: key, Weight: s.GetWeight(), Description: shared(s.GetDescription())})
 	}
 	slices.SortFunc(result.Servers, func(a, b model.Server) int { return cmp.Or(a.Compare(b), cmp.Compare(a.Description, b.Description)) })
 	return result

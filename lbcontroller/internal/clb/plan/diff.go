@@ -235,7 +235,14 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 		keep[ip] = true
 	}
 	for _, s := range have.Servers {
-		if !wanted[s.ServerKey] && owner.Owns(s.Description) && (s.IP == "" || !keep[s.IP]) {
+		switch place := s.Place(); {
+		case wanted[s.ServerKey] || !owner.Owns(s.Description) || s.IP != "" && keep[s.IP] || want.Kept[place]:
+		case want.Draining[place] && !want.KeepWeights:
+			if s.Weight != 0 {
+				s.Weight = 0
+				change.Update = append(change.Update, s)
+			}
+		default:
 			change.Remove = append(change.Remove, s)
 		}
 	}

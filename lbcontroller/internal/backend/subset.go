@@ -1,0 +1,100 @@
+package backend
+
+import (
+	"cmp"
+	"slices"
+)
+
+// zone is where candidates are.
+type zone[T any] struct {
+	name  string
+	size  int
+	score uint64
+	// seats is how many of the zone are picked, and best those of the least score so far, in order.
+	seats int
+	best  []member[T]
+}
+
+// member is one who may be in a subset.
+type member[T any] struct {
+	of    T
+	score uint64
+}
+
+// subset picks n of the candidates, the same for the same seed whatever their order, and spread over zones as evenly as these allow. It is
+// rendezvous hashing: a candidate that comes or goes changes nobody else's place but one.
+func subset[T any](candidates []T, name func(T) (id, zone string), seed string, n int) []T {
+	if n <= 0 || len(candidates) <= n {
+		return candidates
+	}
+	start := digest(fnvOffset, seed)
+	var zones []*zone[T] // There are few, so that a search is quicker than a map.
+	find := func(name string) *zone[T] {
+		for _, z := range zones {
+			if z.name == name {
+				return z
+			}
+		}
+		z := &zone[T]{name: name, score: mix(digest(start, name))}
+		zones = append(zones, z)
+		return z
+	}
+	for _, c := range candidates {
+		_, zone := name(c)
+		find(zone).size++
+	}
+	seat(zones, n)
+	for _, c := range candidates {
+		id, in := name(c)
+		z, m := find(in), member[T]{c, mix(digest(start, id))}
+		if z.seats == 0 || len(z.best) == z.seats && z.best[z.seats-1].score <= m.score {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(z.best, m.score, func(m member[T], score uint64) int { return cmp.Compare(m.score, score) })
+		z.best = slices.Insert(z.best, at, m)
+		z.best = z.best[:min(len(z.best), z.seats)]
+	}
+	picked := make([]T, 0, n)
+	for _, z := range zones {
+		for _, m := range z.best {
+			picked = append(picked, m.of)
+		}
+	}
+	return picked
+}
+
+// seat says how many of each zone are picked. What can't be divided goes to zones in an order of the seed's own.
+func seat[T any](zones []*zone[T], n int) {
+	// The smallest zones first: what they can't take is divided among the others.
+	rest := slices.SortedFunc(slices.Values(zones), func(a, b *zone[T]) int { return cmp.Compare(a.size, b.size) })
+	for len(rest) > 0 && rest[0].size <= n/len(rest) {
+		rest[0].seats = rest[0].size
+		n -= rest[0].size
+		rest = rest[1:]
+	}
+	slices.SortFunc(rest, func(a, b *zone[T]) int { return cmp.Compare(a.score, b.score) })
+	for i, z := range rest {
+		z.seats = n / len(rest)
+		if i < n%len(rest) {
+			z.seats++
+		}
+	}
+}
+
+// The constants of FNV-1a.
+const fnvOffset, fnvPrime uint64 = 14695981039346656037, 1099511628211
+
+// digest goes on with an FNV-1a hash, which is the same in every process.
+func digest(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * fnvPrime
+	}
+	return h
+}
+
+// mix spreads the bits of a hash of short and similar texts, as the end of MurmurHash3 does.
+func mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

@@ -1,0 +1,150 @@
+package backend
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+func names(list []Node) map[string]bool {
+	set := map[string]bool{}
+	for _, n := range list {
+		set[n.Name] = true
+	}
+	return set
+}
+
+func candidates(n, zones int) []Node {
+	list := make([]Node, n)
+	for i := range list {
+		list[i] = Node{Name: fmt.Sprint("node-", i), InstanceID: fmt.Sprint("i-", i), Zone: fmt.Sprint("zone-", i%zones)}
+	}
+	return list
+}
+
+func subsetOf(list []Node, seed string, n int) map[string]bool {
+	return names(subset(list, func(n Node) (string, string) { return n.InstanceID, n.Zone }, seed, n))
+}
+
+// TestSubsetProperties: a subset has as many members as it can, is spread over the zones as evenly as they allow, does not depend on the order,
+// and one node that goes changes at most one place.
+func TestSubsetProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(1, 12), 1, 5).Draw(t, "zones")
+		var list []Node
+		for zone, size := range sizes {
+			for i := range size {
+				list = append(list, Node{Name: fmt.Sprintf("node-%d-%d", zone, i), InstanceID: fmt.Sprintf("i-%d-%d", zone, i), Zone: fmt.Sprint("zone-", zone)})
+			}
+		}
+		seed, n := rapid.StringN(1, 8, -1).Draw(t, "seed"), rapid.IntRange(1, 40).Draw(t, "n")
+		picked := subsetOf(list, seed, n)
+		if len(picked) != min(n, len(list)) {
+			t.Fatalf("%d of %d picked, want %d", len(picked), len(list), n)
+		}
+		perZone := map[string]int{}
+		for _, node := range list {
+			if picked[node.Name] {
+				perZone[node.Zone]++
+			}
+		}
+		for a, sizeA := range sizes {
+			for b := range sizes {
+				x, y := perZone[fmt.Sprint("zone-", a)], perZone[fmt.Sprint("zone-", b)]
+				if x < sizeA && y > x+1 {
+					t.Fatalf("zone %d has %d of its %d nodes, zone %d has %d", a, x, sizeA, b, y)
+				}
+			}
+		}
+		shuffled := rapid.Permutation(list).Draw(t, "order")
+		again := subsetOf(shuffled, seed, n)
+		for name := range picked {
+			if !again[name] {
+				t.Fatalf("another order picks others: %s is missing", name)
+			}
+		}
+		if len(sizes) > 1 {
+			return // The places of zones may move when a zone shrinks.
+		}
+		without := subsetOf(shuffled[1:], seed, n)
+		lost := 0
+		for name := range picked {
+			if !without[name] {
+				lost++
+			}
+		}
+		if !picked[shuffled[0].Name] && lost > 0 || lost > 1 {
+			t.Fatalf("%d members are lost when %s goes", lost, shuffled[0].Name)
+		}
+	})
+}
+
+// TestSubsetStability: with 500 nodes in three zones and 200 Services that take 25 of them, a node that joins is written to its share of the
+// Services and to nobody else.
+func TestSubsetStability(t *testing.T) {
+	t.Parallel()
+	const nodes, services, size, joins = 500, 200, 25, 150
+	list := candidates(nodes, 3)
+	written := 0
+	for service := range services {
+		seed := fmt.Sprint("service-", service)
+		before := subsetOf(list, seed, size)
+		for n := range joins {
+			joined := Node{Name: "joined", InstanceID: fmt.Sprintf("i-bp%d", n*7919), Zone: fmt.Sprint("zone-", n%3)}
+			after := subset(append(list[:nodes:nodes], joined), func(n Node) (string, string) { return n.InstanceID, n.Zone }, seed, size)
+			others := 0
+			for _, node := range after {
+				if node.Name == joined.Name {
+					written++
+				} else if !before[node.Name] {
+					others++
+				}
+			}
+			if len(after) != size || others > 0 {
+				t.Fatalf("Service %d takes %d others when one node joins", service, others)
+			}
+		}
+	}
+	expected := float64(joins*services*size) / (nodes + 1)
+	t.Logf("%d Services were written to in %d joins, %.1f expected", written, joins, expected)
+	if float64(written) > 1.05*expected {
+		t.Errorf("%d Services were written to, %.1f expected: more than 5 %% above", written, expected)
+	}
+}
+
+// TestSubsetIsFair: every node is taken about as often as the others.
+func TestSubsetIsFair(t *testing.T) {
+	t.Parallel()
+	const nodes, services, size = 100, 2000, 10
+	list := candidates(nodes, 4)
+	taken := map[string]int{}
+	for i := range services {
+		for name := range subsetOf(list, fmt.Sprint("uid-", i), size) {
+			taken[name]++
+		}
+	}
+	for _, n := range list {
+		// 200 are expected, with a standard deviation of 13.
+		if taken[n.Name] < 130 || taken[n.Name] > 270 {
+			t.Errorf("%s is taken by %d of %d Services", n.Name, taken[n.Name], services)
+		}
+	}
+}
+
+// BenchmarkChangedSubset is what a node event costs for one Service of a cluster with 1 000 nodes.
+func BenchmarkChangedSubset(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var list []*corev1.Node
+	for i := range 1000 {
+		list = append(list, node(fmt.Sprint("node-", i), fmt.Sprintf("r.i-%x", random.Uint64()), map[string]string{corev1.LabelTopologyZone: fmt.Sprint(i % 3)}))
+	}
+	before, after := New(list[1:]), New(list)
+	b.ReportAllocs()
+	for b.Loop() {
+		ChangedSubset(before, after, View{}, "uid", 25)
+	}
+}
