@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/rpcerr"
@@ -90,9 +91,8 @@ type written struct {
 // due reports whether conditions have to be written on a Service, and remembers that they are then.
 func (c *conditions) due(key string, svc *corev1.Service, wanted []metav1.Condition) bool {
 	same := true
-	gist := string(svc.UID)
+	gist := gistOf(svc, wanted)
 	for _, w := range wanted {
-		gist += " " + w.Type + string(w.Status) + w.Reason
 		have := find(svc.Status.Conditions, w.Type)
 		same = same && have != nil && have.Status == w.Status && have.Reason == w.Reason
 	}
@@ -107,6 +107,38 @@ func (c *conditions) due(key string, svc *corev1.Service, wanted []metav1.Condit
 	}
 	c.last[key] = written{gist: gist, at: time.Now()}
 	return true
+}
+
+// arrived reports whether an update is nothing but the arrival of the conditions that were written last.
+func (c *conditions) arrived(key string, old, svc *corev1.Service) bool {
+	if equality.Semantic.DeepEqual(old.Status.Conditions, svc.Status.Conditions) {
+		return false
+	}
+	before := *old
+	before.Status.Conditions = svc.Status.Conditions
+	before.ResourceVersion, before.ManagedFields = svc.ResourceVersion, svc.ManagedFields
+	if !equality.Semantic.DeepEqual(&before, svc) {
+		return false
+	}
+	var ours []metav1.Condition
+	for _, conditionType := range []string{ConditionReady, ConditionSynced} {
+		if have := find(svc.Status.Conditions, conditionType); have != nil {
+			ours = append(ours, *have)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.last[key]
+	return ok && last.gist == gistOf(svc, ours)
+}
+
+// gistOf is what conditions say without their messages and times.
+func gistOf(svc *corev1.Service, list []metav1.Condition) string {
+	gist := string(svc.UID)
+	for _, condition := range list {
+		gist += " " + condition.Type + string(condition.Status) + condition.Reason
+	}
+	return gist
 }
 
 func (c *conditions) forget(key string) {

@@ -156,11 +156,12 @@ func (c *Controller) serviceAdded(obj any) {
 	}
 }
 
-// serviceChanged queues every change: what doesn't matter is found out without a call.
+// serviceChanged queues every change but the arrival of conditions, which would let a Service that was refused be refused once more. What
+// doesn't matter besides is found out without a call.
 func (c *Controller) serviceChanged(oldObj, newObj any) {
 	old, ok1 := oldObj.(*corev1.Service)
 	svc, ok2 := newObj.(*corev1.Service)
-	if !ok1 || !ok2 || c.assign(svc).idle() {
+	if !ok1 || !ok2 || c.assign(svc).idle() || c.conditions.arrived(keyOf(svc), old, svc) {
 		return
 	}
 	for _, r := range c.Kinds {
