@@ -156,7 +156,7 @@ func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Ch
 		return Backend{}, n, false
 	}
 	for _, e := range pods.taking {
-		if b, n, ok := place(e); ok && !(n.Held && p.Mode == Local) {
+		if b, n, ok := place(e); ok && (!n.Held || p.Mode != Local) {
 			shares[b] = share{shares[b].pods + 1, n.Zone}
 		}
 	}

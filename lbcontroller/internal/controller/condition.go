@@ -134,11 +134,12 @@ func (c *conditions) arrived(key string, old, svc *corev1.Service) bool {
 
 // gistOf is what conditions say without their messages and times.
 func gistOf(svc *corev1.Service, list []metav1.Condition) string {
-	gist := string(svc.UID)
+	var gist strings.Builder
+	gist.WriteString(string(svc.UID))
 	for _, condition := range list {
-		gist += " " + condition.Type + string(condition.Status) + condition.Reason
+		gist.WriteString(" " + condition.Type + string(condition.Status) + condition.Reason)
 	}
-	return gist
+	return gist.String()
 }
 
 func (c *conditions) forget(key string) {

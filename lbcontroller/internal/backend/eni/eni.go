@@ -20,11 +20,13 @@ const keepFor = 10 * time.Minute
 // firstRetry and lastRetry bound the time until an address that no interface carries is looked up again: it doubles each time.
 const firstRetry, lastRetry = 30 * time.Second, 30 * time.Minute
 
-// gaps are the least times between the lookups for a Service whose pods change all the time, as in a rollout: the first is made at once. They
-// begin anew after a pause of calm.
-var gaps = [...]time.Duration{3 * time.Second, 6 * time.Second, 12 * time.Second}
-
-const calm = 30 * time.Second
+// firstGap is the least time between the first two lookups for a Service whose pods change all the time, as in a rollout, and it doubles so
+// often after that. The first lookup is made at once, and all begins anew after a pause of calm.
+const (
+	firstGap  = 3 * time.Second
+	doublings = 2
+	calm      = 30 * time.Second
+)
 
 // Resolver looks addresses up and remembers them by Service.
 type Resolver struct {
@@ -48,7 +50,7 @@ func (p pace) next() time.Time {
 	if p.steps == 0 {
 		return time.Time{}
 	}
-	return p.last.Add(gaps[min(p.steps, len(gaps))-1])
+	return p.last.Add(firstGap << min(p.steps-1, doublings))
 }
 
 // found is what is known about an address.
