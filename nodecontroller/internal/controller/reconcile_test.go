@@ -98,7 +98,9 @@ func TestLabelsDoNotWaitForTheNetworkInterface(t *testing.T) {
 			return gatewaytest.Fault{}
 		})
 	}
-	run(t, nil, prepare, func(w *world) {
+	// Several workers could overtake one another on their way to the network interfaces.
+	oneWorker := func(cfg *controller.Config) { cfg.Workers = 1 }
+	run(t, oneWorker, prepare, func(w *world) {
 		w.Pass(2 * time.Second)
 		for i := range 50 {
 			node := w.Node(fmt.Sprintf("node-%d", i))
