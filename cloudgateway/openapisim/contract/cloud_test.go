@@ -38,7 +38,7 @@ func fromEnvironment(t *testing.T) config {
 	t.Helper()
 	region := os.Getenv("CONTRACT_REGION")
 	if region == "" {
-		t.Skip("set CONTRACT_REGION to run the scenarios against a cloud; docs/openapisim.md tells how")
+		t.Skip("set CONTRACT_REGION to run the scenarios against a cloud; docs/openapisim.md says how")
 	}
 	cfg := config{
 		scheme: cmp.Or(os.Getenv("CONTRACT_SCHEME"), "HTTPS"), region: region, keyID: os.Getenv("ACCESS_KEY_ID"), secret: os.Getenv("ACCESS_KEY_SECRET"),

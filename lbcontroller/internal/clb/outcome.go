@@ -215,7 +215,7 @@ func ingress(s subject, e memory.Entry, observed model.Observed) []corev1.LoadBa
 	return shown
 }
 
-// gist leaves numbers and names out of warnings: which nodes and pods are left out changes all the time, and every Service would tell it.
+// gist leaves numbers and names out of warnings: which nodes and pods are left out changes all the time, and every Service would report it.
 func gist(warnings []string) string {
 	kinds := make([]string, len(warnings))
 	for i, w := range warnings {

@@ -32,7 +32,7 @@ type memory struct {
 	orphanSince map[table.Key]time.Time
 	// deleted are the times of the deletions that count for the budget, those of earlier leaders included.
 	deleted []time.Time
-	// charged are deletions among them that failed. A new reading of the table tells whether they had an effect.
+	// charged are deletions among them that failed. A new reading of the table shows whether they had an effect.
 	charged map[table.Key]time.Time
 	// recorded is set once the memory holds what earlier leaders have recorded.
 	recorded bool

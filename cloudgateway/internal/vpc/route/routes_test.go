@@ -354,7 +354,7 @@ func TestDeadlineAmongManyRoutes(t *testing.T) {
 	})
 }
 
-// TestEntriesKnownByTheirIDs: an id is all that the request tells of an entry. A few are read one by one, many with the table.
+// TestEntriesKnownByTheirIDs: the request has nothing of an entry but its id. A few are read one by one, many with the table.
 func TestEntriesKnownByTheirIDs(t *testing.T) {
 	for _, tt := range []struct{ count, reads int }{{1, 3}, {40, 5}} {
 		synctest.Test(t, func(t *testing.T) {

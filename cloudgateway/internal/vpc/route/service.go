@@ -31,7 +31,7 @@ const (
 
 // Service implements vpcv1.RouteServiceServer.
 type Service struct {
-	unimplemented
+	fallback
 	*routetable.Service
 
 	api           cloud.API
@@ -42,8 +42,9 @@ type Service struct {
 	pace          settle.Estimator // how long changes take to come into force
 }
 
-// unimplemented lies deeper in the Service than the methods for route tables, which it therefore doesn't hide.
-type unimplemented struct {
+// fallback answers methods that a later version of the protocol adds, as gRPC asks for. It is embedded one level deeper than the methods
+// for route tables, so that it doesn't hide them.
+type fallback struct {
 	vpcv1.UnimplementedRouteServiceServer
 }
 
