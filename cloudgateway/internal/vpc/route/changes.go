@@ -74,16 +74,16 @@ func (s *Service) change(ctx context.Context, vpcID string, entries []*vpcv1.Rou
 	}
 	ctx, cancel := earlier(ctx)
 	defer cancel()
+	found := s.changes.GetMany(batch.Apart(ctx, vpcID), keys, 0)
 	results := make([]*vpcv1.RouteEntryResult, len(entries))
-	for i, found := range s.changes.GetMany(batch.Apart(ctx, vpcID), keys, 0) {
-		switch {
-		case errors.Is(found.Err, context.DeadlineExceeded):
-			found.Err = unfinished(&job{entry: entries[i]})
-			fallthrough
-		case found.Err != nil:
-			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(found.Err)}
+	for i, entry := range entries {
+		switch err := found[i].Err; {
+		case errors.Is(err, context.DeadlineExceeded):
+			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(unfinished(&job{entry: entry}))}
+		case err != nil:
+			results[i] = &vpcv1.RouteEntryResult{Error: rpcerr.ToItem(err)}
 		default:
-			results[i] = found.Value
+			results[i] = found[i].Value
 		}
 	}
 	return results, nil
