@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -129,6 +130,19 @@ func (c *cluster) pods(t *testing.T, component string) []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
+// gone holds when there is no such pod, not even one that ends.
+func (c *cluster) gone(pod string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		switch _, err := c.client.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{}); {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		return fmt.Errorf("%s still ends", pod)
+	}
+}
+
 // leader is the pod that holds the Lease of a component.
 func (c *cluster) leader(t *testing.T, component string) corev1.Pod {
 	t.Helper()
@@ -179,6 +193,8 @@ func (c *cluster) disturb(t *testing.T, url string) {
 			c.disturbed(t, url, "the deletion of "+pod.Name, func() {
 				c.run(t, "kubectl -n kube-system delete pod --wait=false "+pod.Name)
 			})
+			// The Deployment's status may not have heard of the deletion yet.
+			c.wait(t, 2*time.Minute, pod.Name+" is gone", c.gone(pod.Name))
 			c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
 		}
 	}
