@@ -52,6 +52,14 @@ kubernetes: ## Build the local control plane into the cache, once
 test: kubernetes ## Run the tests of all modules with the race detector, end to end included
 	$(call each,go test,go test $(RACE) -timeout 40m $(TESTFLAGS) ./...)
 
+# The inner loop: the modules with files that differ from SINCE. Packages that nothing changed for come out of the cache of go test.
+SINCE ?= HEAD
+.PHONY: quick
+quick: ## Vet and test the modules that changed since the last commit, or since SINCE=commit, without the end-to-end tests
+	@set -e; changed=$$(git diff --name-only '$(SINCE)' --; git ls-files --others --exclude-standard); \
+	for module in $(MODULES); do case "$$changed" in *"$$module/"*) echo "== $$module: go vet, go test -short"; \
+		(cd $$module && go vet ./... && go test $(RACE) -short -timeout 10m $(TESTFLAGS) ./...);; esac; done
+
 .PHONY: race
 race: ## Run the tests of all modules but the end-to-end ones ten times with the race detector
 	$(call each,go test -race -count=10,go test -race -count=10 -short -timeout 30m $(TESTFLAGS) ./...)
@@ -66,9 +74,11 @@ e2e-cluster: ## Install the chart on real kubelets, as root: containerd, kube-pr
 	@$(WORLD) prepare-node
 	cd deploy && E2E_CLUSTER=true go test -count=1 -timeout 20m -v $(TESTFLAGS) ./cluster/
 
-.PHONY: chaos
-chaos: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, CHAOS_FOR=time end to end, CHAOS_SEED=n
+# Each line prints the seed of a run that fails, and the variables that repeat it.
+.PHONY: soak
+soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n in lbcontroller, WALKS=n in routecontroller, CHAOS_FOR=time end to end
 	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
+	cd routecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 
 .PHONY: bench
