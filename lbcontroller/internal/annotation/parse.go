@@ -79,6 +79,41 @@ func (p Parser) Parse(annotations map[string]string) (Values, []Problem) {
 	return v, problems
 }
 
+// Restore adds the default of every annotation that was applied and is there no more, so that it is asked for like any other value. It returns
+// the names of those that the cloud keeps as they are.
+func (p Parser) Restore(v Values, annotations map[string]string) (kept []string) {
+	applied := splitList(annotations[Applied])
+	for _, spec := range p.table() {
+		if !slices.Contains(applied, spec.Key) || isSet(annotations, spec.Key) {
+			continue
+		}
+		switch {
+		case spec.Reset != "":
+			v.text[spec.Key], v.written[spec.Key] = spec.Reset, Problem{Key: spec.Key, Name: Prefix + spec.Key, Value: spec.Reset}
+		case spec.Removal == Keeps:
+			kept = append(kept, Prefix+spec.Key)
+		}
+	}
+	return kept
+}
+
+// isSet reports whether an annotation has a value, good or bad.
+func isSet(annotations map[string]string, key string) bool {
+	_, _, ok := lookup(annotations, key)
+	return ok
+}
+
+// AppliedNote is what Applied says once all annotations of a Service are applied: the keys whose removal means something.
+func (p Parser) AppliedNote(annotations map[string]string) string {
+	var keys []string
+	for _, spec := range p.table() {
+		if (spec.Reset != "" || spec.Removal == Keeps) && isSet(annotations, spec.Key) {
+			keys = append(keys, spec.Key)
+		}
+	}
+	return strings.Join(keys, ",")
+}
+
 // lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as not set.
 func lookup(annotations map[string]string, key string) (name, value string, ok bool) {
 	for _, prefix := range []string{Prefix, LegacyPrefix} {

@@ -24,6 +24,10 @@ const (
 // when they are no longer asked for.
 const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 
+// Applied is the controller's own note on a Service: the keys of the annotations that the CLB has got something from. One that is deleted
+// goes back to the default; without the note nobody could know that there was one.
+const Applied = "service.k8s.alibaba/applied-annotations"
+
 // Claims is the controller's own note on a Service: the CLBs of users where there may be something of the Service, so that it is
 // cleaned up whatever becomes of the annotations that name them.
 const Claims = "service.k8s.alibaba/reused-loadbalancers"
@@ -87,6 +91,8 @@ type Spec struct {
 	Protocols []string
 	// Removal is the effect of deleting it.
 	Removal Removal
+	// Reset is the value that takes the place of one that was applied and is deleted; empty if the cloud keeps it.
+	Reset string
 	// Since is the version of the existing CCM that introduced it, or "new" if it has none such.
 	Since string
 	// Doc is one sentence for the reference page.

@@ -27,6 +27,7 @@ const eventSource = "service-controller"
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Dependencies) (replica.Controller, error) {
 		kind := kindConfig(cfg, s.Gateway, s.Logger)
+		kind.Registerer = s.Registerer
 		kind.Records = record.New(record.Config{
 			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
 		})

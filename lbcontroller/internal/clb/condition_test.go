@@ -47,6 +47,46 @@ func (w *world) states() map[string]float64 {
 	return states
 }
 
+// TestDriftIsCounted: what a check for drift brings back is counted by what it is about, and what users and nodes change is not.
+func TestDriftIsCounted(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.update(annotated(annotation.Scheduler, "wlc"))
+		w.addNode(3)
+		w.after(6 * time.Hour)
+		check(t, "drift", map[string]float64{}, w.drift())
+		w.cloud.Lock()
+		for _, g := range w.cloud.ServerGroups {
+			g.Servers = g.Servers[:1]
+		}
+		for _, l := range w.cloud.Listeners {
+			l.GetConfig().Scheduler = new("rr")
+		}
+		w.cloud.Unlock()
+		w.after(6 * time.Hour)
+		check(t, "drift", map[string]float64{"servers": 1, "listeners": 1}, w.drift())
+		check(t, "servers", 3, len(w.servers()))
+	})
+}
+
+// drift counts what checks for drift found, by what it was about.
+func (w *world) drift() map[string]float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "lbcontroller_drift_total" && m.GetCounter().GetValue() > 0 {
+				found[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return found
+}
+
 // TestConditions: a Service shows how it stands, beside what others show there, and is written only when that changes.
 func TestConditions(t *testing.T) {
 	inWorld(t, 1, func(w *world) {

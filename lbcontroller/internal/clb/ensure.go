@@ -118,6 +118,9 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
+	if s.idle && s.state == memory.Due {
+		k.metrics.countDrift(d.plan)
+	}
 	s, result := k.carryOut(ctx, s, d)
 	if result.err == nil {
 		s, result = k.moveOut(ctx, s, d, result)
@@ -247,6 +250,7 @@ func (k *Kind) apply(ctx context.Context, s subject, p plan.Plan, observed model
 		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.
 		n.Labels = map[string]string{LabelHash: ""}
 		n.Annotations = ownTags(slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags))
+		_, n.Annotations[annotation.Applied] = s.view.Applied()
 	}
 	// Nor leave anything on a user's CLB that nobody knows of.
 	claims := s.claims()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -52,7 +53,9 @@ type Config struct {
 	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the CLB, at most. 0 releases it
 	// as soon as it is registered.
 	HealthPatience time.Duration
-	Logger         *slog.Logger
+	// Registerer takes the metrics of the kind; nil for none.
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
 }
 
 // Kind implements controller.Kind.
@@ -65,6 +68,7 @@ type Kind struct {
 	instances *ecs.Checker
 	memory    *memory.Memory
 	polls     readiness.Polls
+	metrics   metrics
 	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
 	started time.Time
 }
@@ -80,6 +84,7 @@ func New(cfg Config) controller.Registration {
 		instances: &ecs.Checker{Client: cfg.Gateway},
 		started:   time.Now(),
 		memory:    &memory.Memory{},
+		metrics:   newMetrics(cfg.Registerer),
 	}}
 	if cfg.Records != nil {
 		registration.Run = cfg.Records.Run

@@ -165,7 +165,7 @@ func TestOneAttributeIsOneUpdate(t *testing.T) {
 			t.Errorf("unchanged attributes were sent: %v", request.GetConfig())
 		}
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.Scheduler) })
-		check(t, "calls when the annotation goes: the listener keeps what it has", []string{"GetLoadBalancer"}, w.calls())
+		check(t, "calls when the annotation goes: the default comes back", []string{"GetLoadBalancer", "UpdateListener"}, w.calls())
 	})
 }
 

@@ -160,6 +160,12 @@ func (s subject) tell(o *controller.Outcome, id string) (quiet []string) {
 	} else {
 		quiet = append(quiet, controller.ReasonUnknown)
 	}
+	if kept := s.view.Kept(); len(kept) > 0 {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonKept, "CLB %s keeps what was asked for by the annotations that were removed: %s; "+
+			"set them to another value, or change it in the console", id, strings.Join(kept, ", ")))
+	} else {
+		quiet = append(quiet, controller.ReasonKept)
+	}
 	if s.view.Preserved() {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonPreserved, "CLB %s will be kept when the Service goes (annotation %s%s)", id, annotation.Prefix, annotation.PreserveOnDelete))
 	}
@@ -185,8 +191,10 @@ func publication(s subject, e memory.Entry, observed model.Observed, complete bo
 		Annotations: ownTags(s.want.Desired.Instance.Tags), Exact: []string{annotation.Claims},
 	}
 	n.Annotations[annotation.Claims] = reuse.Kept(s.want.Desired, observed).String()
+	after, meanwhile := s.view.Applied()
+	n.Annotations[annotation.Applied] = after
 	if !complete {
-		n.Labels[LabelHash] = ""
+		n.Labels[LabelHash], n.Annotations[annotation.Applied] = "", meanwhile
 	}
 	return &controller.Publication{Notes: n, Ingress: ingress(s, e, observed)}
 }

@@ -93,7 +93,7 @@ func (w *world) start() {
 		Kind: Config{
 			Gateway:    w.cloud.Client(),
 			Desired:    desired.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}},
-			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Logger: slog.New(slog.DiscardHandler),
+			DriftCheck: 4 * time.Hour, HealthPatience: time.Minute, Registerer: w.registry, Logger: slog.New(slog.DiscardHandler),
 		},
 	}
 	w.config(&cfg)

@@ -30,6 +30,7 @@ const (
 	ReasonSpec            = "ServiceSpecChanged"        // Normal: the spec of the Service was changed; it looks at the load balancer.
 	ReasonDeletion        = "DeleteTimestampChanged"    // Normal: the Service is being deleted; the load balancer is released.
 	ReasonContested       = "StatusContested"           // Warning: somebody else overwrites the status of the Service.
+	ReasonKept            = "AnnotationKept"            // Warning: an annotation was removed, but the load balancer keeps its value.
 	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonBrakeOn         = "BrakeOn"                   // Warning on the namespace kube-system: most nodes turned NotReady together; their servers stay for now.

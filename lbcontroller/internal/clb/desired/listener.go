@@ -152,8 +152,12 @@ func (b *builder) forwards(protocols map[int]slbv1.Protocol) map[int32]int32 {
 		switch {
 		case err1 != nil || err2 != nil:
 			b.misfit(annotation.ForwardPort, "port:port,… with ports 1 to 65535")
+		case byPort[from] == nil:
+			// As with the other annotations by port, ports that the Service doesn't have are passed over.
 		case !byPort[from][slbv1.Protocol_PROTOCOL_HTTP]:
 			b.misfit(annotation.ForwardPort, fmt.Sprintf("an http port of the Service before the colon: %d is none (see annotation %s)", from, annotation.Prefix+annotation.ProtocolPort))
+		case byPort[to] == nil && b.reuse.ID != "":
+			result[from] = to // The https listener is the user's.
 		case !byPort[to][slbv1.Protocol_PROTOCOL_HTTPS]:
 			b.misfit(annotation.ForwardPort, fmt.Sprintf("an https port of the Service after the colon: %d is none (see annotation %s)", to, annotation.Prefix+annotation.ProtocolPort))
 		default:

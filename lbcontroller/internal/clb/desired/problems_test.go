@@ -43,7 +43,7 @@ func TestProblems(t *testing.T) {
 		"tch for tcp":           {annotations: map[string]string{annotation.Scheduler: "tch"}, want: []string{"scheduler"}},
 		"intranet, no vSwitch":  {cfg: noSwitch, annotations: map[string]string{annotation.AddressType: "intranet"}, want: []string{"vswitch-id"}},
 		"reserved tag":          {annotations: map[string]string{annotation.AdditionalTags: "acs:x=1,ack.aliyun.com=2"}, want: []string{"acs:x", "ack.aliyun.com"}},
-		"not supported yet":     {annotations: map[string]string{annotation.NetworkType: "vpc"}, want: []string{"network-type"}},
+		"vpc for a public CLB":  {annotations: map[string]string{annotation.NetworkType: "vpc"}, want: []string{"network-type"}},
 		"no vServer group port": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:http"}, want: []string{"vgroup-port"}},
 		"two groups for a port": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80,rsp-2:80"}, want: []string{"vgroup-port"}},
 		"one group for two ports": {annotations: map[string]string{annotation.ID: "lb-1", annotation.VGroupPort: "rsp-1:80,rsp-1:81"},

@@ -1,6 +1,9 @@
 package desired
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -21,12 +24,15 @@ type View struct {
 	values   annotation.Values
 	problems []annotation.Problem
 	parser   annotation.Parser
+	// kept are annotations that were applied and are there no more, whose values the cloud keeps.
+	kept []string
 }
 
 // View parses the annotations of a Service.
 func (c Config) View(svc *corev1.Service) View {
 	v := View{Service: svc, Mode: c.mode(svc), parser: c.Parser}
 	v.values, v.problems = c.Parser.Parse(svc.Annotations)
+	v.kept = c.Parser.Restore(v.values, svc.Annotations)
 	labels := map[string]string{}
 	for _, p := range v.values.Pairs(annotation.BackendLabel) {
 		labels[p.Key] = p.Value
@@ -90,6 +96,17 @@ func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
 		claim.Groups = append(claim.Groups, p.Key)
 	}
 	return claims.With(claim)
+}
+
+// Kept are the annotations that were removed though what they asked for stays.
+func (v View) Kept() []string { return v.kept }
+
+// Applied is the note on the Service once all it asks for is in place, and while it is being put in place.
+func (v View) Applied() (after, meanwhile string) {
+	after = v.parser.AppliedNote(v.Service.Annotations)
+	keys := strings.FieldsFunc(v.Service.Annotations[annotation.Applied]+","+after, func(r rune) bool { return r == ',' })
+	slices.Sort(keys)
+	return after, strings.Join(slices.Compact(keys), ",")
 }
 
 // Unknown are warnings about annotations that mean nothing, though their prefix is the controller's.

@@ -33,6 +33,8 @@ type Entry struct {
 	Trusted string
 	// doubts is how often the Service had been doubted when the entry was recalled.
 	doubts uint64
+	// due reports that the entry stands for one that is to be verified.
+	due bool
 }
 
 // Memory holds entries by the Service's key. The zero value is empty.
@@ -97,7 +99,7 @@ func (m *Memory) Last(key, uid string, now time.Time) (Entry, State) {
 	case !ok:
 		return Entry{}, Unknown
 	case !e.VerifyAt.IsZero() && !now.Before(e.VerifyAt):
-		return Entry{}, Due
+		return Entry{due: true}, Due
 	}
 	return e, Known
 }
@@ -116,7 +118,7 @@ func (m *Memory) Doubt(key string) {
 func Renew(e Entry) Entry { return Entry{doubts: e.doubts} }
 
 // Doubted reports that a user has changed the Service since the cloud was read.
-func (e Entry) Doubted() bool { return e.doubts > 0 && e.VerifyAt.IsZero() }
+func (e Entry) Doubted() bool { return e.doubts > 0 && e.VerifyAt.IsZero() && !e.due }
 
 // Settle returns an entry without the doubts that there were when another was recalled: the cloud has been compared since.
 func Settle(e, recalled Entry) Entry {
