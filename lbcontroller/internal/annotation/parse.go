@@ -84,7 +84,7 @@ func (p Parser) Parse(annotations map[string]string) (Values, []Problem) {
 func (p Parser) Restore(v Values, annotations map[string]string) (kept []string) {
 	applied := splitList(annotations[Applied])
 	for _, spec := range p.table() {
-		if !slices.Contains(applied, spec.Key) || isSet(annotations, spec.Key) {
+		if !slices.Contains(applied, spec.Key) || IsSet(annotations, spec.Key) {
 			continue
 		}
 		switch {
@@ -97,8 +97,8 @@ func (p Parser) Restore(v Values, annotations map[string]string) (kept []string)
 	return kept
 }
 
-// isSet reports whether an annotation has a value, good or bad.
-func isSet(annotations map[string]string, key string) bool {
+// IsSet reports whether an annotation has a value, good or bad.
+func IsSet(annotations map[string]string, key string) bool {
 	_, _, ok := lookup(annotations, key)
 	return ok
 }
@@ -107,7 +107,7 @@ func isSet(annotations map[string]string, key string) bool {
 func (p Parser) AppliedNote(annotations map[string]string) string {
 	var keys []string
 	for _, spec := range p.table() {
-		if (spec.Reset != "" || spec.Removal == Keeps) && isSet(annotations, spec.Key) {
+		if (spec.Reset != "" || spec.Removal == Keeps) && IsSet(annotations, spec.Key) {
 			keys = append(keys, spec.Key)
 		}
 	}

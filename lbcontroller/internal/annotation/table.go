@@ -161,7 +161,7 @@ func listenerTable() []Spec {
 		{Key: ProxyProtocol, Kind: Switch, Scope: Listener, Protocols: l4, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v2.6.0",
 			Doc: "Sends the client address by PROXY protocol version 2."},
 		{Key: ACLStatus, Kind: Switch, Scope: Listener, Default: "the cloud's, off", Removal: Reverts, Reset: "off", Since: "v1.9.3.164",
-			Doc: "Puts access control in force."},
+			Doc: "Puts access control in force. Removing it switches access control off, which opens the listeners to everyone; the event AccessControlOff names them."},
 		{Key: ACLID, Kind: List, Scope: Listener, Default: "none", Removal: Keeps, Since: "v1.9.3.164",
 			Doc: "Access control lists; needs acl-status."},
 		{Key: ACLType, Kind: Choice, Values: []string{"white", "black"}, Scope: Listener, Default: "none", Removal: Keeps, Since: "v1.9.3.164",

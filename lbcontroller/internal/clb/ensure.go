@@ -238,6 +238,9 @@ func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, do
 	}
 	s, result := k.apply(ctx, s, d.plan, d.known.observed)
 	result.changed = true
+	if s.view.Reverts(annotation.ACLStatus) {
+		result.events = append(result.events, opened(d.known.observed, result.observed)...)
+	}
 	return s, result
 }
 

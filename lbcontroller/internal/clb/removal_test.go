@@ -130,3 +130,41 @@ func TestForwardPortOfOthers(t *testing.T) {
 		check(t, "listeners in the end", []string{"443/HTTPS", "9000/TCP"}, w.listeners())
 	})
 }
+
+// TestRemovedAccessControl: removing acl-status opens the listener, which is told each time; switching it off by its value needs no warning,
+// and a takeover opens nothing.
+func TestRemovedAccessControl(t *testing.T) {
+	acl := func(svc *corev1.Service) {
+		annotated(annotation.ACLStatus, "on")(svc)
+		annotated(annotation.ACLID, "acl-1")(svc)
+		annotated(annotation.ACLType, "white")(svc)
+	}
+	inWorld(t, 1, func(w *world) {
+		w.create(web(acl))
+		for range 2 {
+			check(t, "access control", true, w.onlyListener().GetAclEnabled())
+			w.events.take()
+			w.update(without(annotation.ACLStatus))
+			check(t, "access control without the annotation", false, w.onlyListener().GetAclEnabled())
+			events := strings.Join(w.events.take(), "\n")
+			if strings.Count(events, "AccessControlOff") != 1 || !strings.Contains(events, "80/tcp (was restricted by acl-1)") {
+				t.Errorf("events:\n%s", events)
+			}
+			w.update(acl)
+		}
+		w.events.take()
+		w.update(annotated(annotation.ACLStatus, "off"))
+		check(t, "access control that is switched off", false, w.onlyListener().GetAclEnabled())
+		if events := strings.Join(w.events.take(), "\n"); strings.Contains(events, "AccessControlOff") {
+			t.Errorf("what the user asks for needs no warning:\n%s", events)
+		}
+	})
+	inWorld(t, 2, func(w *world) {
+		l := newLegacy()
+		c := l.listeners[0].GetConfig()
+		c.AclEnabled, c.AclType, c.AclIds = new(true), new("white"), []string{"acl-1"}
+		l.seed(w)
+		check(t, "access control after the takeover", true, w.onlyListener().GetAclEnabled())
+		check(t, "writes at the takeover", 0, len(w.cloud.Writes()))
+	})
+}

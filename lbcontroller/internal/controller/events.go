@@ -31,6 +31,7 @@ const (
 	ReasonDeletion        = "DeleteTimestampChanged"    // Normal: the Service is being deleted; the load balancer is released.
 	ReasonContested       = "StatusContested"           // Warning: somebody else overwrites the status of the Service.
 	ReasonKept            = "AnnotationKept"            // Warning: an annotation was removed, but the load balancer keeps its value.
+	ReasonOpened          = "AccessControlOff"          // Warning: removing acl-status has opened listeners to everyone.
 	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonBrakeOn         = "BrakeOn"                   // Warning on the namespace kube-system: most nodes turned NotReady together; their servers stay for now.

@@ -98,6 +98,11 @@ func (v View) ClaimsOf(svc *corev1.Service) ownership.Claims {
 	return claims.With(claim)
 }
 
+// Reverts reports whether an annotation that was applied is there no more, so that its default is asked for.
+func (v View) Reverts(key string) bool {
+	return v.values.Has(key) && !annotation.IsSet(v.Service.Annotations, key)
+}
+
 // Kept are the annotations that were removed though what they asked for stays.
 func (v View) Kept() []string { return v.kept }
 
