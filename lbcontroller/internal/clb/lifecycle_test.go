@@ -10,13 +10,17 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	watch.DefaultChanSize = 1000 // The fake API server panics when a watch is behind by more.
+	goleak.VerifyTestMain(m)
+}
 
 func check(t *testing.T, what string, want, got any) {
 	t.Helper()

@@ -61,7 +61,8 @@ type world struct {
 func inWorld(t *testing.T, nodes int, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, kube: fake.NewClientset(), cloud: gatewaytest.New(t), events: &events{}, config: func(*settings) {}}
+		// The simple clientset doesn't track who manages which field, which nothing here depends on and which takes most of the time.
+		w := &world{t: t, kube: fake.NewSimpleClientset(), cloud: gatewaytest.New(t), events: &events{}, config: func(*settings) {}}
 		w.cloud.Lock()
 		w.cloud.VSwitches["vsw-a"] = &vpcv1.VSwitch{VswitchId: "vsw-a", VpcId: "vpc-test", AvailableIpCount: 10}
 		w.cloud.VSwitches["vsw-b"] = &vpcv1.VSwitch{VswitchId: "vsw-b", VpcId: "vpc-test", AvailableIpCount: 10}
