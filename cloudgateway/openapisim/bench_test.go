@@ -1,15 +1,14 @@
+//go:build unix
+
 package openapisim_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
@@ -19,8 +18,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// Benchmarks call over loopback with requests that the SDK signs, in a cloud with 2000 load balancers. The signing is a part
-// of what is measured. Run them with
+// Benchmarks call over loopback, in a cloud with 2000 load balancers. Run them with
 //
 //	go test -run '^$' -bench . -benchtime 3s .
 func largeCloud(b *testing.B) *openapisim.Simulator {
@@ -37,58 +35,15 @@ func largeCloud(b *testing.B) *openapisim.Simulator {
 	return newCloud(b, openapisim.Config{Seed: resources, LimitsOff: true})
 }
 
-func benchmark(b *testing.B, sim *openapisim.Simulator, request func(c *client, n int64) *requests.CommonRequest) {
-	b.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	defer transport.CloseIdleConnections()
-	httpClient := &http.Client{Transport: transport}
-	var count atomic.Int64
-	b.ReportAllocs()
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		c := newClient(b, sim)
-		for pb.Next() {
-			r := request(c, count.Add(1))
-			r.TransToAcsRequest()
-			if err := c.sdk.BuildRequestWithSigner(r, nil); err != nil {
-				b.Error(err)
-				return
-			}
-			if err := post(b.Context(), httpClient, r.BuildUrl()); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
-}
-
-func post(ctx context.Context, c *http.Client, url string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := c.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, body)
-	}
-	return err
-}
-
 func BenchmarkReads(b *testing.B) {
-	benchmark(b, largeCloud(b), func(c *client, n int64) *requests.CommonRequest {
-		return c.request("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", "lb-"+strconv.FormatInt(n%2000, 10))
+	load(b, largeCloud(b), "slb", func(c *client, n int) *requests.CommonRequest {
+		return c.request("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", "lb-"+strconv.Itoa(n%2000))
 	})
 }
 
 func BenchmarkWrites(b *testing.B) {
-	benchmark(b, largeCloud(b), func(c *client, n int64) *requests.CommonRequest {
-		return c.request("slb", "SetLoadBalancerName", "LoadBalancerId", "lb-"+strconv.FormatInt(n%2000, 10), "LoadBalancerName", "n")
+	load(b, largeCloud(b), "slb", func(c *client, n int) *requests.CommonRequest {
+		return c.request("slb", "SetLoadBalancerName", "LoadBalancerId", "lb-"+strconv.Itoa(n%2000), "LoadBalancerName", "n")
 	})
 }
 
@@ -98,8 +53,8 @@ func BenchmarkReadsWithLongJournal(b *testing.B) {
 	for range 100_000 { // refused ones are recorded, too
 		serve(sim, "slb", httptest.NewRequest(http.MethodPost, "/?Action=DescribeLoadBalancers&Version=2014-05-15", nil))
 	}
-	benchmark(b, sim, func(c *client, n int64) *requests.CommonRequest {
-		return c.request("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", "lb-"+strconv.FormatInt(n%2000, 10))
+	load(b, sim, "slb", func(c *client, n int) *requests.CommonRequest {
+		return c.request("slb", "DescribeLoadBalancerAttribute", "LoadBalancerId", "lb-"+strconv.Itoa(n%2000))
 	})
 }
 
@@ -133,18 +88,18 @@ func BenchmarkWritesOfServers(b *testing.B) {
 	for _, size := range []int{10, 1000} {
 		sim := crowdedCloud(b, size)
 		b.Run(fmt.Sprintf("weight/2000x%d", size), func(b *testing.B) {
-			benchmark(b, sim, func(c *client, n int64) *requests.CommonRequest {
-				return c.request("slb", "SetVServerGroupAttribute", "VServerGroupId", "rsp-"+strconv.FormatInt(n%2000, 10),
+			load(b, sim, "slb", func(c *client, n int) *requests.CommonRequest {
+				return c.request("slb", "SetVServerGroupAttribute", "VServerGroupId", "rsp-"+strconv.Itoa(n%2000),
 					"BackendServers", `[{"ServerId":"i-node-1","Port":30080,"Weight":"50"}]`)
 			})
 		})
 		b.Run(fmt.Sprintf("add+remove/2000x%d", size), func(b *testing.B) {
-			benchmark(b, sim, func(c *client, n int64) *requests.CommonRequest {
+			load(b, sim, "slb", func(c *client, n int) *requests.CommonRequest {
 				action := "AddVServerGroupBackendServers"
 				if n/2000%2 == 1 {
 					action = "RemoveVServerGroupBackendServers"
 				}
-				return c.request("slb", action, "VServerGroupId", "rsp-"+strconv.FormatInt(n%2000, 10),
+				return c.request("slb", action, "VServerGroupId", "rsp-"+strconv.Itoa(n%2000),
 					"BackendServers", `[{"ServerId":"i-1","Port":30080}]`)
 			})
 		})

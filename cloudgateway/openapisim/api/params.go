@@ -17,8 +17,13 @@ type Params struct {
 // NewParams takes over the values.
 func NewParams(values map[string]string) Params {
 	folded := make(map[string]string, len(values))
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		folded[strings.ToLower(name)] = values[name]
+	for name, value := range values {
+		folded[strings.ToLower(name)] = value
+	}
+	if len(folded) < len(values) { // the last name in the alphabet counts of those that differ in case only
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			folded[strings.ToLower(name)] = values[name]
+		}
 	}
 	return Params{values: values, folded: folded}
 }

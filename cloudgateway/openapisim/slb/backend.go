@@ -98,12 +98,12 @@ func placeOf(s *state.Server) place { return place{s.Type, s.ServerID, s.ServerI
 
 // present returns the first of some servers that is among others as well, or nil.
 func present(servers, others []*state.Server) *state.Server {
-	places := make(map[place]bool, len(servers))
+	byID := make(map[string][]place, len(servers)) // hashes little of the others, of which there can be a thousand
 	for _, s := range servers {
-		places[placeOf(s)] = true
+		byID[s.ServerID] = append(byID[s.ServerID], placeOf(s))
 	}
 	for _, o := range others {
-		if places[placeOf(o)] {
+		if slices.Contains(byID[o.ServerID], placeOf(o)) {
 			return o
 		}
 	}

@@ -80,19 +80,32 @@ func (g changedGroup) AppendJSON(b []byte) []byte {
 		b = appendText(append(b, `,"VServerGroupName":`...), g.VServerGroupName)
 	}
 	b = append(b, `,"BackendServers":{"BackendServer":[`...)
+	var last *state.Server
+	var rest []byte // of the last server: what follows its address
 	for i, s := range g.servers {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = appendText(append(b, `{"ServerId":`...), s.ServerID)
 		b = appendText(append(b, `,"ServerIp":`...), s.ServerIP)
+		if last != nil && sameRest(s, last) {
+			b = append(b, rest...)
+			continue
+		}
+		start := len(b)
 		b = appendText(append(b, `,"Type":`...), s.Type)
 		b = strconv.AppendInt(append(b, `,"Port":`...), int64(s.Port), 10)
 		b = strconv.AppendInt(append(b, `,"Weight":`...), int64(s.Weight), 10)
 		b = appendText(append(b, `,"Description":`...), s.Description)
 		b = append(b, '}')
+		last, rest = s, b[start:]
 	}
 	return append(b, `]}}`...)
+}
+
+// sameRest reports whether two servers differ in nothing but their ids and addresses, as those of a group mostly do.
+func sameRest(a, b *state.Server) bool {
+	return a.Port == b.Port && a.Weight == b.Weight && a.Type == b.Type && a.Description == b.Description
 }
 
 // MarshalJSON does the same for who doesn't know AppendJSON.

@@ -113,12 +113,9 @@ func setDefaultServers(c *api.Context) (any, *api.Error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range items {
-		if !slices.ContainsFunc(lb.DefaultServers, item.is) {
-			return nil, api.BadRequest("InvalidParameter", "The server %s is not a backend server.", item.id)
-		}
+	if absent := updateServers(lb.DefaultServers, items); absent != nil {
+		return nil, api.BadRequest("InvalidParameter", "The server %s is not a backend server.", absent.id)
 	}
-	updateServers(lb.DefaultServers, items)
 	return defaultGroupAnswer(c, lb, strconv.Itoa), nil
 }
 

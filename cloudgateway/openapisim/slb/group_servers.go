@@ -139,23 +139,15 @@ func removeGroupServers(c *api.Context) (any, *api.Error) {
 	return groupAnswer(c, lb, g), nil
 }
 
-// meant is what an item of a parameter and the servers that it can mean have in common.
-type meant struct {
-	kind, id string
-	port     int
-}
-
 // split returns the servers that no item means, and those that one does.
 func split(servers []*state.Server, items []server) (kept, leaving []*state.Server) {
-	byServer := make(map[meant][]server, len(items))
+	byID := make(map[string][]server, len(items))
 	for _, item := range items {
-		key := meant{item.kind, item.id, item.port}
-		byServer[key] = append(byServer[key], item)
+		byID[item.id] = append(byID[item.id], item)
 	}
 	kept = make([]*state.Server, 0, len(servers))
 	for _, s := range servers {
-		candidates := byServer[meant{s.Type, s.ServerID, s.Port}]
-		if slices.ContainsFunc(candidates, func(item server) bool { return item.is(s) }) {
+		if slices.ContainsFunc(byID[s.ServerID], func(item server) bool { return item.is(s) }) {
 			leaving = append(leaving, s)
 		} else {
 			kept = append(kept, s)
@@ -186,10 +178,8 @@ func modifyGroupServers(c *api.Context) (any, *api.Error) {
 	case len(olds) != len(news):
 		return nil, api.BadRequest("InvalidParameter", "The numbers of OldBackendServers and NewBackendServers differ.")
 	}
-	for _, old := range olds {
-		if !slices.ContainsFunc(g.Servers, old.is) {
-			return nil, api.BadRequest("InvalidParameter", "The server %s of OldBackendServers is not in the VServerGroup.", old.id)
-		}
+	if _, absent := matches(g.Servers, olds); absent != nil {
+		return nil, api.BadRequest("InvalidParameter", "The server %s of OldBackendServers is not in the VServerGroup.", absent.id)
 	}
 	more, err := newServers(c, lb, news)
 	if err != nil {
@@ -227,12 +217,9 @@ func setGroup(c *api.Context) (any, *api.Error) {
 	case name != "" && !validName(name):
 		return nil, api.Invalid("VServerGroupName")
 	}
-	for _, item := range items {
-		if !slices.ContainsFunc(g.Servers, item.is) {
-			return nil, api.BadRequest("InvalidParameter", "The server %s is not in the VServerGroup.", item.id)
-		}
+	if absent := updateServers(g.Servers, items); absent != nil {
+		return nil, api.BadRequest("InvalidParameter", "The server %s is not in the VServerGroup.", absent.id)
 	}
-	updateServers(g.Servers, items)
 	if name != "" {
 		g.Name = name
 	}
@@ -241,13 +228,33 @@ func setGroup(c *api.Context) (any, *api.Error) {
 	return out, nil
 }
 
-// updateServers sets weight and description where the items have them.
-func updateServers(servers []*state.Server, items []server) {
-	for _, item := range items {
-		for _, s := range servers {
-			if !item.is(s) {
-				continue
+// matches returns the servers that each item means, and the first item that means none.
+func matches(servers []*state.Server, items []server) (meant [][]*state.Server, absent *server) {
+	byID := make(map[string][]int, len(items))
+	for i, item := range items {
+		byID[item.id] = append(byID[item.id], i)
+	}
+	meant = make([][]*state.Server, len(items))
+	for _, s := range servers {
+		for _, i := range byID[s.ServerID] {
+			if items[i].is(s) {
+				meant[i] = append(meant[i], s)
 			}
+		}
+	}
+	if i := slices.IndexFunc(meant, func(found []*state.Server) bool { return len(found) == 0 }); i >= 0 {
+		return nil, &items[i]
+	}
+	return meant, nil
+}
+
+// updateServers sets weight and description where the items have them. If an item means no server, it returns the first of those
+// and changes nothing.
+func updateServers(servers []*state.Server, items []server) (absent *server) {
+	meant, absent := matches(servers, items)
+	for i, found := range meant {
+		item := items[i]
+		for _, s := range found {
 			if item.weight != nil {
 				s.Weight = *item.weight
 			}
@@ -256,4 +263,5 @@ func updateServers(servers []*state.Server, items []server) {
 			}
 		}
 	}
+	return absent
 }

@@ -3,10 +3,13 @@ package wire
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"net/http"
+	"strconv"
+	"sync"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
@@ -16,7 +19,14 @@ func NewRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%X-%X-%X-%X-%X", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	id := make([]byte, 0, 2*len(b)+4)
+	for i, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			id = append(id, '-')
+		}
+		id = hex.AppendEncode(id, part)
+	}
+	return string(bytes.ToUpper(id))
 }
 
 // Answer is an encoded answer.
@@ -28,7 +38,8 @@ type Answer struct {
 
 // Success encodes the result of an action with the id of the request. The result must be a JSON object or nil.
 func Success(action, requestID string, result any, asXML bool) (Answer, error) {
-	body := []byte(`{"RequestId":"` + requestID + `"}`)
+	body := append((*buffers.Get().(*[]byte))[:0], `{"RequestId":"`...)
+	body = append(append(body, requestID...), `"}`...)
 	switch large, ok := result.(largeResult); {
 	case ok:
 		end := len(body) - 1
@@ -49,6 +60,9 @@ func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 	converted, err := toXML(action+"Response", body)
 	return Answer{Status: http.StatusOK, Body: converted, XML: true}, err
 }
+
+// buffers are those of answers that were sent. Answers of a hundred kilobytes would keep the garbage collector busy.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // largeResult is a result that encodes itself as a JSON object with members: reflection would take most of the time of its call.
 type largeResult interface{ AppendJSON([]byte) []byte }
@@ -79,7 +93,7 @@ func Failure(err *api.Error, requestID, host string, asXML bool) Answer {
 	return a
 }
 
-// Write sends the answer.
+// Write sends the answer, which is of no use afterwards.
 func (a Answer) Write(w http.ResponseWriter, requestID string) {
 	contentType := "application/json;charset=utf-8"
 	if a.XML {
@@ -87,8 +101,10 @@ func (a Answer) Write(w http.ResponseWriter, requestID string) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("x-acs-request-id", requestID)
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // the client is gone; nobody is left to tell
+	_, _ = w.Write(a.Body) // an error is that the client is gone
+	buffers.Put(&a.Body)
 }
 
 const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>`

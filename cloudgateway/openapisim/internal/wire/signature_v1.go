@@ -4,9 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // the protocol prescribes it
 	"encoding/base64"
-	"maps"
 	"slices"
-	"strings"
 )
 
 // signatureV1 is HMAC-SHA1 over method and parameters; headers, host and path are not signed.
@@ -21,19 +19,25 @@ func (s signatureV1) verify(secret string) (string, bool) {
 }
 
 func stringToSignV1(method string, values map[string]string) string {
-	var canonical strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if name == "Signature" {
-			continue
+	names := make([]string, 0, len(values))
+	length := 0
+	for name, value := range values {
+		if name != "Signature" {
+			names = append(names, name)
+			length += len(name) + len(value) + 2
 		}
-		if canonical.Len() > 0 {
-			canonical.WriteByte('&')
-		}
-		canonical.WriteString(percentEncode(name))
-		canonical.WriteByte('=')
-		canonical.WriteString(percentEncode(values[name]))
 	}
-	return method + "&%2F&" + percentEncode(canonical.String())
+	slices.Sort(names)
+	canonical := make([]byte, 0, 2*length)
+	for i, name := range names {
+		if i > 0 {
+			canonical = append(canonical, '&')
+		}
+		canonical = append(appendEncoded(canonical, name), '=')
+		canonical = appendEncoded(canonical, values[name])
+	}
+	toSign := append(make([]byte, 0, len(method)+5+3*len(canonical)/2), method...)
+	return string(appendEncoded(append(toSign, "&%2F&"...), canonical))
 }
 
 func signV1(secret, stringToSign string) string {
@@ -43,20 +47,19 @@ func signV1(secret, stringToSign string) string {
 }
 
 // percentEncode encodes as RFC 3986 says: everything but letters, digits and -_.~ by its bytes.
-func percentEncode(s string) string {
+func percentEncode(s string) string { return string(appendEncoded(nil, s)) }
+
+// appendEncoded appends what percentEncode returns.
+func appendEncoded[T string | []byte](out []byte, s T) []byte {
 	const hexadecimal = "0123456789ABCDEF"
-	var out strings.Builder
-	out.Grow(len(s) + len(s)/4)
-	for _, b := range []byte(s) {
-		if unreserved(b) {
-			out.WriteByte(b)
+	for i := range len(s) {
+		if b := s[i]; unreserved(b) {
+			out = append(out, b)
 		} else {
-			out.WriteByte('%')
-			out.WriteByte(hexadecimal[b>>4])
-			out.WriteByte(hexadecimal[b&0xf])
+			out = append(out, '%', hexadecimal[b>>4], hexadecimal[b&0xf])
 		}
 	}
-	return out.String()
+	return out
 }
 
 func unreserved(b byte) bool {
