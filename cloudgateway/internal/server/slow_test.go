@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -16,56 +17,43 @@ import (
 	"alicloud-controllers.dev/cloudgateway/writetest"
 )
 
-// TestCloudThatTakesItsTime: in a cloud that takes its time, and in one that is busy after every write as well, callers never hear
-// of it.
-func TestCloudThatTakesItsTime(t *testing.T) {
-	t.Run("default", func(t *testing.T) { t.Parallel(); testCloudThatTakesItsTime(t, api.DefaultSettings()) })
-	t.Run("busy", func(t *testing.T) { t.Parallel(); testCloudThatTakesItsTime(t, api.BusySettings()) })
+// TestWritesInSlowClouds runs every write RPC in a cloud that takes its time, and in one that is busy after every write as well: it
+// ends as in a cloud in which all is done at once, and callers never hear of the difference.
+func TestWritesInSlowClouds(t *testing.T) {
+	clouds := []struct {
+		name     string
+		settings api.Settings
+	}{{"default", api.DefaultSettings()}, {"busy", api.BusySettings()}}
+	var cells errgroup.Group
+	cells.SetLimit(32) // They mostly wait.
+	for _, op := range writetest.Operations() {
+		want := sync.OnceValue(func() []string { return afterwards(t, op, newWorld(t)) })
+		for _, cloud := range clouds {
+			cells.Go(func() error {
+				t.Run(cloud.name+"/"+op.Name, func(t *testing.T) {
+					w := newWorld(t, func(c *openapisim.Config) { c.Settings = &cloud.settings })
+					if diff := cmp.Diff(want(), afterwards(t, op, w)); diff != "" {
+						t.Errorf("the cloud's state (-fast +%s):\n%s", cloud.name, diff)
+					}
+				})
+				return nil
+			})
+		}
+	}
+	if err := cells.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
-func testCloudThatTakesItsTime(t *testing.T, settings api.Settings) {
+// afterwards is what the cloud holds after an operation, when all that it started has ended.
+func afterwards(t *testing.T, op writetest.Operation, w *world) []string {
 	t.Helper()
-	slow := func(c *openapisim.Config) { c.Settings = &settings }
-	t.Run("a load balancer comes and goes", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, slow)
-		at := withListener(t, w)
-		for _, first := range []int{30, 60} {
-			if _, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
-				LoadBalancerId: at.lb, ServerGroupId: at.group, Add: ecsServers(first, 10), Remove: ecsServers(first-30, 10),
-			}); err != nil {
-				t.Errorf("server changes: %v", err)
-			}
-		}
-		if _, err := w.Listeners.DeleteListener(t.Context(), &slbv1.DeleteListenerRequest{
-			Key: listenerRequest(at.lb, at.group).GetKey(),
-		}); err != nil {
-			t.Errorf("delete listener: %v", err)
-		}
-		// The group stays in use for a while.
-		if _, err := w.ServerGroups.DeleteServerGroup(t.Context(), &slbv1.DeleteServerGroupRequest{
-			LoadBalancerId: at.lb, ServerGroupId: at.group,
-		}); err != nil {
-			t.Errorf("delete vServer group: %v", err)
-		}
-	})
-	t.Run("routes come and go", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, slow)
-		entries := []*vpcv1.RouteEntry{{RouteTableId: testTable, DestinationCidr: "10.0.0.0/24", NextHopId: instanceID(0)}}
-		created, err := w.Routes.BatchCreateRouteEntries(t.Context(), &vpcv1.BatchCreateRouteEntriesRequest{
-			VpcId: testVPC, RouteEntries: entries,
-		})
-		if err := writetest.FirstFailure(err, created.GetResults()); err != nil || created.GetResults()[0].GetStatus() != "Available" {
-			t.Errorf("create: got %v, %v", created.GetResults(), err)
-		}
-		deleted, err := w.Routes.BatchDeleteRouteEntries(t.Context(), &vpcv1.BatchDeleteRouteEntriesRequest{
-			VpcId: testVPC, RouteEntries: entries,
-		})
-		if err := writetest.FirstFailure(err, deleted.GetResults()); err != nil {
-			t.Errorf("delete: %v", err)
-		}
-	})
+	at := w.site(t, op)
+	if err := op.Run(t.Context(), w.Client, at); err != nil {
+		t.Fatalf("%s: %v", op.Name, err)
+	}
+	w.sim.Advance(time.Minute)
+	return w.picture()
 }
 
 // TestFewWritesAreRefused: a gateway that has seen some writes knows when a load balancer is ready for the next one. Without that

@@ -89,7 +89,7 @@ func (w *world) startGateway(t *testing.T) {
 	locks := &flow.Keyed[string]{}
 	services, err := New(Config{
 		Logger: slog.New(slog.DiscardHandler),
-		Caller: caller, Locks: locks, ServersPerCall: 20, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
+		Caller: caller, Locks: locks, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
 	})
 	if err != nil {
 		t.Fatal(err)
