@@ -434,7 +434,7 @@ func TestGatewayPermissions(t *testing.T) {
 			"listeners":        {"list", "create", "update", "delete"},
 			"servergroups":     {"get", "list", "create", "update", "delete"},
 			"domainextensions": {"list", "create", "update", "delete"},
-			"networks":         {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
+			"vswitches":        {"list"}, "eips": {"list"}, "networkinterfaces": {"list"}, "instances": {"list"}, "capabilities": {"get"},
 		},
 		"nodecontroller":  {"instances": {"get", "list"}, "networkinterfaces": {"get", "list", "update"}, "capabilities": {"get"}},
 		"routecontroller": {"routes": {"list", "create", "delete"}, "instances": {"list"}, "capabilities": {"get"}},

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -17,18 +16,19 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	ours "alicloud-controllers.dev/deploy/chart"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // TestLeastPrivilege: a controller may do through the gateway exactly what it does. What its calls need is read off their place in
-// its sources and the row of the method in the gateway's table of policies.
+// its sources and the options of the method in the protocol.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
-	policies := policies(t)
+	methods := methods()
 	documents := render(t, "kube-system", nil)
 	for _, component := range ours.Components()[1:] { // The gateway does not call itself.
 		used := map[string]bool{}
-		for _, method := range gatewayCalls(t, component, policies) {
-			used[policies[method]] = true
+		for _, called := range gatewayCalls(t, component, methods) {
+			used[methods[called].Verb()+" "+methods[called].Options.GetResource()] = true
 		}
 		granted := map[string]bool{}
 		for _, rule := range decode[rbacv1.ClusterRole](t, documents["ClusterRole alicloud:"+component]).Rules {
@@ -50,51 +50,43 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// policies reads "verb resource" by service and method, e.g. "EipService_ListEips", from the gateway's table.
-func policies(t *testing.T) map[string]string {
-	t.Helper()
-	file := parse(t, "../../cloudgateway/internal/server/policy.go")
-	names := map[string]string{} // the table's constants
-	rows := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.ValueSpec:
-			for i, name := range n.Names[:min(len(n.Names), len(n.Values))] {
-				names[name.Name] = text(n.Values[i], nil)
-			}
-		case *ast.KeyValueExpr:
-			method, ok := n.Key.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			row, ok := n.Value.(*ast.CallExpr)
-			if ok && len(row.Args) == 1 { // slow(write(…))
-				row, ok = row.Args[0].(*ast.CallExpr)
-			}
-			if !ok || len(row.Args) < 2 {
-				t.Fatalf("the row of %s is not understood", method.Sel.Name)
-			}
-			rows[strings.TrimSuffix(method.Sel.Name, "_FullMethodName")] = text(row.Args[1], names) + " " + text(row.Args[0], names)
+// TestMethodsOfToolsOnly: tool_only is what no controller calls, and nothing else. The gateway refuses such methods by default.
+func TestMethodsOfToolsOnly(t *testing.T) {
+	t.Parallel()
+	methods, used := methods(), map[string]bool{}
+	for _, component := range ours.Components()[1:] {
+		for _, called := range gatewayCalls(t, component, methods) {
+			used[called] = true
 		}
-		return true
-	})
-	if len(rows) == 0 {
-		t.Fatal("no table of policies was found")
 	}
-	return rows
+	for name, m := range methods {
+		if m.Options.GetToolOnly() == used[name] {
+			t.Errorf("%s: a controller calls it: %t, so that tool_only has to be %t", m.FullName(), used[name], !used[name])
+		}
+	}
+}
+
+// methods are those of the gateway's API by service and name, e.g. "EipService_ListEips".
+func methods() map[string]method.Method {
+	byName := map[string]method.Method{}
+	for _, m := range method.All() {
+		byName[m.Service[strings.LastIndex(m.Service, ".")+1:]+"_"+m.Name] = m
+	}
+	return byName
 }
 
 // gatewayCalls finds the methods of the gateway that the sources of a controller, and what it has of services, call:
 // client.LoadBalancers.GetLoadBalancer.
-func gatewayCalls(t *testing.T, component string, policies map[string]string) []string {
+func gatewayCalls(t *testing.T, component string, methods map[string]method.Method) []string {
 	t.Helper()
 	clients := clientFields(t)
 	found := map[string]bool{}
 	inspect := func(n ast.Node) bool {
 		if call, ok := n.(*ast.SelectorExpr); ok {
 			if client, ok := call.X.(*ast.SelectorExpr); ok {
-				if method := clients[client.Sel.Name] + "_" + call.Sel.Name; policies[method] != "" {
-					found[method] = true
+				called := clients[client.Sel.Name] + "_" + call.Sel.Name
+				if _, ok := methods[called]; ok {
+					found[called] = true
 				}
 			}
 		}
@@ -152,17 +144,4 @@ func parse(t *testing.T, path string) *ast.File {
 		t.Fatal(err)
 	}
 	return file
-}
-
-// text evaluates a literal or a constant.
-func text(e ast.Expr, constants map[string]string) string {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		if value, err := strconv.Unquote(e.Value); err == nil {
-			return value
-		}
-	case *ast.Ident:
-		return constants[e.Name]
-	}
-	return ""
 }

@@ -20,7 +20,7 @@ type Client struct {
 	LoadBalancers      slbv1.LoadBalancerServiceClient
 	Listeners          slbv1.ListenerServiceClient
 	ServerGroups       slbv1.ServerGroupServiceClient
-	HealthStatus       slbv1.HealthServiceClient
+	ServerHealth       slbv1.ServerHealthServiceClient
 	ForwardingRules    slbv1.ForwardingRuleServiceClient
 	DomainExtensions   slbv1.DomainExtensionServiceClient
 	AccessControlLists slbv1.AccessControlListServiceClient
@@ -41,7 +41,7 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		LoadBalancers:      slbv1.NewLoadBalancerServiceClient(cc),
 		Listeners:          slbv1.NewListenerServiceClient(cc),
 		ServerGroups:       slbv1.NewServerGroupServiceClient(cc),
-		HealthStatus:       slbv1.NewHealthServiceClient(cc),
+		ServerHealth:       slbv1.NewServerHealthServiceClient(cc),
 		ForwardingRules:    slbv1.NewForwardingRuleServiceClient(cc),
 		DomainExtensions:   slbv1.NewDomainExtensionServiceClient(cc),
 		AccessControlLists: slbv1.NewAccessControlListServiceClient(cc),
@@ -74,17 +74,3 @@ func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any,
 // ownPort is that of this side of a broken connection, as in "read tcp 10.0.0.1:41234->10.0.0.2:7443". It is another one each time, and
 // equal failures would look like different ones in events.
 var ownPort = regexp.MustCompile(`:[0-9]+->`)
-
-// serviceDescs lists what the gateway offers.
-func serviceDescs() []grpc.ServiceDesc {
-	return []grpc.ServiceDesc{
-		slbv1.LoadBalancerService_ServiceDesc, slbv1.ListenerService_ServiceDesc, slbv1.ServerGroupService_ServiceDesc,
-		slbv1.HealthService_ServiceDesc,
-		slbv1.ForwardingRuleService_ServiceDesc, slbv1.DomainExtensionService_ServiceDesc,
-		vpcv1.RouteService_ServiceDesc, vpcv1.NetworkService_ServiceDesc, vpcv1.VSwitchService_ServiceDesc,
-		vpcv1.EipService_ServiceDesc,
-		slbv1.AccessControlListService_ServiceDesc, slbv1.CertificateService_ServiceDesc,
-		ecsv1.InstanceService_ServiceDesc, ecsv1.NetworkInterfaceService_ServiceDesc,
-		commonv1.CapabilitiesService_ServiceDesc,
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/tracing"
 )
 
@@ -89,10 +90,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	all, err := methods()
-	if err != nil {
-		return nil, err
-	}
+	all := method.All()
 	sc, err := serviceConfig(all)
 	if err != nil {
 		return nil, err
@@ -105,7 +103,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultServiceConfig(sc),
 		grpc.WithDisableServiceConfig(), // One from DNS could switch the retries.
-		grpc.WithUnaryInterceptor(withDeadline(all)),
+		grpc.WithUnaryInterceptor(withDeadline(deadlines(all))),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithUserAgent(cfg.UserAgent),
 		grpc.WithConnectParams(reconnect()),
@@ -171,10 +169,4 @@ func (c *Conn) Ready(ctx context.Context) error {
 		return errors.New("the gateway is " + answer.GetStatus().String())
 	}
 	return nil
-}
-
-// split takes "/package.Service/Method" apart.
-func split(full string) (service, method string) {
-	service, method, _ = strings.Cut(strings.TrimPrefix(full, "/"), "/")
-	return service, method
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,7 +23,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/internal/tlstest"
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -284,52 +288,41 @@ func TestUntrustedGateway(t *testing.T) {
 	}
 }
 
-func TestMethods(t *testing.T) {
+// TestServiceConfig: what only reads is repeated when a connection breaks, and nothing else.
+func TestServiceConfig(t *testing.T) {
 	t.Parallel()
-	all, err := methods()
+	text, err := serviceConfig(method.All())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]method{}
-	for full, m := range all {
-		_, name := split(full)
-		got[name] = m
+	var sc struct {
+		MethodConfig []struct {
+			Name []struct{ Service, Method string }
+		}
 	}
-	read := method{read: true, deadline: readDeadline}
-	write := method{deadline: writeDeadline}
-	batch := method{deadline: routeDeadline}
-	want := map[string]method{
-		"GetLoadBalancer": read, "ListLoadBalancers": read, "ListAvailableZones": read, "CreateLoadBalancer": write, "UpdateLoadBalancer": write, "DeleteLoadBalancer": write,
-		"ListListeners": read, "CreateListener": write, "UpdateListener": write, "DeleteListener": write, "StartListener": write, "StopListener": write,
-		"GetServerGroup": read, "ListServerGroups": read, "CreateServerGroup": write, "ApplyServerChanges": write, "DeleteServerGroup": write,
-		"GetDefaultServerGroup": read, "ApplyDefaultServerChanges": write, "UpdateServerGroup": write,
-		"ListHealthStatus":    read,
-		"ListForwardingRules": read, "BatchCreateForwardingRules": write, "UpdateForwardingRule": write, "BatchDeleteForwardingRules": write,
-		"ListDomainExtensions": read, "CreateDomainExtension": write, "UpdateDomainExtension": write, "DeleteDomainExtension": write,
-		"GetAccessControlList": read, "ListAccessControlLists": read,
-		"CreateAccessControlList": write, "UpdateAccessControlList": write, "DeleteAccessControlList": write,
-		"ListServerCertificates": read, "UploadServerCertificate": write, "UpdateServerCertificate": write, "DeleteServerCertificate": write,
-		"ListCaCertificates": read, "UploadCaCertificate": write, "UpdateCaCertificate": write, "DeleteCaCertificate": write,
-		"ListRouteTables": read, "ListRouteEntries": read, "BatchCreateRouteEntries": batch, "BatchDeleteRouteEntries": batch,
-		"UpdateRouteEntry": batch, "CreateRouteTable": batch, "DeleteRouteTable": batch,
-		"AssociateRouteTable": batch, "UnassociateRouteTable": batch,
-		"GetVpc": read, "ListVpcs": read, "ListVSwitches": read, "ListEips": read,
-		"GetVSwitch": read, "CreateVSwitch": batch, "DeleteVSwitch": batch,
-		"GetEip": read, "AllocateEip": write, "UpdateEip": write, "AssociateEip": write, "UnassociateEip": write, "ReleaseEip": write,
-		"GetInstance": read, "BatchGetInstances": read, "ListInstances": read, "BatchGetInstanceStatuses": read,
-		"UpdateInstance": write, "StartInstance": batch, "StopInstance": batch, "DeleteInstance": batch,
-		"GetNetworkInterface": read, "BatchGetNetworkInterfaces": read, "ListNetworkInterfaces": read, "UpdateNetworkInterface": write,
-		"GetCapabilities": read,
+	if err := json.Unmarshal([]byte(text), &sc); err != nil || len(sc.MethodConfig) != 1 {
+		t.Fatalf("the service config %s: %v", text, err)
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(method{})); diff != "" {
-		t.Errorf("methods (-want +got):\n%s", diff)
+	repeated := map[string]bool{}
+	for _, n := range sc.MethodConfig[0].Name {
+		repeated["/"+n.Service+"/"+n.Method] = true
+	}
+	for full, want := range map[string]bool{
+		slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName: true, slbv1.LoadBalancerService_ListLoadBalancers_FullMethodName: true,
+		ecsv1.InstanceService_BatchGetInstances_FullMethodName: true, commonv1.CapabilitiesService_GetCapabilities_FullMethodName: true,
+		slbv1.LoadBalancerService_CreateLoadBalancer_FullMethodName: false, slbv1.ListenerService_StartListener_FullMethodName: false,
+		slbv1.ServerGroupService_ApplyServerChanges_FullMethodName: false, vpcv1.EipService_ReleaseEip_FullMethodName: false,
+	} {
+		if repeated[full] != want {
+			t.Errorf("%s is repeated: %t, want %t", full, repeated[full], want)
+		}
 	}
 }
 
 func TestDefaultDeadline(t *testing.T) {
 	t.Parallel()
 	const name = "/x.Y/Z"
-	intercept := withDeadline(map[string]method{name: {deadline: time.Minute}})
+	intercept := withDeadline(map[string]time.Duration{name: time.Minute})
 	left := func(ctx context.Context, method string) (remaining time.Duration) {
 		invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
 			if deadline, ok := ctx.Deadline(); ok {

@@ -168,7 +168,7 @@ func TestRequestsAreChecked(t *testing.T) {
 			},
 		},
 		{
-			name: "ListHealthStatus", request: &slbv1.ListHealthStatusRequest{Port: 65536},
+			name: "ListServerHealth", request: &slbv1.ListServerHealthRequest{Port: 65536},
 			want: []string{
 				"load_balancer_id: is required", "port: 65536 is out of range, must be 1 to 65535",
 				"protocol: is required with port, since TCP and UDP may share one",
@@ -252,7 +252,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		},
 		{
 			name: "ListEips", request: &vpcv1.ListEipsRequest{AssociatedInstanceId: "lb-1"},
-			want: []string{`associated_instance_type: is required, e.g. "SlbInstance"`},
+			want: []string{"associated_instance_type: is required with associated_instance_id"},
 		},
 		{
 			name: "ListInstances", request: &ecsv1.ListInstancesRequest{PrivateIps: []string{"x"}},
@@ -341,8 +341,8 @@ func TestHugeListsAreRefused(t *testing.T) {
 			&slbv1.UpdateLoadBalancerRequest{LoadBalancerId: "lb-1", RemoveTagKeys: words}, "remove_tag_keys",
 		},
 		{"VPCs", &vpcv1.ListVpcsRequest{VpcIds: words}, "vpc_ids"},
-		{"EIPs", &vpcv1.EipServiceListEipsRequest{AllocationIds: words}, "allocation_ids"},
-		{"EIPs by address", &vpcv1.EipServiceListEipsRequest{IpAddresses: words}, "ip_addresses"},
+		{"EIPs", &vpcv1.ListEipsRequest{AllocationIds: words}, "allocation_ids"},
+		{"EIPs by address", &vpcv1.ListEipsRequest{IpAddresses: words}, "ip_addresses"},
 		{
 			"routes by destination",
 			&vpcv1.ListRouteEntriesRequest{RouteTableId: "vtb-1", DestinationCidrs: words}, "destination_cidrs",

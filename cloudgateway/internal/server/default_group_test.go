@@ -171,7 +171,7 @@ func TestDefaultServerGroupReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantListener(t, key, cfg)
-	answer, err := w.HealthStatus.ListHealthStatus(t.Context(), &slbv1.ListHealthStatusRequest{LoadBalancerId: lb})
+	answer, err := w.ServerHealth.ListServerHealth(t.Context(), &slbv1.ListServerHealthRequest{LoadBalancerId: lb})
 	if diff := cmp.Diff([]string{"80/TCP " + eni.GetServerId() + ":8080 normal"}, healthTexts(answer)); err != nil || diff != "" {
 		t.Errorf("%v, health (-want +got):\n%s", err, diff)
 	}

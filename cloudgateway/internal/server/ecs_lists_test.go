@@ -58,7 +58,7 @@ func TestListInstances(t *testing.T) {
 		{"resource group", &ecsv1.ListInstancesRequest{ResourceGroupId: "rg-2"}, "i-2"},
 		{"name", &ecsv1.ListInstancesRequest{Name: "one"}, "i-1"},
 		{"type", &ecsv1.ListInstancesRequest{InstanceType: "ecs.c7.large"}, "i-2"},
-		{"charge type", &ecsv1.ListInstancesRequest{ChargeType: "PostPaid"}, "i-1"},
+		{"charge type", &ecsv1.ListInstancesRequest{ChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID}, "i-1"},
 		{"tag key", &ecsv1.ListInstancesRequest{Tags: []*commonv1.Tag{{Key: "a"}}}, "i-1 i-2"},
 		{"tag", &ecsv1.ListInstancesRequest{Tags: []*commonv1.Tag{{Key: "a", Value: "2"}}}, "i-2"},
 		{"two that don't meet", &ecsv1.ListInstancesRequest{Name: "one", ZoneId: "cn-hangzhou-k"}, ""},

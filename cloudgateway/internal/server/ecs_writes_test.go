@@ -198,7 +198,7 @@ func TestRefusedByECS(t *testing.T) {
 		{"list of what there can't be", func() error {
 			_, err := w.Instances.ListInstances(t.Context(), &ecsv1.ListInstancesRequest{
 				VpcId: "a,b", ZoneId: "z z", VswitchId: "/", SecurityGroupId: "*", ResourceGroupId: "?", InstanceType: "<", Name: long,
-				Status: "Lost", ChargeType: "Free", InstanceIds: []string{""}, MaxAge: durationpb.New(-1),
+				Status: "Lost", ChargeType: 9, InstanceIds: []string{""}, MaxAge: durationpb.New(-1),
 			})
 			return err
 		}, []string{

@@ -27,7 +27,7 @@ const describeEips = "DescribeEipAddresses"
 func TestLifeOfAnEip(t *testing.T) {
 	w := newWorld(t)
 	bought, err := w.Eips.AllocateEip(t.Context(), &vpcv1.AllocateEipRequest{
-		RequestId: "r-1", Name: "web", Description: "of the shop", BandwidthMbps: 20, InternetChargeType: "PayByTraffic", Isp: "BGP_PRO",
+		RequestId: "r-1", Name: "web", Description: "of the shop", BandwidthMbps: 20, InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC, Isp: "BGP_PRO",
 		ResourceGroupId: "rg-1", Tags: []*commonv1.Tag{{Key: "b", Value: "2"}, {Key: "a", Value: "1"}},
 	})
 	if err != nil {
@@ -35,8 +35,8 @@ func TestLifeOfAnEip(t *testing.T) {
 	}
 	id := bought.GetEip().GetAllocationId()
 	want := &vpcv1.Eip{
-		AllocationId: id, IpAddress: bought.GetEip().GetIpAddress(), Status: "Available", BandwidthMbps: 20, InternetChargeType: "PayByTraffic",
-		InstanceChargeType: "PostPaid", Name: "web", Description: "of the shop", ResourceGroupId: "rg-1", Isp: "BGP_PRO", RegionId: "cn-hangzhou",
+		AllocationId: id, IpAddress: bought.GetEip().GetIpAddress(), Status: "Available", BandwidthMbps: 20, InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC,
+		InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Name: "web", Description: "of the shop", ResourceGroupId: "rg-1", Isp: "BGP_PRO", RegionId: "cn-hangzhou",
 		BusinessStatus: "Normal", CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)), Tags: []*commonv1.Tag{{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 	}
 	if diff := cmp.Diff(want, bought.GetEip(), protocmp.Transform()); diff != "" {
@@ -97,9 +97,9 @@ func TestLifeOfAnEip(t *testing.T) {
 // TestEipThatIsPaidBefore: the order is paid, or there would be an order and no EIP.
 func TestEipThatIsPaidBefore(t *testing.T) {
 	w := newWorld(t)
-	r := &vpcv1.AllocateEipRequest{RequestId: "r-1", InstanceChargeType: "PrePaid", PricingCycle: "Month", Period: 3}
+	r := &vpcv1.AllocateEipRequest{RequestId: "r-1", InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID, PricingCycle: "Month", Period: 3}
 	first, err := w.Eips.AllocateEip(t.Context(), r)
-	if err != nil || first.GetEip().GetInstanceChargeType() != "PrePaid" {
+	if err != nil || first.GetEip().GetInstanceChargeType() != commonv1.ChargeType_CHARGE_TYPE_PRE_PAID {
 		t.Fatalf("got %v, %v, want one that is paid before", first, err)
 	}
 	params := w.calls(false)[0].Params
@@ -251,24 +251,24 @@ func TestListEips(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		request *vpcv1.EipServiceListEipsRequest
+		request *vpcv1.ListEipsRequest
 		found   int
 		calls   int
 	}{
-		{"all", &vpcv1.EipServiceListEipsRequest{}, many, 2},
-		{"by id, one twice and one unknown", &vpcv1.EipServiceListEipsRequest{AllocationIds: append(ids, "eip-000", "eip-gone")}, many, 3},
-		{"by address", &vpcv1.EipServiceListEipsRequest{IpAddresses: addresses}, many, 3},
-		{"by id and address", &vpcv1.EipServiceListEipsRequest{AllocationIds: ids[:60], IpAddresses: addresses}, 60, 6},
-		{"by id and status", &vpcv1.EipServiceListEipsRequest{AllocationIds: ids, Status: "InUse"}, 1, 3},
-		{"by name", &vpcv1.EipServiceListEipsRequest{Name: "odd"}, 1, 1},
-		{"by status", &vpcv1.EipServiceListEipsRequest{Status: "InUse"}, 1, 1},
-		{"by line", &vpcv1.EipServiceListEipsRequest{Isp: "BGP_PRO"}, 1, 1},
-		{"by charge type", &vpcv1.EipServiceListEipsRequest{InstanceChargeType: "PrePaid"}, 1, 1},
-		{"by resource group", &vpcv1.EipServiceListEipsRequest{ResourceGroupId: "rg-1"}, 1, 1},
-		{"by tag", &vpcv1.EipServiceListEipsRequest{Tags: []*commonv1.Tag{{Key: "k"}}}, 1, 1},
-		{"by type of instance", &vpcv1.EipServiceListEipsRequest{AssociatedInstanceType: "SlbInstance"}, 1, 1},
+		{"all", &vpcv1.ListEipsRequest{}, many, 2},
+		{"by id, one twice and one unknown", &vpcv1.ListEipsRequest{AllocationIds: append(ids, "eip-000", "eip-gone")}, many, 3},
+		{"by address", &vpcv1.ListEipsRequest{IpAddresses: addresses}, many, 3},
+		{"by id and address", &vpcv1.ListEipsRequest{AllocationIds: ids[:60], IpAddresses: addresses}, 60, 6},
+		{"by id and status", &vpcv1.ListEipsRequest{AllocationIds: ids, Status: "InUse"}, 1, 3},
+		{"by name", &vpcv1.ListEipsRequest{Name: "odd"}, 1, 1},
+		{"by status", &vpcv1.ListEipsRequest{Status: "InUse"}, 1, 1},
+		{"by line", &vpcv1.ListEipsRequest{Isp: "BGP_PRO"}, 1, 1},
+		{"by charge type", &vpcv1.ListEipsRequest{InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID}, 1, 1},
+		{"by resource group", &vpcv1.ListEipsRequest{ResourceGroupId: "rg-1"}, 1, 1},
+		{"by tag", &vpcv1.ListEipsRequest{Tags: []*commonv1.Tag{{Key: "k"}}}, 1, 1},
+		{"by type of instance", &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance"}, 1, 1},
 		{
-			"by instance", &vpcv1.EipServiceListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: "lb-y"}, 0, 1,
+			"by instance", &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: "lb-y"}, 0, 1,
 		},
 	} {
 		w.forget()
@@ -295,26 +295,26 @@ func TestEipRequestsAreChecked(t *testing.T) {
 		{"GetEip", &vpcv1.GetEipRequest{AllocationId: "eip,1", MaxAge: durationpb.New(-1)}, []string{
 			`allocation_id: "eip,1" is not an id of the cloud`, "max_age: must be a duration of zero or more",
 		}},
-		{"ListEips", &vpcv1.EipServiceListEipsRequest{
-			AllocationIds: []string{"eip 1"}, IpAddresses: []string{"1.2.3"}, Status: "Lost", AssociatedInstanceId: "lb-1", InstanceChargeType: "Free",
+		{"ListEips", &vpcv1.ListEipsRequest{
+			AllocationIds: []string{"eip 1"}, IpAddresses: []string{"1.2.3"}, Status: "Lost", AssociatedInstanceId: "lb-1", InstanceChargeType: 9,
 		}, []string{
 			`allocation_ids[0]: "eip 1" is not an id of the cloud`, `ip_addresses[0]: "1.2.3" is not an IP address`,
 			`status: "Lost" is not one of Available, Associating, InUse, Unassociating, Releasing`,
-			"associated_instance_type: is required with associated_instance_id", `instance_charge_type: "Free" is not one of PostPaid, PrePaid`,
+			"associated_instance_type: is required with associated_instance_id", "instance_charge_type: 9 is not known to this gateway",
 		}},
 		{"AllocateEip", &vpcv1.AllocateEipRequest{
-			BandwidthMbps: 1001, InternetChargeType: "paybytraffic", Period: 1, Name: "http://x", Description: strings.Repeat("x", 257),
+			BandwidthMbps: 1001, InternetChargeType: 9, Period: 1, Name: "http://x", Description: strings.Repeat("x", 257),
 		}, []string{
 			"request_id: must be 1 to 64 printable ASCII characters", "bandwidth_mbps: 1001 is out of range, must be 0 to 1000",
-			`internet_charge_type: "paybytraffic" is not one of PayByBandwidth, PayByTraffic`,
-			"instance_charge_type: must be PrePaid where pricing_cycle or period is given", "name: must not begin with http:// or https://",
+			"internet_charge_type: 9 is not known to this gateway",
+			"instance_charge_type: must be CHARGE_TYPE_PRE_PAID where pricing_cycle or period is given", "name: must not begin with http:// or https://",
 			"description: is 257 characters long, must be 0 to 256",
 		}},
-		{"AllocateEip for a while", &vpcv1.AllocateEipRequest{RequestId: "r", InstanceChargeType: "PrePaid"}, []string{
-			"pricing_cycle: must be Month or Year for PrePaid",
+		{"AllocateEip for a while", &vpcv1.AllocateEipRequest{RequestId: "r", InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID}, []string{
+			"pricing_cycle: must be Month or Year for CHARGE_TYPE_PRE_PAID",
 		}},
 		{"AllocateEip for ever", &vpcv1.AllocateEipRequest{
-			RequestId: "r", InstanceChargeType: "PrePaid", PricingCycle: "Year", Period: 6,
+			RequestId: "r", InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_PRE_PAID, PricingCycle: "Year", Period: 6,
 		}, []string{"period: 6 is out of range, must be 1 to 5"}},
 		{"UpdateEip", &vpcv1.UpdateEipRequest{
 			RequestId: "é", Name: new(""), BandwidthMbps: new(int32(0)), SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},

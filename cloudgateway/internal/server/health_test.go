@@ -43,7 +43,7 @@ func TestHealthStatus(t *testing.T) {
 	}
 	for _, tt := range tests {
 		w.forget()
-		answer, err := w.HealthStatus.ListHealthStatus(t.Context(), &slbv1.ListHealthStatusRequest{
+		answer, err := w.ServerHealth.ListServerHealth(t.Context(), &slbv1.ListServerHealthRequest{
 			LoadBalancerId: lb, Port: tt.port, Protocol: tt.protocol,
 		})
 		if err != nil {
@@ -58,7 +58,7 @@ func TestHealthStatus(t *testing.T) {
 	}
 }
 
-func healthTexts(answer *slbv1.ListHealthStatusResponse) (list []string) {
+func healthTexts(answer *slbv1.ListServerHealthResponse) (list []string) {
 	for _, h := range answer.GetServers() {
 		protocol := h.GetListener().GetProtocol().String()[len("PROTOCOL_"):]
 		list = append(list, fmt.Sprintf("%d/%s %s:%d %s", h.GetListener().GetPort(), protocol, h.GetServerId(), h.GetPort(), h.GetStatus()))
@@ -68,9 +68,9 @@ func healthTexts(answer *slbv1.ListHealthStatusResponse) (list []string) {
 
 func TestHealthStatusOfWhatIsNotThere(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.HealthStatus.ListHealthStatus(t.Context(), &slbv1.ListHealthStatusRequest{LoadBalancerId: "lb-gone"})
+	_, err := w.ServerHealth.ListServerHealth(t.Context(), &slbv1.ListServerHealthRequest{LoadBalancerId: "lb-gone"})
 	wantNotFound(t, err, rpcerr.LoadBalancerNotFound)
-	_, err = w.HealthStatus.ListHealthStatus(t.Context(), &slbv1.ListHealthStatusRequest{
+	_, err = w.ServerHealth.ListServerHealth(t.Context(), &slbv1.ListServerHealthRequest{
 		LoadBalancerId: w.createBalancer(t, "lb-1"), Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP,
 	})
 	wantNotFound(t, err, rpcerr.ListenerNotFound)
@@ -82,7 +82,7 @@ func TestHealthStatusIsRemembered(t *testing.T) {
 	at := withListener(t, w)
 	read := func() int {
 		w.forget()
-		answer, err := w.HealthStatus.ListHealthStatus(t.Context(), &slbv1.ListHealthStatusRequest{
+		answer, err := w.ServerHealth.ListServerHealth(t.Context(), &slbv1.ListServerHealthRequest{
 			LoadBalancerId: at.lb, MaxAge: durationpb.New(time.Hour),
 		})
 		if err != nil || len(answer.GetServers()) == 0 {

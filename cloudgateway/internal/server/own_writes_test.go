@@ -121,7 +121,7 @@ func askBalancers(c *state.Cloud, ask func(string, proto.Message)) {
 	for id, lb := range c.LoadBalancers {
 		ask(slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName, &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_FULL})
 		ask(slbv1.ListenerService_ListListeners_FullMethodName, &slbv1.ListListenersRequest{LoadBalancerIds: []string{id}})
-		ask(slbv1.HealthService_ListHealthStatus_FullMethodName, &slbv1.ListHealthStatusRequest{LoadBalancerId: id})
+		ask(slbv1.ServerHealthService_ListServerHealth_FullMethodName, &slbv1.ListServerHealthRequest{LoadBalancerId: id})
 		ask(slbv1.ServerGroupService_ListServerGroups_FullMethodName, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})
 		ask(slbv1.ServerGroupService_GetDefaultServerGroup_FullMethodName, &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: id})
 		for _, l := range lb.Listeners {
@@ -142,11 +142,11 @@ func askBalancers(c *state.Cloud, ask func(string, proto.Message)) {
 
 func askNetworks(c *state.Cloud, ask func(string, proto.Message)) {
 	ask(vpcv1.NetworkService_ListVpcs_FullMethodName, &vpcv1.ListVpcsRequest{})
-	ask(vpcv1.EipService_ListEips_FullMethodName, &vpcv1.EipServiceListEipsRequest{})
-	ask(vpcv1.NetworkService_ListEips_FullMethodName, &vpcv1.ListEipsRequest{AssociatedInstanceType: "EcsInstance"})
+	ask(vpcv1.EipService_ListEips_FullMethodName, &vpcv1.ListEipsRequest{})
+	ask(vpcv1.EipService_ListEips_FullMethodName, &vpcv1.ListEipsRequest{AssociatedInstanceType: "EcsInstance"})
 	for id := range c.Vpcs {
 		ask(vpcv1.NetworkService_GetVpc_FullMethodName, &vpcv1.GetVpcRequest{VpcId: id})
-		ask(vpcv1.NetworkService_ListVSwitches_FullMethodName, &vpcv1.ListVSwitchesRequest{VpcId: id})
+		ask(vpcv1.VSwitchService_ListVSwitches_FullMethodName, &vpcv1.ListVSwitchesRequest{VpcId: id})
 		ask(vpcv1.RouteService_ListRouteTables_FullMethodName, &vpcv1.ListRouteTablesRequest{VpcId: id})
 	}
 	for id := range c.VSwitches {
@@ -157,6 +157,6 @@ func askNetworks(c *state.Cloud, ask func(string, proto.Message)) {
 	}
 	for id := range c.Eips {
 		ask(vpcv1.EipService_GetEip_FullMethodName, &vpcv1.GetEipRequest{AllocationId: id})
-		ask(vpcv1.EipService_ListEips_FullMethodName, &vpcv1.EipServiceListEipsRequest{AllocationIds: []string{id}})
+		ask(vpcv1.EipService_ListEips_FullMethodName, &vpcv1.ListEipsRequest{AllocationIds: []string{id}})
 	}
 }

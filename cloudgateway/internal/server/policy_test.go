@@ -13,9 +13,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -37,47 +38,55 @@ func bareServer(t *testing.T) *grpc.Server {
 	return server
 }
 
-// TestPoliciesFitTheMethods: every method has a row, every row a method, and only what the protocol calls free of side effects
-// escapes the audit log. Whoever reads the cloud can say how old the answer may be.
+// TestPoliciesFitTheMethods: every method has a row, every row a method. Whoever reads the cloud can say how old the answer may be, and
+// whoever changes it can make a repetition recognisable.
 func TestPoliciesFitTheMethods(t *testing.T) {
 	server := bareServer(t)
 	rows := Policies()
+	served := map[string]bool{}
 	for name, info := range server.GetServiceInfo() {
-		descriptor, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+		for _, m := range info.Methods {
+			served["/"+name+"/"+m.Name] = true
+		}
+	}
+	for _, m := range method.All() {
+		if !served[m.FullName()] {
+			t.Errorf("%s is not served", m.FullName())
+		}
+		delete(served, m.FullName())
+		row := rows[m.FullName()]
+		if priority, known := flow.ParsePriority(m.Priority()); !known || row.Priority != int(priority) {
+			t.Errorf("%s: the priority %s is %d in its row", m.FullName(), m.Priority(), row.Priority)
+		}
+		if row.Mutating == m.Reads() {
+			t.Errorf("%s: Mutating is %t, but the protocol says that it reads: %t", m.FullName(), row.Mutating, m.Reads())
+		}
+		fields := m.Descriptor.Input().Fields()
+		if fresh := fields.ByName("max_age") != nil; fresh != m.Reads() && m.Name != "GetCapabilities" {
+			t.Errorf("%s: max_age in the request is %t; every read of the cloud has one, and no write", m.FullName(), fresh)
+		}
+		if id := fields.ByName("request_id") != nil; id == m.Reads() {
+			t.Errorf("%s: request_id in the request is %t; every write has one, and no read", m.FullName(), id)
+		}
+	}
+	for full := range served {
+		t.Errorf("%s is served and has no options", full)
+	}
+}
+
+// TestRequestIDsAreRequired of exactly those methods that the protocol says so of.
+func TestRequestIDsAreRequired(t *testing.T) {
+	checks := Checks()
+	for _, m := range method.All() {
+		request, err := protoregistry.GlobalTypes.FindMessageByName(m.Descriptor.Input().FullName())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range info.Methods {
-			full := "/" + name + "/" + m.Name
-			row, ok := rows[full]
-			if !ok {
-				t.Errorf("%s: no policy", full)
-				continue
-			}
-			delete(rows, full)
-			method := descriptor.(protoreflect.ServiceDescriptor).Methods().ByName(protoreflect.Name(m.Name))
-			options, _ := method.Options().(*descriptorpb.MethodOptions)
-			reads := options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
-			if row.Mutating == reads {
-				t.Errorf("%s: Mutating is %t, but the protocol says NO_SIDE_EFFECTS=%t", full, row.Mutating, reads)
-			}
-			if fresh := method.Input().Fields().ByName("max_age") != nil; fresh != reads && m.Name != "GetCapabilities" {
-				t.Errorf("%s: max_age in the request is %t; every read of the cloud has one, and no write", full, fresh)
-			}
-			if id := method.Input().Fields().ByName("request_id"); (id != nil) == reads {
-				t.Errorf("%s: request_id in the request is %t; every write has one, and no read", full, id != nil)
-			}
-			verbs := []string{"create", "update", "delete"}
-			if reads {
-				verbs = []string{"get", "list"}
-			}
-			if !slices.Contains(verbs, row.Verb) {
-				t.Errorf("%s: verb %q is not one of %s", full, row.Verb, strings.Join(verbs, ", "))
-			}
+		e, _ := rpcerr.From(checks.Check(request.New().Interface()))
+		required := e != nil && slices.ContainsFunc(e.Fields, func(v rpcerr.FieldViolation) bool { return v.Field == "request_id" })
+		if want := m.Options.GetIdempotency() == commonv1.Idempotency_IDEMPOTENCY_REQUEST_ID; required != want {
+			t.Errorf("%s: a request without request_id is refused: %t, want %t", m.FullName(), required, want)
 		}
-	}
-	for full := range rows {
-		t.Errorf("%s: a policy without a method", full)
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Services) addVPC(cfg Config) error {
 	s.closers = append(s.closers, routes)
 	s.add(func(r grpc.ServiceRegistrar) {
 		vpcv1.RegisterRouteServiceServer(r, routes)
-		vpcv1.RegisterNetworkServiceServer(r, network.New(product, vswitches, eips))
+		vpcv1.RegisterNetworkServiceServer(r, network.New(product))
 		vpcv1.RegisterVSwitchServiceServer(r, vswitches)
 		vpcv1.RegisterEipServiceServer(r, eips)
 	})
@@ -131,7 +131,7 @@ func (s *Services) addSLB(cfg Config) error {
 		slbv1.RegisterLoadBalancerServiceServer(r, balancers)
 		slbv1.RegisterListenerServiceServer(r, listeners)
 		slbv1.RegisterServerGroupServiceServer(r, groups)
-		slbv1.RegisterHealthServiceServer(r, health.New(product))
+		slbv1.RegisterServerHealthServiceServer(r, health.New(product))
 		slbv1.RegisterForwardingRuleServiceServer(r, rule.New(product))
 		slbv1.RegisterDomainExtensionServiceServer(r, domainextension.New(product))
 		slbv1.RegisterAccessControlListServiceServer(r, acl.New(product))

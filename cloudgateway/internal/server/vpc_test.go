@@ -107,11 +107,11 @@ func TestNetworkReads(t *testing.T) {
 	_, err = w.Networks.GetVpc(t.Context(), &vpcv1.GetVpcRequest{VpcId: "vpc-gone"})
 	wantNotFound(t, err, rpcerr.VpcNotFound)
 
-	byVpc, err := w.Networks.ListVSwitches(t.Context(), &vpcv1.ListVSwitchesRequest{VpcId: testVPC})
+	byVpc, err := w.VSwitches.ListVSwitches(t.Context(), &vpcv1.ListVSwitchesRequest{VpcId: testVPC})
 	if err != nil || len(byVpc.GetVswitches()) != 2 {
 		t.Fatalf("got %v, %v, want two vSwitches", byVpc, err)
 	}
-	byID, err := w.Networks.ListVSwitches(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: []string{"vsw-2", "vsw-gone"}})
+	byID, err := w.VSwitches.ListVSwitches(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: []string{"vsw-2", "vsw-gone"}})
 	if err != nil || len(byID.GetVswitches()) != 1 {
 		t.Fatalf("got %v, %v, want one vSwitch", byID, err)
 	}
@@ -134,7 +134,7 @@ func TestNetworkReads(t *testing.T) {
 		t.Errorf("tables (-want +got):\n%s", diff)
 	}
 
-	eips, err := w.Networks.ListEips(t.Context(), &vpcv1.ListEipsRequest{
+	eips, err := w.Eips.ListEips(t.Context(), &vpcv1.ListEipsRequest{
 		AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: "lb-x",
 	})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestNetworkReads(t *testing.T) {
 	}
 	want := []*vpcv1.Eip{{
 		AllocationId: "eip-1", IpAddress: "47.1.2.3", Status: "InUse", InstanceId: "lb-x", InstanceType: "SlbInstance", BandwidthMbps: 5,
-		InternetChargeType: "PayByTraffic", InstanceChargeType: "PostPaid", Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
+		InternetChargeType: vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC, InstanceChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID, Isp: "BGP", RegionId: "cn-hangzhou", BusinessStatus: "Normal",
 		CreationTime: timestamppb.New(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)),
 	}}
 	if diff := cmp.Diff(want, eips.GetEips(), protocmp.Transform()); diff != "" {

@@ -169,7 +169,7 @@ func TestListNetworks(t *testing.T) {
 		{"by VPC and zone", &vpcv1.ListVSwitchesRequest{VpcId: testVPC, ZoneId: "cn-hangzhou-i"}, nil},
 		{"by id and zone", &vpcv1.ListVSwitchesRequest{VswitchIds: []string{"vsw-odd", testVSwitch}, ZoneId: "cn-hangzhou-h"}, []string{testVSwitch}},
 	} {
-		got, err := w.Networks.ListVSwitches(t.Context(), tt.request)
+		got, err := w.VSwitches.ListVSwitches(t.Context(), tt.request)
 		var found []string
 		for _, v := range got.GetVswitches() {
 			found = append(found, v.GetVswitchId())

@@ -58,17 +58,6 @@ func ServerType(name string) slbv1.ServerType {
 	return slbv1.ServerType(slbv1.ServerType_value["SERVER_TYPE_"+strings.ToUpper(cmp.Or(name, "ecs"))])
 }
 
-// Named finds the value of a word.
-func Named[E comparable](words map[E]string, word string) E {
-	for value, w := range words {
-		if w == word {
-			return value
-		}
-	}
-	var none E
-	return none
-}
-
 // IPVersions are the cloud's words for families.
 func IPVersions() map[slbv1.IpVersion]string {
 	return map[slbv1.IpVersion]string{

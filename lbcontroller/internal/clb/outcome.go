@@ -73,7 +73,7 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 
 // eips reads the EIPs bound to the instance.
 func (k *Kind) eips(ctx context.Context, id string) ([]string, error) {
-	answer, err := k.Gateway.Networks.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
+	answer, err := k.Gateway.Eips.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func (s subject) unprobed(observed model.Observed) bool {
 
 // health asks for the health of all servers of a CLB. What can't be read is unknown: pods must not wait for somebody else's trouble.
 func (k *Kind) health(ctx context.Context, key, loadBalancer string) func(model.ServerKey) readiness.Health {
-	answer, err := k.Gateway.HealthStatus.ListHealthStatus(gateway.WithPriority(ctx, gateway.Background), &slbv1.ListHealthStatusRequest{LoadBalancerId: loadBalancer})
+	answer, err := k.Gateway.ServerHealth.ListServerHealth(gateway.WithPriority(ctx, gateway.Background), &slbv1.ListServerHealthRequest{LoadBalancerId: loadBalancer})
 	if err != nil {
 		k.Logger.Warn("the health of servers can't be read", "service", key, "loadBalancer", loadBalancer, "error", err)
 	}

@@ -122,7 +122,7 @@ func TestReadinessGate(t *testing.T) {
 			inWorld(t, 2, func(w *world) {
 				w.healthIs(tt.health)
 				if tt.broken {
-					w.cloud.Fail("ListHealthStatus", 1000, errors.New("no answer"))
+					w.cloud.Fail("ListServerHealth", 1000, errors.New("no answer"))
 				}
 				w.create(web(tt.service))
 				w.calls()
@@ -130,7 +130,7 @@ func TestReadinessGate(t *testing.T) {
 				check(t, "gate at first", tt.first, w.gate(1))
 				w.after(2 * time.Minute)
 				check(t, "gate at last", tt.last, w.gate(1))
-				check(t, "reads of the health", tt.reads, len(w.cloud.CallsOf("ListHealthStatus")))
+				check(t, "reads of the health", tt.reads, len(w.cloud.CallsOf("ListServerHealth")))
 				w.podWrites()
 				w.after(30 * time.Minute)
 				check(t, "patches of what didn't change", 0, w.podWrites())
@@ -159,7 +159,7 @@ func TestReadinessGateTurnsGood(t *testing.T) {
 			check(t, fmt.Sprint("gate of pod ", n+1), "True ServerRegistered", w.gate(n+1))
 		}
 		check(t, "patches", 20, w.podWrites())
-		if reads := len(w.cloud.CallsOf("ListHealthStatus")); reads > 3 {
+		if reads := len(w.cloud.CallsOf("ListServerHealth")); reads > 3 {
 			t.Errorf("%d reads of the health of 20 pods", reads)
 		}
 	})

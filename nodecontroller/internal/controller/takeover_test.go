@@ -113,7 +113,7 @@ func TestTakeover(t *testing.T) {
 				w.instance(1)
 				w.cloud.Lock()
 				instance := w.cloud.Instances["i-1"]
-				instance.ChargeType, instance.SpotStrategy = "PostPaid", "NoSpot"
+				instance.ChargeType, instance.SpotStrategy = commonv1.ChargeType_CHARGE_TYPE_POST_PAID, "NoSpot"
 				instance.Tags = append(instance.Tags, &commonv1.Tag{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"})
 				if tt.instance != nil {
 					tt.instance(instance)

@@ -22,7 +22,7 @@ import (
 
 func instance() *ecsv1.Instance {
 	return &ecsv1.Instance{
-		InstanceId: "i-1", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.xlarge", ChargeType: "PostPaid",
+		InstanceId: "i-1", RegionId: "cn-hangzhou", ZoneId: "cn-hangzhou-h", InstanceType: "ecs.g7.xlarge", ChargeType: commonv1.ChargeType_CHARGE_TYPE_POST_PAID,
 		SpotStrategy: "NoSpot", PrivateIps: []string{"192.168.0.1"},
 		Tags: []*commonv1.Tag{{Key: "ack.alibabacloud.com/nodepool-id", Value: "np-1"}},
 	}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/nodes"
 )
@@ -65,7 +66,7 @@ func labelsOf(instance *ecsv1.Instance) map[string]string {
 		corev1.LabelTopologyZone:            instance.GetZoneId(),
 		corev1.LabelFailureDomainBetaRegion: instance.GetRegionId(),
 		corev1.LabelTopologyRegion:          instance.GetRegionId(),
-		labelChargeType:                     instance.GetChargeType(),
+		labelChargeType:                     chargeType(instance.GetChargeType()),
 		labelSpotStrategy:                   instance.GetSpotStrategy(),
 	}
 	for _, tag := range instance.GetTags() {
@@ -79,6 +80,18 @@ func labelsOf(instance *ecsv1.Instance) map[string]string {
 		}
 	}
 	return labels
+}
+
+// chargeType is the cloud's word, which is what labels have always had.
+func chargeType(c commonv1.ChargeType) string {
+	switch c {
+	case commonv1.ChargeType_CHARGE_TYPE_POST_PAID:
+		return "PostPaid"
+	case commonv1.ChargeType_CHARGE_TYPE_PRE_PAID:
+		return "PrePaid"
+	case commonv1.ChargeType_CHARGE_TYPE_UNSPECIFIED:
+	}
+	return ""
 }
 
 // missing gives the wanted labels that differ.

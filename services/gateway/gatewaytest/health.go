@@ -8,18 +8,18 @@ import (
 
 // health serves the health of servers.
 type health struct {
-	slbv1.UnimplementedHealthServiceServer
+	slbv1.UnimplementedServerHealthServiceServer
 
 	f *Fake
 }
 
-func (s *health) ListHealthStatus(_ context.Context, req *slbv1.ListHealthStatusRequest) (*slbv1.ListHealthStatusResponse, error) {
+func (s *health) ListServerHealth(_ context.Context, req *slbv1.ListServerHealthRequest) (*slbv1.ListServerHealthResponse, error) {
 	s.f.Lock()
 	defer s.f.Unlock()
 	if _, err := s.f.loadBalancer(req.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
-	response := &slbv1.ListHealthStatusResponse{}
+	response := &slbv1.ListServerHealthResponse{}
 	for _, l := range s.f.listenersOf(req.GetLoadBalancerId()) {
 		group := s.f.ServerGroups[l.GetConfig().GetServerGroupId()]
 		if group == nil || l.GetStatus() != statusRunning {

@@ -11,7 +11,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// networks serves VPCs, vSwitches and EIPs.
+// networks serves VPCs.
 type networks struct {
 	vpcv1.UnimplementedNetworkServiceServer
 
@@ -31,7 +31,14 @@ func (s *networks) GetVpc(_ context.Context, req *vpcv1.GetVpcRequest) (*vpcv1.G
 	return &vpcv1.GetVpcResponse{Vpc: proto.CloneOf(vpc)}, nil
 }
 
-func (s *networks) ListVSwitches(_ context.Context, req *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
+// vswitches serves vSwitches.
+type vswitches struct {
+	vpcv1.UnimplementedVSwitchServiceServer
+
+	f *Fake
+}
+
+func (s *vswitches) ListVSwitches(_ context.Context, req *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
 	if req.GetVpcId() == "" && len(req.GetVswitchIds()) == 0 {
 		return nil, invalid("vpc_id", "at least one filter is required: vpc_id or vswitch_ids")
 	}
@@ -43,7 +50,14 @@ func (s *networks) ListVSwitches(_ context.Context, req *vpcv1.ListVSwitchesRequ
 	})}, nil
 }
 
-func (s *networks) ListEips(_ context.Context, req *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
+// eips serves EIPs.
+type eips struct {
+	vpcv1.UnimplementedEipServiceServer
+
+	f *Fake
+}
+
+func (s *eips) ListEips(_ context.Context, req *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
 	if err := required("associated_instance_type", req.GetAssociatedInstanceType()); err != nil {
 		return nil, err
 	}

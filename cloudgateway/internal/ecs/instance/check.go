@@ -1,6 +1,7 @@
 package instance
 
 import (
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
@@ -32,7 +33,7 @@ func checkList(c *check.Request, r *ecsv1.ListInstancesRequest) {
 	})
 	c.Name(r.GetName(), 0)
 	c.OneOf("status", r.GetStatus(), "Pending", "Starting", "Running", "Stopping", "Stopped")
-	c.OneOf("charge_type", r.GetChargeType(), "PrePaid", "PostPaid")
+	check.Enum(c, "charge_type", r.GetChargeType(), commonv1.ChargeType_name, false)
 	c.IDs("instance_ids", r.GetInstanceIds())
 	c.Addresses("private_ips", r.GetPrivateIps())
 	c.Addresses("public_ips", r.GetPublicIps())
@@ -48,7 +49,7 @@ func checkList(c *check.Request, r *ecsv1.ListInstancesRequest) {
 		c.Addf("instance_ids", "of instance_ids, private_ips, public_ips and eips only one is allowed")
 	case len(r.GetPrivateIps()) > 0 && r.GetVpcId() == "":
 		c.Addf("vpc_id", "is required with private_ips")
-	case !given && lists == 0 && r.GetName() == "" && r.GetStatus() == "" && r.GetChargeType() == "" && len(r.GetTags()) == 0:
+	case !given && lists == 0 && r.GetName() == "" && r.GetStatus() == "" && r.GetChargeType() == commonv1.ChargeType_CHARGE_TYPE_UNSPECIFIED && len(r.GetTags()) == 0:
 		c.Addf("vpc_id", "is required, or another filter")
 	}
 }

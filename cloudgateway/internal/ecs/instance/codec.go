@@ -68,7 +68,7 @@ func (a instanceAnswer) decode() *ecsv1.Instance {
 		ZoneId:       a.ZoneID,
 		InstanceType: a.InstanceType,
 		Status:       a.Status,
-		ChargeType:   a.InstanceChargeType,
+		ChargeType:   cloud.Named(cloud.ChargeTypes(), a.InstanceChargeType),
 		SpotStrategy: a.SpotStrategy,
 		VpcId:        a.VpcAttributes.VpcID,
 		VswitchId:    a.VpcAttributes.VSwitchID,

@@ -73,7 +73,7 @@ func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReque
 	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", r.GetVpcId()).With("VSwitchId", r.GetVswitchId()).
 		With("ZoneId", r.GetZoneId()).With("SecurityGroupId", r.GetSecurityGroupId()).With("ResourceGroupId", r.GetResourceGroupId()).
 		With("Status", r.GetStatus()).With("InstanceName", r.GetName()).With("InstanceType", r.GetInstanceType()).
-		With("InstanceChargeType", r.GetChargeType())
+		With("InstanceChargeType", cloud.ChargeTypes()[r.GetChargeType()])
 	of := listed(r)
 	if len(r.GetPrivateIps()) > 0 {
 		filter.With("InstanceNetworkType", "vpc")

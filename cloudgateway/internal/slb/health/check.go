@@ -9,7 +9,7 @@ import (
 // Checks are the rules of the service's requests.
 func Checks() []check.Rule {
 	return []check.Rule{
-		check.Of(func(c *check.Request, r *slbv1.ListHealthStatusRequest) {
+		check.Of(func(c *check.Request, r *slbv1.ListServerHealthRequest) {
 			c.ID("load_balancer_id", r.GetLoadBalancerId())
 			if r.GetPort() != 0 {
 				c.Port("port", r.GetPort())

@@ -1,4 +1,4 @@
-// Package health serves HealthService: what the health checks of listeners find.
+// Package health serves ServerHealthService: what the health checks of listeners find.
 package health
 
 import (
@@ -14,9 +14,9 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// Service implements slbv1.HealthServiceServer.
+// Service implements slbv1.ServerHealthServiceServer.
 type Service struct {
-	slbv1.UnimplementedHealthServiceServer
+	slbv1.UnimplementedServerHealthServiceServer
 
 	product *slb.Product
 	health  *batch.Cache[[]*slbv1.ServerHealth] // by load balancer and listener
@@ -29,8 +29,8 @@ func New(p *slb.Product) *Service {
 	return s
 }
 
-// ListHealthStatus reads the health of the servers of one instance, or of one of its listeners.
-func (s *Service) ListHealthStatus(ctx context.Context, r *slbv1.ListHealthStatusRequest) (*slbv1.ListHealthStatusResponse, error) {
+// ListServerHealth reads the health of the servers of one instance, or of one of its listeners.
+func (s *Service) ListServerHealth(ctx context.Context, r *slbv1.ListServerHealthRequest) (*slbv1.ListServerHealthResponse, error) {
 	id, protocol := r.GetLoadBalancerId(), r.GetProtocol()
 	params, name := cloud.Params{"LoadBalancerId": id}, slb.ListenersOf(id)
 	if r.GetPort() != 0 {
@@ -45,7 +45,7 @@ func (s *Service) ListHealthStatus(ctx context.Context, r *slbv1.ListHealthStatu
 	if protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED {
 		found = slices.DeleteFunc(slices.Clone(found), func(h *slbv1.ServerHealth) bool { return h.GetListener().GetProtocol() != protocol })
 	}
-	return &slbv1.ListHealthStatusResponse{Servers: found}, nil
+	return &slbv1.ListServerHealthResponse{Servers: found}, nil
 }
 
 func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.ServerHealth, error) {

@@ -130,7 +130,7 @@ func (a createAnswer) created(r *slbv1.CreateLoadBalancerRequest) *slbv1.LoadBal
 		Name:                   cmp.Or(a.LoadBalancerName, r.GetName()),
 		Address:                a.Address,
 		AddressType:            r.GetAddressType(),
-		IpVersion:              slb.Named(slb.IPVersions(), a.AddressIPVersion),
+		IpVersion:              cloud.Named(slb.IPVersions(), a.AddressIPVersion),
 		NetworkType:            a.NetworkType,
 		VpcId:                  cmp.Or(a.VpcID, r.GetVpcId()),
 		VswitchId:              cmp.Or(a.VSwitchID, r.GetVswitchId()),
@@ -195,15 +195,15 @@ func (a answer) decode() (*slbv1.LoadBalancer, error) {
 		LoadBalancerId:         a.LoadBalancerID,
 		Name:                   a.LoadBalancerName,
 		Address:                a.Address,
-		AddressType:            slb.Named(addressTypes(), a.AddressType),
-		IpVersion:              slb.Named(slb.IPVersions(), a.AddressIPVersion),
+		AddressType:            cloud.Named(addressTypes(), a.AddressType),
+		IpVersion:              cloud.Named(slb.IPVersions(), a.AddressIPVersion),
 		NetworkType:            a.NetworkType,
 		VpcId:                  a.VpcID,
 		VswitchId:              a.VSwitchID,
 		MasterZoneId:           a.MasterZoneID,
 		SlaveZoneId:            a.SlaveZoneID,
 		Spec:                   a.LoadBalancerSpec,
-		InstanceChargeType:     slb.Named(instanceChargeTypes(), a.InstanceChargeType),
+		InstanceChargeType:     cloud.Named(instanceChargeTypes(), a.InstanceChargeType),
 		InternetChargeType:     a.internetChargeType(),
 		BandwidthMbps:          int32(bandwidth),
 		DeleteProtection:       a.DeleteProtection == "on",
@@ -232,7 +232,7 @@ func (a answer) internetChargeType() slbv1.InternetChargeType {
 		case "4":
 			return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
 		}
-		if t := slb.Named(internetChargeTypes(), word); t != slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED {
+		if t := cloud.Named(internetChargeTypes(), word); t != slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED {
 			return t
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
@@ -64,7 +65,7 @@ func (s *Service) describeZones(ctx context.Context) ([]*slbv1.ZonePair, error) 
 		pair := &slbv1.ZonePair{MasterZoneId: a.MasterZoneID, SlaveZoneId: a.SlaveZoneID}
 		for _, s := range a.SupportResources.SupportResource {
 			offer := &slbv1.AddressOffer{
-				AddressType: slb.Named(zoneAddressTypes(), s.AddressType), IpVersion: slb.Named(slb.IPVersions(), s.AddressIPVersion),
+				AddressType: cloud.Named(zoneAddressTypes(), s.AddressType), IpVersion: cloud.Named(slb.IPVersions(), s.AddressIPVersion),
 			}
 			if offer.GetAddressType() != 0 && offer.GetIpVersion() != 0 {
 				pair.Offers = append(pair.Offers, offer)

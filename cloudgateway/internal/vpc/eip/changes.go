@@ -23,8 +23,8 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 	defer s.lists.Clear()
 	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
 		Int("Bandwidth", int(r.GetBandwidthMbps())).
-		With("InternetChargeType", r.GetInternetChargeType()).
-		With("InstanceChargeType", r.GetInstanceChargeType()).
+		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()]).
+		With("InstanceChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
 		With("PricingCycle", r.GetPricingCycle()).
 		Int("Period", int(r.GetPeriod())).
 		With("ISP", r.GetIsp()).

@@ -3,6 +3,7 @@ package eip
 import (
 	"strings"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
@@ -12,7 +13,7 @@ import (
 func Checks() []check.Rule {
 	return []check.Rule{
 		check.Of(func(c *check.Request, r *vpcv1.GetEipRequest) { c.ID("allocation_id", r.GetAllocationId()) }),
-		check.Of(func(c *check.Request, r *vpcv1.EipServiceListEipsRequest) {
+		check.Of(func(c *check.Request, r *vpcv1.ListEipsRequest) {
 			c.IDs("allocation_ids", r.GetAllocationIds())
 			c.Addresses("ip_addresses", r.GetIpAddresses())
 			c.OneOf("status", r.GetStatus(), "Available", "Associating", "InUse", "Unassociating", "Releasing")
@@ -23,14 +24,14 @@ func Checks() []check.Rule {
 				c.Addf("associated_instance_type", "is required with associated_instance_id")
 			}
 			c.OptionalID("isp", r.GetIsp())
-			c.OneOf("instance_charge_type", r.GetInstanceChargeType(), payLater, payBefore)
+			check.Enum(c, "instance_charge_type", r.GetInstanceChargeType(), commonv1.ChargeType_name, false)
 			c.OptionalID("resource_group_id", r.GetResourceGroupId())
 		}),
 		check.Of(func(c *check.Request, r *vpcv1.AllocateEipRequest) {
 			c.RequestID(r.GetRequestId())
 			bandwidth(c, r.GetBandwidthMbps(), 0)
-			c.OneOf("internet_charge_type", r.GetInternetChargeType(), "PayByBandwidth", "PayByTraffic")
-			c.OneOf("instance_charge_type", r.GetInstanceChargeType(), payLater, payBefore)
+			check.Enum(c, "internet_charge_type", r.GetInternetChargeType(), vpcv1.InternetChargeType_name, false)
+			check.Enum(c, "instance_charge_type", r.GetInstanceChargeType(), commonv1.ChargeType_name, false)
 			period(c, r)
 			c.OptionalID("isp", r.GetIsp())
 			c.Name(r.GetName(), 0)
@@ -108,8 +109,5 @@ func bandwidth(c *check.Request, value, least int32) {
 // networkInterface is the type of instance that has more than one address.
 const networkInterface = "NetworkInterface"
 
-// When an EIP is paid for.
-const (
-	payLater  = "PostPaid"
-	payBefore = "PrePaid"
-)
+// payBefore is what needs a period.
+const payBefore = commonv1.ChargeType_CHARGE_TYPE_PRE_PAID

@@ -32,6 +32,14 @@ type answer struct {
 	ExpiredTime        string
 }
 
+// internetChargeTypes are the cloud's words for how traffic is paid for.
+func internetChargeTypes() map[vpcv1.InternetChargeType]string {
+	return map[vpcv1.InternetChargeType]string{
+		vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC:   "PayByTraffic",
+		vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH: "PayByBandwidth",
+	}
+}
+
 func (a answer) decode() *vpcv1.Eip {
 	e := &vpcv1.Eip{
 		AllocationId:       a.AllocationID,
@@ -40,8 +48,8 @@ func (a answer) decode() *vpcv1.Eip {
 		InstanceId:         a.InstanceID,
 		InstanceType:       a.InstanceType,
 		BandwidthMbps:      a.Bandwidth,
-		InternetChargeType: a.InternetChargeType,
-		InstanceChargeType: a.ChargeType,
+		InternetChargeType: cloud.Named(internetChargeTypes(), a.InternetChargeType),
+		InstanceChargeType: cloud.Named(cloud.ChargeTypes(), a.ChargeType),
 		Name:               a.Name,
 		Description:        a.Description,
 		Tags:               a.Tags.Decode(),

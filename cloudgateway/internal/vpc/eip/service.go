@@ -65,19 +65,19 @@ func (s *Service) GetEip(ctx context.Context, r *vpcv1.GetEipRequest) (*vpcv1.Ge
 }
 
 // ListEips reads every EIP that matches, ordered by id.
-func (s *Service) ListEips(ctx context.Context, r *vpcv1.EipServiceListEipsRequest) (*vpcv1.EipServiceListEipsResponse, error) {
+func (s *Service) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
 	found, err := s.list(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return &vpcv1.EipServiceListEipsResponse{Eips: found}, nil
+	return &vpcv1.ListEipsResponse{Eips: found}, nil
 }
 
-func (s *Service) list(ctx context.Context, r *vpcv1.EipServiceListEipsRequest) ([]*vpcv1.Eip, error) {
+func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.Eip, error) {
 	maxAge := r.GetMaxAge().AsDuration()
 	r = proto.CloneOf(r)
 	r.MaxAge, r.AllocationIds, r.IpAddresses = nil, cloud.Sorted(r.GetAllocationIds()), cloud.Sorted(r.GetIpAddresses())
-	if ids := r.GetAllocationIds(); len(ids) > 0 && proto.Equal(r, &vpcv1.EipServiceListEipsRequest{AllocationIds: ids}) {
+	if ids := r.GetAllocationIds(); len(ids) > 0 && proto.Equal(r, &vpcv1.ListEipsRequest{AllocationIds: ids}) {
 		found, err := batch.Values(s.eips.GetMany(ctx, ids, maxAge))
 		return slices.DeleteFunc(found, func(e *vpcv1.Eip) bool { return e == nil }), err
 	}
@@ -88,7 +88,7 @@ func (s *Service) list(ctx context.Context, r *vpcv1.EipServiceListEipsRequest) 
 			With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
 			With("AssociatedInstanceId", r.GetAssociatedInstanceId()).
 			With("ISP", r.GetIsp()).
-			With("ChargeType", r.GetInstanceChargeType()).
+			With("ChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
 			With("ResourceGroupId", r.GetResourceGroupId())
 		var found []*vpcv1.Eip
 		for _, ids := range vpc.ChunksOf(r.GetAllocationIds(), perCall) {

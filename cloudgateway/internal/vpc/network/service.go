@@ -12,8 +12,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc/eip"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 )
 
 // vpcsPerCall is how many ids DescribeVpcs takes (VPC API reference).
@@ -23,19 +21,14 @@ const vpcsPerCall = 20
 type Service struct {
 	vpcv1.UnimplementedNetworkServiceServer
 
-	api       cloud.API
-	vswitches *vswitch.Service
-	eips      *eip.Service
-	vpcs      *batch.Cache[*vpcv1.Vpc]
-	lists     *batch.Cache[[]*vpcv1.Vpc] // by filter
+	api   cloud.API
+	vpcs  *batch.Cache[*vpcv1.Vpc]
+	lists *batch.Cache[[]*vpcv1.Vpc] // by filter
 }
 
 // New makes a Service.
-func New(p *vpc.Product, vswitches *vswitch.Service, eips *eip.Service) *Service {
-	return &Service{
-		api: p.API, vswitches: vswitches, eips: eips, vpcs: vpc.NewCache[*vpcv1.Vpc](p, "vpcs"),
-		lists: vpc.NewCache[[]*vpcv1.Vpc](p, "vpc_lists"),
-	}
+func New(p *vpc.Product) *Service {
+	return &Service{api: p.API, vpcs: vpc.NewCache[*vpcv1.Vpc](p, "vpcs"), lists: vpc.NewCache[[]*vpcv1.Vpc](p, "vpc_lists")}
 }
 
 // GetVpc reads one VPC.
@@ -88,24 +81,4 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListVpcsRequest) ([]*vpcv1.
 		}
 	}
 	return vpc.SortedBy(found, (*vpcv1.Vpc).GetVpcId), nil
-}
-
-// ListVSwitches reads every vSwitch that matches, ordered by id.
-func (s *Service) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
-	found, err := s.vswitches.List(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListVSwitchesResponse{Vswitches: found}, nil
-}
-
-// ListEips reads the EIPs that are bound to instances of a type, ordered by id.
-func (s *Service) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
-	found, err := s.eips.ListEips(ctx, &vpcv1.EipServiceListEipsRequest{
-		AssociatedInstanceType: r.GetAssociatedInstanceType(), AssociatedInstanceId: r.GetAssociatedInstanceId(), MaxAge: r.GetMaxAge(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListEipsResponse{Eips: found.GetEips()}, nil
 }

@@ -13,6 +13,15 @@ func Checks() []check.Rule {
 	const lastSubnet = 255
 	return []check.Rule{
 		check.Of(func(c *check.Request, r *vpcv1.GetVSwitchRequest) { c.ID("vswitch_id", r.GetVswitchId()) }),
+		check.Of(func(c *check.Request, r *vpcv1.ListVSwitchesRequest) {
+			c.OptionalID("vpc_id", r.GetVpcId())
+			c.IDs("vswitch_ids", r.GetVswitchIds())
+			c.OptionalID("zone_id", r.GetZoneId())
+			c.Name(r.GetName(), 0)
+			if r.GetVpcId() == "" && len(r.GetVswitchIds()) == 0 && r.GetZoneId() == "" && r.GetName() == "" && len(r.GetTags()) == 0 {
+				c.Addf("vpc_id", "one of vpc_id, vswitch_ids, zone_id, name and tags is required")
+			}
+		}),
 		check.Of(func(c *check.Request, r *vpcv1.CreateVSwitchRequest) {
 			c.RequestID(r.GetRequestId())
 			c.ID("vpc_id", r.GetVpcId())

@@ -75,8 +75,16 @@ func (s *Service) Look(ctx context.Context, id string) (*vpcv1.VSwitch, error) {
 	return found[0], nil
 }
 
-// List reads every vSwitch that matches, ordered by id.
-func (s *Service) List(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*vpcv1.VSwitch, error) {
+// ListVSwitches reads every vSwitch that matches, ordered by id.
+func (s *Service) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
+	found, err := s.list(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &vpcv1.ListVSwitchesResponse{Vswitches: found}, nil
+}
+
+func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*vpcv1.VSwitch, error) {
 	maxAge := r.GetMaxAge().AsDuration()
 	r = proto.CloneOf(r)
 	r.MaxAge, r.VswitchIds = nil, cloud.Sorted(r.GetVswitchIds())

@@ -55,7 +55,7 @@ func TestVSwitchesByID(t *testing.T) {
 			ids = append(ids, fmt.Sprintf("vsw-%03d", i))
 		}
 		want = ids[:min(tt.ids, tt.vswitches)]
-		list, err := c.List(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: ids})
+		list, err := c.list(t.Context(), &vpcv1.ListVSwitchesRequest{VswitchIds: ids})
 		if err != nil {
 			t.Fatal(err)
 		}

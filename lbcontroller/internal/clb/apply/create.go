@@ -85,7 +85,7 @@ func (r *run) buy(ctx context.Context, spec *slbv1.CreateLoadBalancerRequest) (*
 
 // roomyVSwitch returns a configured vSwitch with a free address, or "".
 func (r *run) roomyVSwitch(ctx context.Context, full string) (string, error) {
-	answer, err := r.Client.Networks.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{VswitchIds: r.OtherVSwitches})
+	answer, err := r.Client.VSwitches.ListVSwitches(ctx, &vpcv1.ListVSwitchesRequest{VswitchIds: r.OtherVSwitches})
 	if err != nil {
 		return "", fmt.Errorf("look for a vSwitch with free addresses: %w", err)
 	}

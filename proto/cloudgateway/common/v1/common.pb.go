@@ -25,6 +25,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ChargeType says when a resource is paid for.
+type ChargeType int32
+
+const (
+	// Not set; the cloud's default is CHARGE_TYPE_POST_PAID.
+	ChargeType_CHARGE_TYPE_UNSPECIFIED ChargeType = 0
+	// PostPaid: as it is used.
+	ChargeType_CHARGE_TYPE_POST_PAID ChargeType = 1
+	// PrePaid: in advance, as a subscription.
+	ChargeType_CHARGE_TYPE_PRE_PAID ChargeType = 2
+)
+
+// Enum value maps for ChargeType.
+var (
+	ChargeType_name = map[int32]string{
+		0: "CHARGE_TYPE_UNSPECIFIED",
+		1: "CHARGE_TYPE_POST_PAID",
+		2: "CHARGE_TYPE_PRE_PAID",
+	}
+	ChargeType_value = map[string]int32{
+		"CHARGE_TYPE_UNSPECIFIED": 0,
+		"CHARGE_TYPE_POST_PAID":   1,
+		"CHARGE_TYPE_PRE_PAID":    2,
+	}
+)
+
+func (x ChargeType) Enum() *ChargeType {
+	p := new(ChargeType)
+	*p = x
+	return p
+}
+
+func (x ChargeType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChargeType) Descriptor() protoreflect.EnumDescriptor {
+	return file_cloudgateway_common_v1_common_proto_enumTypes[0].Descriptor()
+}
+
+func (ChargeType) Type() protoreflect.EnumType {
+	return &file_cloudgateway_common_v1_common_proto_enumTypes[0]
+}
+
+func (x ChargeType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChargeType.Descriptor instead.
+func (ChargeType) EnumDescriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_common_proto_rawDescGZIP(), []int{0}
+}
+
 // Tag is a key and value attached to a cloud resource.
 type Tag struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -285,7 +338,7 @@ var File_cloudgateway_common_v1_common_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_common_v1_common_proto_rawDesc = "" +
 	"\n" +
-	"#cloudgateway/common/v1/common.proto\x12\x16cloudgateway.common.v1\x1a\x1egoogle/protobuf/duration.proto\"-\n" +
+	"#cloudgateway/common/v1/common.proto\x12\x16cloudgateway.common.v1\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"-\n" +
 	"\x03Tag\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\xd6\x01\n" +
@@ -303,9 +356,14 @@ const file_cloudgateway_common_v1_common_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bfeatures\x18\x02 \x03(\tR\bfeatures\x12\x1b\n" +
 	"\tregion_id\x18\x03 \x01(\tR\bregionId\x12\x15\n" +
-	"\x06vpc_id\x18\x04 \x01(\tR\x05vpcId2\x8e\x01\n" +
-	"\x13CapabilitiesService\x12w\n" +
-	"\x0fGetCapabilities\x12..cloudgateway.common.v1.GetCapabilitiesRequest\x1a/.cloudgateway.common.v1.GetCapabilitiesResponse\"\x03\x90\x02\x01B@Z>alicloud-controllers.dev/proto/cloudgateway/common/v1;commonv1b\x06proto3"
+	"\x06vpc_id\x18\x04 \x01(\tR\x05vpcId*^\n" +
+	"\n" +
+	"ChargeType\x12\x1b\n" +
+	"\x17CHARGE_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15CHARGE_TYPE_POST_PAID\x10\x01\x12\x18\n" +
+	"\x14CHARGE_TYPE_PRE_PAID\x10\x022\xa8\x01\n" +
+	"\x13CapabilitiesService\x12\x90\x01\n" +
+	"\x0fGetCapabilities\x12..cloudgateway.common.v1.GetCapabilitiesRequest\x1a/.cloudgateway.common.v1.GetCapabilitiesResponse\"\x1c\x8a\xce\x18\x18\b\x01\x12\fcapabilities\x1a\x02\b\x1e \x03(\x01B@Z>alicloud-controllers.dev/proto/cloudgateway/common/v1;commonv1b\x06proto3"
 
 var (
 	file_cloudgateway_common_v1_common_proto_rawDescOnce sync.Once
@@ -319,18 +377,20 @@ func file_cloudgateway_common_v1_common_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_common_v1_common_proto_rawDescData
 }
 
+var file_cloudgateway_common_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_cloudgateway_common_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_cloudgateway_common_v1_common_proto_goTypes = []any{
-	(*Tag)(nil),                     // 0: cloudgateway.common.v1.Tag
-	(*ItemError)(nil),               // 1: cloudgateway.common.v1.ItemError
-	(*GetCapabilitiesRequest)(nil),  // 2: cloudgateway.common.v1.GetCapabilitiesRequest
-	(*GetCapabilitiesResponse)(nil), // 3: cloudgateway.common.v1.GetCapabilitiesResponse
-	(*durationpb.Duration)(nil),     // 4: google.protobuf.Duration
+	(ChargeType)(0),                 // 0: cloudgateway.common.v1.ChargeType
+	(*Tag)(nil),                     // 1: cloudgateway.common.v1.Tag
+	(*ItemError)(nil),               // 2: cloudgateway.common.v1.ItemError
+	(*GetCapabilitiesRequest)(nil),  // 3: cloudgateway.common.v1.GetCapabilitiesRequest
+	(*GetCapabilitiesResponse)(nil), // 4: cloudgateway.common.v1.GetCapabilitiesResponse
+	(*durationpb.Duration)(nil),     // 5: google.protobuf.Duration
 }
 var file_cloudgateway_common_v1_common_proto_depIdxs = []int32{
-	4, // 0: cloudgateway.common.v1.ItemError.retry_after:type_name -> google.protobuf.Duration
-	2, // 1: cloudgateway.common.v1.CapabilitiesService.GetCapabilities:input_type -> cloudgateway.common.v1.GetCapabilitiesRequest
-	3, // 2: cloudgateway.common.v1.CapabilitiesService.GetCapabilities:output_type -> cloudgateway.common.v1.GetCapabilitiesResponse
+	5, // 0: cloudgateway.common.v1.ItemError.retry_after:type_name -> google.protobuf.Duration
+	3, // 1: cloudgateway.common.v1.CapabilitiesService.GetCapabilities:input_type -> cloudgateway.common.v1.GetCapabilitiesRequest
+	4, // 2: cloudgateway.common.v1.CapabilitiesService.GetCapabilities:output_type -> cloudgateway.common.v1.GetCapabilitiesResponse
 	2, // [2:3] is the sub-list for method output_type
 	1, // [1:2] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
@@ -343,18 +403,20 @@ func file_cloudgateway_common_v1_common_proto_init() {
 	if File_cloudgateway_common_v1_common_proto != nil {
 		return
 	}
+	file_cloudgateway_common_v1_options_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_common_v1_common_proto_rawDesc), len(file_cloudgateway_common_v1_common_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_cloudgateway_common_v1_common_proto_goTypes,
 		DependencyIndexes: file_cloudgateway_common_v1_common_proto_depIdxs,
+		EnumInfos:         file_cloudgateway_common_v1_common_proto_enumTypes,
 		MessageInfos:      file_cloudgateway_common_v1_common_proto_msgTypes,
 	}.Build()
 	File_cloudgateway_common_v1_common_proto = out.File

@@ -29,7 +29,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CapabilitiesService tells what the running gateway can do, so that a newer controller can work with an older gateway.
+// CapabilitiesService reports what the running gateway can do, so that a newer controller can work with an older gateway.
 type CapabilitiesServiceClient interface {
 	// GetCapabilities lists the features, the region and the account the gateway works for.
 	GetCapabilities(ctx context.Context, in *GetCapabilitiesRequest, opts ...grpc.CallOption) (*GetCapabilitiesResponse, error)
@@ -57,7 +57,7 @@ func (c *capabilitiesServiceClient) GetCapabilities(ctx context.Context, in *Get
 // All implementations must embed UnimplementedCapabilitiesServiceServer
 // for forward compatibility.
 //
-// CapabilitiesService tells what the running gateway can do, so that a newer controller can work with an older gateway.
+// CapabilitiesService reports what the running gateway can do, so that a newer controller can work with an older gateway.
 type CapabilitiesServiceServer interface {
 	// GetCapabilities lists the features, the region and the account the gateway works for.
 	GetCapabilities(context.Context, *GetCapabilitiesRequest) (*GetCapabilitiesResponse, error)

@@ -93,8 +93,8 @@ type Instance struct {
 	InstanceType string `protobuf:"bytes,4,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	// "Pending", "Starting", "Running", "Stopping" or "Stopped".
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
-	// "PrePaid" or "PostPaid".
-	ChargeType string `protobuf:"bytes,6,opt,name=charge_type,json=chargeType,proto3" json:"charge_type,omitempty"`
+	// When it is paid for.
+	ChargeType v1.ChargeType `protobuf:"varint,6,opt,name=charge_type,json=chargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"charge_type,omitempty"`
 	// "NoSpot", "SpotWithPriceLimit" or "SpotAsPriceGo".
 	SpotStrategy string `protobuf:"bytes,7,opt,name=spot_strategy,json=spotStrategy,proto3" json:"spot_strategy,omitempty"`
 	// VPC.
@@ -226,11 +226,11 @@ func (x *Instance) GetStatus() string {
 	return ""
 }
 
-func (x *Instance) GetChargeType() string {
+func (x *Instance) GetChargeType() v1.ChargeType {
 	if x != nil {
 		return x.ChargeType
 	}
-	return ""
+	return v1.ChargeType(0)
 }
 
 func (x *Instance) GetSpotStrategy() string {
@@ -739,8 +739,8 @@ type ListInstancesRequest struct {
 	Name string `protobuf:"bytes,13,opt,name=name,proto3" json:"name,omitempty"`
 	// Instances of this type, e.g. "ecs.g7.xlarge".
 	InstanceType string `protobuf:"bytes,14,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
-	// "PrePaid" or "PostPaid".
-	ChargeType    string `protobuf:"bytes,15,opt,name=charge_type,json=chargeType,proto3" json:"charge_type,omitempty"`
+	// Instances that are paid for like this.
+	ChargeType    v1.ChargeType `protobuf:"varint,15,opt,name=charge_type,json=chargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"charge_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,11 +873,11 @@ func (x *ListInstancesRequest) GetInstanceType() string {
 	return ""
 }
 
-func (x *ListInstancesRequest) GetChargeType() string {
+func (x *ListInstancesRequest) GetChargeType() v1.ChargeType {
 	if x != nil {
 		return x.ChargeType
 	}
-	return ""
+	return v1.ChargeType(0)
 }
 
 // ListInstancesResponse holds the instances.
@@ -1530,15 +1530,15 @@ var File_cloudgateway_ecs_v1_instance_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\n" +
-	"\"cloudgateway/ecs/v1/instance.proto\x12\x13cloudgateway.ecs.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\v\n" +
+	"\"cloudgateway/ecs/v1/instance.proto\x12\x13cloudgateway.ecs.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\v\n" +
 	"\bInstance\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12\x1b\n" +
 	"\tregion_id\x18\x02 \x01(\tR\bregionId\x12\x17\n" +
 	"\azone_id\x18\x03 \x01(\tR\x06zoneId\x12#\n" +
 	"\rinstance_type\x18\x04 \x01(\tR\finstanceType\x12\x16\n" +
-	"\x06status\x18\x05 \x01(\tR\x06status\x12\x1f\n" +
-	"\vcharge_type\x18\x06 \x01(\tR\n" +
+	"\x06status\x18\x05 \x01(\tR\x06status\x12C\n" +
+	"\vcharge_type\x18\x06 \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\n" +
 	"chargeType\x12#\n" +
 	"\rspot_strategy\x18\a \x01(\tR\fspotStrategy\x12\x15\n" +
 	"\x06vpc_id\x18\b \x01(\tR\x05vpcId\x12\x1d\n" +
@@ -1590,7 +1590,7 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
 	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"Z\n" +
 	"\x19BatchGetInstancesResponse\x12=\n" +
-	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\"\x8b\x04\n" +
+	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\"\xaf\x04\n" +
 	"\x14ListInstancesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
 	"\vprivate_ips\x18\x02 \x03(\tR\n" +
@@ -1609,8 +1609,8 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x11security_group_id\x18\v \x01(\tR\x0fsecurityGroupId\x12*\n" +
 	"\x11resource_group_id\x18\f \x01(\tR\x0fresourceGroupId\x12\x12\n" +
 	"\x04name\x18\r \x01(\tR\x04name\x12#\n" +
-	"\rinstance_type\x18\x0e \x01(\tR\finstanceType\x12\x1f\n" +
-	"\vcharge_type\x18\x0f \x01(\tR\n" +
+	"\rinstance_type\x18\x0e \x01(\tR\finstanceType\x12C\n" +
+	"\vcharge_type\x18\x0f \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\n" +
 	"chargeType\"T\n" +
 	"\x15ListInstancesResponse\x12;\n" +
 	"\tinstances\x18\x01 \x03(\v2\x1d.cloudgateway.ecs.v1.InstanceR\tinstances\"x\n" +
@@ -1660,16 +1660,16 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\vStoppedMode\x12\x1c\n" +
 	"\x18STOPPED_MODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aSTOPPED_MODE_KEEP_CHARGING\x10\x01\x12\x1e\n" +
-	"\x1aSTOPPED_MODE_STOP_CHARGING\x10\x022\x98\a\n" +
-	"\x0fInstanceService\x12e\n" +
-	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x03\x90\x02\x01\x12w\n" +
-	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x03\x90\x02\x01\x12k\n" +
-	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x03\x90\x02\x01\x12\x8c\x01\n" +
-	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x03\x90\x02\x01\x12k\n" +
-	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"\x00\x12h\n" +
-	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"\x00\x12e\n" +
-	"\fStopInstance\x12(.cloudgateway.ecs.v1.StopInstanceRequest\x1a).cloudgateway.ecs.v1.StopInstanceResponse\"\x00\x12k\n" +
-	"\x0eDeleteInstance\x12*.cloudgateway.ecs.v1.DeleteInstanceRequest\x1a+.cloudgateway.ecs.v1.DeleteInstanceResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
+	"\x1aSTOPPED_MODE_STOP_CHARGING\x10\x022\xe7\b\n" +
+	"\x0fInstanceService\x12{\n" +
+	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x19\x8a\xce\x18\x15\b\x01\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
+	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
+	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x01(\x01\x12\xa4\x01\n" +
+	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x86\x01\n" +
+	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"\x1b\x8a\xce\x18\x17\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01\x12\x84\x01\n" +
+	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x81\x01\n" +
+	"\fStopInstance\x12(.cloudgateway.ecs.v1.StopInstanceRequest\x1a).cloudgateway.ecs.v1.StopInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x87\x01\n" +
+	"\x0eDeleteInstance\x12*.cloudgateway.ecs.v1.DeleteInstanceRequest\x1a+.cloudgateway.ecs.v1.DeleteInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x05\x12\tinstances\x1a\x03\b\x96\x01 \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
 
 var (
 	file_cloudgateway_ecs_v1_instance_proto_rawDescOnce sync.Once
@@ -1706,53 +1706,56 @@ var file_cloudgateway_ecs_v1_instance_proto_goTypes = []any{
 	(*StopInstanceResponse)(nil),             // 17: cloudgateway.ecs.v1.StopInstanceResponse
 	(*DeleteInstanceRequest)(nil),            // 18: cloudgateway.ecs.v1.DeleteInstanceRequest
 	(*DeleteInstanceResponse)(nil),           // 19: cloudgateway.ecs.v1.DeleteInstanceResponse
-	(*v1.Tag)(nil),                           // 20: cloudgateway.common.v1.Tag
-	(*timestamppb.Timestamp)(nil),            // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),              // 22: google.protobuf.Duration
-	(*v1.ItemError)(nil),                     // 23: cloudgateway.common.v1.ItemError
+	(v1.ChargeType)(0),                       // 20: cloudgateway.common.v1.ChargeType
+	(*v1.Tag)(nil),                           // 21: cloudgateway.common.v1.Tag
+	(*timestamppb.Timestamp)(nil),            // 22: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),              // 23: google.protobuf.Duration
+	(*v1.ItemError)(nil),                     // 24: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_ecs_v1_instance_proto_depIdxs = []int32{
-	20, // 0: cloudgateway.ecs.v1.Instance.tags:type_name -> cloudgateway.common.v1.Tag
-	21, // 1: cloudgateway.ecs.v1.Instance.creation_time:type_name -> google.protobuf.Timestamp
-	21, // 2: cloudgateway.ecs.v1.Instance.start_time:type_name -> google.protobuf.Timestamp
-	21, // 3: cloudgateway.ecs.v1.Instance.expiration_time:type_name -> google.protobuf.Timestamp
-	21, // 4: cloudgateway.ecs.v1.Instance.auto_release_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: cloudgateway.ecs.v1.Instance.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	22, // 6: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 7: cloudgateway.ecs.v1.GetInstanceResponse.instance:type_name -> cloudgateway.ecs.v1.Instance
-	22, // 8: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 9: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
-	23, // 10: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
-	5,  // 11: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
-	20, // 12: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	22, // 13: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 14: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
-	22, // 15: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
-	23, // 16: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
-	10, // 17: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
-	20, // 18: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 19: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	2,  // 20: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
-	4,  // 21: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
-	7,  // 22: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
-	9,  // 23: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
-	12, // 24: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
-	14, // 25: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
-	16, // 26: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
-	18, // 27: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
-	3,  // 28: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
-	6,  // 29: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
-	8,  // 30: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
-	11, // 31: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
-	13, // 32: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
-	15, // 33: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
-	17, // 34: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
-	19, // 35: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
-	28, // [28:36] is the sub-list for method output_type
-	20, // [20:28] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	20, // 0: cloudgateway.ecs.v1.Instance.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	21, // 1: cloudgateway.ecs.v1.Instance.tags:type_name -> cloudgateway.common.v1.Tag
+	22, // 2: cloudgateway.ecs.v1.Instance.creation_time:type_name -> google.protobuf.Timestamp
+	22, // 3: cloudgateway.ecs.v1.Instance.start_time:type_name -> google.protobuf.Timestamp
+	22, // 4: cloudgateway.ecs.v1.Instance.expiration_time:type_name -> google.protobuf.Timestamp
+	22, // 5: cloudgateway.ecs.v1.Instance.auto_release_time:type_name -> google.protobuf.Timestamp
+	0,  // 6: cloudgateway.ecs.v1.Instance.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
+	23, // 7: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 8: cloudgateway.ecs.v1.GetInstanceResponse.instance:type_name -> cloudgateway.ecs.v1.Instance
+	23, // 9: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 10: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
+	24, // 11: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	5,  // 12: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
+	21, // 13: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	23, // 14: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	20, // 15: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	1,  // 16: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
+	23, // 17: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
+	24, // 18: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
+	10, // 19: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
+	21, // 20: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 21: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
+	2,  // 22: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
+	4,  // 23: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
+	7,  // 24: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
+	9,  // 25: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
+	12, // 26: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
+	14, // 27: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
+	16, // 28: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
+	18, // 29: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
+	3,  // 30: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
+	6,  // 31: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
+	8,  // 32: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
+	11, // 33: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
+	13, // 34: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
+	15, // 35: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
+	17, // 36: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
+	19, // 37: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
+	30, // [30:38] is the sub-list for method output_type
+	22, // [22:30] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_instance_proto_init() }

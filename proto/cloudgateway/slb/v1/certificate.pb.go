@@ -1421,7 +1421,7 @@ var File_cloudgateway_slb_v1_certificate_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\n" +
-	"%cloudgateway/slb/v1/certificate.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"_\n" +
+	"%cloudgateway/slb/v1/certificate.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"_\n" +
 	"\aKeyPair\x12'\n" +
 	"\x0fcertificate_pem\x18\x01 \x01(\tR\x0ecertificatePem\x12+\n" +
 	"\x0fprivate_key_pem\x18\x02 \x01(\tB\x03\x80\x01\x01R\rprivateKeyPem\"m\n" +
@@ -1518,16 +1518,17 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1d\n" +
-	"\x1bDeleteCaCertificateResponse2\xa8\b\n" +
-	"\x12CertificateService\x12\x86\x01\n" +
-	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\x03\x90\x02\x01\x12\x86\x01\n" +
-	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\"\x00\x12\x86\x01\n" +
-	"\x17UpdateServerCertificate\x123.cloudgateway.slb.v1.UpdateServerCertificateRequest\x1a4.cloudgateway.slb.v1.UpdateServerCertificateResponse\"\x00\x12\x86\x01\n" +
-	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"\x00\x12z\n" +
-	"\x12ListCaCertificates\x12..cloudgateway.slb.v1.ListCaCertificatesRequest\x1a/.cloudgateway.slb.v1.ListCaCertificatesResponse\"\x03\x90\x02\x01\x12z\n" +
-	"\x13UploadCaCertificate\x12/.cloudgateway.slb.v1.UploadCaCertificateRequest\x1a0.cloudgateway.slb.v1.UploadCaCertificateResponse\"\x00\x12z\n" +
-	"\x13UpdateCaCertificate\x12/.cloudgateway.slb.v1.UpdateCaCertificateRequest\x1a0.cloudgateway.slb.v1.UpdateCaCertificateResponse\"\x00\x12z\n" +
-	"\x13DeleteCaCertificate\x12/.cloudgateway.slb.v1.DeleteCaCertificateRequest\x1a0.cloudgateway.slb.v1.DeleteCaCertificateResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x1bDeleteCaCertificateResponse2\xb6\n" +
+	"\n" +
+	"\x12CertificateService\x12\xa7\x01\n" +
+	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"$\x8a\xce\x18 \b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\xaa\x01\n" +
+	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\"$\x8a\xce\x18 \b\x03\x12\x12servercertificates\x1a\x02\b< \x03(\x030\x01\x12\xaa\x01\n" +
+	"\x17UpdateServerCertificate\x123.cloudgateway.slb.v1.UpdateServerCertificateRequest\x1a4.cloudgateway.slb.v1.UpdateServerCertificateResponse\"$\x8a\xce\x18 \b\x04\x12\x12servercertificates\x1a\x02\b< \x03(\x020\x01\x12\xaa\x01\n" +
+	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"$\x8a\xce\x18 \b\x05\x12\x12servercertificates\x1a\x02\b< \x02(\x020\x01\x12\x97\x01\n" +
+	"\x12ListCaCertificates\x12..cloudgateway.slb.v1.ListCaCertificatesRequest\x1a/.cloudgateway.slb.v1.ListCaCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x0ecacertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\x9a\x01\n" +
+	"\x13UploadCaCertificate\x12/.cloudgateway.slb.v1.UploadCaCertificateRequest\x1a0.cloudgateway.slb.v1.UploadCaCertificateResponse\" \x8a\xce\x18\x1c\b\x03\x12\x0ecacertificates\x1a\x02\b< \x03(\x030\x01\x12\x9a\x01\n" +
+	"\x13UpdateCaCertificate\x12/.cloudgateway.slb.v1.UpdateCaCertificateRequest\x1a0.cloudgateway.slb.v1.UpdateCaCertificateResponse\" \x8a\xce\x18\x1c\b\x04\x12\x0ecacertificates\x1a\x02\b< \x03(\x020\x01\x12\x9a\x01\n" +
+	"\x13DeleteCaCertificate\x12/.cloudgateway.slb.v1.DeleteCaCertificateRequest\x1a0.cloudgateway.slb.v1.DeleteCaCertificateResponse\" \x8a\xce\x18\x1c\b\x05\x12\x0ecacertificates\x1a\x02\b< \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_certificate_proto_rawDescOnce sync.Once

@@ -7,6 +7,7 @@
 package slbv1
 
 import (
+	_ "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -524,7 +525,7 @@ var File_cloudgateway_slb_v1_domain_extension_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"\n" +
-	"*cloudgateway/slb/v1/domain_extension.proto\x12\x13cloudgateway.slb.v1\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\"\x8d\x01\n" +
+	"*cloudgateway/slb/v1/domain_extension.proto\x12\x13cloudgateway.slb.v1\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\"\x8d\x01\n" +
 	"\x0fDomainExtension\x12.\n" +
 	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x122\n" +
@@ -554,12 +555,12 @@ const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
 	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12.\n" +
 	"\x13domain_extension_id\x18\x03 \x01(\tR\x11domainExtensionId\"\x1f\n" +
-	"\x1dDeleteDomainExtensionResponse2\xa4\x04\n" +
-	"\x16DomainExtensionService\x12\x80\x01\n" +
-	"\x14ListDomainExtensions\x120.cloudgateway.slb.v1.ListDomainExtensionsRequest\x1a1.cloudgateway.slb.v1.ListDomainExtensionsResponse\"\x03\x90\x02\x01\x12\x80\x01\n" +
-	"\x15CreateDomainExtension\x121.cloudgateway.slb.v1.CreateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.CreateDomainExtensionResponse\"\x00\x12\x80\x01\n" +
-	"\x15UpdateDomainExtension\x121.cloudgateway.slb.v1.UpdateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.UpdateDomainExtensionResponse\"\x00\x12\x80\x01\n" +
-	"\x15DeleteDomainExtension\x121.cloudgateway.slb.v1.DeleteDomainExtensionRequest\x1a2.cloudgateway.slb.v1.DeleteDomainExtensionResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x1dDeleteDomainExtensionResponse2\xa1\x05\n" +
+	"\x16DomainExtensionService\x12\x9d\x01\n" +
+	"\x14ListDomainExtensions\x120.cloudgateway.slb.v1.ListDomainExtensionsRequest\x1a1.cloudgateway.slb.v1.ListDomainExtensionsResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10domainextensions\x1a\x02\b\x1e \x01(\x01\x12\xa0\x01\n" +
+	"\x15CreateDomainExtension\x121.cloudgateway.slb.v1.CreateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.CreateDomainExtensionResponse\" \x8a\xce\x18\x1c\b\x03\x12\x10domainextensions\x1a\x02\b< \x03(\x03\x12\xa0\x01\n" +
+	"\x15UpdateDomainExtension\x121.cloudgateway.slb.v1.UpdateDomainExtensionRequest\x1a2.cloudgateway.slb.v1.UpdateDomainExtensionResponse\" \x8a\xce\x18\x1c\b\x04\x12\x10domainextensions\x1a\x02\b< \x03(\x02\x12\xa0\x01\n" +
+	"\x15DeleteDomainExtension\x121.cloudgateway.slb.v1.DeleteDomainExtensionRequest\x1a2.cloudgateway.slb.v1.DeleteDomainExtensionResponse\" \x8a\xce\x18\x1c\b\x05\x12\x10domainextensions\x1a\x02\b< \x02(\x02B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_domain_extension_proto_rawDescOnce sync.Once

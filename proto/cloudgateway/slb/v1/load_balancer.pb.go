@@ -1759,7 +1759,7 @@ var File_cloudgateway_slb_v1_load_balancer_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\n" +
-	"'cloudgateway/slb/v1/load_balancer.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"J\n" +
+	"'cloudgateway/slb/v1/load_balancer.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"J\n" +
 	"\x16ModificationProtection\x12\x18\n" +
 	"\aenabled\x18\x01 \x01(\bR\aenabled\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x98\t\n" +
@@ -1914,14 +1914,14 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x12InstanceChargeType\x12$\n" +
 	" INSTANCE_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12$\n" +
 	" INSTANCE_CHARGE_TYPE_PAY_BY_SPEC\x10\x01\x12$\n" +
-	" INSTANCE_CHARGE_TYPE_PAY_BY_CLCU\x10\x022\xe8\x05\n" +
-	"\x13LoadBalancerService\x12q\n" +
-	"\x0fGetLoadBalancer\x12+.cloudgateway.slb.v1.GetLoadBalancerRequest\x1a,.cloudgateway.slb.v1.GetLoadBalancerResponse\"\x03\x90\x02\x01\x12w\n" +
-	"\x11ListLoadBalancers\x12-.cloudgateway.slb.v1.ListLoadBalancersRequest\x1a..cloudgateway.slb.v1.ListLoadBalancersResponse\"\x03\x90\x02\x01\x12z\n" +
-	"\x12ListAvailableZones\x12..cloudgateway.slb.v1.ListAvailableZonesRequest\x1a/.cloudgateway.slb.v1.ListAvailableZonesResponse\"\x03\x90\x02\x01\x12w\n" +
-	"\x12CreateLoadBalancer\x12..cloudgateway.slb.v1.CreateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.CreateLoadBalancerResponse\"\x00\x12w\n" +
-	"\x12UpdateLoadBalancer\x12..cloudgateway.slb.v1.UpdateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.UpdateLoadBalancerResponse\"\x00\x12w\n" +
-	"\x12DeleteLoadBalancer\x12..cloudgateway.slb.v1.DeleteLoadBalancerRequest\x1a/.cloudgateway.slb.v1.DeleteLoadBalancerResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	" INSTANCE_CHARGE_TYPE_PAY_BY_CLCU\x10\x022\x95\a\n" +
+	"\x13LoadBalancerService\x12\x8b\x01\n" +
+	"\x0fGetLoadBalancer\x12+.cloudgateway.slb.v1.GetLoadBalancerRequest\x1a,.cloudgateway.slb.v1.GetLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x01\x12\rloadbalancers\x1a\x02\b\x1e \x03(\x01\x12\x91\x01\n" +
+	"\x11ListLoadBalancers\x12-.cloudgateway.slb.v1.ListLoadBalancersRequest\x1a..cloudgateway.slb.v1.ListLoadBalancersResponse\"\x1d\x8a\xce\x18\x19\b\x02\x12\rloadbalancers\x1a\x02\b\x1e \x01(\x01\x12\x96\x01\n" +
+	"\x12ListAvailableZones\x12..cloudgateway.slb.v1.ListAvailableZonesRequest\x1a/.cloudgateway.slb.v1.ListAvailableZonesResponse\"\x1f\x8a\xce\x18\x1b\b\x02\x12\rloadbalancers\x1a\x02\b\x1e \x03(\x010\x01\x12\x94\x01\n" +
+	"\x12CreateLoadBalancer\x12..cloudgateway.slb.v1.CreateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.CreateLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x03\x12\rloadbalancers\x1a\x02\b< \x03(\x03\x12\x94\x01\n" +
+	"\x12UpdateLoadBalancer\x12..cloudgateway.slb.v1.UpdateLoadBalancerRequest\x1a/.cloudgateway.slb.v1.UpdateLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x04\x12\rloadbalancers\x1a\x02\b< \x03(\x02\x12\x94\x01\n" +
+	"\x12DeleteLoadBalancer\x12..cloudgateway.slb.v1.DeleteLoadBalancerRequest\x1a/.cloudgateway.slb.v1.DeleteLoadBalancerResponse\"\x1d\x8a\xce\x18\x19\b\x05\x12\rloadbalancers\x1a\x02\b< \x02(\x02B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_load_balancer_proto_rawDescOnce sync.Once

@@ -24,6 +24,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// InternetChargeType says how the traffic of an EIP is paid for.
+type InternetChargeType int32
+
+const (
+	// Not set; the cloud's default is INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH.
+	InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED InternetChargeType = 0
+	// PayByTraffic.
+	InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC InternetChargeType = 1
+	// PayByBandwidth.
+	InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH InternetChargeType = 2
+)
+
+// Enum value maps for InternetChargeType.
+var (
+	InternetChargeType_name = map[int32]string{
+		0: "INTERNET_CHARGE_TYPE_UNSPECIFIED",
+		1: "INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC",
+		2: "INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH",
+	}
+	InternetChargeType_value = map[string]int32{
+		"INTERNET_CHARGE_TYPE_UNSPECIFIED":      0,
+		"INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC":   1,
+		"INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH": 2,
+	}
+)
+
+func (x InternetChargeType) Enum() *InternetChargeType {
+	p := new(InternetChargeType)
+	*p = x
+	return p
+}
+
+func (x InternetChargeType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (InternetChargeType) Descriptor() protoreflect.EnumDescriptor {
+	return file_cloudgateway_vpc_v1_eip_proto_enumTypes[0].Descriptor()
+}
+
+func (InternetChargeType) Type() protoreflect.EnumType {
+	return &file_cloudgateway_vpc_v1_eip_proto_enumTypes[0]
+}
+
+func (x InternetChargeType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use InternetChargeType.Descriptor instead.
+func (InternetChargeType) EnumDescriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_eip_proto_rawDescGZIP(), []int{0}
+}
+
 // Eip is an elastic IP address.
 type Eip struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -39,10 +92,10 @@ type Eip struct {
 	InstanceType string `protobuf:"bytes,5,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	// Peak bandwidth in Mbit/s.
 	BandwidthMbps int32 `protobuf:"varint,6,opt,name=bandwidth_mbps,json=bandwidthMbps,proto3" json:"bandwidth_mbps,omitempty"`
-	// "PayByBandwidth" or "PayByTraffic".
-	InternetChargeType string `protobuf:"bytes,7,opt,name=internet_charge_type,json=internetChargeType,proto3" json:"internet_charge_type,omitempty"`
-	// "PostPaid" or "PrePaid".
-	InstanceChargeType string `protobuf:"bytes,8,opt,name=instance_charge_type,json=instanceChargeType,proto3" json:"instance_charge_type,omitempty"`
+	// How its traffic is paid for.
+	InternetChargeType InternetChargeType `protobuf:"varint,7,opt,name=internet_charge_type,json=internetChargeType,proto3,enum=cloudgateway.vpc.v1.InternetChargeType" json:"internet_charge_type,omitempty"`
+	// When it is paid for.
+	InstanceChargeType v1.ChargeType `protobuf:"varint,8,opt,name=instance_charge_type,json=instanceChargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"instance_charge_type,omitempty"`
 	// Name.
 	Name string `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	// Free text.
@@ -143,18 +196,18 @@ func (x *Eip) GetBandwidthMbps() int32 {
 	return 0
 }
 
-func (x *Eip) GetInternetChargeType() string {
+func (x *Eip) GetInternetChargeType() InternetChargeType {
 	if x != nil {
 		return x.InternetChargeType
 	}
-	return ""
+	return InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED
 }
 
-func (x *Eip) GetInstanceChargeType() string {
+func (x *Eip) GetInstanceChargeType() v1.ChargeType {
 	if x != nil {
 		return x.InstanceChargeType
 	}
-	return ""
+	return v1.ChargeType(0)
 }
 
 func (x *Eip) GetName() string {
@@ -342,8 +395,8 @@ func (x *GetEipResponse) GetEip() *Eip {
 	return nil
 }
 
-// EipServiceListEipsRequest holds the filters; an EIP is in the answer if it matches all that are given.
-type EipServiceListEipsRequest struct {
+// ListEipsRequest holds the filters; an EIP is in the answer if it matches all that are given.
+type ListEipsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// These EIPs, at most 20 000; an unknown id is simply not in the answer.
 	AllocationIds []string `protobuf:"bytes,1,rep,name=allocation_ids,json=allocationIds,proto3" json:"allocation_ids,omitempty"`
@@ -361,8 +414,8 @@ type EipServiceListEipsRequest struct {
 	AssociatedInstanceId string `protobuf:"bytes,7,opt,name=associated_instance_id,json=associatedInstanceId,proto3" json:"associated_instance_id,omitempty"`
 	// Line, e.g. "BGP".
 	Isp string `protobuf:"bytes,8,opt,name=isp,proto3" json:"isp,omitempty"`
-	// "PostPaid" or "PrePaid".
-	InstanceChargeType string `protobuf:"bytes,9,opt,name=instance_charge_type,json=instanceChargeType,proto3" json:"instance_charge_type,omitempty"`
+	// EIPs that are paid for like this.
+	InstanceChargeType v1.ChargeType `protobuf:"varint,9,opt,name=instance_charge_type,json=instanceChargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"instance_charge_type,omitempty"`
 	// Resource group, "rg-…".
 	ResourceGroupId string `protobuf:"bytes,10,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
@@ -371,20 +424,20 @@ type EipServiceListEipsRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *EipServiceListEipsRequest) Reset() {
-	*x = EipServiceListEipsRequest{}
+func (x *ListEipsRequest) Reset() {
+	*x = ListEipsRequest{}
 	mi := &file_cloudgateway_vpc_v1_eip_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *EipServiceListEipsRequest) String() string {
+func (x *ListEipsRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*EipServiceListEipsRequest) ProtoMessage() {}
+func (*ListEipsRequest) ProtoMessage() {}
 
-func (x *EipServiceListEipsRequest) ProtoReflect() protoreflect.Message {
+func (x *ListEipsRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_cloudgateway_vpc_v1_eip_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -396,90 +449,90 @@ func (x *EipServiceListEipsRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use EipServiceListEipsRequest.ProtoReflect.Descriptor instead.
-func (*EipServiceListEipsRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListEipsRequest.ProtoReflect.Descriptor instead.
+func (*ListEipsRequest) Descriptor() ([]byte, []int) {
 	return file_cloudgateway_vpc_v1_eip_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *EipServiceListEipsRequest) GetAllocationIds() []string {
+func (x *ListEipsRequest) GetAllocationIds() []string {
 	if x != nil {
 		return x.AllocationIds
 	}
 	return nil
 }
 
-func (x *EipServiceListEipsRequest) GetIpAddresses() []string {
+func (x *ListEipsRequest) GetIpAddresses() []string {
 	if x != nil {
 		return x.IpAddresses
 	}
 	return nil
 }
 
-func (x *EipServiceListEipsRequest) GetStatus() string {
+func (x *ListEipsRequest) GetStatus() string {
 	if x != nil {
 		return x.Status
 	}
 	return ""
 }
 
-func (x *EipServiceListEipsRequest) GetName() string {
+func (x *ListEipsRequest) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *EipServiceListEipsRequest) GetTags() []*v1.Tag {
+func (x *ListEipsRequest) GetTags() []*v1.Tag {
 	if x != nil {
 		return x.Tags
 	}
 	return nil
 }
 
-func (x *EipServiceListEipsRequest) GetAssociatedInstanceType() string {
+func (x *ListEipsRequest) GetAssociatedInstanceType() string {
 	if x != nil {
 		return x.AssociatedInstanceType
 	}
 	return ""
 }
 
-func (x *EipServiceListEipsRequest) GetAssociatedInstanceId() string {
+func (x *ListEipsRequest) GetAssociatedInstanceId() string {
 	if x != nil {
 		return x.AssociatedInstanceId
 	}
 	return ""
 }
 
-func (x *EipServiceListEipsRequest) GetIsp() string {
+func (x *ListEipsRequest) GetIsp() string {
 	if x != nil {
 		return x.Isp
 	}
 	return ""
 }
 
-func (x *EipServiceListEipsRequest) GetInstanceChargeType() string {
+func (x *ListEipsRequest) GetInstanceChargeType() v1.ChargeType {
 	if x != nil {
 		return x.InstanceChargeType
 	}
-	return ""
+	return v1.ChargeType(0)
 }
 
-func (x *EipServiceListEipsRequest) GetResourceGroupId() string {
+func (x *ListEipsRequest) GetResourceGroupId() string {
 	if x != nil {
 		return x.ResourceGroupId
 	}
 	return ""
 }
 
-func (x *EipServiceListEipsRequest) GetMaxAge() *durationpb.Duration {
+func (x *ListEipsRequest) GetMaxAge() *durationpb.Duration {
 	if x != nil {
 		return x.MaxAge
 	}
 	return nil
 }
 
-// EipServiceListEipsResponse holds the EIPs.
-type EipServiceListEipsResponse struct {
+// ListEipsResponse holds the EIPs.
+type ListEipsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	Eips          []*Eip `protobuf:"bytes,1,rep,name=eips,proto3" json:"eips,omitempty"`
@@ -487,20 +540,20 @@ type EipServiceListEipsResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *EipServiceListEipsResponse) Reset() {
-	*x = EipServiceListEipsResponse{}
+func (x *ListEipsResponse) Reset() {
+	*x = ListEipsResponse{}
 	mi := &file_cloudgateway_vpc_v1_eip_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *EipServiceListEipsResponse) String() string {
+func (x *ListEipsResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*EipServiceListEipsResponse) ProtoMessage() {}
+func (*ListEipsResponse) ProtoMessage() {}
 
-func (x *EipServiceListEipsResponse) ProtoReflect() protoreflect.Message {
+func (x *ListEipsResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_cloudgateway_vpc_v1_eip_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -512,12 +565,12 @@ func (x *EipServiceListEipsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use EipServiceListEipsResponse.ProtoReflect.Descriptor instead.
-func (*EipServiceListEipsResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use ListEipsResponse.ProtoReflect.Descriptor instead.
+func (*ListEipsResponse) Descriptor() ([]byte, []int) {
 	return file_cloudgateway_vpc_v1_eip_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *EipServiceListEipsResponse) GetEips() []*Eip {
+func (x *ListEipsResponse) GetEips() []*Eip {
 	if x != nil {
 		return x.Eips
 	}
@@ -531,13 +584,13 @@ type AllocateEipRequest struct {
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Peak bandwidth in Mbit/s, 1 to 1000, which the account may be allowed less of; 0: the cloud's default (5).
 	BandwidthMbps int32 `protobuf:"varint,2,opt,name=bandwidth_mbps,json=bandwidthMbps,proto3" json:"bandwidth_mbps,omitempty"`
-	// "PayByBandwidth" or "PayByTraffic"; empty: the cloud's default (PayByBandwidth).
-	InternetChargeType string `protobuf:"bytes,3,opt,name=internet_charge_type,json=internetChargeType,proto3" json:"internet_charge_type,omitempty"`
-	// "PostPaid" or "PrePaid"; empty: the cloud's default (PostPaid).
-	InstanceChargeType string `protobuf:"bytes,4,opt,name=instance_charge_type,json=instanceChargeType,proto3" json:"instance_charge_type,omitempty"`
-	// "Month" or "Year"; required for "PrePaid", and only for it.
+	// How its traffic is paid for.
+	InternetChargeType InternetChargeType `protobuf:"varint,3,opt,name=internet_charge_type,json=internetChargeType,proto3,enum=cloudgateway.vpc.v1.InternetChargeType" json:"internet_charge_type,omitempty"`
+	// When it is paid for.
+	InstanceChargeType v1.ChargeType `protobuf:"varint,4,opt,name=instance_charge_type,json=instanceChargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"instance_charge_type,omitempty"`
+	// "Month" or "Year"; required for CHARGE_TYPE_PRE_PAID, and only for it.
 	PricingCycle string `protobuf:"bytes,5,opt,name=pricing_cycle,json=pricingCycle,proto3" json:"pricing_cycle,omitempty"`
-	// How many of them to pay for, 1 to 9 months or 1 to 5 years; required for "PrePaid", and only for it.
+	// How many of them to pay for, 1 to 9 months or 1 to 5 years; required for CHARGE_TYPE_PRE_PAID, and only for it.
 	Period int32 `protobuf:"varint,6,opt,name=period,proto3" json:"period,omitempty"`
 	// Line, e.g. "BGP" (the cloud's default) or "BGP_PRO".
 	Isp string `protobuf:"bytes,7,opt,name=isp,proto3" json:"isp,omitempty"`
@@ -597,18 +650,18 @@ func (x *AllocateEipRequest) GetBandwidthMbps() int32 {
 	return 0
 }
 
-func (x *AllocateEipRequest) GetInternetChargeType() string {
+func (x *AllocateEipRequest) GetInternetChargeType() InternetChargeType {
 	if x != nil {
 		return x.InternetChargeType
 	}
-	return ""
+	return InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED
 }
 
-func (x *AllocateEipRequest) GetInstanceChargeType() string {
+func (x *AllocateEipRequest) GetInstanceChargeType() v1.ChargeType {
 	if x != nil {
 		return x.InstanceChargeType
 	}
-	return ""
+	return v1.ChargeType(0)
 }
 
 func (x *AllocateEipRequest) GetPricingCycle() string {
@@ -1181,7 +1234,7 @@ var File_cloudgateway_vpc_v1_eip_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\n" +
-	"\x1dcloudgateway/vpc/v1/eip.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb4\x06\n" +
+	"\x1dcloudgateway/vpc/v1/eip.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\a\n" +
 	"\x03Eip\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x12\x1d\n" +
 	"\n" +
@@ -1190,9 +1243,9 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\vinstance_id\x18\x04 \x01(\tR\n" +
 	"instanceId\x12#\n" +
 	"\rinstance_type\x18\x05 \x01(\tR\finstanceType\x12%\n" +
-	"\x0ebandwidth_mbps\x18\x06 \x01(\x05R\rbandwidthMbps\x120\n" +
-	"\x14internet_charge_type\x18\a \x01(\tR\x12internetChargeType\x120\n" +
-	"\x14instance_charge_type\x18\b \x01(\tR\x12instanceChargeType\x12\x12\n" +
+	"\x0ebandwidth_mbps\x18\x06 \x01(\x05R\rbandwidthMbps\x12Y\n" +
+	"\x14internet_charge_type\x18\a \x01(\x0e2'.cloudgateway.vpc.v1.InternetChargeTypeR\x12internetChargeType\x12T\n" +
+	"\x14instance_charge_type\x18\b \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x12\x12\n" +
 	"\x04name\x18\t \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\n" +
 	" \x01(\tR\vdescription\x12/\n" +
@@ -1210,8 +1263,8 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"<\n" +
 	"\x0eGetEipResponse\x12*\n" +
-	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"\xd6\x03\n" +
-	"\x19EipServiceListEipsRequest\x12%\n" +
+	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"\xf0\x03\n" +
+	"\x0fListEipsRequest\x12%\n" +
 	"\x0eallocation_ids\x18\x01 \x03(\tR\rallocationIds\x12!\n" +
 	"\fip_addresses\x18\x02 \x03(\tR\vipAddresses\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12\x12\n" +
@@ -1219,19 +1272,19 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x128\n" +
 	"\x18associated_instance_type\x18\x06 \x01(\tR\x16associatedInstanceType\x124\n" +
 	"\x16associated_instance_id\x18\a \x01(\tR\x14associatedInstanceId\x12\x10\n" +
-	"\x03isp\x18\b \x01(\tR\x03isp\x120\n" +
-	"\x14instance_charge_type\x18\t \x01(\tR\x12instanceChargeType\x12*\n" +
+	"\x03isp\x18\b \x01(\tR\x03isp\x12T\n" +
+	"\x14instance_charge_type\x18\t \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x12*\n" +
 	"\x11resource_group_id\x18\n" +
 	" \x01(\tR\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"J\n" +
-	"\x1aEipServiceListEipsResponse\x12,\n" +
-	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips\"\xa0\x03\n" +
+	"\amax_age\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
+	"\x10ListEipsResponse\x12,\n" +
+	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips\"\xed\x03\n" +
 	"\x12AllocateEipRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12%\n" +
-	"\x0ebandwidth_mbps\x18\x02 \x01(\x05R\rbandwidthMbps\x120\n" +
-	"\x14internet_charge_type\x18\x03 \x01(\tR\x12internetChargeType\x120\n" +
-	"\x14instance_charge_type\x18\x04 \x01(\tR\x12instanceChargeType\x12#\n" +
+	"\x0ebandwidth_mbps\x18\x02 \x01(\x05R\rbandwidthMbps\x12Y\n" +
+	"\x14internet_charge_type\x18\x03 \x01(\x0e2'.cloudgateway.vpc.v1.InternetChargeTypeR\x12internetChargeType\x12T\n" +
+	"\x14instance_charge_type\x18\x04 \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x12#\n" +
 	"\rpricing_cycle\x18\x05 \x01(\tR\fpricingCycle\x12\x16\n" +
 	"\x06period\x18\x06 \x01(\x05R\x06period\x12\x10\n" +
 	"\x03isp\x18\a \x01(\tR\x03isp\x12\x12\n" +
@@ -1277,17 +1330,21 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\"\x14\n" +
-	"\x12ReleaseEipResponse2\xcd\x05\n" +
+	"\x12ReleaseEipResponse*\x8e\x01\n" +
+	"\x12InternetChargeType\x12$\n" +
+	" INTERNET_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12'\n" +
+	"#INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC\x10\x01\x12)\n" +
+	"%INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH\x10\x022\xcc\x06\n" +
 	"\n" +
-	"EipService\x12V\n" +
-	"\x06GetEip\x12\".cloudgateway.vpc.v1.GetEipRequest\x1a#.cloudgateway.vpc.v1.GetEipResponse\"\x03\x90\x02\x01\x12p\n" +
-	"\bListEips\x12..cloudgateway.vpc.v1.EipServiceListEipsRequest\x1a/.cloudgateway.vpc.v1.EipServiceListEipsResponse\"\x03\x90\x02\x01\x12b\n" +
-	"\vAllocateEip\x12'.cloudgateway.vpc.v1.AllocateEipRequest\x1a(.cloudgateway.vpc.v1.AllocateEipResponse\"\x00\x12\\\n" +
-	"\tUpdateEip\x12%.cloudgateway.vpc.v1.UpdateEipRequest\x1a&.cloudgateway.vpc.v1.UpdateEipResponse\"\x00\x12e\n" +
-	"\fAssociateEip\x12(.cloudgateway.vpc.v1.AssociateEipRequest\x1a).cloudgateway.vpc.v1.AssociateEipResponse\"\x00\x12k\n" +
-	"\x0eUnassociateEip\x12*.cloudgateway.vpc.v1.UnassociateEipRequest\x1a+.cloudgateway.vpc.v1.UnassociateEipResponse\"\x00\x12_\n" +
+	"EipService\x12i\n" +
+	"\x06GetEip\x12\".cloudgateway.vpc.v1.GetEipRequest\x1a#.cloudgateway.vpc.v1.GetEipResponse\"\x16\x8a\xce\x18\x12\b\x01\x12\x04eips\x1a\x02\b\x1e \x03(\x010\x01\x12m\n" +
+	"\bListEips\x12$.cloudgateway.vpc.v1.ListEipsRequest\x1a%.cloudgateway.vpc.v1.ListEipsResponse\"\x14\x8a\xce\x18\x10\b\x02\x12\x04eips\x1a\x02\b\x1e \x03(\x01\x12x\n" +
+	"\vAllocateEip\x12'.cloudgateway.vpc.v1.AllocateEipRequest\x1a(.cloudgateway.vpc.v1.AllocateEipResponse\"\x16\x8a\xce\x18\x12\b\x03\x12\x04eips\x1a\x02\b< \x03(\x030\x01\x12r\n" +
+	"\tUpdateEip\x12%.cloudgateway.vpc.v1.UpdateEipRequest\x1a&.cloudgateway.vpc.v1.UpdateEipResponse\"\x16\x8a\xce\x18\x12\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01\x12{\n" +
+	"\fAssociateEip\x12(.cloudgateway.vpc.v1.AssociateEipRequest\x1a).cloudgateway.vpc.v1.AssociateEipResponse\"\x16\x8a\xce\x18\x12\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01\x12\x81\x01\n" +
+	"\x0eUnassociateEip\x12*.cloudgateway.vpc.v1.UnassociateEipRequest\x1a+.cloudgateway.vpc.v1.UnassociateEipResponse\"\x16\x8a\xce\x18\x12\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01\x12u\n" +
 	"\n" +
-	"ReleaseEip\x12&.cloudgateway.vpc.v1.ReleaseEipRequest\x1a'.cloudgateway.vpc.v1.ReleaseEipResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"ReleaseEip\x12&.cloudgateway.vpc.v1.ReleaseEipRequest\x1a'.cloudgateway.vpc.v1.ReleaseEipResponse\"\x16\x8a\xce\x18\x12\b\x05\x12\x04eips\x1a\x02\b< \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_eip_proto_rawDescOnce sync.Once
@@ -1301,59 +1358,67 @@ func file_cloudgateway_vpc_v1_eip_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_vpc_v1_eip_proto_rawDescData
 }
 
+var file_cloudgateway_vpc_v1_eip_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_cloudgateway_vpc_v1_eip_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_cloudgateway_vpc_v1_eip_proto_goTypes = []any{
-	(*Eip)(nil),                        // 0: cloudgateway.vpc.v1.Eip
-	(*GetEipRequest)(nil),              // 1: cloudgateway.vpc.v1.GetEipRequest
-	(*GetEipResponse)(nil),             // 2: cloudgateway.vpc.v1.GetEipResponse
-	(*EipServiceListEipsRequest)(nil),  // 3: cloudgateway.vpc.v1.EipServiceListEipsRequest
-	(*EipServiceListEipsResponse)(nil), // 4: cloudgateway.vpc.v1.EipServiceListEipsResponse
-	(*AllocateEipRequest)(nil),         // 5: cloudgateway.vpc.v1.AllocateEipRequest
-	(*AllocateEipResponse)(nil),        // 6: cloudgateway.vpc.v1.AllocateEipResponse
-	(*UpdateEipRequest)(nil),           // 7: cloudgateway.vpc.v1.UpdateEipRequest
-	(*UpdateEipResponse)(nil),          // 8: cloudgateway.vpc.v1.UpdateEipResponse
-	(*AssociateEipRequest)(nil),        // 9: cloudgateway.vpc.v1.AssociateEipRequest
-	(*AssociateEipResponse)(nil),       // 10: cloudgateway.vpc.v1.AssociateEipResponse
-	(*UnassociateEipRequest)(nil),      // 11: cloudgateway.vpc.v1.UnassociateEipRequest
-	(*UnassociateEipResponse)(nil),     // 12: cloudgateway.vpc.v1.UnassociateEipResponse
-	(*ReleaseEipRequest)(nil),          // 13: cloudgateway.vpc.v1.ReleaseEipRequest
-	(*ReleaseEipResponse)(nil),         // 14: cloudgateway.vpc.v1.ReleaseEipResponse
-	(*v1.Tag)(nil),                     // 15: cloudgateway.common.v1.Tag
-	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),        // 17: google.protobuf.Duration
+	(InternetChargeType)(0),        // 0: cloudgateway.vpc.v1.InternetChargeType
+	(*Eip)(nil),                    // 1: cloudgateway.vpc.v1.Eip
+	(*GetEipRequest)(nil),          // 2: cloudgateway.vpc.v1.GetEipRequest
+	(*GetEipResponse)(nil),         // 3: cloudgateway.vpc.v1.GetEipResponse
+	(*ListEipsRequest)(nil),        // 4: cloudgateway.vpc.v1.ListEipsRequest
+	(*ListEipsResponse)(nil),       // 5: cloudgateway.vpc.v1.ListEipsResponse
+	(*AllocateEipRequest)(nil),     // 6: cloudgateway.vpc.v1.AllocateEipRequest
+	(*AllocateEipResponse)(nil),    // 7: cloudgateway.vpc.v1.AllocateEipResponse
+	(*UpdateEipRequest)(nil),       // 8: cloudgateway.vpc.v1.UpdateEipRequest
+	(*UpdateEipResponse)(nil),      // 9: cloudgateway.vpc.v1.UpdateEipResponse
+	(*AssociateEipRequest)(nil),    // 10: cloudgateway.vpc.v1.AssociateEipRequest
+	(*AssociateEipResponse)(nil),   // 11: cloudgateway.vpc.v1.AssociateEipResponse
+	(*UnassociateEipRequest)(nil),  // 12: cloudgateway.vpc.v1.UnassociateEipRequest
+	(*UnassociateEipResponse)(nil), // 13: cloudgateway.vpc.v1.UnassociateEipResponse
+	(*ReleaseEipRequest)(nil),      // 14: cloudgateway.vpc.v1.ReleaseEipRequest
+	(*ReleaseEipResponse)(nil),     // 15: cloudgateway.vpc.v1.ReleaseEipResponse
+	(v1.ChargeType)(0),             // 16: cloudgateway.common.v1.ChargeType
+	(*v1.Tag)(nil),                 // 17: cloudgateway.common.v1.Tag
+	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 19: google.protobuf.Duration
 }
 var file_cloudgateway_vpc_v1_eip_proto_depIdxs = []int32{
-	15, // 0: cloudgateway.vpc.v1.Eip.tags:type_name -> cloudgateway.common.v1.Tag
-	16, // 1: cloudgateway.vpc.v1.Eip.creation_time:type_name -> google.protobuf.Timestamp
-	16, // 2: cloudgateway.vpc.v1.Eip.expiration_time:type_name -> google.protobuf.Timestamp
-	17, // 3: cloudgateway.vpc.v1.GetEipRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 4: cloudgateway.vpc.v1.GetEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	15, // 5: cloudgateway.vpc.v1.EipServiceListEipsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	17, // 6: cloudgateway.vpc.v1.EipServiceListEipsRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 7: cloudgateway.vpc.v1.EipServiceListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
-	15, // 8: cloudgateway.vpc.v1.AllocateEipRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 9: cloudgateway.vpc.v1.AllocateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	15, // 10: cloudgateway.vpc.v1.UpdateEipRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 11: cloudgateway.vpc.v1.AssociateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	1,  // 12: cloudgateway.vpc.v1.EipService.GetEip:input_type -> cloudgateway.vpc.v1.GetEipRequest
-	3,  // 13: cloudgateway.vpc.v1.EipService.ListEips:input_type -> cloudgateway.vpc.v1.EipServiceListEipsRequest
-	5,  // 14: cloudgateway.vpc.v1.EipService.AllocateEip:input_type -> cloudgateway.vpc.v1.AllocateEipRequest
-	7,  // 15: cloudgateway.vpc.v1.EipService.UpdateEip:input_type -> cloudgateway.vpc.v1.UpdateEipRequest
-	9,  // 16: cloudgateway.vpc.v1.EipService.AssociateEip:input_type -> cloudgateway.vpc.v1.AssociateEipRequest
-	11, // 17: cloudgateway.vpc.v1.EipService.UnassociateEip:input_type -> cloudgateway.vpc.v1.UnassociateEipRequest
-	13, // 18: cloudgateway.vpc.v1.EipService.ReleaseEip:input_type -> cloudgateway.vpc.v1.ReleaseEipRequest
-	2,  // 19: cloudgateway.vpc.v1.EipService.GetEip:output_type -> cloudgateway.vpc.v1.GetEipResponse
-	4,  // 20: cloudgateway.vpc.v1.EipService.ListEips:output_type -> cloudgateway.vpc.v1.EipServiceListEipsResponse
-	6,  // 21: cloudgateway.vpc.v1.EipService.AllocateEip:output_type -> cloudgateway.vpc.v1.AllocateEipResponse
-	8,  // 22: cloudgateway.vpc.v1.EipService.UpdateEip:output_type -> cloudgateway.vpc.v1.UpdateEipResponse
-	10, // 23: cloudgateway.vpc.v1.EipService.AssociateEip:output_type -> cloudgateway.vpc.v1.AssociateEipResponse
-	12, // 24: cloudgateway.vpc.v1.EipService.UnassociateEip:output_type -> cloudgateway.vpc.v1.UnassociateEipResponse
-	14, // 25: cloudgateway.vpc.v1.EipService.ReleaseEip:output_type -> cloudgateway.vpc.v1.ReleaseEipResponse
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	0,  // 0: cloudgateway.vpc.v1.Eip.internet_charge_type:type_name -> cloudgateway.vpc.v1.InternetChargeType
+	16, // 1: cloudgateway.vpc.v1.Eip.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	17, // 2: cloudgateway.vpc.v1.Eip.tags:type_name -> cloudgateway.common.v1.Tag
+	18, // 3: cloudgateway.vpc.v1.Eip.creation_time:type_name -> google.protobuf.Timestamp
+	18, // 4: cloudgateway.vpc.v1.Eip.expiration_time:type_name -> google.protobuf.Timestamp
+	19, // 5: cloudgateway.vpc.v1.GetEipRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 6: cloudgateway.vpc.v1.GetEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	17, // 7: cloudgateway.vpc.v1.ListEipsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	16, // 8: cloudgateway.vpc.v1.ListEipsRequest.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	19, // 9: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 10: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
+	0,  // 11: cloudgateway.vpc.v1.AllocateEipRequest.internet_charge_type:type_name -> cloudgateway.vpc.v1.InternetChargeType
+	16, // 12: cloudgateway.vpc.v1.AllocateEipRequest.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	17, // 13: cloudgateway.vpc.v1.AllocateEipRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 14: cloudgateway.vpc.v1.AllocateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	17, // 15: cloudgateway.vpc.v1.UpdateEipRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 16: cloudgateway.vpc.v1.AssociateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	2,  // 17: cloudgateway.vpc.v1.EipService.GetEip:input_type -> cloudgateway.vpc.v1.GetEipRequest
+	4,  // 18: cloudgateway.vpc.v1.EipService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
+	6,  // 19: cloudgateway.vpc.v1.EipService.AllocateEip:input_type -> cloudgateway.vpc.v1.AllocateEipRequest
+	8,  // 20: cloudgateway.vpc.v1.EipService.UpdateEip:input_type -> cloudgateway.vpc.v1.UpdateEipRequest
+	10, // 21: cloudgateway.vpc.v1.EipService.AssociateEip:input_type -> cloudgateway.vpc.v1.AssociateEipRequest
+	12, // 22: cloudgateway.vpc.v1.EipService.UnassociateEip:input_type -> cloudgateway.vpc.v1.UnassociateEipRequest
+	14, // 23: cloudgateway.vpc.v1.EipService.ReleaseEip:input_type -> cloudgateway.vpc.v1.ReleaseEipRequest
+	3,  // 24: cloudgateway.vpc.v1.EipService.GetEip:output_type -> cloudgateway.vpc.v1.GetEipResponse
+	5,  // 25: cloudgateway.vpc.v1.EipService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
+	7,  // 26: cloudgateway.vpc.v1.EipService.AllocateEip:output_type -> cloudgateway.vpc.v1.AllocateEipResponse
+	9,  // 27: cloudgateway.vpc.v1.EipService.UpdateEip:output_type -> cloudgateway.vpc.v1.UpdateEipResponse
+	11, // 28: cloudgateway.vpc.v1.EipService.AssociateEip:output_type -> cloudgateway.vpc.v1.AssociateEipResponse
+	13, // 29: cloudgateway.vpc.v1.EipService.UnassociateEip:output_type -> cloudgateway.vpc.v1.UnassociateEipResponse
+	15, // 30: cloudgateway.vpc.v1.EipService.ReleaseEip:output_type -> cloudgateway.vpc.v1.ReleaseEipResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_eip_proto_init() }
@@ -1367,13 +1432,14 @@ func file_cloudgateway_vpc_v1_eip_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_vpc_v1_eip_proto_rawDesc), len(file_cloudgateway_vpc_v1_eip_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_cloudgateway_vpc_v1_eip_proto_goTypes,
 		DependencyIndexes: file_cloudgateway_vpc_v1_eip_proto_depIdxs,
+		EnumInfos:         file_cloudgateway_vpc_v1_eip_proto_enumTypes,
 		MessageInfos:      file_cloudgateway_vpc_v1_eip_proto_msgTypes,
 	}.Build()
 	File_cloudgateway_vpc_v1_eip_proto = out.File

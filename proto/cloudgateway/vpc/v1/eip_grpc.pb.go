@@ -38,7 +38,7 @@ type EipServiceClient interface {
 	// GetEip reads one EIP. NOT_FOUND with reason EIP_NOT_FOUND if it does not exist.
 	GetEip(ctx context.Context, in *GetEipRequest, opts ...grpc.CallOption) (*GetEipResponse, error)
 	// ListEips reads all EIPs that match every given filter, without filters all of the region; the answer is complete or an error.
-	ListEips(ctx context.Context, in *EipServiceListEipsRequest, opts ...grpc.CallOption) (*EipServiceListEipsResponse, error)
+	ListEips(ctx context.Context, in *ListEipsRequest, opts ...grpc.CallOption) (*ListEipsResponse, error)
 	// AllocateEip buys an EIP. Repeating a call with the same request_id returns the first one.
 	AllocateEip(ctx context.Context, in *AllocateEipRequest, opts ...grpc.CallOption) (*AllocateEipResponse, error)
 	// UpdateEip changes the attributes that are present in the request and leaves the others: name, description and bandwidth in
@@ -73,9 +73,9 @@ func (c *eipServiceClient) GetEip(ctx context.Context, in *GetEipRequest, opts .
 	return out, nil
 }
 
-func (c *eipServiceClient) ListEips(ctx context.Context, in *EipServiceListEipsRequest, opts ...grpc.CallOption) (*EipServiceListEipsResponse, error) {
+func (c *eipServiceClient) ListEips(ctx context.Context, in *ListEipsRequest, opts ...grpc.CallOption) (*ListEipsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(EipServiceListEipsResponse)
+	out := new(ListEipsResponse)
 	err := c.cc.Invoke(ctx, EipService_ListEips_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ type EipServiceServer interface {
 	// GetEip reads one EIP. NOT_FOUND with reason EIP_NOT_FOUND if it does not exist.
 	GetEip(context.Context, *GetEipRequest) (*GetEipResponse, error)
 	// ListEips reads all EIPs that match every given filter, without filters all of the region; the answer is complete or an error.
-	ListEips(context.Context, *EipServiceListEipsRequest) (*EipServiceListEipsResponse, error)
+	ListEips(context.Context, *ListEipsRequest) (*ListEipsResponse, error)
 	// AllocateEip buys an EIP. Repeating a call with the same request_id returns the first one.
 	AllocateEip(context.Context, *AllocateEipRequest) (*AllocateEipResponse, error)
 	// UpdateEip changes the attributes that are present in the request and leaves the others: name, description and bandwidth in
@@ -171,7 +171,7 @@ type UnimplementedEipServiceServer struct{}
 func (UnimplementedEipServiceServer) GetEip(context.Context, *GetEipRequest) (*GetEipResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetEip not implemented")
 }
-func (UnimplementedEipServiceServer) ListEips(context.Context, *EipServiceListEipsRequest) (*EipServiceListEipsResponse, error) {
+func (UnimplementedEipServiceServer) ListEips(context.Context, *ListEipsRequest) (*ListEipsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListEips not implemented")
 }
 func (UnimplementedEipServiceServer) AllocateEip(context.Context, *AllocateEipRequest) (*AllocateEipResponse, error) {
@@ -229,7 +229,7 @@ func _EipService_GetEip_Handler(srv interface{}, ctx context.Context, dec func(i
 }
 
 func _EipService_ListEips_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(EipServiceListEipsRequest)
+	in := new(ListEipsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func _EipService_ListEips_Handler(srv interface{}, ctx context.Context, dec func
 		FullMethod: EipService_ListEips_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(EipServiceServer).ListEips(ctx, req.(*EipServiceListEipsRequest))
+		return srv.(EipServiceServer).ListEips(ctx, req.(*ListEipsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }

@@ -370,258 +370,11 @@ func (x *ListVpcsResponse) GetVpcs() []*Vpc {
 	return nil
 }
 
-// ListVSwitchesRequest holds the filters, at least one of which must be given.
-type ListVSwitchesRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// vSwitches of this VPC.
-	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
-	// These vSwitches, at most 20 000; an unknown id is simply not in the answer.
-	VswitchIds []string `protobuf:"bytes,2,rep,name=vswitch_ids,json=vswitchIds,proto3" json:"vswitch_ids,omitempty"`
-	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// vSwitches in this zone, e.g. "cn-hangzhou-h".
-	ZoneId string `protobuf:"bytes,4,opt,name=zone_id,json=zoneId,proto3" json:"zone_id,omitempty"`
-	// Exact name.
-	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	// Tags, at most 20; one with an empty value matches any value of its key.
-	Tags          []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListVSwitchesRequest) Reset() {
-	*x = ListVSwitchesRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListVSwitchesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListVSwitchesRequest) ProtoMessage() {}
-
-func (x *ListVSwitchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListVSwitchesRequest.ProtoReflect.Descriptor instead.
-func (*ListVSwitchesRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *ListVSwitchesRequest) GetVpcId() string {
-	if x != nil {
-		return x.VpcId
-	}
-	return ""
-}
-
-func (x *ListVSwitchesRequest) GetVswitchIds() []string {
-	if x != nil {
-		return x.VswitchIds
-	}
-	return nil
-}
-
-func (x *ListVSwitchesRequest) GetMaxAge() *durationpb.Duration {
-	if x != nil {
-		return x.MaxAge
-	}
-	return nil
-}
-
-func (x *ListVSwitchesRequest) GetZoneId() string {
-	if x != nil {
-		return x.ZoneId
-	}
-	return ""
-}
-
-func (x *ListVSwitchesRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ListVSwitchesRequest) GetTags() []*v1.Tag {
-	if x != nil {
-		return x.Tags
-	}
-	return nil
-}
-
-// ListVSwitchesResponse holds the vSwitches.
-type ListVSwitchesResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ordered by id.
-	Vswitches     []*VSwitch `protobuf:"bytes,1,rep,name=vswitches,proto3" json:"vswitches,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListVSwitchesResponse) Reset() {
-	*x = ListVSwitchesResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListVSwitchesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListVSwitchesResponse) ProtoMessage() {}
-
-func (x *ListVSwitchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListVSwitchesResponse.ProtoReflect.Descriptor instead.
-func (*ListVSwitchesResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *ListVSwitchesResponse) GetVswitches() []*VSwitch {
-	if x != nil {
-		return x.Vswitches
-	}
-	return nil
-}
-
-// ListEipsRequest holds the filters, at least one of which must be given.
-type ListEipsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "SlbInstance", "EcsInstance", …
-	AssociatedInstanceType string `protobuf:"bytes,1,opt,name=associated_instance_type,json=associatedInstanceType,proto3" json:"associated_instance_type,omitempty"`
-	// What they are bound to; needs associated_instance_type.
-	AssociatedInstanceId string `protobuf:"bytes,2,opt,name=associated_instance_id,json=associatedInstanceId,proto3" json:"associated_instance_id,omitempty"`
-	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListEipsRequest) Reset() {
-	*x = ListEipsRequest{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListEipsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListEipsRequest) ProtoMessage() {}
-
-func (x *ListEipsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListEipsRequest.ProtoReflect.Descriptor instead.
-func (*ListEipsRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *ListEipsRequest) GetAssociatedInstanceType() string {
-	if x != nil {
-		return x.AssociatedInstanceType
-	}
-	return ""
-}
-
-func (x *ListEipsRequest) GetAssociatedInstanceId() string {
-	if x != nil {
-		return x.AssociatedInstanceId
-	}
-	return ""
-}
-
-func (x *ListEipsRequest) GetMaxAge() *durationpb.Duration {
-	if x != nil {
-		return x.MaxAge
-	}
-	return nil
-}
-
-// ListEipsResponse holds the EIPs.
-type ListEipsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ordered by id.
-	Eips          []*Eip `protobuf:"bytes,1,rep,name=eips,proto3" json:"eips,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListEipsResponse) Reset() {
-	*x = ListEipsResponse{}
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListEipsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListEipsResponse) ProtoMessage() {}
-
-func (x *ListEipsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_network_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListEipsResponse.ProtoReflect.Descriptor instead.
-func (*ListEipsResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_network_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *ListEipsResponse) GetEips() []*Eip {
-	if x != nil {
-		return x.Eips
-	}
-	return nil
-}
-
 var File_cloudgateway_vpc_v1_network_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\n" +
-	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1dcloudgateway/vpc/v1/eip.proto\x1a!cloudgateway/vpc/v1/vswitch.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe3\x02\n" +
+	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe3\x02\n" +
 	"\x03Vpc\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1d\n" +
 	"\n" +
@@ -647,28 +400,10 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
 	"\x10ListVpcsResponse\x12,\n" +
-	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs\"\xe0\x01\n" +
-	"\x14ListVSwitchesRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
-	"\vvswitch_ids\x18\x02 \x03(\tR\n" +
-	"vswitchIds\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x17\n" +
-	"\azone_id\x18\x04 \x01(\tR\x06zoneId\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\x12/\n" +
-	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"S\n" +
-	"\x15ListVSwitchesResponse\x12:\n" +
-	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\"\xb5\x01\n" +
-	"\x0fListEipsRequest\x128\n" +
-	"\x18associated_instance_type\x18\x01 \x01(\tR\x16associatedInstanceType\x124\n" +
-	"\x16associated_instance_id\x18\x02 \x01(\tR\x14associatedInstanceId\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
-	"\x10ListEipsResponse\x12,\n" +
-	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips2\x91\x03\n" +
-	"\x0eNetworkService\x12V\n" +
-	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x03\x90\x02\x01\x12\\\n" +
-	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x03\x90\x02\x01\x12k\n" +
-	"\rListVSwitches\x12).cloudgateway.vpc.v1.ListVSwitchesRequest\x1a*.cloudgateway.vpc.v1.ListVSwitchesResponse\"\x03\x90\x02\x01\x12\\\n" +
-	"\bListEips\x12$.cloudgateway.vpc.v1.ListEipsRequest\x1a%.cloudgateway.vpc.v1.ListEipsResponse\"\x03\x90\x02\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs2\xf4\x01\n" +
+	"\x0eNetworkService\x12m\n" +
+	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x1a\x8a\xce\x18\x16\b\x01\x12\bnetworks\x1a\x02\b\x1e \x03(\x010\x01\x12s\n" +
+	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x1a\x8a\xce\x18\x16\b\x02\x12\bnetworks\x1a\x02\b\x1e \x01(\x010\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_network_proto_rawDescOnce sync.Once
@@ -682,47 +417,32 @@ func file_cloudgateway_vpc_v1_network_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_vpc_v1_network_proto_rawDescData
 }
 
-var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_cloudgateway_vpc_v1_network_proto_goTypes = []any{
-	(*Vpc)(nil),                   // 0: cloudgateway.vpc.v1.Vpc
-	(*GetVpcRequest)(nil),         // 1: cloudgateway.vpc.v1.GetVpcRequest
-	(*GetVpcResponse)(nil),        // 2: cloudgateway.vpc.v1.GetVpcResponse
-	(*ListVpcsRequest)(nil),       // 3: cloudgateway.vpc.v1.ListVpcsRequest
-	(*ListVpcsResponse)(nil),      // 4: cloudgateway.vpc.v1.ListVpcsResponse
-	(*ListVSwitchesRequest)(nil),  // 5: cloudgateway.vpc.v1.ListVSwitchesRequest
-	(*ListVSwitchesResponse)(nil), // 6: cloudgateway.vpc.v1.ListVSwitchesResponse
-	(*ListEipsRequest)(nil),       // 7: cloudgateway.vpc.v1.ListEipsRequest
-	(*ListEipsResponse)(nil),      // 8: cloudgateway.vpc.v1.ListEipsResponse
-	(*v1.Tag)(nil),                // 9: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
-	(*VSwitch)(nil),               // 11: cloudgateway.vpc.v1.VSwitch
-	(*Eip)(nil),                   // 12: cloudgateway.vpc.v1.Eip
+	(*Vpc)(nil),                 // 0: cloudgateway.vpc.v1.Vpc
+	(*GetVpcRequest)(nil),       // 1: cloudgateway.vpc.v1.GetVpcRequest
+	(*GetVpcResponse)(nil),      // 2: cloudgateway.vpc.v1.GetVpcResponse
+	(*ListVpcsRequest)(nil),     // 3: cloudgateway.vpc.v1.ListVpcsRequest
+	(*ListVpcsResponse)(nil),    // 4: cloudgateway.vpc.v1.ListVpcsResponse
+	(*v1.Tag)(nil),              // 5: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil), // 6: google.protobuf.Duration
 }
 var file_cloudgateway_vpc_v1_network_proto_depIdxs = []int32{
-	9,  // 0: cloudgateway.vpc.v1.Vpc.tags:type_name -> cloudgateway.common.v1.Tag
-	10, // 1: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 2: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
-	9,  // 3: cloudgateway.vpc.v1.ListVpcsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	10, // 4: cloudgateway.vpc.v1.ListVpcsRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 5: cloudgateway.vpc.v1.ListVpcsResponse.vpcs:type_name -> cloudgateway.vpc.v1.Vpc
-	10, // 6: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
-	9,  // 7: cloudgateway.vpc.v1.ListVSwitchesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	11, // 8: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
-	10, // 9: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
-	12, // 10: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
-	1,  // 11: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
-	3,  // 12: cloudgateway.vpc.v1.NetworkService.ListVpcs:input_type -> cloudgateway.vpc.v1.ListVpcsRequest
-	5,  // 13: cloudgateway.vpc.v1.NetworkService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
-	7,  // 14: cloudgateway.vpc.v1.NetworkService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
-	2,  // 15: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
-	4,  // 16: cloudgateway.vpc.v1.NetworkService.ListVpcs:output_type -> cloudgateway.vpc.v1.ListVpcsResponse
-	6,  // 17: cloudgateway.vpc.v1.NetworkService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
-	8,  // 18: cloudgateway.vpc.v1.NetworkService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	5, // 0: cloudgateway.vpc.v1.Vpc.tags:type_name -> cloudgateway.common.v1.Tag
+	6, // 1: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
+	0, // 2: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
+	5, // 3: cloudgateway.vpc.v1.ListVpcsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	6, // 4: cloudgateway.vpc.v1.ListVpcsRequest.max_age:type_name -> google.protobuf.Duration
+	0, // 5: cloudgateway.vpc.v1.ListVpcsResponse.vpcs:type_name -> cloudgateway.vpc.v1.Vpc
+	1, // 6: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
+	3, // 7: cloudgateway.vpc.v1.NetworkService.ListVpcs:input_type -> cloudgateway.vpc.v1.ListVpcsRequest
+	2, // 8: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
+	4, // 9: cloudgateway.vpc.v1.NetworkService.ListVpcs:output_type -> cloudgateway.vpc.v1.ListVpcsResponse
+	8, // [8:10] is the sub-list for method output_type
+	6, // [6:8] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_network_proto_init() }
@@ -730,15 +450,13 @@ func file_cloudgateway_vpc_v1_network_proto_init() {
 	if File_cloudgateway_vpc_v1_network_proto != nil {
 		return
 	}
-	file_cloudgateway_vpc_v1_eip_proto_init()
-	file_cloudgateway_vpc_v1_vswitch_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_vpc_v1_network_proto_rawDesc), len(file_cloudgateway_vpc_v1_network_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,26 +19,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	NetworkService_GetVpc_FullMethodName        = "/cloudgateway.vpc.v1.NetworkService/GetVpc"
-	NetworkService_ListVpcs_FullMethodName      = "/cloudgateway.vpc.v1.NetworkService/ListVpcs"
-	NetworkService_ListVSwitches_FullMethodName = "/cloudgateway.vpc.v1.NetworkService/ListVSwitches"
-	NetworkService_ListEips_FullMethodName      = "/cloudgateway.vpc.v1.NetworkService/ListEips"
+	NetworkService_GetVpc_FullMethodName   = "/cloudgateway.vpc.v1.NetworkService/GetVpc"
+	NetworkService_ListVpcs_FullMethodName = "/cloudgateway.vpc.v1.NetworkService/ListVpcs"
 )
 
 // NetworkServiceClient is the client API for NetworkService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// NetworkService reads VPCs, vSwitches and EIPs.
+// NetworkService reads VPCs.
 type NetworkServiceClient interface {
 	// GetVpc reads one VPC. NOT_FOUND with reason VPC_NOT_FOUND if it does not exist.
 	GetVpc(ctx context.Context, in *GetVpcRequest, opts ...grpc.CallOption) (*GetVpcResponse, error)
 	// ListVpcs reads all VPCs that match every given filter, without filters all of the region; the answer is complete or an error.
 	ListVpcs(ctx context.Context, in *ListVpcsRequest, opts ...grpc.CallOption) (*ListVpcsResponse, error)
-	// ListVSwitches reads all vSwitches that match every given filter.
-	ListVSwitches(ctx context.Context, in *ListVSwitchesRequest, opts ...grpc.CallOption) (*ListVSwitchesResponse, error)
-	// ListEips reads all EIPs that match every given filter. EipService has more filters.
-	ListEips(ctx context.Context, in *ListEipsRequest, opts ...grpc.CallOption) (*ListEipsResponse, error)
 }
 
 type networkServiceClient struct {
@@ -69,40 +63,16 @@ func (c *networkServiceClient) ListVpcs(ctx context.Context, in *ListVpcsRequest
 	return out, nil
 }
 
-func (c *networkServiceClient) ListVSwitches(ctx context.Context, in *ListVSwitchesRequest, opts ...grpc.CallOption) (*ListVSwitchesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListVSwitchesResponse)
-	err := c.cc.Invoke(ctx, NetworkService_ListVSwitches_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *networkServiceClient) ListEips(ctx context.Context, in *ListEipsRequest, opts ...grpc.CallOption) (*ListEipsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListEipsResponse)
-	err := c.cc.Invoke(ctx, NetworkService_ListEips_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 // NetworkServiceServer is the server API for NetworkService service.
 // All implementations must embed UnimplementedNetworkServiceServer
 // for forward compatibility.
 //
-// NetworkService reads VPCs, vSwitches and EIPs.
+// NetworkService reads VPCs.
 type NetworkServiceServer interface {
 	// GetVpc reads one VPC. NOT_FOUND with reason VPC_NOT_FOUND if it does not exist.
 	GetVpc(context.Context, *GetVpcRequest) (*GetVpcResponse, error)
 	// ListVpcs reads all VPCs that match every given filter, without filters all of the region; the answer is complete or an error.
 	ListVpcs(context.Context, *ListVpcsRequest) (*ListVpcsResponse, error)
-	// ListVSwitches reads all vSwitches that match every given filter.
-	ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error)
-	// ListEips reads all EIPs that match every given filter. EipService has more filters.
-	ListEips(context.Context, *ListEipsRequest) (*ListEipsResponse, error)
 	mustEmbedUnimplementedNetworkServiceServer()
 }
 
@@ -118,12 +88,6 @@ func (UnimplementedNetworkServiceServer) GetVpc(context.Context, *GetVpcRequest)
 }
 func (UnimplementedNetworkServiceServer) ListVpcs(context.Context, *ListVpcsRequest) (*ListVpcsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListVpcs not implemented")
-}
-func (UnimplementedNetworkServiceServer) ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListVSwitches not implemented")
-}
-func (UnimplementedNetworkServiceServer) ListEips(context.Context, *ListEipsRequest) (*ListEipsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListEips not implemented")
 }
 func (UnimplementedNetworkServiceServer) mustEmbedUnimplementedNetworkServiceServer() {}
 func (UnimplementedNetworkServiceServer) testEmbeddedByValue()                        {}
@@ -182,42 +146,6 @@ func _NetworkService_ListVpcs_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
-func _NetworkService_ListVSwitches_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListVSwitchesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(NetworkServiceServer).ListVSwitches(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: NetworkService_ListVSwitches_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(NetworkServiceServer).ListVSwitches(ctx, req.(*ListVSwitchesRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _NetworkService_ListEips_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListEipsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(NetworkServiceServer).ListEips(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: NetworkService_ListEips_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(NetworkServiceServer).ListEips(ctx, req.(*ListEipsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 // NetworkService_ServiceDesc is the grpc.ServiceDesc for NetworkService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -232,14 +160,6 @@ var NetworkService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListVpcs",
 			Handler:    _NetworkService_ListVpcs_Handler,
-		},
-		{
-			MethodName: "ListVSwitches",
-			Handler:    _NetworkService_ListVSwitches_Handler,
-		},
-		{
-			MethodName: "ListEips",
-			Handler:    _NetworkService_ListEips_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

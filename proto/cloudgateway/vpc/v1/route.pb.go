@@ -1462,7 +1462,7 @@ var File_cloudgateway_vpc_v1_route_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcloudgateway/vpc/v1/route.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xa9\x02\n" +
+	"\x1fcloudgateway/vpc/v1/route.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xa9\x02\n" +
 	"\n" +
 	"RouteTable\x12$\n" +
 	"\x0eroute_table_id\x18\x01 \x01(\tR\frouteTableId\x12\x15\n" +
@@ -1570,17 +1570,18 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\f_description\"\\\n" +
 	"\x18UpdateRouteEntryResponse\x12@\n" +
 	"\vroute_entry\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\n" +
-	"routeEntry2\xe1\b\n" +
-	"\fRouteService\x12q\n" +
-	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x03\x90\x02\x01\x12q\n" +
-	"\x10CreateRouteTable\x12,.cloudgateway.vpc.v1.CreateRouteTableRequest\x1a-.cloudgateway.vpc.v1.CreateRouteTableResponse\"\x00\x12q\n" +
-	"\x10DeleteRouteTable\x12,.cloudgateway.vpc.v1.DeleteRouteTableRequest\x1a-.cloudgateway.vpc.v1.DeleteRouteTableResponse\"\x00\x12z\n" +
-	"\x13AssociateRouteTable\x12/.cloudgateway.vpc.v1.AssociateRouteTableRequest\x1a0.cloudgateway.vpc.v1.AssociateRouteTableResponse\"\x00\x12\x80\x01\n" +
-	"\x15UnassociateRouteTable\x121.cloudgateway.vpc.v1.UnassociateRouteTableRequest\x1a2.cloudgateway.vpc.v1.UnassociateRouteTableResponse\"\x00\x12t\n" +
-	"\x10ListRouteEntries\x12,.cloudgateway.vpc.v1.ListRouteEntriesRequest\x1a-.cloudgateway.vpc.v1.ListRouteEntriesResponse\"\x03\x90\x02\x01\x12\x86\x01\n" +
-	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"\x00\x12q\n" +
-	"\x10UpdateRouteEntry\x12,.cloudgateway.vpc.v1.UpdateRouteEntryRequest\x1a-.cloudgateway.vpc.v1.UpdateRouteEntryResponse\"\x00\x12\x86\x01\n" +
-	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"routeEntry2\xcc\n" +
+	"\n" +
+	"\fRouteService\x12\x84\x01\n" +
+	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x01(\x01\x12\x8f\x01\n" +
+	"\x10CreateRouteTable\x12,.cloudgateway.vpc.v1.CreateRouteTableRequest\x1a-.cloudgateway.vpc.v1.CreateRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x03\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x030\x01\x12\x8f\x01\n" +
+	"\x10DeleteRouteTable\x12,.cloudgateway.vpc.v1.DeleteRouteTableRequest\x1a-.cloudgateway.vpc.v1.DeleteRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x05\x12\vroutetables\x1a\x03\b\x96\x01 \x02(\x020\x01\x12\x98\x01\n" +
+	"\x13AssociateRouteTable\x12/.cloudgateway.vpc.v1.AssociateRouteTableRequest\x1a0.cloudgateway.vpc.v1.AssociateRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x04\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x9e\x01\n" +
+	"\x15UnassociateRouteTable\x121.cloudgateway.vpc.v1.UnassociateRouteTableRequest\x1a2.cloudgateway.vpc.v1.UnassociateRouteTableResponse\"\x1e\x8a\xce\x18\x1a\b\x04\x12\vroutetables\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x87\x01\n" +
+	"\x10ListRouteEntries\x12,.cloudgateway.vpc.v1.ListRouteEntriesRequest\x1a-.cloudgateway.vpc.v1.ListRouteEntriesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x03(\x01\x12\x9d\x01\n" +
+	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x03\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x02\x12\x8a\x01\n" +
+	"\x10UpdateRouteEntry\x12,.cloudgateway.vpc.v1.UpdateRouteEntryRequest\x1a-.cloudgateway.vpc.v1.UpdateRouteEntryResponse\"\x19\x8a\xce\x18\x15\b\x04\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x9d\x01\n" +
+	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x05\x12\x06routes\x1a\x03\b\x96\x01 \x02(\x02B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_route_proto_rawDescOnce sync.Once

@@ -278,6 +278,143 @@ func (x *GetVSwitchResponse) GetVswitch() *VSwitch {
 	return nil
 }
 
+// ListVSwitchesRequest holds the filters, at least one of which must be given.
+type ListVSwitchesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// vSwitches of this VPC.
+	VpcId string `protobuf:"bytes,1,opt,name=vpc_id,json=vpcId,proto3" json:"vpc_id,omitempty"`
+	// These vSwitches, at most 20 000; an unknown id is simply not in the answer.
+	VswitchIds []string `protobuf:"bytes,2,rep,name=vswitch_ids,json=vswitchIds,proto3" json:"vswitch_ids,omitempty"`
+	// How old a cached answer may be; absent or zero: read the cloud now.
+	MaxAge *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// vSwitches in this zone, e.g. "cn-hangzhou-h".
+	ZoneId string `protobuf:"bytes,4,opt,name=zone_id,json=zoneId,proto3" json:"zone_id,omitempty"`
+	// Exact name.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Tags, at most 20; one with an empty value matches any value of its key.
+	Tags          []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListVSwitchesRequest) Reset() {
+	*x = ListVSwitchesRequest{}
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListVSwitchesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListVSwitchesRequest) ProtoMessage() {}
+
+func (x *ListVSwitchesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListVSwitchesRequest.ProtoReflect.Descriptor instead.
+func (*ListVSwitchesRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ListVSwitchesRequest) GetVpcId() string {
+	if x != nil {
+		return x.VpcId
+	}
+	return ""
+}
+
+func (x *ListVSwitchesRequest) GetVswitchIds() []string {
+	if x != nil {
+		return x.VswitchIds
+	}
+	return nil
+}
+
+func (x *ListVSwitchesRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+func (x *ListVSwitchesRequest) GetZoneId() string {
+	if x != nil {
+		return x.ZoneId
+	}
+	return ""
+}
+
+func (x *ListVSwitchesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListVSwitchesRequest) GetTags() []*v1.Tag {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// ListVSwitchesResponse holds the vSwitches.
+type ListVSwitchesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ordered by id.
+	Vswitches     []*VSwitch `protobuf:"bytes,1,rep,name=vswitches,proto3" json:"vswitches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListVSwitchesResponse) Reset() {
+	*x = ListVSwitchesResponse{}
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListVSwitchesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListVSwitchesResponse) ProtoMessage() {}
+
+func (x *ListVSwitchesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListVSwitchesResponse.ProtoReflect.Descriptor instead.
+func (*ListVSwitchesResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListVSwitchesResponse) GetVswitches() []*VSwitch {
+	if x != nil {
+		return x.Vswitches
+	}
+	return nil
+}
+
 // CreateVSwitchRequest describes a new vSwitch.
 type CreateVSwitchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,7 +440,7 @@ type CreateVSwitchRequest struct {
 
 func (x *CreateVSwitchRequest) Reset() {
 	*x = CreateVSwitchRequest{}
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +452,7 @@ func (x *CreateVSwitchRequest) String() string {
 func (*CreateVSwitchRequest) ProtoMessage() {}
 
 func (x *CreateVSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[3]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +465,7 @@ func (x *CreateVSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVSwitchRequest.ProtoReflect.Descriptor instead.
 func (*CreateVSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{3}
+	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateVSwitchRequest) GetRequestId() string {
@@ -398,7 +535,7 @@ type CreateVSwitchResponse struct {
 
 func (x *CreateVSwitchResponse) Reset() {
 	*x = CreateVSwitchResponse{}
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +547,7 @@ func (x *CreateVSwitchResponse) String() string {
 func (*CreateVSwitchResponse) ProtoMessage() {}
 
 func (x *CreateVSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[4]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +560,7 @@ func (x *CreateVSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVSwitchResponse.ProtoReflect.Descriptor instead.
 func (*CreateVSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{4}
+	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateVSwitchResponse) GetVswitch() *VSwitch {
@@ -449,7 +586,7 @@ type DeleteVSwitchRequest struct {
 
 func (x *DeleteVSwitchRequest) Reset() {
 	*x = DeleteVSwitchRequest{}
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +598,7 @@ func (x *DeleteVSwitchRequest) String() string {
 func (*DeleteVSwitchRequest) ProtoMessage() {}
 
 func (x *DeleteVSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[5]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +611,7 @@ func (x *DeleteVSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteVSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DeleteVSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{5}
+	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteVSwitchRequest) GetRequestId() string {
@@ -507,7 +644,7 @@ type DeleteVSwitchResponse struct {
 
 func (x *DeleteVSwitchResponse) Reset() {
 	*x = DeleteVSwitchResponse{}
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +656,7 @@ func (x *DeleteVSwitchResponse) String() string {
 func (*DeleteVSwitchResponse) ProtoMessage() {}
 
 func (x *DeleteVSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[6]
+	mi := &file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,14 +669,14 @@ func (x *DeleteVSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteVSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DeleteVSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{6}
+	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP(), []int{8}
 }
 
 var File_cloudgateway_vpc_v1_vswitch_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\n" +
-	"!cloudgateway/vpc/v1/vswitch.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\"\xbd\x03\n" +
+	"!cloudgateway/vpc/v1/vswitch.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xbd\x03\n" +
 	"\aVSwitch\x12\x1d\n" +
 	"\n" +
 	"vswitch_id\x18\x01 \x01(\tR\tvswitchId\x12\x15\n" +
@@ -563,7 +700,17 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"vswitch_id\x18\x01 \x01(\tR\tvswitchId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"L\n" +
 	"\x12GetVSwitchResponse\x126\n" +
-	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"\xa1\x02\n" +
+	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"\xe0\x01\n" +
+	"\x14ListVSwitchesRequest\x12\x15\n" +
+	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
+	"\vvswitch_ids\x18\x02 \x03(\tR\n" +
+	"vswitchIds\x122\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x17\n" +
+	"\azone_id\x18\x04 \x01(\tR\x06zoneId\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12/\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"S\n" +
+	"\x15ListVSwitchesResponse\x12:\n" +
+	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\"\xa1\x02\n" +
 	"\x14CreateVSwitchRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
@@ -585,12 +732,13 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x1d\n" +
 	"\n" +
 	"vswitch_id\x18\x03 \x01(\tR\tvswitchId\"\x17\n" +
-	"\x15DeleteVSwitchResponse2\xc8\x02\n" +
-	"\x0eVSwitchService\x12b\n" +
+	"\x15DeleteVSwitchResponse2\x9e\x04\n" +
+	"\x0eVSwitchService\x12z\n" +
 	"\n" +
-	"GetVSwitch\x12&.cloudgateway.vpc.v1.GetVSwitchRequest\x1a'.cloudgateway.vpc.v1.GetVSwitchResponse\"\x03\x90\x02\x01\x12h\n" +
-	"\rCreateVSwitch\x12).cloudgateway.vpc.v1.CreateVSwitchRequest\x1a*.cloudgateway.vpc.v1.CreateVSwitchResponse\"\x00\x12h\n" +
-	"\rDeleteVSwitch\x12).cloudgateway.vpc.v1.DeleteVSwitchRequest\x1a*.cloudgateway.vpc.v1.DeleteVSwitchResponse\"\x00B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"GetVSwitch\x12&.cloudgateway.vpc.v1.GetVSwitchRequest\x1a'.cloudgateway.vpc.v1.GetVSwitchResponse\"\x1b\x8a\xce\x18\x17\b\x01\x12\tvswitches\x1a\x02\b\x1e \x03(\x010\x01\x12\x81\x01\n" +
+	"\rListVSwitches\x12).cloudgateway.vpc.v1.ListVSwitchesRequest\x1a*.cloudgateway.vpc.v1.ListVSwitchesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tvswitches\x1a\x02\b\x1e \x03(\x01\x12\x84\x01\n" +
+	"\rCreateVSwitch\x12).cloudgateway.vpc.v1.CreateVSwitchRequest\x1a*.cloudgateway.vpc.v1.CreateVSwitchResponse\"\x1c\x8a\xce\x18\x18\b\x03\x12\tvswitches\x1a\x03\b\x96\x01 \x03(\x030\x01\x12\x84\x01\n" +
+	"\rDeleteVSwitch\x12).cloudgateway.vpc.v1.DeleteVSwitchRequest\x1a*.cloudgateway.vpc.v1.DeleteVSwitchResponse\"\x1c\x8a\xce\x18\x18\b\x05\x12\tvswitches\x1a\x03\b\x96\x01 \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_vswitch_proto_rawDescOnce sync.Once
@@ -604,35 +752,42 @@ func file_cloudgateway_vpc_v1_vswitch_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_vpc_v1_vswitch_proto_rawDescData
 }
 
-var file_cloudgateway_vpc_v1_vswitch_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_cloudgateway_vpc_v1_vswitch_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_cloudgateway_vpc_v1_vswitch_proto_goTypes = []any{
 	(*VSwitch)(nil),               // 0: cloudgateway.vpc.v1.VSwitch
 	(*GetVSwitchRequest)(nil),     // 1: cloudgateway.vpc.v1.GetVSwitchRequest
 	(*GetVSwitchResponse)(nil),    // 2: cloudgateway.vpc.v1.GetVSwitchResponse
-	(*CreateVSwitchRequest)(nil),  // 3: cloudgateway.vpc.v1.CreateVSwitchRequest
-	(*CreateVSwitchResponse)(nil), // 4: cloudgateway.vpc.v1.CreateVSwitchResponse
-	(*DeleteVSwitchRequest)(nil),  // 5: cloudgateway.vpc.v1.DeleteVSwitchRequest
-	(*DeleteVSwitchResponse)(nil), // 6: cloudgateway.vpc.v1.DeleteVSwitchResponse
-	(*v1.Tag)(nil),                // 7: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
+	(*ListVSwitchesRequest)(nil),  // 3: cloudgateway.vpc.v1.ListVSwitchesRequest
+	(*ListVSwitchesResponse)(nil), // 4: cloudgateway.vpc.v1.ListVSwitchesResponse
+	(*CreateVSwitchRequest)(nil),  // 5: cloudgateway.vpc.v1.CreateVSwitchRequest
+	(*CreateVSwitchResponse)(nil), // 6: cloudgateway.vpc.v1.CreateVSwitchResponse
+	(*DeleteVSwitchRequest)(nil),  // 7: cloudgateway.vpc.v1.DeleteVSwitchRequest
+	(*DeleteVSwitchResponse)(nil), // 8: cloudgateway.vpc.v1.DeleteVSwitchResponse
+	(*v1.Tag)(nil),                // 9: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
 }
 var file_cloudgateway_vpc_v1_vswitch_proto_depIdxs = []int32{
-	7, // 0: cloudgateway.vpc.v1.VSwitch.tags:type_name -> cloudgateway.common.v1.Tag
-	8, // 1: cloudgateway.vpc.v1.GetVSwitchRequest.max_age:type_name -> google.protobuf.Duration
-	0, // 2: cloudgateway.vpc.v1.GetVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
-	7, // 3: cloudgateway.vpc.v1.CreateVSwitchRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0, // 4: cloudgateway.vpc.v1.CreateVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
-	1, // 5: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:input_type -> cloudgateway.vpc.v1.GetVSwitchRequest
-	3, // 6: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:input_type -> cloudgateway.vpc.v1.CreateVSwitchRequest
-	5, // 7: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:input_type -> cloudgateway.vpc.v1.DeleteVSwitchRequest
-	2, // 8: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:output_type -> cloudgateway.vpc.v1.GetVSwitchResponse
-	4, // 9: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:output_type -> cloudgateway.vpc.v1.CreateVSwitchResponse
-	6, // 10: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:output_type -> cloudgateway.vpc.v1.DeleteVSwitchResponse
-	8, // [8:11] is the sub-list for method output_type
-	5, // [5:8] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	9,  // 0: cloudgateway.vpc.v1.VSwitch.tags:type_name -> cloudgateway.common.v1.Tag
+	10, // 1: cloudgateway.vpc.v1.GetVSwitchRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 2: cloudgateway.vpc.v1.GetVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
+	10, // 3: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 4: cloudgateway.vpc.v1.ListVSwitchesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 5: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
+	9,  // 6: cloudgateway.vpc.v1.CreateVSwitchRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 7: cloudgateway.vpc.v1.CreateVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
+	1,  // 8: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:input_type -> cloudgateway.vpc.v1.GetVSwitchRequest
+	3,  // 9: cloudgateway.vpc.v1.VSwitchService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
+	5,  // 10: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:input_type -> cloudgateway.vpc.v1.CreateVSwitchRequest
+	7,  // 11: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:input_type -> cloudgateway.vpc.v1.DeleteVSwitchRequest
+	2,  // 12: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:output_type -> cloudgateway.vpc.v1.GetVSwitchResponse
+	4,  // 13: cloudgateway.vpc.v1.VSwitchService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
+	6,  // 14: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:output_type -> cloudgateway.vpc.v1.CreateVSwitchResponse
+	8,  // 15: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:output_type -> cloudgateway.vpc.v1.DeleteVSwitchResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_vswitch_proto_init() }
@@ -640,14 +795,14 @@ func file_cloudgateway_vpc_v1_vswitch_proto_init() {
 	if File_cloudgateway_vpc_v1_vswitch_proto != nil {
 		return
 	}
-	file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[3].OneofWrappers = []any{}
+	file_cloudgateway_vpc_v1_vswitch_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_vpc_v1_vswitch_proto_rawDesc), len(file_cloudgateway_vpc_v1_vswitch_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

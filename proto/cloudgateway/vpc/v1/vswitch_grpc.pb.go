@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	VSwitchService_GetVSwitch_FullMethodName    = "/cloudgateway.vpc.v1.VSwitchService/GetVSwitch"
+	VSwitchService_ListVSwitches_FullMethodName = "/cloudgateway.vpc.v1.VSwitchService/ListVSwitches"
 	VSwitchService_CreateVSwitch_FullMethodName = "/cloudgateway.vpc.v1.VSwitchService/CreateVSwitch"
 	VSwitchService_DeleteVSwitch_FullMethodName = "/cloudgateway.vpc.v1.VSwitchService/DeleteVSwitch"
 )
@@ -28,11 +29,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// VSwitchService manages vSwitches. NetworkService lists them. Writes to one VPC, those of RouteService included, are sent one at a
+// VSwitchService manages vSwitches. Writes to one VPC, those of RouteService included, are sent one at a
 // time, since the cloud refuses concurrent ones.
 type VSwitchServiceClient interface {
 	// GetVSwitch reads one vSwitch. NOT_FOUND with reason VSWITCH_NOT_FOUND if it does not exist.
 	GetVSwitch(ctx context.Context, in *GetVSwitchRequest, opts ...grpc.CallOption) (*GetVSwitchResponse, error)
+	// ListVSwitches reads all vSwitches that match every given filter.
+	ListVSwitches(ctx context.Context, in *ListVSwitchesRequest, opts ...grpc.CallOption) (*ListVSwitchesResponse, error)
 	// CreateVSwitch creates a vSwitch and waits until it is Available. Repeating a call with the same request_id returns the first one.
 	CreateVSwitch(ctx context.Context, in *CreateVSwitchRequest, opts ...grpc.CallOption) (*CreateVSwitchResponse, error)
 	// DeleteVSwitch deletes a vSwitch and waits until it is gone. FAILED_PRECONDITION with reason RESOURCE_IN_USE while something is in
@@ -52,6 +55,16 @@ func (c *vSwitchServiceClient) GetVSwitch(ctx context.Context, in *GetVSwitchReq
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetVSwitchResponse)
 	err := c.cc.Invoke(ctx, VSwitchService_GetVSwitch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *vSwitchServiceClient) ListVSwitches(ctx context.Context, in *ListVSwitchesRequest, opts ...grpc.CallOption) (*ListVSwitchesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListVSwitchesResponse)
+	err := c.cc.Invoke(ctx, VSwitchService_ListVSwitches_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +95,13 @@ func (c *vSwitchServiceClient) DeleteVSwitch(ctx context.Context, in *DeleteVSwi
 // All implementations must embed UnimplementedVSwitchServiceServer
 // for forward compatibility.
 //
-// VSwitchService manages vSwitches. NetworkService lists them. Writes to one VPC, those of RouteService included, are sent one at a
+// VSwitchService manages vSwitches. Writes to one VPC, those of RouteService included, are sent one at a
 // time, since the cloud refuses concurrent ones.
 type VSwitchServiceServer interface {
 	// GetVSwitch reads one vSwitch. NOT_FOUND with reason VSWITCH_NOT_FOUND if it does not exist.
 	GetVSwitch(context.Context, *GetVSwitchRequest) (*GetVSwitchResponse, error)
+	// ListVSwitches reads all vSwitches that match every given filter.
+	ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error)
 	// CreateVSwitch creates a vSwitch and waits until it is Available. Repeating a call with the same request_id returns the first one.
 	CreateVSwitch(context.Context, *CreateVSwitchRequest) (*CreateVSwitchResponse, error)
 	// DeleteVSwitch deletes a vSwitch and waits until it is gone. FAILED_PRECONDITION with reason RESOURCE_IN_USE while something is in
@@ -104,6 +119,9 @@ type UnimplementedVSwitchServiceServer struct{}
 
 func (UnimplementedVSwitchServiceServer) GetVSwitch(context.Context, *GetVSwitchRequest) (*GetVSwitchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetVSwitch not implemented")
+}
+func (UnimplementedVSwitchServiceServer) ListVSwitches(context.Context, *ListVSwitchesRequest) (*ListVSwitchesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListVSwitches not implemented")
 }
 func (UnimplementedVSwitchServiceServer) CreateVSwitch(context.Context, *CreateVSwitchRequest) (*CreateVSwitchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateVSwitch not implemented")
@@ -146,6 +164,24 @@ func _VSwitchService_GetVSwitch_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(VSwitchServiceServer).GetVSwitch(ctx, req.(*GetVSwitchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _VSwitchService_ListVSwitches_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListVSwitchesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VSwitchServiceServer).ListVSwitches(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: VSwitchService_ListVSwitches_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VSwitchServiceServer).ListVSwitches(ctx, req.(*ListVSwitchesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -196,6 +232,10 @@ var VSwitchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetVSwitch",
 			Handler:    _VSwitchService_GetVSwitch_Handler,
+		},
+		{
+			MethodName: "ListVSwitches",
+			Handler:    _VSwitchService_ListVSwitches_Handler,
 		},
 		{
 			MethodName: "CreateVSwitch",

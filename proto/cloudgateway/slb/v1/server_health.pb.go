@@ -2,11 +2,12 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: cloudgateway/slb/v1/health.proto
+// source: cloudgateway/slb/v1/server_health.proto
 
 package slbv1
 
 import (
+	_ "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -44,7 +45,7 @@ type ServerHealth struct {
 
 func (x *ServerHealth) Reset() {
 	*x = ServerHealth{}
-	mi := &file_cloudgateway_slb_v1_health_proto_msgTypes[0]
+	mi := &file_cloudgateway_slb_v1_server_health_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -56,7 +57,7 @@ func (x *ServerHealth) String() string {
 func (*ServerHealth) ProtoMessage() {}
 
 func (x *ServerHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_health_proto_msgTypes[0]
+	mi := &file_cloudgateway_slb_v1_server_health_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -69,7 +70,7 @@ func (x *ServerHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerHealth.ProtoReflect.Descriptor instead.
 func (*ServerHealth) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_health_proto_rawDescGZIP(), []int{0}
+	return file_cloudgateway_slb_v1_server_health_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ServerHealth) GetListener() *ListenerKey {
@@ -114,8 +115,8 @@ func (x *ServerHealth) GetStatus() string {
 	return ""
 }
 
-// ListHealthStatusRequest selects an instance, and perhaps some of its listeners.
-type ListHealthStatusRequest struct {
+// ListServerHealthRequest selects an instance, and perhaps some of its listeners.
+type ListServerHealthRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instance, "lb-…"; required.
 	LoadBalancerId string `protobuf:"bytes,1,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
@@ -129,21 +130,21 @@ type ListHealthStatusRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListHealthStatusRequest) Reset() {
-	*x = ListHealthStatusRequest{}
-	mi := &file_cloudgateway_slb_v1_health_proto_msgTypes[1]
+func (x *ListServerHealthRequest) Reset() {
+	*x = ListServerHealthRequest{}
+	mi := &file_cloudgateway_slb_v1_server_health_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListHealthStatusRequest) String() string {
+func (x *ListServerHealthRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListHealthStatusRequest) ProtoMessage() {}
+func (*ListServerHealthRequest) ProtoMessage() {}
 
-func (x *ListHealthStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_health_proto_msgTypes[1]
+func (x *ListServerHealthRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_health_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -154,41 +155,41 @@ func (x *ListHealthStatusRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListHealthStatusRequest.ProtoReflect.Descriptor instead.
-func (*ListHealthStatusRequest) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_health_proto_rawDescGZIP(), []int{1}
+// Deprecated: Use ListServerHealthRequest.ProtoReflect.Descriptor instead.
+func (*ListServerHealthRequest) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_health_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *ListHealthStatusRequest) GetLoadBalancerId() string {
+func (x *ListServerHealthRequest) GetLoadBalancerId() string {
 	if x != nil {
 		return x.LoadBalancerId
 	}
 	return ""
 }
 
-func (x *ListHealthStatusRequest) GetPort() int32 {
+func (x *ListServerHealthRequest) GetPort() int32 {
 	if x != nil {
 		return x.Port
 	}
 	return 0
 }
 
-func (x *ListHealthStatusRequest) GetProtocol() Protocol {
+func (x *ListServerHealthRequest) GetProtocol() Protocol {
 	if x != nil {
 		return x.Protocol
 	}
 	return Protocol_PROTOCOL_UNSPECIFIED
 }
 
-func (x *ListHealthStatusRequest) GetMaxAge() *durationpb.Duration {
+func (x *ListServerHealthRequest) GetMaxAge() *durationpb.Duration {
 	if x != nil {
 		return x.MaxAge
 	}
 	return nil
 }
 
-// ListHealthStatusResponse holds the health of the servers.
-type ListHealthStatusResponse struct {
+// ListServerHealthResponse holds the health of the servers.
+type ListServerHealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by port and protocol of the listener, then by id, address and port of the server.
 	Servers       []*ServerHealth `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
@@ -196,21 +197,21 @@ type ListHealthStatusResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListHealthStatusResponse) Reset() {
-	*x = ListHealthStatusResponse{}
-	mi := &file_cloudgateway_slb_v1_health_proto_msgTypes[2]
+func (x *ListServerHealthResponse) Reset() {
+	*x = ListServerHealthResponse{}
+	mi := &file_cloudgateway_slb_v1_server_health_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListHealthStatusResponse) String() string {
+func (x *ListServerHealthResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListHealthStatusResponse) ProtoMessage() {}
+func (*ListServerHealthResponse) ProtoMessage() {}
 
-func (x *ListHealthStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_slb_v1_health_proto_msgTypes[2]
+func (x *ListServerHealthResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_slb_v1_server_health_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -221,23 +222,23 @@ func (x *ListHealthStatusResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListHealthStatusResponse.ProtoReflect.Descriptor instead.
-func (*ListHealthStatusResponse) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_slb_v1_health_proto_rawDescGZIP(), []int{2}
+// Deprecated: Use ListServerHealthResponse.ProtoReflect.Descriptor instead.
+func (*ListServerHealthResponse) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_slb_v1_server_health_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ListHealthStatusResponse) GetServers() []*ServerHealth {
+func (x *ListServerHealthResponse) GetServers() []*ServerHealth {
 	if x != nil {
 		return x.Servers
 	}
 	return nil
 }
 
-var File_cloudgateway_slb_v1_health_proto protoreflect.FileDescriptor
+var File_cloudgateway_slb_v1_server_health_proto protoreflect.FileDescriptor
 
-const file_cloudgateway_slb_v1_health_proto_rawDesc = "" +
+const file_cloudgateway_slb_v1_server_health_proto_rawDesc = "" +
 	"\n" +
-	" cloudgateway/slb/v1/health.proto\x12\x13cloudgateway.slb.v1\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe7\x01\n" +
+	"'cloudgateway/slb/v1/server_health.proto\x12\x13cloudgateway.slb.v1\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe7\x01\n" +
 	"\fServerHealth\x12<\n" +
 	"\blistener\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\blistener\x123\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
@@ -245,46 +246,46 @@ const file_cloudgateway_slb_v1_health_proto_rawDesc = "" +
 	"\tserver_ip\x18\x04 \x01(\tR\bserverIp\x12\x12\n" +
 	"\x04port\x18\x05 \x01(\x05R\x04port\x12\x16\n" +
 	"\x06status\x18\x06 \x01(\tR\x06status\"\xc6\x01\n" +
-	"\x17ListHealthStatusRequest\x12(\n" +
+	"\x17ListServerHealthRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\x05R\x04port\x129\n" +
 	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolR\bprotocol\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"W\n" +
-	"\x18ListHealthStatusResponse\x12;\n" +
-	"\aservers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.ServerHealthR\aservers2\x85\x01\n" +
-	"\rHealthService\x12t\n" +
-	"\x10ListHealthStatus\x12,.cloudgateway.slb.v1.ListHealthStatusRequest\x1a-.cloudgateway.slb.v1.ListHealthStatusResponse\"\x03\x90\x02\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x18ListServerHealthResponse\x12;\n" +
+	"\aservers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.ServerHealthR\aservers2\xa2\x01\n" +
+	"\x13ServerHealthService\x12\x8a\x01\n" +
+	"\x10ListServerHealth\x12,.cloudgateway.slb.v1.ListServerHealthRequest\x1a-.cloudgateway.slb.v1.ListServerHealthResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tlisteners\x1a\x02\b\x1e \x01(\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
-	file_cloudgateway_slb_v1_health_proto_rawDescOnce sync.Once
-	file_cloudgateway_slb_v1_health_proto_rawDescData []byte
+	file_cloudgateway_slb_v1_server_health_proto_rawDescOnce sync.Once
+	file_cloudgateway_slb_v1_server_health_proto_rawDescData []byte
 )
 
-func file_cloudgateway_slb_v1_health_proto_rawDescGZIP() []byte {
-	file_cloudgateway_slb_v1_health_proto_rawDescOnce.Do(func() {
-		file_cloudgateway_slb_v1_health_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_health_proto_rawDesc), len(file_cloudgateway_slb_v1_health_proto_rawDesc)))
+func file_cloudgateway_slb_v1_server_health_proto_rawDescGZIP() []byte {
+	file_cloudgateway_slb_v1_server_health_proto_rawDescOnce.Do(func() {
+		file_cloudgateway_slb_v1_server_health_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_server_health_proto_rawDesc), len(file_cloudgateway_slb_v1_server_health_proto_rawDesc)))
 	})
-	return file_cloudgateway_slb_v1_health_proto_rawDescData
+	return file_cloudgateway_slb_v1_server_health_proto_rawDescData
 }
 
-var file_cloudgateway_slb_v1_health_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
-var file_cloudgateway_slb_v1_health_proto_goTypes = []any{
+var file_cloudgateway_slb_v1_server_health_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_cloudgateway_slb_v1_server_health_proto_goTypes = []any{
 	(*ServerHealth)(nil),             // 0: cloudgateway.slb.v1.ServerHealth
-	(*ListHealthStatusRequest)(nil),  // 1: cloudgateway.slb.v1.ListHealthStatusRequest
-	(*ListHealthStatusResponse)(nil), // 2: cloudgateway.slb.v1.ListHealthStatusResponse
+	(*ListServerHealthRequest)(nil),  // 1: cloudgateway.slb.v1.ListServerHealthRequest
+	(*ListServerHealthResponse)(nil), // 2: cloudgateway.slb.v1.ListServerHealthResponse
 	(*ListenerKey)(nil),              // 3: cloudgateway.slb.v1.ListenerKey
 	(ServerType)(0),                  // 4: cloudgateway.slb.v1.ServerType
 	(Protocol)(0),                    // 5: cloudgateway.slb.v1.Protocol
 	(*durationpb.Duration)(nil),      // 6: google.protobuf.Duration
 }
-var file_cloudgateway_slb_v1_health_proto_depIdxs = []int32{
+var file_cloudgateway_slb_v1_server_health_proto_depIdxs = []int32{
 	3, // 0: cloudgateway.slb.v1.ServerHealth.listener:type_name -> cloudgateway.slb.v1.ListenerKey
 	4, // 1: cloudgateway.slb.v1.ServerHealth.type:type_name -> cloudgateway.slb.v1.ServerType
-	5, // 2: cloudgateway.slb.v1.ListHealthStatusRequest.protocol:type_name -> cloudgateway.slb.v1.Protocol
-	6, // 3: cloudgateway.slb.v1.ListHealthStatusRequest.max_age:type_name -> google.protobuf.Duration
-	0, // 4: cloudgateway.slb.v1.ListHealthStatusResponse.servers:type_name -> cloudgateway.slb.v1.ServerHealth
-	1, // 5: cloudgateway.slb.v1.HealthService.ListHealthStatus:input_type -> cloudgateway.slb.v1.ListHealthStatusRequest
-	2, // 6: cloudgateway.slb.v1.HealthService.ListHealthStatus:output_type -> cloudgateway.slb.v1.ListHealthStatusResponse
+	5, // 2: cloudgateway.slb.v1.ListServerHealthRequest.protocol:type_name -> cloudgateway.slb.v1.Protocol
+	6, // 3: cloudgateway.slb.v1.ListServerHealthRequest.max_age:type_name -> google.protobuf.Duration
+	0, // 4: cloudgateway.slb.v1.ListServerHealthResponse.servers:type_name -> cloudgateway.slb.v1.ServerHealth
+	1, // 5: cloudgateway.slb.v1.ServerHealthService.ListServerHealth:input_type -> cloudgateway.slb.v1.ListServerHealthRequest
+	2, // 6: cloudgateway.slb.v1.ServerHealthService.ListServerHealth:output_type -> cloudgateway.slb.v1.ListServerHealthResponse
 	6, // [6:7] is the sub-list for method output_type
 	5, // [5:6] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name
@@ -292,9 +293,9 @@ var file_cloudgateway_slb_v1_health_proto_depIdxs = []int32{
 	0, // [0:5] is the sub-list for field type_name
 }
 
-func init() { file_cloudgateway_slb_v1_health_proto_init() }
-func file_cloudgateway_slb_v1_health_proto_init() {
-	if File_cloudgateway_slb_v1_health_proto != nil {
+func init() { file_cloudgateway_slb_v1_server_health_proto_init() }
+func file_cloudgateway_slb_v1_server_health_proto_init() {
+	if File_cloudgateway_slb_v1_server_health_proto != nil {
 		return
 	}
 	file_cloudgateway_slb_v1_listener_proto_init()
@@ -303,17 +304,17 @@ func file_cloudgateway_slb_v1_health_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_health_proto_rawDesc), len(file_cloudgateway_slb_v1_health_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_slb_v1_server_health_proto_rawDesc), len(file_cloudgateway_slb_v1_server_health_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_cloudgateway_slb_v1_health_proto_goTypes,
-		DependencyIndexes: file_cloudgateway_slb_v1_health_proto_depIdxs,
-		MessageInfos:      file_cloudgateway_slb_v1_health_proto_msgTypes,
+		GoTypes:           file_cloudgateway_slb_v1_server_health_proto_goTypes,
+		DependencyIndexes: file_cloudgateway_slb_v1_server_health_proto_depIdxs,
+		MessageInfos:      file_cloudgateway_slb_v1_server_health_proto_msgTypes,
 	}.Build()
-	File_cloudgateway_slb_v1_health_proto = out.File
-	file_cloudgateway_slb_v1_health_proto_goTypes = nil
-	file_cloudgateway_slb_v1_health_proto_depIdxs = nil
+	File_cloudgateway_slb_v1_server_health_proto = out.File
+	file_cloudgateway_slb_v1_server_health_proto_goTypes = nil
+	file_cloudgateway_slb_v1_server_health_proto_depIdxs = nil
 }
