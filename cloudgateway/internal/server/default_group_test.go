@@ -57,7 +57,7 @@ func TestDefaultServerChanges(t *testing.T) {
 		},
 		{
 			name:    "more than a call takes",
-			request: &slbv1.ApplyDefaultServerChangesRequest{Add: defaultServers(20, 25)}, calls: []string{add, add}, want: defaultServers(0, 45),
+			request: &slbv1.ApplyDefaultServerChangesRequest{Add: defaultServers(20, 45)}, calls: []string{add, add}, want: defaultServers(0, 65),
 		},
 		{
 			name: "everything, and nothing is emptier meanwhile", // the cloud can't replace servers here

@@ -118,8 +118,12 @@ func TestServerChangesTakeTheFewestCalls(t *testing.T) {
 		{name: "nothing", request: &slbv1.ApplyServerChangesRequest{}},
 		{name: "one more node", request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 1)}, want: []string{add}},
 		{
-			name:    "thirty more nodes", // what a burst of joining nodes costs
-			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 30)}, want: []string{add, add},
+			name:    "forty more nodes", // what a burst of joining nodes costs
+			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 40)}, want: []string{add},
+		},
+		{
+			name:    "more than a call takes",
+			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 45)}, want: []string{add, add},
 		},
 		{
 			name:    "a rolling update",
@@ -299,7 +303,7 @@ func TestGroupCreationIsRecognised(t *testing.T) {
 	w := newWorld(t)
 	lb := w.createBalancer(t, "lb-1")
 	for _, gone := range []bool{false, true} {
-		r := groupRequest(lb, ecsServers(0, 25)...)
+		r := groupRequest(lb, ecsServers(0, 45)...)
 		r.RequestId = fmt.Sprintf("gone-%t", gone)
 		w.strike(t, fault.Rule{Action: "AddVServerGroupBackendServers", Times: 1, Error: &fault.Error{Status: 400, Code: "Throttling.User"}})
 		if _, err := w.ServerGroups.CreateServerGroup(t.Context(), r); rpcerr.ReasonOf(err) != rpcerr.Throttled {
