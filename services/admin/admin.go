@@ -3,12 +3,14 @@ package admin
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/process"
@@ -35,10 +38,25 @@ const (
 type Config struct {
 	// Listen is "host:port"; port 0 takes a free one.
 	Listen string `json:"listen"`
+	// Authentication is for an address that others reach, such as a node's. The server then speaks HTTPS, and metrics, profiles and the
+	// reasons on /readyz need a token of the cluster whose holder may get that path by RBAC, or a client on the same machine.
+	Authentication bool `json:"authentication"`
+	// CertFile and KeyFile are the identity of the server, and may be renewed in place. If empty, the process makes a certificate that
+	// nobody can verify.
+	CertFile string `json:"certFile"`
+	KeyFile  string `json:"keyFile"`
 }
 
 // Validate notes what is wrong, under key.
-func (c Config) Validate(p *config.Problems, key string) { p.HostPort(key+".listen", c.Listen) }
+func (c Config) Validate(p *config.Problems, key string) {
+	p.HostPort(key+".listen", c.Listen)
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		p.Addf(key, "certFile and keyFile are needed together")
+	}
+	if c.CertFile != "" && !c.Authentication {
+		p.Addf(key+".certFile", "has no effect without %s.authentication", key)
+	}
+}
 
 // Check is one condition of readiness.
 type Check struct {
@@ -51,14 +69,16 @@ type Check struct {
 	Detail func() string
 }
 
-// tell is the check's line in the answer.
-func (c Check) tell(err error) string {
+// tell is the check's line in the answer, without reasons for those who need not know them.
+func (c Check) tell(err error, reasons bool) string {
 	switch {
+	case err != nil && !reasons:
+		return c.Name + ": failed\n"
 	case err != nil && c.Remedy != "":
 		return fmt.Sprintf("%s: %s; next step: %s\n", c.Name, oneLine(err), c.Remedy)
 	case err != nil:
 		return fmt.Sprintf("%s: %s\n", c.Name, oneLine(err))
-	case c.Detail != nil:
+	case c.Detail != nil && reasons:
 		return fmt.Sprintf("%s: ok, %s\n", c.Name, c.Detail())
 	}
 	return c.Name + ": ok\n"
@@ -73,14 +93,28 @@ type Server struct {
 }
 
 // New opens the address, for which it waits if another replica on the same node has it, and makes the server; it is live from Run on, and
-// ready when all checks hold.
-func New(ctx context.Context, cfg Config, log *slog.Logger, registry *prometheus.Registry, checks ...Check) (*Server, error) {
+// ready when all checks hold. The client asks who may read what, if the configuration wants that to be asked.
+func New(
+	ctx context.Context, cfg Config, client kubernetes.Interface, log *slog.Logger, registry *prometheus.Registry, checks ...Check,
+) (*Server, error) {
+	var readers *guard
+	var identity *tls.Config
+	if cfg.Authentication {
+		var err error
+		if identity, err = cfg.identity(log); err != nil {
+			return nil, fmt.Errorf("admin.certFile and admin.keyFile: %w", err)
+		}
+		readers = newGuard(client, log)
+	}
 	listener, err := process.Listen(ctx, cfg.Listen, log, nil)
 	if err != nil {
 		return nil, fmt.Errorf("admin.listen: %w", err)
 	}
+	if identity != nil {
+		listener = tls.NewListener(listener, identity)
+	}
 	return &Server{listener: listener, http: &http.Server{
-		Handler:           Handler(registry, checks...),
+		Handler:           newHandler(readers, registry, checks),
 		ReadHeaderTimeout: headerTimeout,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It tells of clients that go away, which is no news.
 	}}, nil
@@ -112,18 +146,26 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("serve the admin address: %w", err)
 }
 
-// Handler is what Server serves.
+// Handler is what Server serves where it need not ask who reads.
 func Handler(registry *prometheus.Registry, checks ...Check) http.Handler {
+	return newHandler(nil, registry, checks)
+}
+
+// newHandler makes the pages. Without readers, everybody may read all but profiles.
+func newHandler(readers *guard, registry *prometheus.Registry, checks []Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
-	mux.HandleFunc("GET /readyz", readiness(newGauge(registry), checks))
+	mux.HandleFunc("GET /readyz", readiness(readers, newGauge(registry), checks))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, version.String()+"\n") })
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", readers.protect(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	for path, handler := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol,
 		"/debug/pprof/trace": pprof.Trace, "/debug/pprof/cmdline": pprof.Cmdline,
 	} {
-		mux.HandleFunc("GET "+path, localOnly(handler))
+		if readers == nil {
+			handler = localOnly(handler)
+		}
+		mux.Handle("GET "+path, readers.protect(handler))
 	}
 	return mux
 }
@@ -142,8 +184,8 @@ func newGauge(registry *prometheus.Registry) *prometheus.GaugeVec {
 	}, []string{"check"})
 }
 
-// readiness runs all checks at once and answers one line for each.
-func readiness(held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
+// readiness runs all checks at once and answers one line for each. Kubelets show no token, and need no reasons.
+func readiness(readers *guard, held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 		defer cancel()
@@ -153,6 +195,7 @@ func readiness(held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
 			running.Go(func() { errs[i] = c.Check(ctx) })
 		}
 		running.Wait()
+		reasons := readers.admits(r) == nil
 		code, verdict, lines := http.StatusOK, "ready\n", &strings.Builder{}
 		for i, c := range checks {
 			holds := 1.0
@@ -160,7 +203,7 @@ func readiness(held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
 				code, verdict, holds = http.StatusServiceUnavailable, "not ready\n", 0
 			}
 			held.WithLabelValues(c.Name).Set(holds)
-			lines.WriteString(c.tell(errs[i]))
+			lines.WriteString(c.tell(errs[i], reasons))
 		}
 		answer(w, code, verdict+lines.String())
 	}
@@ -170,11 +213,16 @@ func readiness(held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
 // much for everybody who reaches the port that Prometheus scrapes.
 func localOnly(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		if !local(r) {
 			answer(w, http.StatusForbidden, "profiles are served to the own machine only; use kubectl port-forward\n")
 			return
 		}
 		next(w, r)
 	}
+}
+
+// local reports whether the client is on the own machine.
+func local(r *http.Request) bool {
+	address, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && address.Addr().Unmap().IsLoopback()
 }

@@ -95,13 +95,13 @@ func TestReadinessIsAMetric(t *testing.T) {
 func TestServer(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	server, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0"}, log, prometheus.NewRegistry())
+	server, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0"}, nil, log, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := admin.New(ended, admin.Config{Listen: server.Addr()}, log, prometheus.NewRegistry()); err == nil ||
+	if _, err := admin.New(ended, admin.Config{Listen: server.Addr()}, nil, log, prometheus.NewRegistry()); err == nil ||
 		!strings.HasPrefix(err.Error(), "admin.listen: ") {
 		t.Errorf("an address that stays taken gives %v", err)
 	}

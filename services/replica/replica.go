@@ -102,7 +102,7 @@ func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("make the controller: %w", err)
 	}
-	server, err := admin.New(ctx, cfg.Admin, log, registry, append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready})...)
+	server, err := admin.New(ctx, cfg.Admin, client, log, registry, append(controller.Checks(), admin.Check{Name: "gateway", Check: conn.Ready})...)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if g.listener, err = process.Listen(ctx, cfg.Listen, log, g.election.GiveBack); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if g.admin, err = admin.New(ctx, cfg.Admin, log, registry, g.checks()...); err != nil {
+	if g.admin, err = admin.New(ctx, cfg.Admin, g.kube, log, registry, g.checks()...); err != nil {
 		return nil, errors.Join(err, g.listener.Close())
 	}
 	return g, nil
