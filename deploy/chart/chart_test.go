@@ -137,7 +137,7 @@ func TestObjects(t *testing.T) {
 			"cloudConfig": map[string]any{"configMap": "cloud-config"},
 		},
 		"everything on": {
-			"networkPolicy": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true},
+			"networkPolicy": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true},
 			"prometheusRule": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
 			"image":     map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
@@ -180,7 +180,7 @@ func TestObjects(t *testing.T) {
 					decode[policyv1.PodDisruptionBudget](t, doc)
 				case "NetworkPolicy":
 					decode[networkingv1.NetworkPolicy](t, doc)
-				case "PodMonitor", "PrometheusRule", "Issuer", "Certificate": // Their types are not ours to depend on.
+				case "PodMonitor", "ServiceMonitor", "PrometheusRule", "Issuer", "Certificate": // Their types are not ours to depend on.
 				default:
 					t.Errorf("%s: a kind that this test does not know", key)
 				}

@@ -196,6 +196,15 @@ func TestRollout(t *testing.T) {
 			if onHost := component == "cloudgateway" && hostNetwork; pod.HostNetwork != onHost || (len(c.Ports) == 0) != onHost {
 				t.Errorf("%s: %s is on the node's network: %t, with ports %v", mode, component, pod.HostNetwork, c.Ports)
 			}
+			scheme := corev1.URISchemeHTTP
+			if pod.HostNetwork {
+				scheme = corev1.URISchemeHTTPS
+			}
+			for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+				if probe.HTTPGet.Scheme != scheme {
+					t.Errorf("%s: %s is probed by %s", mode, component, probe.HTTPGet.Scheme)
+				}
+			}
 			if s, l, r := c.StartupProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path; s != "/livez" || l != s || r != "/readyz" {
 				t.Errorf("probes at %s, %s and %s", s, l, r)
 			}

@@ -47,6 +47,11 @@ func TestMissing(t *testing.T) {
 			values: values(map[string]any{"tls": map[string]any{"existingSecret": "a", "certManager": map[string]any{"enabled": true}}}),
 			want:   []string{"tls: "},
 		},
+		"two monitors": {
+			values: values(map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}),
+			want:   []string{"podMonitor, serviceMonitor: "},
+		},
+		"no token for metrics": {values: values(map[string]any{"podMonitor": map[string]any{"enabled": true}}), want: []string{"podMonitor.tokenSecret: "}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +250,7 @@ func TestUninstall(t *testing.T) {
 	documents := render(t, "kube-system", nil)
 	for _, component := range ours.Components() {
 		for _, key := range []string{"ServiceAccount " + component, "Role alicloud:" + component, "RoleBinding alicloud:" + component} {
-			object := decodeMeta(t, documents[key])
+			object := loose[metav1.PartialObjectMetadata](t, documents[key])
 			if object.Annotations["helm.sh/resource-policy"] != "keep" || object.Labels["app.kubernetes.io/instance"] != "alicloud" {
 				t.Errorf("%s goes with the release, or can't be found later: %v, %v", key, object.Annotations, object.Labels)
 			}
@@ -255,15 +260,16 @@ func TestUninstall(t *testing.T) {
 				t.Errorf("%s may update the Leases %v", component, rule.ResourceNames)
 			}
 		}
-		if object := decodeMeta(t, documents["ClusterRole alicloud:"+component]); len(object.Annotations) > 0 {
+		if object := loose[metav1.PartialObjectMetadata](t, documents["ClusterRole alicloud:"+component]); len(object.Annotations) > 0 {
 			t.Errorf("the ClusterRole of %s stays: %v", component, object.Annotations)
 		}
 	}
 }
 
-func decodeMeta(t *testing.T, document string) metav1.PartialObjectMetadata {
+// loose reads the part of a document that T knows.
+func loose[T any](t *testing.T, document string) T {
 	t.Helper()
-	var object metav1.PartialObjectMetadata
+	var object T
 	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 		t.Fatalf("%v\n%s", err, document)
 	}
@@ -331,7 +337,7 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s is not complete: %+v", r.Alert, r)
 		}
 	}
-	if parts := strings.Count(runbook, "\n## "); parts != len(rules) || decodeMeta(t, document).Labels["release"] != "prometheus" {
+	if parts := strings.Count(runbook, "\n## "); parts != len(rules) || loose[metav1.PartialObjectMetadata](t, document).Labels["release"] != "prometheus" {
 		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
 	}
 }
@@ -421,18 +427,6 @@ func TestDashboard(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestMonitoredPods: pods without declared ports are found by their address.
-func TestMonitoredPods(t *testing.T) {
-	t.Parallel()
-	documents := render(t, "kube-system", map[string]any{"podMonitor": map[string]any{"enabled": true}})
-	if d := documents["PodMonitor cloudgateway"]; !strings.Contains(d, `replacement: "$1:7080"`) || strings.Contains(d, "port: admin") {
-		t.Errorf("on the node's network:\n%s", d)
-	}
-	if d := documents["PodMonitor lbcontroller"]; !strings.Contains(d, "port: admin") {
-		t.Errorf("on the pods' network:\n%s", d)
 	}
 }
 

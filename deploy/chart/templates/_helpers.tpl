@@ -58,6 +58,9 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if and .Values.tls.existingSecret .Values.tls.certManager.enabled -}}
 {{- $problems = append $problems "tls: existingSecret is named and certManager enabled; keep one of them" -}}
 {{- end -}}
+{{- if and .Values.podMonitor.enabled .Values.serviceMonitor.enabled -}}
+{{- $problems = append $problems "podMonitor, serviceMonitor: both are enabled, and every series would be there twice; keep one of them" -}}
+{{- end -}}
 {{- if $problems -}}{{- fail (printf "\n\n  %s\n" (join "\n  " $problems)) -}}{{- end -}}
 {{- end }}
 
@@ -78,6 +81,24 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if $on -}}true{{- end -}}
 {{- end }}
 
+{{/* "true" if the admin address of a component asks who reads: where it is one of the node, if its configuration says nothing else. */}}
+{{- define "authentication" -}}
+{{- $c := index (index . 0).Values.components (index . 1) -}}
+{{- if dig "admin" "authentication" (eq (include "hostNetwork" .) "true") $c.config -}}true{{- end -}}
+{{- end }}
+
+{{/* How an endpoint of a PodMonitor or ServiceMonitor is scraped that asks who reads. */}}
+{{- define "scrapeTLS" -}}
+scheme: https
+tlsConfig:
+  {{- if eq (index . 1) "cloudgateway" }}
+  ca: {secret: {name: {{ include "tlsSecret" (index . 0) }}, key: ca.crt}}
+  serverName: cloudgateway.{{ (index . 0).Release.Namespace }}.svc
+  {{- else }}
+  insecureSkipVerify: true
+  {{- end }}
+{{- end }}
+
 {{- define "tlsSecret" -}}
 {{ .Values.tls.existingSecret | default "cloudgateway-tls" }}
 {{- end }}
@@ -92,6 +113,13 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
   "admin" (dict "listen" (printf ":%d" (int $c.adminPort)))
   "logging" (dict "level" $root.Values.logging.level "format" "json")
   "leaderElection" (dict "enabled" true "namespace" $root.Release.Namespace "name" $name) -}}
+{{- if include "authentication" (list $root $name) -}}
+{{- $_ := set $base.admin "authentication" true -}}
+{{- if eq $name "cloudgateway" -}}
+{{- $_ := set $base.admin "certFile" "/etc/tls/tls.crt" -}}
+{{- $_ := set $base.admin "keyFile" "/etc/tls/tls.key" -}}
+{{- end -}}
+{{- end -}}
 {{- if eq $name "cloudgateway" -}}
 {{- $base = merge $base (include "gatewayConfig" $root | fromYaml) -}}
 {{- else -}}
