@@ -48,15 +48,15 @@ func Excluded(node *corev1.Node) bool {
 	return hasLabel(node, LabelExclude) || hasLabel(node, LabelExcludeOld) || strings.HasPrefix(node.Spec.ProviderID, hybridPrefix)
 }
 
-// ExcludedFromLoadBalancer tells whether the node must not be a backend: it is Excluded, carries a label that says so, belongs
-// to the control plane, is virtual, or is about to be removed by the cluster autoscaler.
+// ExcludedFromLoadBalancer reports whether the node must not be a backend: it is Excluded, carries a label that says so, among them the old
+// one of the control plane, is virtual, or is about to be removed by the cluster autoscaler.
 func ExcludedFromLoadBalancer(node *corev1.Node) bool {
 	return Excluded(node) ||
 		hasLabel(node, LabelExcludeFromLoadBalancers) || hasLabel(node, LabelExcludeFromLoadBalancersOld) ||
-		IsControlPlane(node) || IsVirtual(node) || HasTaint(node, TaintToBeDeleted)
+		hasLabel(node, LabelMaster) || IsVirtual(node) || HasTaint(node, TaintToBeDeleted)
 }
 
-// IsControlPlane tells whether the node belongs to the control plane, by either label.
+// IsControlPlane reports whether the node belongs to the control plane, by either label.
 func IsControlPlane(node *corev1.Node) bool {
 	return hasLabel(node, LabelMaster) || hasLabel(node, LabelControlPlane)
 }

@@ -85,8 +85,7 @@ func TestExclusion(t *testing.T) {
 		{name: "from load balancers, old name", node: label("alpha.service-controller.kubernetes.io/exclude-balancer", ""),
 			want: verdict{fromLoadBalancer: true}},
 		{name: "master", node: label("node-role.kubernetes.io/master", ""), want: verdict{fromLoadBalancer: true, controlPlane: true}},
-		{name: "B-18: control-plane", node: label("node-role.kubernetes.io/control-plane", ""),
-			want: verdict{fromLoadBalancer: true, controlPlane: true}},
+		{name: "control-plane", node: label("node-role.kubernetes.io/control-plane", ""), want: verdict{controlPlane: true}},
 		{name: "virtual", node: label("type", "virtual-kubelet"), want: verdict{fromLoadBalancer: true, virtual: true}},
 		{name: "other type", node: label("type", "kwok")},
 		{name: "to be deleted", node: &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{

@@ -28,6 +28,9 @@ const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 // goes back to the default; without the note nobody could know that there was one.
 const Applied = "service.k8s.alibaba/applied-annotations"
 
+// ConfirmRelease lets the CLB of a Service go which had a class or a tunnel type before this controller ever served it; value true.
+const ConfirmRelease = "service.k8s.alibaba/confirm-release"
+
 // Claims is the controller's own note on a Service: the CLBs of users where there may be something of the Service, so that it is
 // cleaned up whatever becomes of the annotations that name them.
 const Claims = "service.k8s.alibaba/reused-loadbalancers"

@@ -34,8 +34,8 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return controller.New(controller.Config{
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Kinds:     []controller.Registration{clb.New(kind)},
-			Workers:   cfg.Workers,
+			Kinds:   []controller.Registration{clb.New(kind)},
+			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes,
 			Brake:     backend.Brake{Percent: cfg.Brake.Percent, After: time.Duration(cfg.Brake.After)},
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
 			NodeMax:   time.Duration(cfg.NodeGather.Max),

@@ -48,14 +48,14 @@ func Plan(ctx context.Context, cfg config.Config, which Selection, log *slog.Log
 	if err != nil {
 		return Preview{}, fmt.Errorf("connect to the gateway: %w", err)
 	}
-	preview, err := previewAll(gateway.WithPriority(ctx, gateway.Background), client, kindConfig(cfg, conn.Client(), log), which)
+	preview, err := previewAll(gateway.WithPriority(ctx, gateway.Background), client, cfg, kindConfig(cfg, conn.Client(), log), which)
 	if closeErr := conn.Close(); err == nil && closeErr != nil {
 		return preview, fmt.Errorf("disconnect from the gateway: %w", closeErr)
 	}
 	return preview, err
 }
 
-func previewAll(ctx context.Context, client kubernetes.Interface, kind clb.Config, which Selection) (Preview, error) {
+func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kind clb.Config, which Selection) (Preview, error) {
 	previewer, err := clb.NewPreviewer(kind)
 	if err != nil {
 		return Preview{}, err
@@ -78,7 +78,11 @@ func previewAll(ctx context.Context, client kubernetes.Interface, kind clb.Confi
 		key := s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
 		slicesOf[key] = append(slicesOf[key], s)
 	}
-	set := backend.New(pointers(nodes.Items))
+	candidates := pointers(nodes.Items)
+	if cfg.ExcludeControlPlaneNodes {
+		candidates = backend.WithoutControlPlane(candidates)
+	}
+	set := backend.New(candidates)
 	all := pointers(services.Items)
 	slices.SortFunc(all, func(a, b *corev1.Service) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

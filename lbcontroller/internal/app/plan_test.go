@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 	cfg.ClusterID, cfg.VPCID = "c-test", "vpc-test"
 	kind := kindConfig(cfg, cloud.Client(), slog.New(slog.DiscardHandler))
 
-	found, err := previewAll(t.Context(), kube, kind, Selection{})
+	found, err := previewAll(t.Context(), kube, cfg, kind, Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ default/bad  -          REFUSED  annotation service.beta.kubernetes.io/alibaba-c
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 
-	one, err := previewAll(t.Context(), kube, kind, Selection{Namespace: "default", Service: "bad"})
+	one, err := previewAll(t.Context(), kube, cfg, kind, Selection{Namespace: "default", Service: "bad"})
 	if err != nil {
 		t.Fatal(err)
 	}

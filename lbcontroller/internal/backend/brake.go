@@ -80,5 +80,5 @@ func (b Brake) Holds(list []*corev1.Node, now time.Time) Hold {
 
 // eligible reports whether a node that is ready may carry traffic.
 func eligible(n *corev1.Node) bool {
-	return !nodes.IsControlPlane(n) && !nodes.HasTaint(n, nodes.TaintToBeDeleted) && !nodes.ExcludedFromLoadBalancer(n)
+	return !nodes.HasTaint(n, nodes.TaintToBeDeleted) && !nodes.ExcludedFromLoadBalancer(n)
 }

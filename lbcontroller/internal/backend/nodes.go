@@ -62,8 +62,7 @@ type Set struct {
 	lists map[View][]Node
 }
 
-// New takes a snapshot of those nodes that may carry traffic: ready, not a control plane, not about to be deleted and not
-// excluded. A virtual node needs neither to be ready nor to be included: it only tells where its pods are.
+// New takes a snapshot of those nodes that may carry traffic: ready, not about to be deleted and not excluded. A virtual node needs neither to be ready nor to be included: it only tells where its pods are.
 func New(list []*corev1.Node) *Set { return NewHolding(list, Hold{}, nil) }
 
 // NewHolding is New with nodes that the brake holds. Those that were seen ready before count as ready; the others stay where they are servers.
@@ -73,7 +72,7 @@ func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
 		virtual := nodes.IsVirtual(n)
 		ready := nodes.Ready(n) == corev1.ConditionTrue
 		held := !virtual && !ready && hold.Nodes[n.Name]
-		if nodes.IsControlPlane(n) || nodes.HasTaint(n, nodes.TaintToBeDeleted) ||
+		if nodes.HasTaint(n, nodes.TaintToBeDeleted) ||
 			!virtual && (nodes.ExcludedFromLoadBalancer(n) || !ready && !held) {
 			continue
 		}
@@ -85,6 +84,11 @@ func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
 	}
 	slices.SortFunc(s.entries, func(a, b entry) int { return cmp.Compare(a.Name, b.Name) })
 	return s
+}
+
+// WithoutControlPlane leaves out the nodes of the control plane, for clusters that want no traffic there.
+func WithoutControlPlane(list []*corev1.Node) []*corev1.Node {
+	return slices.DeleteFunc(slices.Clone(list), nodes.IsControlPlane)
 }
 
 // Hold is what the brake held when the snapshot was taken.

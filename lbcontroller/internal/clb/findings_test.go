@@ -326,3 +326,44 @@ func TestOtherResourceGroupIsNotReused(t *testing.T) {
 		check(t, "parts", before, w.parts(usersLB))
 	})
 }
+
+// TestAnnotationsWithoutEffect: a specification means nothing where the CLB is billed by usage, nor a vSwitch for a public CLB, which can
+// still be made. Both are told.
+func TestAnnotationsWithoutEffect(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.VSwitchID, "vsw-a")))
+		check(t, "vSwitch", "", w.instances()[0].GetVswitchId())
+		check(t, "listeners", []string{"80/TCP"}, w.listeners())
+		w.told("both", "Warning UnknownAnnotation", annotation.Prefix+annotation.InstanceSpec+" has no effect", annotation.Prefix+annotation.VSwitchID+" has no effect")
+	})
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.InstanceChargeType, "PayBySpec"),
+			annotated(annotation.VSwitchID, "vsw-a"), annotated(annotation.AddressType, "intranet")))
+		if events := strings.Join(w.events.take(), "\n"); strings.Contains(events, "UnknownAnnotation") {
+			t.Errorf("events: %s", events)
+		}
+	})
+}
+
+// TestClassAtTheTakeover: the existing CCM overlooks that a Service got a class, so its CLB may be in use. It is released when somebody confirms
+// that; a Service that this controller has served gives it up at once.
+func TestClassAtTheTakeover(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		l := newLegacy()
+		l.service.Annotations[annotation.Class] = "other"
+		l.seed(w)
+		check(t, "instances", 1, len(w.instances()))
+		check(t, "writes", 0, len(w.cloud.Writes()))
+		w.told("what to do", "Warning ReleaseUnconfirmed", annotation.ConfirmRelease)
+		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.ConfirmRelease] = "true" })
+		check(t, "instances", 0, len(w.instances()))
+		check(t, "finalizers", 0, len(w.service().Finalizers))
+	})
+	inWorld(t, 2, func(w *world) {
+		w.create(web())
+		w.stop()
+		w.update(func(svc *corev1.Service) { svc.Annotations = map[string]string{annotation.Class: "other"} })
+		w.start()
+		check(t, "instances", 0, len(w.instances()))
+	})
+}

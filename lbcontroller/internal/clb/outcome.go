@@ -106,7 +106,7 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		o.Settled = append(o.Settled, controller.ReasonEnsured)
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
-	o.Settled = append(o.Settled, s.tell(&o, result.observed.InstanceID)...)
+	o.Settled = append(o.Settled, s.tell(&o, result.observed)...)
 	if !complete {
 		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, o.Err))
 	}
@@ -131,7 +131,8 @@ func summary(p plan.Plan) string {
 }
 
 // tell adds what the user of a Service should know about its backends, and returns the reasons that don't hold.
-func (s subject) tell(o *controller.Outcome, id string) (quiet []string) {
+func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []string) {
+	id := observed.InstanceID
 	var empty []string
 	for _, g := range s.want.Desired.Groups {
 		if len(g.Servers) == 0 {
@@ -155,9 +156,9 @@ func (s subject) tell(o *controller.Outcome, id string) (quiet []string) {
 	} else {
 		quiet = append(quiet, controller.ReasonSkipBackends)
 	}
-	if unknown := s.view.Unknown(); len(unknown) > 0 {
-		o.Events = append(o.Events, controller.Warningf(controller.ReasonUnknown, "%s", joined(unknown)))
-	} else {
+	if useless := append(s.view.Unknown(), s.view.WithoutEffect(observed.Instance)...); len(useless) > 0 {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonUnknown, "%s", joined(useless)))
+	} else if observed.ConfigKnown {
 		quiet = append(quiet, controller.ReasonUnknown)
 	}
 	if kept := s.view.Kept(); len(kept) > 0 {

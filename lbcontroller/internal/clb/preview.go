@@ -107,6 +107,7 @@ func (p Previewer) ensure(ctx context.Context, r controller.Request, result *Pre
 	}
 	observed := d.known.observed
 	result.LoadBalancer = observed.InstanceID
+	result.Warnings = append(result.Warnings, s.view.WithoutEffect(observed.Instance)...)
 	if refusal := k.mayCreate(s, d); refusal != nil {
 		result.Refused = []string{refusal.Text}
 		return nil //nolint:nilerr // A refusal is an answer.
@@ -142,6 +143,10 @@ func (p Previewer) release(ctx context.Context, r controller.Request, result *Pr
 		return err
 	}
 	result.LoadBalancer = observed.InstanceID
+	if p.kind.isOverlooked(r.Service) {
+		result.Refused = []string{overlooked(r.Service)}
+		return nil
+	}
 	for action := range plan.Release(observed, view.Preserved()).Actions() {
 		result.Actions = append(result.Actions, action.String())
 	}

@@ -2,12 +2,15 @@ package clb
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
@@ -31,6 +34,13 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 		return o
 	}
 	var o controller.Outcome
+	if k.isOverlooked(r.Service) {
+		text := overlooked(r.Service)
+		return controller.Outcome{
+			Err: errors.New(text), Reason: controller.ReasonRefused, Retry: controller.Retry{Mode: controller.RetryNever},
+			Events: []controller.Event{controller.Warningf(controller.ReasonUnconfirmed, "%s", text)},
+		}
+	}
 	observed, err := k.releasable(ctx, r, view)
 	if err != nil {
 		return fail(o, err)
@@ -63,6 +73,20 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: ""}, Exact: []string{annotation.Claims},
 	}, KeepIngress: isAnothers(r.Service, view, address)}
 	return o
+}
+
+// isOverlooked reports that a Service got a class or a tunnel type while the existing CCM served it, which overlooks that and serves on. Whether
+// this controller has served a Service is in its conditions.
+func (k *Kind) isOverlooked(svc *corev1.Service) bool {
+	return svc.DeletionTimestamp == nil && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && !k.wants(svc) &&
+		svc.Labels[LabelHash] != "" && svc.Annotations[annotation.ConfirmRelease] != "true" &&
+		!slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool { return c.Type == controller.ConditionReady })
+}
+
+// overlooked says what to do about such a Service.
+func overlooked(svc *corev1.Service) string {
+	return fmt.Sprintf("the Service has a class or a tunnel type and the CLB %s of before this controller; it is kept until annotation %s: \"true\" confirms that nobody needs it, or the class is removed",
+		svc.Labels[LabelLoadBalancerID], annotation.ConfirmRelease)
 }
 
 // isAnothers reports that a Service which went over to another controller shows that controller's address, not that of the CLB which is

@@ -41,6 +41,9 @@ type Config struct {
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
 	// MaxNodesPerServerGroup is how many nodes are backends of a Service with externalTrafficPolicy Cluster; 0 for all.
 	MaxNodesPerServerGroup int `json:"maxNodesPerServerGroup"`
+	// ExcludeControlPlaneNodes keeps traffic off nodes with the label node-role.kubernetes.io/control-plane. Those with the old label
+	// node-role.kubernetes.io/master, or with node.kubernetes.io/exclude-from-external-load-balancers, never get any.
+	ExcludeControlPlaneNodes bool `json:"excludeControlPlaneNodes"`
 	// DrainTerminating keeps pods that terminate as backends with weight 0 until they are gone, for Services that don't say.
 	DrainTerminating bool `json:"drainTerminating"`
 	// BackendIPv6 lets Services have IPv6 addresses of pods as backends (annotation backend-ip-version).

@@ -41,6 +41,8 @@ type Config struct {
 	Workers int
 	// NodeQuiet and NodeMax gather bursts of node changes.
 	NodeQuiet, NodeMax time.Duration
+	// ExcludeControlPlane keeps traffic off the nodes of the control plane.
+	ExcludeControlPlane bool
 	// Brake keeps servers when most nodes turn NotReady together.
 	Brake backend.Brake
 	// Drain is how long work under way may go on when another replica is about to take over.

@@ -217,6 +217,9 @@ func (c *Controller) snapshot() (*backend.Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes in the cache: %w", err)
 	}
+	if c.ExcludeControlPlane {
+		list = backend.WithoutControlPlane(list)
+	}
 	return c.brake.snapshot(c.Brake, list), nil
 }
 

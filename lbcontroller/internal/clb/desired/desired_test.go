@@ -228,12 +228,16 @@ func TestB17OneAddressWithTwoPorts(t *testing.T) {
 	}
 }
 
-// The existing CCM sends traffic to control plane nodes that don't carry the old label.
+// The existing CCM sends traffic to control plane nodes that don't carry the old label, and small clusters have no others. Who wants no traffic
+// there can say so.
 func TestB18ControlPlaneLabel(t *testing.T) {
 	t.Parallel()
-	got := servers(mustBuild(t, testConfig(), service(nil), nil, node("1", labelled("node-role.kubernetes.io/control-plane", ""))).Desired)
-	if len(got) != 0 {
-		t.Errorf("servers: %q", got)
+	list := []*corev1.Node{node("1", labelled("node-role.kubernetes.io/control-plane", "")), node("2", labelled("node-role.kubernetes.io/master", "")), node("3")}
+	if diff := cmp.Diff([]string{"i-1:30080=100", "i-3:30080=100"}, servers(mustBuild(t, testConfig(), service(nil), nil, list...).Desired)); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"i-3:30080=100"}, servers(mustBuild(t, testConfig(), service(nil), nil, backend.WithoutControlPlane(list)...).Desired)); diff != "" {
+		t.Errorf("servers without the control plane (-want +got):\n%s", diff)
 	}
 }
 

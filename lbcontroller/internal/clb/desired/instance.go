@@ -90,6 +90,7 @@ func (b *builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
 // network places an intranet instance and tells whether its vSwitch was the controller's own choice.
 func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool) {
 	if b.values.Text(annotation.AddressType) != "intranet" {
+		spec.VswitchId = "" // The cloud would make it an intranet one. See View.WithoutEffect.
 		return false
 	}
 	spec.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
@@ -112,6 +114,20 @@ func (v View) Applied() (after, meanwhile string) {
 	keys := strings.FieldsFunc(v.Service.Annotations[annotation.Applied]+","+after, func(r rune) bool { return r == ',' })
 	slices.Sort(keys)
 	return after, strings.Join(slices.Compact(keys), ",")
+}
+
+// WithoutEffect are warnings about annotations that mean nothing for the CLB that there is.
+func (v View) WithoutEffect(clb *slbv1.LoadBalancer) []string {
+	var warnings []string
+	if v.values.Has(annotation.InstanceSpec) && clb.GetInstanceChargeType() == slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU {
+		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.InstanceSpec+" has no effect: the CLB is billed by usage, not by specification; only "+
+			annotation.Prefix+annotation.InstanceChargeType+": PayBySpec at the creation of the Service gives it one")
+	}
+	if v.values.Has(annotation.VSwitchID) && clb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_INTERNET {
+		warnings = append(warnings, "annotation "+annotation.Prefix+annotation.VSwitchID+" has no effect: only an intranet CLB is in a vSwitch (annotation "+
+			annotation.Prefix+annotation.AddressType+")")
+	}
+	return warnings
 }
 
 // Unknown are warnings about annotations that mean nothing, though their prefix is the controller's.
