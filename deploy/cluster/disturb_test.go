@@ -34,7 +34,10 @@ func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
 	served := c.change(t)
 	saw := stop()
 	if served > expected {
-		t.Logf("%s:\n%s", what, c.run(t, "kubectl -n kube-system logs --selector app.kubernetes.io/name=lbcontroller --since=30s --prefix --tail=30"))
+		for _, component := range []string{"lbcontroller", "cloudgateway"} {
+			t.Logf("%s:\n%s", what, c.run(t, "kubectl -n kube-system logs --selector app.kubernetes.io/name="+component+" --since=30s --prefix --tail=30"))
+		}
+		t.Logf("calls of the cloud:\n%s", c.calls(t, begin))
 	}
 	t.Logf("%s took %.1f s, a change of a Service was served %.1f s later; %d requests answered, %d failed",
 		what, acted.Seconds(), served.Seconds(), saw.Answered, len(saw.Failed))
@@ -45,6 +48,22 @@ func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
 
 // expected is how long a change of a Service takes at most, on a machine that does nothing else.
 const expected = 3 * time.Second
+
+// calls are those that the cloud has answered since then, one in a line.
+func (c *cluster) calls(t *testing.T, since time.Time) string {
+	t.Helper()
+	calls, _, err := c.cloud.Calls(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, call := range calls {
+		if call.Time.After(since) {
+			fmt.Fprintln(&lines, call.Time.Format("15:04:05.000"), call.Action, call.Params["ListenerPort"], call.Status, call.Code)
+		}
+	}
+	return lines.String()
+}
 
 // settled waits until the last change of the second Service is done, the removal of its old port included.
 func (c *cluster) settled(t *testing.T) {
