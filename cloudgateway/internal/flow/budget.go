@@ -108,9 +108,9 @@ func New(cfg Config) (*Budget, error) {
 	return &Budget{cfg: cfg, limits: limits, metrics: newMetrics(cfg.Registerer), limiters: make(map[string]*limiter)}, nil
 }
 
-// TakeOver tells that up to a time another process may have used the budget: the one that this one replaces. The windows are
-// taken for full then, so that this one goes on at the even pace instead of sending what the other may have sent already. What
-// is longer ago than a window does not matter.
+// TakeOver says that up to a time another process may have used the budget: the one that this one replaces. In windows that it may have
+// used, calls go one after the other, so that a window which it has filled costs a refusal of one. What is longer ago than a window does
+// not matter.
 func (b *Budget) TakeOver(until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

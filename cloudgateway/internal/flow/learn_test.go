@@ -93,3 +93,26 @@ func TestRestartUnderLoad(t *testing.T) {
 		})
 	}
 }
+
+// TestChangesAfterATakeover: a gateway that had little to do is replaced. The changes of users after that go at once, although nobody
+// knows how much of the window is left.
+func TestChangesAfterATakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(minuteWrites, time.Minute)
+		newUser(t, a, nil).work(t, Change, 1, time.Second)
+		pass(20 * time.Second)
+		u := newUser(t, a, nil)
+		u.budget.TakeOver(time.Now())
+		for n := range 20 {
+			begin := time.Now()
+			ctx := WithCaller(t.Context(), Caller{Name: "lbcontroller", Priority: Change})
+			if err := u.budget.Acquire(ctx, "slb", learned); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(begin); waited > time.Second/probeRate {
+				t.Errorf("change %d waited for %s", n+1, waited)
+			}
+			pass(time.Second)
+		}
+	})
+}

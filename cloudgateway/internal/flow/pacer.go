@@ -16,6 +16,7 @@ const (
 	longStart = 1 - 1.0/8  // of a window's calls go at once while more wait than this window has left
 	rampTime  = 1.0 / 32   // of a window, in which its calls go at the earliest
 	rampBurst = 1.0 / 16   // of a window's calls, that may go in one moment
+	probeRate = 5          // calls a second at least after a takeover: the refusal of one comes back before the next has left
 	bucketCap = 1 - 1.0/16 // of the depth of the cloud's bucket: calls may arrive closer together than they left
 )
 
@@ -36,7 +37,7 @@ type pacer struct {
 	start, end  time.Time // of the present window
 	opens       time.Time // when its first call may go
 	sent        int       // in it
-	inherited   bool      // nobody knows what was sent in it
+	inherited   bool      // nobody knows what another process has sent in it
 	late        int       // of them after its lateMargin: the cloud may count them in the next window
 	second      int       // of them in its second half
 	secondBegan time.Time // when the first of those went
@@ -88,7 +89,7 @@ func (p *pacer) advance(now time.Time) (ended, blocked bool) {
 		sent, late, second = 0, 0, 0
 	}
 	p.begin(now)
-	if sent > p.calls/2 {
+	if sent > p.calls/2 || p.inherited {
 		p.opens = p.opened(p.start) // the cloud may still be counting in a window that is full
 	}
 	p.sent, p.late, p.second, p.refused, p.blocked, p.inherited = late, 0, 0, 0, false, false
@@ -105,6 +106,8 @@ func (p *pacer) resize(calls int, even bool) {
 // depth is the number of calls that may go in one moment.
 func (p *pacer) depth() float64 {
 	switch calls := float64(p.calls); {
+	case p.inherited:
+		return 1
 	case !p.isBucket():
 		return max(2, calls*rampBurst)
 	case p.even:
@@ -117,10 +120,14 @@ func (p *pacer) depth() float64 {
 // rate is the number of calls per second that may go after those.
 func (p *pacer) rate() float64 {
 	perSecond := float64(p.calls) / p.window.Seconds()
-	if p.isBucket() {
+	switch {
+	case p.isBucket():
 		return perSecond
+	case p.inherited:
+		return max(probeRate, perSecond)
+	default:
+		return max(1, perSecond/rampTime)
 	}
-	return max(1, perSecond/rampTime)
 }
 
 // take lets a call go if it may. Long says that more calls wait than the window has left.
@@ -218,14 +225,12 @@ type refusal struct {
 	inherited bool // what was granted in the window does not explain it
 }
 
-// takeOver assumes that another process has called up to now, as often as it could while many calls waited. What it has done in fact is
-// not known, so that a refusal in this window says nothing about others.
+// takeOver says that another process may have called up to now, nobody knows how often. The rest of the window is used all the same, one call
+// after the other: a user's single change must not wait for the next window because many might have gone before it. If the window is full,
+// one call is refused, and the others wait; this says nothing about others who use the limit.
 func (p *pacer) takeOver(now time.Time) {
 	p.advance(now)
 	p.tokens, p.inherited = 0, true
-	for p.sent < p.calls && p.due(p.sent, true) < now.Sub(p.start) { // one more than were due: it may be under way
-		p.sent++
-	}
 }
 
 // seconds is a time that is not negative.
