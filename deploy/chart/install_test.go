@@ -337,8 +337,30 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s is not complete: %+v", r.Alert, r)
 		}
 	}
-	if parts := strings.Count(runbook, "\n## "); parts != len(rules) || loose[metav1.PartialObjectMetadata](t, document).Labels["release"] != "prometheus" {
+	if parts := strings.Count(runbook, "\n## Alicloud"); parts != len(rules) || loose[metav1.PartialObjectMetadata](t, document).Labels["release"] != "prometheus" {
 		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
+	}
+}
+
+// TestEventsInTheRunbook: it says what to do about each event of the controllers, and about no other.
+func TestEventsInTheRunbook(t *testing.T) {
+	t.Parallel()
+	reasons := func(text string) []string {
+		var list []string
+		for line := range strings.Lines(text) {
+			if first, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok && strings.HasPrefix(first, "`") {
+				for reason := range strings.SplitSeq(first, ", ") {
+					list = append(list, strings.Trim(reason, "`"))
+				}
+			}
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	_, runbook, _ := strings.Cut(read(t, "../../docs/runbook.md"), "\n## Events\n")
+	want := reasons(read(t, "../../docs/reference/events.md"))
+	if diff := cmp.Diff(want, reasons(runbook)); diff != "" || len(want) == 0 {
+		t.Errorf("events (-of the controllers +of the runbook):\n%s", diff)
 	}
 }
 
