@@ -51,6 +51,9 @@ func (p *Param) Most(s *Settings) int64 {
 // Optional is a parameter with any text.
 func Optional(name string) Param { return Param{Name: name} }
 
+// Required is a parameter with any text that has to be sent.
+func Required(name string) Param { return Param{Name: name, Required: true} }
+
 // Flag is a parameter that is true or false.
 func Flag(name string) Param { return Param{Name: name, Kind: Bool} }
 

@@ -44,6 +44,7 @@ func scenarios() map[string]func(c *cloud) {
 		"routes":            routes,
 		"elastic address":   elasticAddress,
 		"network tags":      networkTags,
+		"shared bandwidth":  sharedBandwidth,
 		"instances":         instances,
 		"interfaces":        interfaces,
 		"catalog":           catalog,

@@ -145,3 +145,20 @@ func networkTags(c *cloud) {
 		c.t.Errorf("%d tags left", n)
 	}
 }
+
+// sharedBandwidth puts an address into a bandwidth package and takes it out again.
+func sharedBandwidth(c *cloud) {
+	id := c.must("vpc", "CreateCommonBandwidthPackage", "Bandwidth", "2", "Name", c.name()).get("BandwidthPackageId")
+	c.cleanUp("vpc", "DeleteCommonBandwidthPackage", "BandwidthPackageId", id)
+	eip := c.must("vpc", "AllocateEipAddress", "Bandwidth", "1", "InternetChargeType", "PayByTraffic", "Name", c.name()).get("AllocationId")
+	c.cleanUp("vpc", "ReleaseEipAddress", "AllocationId", eip)
+	member := []string{"BandwidthPackageId", id, "IpInstanceId", eip}
+	first := "CommonBandwidthPackages.CommonBandwidthPackage.0."
+	c.must("vpc", "AddCommonBandwidthPackageIp", member...)
+	c.want(c.must("vpc", "DescribeCommonBandwidthPackages", "BandwidthPackageId", id), "TotalCount", "1", first+"Bandwidth", "2",
+		first+"PublicIpAddresses.PublicIpAddresse.0.AllocationId", eip)
+	c.want(c.must("vpc", "DescribeEipAddresses", "AllocationId", eip), "EipAddresses.EipAddress.0.BandwidthPackageId", id)
+	c.must("vpc", "RemoveCommonBandwidthPackageIp", member...)
+	c.must("vpc", "DeleteCommonBandwidthPackage", "BandwidthPackageId", id)
+	c.want(c.must("vpc", "DescribeCommonBandwidthPackages", "BandwidthPackageId", id), "TotalCount", "0")
+}

@@ -11,7 +11,7 @@ import (
 // availableActions tell what there is in which zone.
 func availableActions() []api.Action {
 	return []api.Action{
-		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), {Name: "Verbose", Kind: api.Bool}}},
+		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), api.Flag("Verbose")}},
 		{
 			Name: "DescribeAvailableResource", Handle: describeAvailable, Codes: []string{"Invalid.RegionId"},
 			Params: []api.Param{
@@ -20,9 +20,9 @@ func availableActions() []api.Action {
 					Name: "DestinationResource", Required: true,
 					Enum: []string{"Zone", "IoOptimized", "InstanceType", "Network", "SystemDisk", "DataDisk"},
 				},
-				{Name: "ZoneId"}, {Name: "InstanceType"}, {Name: "IoOptimized", Enum: []string{"none", "optimized"}},
-				{Name: "SystemDiskCategory"}, {Name: "DataDiskCategory"}, {Name: "NetworkCategory", Enum: []string{"vpc", "classic"}},
-				{Name: "InstanceChargeType", Enum: []string{"PrePaid", "PostPaid"}}, {Name: "Cores", Kind: api.Int, Min: 1, Max: 1024}, {Name: "Memory"},
+				api.Optional("ZoneId"), api.Optional("InstanceType"), api.OneOf("IoOptimized", "none", "optimized"),
+				api.Optional("SystemDiskCategory"), api.Optional("DataDiskCategory"), api.OneOf("NetworkCategory", "vpc", "classic"),
+				api.OneOf("InstanceChargeType", "PrePaid", "PostPaid"), api.Number("Cores", 1, 1024), api.Optional("Memory"),
 			},
 		},
 	}

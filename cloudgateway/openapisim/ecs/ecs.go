@@ -28,7 +28,7 @@ func Product() api.Product {
 	}
 }
 
-func region() api.Param { return api.Param{Name: "RegionId", Required: true} }
+func region() api.Param { return api.Required("RegionId") }
 
 // groupRegion is the region of most actions on security groups, which have a code of their own for its lack.
 func groupRegion() api.Param {

@@ -20,11 +20,11 @@ func addressLists() []string {
 
 func instanceFilters() []api.Param {
 	params := []api.Param{
-		region(), tags.Uncounted(), {Name: "VpcId"}, {Name: "VSwitchId"}, {Name: "ZoneId"}, {Name: "InstanceName"}, {Name: "ImageId"},
-		{Name: "InstanceType"}, {Name: "InstanceTypeFamily"}, {Name: "InstanceChargeType"}, {Name: "InstanceNetworkType"},
-		{Name: "InternetChargeType"}, {Name: "IoOptimized", Kind: api.Bool}, {Name: "Ipv6Address", Kind: api.Strings, Limit: idsPerCall},
-		{Name: "KeyPairName"}, {Name: "LockReason"}, {Name: "HpcClusterId"}, {Name: "SecurityGroupId"}, {Name: "ResourceGroupId"},
-		{Name: "Status"}, {Name: "Filter", Kind: api.Structs},
+		region(), tags.Uncounted(), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("ZoneId"), api.Optional("InstanceName"), api.Optional("ImageId"),
+		api.Optional("InstanceType"), api.Optional("InstanceTypeFamily"), api.Optional("InstanceChargeType"), api.Optional("InstanceNetworkType"),
+		api.Optional("InternetChargeType"), api.Flag("IoOptimized"), {Name: "Ipv6Address", Kind: api.Strings, Limit: idsPerCall},
+		api.Optional("KeyPairName"), api.Optional("LockReason"), api.Optional("HpcClusterId"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
+		api.Optional("Status"), {Name: "Filter", Kind: api.Structs},
 	}
 	for _, name := range addressLists() {
 		params = append(params, api.Param{Name: name, Kind: api.JSON})

@@ -24,23 +24,23 @@ const (
 )
 
 func groupActions() []api.Action {
-	id := api.Param{Name: "SecurityGroupId", Required: true}
+	id := api.Required("SecurityGroupId")
 	return []api.Action{
 		{
 			Name: "DescribeSecurityGroups", Handle: describeGroups,
 			Params: append(listing.Params(50),
-				groupRegion(), api.Param{Name: "SecurityGroupId"}, api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
-				api.Param{Name: "SecurityGroupName"}, api.Param{Name: "SecurityGroupType"}, api.Param{Name: "VpcId"}, tags.Param(),
-				api.Param{Name: "NetworkType", Enum: []string{"vpc", "classic"}}, api.Param{Name: "IsQueryEcsCount", Kind: api.Bool},
-				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxResults},
-				api.Param{Name: "DryRun", Kind: api.Bool}),
+				groupRegion(), api.Optional("SecurityGroupId"), api.Param{Name: "SecurityGroupIds", Kind: api.JSON},
+				api.Optional("SecurityGroupName"), api.Optional("SecurityGroupType"), api.Optional("VpcId"), tags.Param(),
+				api.OneOf("NetworkType", "vpc", "classic"), api.Flag("IsQueryEcsCount"),
+				api.Optional("NextToken"), api.Number("MaxResults", 1, maxResults),
+				api.Flag("DryRun")),
 			Codes: []string{"InvalidParameter.SecurityGroupType", "InValidParameter.NextToken", "InvalidParameter", "DryRunOperation"},
 		},
 		{
 			Name: "CreateSecurityGroup", Mutating: true, Handle: createGroup,
 			Params: []api.Param{
-				region(), {Name: "SecurityGroupName"}, {Name: "Description"}, {Name: "VpcId"}, {Name: "SecurityGroupType"},
-				{Name: "ClientToken"}, tags.Uncounted(),
+				region(), api.Optional("SecurityGroupName"), api.Optional("Description"), api.Optional("VpcId"), api.Optional("SecurityGroupType"),
+				api.Optional("ClientToken"), tags.Uncounted(),
 			},
 			Codes: []string{
 				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
@@ -54,7 +54,7 @@ func groupActions() []api.Action {
 		},
 		{
 			Name: "ModifySecurityGroupAttribute", Mutating: true, Handle: modifyGroup,
-			Params: []api.Param{region(), id, {Name: "SecurityGroupName"}, {Name: "Description"}},
+			Params: []api.Param{region(), id, api.Optional("SecurityGroupName"), api.Optional("Description")},
 			Codes: []string{
 				"InvalidSecurityGroupId.NotFound", "InvalidSecurityGroupName.Malformed", "InvalidSecurityGroupDiscription.Malformed",
 			},

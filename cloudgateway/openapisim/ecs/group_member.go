@@ -9,7 +9,7 @@ import (
 
 func memberActions() []api.Action {
 	params := []api.Param{
-		{Name: "RegionId"}, {Name: "SecurityGroupId", Required: true}, {Name: "InstanceId"}, {Name: "NetworkInterfaceId"},
+		api.Optional("RegionId"), api.Required("SecurityGroupId"), api.Optional("InstanceId"), api.Optional("NetworkInterfaceId"),
 	}
 	codes := []string{
 		"InvalidSecurityGroupId.NotFound", "InvalidInstanceId.NotFound", "InvalidEniId.NotFound", "MissingParameter",

@@ -13,8 +13,8 @@ func modifyRuleActions() []api.Action {
 	for name, d := range map[string]direction{"ModifySecurityGroupRule": ingress(), "ModifySecurityGroupEgressRule": egress()} {
 		actions = append(actions, api.Action{
 			Name: name, Mutating: true,
-			Params: append(ruleParams(d), region(), api.Param{Name: "SecurityGroupId", Required: true}, api.Param{Name: "SecurityGroupRuleId"},
-				api.Param{Name: "ClientToken"}),
+			Params: append(ruleParams(d), region(), api.Required("SecurityGroupId"), api.Optional("SecurityGroupRuleId"),
+				api.Optional("ClientToken")),
 			Codes: append(ruleCodes(d),
 				"InvalidSecurityGroupRuleId.NotFound", "InvalidSecurityGroupRule.RuleNotExist", "InvalidSecurityGroupRule.RuleExist"),
 			Handle: func(c *api.Context) (any, *api.Error) { return nil, once(c, name, d, modifyRule) },

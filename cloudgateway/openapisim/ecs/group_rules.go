@@ -39,17 +39,17 @@ func ruleCodes(d direction) []string {
 }
 
 func ruleActions() []api.Action {
-	id := api.Param{Name: "SecurityGroupId", Required: true}
+	id := api.Required("SecurityGroupId")
 	actions := []api.Action{{
 		Name: "DescribeSecurityGroupAttribute", Handle: describeGroup,
 		Codes: []string{"InvalidSecurityGroupId.NotFound", "InvalidNicType.ValueNotSupported", "InvalidParamter"},
 		Params: []api.Param{
-			groupRegion(), id, {Name: "Direction", Enum: []string{"ingress", "egress", "all"}}, {Name: "NicType"}, {Name: "NextToken"},
-			{Name: "MaxResults", Kind: api.Int, Min: 1, Max: maxRules},
+			groupRegion(), id, api.OneOf("Direction", "ingress", "egress", "all"), api.Optional("NicType"), api.Optional("NextToken"),
+			api.Number("MaxResults", 1, maxRules),
 		},
 	}}
 	for suffix, d := range map[string]direction{"": ingress(), "Egress": egress()} {
-		common := append(ruleParams(d), region(), id, api.Param{Name: "ClientToken"}, api.Param{Name: "Permissions", Kind: api.Structs})
+		common := append(ruleParams(d), region(), id, api.Optional("ClientToken"), api.Param{Name: "Permissions", Kind: api.Structs})
 		revoking := append(slices.Clone(common), api.Param{Name: "SecurityGroupRuleId", Kind: api.Strings, Max: rulesPerCall})
 		codes := ruleCodes(d)
 		actions = append(actions,

@@ -19,14 +19,14 @@ func instanceActions() []api.Action {
 		{
 			Name: "DescribeInstances", Handle: describeInstances,
 			Params: slices.Concat(listing.Params(maxResults), instanceFilters(), []api.Param{
-				{Name: "NextToken"}, {Name: "MaxResults", Kind: api.Int}, {Name: "AdditionalAttributes", Kind: api.Strings},
-				{Name: "DryRun", Kind: api.Bool},
+				api.Optional("NextToken"), {Name: "MaxResults", Kind: api.Int}, {Name: "AdditionalAttributes", Kind: api.Strings},
+				api.Flag("DryRun"),
 			}),
 			Codes: instanceFilterCodes(),
 		},
 		{
 			Name: "DescribeInstanceStatus", Handle: describeInstanceStatus,
-			Params: append(listing.Params(50), region(), api.Param{Name: "InstanceId", Kind: api.Strings}, api.Param{Name: "ZoneId"}),
+			Params: append(listing.Params(50), region(), api.Param{Name: "InstanceId", Kind: api.Strings}, api.Optional("ZoneId")),
 			Codes:  []string{"InvalidParameter.TooManyInstanceIds", "InvalidZoneId.NotFound"},
 		},
 	}

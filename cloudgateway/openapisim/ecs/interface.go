@@ -19,17 +19,17 @@ func interfaceActions() []api.Action {
 			Name: "DescribeNetworkInterfaces", Handle: describeInterfaces,
 			Params: append(listing.Params(1000),
 				region(), list("NetworkInterfaceId"), list("PrivateIpAddress"), list("Ipv6Address"), tags.Param(),
-				api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "InstanceId"}, api.Param{Name: "PrimaryIpAddress"},
-				api.Param{Name: "NetworkInterfaceName"}, api.Param{Name: "SecurityGroupId"}, api.Param{Name: "ResourceGroupId"},
-				api.Param{Name: "Status"}, api.Param{Name: "Type", Enum: []string{"Primary", "Secondary"}},
-				api.Param{Name: "NextToken"}, api.Param{Name: "MaxResults", Kind: api.Int, Min: 10, Max: 500},
+				api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("InstanceId"), api.Optional("PrimaryIpAddress"),
+				api.Optional("NetworkInterfaceName"), api.Optional("SecurityGroupId"), api.Optional("ResourceGroupId"),
+				api.Optional("Status"), api.OneOf("Type", "Primary", "Secondary"),
+				api.Optional("NextToken"), api.Number("MaxResults", 10, 500),
 			),
 		},
 		{
 			Name: "ModifyNetworkInterfaceAttribute", Mutating: true, Handle: modifyInterface,
 			Params: []api.Param{
-				region(), {Name: "NetworkInterfaceId", Required: true}, {Name: "SourceDestCheck", Kind: api.Bool}, {Name: "NetworkInterfaceName"},
-				{Name: "Description"}, {Name: "SecurityGroupId", Kind: api.Strings}, {Name: "DeleteOnRelease", Kind: api.Bool},
+				region(), api.Required("NetworkInterfaceId"), api.Flag("SourceDestCheck"), api.Optional("NetworkInterfaceName"),
+				api.Optional("Description"), {Name: "SecurityGroupId", Kind: api.Strings}, api.Flag("DeleteOnRelease"),
 			},
 			Codes: []string{
 				"InvalidEniId.NotFound", "InvalidOperation.InvalidEniState", "InvalidSecurityGroupId.NotFound", "InvalidOperation.VpcMismatch",

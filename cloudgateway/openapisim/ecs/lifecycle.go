@@ -19,27 +19,27 @@ const (
 )
 
 func lifecycleActions() []api.Action {
-	id := api.Param{Name: "InstanceId", Required: true}
+	id := api.Required("InstanceId")
 	codes := []string{"InvalidInstanceId.NotFound", "IncorrectInstanceStatus"}
 	return []api.Action{
 		{Name: "StartInstance", Mutating: true, Handle: startInstance, Params: []api.Param{id}, Codes: codes},
 		{
 			Name: "StopInstance", Mutating: true, Handle: stopInstance, Codes: codes,
 			Params: []api.Param{
-				id, {Name: "ForceStop", Kind: api.Bool}, {Name: "StoppedMode", Enum: []string{"KeepCharging", "StopCharging"}},
+				id, api.Flag("ForceStop"), api.OneOf("StoppedMode", "KeepCharging", "StopCharging"),
 			},
 		},
 		{
 			Name: "DeleteInstance", Mutating: true, Handle: deleteInstance,
 			Codes: append(codes, "DryRunOperation", "InvalidOperation.DeletionProtection"),
 			Params: []api.Param{
-				id, {Name: "Force", Kind: api.Bool}, {Name: "ForceStop", Kind: api.Bool}, {Name: "TerminateSubscription", Kind: api.Bool},
-				{Name: "DryRun", Kind: api.Bool},
+				id, api.Flag("Force"), api.Flag("ForceStop"), api.Flag("TerminateSubscription"),
+				api.Flag("DryRun"),
 			},
 		},
 		{
 			Name: "ModifyInstanceAttribute", Mutating: true, Handle: modifyInstance, Codes: []string{"InvalidInstanceId.NotFound"},
-			Params: []api.Param{id, {Name: "InstanceName"}, {Name: "Description"}, {Name: "DeletionProtection", Kind: api.Bool}},
+			Params: []api.Param{id, api.Optional("InstanceName"), api.Optional("Description"), api.Flag("DeletionProtection")},
 		},
 	}
 }

@@ -22,14 +22,14 @@ func runActions() []api.Action {
 	return []api.Action{{
 		Name: "RunInstances", Mutating: true, Handle: runInstances,
 		Params: []api.Param{
-			region(), {Name: "ImageId"}, {Name: "ImageFamily"}, {Name: "InstanceType"}, {Name: "VSwitchId"}, {Name: "ZoneId"}, {Name: "SecurityGroupId"},
-			{Name: "SecurityGroupIds", Kind: api.Strings}, {Name: "InstanceName"}, {Name: "HostName"}, {Name: "Description"},
-			{Name: "UniqueSuffix", Kind: api.Bool}, {Name: "Amount", Kind: api.Int, Min: 1, Max: 100}, {Name: "MinAmount", Kind: api.Int, Min: 1, Max: 100},
-			{Name: "PrivateIpAddress"}, {Name: "InternetMaxBandwidthOut", Kind: api.Int, Min: 0, Max: 100},
-			{Name: "InternetChargeType", Enum: []string{"PayByBandwidth", "PayByTraffic"}}, {Name: "InstanceChargeType", Enum: []string{"PostPaid", "PrePaid"}},
-			{Name: "SpotStrategy", Enum: []string{"NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"}}, {Name: "KeyPairName"}, {Name: "Password"},
-			{Name: "SystemDisk.Category"}, {Name: "DeletionProtection", Kind: api.Bool}, {Name: "DeploymentSetId"}, {Name: "ResourceGroupId"},
-			tags.Uncounted(), {Name: "ClientToken"}, {Name: "DryRun", Kind: api.Bool},
+			region(), api.Optional("ImageId"), api.Optional("ImageFamily"), api.Optional("InstanceType"), api.Optional("VSwitchId"), api.Optional("ZoneId"), api.Optional("SecurityGroupId"),
+			{Name: "SecurityGroupIds", Kind: api.Strings}, api.Optional("InstanceName"), api.Optional("HostName"), api.Optional("Description"),
+			api.Flag("UniqueSuffix"), api.Number("Amount", 1, 100), api.Number("MinAmount", 1, 100),
+			api.Optional("PrivateIpAddress"), api.Number("InternetMaxBandwidthOut", 0, 100),
+			api.OneOf("InternetChargeType", "PayByBandwidth", "PayByTraffic"), api.OneOf("InstanceChargeType", "PostPaid", "PrePaid"),
+			api.OneOf("SpotStrategy", "NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"), api.Optional("KeyPairName"), api.Optional("Password"),
+			api.Optional("SystemDisk.Category"), api.Flag("DeletionProtection"), api.Optional("DeploymentSetId"), api.Optional("ResourceGroupId"),
+			tags.Uncounted(), api.Optional("ClientToken"), api.Flag("DryRun"),
 		},
 		Codes: []string{
 			"MissingParameter", "InvalidParameter", "InvalidImageId.NotFound", "InvalidInstanceType.ValueNotSupported", "ImageNotSupportInstanceType",

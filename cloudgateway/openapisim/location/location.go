@@ -14,7 +14,7 @@ func Product(endpoint func(c *api.Context, product string) string) api.Product {
 		Actions: []api.Action{{
 			Name: "DescribeEndpoints",
 			Params: []api.Param{
-				{Name: "Id", Required: true}, {Name: "ServiceCode", Required: true}, {Name: "Type", Enum: []string{openAPI, innerAPI}},
+				api.Required("Id"), api.Required("ServiceCode"), api.OneOf("Type", openAPI, innerAPI),
 			},
 			Handle: func(c *api.Context) (any, *api.Error) { return describeEndpoints(c, endpoint) },
 		}},

@@ -16,8 +16,8 @@ func Product() api.Product {
 		Actions: []api.Action{{
 			Name: "ListResourceGroups", Handle: listResourceGroups,
 			Params: append(listing.Params(100),
-				api.Param{Name: "ResourceGroupId"}, api.Param{Name: "ResourceGroupIds", Kind: api.Strings, Max: 100}, api.Param{Name: "Name"},
-				api.Param{Name: "DisplayName"}, api.Param{Name: "Status", Enum: []string{"Creating", "OK", "PendingDelete"}}),
+				api.Optional("ResourceGroupId"), api.Param{Name: "ResourceGroupIds", Kind: api.Strings, Max: 100}, api.Optional("Name"),
+				api.Optional("DisplayName"), api.OneOf("Status", "Creating", "OK", "PendingDelete")),
 		}},
 	}
 }

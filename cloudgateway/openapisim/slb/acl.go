@@ -16,18 +16,18 @@ func aclActions() []api.Action {
 		{
 			Name: "CreateAccessControlList", Mutating: true, Handle: createACL,
 			Params: []api.Param{
-				region(), required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("ResourceGroupId"), tags.Uncounted(),
+				region(), api.Required("AclName"), api.OneOf("AddressIPVersion", "ipv4", "ipv6"), api.Optional("ResourceGroupId"), tags.Uncounted(),
 			},
 			Codes: append(newTagCodes(), "AclNumberOverLimit", "InvalidParameter"),
 		},
 		{
 			Name: "DeleteAccessControlList", Mutating: true, Handle: deleteACL,
-			Params: []api.Param{region(), required("AclId")},
+			Params: []api.Param{region(), api.Required("AclId")},
 			Codes:  []string{"AclNotExist", "OperationFailed.AclBindedWithVip"},
 		},
 		{
 			Name: "SetAccessControlListAttribute", Mutating: true, Handle: setACL,
-			Params: []api.Param{region(), required("AclId"), required("AclName")},
+			Params: []api.Param{region(), api.Required("AclId"), api.Required("AclName")},
 			Codes:  []string{"AclNotExist", "InvalidParameter"},
 		},
 		{
@@ -38,7 +38,7 @@ func aclActions() []api.Action {
 		},
 		{
 			Name: "DescribeAccessControlListAttribute", Handle: describeACL,
-			Params: []api.Param{region(), required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, 1<<31-1), api.Number("PageSize", 1, 50)},
+			Params: []api.Param{region(), api.Required("AclId"), api.Optional("AclEntryComment"), api.Number("Page", 1, 1<<31-1), api.Number("PageSize", 1, 50)},
 			Codes:  []string{"AclNotExist"},
 		},
 	}

@@ -12,7 +12,7 @@ func aclEntryActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "AddAccessControlListEntry", Mutating: true, Handle: addACLEntries,
-			Params: []api.Param{region(), required("AclId"), jsonText("AclEntrys")},
+			Params: []api.Param{region(), api.Required("AclId"), jsonText("AclEntrys")},
 			Codes: []string{
 				"AclEntryExceedLimit", "AclEntryIllegal", "AclEntryProcessing", "AclNotExist", "InvalidParam.AclEntryExists",
 				"InvalidParam.Comment", "InvalidParameter", "MissingParameter",
@@ -20,7 +20,7 @@ func aclEntryActions() []api.Action {
 		},
 		{
 			Name: "RemoveAccessControlListEntry", Mutating: true, Handle: removeACLEntries,
-			Params: []api.Param{region(), required("AclId"), jsonText("AclEntrys")},
+			Params: []api.Param{region(), api.Required("AclId"), jsonText("AclEntrys")},
 			Codes: []string{
 				"AclEntryEmpty", "AclEntryExceedLimit", "AclEntryIllegal", "AclEntryProcessing", "AclNotExist", "InvalidParameter",
 				"MissingParameter",

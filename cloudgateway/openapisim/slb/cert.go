@@ -25,7 +25,7 @@ func certificateActions() []api.Action {
 		},
 		{
 			Name: "UploadCACertificate", Mutating: true, Handle: uploadCACertificate,
-			Params: []api.Param{region(), required("CACertificate"), api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tags.Uncounted()},
+			Params: []api.Param{region(), api.Required("CACertificate"), api.Optional("CACertificateName"), api.Optional("ResourceGroupId"), tags.Uncounted()},
 			Codes:  append(newTagCodes(), "CertificateFormatInvalid", "OverQuota"),
 		},
 		{
@@ -40,24 +40,24 @@ func certificateActions() []api.Action {
 		},
 		{
 			Name: "SetServerCertificateName", Mutating: true, Handle: nameCertificate("ServerCertificateId", "ServerCertificateName", false),
-			Params: []api.Param{region(), required("ServerCertificateId"), required("ServerCertificateName")},
+			Params: []api.Param{region(), api.Required("ServerCertificateId"), api.Required("ServerCertificateName")},
 			Codes:  []string{"InvalidParameter", "ServerCertificateId.NotFound"},
 		},
 		{
 			Name: "SetCACertificateName", Mutating: true, Handle: nameCertificate("CACertificateId", "CACertificateName", true),
-			Params: []api.Param{region(), required("CACertificateId"), required("CACertificateName")},
+			Params: []api.Param{region(), api.Required("CACertificateId"), api.Required("CACertificateName")},
 			Codes:  []string{"CACertificateId.NotFound", "InvalidParameter"},
 		},
 		{
 			Name: "DeleteServerCertificate", Mutating: true, Handle: deleteCertificate("ServerCertificateId", false),
-			Params: []api.Param{region(), required("ServerCertificateId")},
+			Params: []api.Param{region(), api.Required("ServerCertificateId")},
 			Codes: []string{
 				"CertificateAndPrivateKeyIsRefered", "CertificateRelatedDomainExtensionExist", "ServerCertificateId.NotFound",
 			},
 		},
 		{
 			Name: "DeleteCACertificate", Mutating: true, Handle: deleteCertificate("CACertificateId", true),
-			Params: []api.Param{region(), required("CACertificateId")},
+			Params: []api.Param{region(), api.Required("CACertificateId")},
 			Codes:  []string{"CACertificateId.NotFound", "CertificateAndPrivateKeyIsRefered"},
 		},
 	}

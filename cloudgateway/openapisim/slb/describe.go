@@ -24,7 +24,7 @@ func describeActions() []api.Action {
 		},
 		{
 			Name: "DescribeLoadBalancerAttribute", Handle: describeLoadBalancerAttribute,
-			Params: []api.Param{region(), required("LoadBalancerId")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId")},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound"},
 		},
 	}

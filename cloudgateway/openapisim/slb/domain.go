@@ -15,7 +15,7 @@ func domainActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "CreateDomainExtension", Mutating: true, Handle: createDomain,
-			Params: []api.Param{region(), required("LoadBalancerId"), port, required("Domain"), api.Optional("ServerCertificateId")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, api.Required("Domain"), api.Optional("ServerCertificateId")},
 			Codes: append([]string{
 				"DomainExist", "DomainExtensionNotSupport", "DomainExtensionNumberOverLimit", "InvalidLoadBalancerId.NotFound",
 				"InvalidParameter.Domain", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates", "ResourceNotFound.Listener",
@@ -23,24 +23,24 @@ func domainActions() []api.Action {
 		},
 		{
 			Name: "SetDomainExtensionAttribute", Mutating: true, Handle: setDomain,
-			Params: []api.Param{region(), required("DomainExtensionId"), api.Optional("ServerCertificateId")},
+			Params: []api.Param{region(), api.Required("DomainExtensionId"), api.Optional("ServerCertificateId")},
 			Codes: append([]string{
 				"InvalidParameter.DomainExtensionId", "InvalidParameter.ServerCertificateId", "MissingParam.ServerCertificates",
 			}, busyCodes...),
 		},
 		{
 			Name: "DeleteDomainExtension", Mutating: true, Handle: deleteDomain,
-			Params: []api.Param{region(), required("DomainExtensionId")},
+			Params: []api.Param{region(), api.Required("DomainExtensionId")},
 			Codes:  append([]string{"DomainExtensionRelatedRuleExist", "InvalidParameter.DomainExtensionId"}, busyCodes...),
 		},
 		{
 			Name: "DescribeDomainExtensions", Handle: describeDomains,
-			Params: []api.Param{region(), required("LoadBalancerId"), port, api.Optional("DomainExtensionId")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, api.Optional("DomainExtensionId")},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
 		},
 		{
 			Name: "DescribeDomainExtensionAttribute", Handle: describeDomain,
-			Params: []api.Param{region(), required("DomainExtensionId")},
+			Params: []api.Param{region(), api.Required("DomainExtensionId")},
 			Codes:  []string{"InvalidParameter.DomainExtensionId"},
 		},
 	}

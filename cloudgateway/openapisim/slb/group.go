@@ -16,25 +16,25 @@ func groupActions(t table) []api.Action {
 	return []api.Action{
 		{
 			Name: "CreateVServerGroup", Mutating: true, Handle: createGroup,
-			Params: []api.Param{region(), required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"), tags.Uncounted()},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Optional("VServerGroupName"), jsonText("BackendServers"), tags.Uncounted()},
 			Codes:  slices.Concat(formCodes(), serverCodes(), newTagCodes(), []string{"InvalidLoadBalancerId.NotFound", "VServerGroupProcessing"}),
 		},
 		{
 			Name: "DescribeVServerGroups", Handle: t.describeGroups,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), api.Optional("Description"), tags.Uncounted(),
+				region(), api.Required("LoadBalancerId"), api.Optional("Description"), tags.Uncounted(),
 				api.Flag("IncludeListener"), api.Flag("IncludeRule"),
 			},
 			Codes: []string{"InvalidLoadBalancerId.NotFound", "MissingParam.TagKey", "SizeLimitExceeded.Tag"},
 		},
 		{
 			Name: "DescribeVServerGroupAttribute", Handle: describeGroup,
-			Params: []api.Param{region(), required("VServerGroupId")},
+			Params: []api.Param{region(), api.Required("VServerGroupId")},
 			Codes:  []string{"InvalidParameter"},
 		},
 		{
 			Name: "DeleteVServerGroup", Mutating: true, Handle: deleteGroup,
-			Params: []api.Param{region(), required("VServerGroupId")},
+			Params: []api.Param{region(), api.Required("VServerGroupId")},
 			Codes:  []string{"InvalidParameter", "LbStatusNotSupport", "RspoolRuleExist", "RspoolVipExist", "VServerGroupProcessing"},
 		},
 	}

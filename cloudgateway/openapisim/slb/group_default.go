@@ -14,15 +14,15 @@ func defaultGroupActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "AddBackendServers", Mutating: true, Handle: addDefaultServers, Codes: slices.Concat(codes, serverCodes()),
-			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("BackendServers")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), jsonText("BackendServers")},
 		},
 		{
 			Name: "SetBackendServers", Mutating: true, Handle: setDefaultServers, Codes: codes,
-			Params: []api.Param{region(), required("LoadBalancerId"), jsonText("BackendServers")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), jsonText("BackendServers")},
 		},
 		{
 			Name: "RemoveBackendServers", Mutating: true, Handle: removeDefaultServers, Codes: codes,
-			Params: []api.Param{region(), required("LoadBalancerId"), must(jsonText("BackendServers"))},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(jsonText("BackendServers"))},
 		},
 	}
 }

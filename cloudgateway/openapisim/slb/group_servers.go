@@ -29,22 +29,22 @@ func groupServerActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "AddVServerGroupBackendServers", Mutating: true, Handle: addGroupServers,
-			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
+			Params: []api.Param{region(), api.Required("VServerGroupId"), must(jsonText("BackendServers"))},
 			Codes:  adding,
 		},
 		{
 			Name: "RemoveVServerGroupBackendServers", Mutating: true, Handle: removeGroupServers,
-			Params: []api.Param{region(), required("VServerGroupId"), must(jsonText("BackendServers"))},
+			Params: []api.Param{region(), api.Required("VServerGroupId"), must(jsonText("BackendServers"))},
 			Codes:  changing,
 		},
 		{
 			Name: "ModifyVServerGroupBackendServers", Mutating: true, Handle: modifyGroupServers,
-			Params: []api.Param{region(), required("VServerGroupId"), jsonText("OldBackendServers"), jsonText("NewBackendServers")},
+			Params: []api.Param{region(), api.Required("VServerGroupId"), jsonText("OldBackendServers"), jsonText("NewBackendServers")},
 			Codes:  adding,
 		},
 		{
 			Name: "SetVServerGroupAttribute", Mutating: true, Handle: setGroup,
-			Params: []api.Param{region(), required("VServerGroupId"), api.Optional("VServerGroupName"), jsonText("BackendServers")},
+			Params: []api.Param{region(), api.Required("VServerGroupId"), api.Optional("VServerGroupName"), jsonText("BackendServers")},
 			Codes:  changing,
 		},
 	}

@@ -11,7 +11,7 @@ func healthActions(t table) []api.Action {
 	return []api.Action{{
 		Name: "DescribeHealthStatus", Handle: t.describeHealth,
 		Params: []api.Param{
-			region(), required("LoadBalancerId"), api.Number("ListenerPort", 1, 65535),
+			region(), api.Required("LoadBalancerId"), api.Number("ListenerPort", 1, 65535),
 			api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
 		},
 		Codes: []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},

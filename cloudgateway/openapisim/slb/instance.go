@@ -65,7 +65,7 @@ func instanceActions() []api.Action {
 		},
 		{
 			Name: "DeleteLoadBalancer", Mutating: true, Handle: deleteLoadBalancer,
-			Params: []api.Param{region(), required("LoadBalancerId")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId")},
 			Codes:  []string{"InvalidChargeType", "InvalidLoadBalancerId.NotFound", "OperationDenied.DeleteProtectionIsOn"},
 		},
 	}

@@ -14,13 +14,13 @@ func instanceModifyActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "ModifyLoadBalancerInstanceSpec", Mutating: true, Handle: modifySpec,
-			Params: []api.Param{region(), required("LoadBalancerId"), required("LoadBalancerSpec")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Required("LoadBalancerSpec")},
 			Codes:  []string{"IllegalParam.SpecType", "InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU"},
 		},
 		{
 			Name: "ModifyLoadBalancerInternetSpec", Mutating: true, Handle: modifyInternetSpec,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), api.Number("Bandwidth", 0, 0), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
+				region(), api.Required("LoadBalancerId"), api.Number("Bandwidth", 0, 0), api.OneOf("InternetChargeType", payByTraffic, payByBandwidth),
 			},
 			Codes: []string{
 				"InvalidLoadBalancerId.NotFound", "InvalidParameter", "InvalidParameter.Bandwidth", "MissingParameter",
@@ -29,7 +29,7 @@ func instanceModifyActions() []api.Action {
 		},
 		{
 			Name: "ModifyLoadBalancerInstanceChargeType", Mutating: true, Handle: modifyInstanceChargeType,
-			Params: []api.Param{region(), required("LoadBalancerId"), required("InstanceChargeType"), api.Optional("InternetChargeType")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Required("InstanceChargeType"), api.Optional("InternetChargeType")},
 			Codes: []string{
 				"Forbidden.LcuToSpec", "IllegalParam.InstanceChargeType", "IllegalParam.InternetChargeType",
 				"InvalidLoadBalancerId.NotFound", "OperationDenied.PayByCLCU", "OperationDenied.PayBySpec",

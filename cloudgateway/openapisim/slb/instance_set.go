@@ -11,23 +11,23 @@ func instanceSetActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "SetLoadBalancerName", Mutating: true, Handle: setLoadBalancerName,
-			Params: []api.Param{region(), required("LoadBalancerId"), required("LoadBalancerName")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), api.Required("LoadBalancerName")},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "InvalidParameter"},
 		},
 		{
 			Name: "SetLoadBalancerStatus", Mutating: true, Handle: setLoadBalancerStatus,
-			Params: []api.Param{region(), required("LoadBalancerId"), must(api.OneOf("LoadBalancerStatus", active, inactive))},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(api.OneOf("LoadBalancerStatus", active, inactive))},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.SetLoadBalancerStatus"},
 		},
 		{
 			Name: "SetLoadBalancerDeleteProtection", Mutating: true, Handle: setDeleteProtection,
-			Params: []api.Param{region(), required("LoadBalancerId"), must(api.OneOf("DeleteProtection", on, off))},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(api.OneOf("DeleteProtection", on, off))},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "OperationUnsupported.DeleteProtectionForPrePayInstance"},
 		},
 		{
 			Name: "SetLoadBalancerModificationProtection", Mutating: true, Handle: setModificationProtection,
 			Params: []api.Param{
-				region(), required("LoadBalancerId"), required("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
+				region(), api.Required("LoadBalancerId"), api.Required("ModificationProtectionStatus"), api.Optional("ModificationProtectionReason"),
 			},
 			Codes: []string{
 				"InvalidLoadBalancerId.NotFound", "InvalidParam.ModificationProtectionReason", "InvalidParam.ModificationProtectionStatus",
@@ -36,8 +36,8 @@ func instanceSetActions() []api.Action {
 		{
 			Name: "MoveResourceGroup", Mutating: true, Handle: moveResourceGroup,
 			Params: []api.Param{
-				region(), required("ResourceId"), must(api.OneOf("ResourceType", "loadbalancer", "certificate", "acl")),
-				required("NewResourceGroupId"),
+				region(), api.Required("ResourceId"), must(api.OneOf("ResourceType", "loadbalancer", "certificate", "acl")),
+				api.Required("NewResourceGroupId"),
 			},
 			Codes: []string{"AclNotExist", "InvalidLoadBalancerId.NotFound", "ResourceNotFound.Certificate"},
 		},

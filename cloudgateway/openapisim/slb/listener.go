@@ -16,7 +16,7 @@ import (
 func listenerActions(t table) []api.Action {
 	var actions []api.Action
 	for _, protocol := range []string{protoTCP, protoUDP, protoHTTP, protoHTTPS} {
-		key := []api.Param{region(), required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535)), api.Optional("AclId")}
+		key := []api.Param{region(), api.Required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535)), api.Optional("AclId")}
 		switches := []api.Param{api.OneOf("VServerGroup", on, off), api.Flag("DryRun")}
 		if protocolBit(protocol)&layer4 != 0 {
 			key[2] = must(api.Number("ListenerPort", 0, 0)) // the range has a code of its own

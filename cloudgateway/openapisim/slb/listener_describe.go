@@ -29,7 +29,7 @@ func listenerDescribeActions(t table) []api.Action {
 		actions = append(actions, api.Action{
 			Name:   "DescribeLoadBalancer" + strings.ToUpper(protocol) + "ListenerAttribute",
 			Handle: func(c *api.Context) (any, *api.Error) { return t.describeListener(c, protocol) },
-			Params: []api.Param{region(), required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535))},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535))},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener"},
 		})
 	}

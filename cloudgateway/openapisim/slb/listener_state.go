@@ -11,7 +11,7 @@ import (
 
 func listenerStateActions() []api.Action {
 	key := []api.Param{
-		region(), required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535)),
+		region(), api.Required("LoadBalancerId"), must(api.Number("ListenerPort", 1, 65535)),
 		api.OneOf("ListenerProtocol", protoTCP, protoUDP, protoHTTP, protoHTTPS),
 	}
 	codes := []string{

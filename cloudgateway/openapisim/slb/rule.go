@@ -38,14 +38,14 @@ func ruleActions(t table) []api.Action {
 	dry := api.Flag("DryRun")
 	port := must(api.Number("ListenerPort", 1, 65535))
 	busyCodes := []string{"LbStatusNotSupport", "OperationFailed.ListenerStatusNotSupport"}
-	set := []api.Param{region(), required("RuleId"), api.Optional("RuleName"), api.Optional("VServerGroupId"), api.OneOf("ListenerSync", on, off), dry}
+	set := []api.Param{region(), api.Required("RuleId"), api.Optional("RuleName"), api.Optional("VServerGroupId"), api.OneOf("ListenerSync", on, off), dry}
 	for _, a := range t.ruleRows() {
 		set = append(set, a.param(inSet))
 	}
 	return []api.Action{
 		{
 			Name: "CreateRules", Mutating: true, Handle: t.createRules,
-			Params: []api.Param{region(), required("LoadBalancerId"), port, must(jsonText("RuleList")), protocol, dry},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, must(jsonText("RuleList")), protocol, dry},
 			Codes: append([]string{
 				"DomainExist", "DryRunOperation", "InvalidLoadBalancerId.NotFound", "InvalidParameter", "MissingParameter",
 				"MissingParameter.RuleName", "ListenerNotFound", "OperationFailed.ActionNotSupport", "TooManyListeners", "TooManyRules",
@@ -58,11 +58,11 @@ func ruleActions(t table) []api.Action {
 		},
 		{
 			Name: "DescribeRules", Handle: t.describeRules,
-			Params: []api.Param{region(), required("LoadBalancerId"), port, protocol},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), port, protocol},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "ResourceNotFound.Listener", "TooManyListeners"},
 		},
 		{
-			Name: "DescribeRuleAttribute", Handle: t.describeRule, Params: []api.Param{region(), required("RuleId")},
+			Name: "DescribeRuleAttribute", Handle: t.describeRule, Params: []api.Param{region(), api.Required("RuleId")},
 			Codes: []string{"InvalidRuleId.NotFound"},
 		},
 		{

@@ -41,8 +41,6 @@ func Product() api.Product {
 
 // Parameters that many actions share.
 
-func required(name string) api.Param { return api.Param{Name: name, Required: true} }
-
 func jsonText(name string) api.Param { return api.Param{Name: name, Kind: api.JSON} }
 
 func must(p api.Param) api.Param {

@@ -21,7 +21,7 @@ func legacyTagActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "AddTags", Mutating: true, Handle: addTags,
-			Params: []api.Param{region(), required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
 			Codes: []string{
 				"Duplicate.TagKey", "InvalidLoadBalancerId.NotFound", "InvalidParameter.TagKey", "InvalidParameter.TagValue",
 				"MissingParameter.Tags", "QuotaExceed.TagsPerResource", "QuotaExceeded.Tag",
@@ -29,7 +29,7 @@ func legacyTagActions() []api.Action {
 		},
 		{
 			Name: "RemoveTags", Mutating: true, Handle: removeTags,
-			Params: []api.Param{region(), required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
+			Params: []api.Param{region(), api.Required("LoadBalancerId"), mustWith(jsonText("Tags"), "MissingParameter.Tags")},
 			Codes:  []string{"InvalidLoadBalancerId.NotFound", "InvalidParameter.TagKey", "MissingParameter.Tags", "QuotaExceeded.Tag"},
 		},
 		{

@@ -162,6 +162,13 @@ type NLBJob struct {
 
 // BandwidthPackage is an Internet Shared Bandwidth instance.
 type BandwidthPackage struct {
-	ID        string `json:"id"`
-	Bandwidth int    `json:"bandwidth"` // Mbit/s
+	ID                 string   `json:"id"`
+	Bandwidth          int      `json:"bandwidth"` // Mbit/s
+	Name               string   `json:"name,omitempty"`
+	Description        string   `json:"description,omitempty"`
+	InternetChargeType string   `json:"internetChargeType,omitempty"` // PayByBandwidth if empty
+	ISP                string   `json:"isp,omitempty"`                // BGP if empty
+	ResourceGroupID    string   `json:"resourceGroupId,omitempty"`
+	Tags               []Tag    `json:"tags,omitempty"`
+	AllocationIDs      []string `json:"allocationIds,omitempty"` // of the EIPs in it; those of load balancers are not among them
 }

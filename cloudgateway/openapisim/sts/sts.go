@@ -35,17 +35,17 @@ func Product(sessions Sessions) api.Product {
 		{
 			Name: "AssumeRole", Handle: p.assumeRole,
 			Params: []api.Param{
-				{Name: "RoleArn", Required: true}, {Name: "RoleSessionName", Required: true}, {Name: "Policy"}, {Name: "ExternalId"},
-				{Name: "DurationSeconds", Kind: api.Int, Min: minLife, Max: maxLife},
+				api.Required("RoleArn"), api.Required("RoleSessionName"), api.Optional("Policy"), api.Optional("ExternalId"),
+				api.Number("DurationSeconds", minLife, maxLife),
 			},
 			Codes: []string{"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName"},
 		},
 		{
 			Name: "AssumeRoleWithOIDC", Handle: p.assumeRoleWithOIDC, Unsigned: true,
 			Params: []api.Param{
-				{Name: "RoleArn", Required: true}, {Name: "RoleSessionName", Required: true}, {Name: "Policy"},
-				{Name: "OIDCProviderArn", Required: true}, {Name: "OIDCToken", Required: true},
-				{Name: "DurationSeconds", Kind: api.Int, Min: minLife, Max: maxLife},
+				api.Required("RoleArn"), api.Required("RoleSessionName"), api.Optional("Policy"),
+				api.Required("OIDCProviderArn"), api.Required("OIDCToken"),
+				api.Number("DurationSeconds", minLife, maxLife),
 			},
 			Codes: []string{
 				"InvalidParameter.RoleArn", "InvalidParameter.RoleSessionName", "EntityNotExist.OIDCProvider",

@@ -13,8 +13,8 @@ func attributeActions() []api.Action {
 		{
 			Name: "ModifyVpcAttribute", Mutating: true, Handle: modifyVpc,
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "VpcId", Required: true}, {Name: "VpcName"}, {Name: "Description"}, {Name: "EnableIPv6", Kind: api.Bool},
-				{Name: "Ipv6CidrBlock"},
+				api.Optional("RegionId"), api.Required("VpcId"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIPv6"),
+				api.Optional("Ipv6CidrBlock"),
 			},
 			Codes: []string{
 				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
@@ -24,8 +24,8 @@ func attributeActions() []api.Action {
 		{
 			Name: "ModifyVSwitchAttribute", Mutating: true, Handle: modifyVSwitch,
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "VSwitchId", Required: true}, {Name: "VSwitchName"}, {Name: "Description"}, {Name: "EnableIPv6", Kind: api.Bool},
-				{Name: "Ipv6CidrBlock", Kind: api.Int, Min: 0, Max: 255},
+				api.Optional("RegionId"), api.Required("VSwitchId"), api.Optional("VSwitchName"), api.Optional("Description"), api.Flag("EnableIPv6"),
+				api.Number("Ipv6CidrBlock", 0, 255),
 			},
 			Codes: []string{
 				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "InvalidVSwitchName.Malformed", "InvalidVSwitchDiscription.Malformed",
@@ -34,7 +34,7 @@ func attributeActions() []api.Action {
 		},
 		{
 			Name: "ModifyRouteTableAttributes", Mutating: true, Handle: modifyRouteTable,
-			Params: []api.Param{region(), {Name: "RouteTableId", Required: true}, {Name: "RouteTableName"}, {Name: "Description"}},
+			Params: []api.Param{region(), api.Required("RouteTableId"), api.Optional("RouteTableName"), api.Optional("Description")},
 			Codes: []string{
 				"InvalidRouteTableId.NotFound", "InvalidParameter.RouteTableName.Malformed", "InvalidParameter.Description.Malformed",
 			},
@@ -42,7 +42,7 @@ func attributeActions() []api.Action {
 		{
 			Name: "CheckCanAllocateVpcPrivateIpAddress", Handle: checkCanAllocate, Codes: []string{"InvalidVSwitchId.NotFound", "InvalidParameter"},
 			Params: []api.Param{
-				region(), {Name: "VSwitchId", Required: true}, {Name: "PrivateIpAddress", Required: true}, {Name: "IpVersion", Enum: []string{"IPV4", "IPV6"}},
+				region(), api.Required("VSwitchId"), api.Required("PrivateIpAddress"), api.OneOf("IpVersion", "IPV4", "IPV6"),
 			},
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/clienttoken"
@@ -18,26 +19,26 @@ func eipActions() []api.Action {
 		{
 			Name: "DescribeEipAddresses", Handle: describeEipAddresses, Codes: tagFilterCodes("InvalidIAssociatedInstanceType.ValueNotSupported"),
 			Params: append(listing.Params(100),
-				region(), api.Param{Name: "AllocationId"}, api.Param{Name: "EipAddress"}, api.Param{Name: "EipName"},
-				api.Param{Name: "AssociatedInstanceType"}, api.Param{Name: "AssociatedInstanceId"}, api.Param{Name: "ISP"},
-				api.Param{Name: "ChargeType", Enum: []string{postPaid, prePaid}}, api.Param{Name: "ResourceGroupId"}, tags.Param(),
-				api.Param{Name: "Status", Enum: []string{available, associating, inUse, unassociating, releasing}}),
+				region(), api.Optional("AllocationId"), api.Optional("EipAddress"), api.Optional("EipName"),
+				api.Optional("AssociatedInstanceType"), api.Optional("AssociatedInstanceId"), api.Optional("ISP"),
+				api.OneOf("ChargeType", postPaid, prePaid), api.Optional("ResourceGroupId"), tags.Param(),
+				api.OneOf("Status", available, associating, inUse, unassociating, releasing)),
 		},
 		{
 			Name: "AllocateEipAddress", Mutating: true, Handle: allocateEipAddress,
-			Codes: []string{"QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"},
+			Codes: newTagCodes("QuotaExceeded.Eip", "ResourceNotFound.PublicIpAddressPool", "IdempotentParameterMismatch"),
 			Params: []api.Param{
-				region(), {Name: "Bandwidth", Kind: api.Int, Min: 1, Max: 1000}, {Name: "Name"}, {Name: "Description"},
-				{Name: "InternetChargeType", Enum: []string{payByBandwidth, payByTraffic}}, {Name: "ISP"}, {Name: "ClientToken"}, tags.Param(),
-				{Name: "InstanceChargeType", Enum: []string{postPaid, prePaid}}, {Name: "PricingCycle", Enum: []string{"Month", "Year"}},
-				{Name: "Period", Kind: api.Int, Min: 1, Max: 9}, {Name: "AutoPay", Kind: api.Bool}, {Name: "ResourceGroupId"},
-				{Name: "PublicIpAddressPoolId"},
+				region(), api.Number("Bandwidth", 1, 1000), api.Optional("Name"), api.Optional("Description"),
+				api.OneOf("InternetChargeType", payByBandwidth, payByTraffic), api.Optional("ISP"), api.Optional("ClientToken"), tags.Param(),
+				api.OneOf("InstanceChargeType", postPaid, prePaid), api.OneOf("PricingCycle", "Month", "Year"),
+				api.Number("Period", 1, 9), api.Flag("AutoPay"), api.Optional("ResourceGroupId"),
+				api.Optional("PublicIpAddressPoolId"),
 			},
 		},
 		{
 			Name: "ReleaseEipAddress", Mutating: true, Handle: releaseEipAddress,
 			Codes:  []string{"InvalidAllocationId.NotFound", "IncorrectEipStatus", "Forbidden.ChargeTypeIsPrepaid"},
-			Params: []api.Param{{Name: "RegionId"}, {Name: "AllocationId", Required: true}},
+			Params: []api.Param{api.Optional("RegionId"), api.Required("AllocationId")},
 		},
 	}
 }
@@ -83,6 +84,9 @@ type eipView struct {
 	DeletionProtection bool           `json:"DeletionProtection"`
 	SecondLimited      bool           `json:"SecondLimited"`
 	ServiceManaged     int            `json:"ServiceManaged"`
+	PackageID          string         `json:"BandwidthPackageId"`
+	PackageType        string         `json:"BandwidthPackageType"`
+	PackageBandwidth   string         `json:"BandwidthPackageBandwidth"`
 	AvailableRegions   regionIDs      `json:"AvailableRegions"`
 	OperationLocks     eipLocks       `json:"OperationLocks"`
 	Tags               tags.ShortList `json:"Tags"`
@@ -97,7 +101,7 @@ type eipLocks struct {
 }
 
 func newEipView(c *api.Context, e *state.Eip) eipView {
-	return eipView{
+	view := eipView{
 		AllocationID: e.ID, IPAddress: e.Address, Name: e.Name, Status: e.Status, Bandwidth: e.Bandwidth, EipBandwidth: e.Bandwidth,
 		InstanceID: e.InstanceID, InstanceType: e.InstanceType, RegionID: c.Region, AllocationTime: creationTime,
 		ChargeType: cmp.Or(e.InstanceChargeType, postPaid), ResourceGroupID: e.ResourceGroupID, PrivateIPAddress: e.PrivateIP,
@@ -106,6 +110,10 @@ func newEipView(c *api.Context, e *state.Eip) eipView {
 		AvailableRegions: regionIDs{AvailableRegion: []string{c.Region}}, OperationLocks: eipLocks{LockReason: []struct{}{}},
 		Tags: tags.Shorts(e.Tags),
 	}
+	if p := packageOf(c.State, e.ID); p != nil {
+		view.PackageID, view.PackageType, view.PackageBandwidth = p.ID, "CommonBandwidthPackage", strconv.Itoa(p.Bandwidth)
+	}
+	return view
 }
 
 type describedEips struct {
@@ -167,6 +175,10 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 	if e := c.State.Eips[id]; e != nil {
 		return newAllocatedEip(e), nil
 	}
+	labels, err := newTags(c)
+	if err != nil {
+		return nil, err
+	}
 	if c.Has("PublicIpAddressPoolId") {
 		return nil, api.BadRequest("ResourceNotFound.PublicIpAddressPool", "The specified pool of public IP addresses does not exist.")
 	}
@@ -176,7 +188,7 @@ func allocateEipAddress(c *api.Context) (any, *api.Error) {
 	e := &state.Eip{
 		ID: c.NewID("eip-"), Bandwidth: fmt.Sprint(c.Int("Bandwidth", 5)), Status: available, Name: c.Get("Name"),
 		Description: c.Get("Description"), InternetChargeType: cmp.Or(c.Get("InternetChargeType"), payByBandwidth), ISP: c.Get("ISP"),
-		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: tags.FilterOf(c),
+		InstanceChargeType: c.Get("InstanceChargeType"), ResourceGroupID: c.Get("ResourceGroupId"), Tags: labels,
 	}
 	n := c.State.Sequence
 	e.Address = fmt.Sprintf("121.%d.%d.%d", 40+n/(256*254)%8, n/254%256, 1+n%254)
@@ -205,6 +217,9 @@ func releaseEipAddress(c *api.Context) (any, *api.Error) {
 	case e.InstanceChargeType == prePaid:
 		return nil, api.BadRequest("Forbidden.ChargeTypeIsPrepaid", "A subscription elastic IP address can't be released.")
 	}
+	if p := packageOf(c.State, e.ID); p != nil {
+		p.AllocationIDs = slices.DeleteFunc(p.AllocationIDs, func(id string) bool { return id == e.ID })
+	}
 	delete(c.State.Eips, e.ID)
 	return nil, nil
 }
@@ -213,7 +228,11 @@ func eipByID(c *api.Context) (*state.Eip, *api.Error) {
 	if e := c.State.Eips[c.Get("AllocationId")]; e != nil {
 		return e, nil
 	}
-	return nil, api.NotFound("InvalidAllocationId.NotFound", "Specified allocation ID is not found.")
+	return nil, eipNotFound()
+}
+
+func eipNotFound() *api.Error {
+	return api.NotFound("InvalidAllocationId.NotFound", "Specified allocation ID is not found.")
 }
 
 func incorrectEipStatus() *api.Error {

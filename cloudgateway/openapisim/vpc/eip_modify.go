@@ -6,8 +6,8 @@ func eipModifyActions() []api.Action {
 	return []api.Action{{
 		Name: "ModifyEipAddressAttribute", Mutating: true, Handle: modifyEip,
 		Params: []api.Param{
-			{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "Bandwidth", Kind: api.Int, Min: 1, Max: 1000}, {Name: "Name"},
-			{Name: "Description"},
+			api.Optional("RegionId"), api.Required("AllocationId"), api.Number("Bandwidth", 1, 1000), api.Optional("Name"),
+			api.Optional("Description"),
 		},
 		Codes: []string{
 			"InvalidAllocationId.NotFound", "InvalidEipAddressName.Malformed", "InvalidDescription.Malformed", "IncorrectEipStatus",

@@ -42,16 +42,16 @@ func eipStateActions() []api.Action {
 				"InvalidInstanId.NotFound", "OperationDenied", "BIND_INSTANCE_HAVE_PORTMAP_OR_BIND_EIP", "OperationFailed.PrivateIpAddressNotExist",
 			}, codes...),
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId", Required: true}, {Name: "InstanceType"},
-				{Name: "PrivateIpAddress"}, {Name: "Mode", Enum: []string{"NAT", "BINDED", "MULTI_BINDED"}}, {Name: "ClientToken"},
+				api.Optional("RegionId"), api.Required("AllocationId"), api.Required("InstanceId"), api.Optional("InstanceType"),
+				api.Optional("PrivateIpAddress"), api.OneOf("Mode", "NAT", "BINDED", "MULTI_BINDED"), api.Optional("ClientToken"),
 			},
 		},
 		{
 			Name: "UnassociateEipAddress", Mutating: true, Handle: unassociateEipAddress,
 			Codes: append([]string{"InvalidBindInstance.NotFound"}, codes...),
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "AllocationId", Required: true}, {Name: "InstanceId"}, {Name: "InstanceType"}, {Name: "PrivateIpAddress"},
-				{Name: "Force", Kind: api.Bool}, {Name: "ClientToken"},
+				api.Optional("RegionId"), api.Required("AllocationId"), api.Optional("InstanceId"), api.Optional("InstanceType"), api.Optional("PrivateIpAddress"),
+				api.Flag("Force"), api.Optional("ClientToken"),
 			},
 		},
 	}

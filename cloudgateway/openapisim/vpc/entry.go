@@ -14,9 +14,9 @@ func entryActions() []api.Action {
 	return []api.Action{{
 		Name: "DescribeRouteEntryList", Handle: describeRouteEntryList,
 		Params: []api.Param{
-			region(), {Name: "RouteTableId", Required: true}, {Name: "RouteEntryId"}, {Name: "RouteEntryName"}, {Name: "RouteEntryType"},
-			{Name: "DestinationCidrBlock"}, {Name: "DestCidrBlockList", Kind: api.Strings, Max: 20}, {Name: "NextHopId"},
-			{Name: "NextHopType"}, {Name: "IpVersion"}, {Name: "MaxResult", Kind: api.Int, Min: 1, Max: 1 << 20}, {Name: "NextToken"},
+			region(), api.Required("RouteTableId"), api.Optional("RouteEntryId"), api.Optional("RouteEntryName"), api.Optional("RouteEntryType"),
+			api.Optional("DestinationCidrBlock"), {Name: "DestCidrBlockList", Kind: api.Strings, Max: 20}, api.Optional("NextHopId"),
+			api.Optional("NextHopType"), api.Optional("IpVersion"), {Name: "MaxResult", Kind: api.Int, Min: 1, Max: 1 << 20}, api.Optional("NextToken"),
 		},
 		Codes: []string{"InvalidRouteTable.NotFound", "IllegalParam.RouteEntryType", "IllegalParam.IpVersion", "IllegalParam.NextToken"},
 	}}

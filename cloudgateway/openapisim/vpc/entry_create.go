@@ -25,9 +25,9 @@ func createEntryActions() []api.Action {
 				"InvalidNexthopTypeAndList.BothNotNull", "InvalidNexthopListSize", "INVALID_WEIGHT_PARAM",
 			}, codes...),
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "RouteTableId", Required: true}, {Name: "DestinationCidrBlock", Required: true},
-				{Name: "NextHopId"}, {Name: "NextHopType"}, {Name: "NextHopList", Kind: api.Structs}, {Name: "RouteEntryName"}, {Name: "Description"},
-				{Name: "ClientToken"}, {Name: "DryRun", Kind: api.Bool},
+				api.Optional("RegionId"), api.Required("RouteTableId"), api.Required("DestinationCidrBlock"),
+				api.Optional("NextHopId"), api.Optional("NextHopType"), {Name: "NextHopList", Kind: api.Structs}, api.Optional("RouteEntryName"), api.Optional("Description"),
+				api.Optional("ClientToken"), api.Flag("DryRun"),
 			},
 		},
 		{
@@ -37,7 +37,7 @@ func createEntryActions() []api.Action {
 				"InvalidRouteTable.NotFound", batchCode(duplicateCode), batchCode("IncorrectInstanceStatus"), "IncorrectVpcStatus",
 				"IncorrectStatus.RouteTableStatus",
 			}, codes...),
-			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, {Name: "DryRun", Kind: api.Bool}},
+			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, api.Flag("DryRun")},
 		},
 	}
 }

@@ -17,8 +17,8 @@ func deleteEntryActions() []api.Action {
 				"OperationDenied", "IncorrectRouteEntryStatus", "TaskConflict", "MissingParameter", "DryRunOperation",
 			},
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "RouteEntryId"}, {Name: "RouteTableId"}, {Name: "DestinationCidrBlock"}, {Name: "NextHopId"},
-				{Name: "DryRun", Kind: api.Bool},
+				api.Optional("RegionId"), api.Optional("RouteEntryId"), api.Optional("RouteTableId"), api.Optional("DestinationCidrBlock"), api.Optional("NextHopId"),
+				api.Flag("DryRun"),
 			},
 		},
 		{
@@ -27,7 +27,7 @@ func deleteEntryActions() []api.Action {
 			ItemCodes: []string{
 				"InvalidRouteTable.NotFound", "VPC_ROUTER_ENTRY_NOT_EXIST", "OperationDenied", "VPC_ROUTE_ENTRY_STATUS_ERROR",
 			},
-			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, {Name: "DryRun", Kind: api.Bool}},
+			Params: []api.Param{region(), {Name: "RouteEntries", Kind: api.Structs, Required: true}, api.Flag("DryRun")},
 		},
 	}
 }

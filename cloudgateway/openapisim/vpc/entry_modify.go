@@ -11,8 +11,8 @@ func modifyEntryActions() []api.Action {
 	return []api.Action{{
 		Name: "ModifyRouteEntry", Mutating: true, Handle: modifyRouteEntry,
 		Params: []api.Param{
-			region(), {Name: "RouteEntryId"}, {Name: "RouteTableId"}, {Name: "DestinationCidrBlock"}, {Name: "RouteEntryName"},
-			{Name: "Description"}, {Name: "NewNextHopId"}, {Name: "NewNextHopType"}, {Name: "DryRun", Kind: api.Bool},
+			region(), api.Optional("RouteEntryId"), api.Optional("RouteTableId"), api.Optional("DestinationCidrBlock"), api.Optional("RouteEntryName"),
+			api.Optional("Description"), api.Optional("NewNextHopId"), api.Optional("NewNextHopType"), api.Flag("DryRun"),
 		},
 		Codes: []string{
 			"MissingParam.RouteEntryId", "InvalidRouteEntryId.NotFound", "InvalidRouteEntry.NotFound", "InvalidRouteTable.NotFound",

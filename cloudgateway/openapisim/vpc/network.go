@@ -19,11 +19,11 @@ func networkActions() []api.Action {
 	return []api.Action{
 		{
 			Name: "DescribeVpcs", Handle: describeVpcs, Codes: tagFilterCodes("InvalidVpcIdNumber.NotSupported"),
-			Params: append(listing.Params(maxPage), region(), api.Param{Name: "VpcId"}, api.Param{Name: "VpcName"}, tags.Param()),
+			Params: append(listing.Params(maxPage), region(), api.Optional("VpcId"), api.Optional("VpcName"), tags.Param()),
 		},
 		{
 			Name: "DescribeVpcAttribute", Handle: describeVpcAttribute, Codes: []string{"InvalidVpcId.NotFound"},
-			Params: []api.Param{region(), {Name: "VpcId", Required: true}},
+			Params: []api.Param{region(), api.Required("VpcId")},
 		},
 	}
 }

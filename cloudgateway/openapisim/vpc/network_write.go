@@ -18,19 +18,17 @@ func networkWriteActions() []api.Action {
 		{
 			Name: createVpcAction, Mutating: true, Handle: createVpc,
 			Params: []api.Param{
-				region(), {Name: "CidrBlock"}, {Name: "VpcName"}, {Name: "Description"}, {Name: "EnableIpv6", Kind: api.Bool},
-				{Name: "Ipv6CidrBlock"}, {Name: "ClientToken"}, {Name: "DryRun", Kind: api.Bool}, tags.Param(),
+				region(), api.Optional("CidrBlock"), api.Optional("VpcName"), api.Optional("Description"), api.Flag("EnableIpv6"),
+				api.Optional("Ipv6CidrBlock"), api.Optional("ClientToken"), api.Flag("DryRun"), tags.Param(),
 			},
-			Codes: []string{
-				"InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed", "InvalidIpv6CidrBlock.Malformed",
-				"MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation",
-			},
+			Codes: newTagCodes("InvalidParameter", "InvalidVpcName.Malformed", "InvalidVpcDiscription.Malformed",
+				"InvalidIpv6CidrBlock.Malformed", "MissingParam.EnableIpv6", "QuotaExceeded.Vpc", "IdempotentParameterMismatch", "DryRunOperation"),
 		},
 		{
 			Name: deleteVpcAction, Mutating: true, Handle: deleteVpc,
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "VpcId", Required: true}, {Name: "ForceDelete", Kind: api.Bool}, {Name: "ClientToken"},
-				{Name: "DryRun", Kind: api.Bool},
+				api.Optional("RegionId"), api.Required("VpcId"), api.Flag("ForceDelete"), api.Optional("ClientToken"),
+				api.Flag("DryRun"),
 			},
 			Codes: []string{
 				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "TaskConflict", "DependencyViolation.VSwitch", "DependencyViolation.RouteTable",
@@ -65,6 +63,10 @@ func createVpc(c *api.Context) (any, *api.Error) {
 	if err := checkVpcTexts(c, "EnableIpv6"); err != nil {
 		return nil, err
 	}
+	labels, err := newTags(c)
+	if err != nil {
+		return nil, err
+	}
 	if !privateBlock(cidr, 8, 28) {
 		return nil, api.Invalid("CidrBlock")
 	}
@@ -75,7 +77,7 @@ func createVpc(c *api.Context) (any, *api.Error) {
 		return nil, api.DryRun()
 	}
 	v := &state.Vpc{
-		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: tags.FilterOf(c),
+		ID: c.NewID("vpc-bp1"), Name: c.Get("VpcName"), Description: c.Get("Description"), CidrBlock: cidr, Tags: labels,
 		PendingUntil: pendingUntil(c),
 	}
 	if c.True("EnableIpv6") {

@@ -25,9 +25,9 @@ func tableActions() []api.Action {
 	return []api.Action{{
 		Name: "DescribeRouteTableList", Handle: describeRouteTableList, Codes: tagFilterCodes(),
 		Params: append(listing.Params(maxPage),
-			region(), api.Param{Name: "VpcId"}, api.Param{Name: "RouterId"}, api.Param{Name: "RouterType", Enum: routerTypes()},
-			api.Param{Name: "RouteTableId"}, api.Param{Name: "RouteTableName"},
-			api.Param{Name: "RouteTableType", Enum: []string{system, custom}}, tags.Param()),
+			region(), api.Optional("VpcId"), api.Optional("RouterId"), api.Param{Name: "RouterType", Enum: routerTypes()},
+			api.Optional("RouteTableId"), api.Optional("RouteTableName"),
+			api.OneOf("RouteTableType", system, custom), tags.Param()),
 	}}
 }
 

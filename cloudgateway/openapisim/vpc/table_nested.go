@@ -14,14 +14,14 @@ func nestedActions() []api.Action {
 		{
 			Name: "DescribeRouteTables", Handle: describeRouteTables, Codes: []string{"InvalidVRouterId.NotFound"},
 			Params: append(listing.Params(maxPage),
-				api.Param{Name: "RegionId"}, api.Param{Name: "VRouterId"}, api.Param{Name: "RouterId"}, api.Param{Name: "RouteTableId"},
-				api.Param{Name: "RouteTableName"}, api.Param{Name: "RouterType", Enum: routerTypes()},
-				api.Param{Name: "Type", Enum: []string{system, custom}}),
+				api.Optional("RegionId"), api.Optional("VRouterId"), api.Optional("RouterId"), api.Optional("RouteTableId"),
+				api.Optional("RouteTableName"), api.Param{Name: "RouterType", Enum: routerTypes()},
+				api.OneOf("Type", system, custom)),
 		},
 		{
 			Name: "GetVpcRouteEntrySummary", Handle: getRouteEntrySummary, Codes: []string{"InvalidVpcId.NotFound", "InvalidRouteTableId.NotFound"},
 			Params: []api.Param{
-				region(), {Name: "VpcId", Required: true}, {Name: "RouteTableId"},
+				region(), api.Required("VpcId"), api.Optional("RouteTableId"),
 				{Name: "RouteEntryType", Required: true, Enum: []string{"All", system, custom, "BGP", "CEN", "ECR"}},
 			},
 		},

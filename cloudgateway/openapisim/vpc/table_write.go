@@ -10,7 +10,7 @@ import (
 )
 
 func tableWriteActions() []api.Action {
-	binding := []api.Param{region(), {Name: "RouteTableId", Required: true}, {Name: "VSwitchId", Required: true}, {Name: "ClientToken"}}
+	binding := []api.Param{region(), api.Required("RouteTableId"), api.Required("VSwitchId"), api.Optional("ClientToken")}
 	bindingCodes := []string{
 		"InvalidRouteTableId.NotFound", "InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "IdempotentParameterMismatch",
 	}
@@ -18,13 +18,11 @@ func tableWriteActions() []api.Action {
 		{
 			Name: "CreateRouteTable", Mutating: true, Handle: createRouteTable,
 			Params: []api.Param{
-				region(), {Name: "VpcId", Required: true}, {Name: "RouteTableName"}, {Name: "Description"},
-				{Name: "AssociateType", Enum: []string{"VSwitch"}}, {Name: "ClientToken"}, tags.Param(),
+				region(), api.Required("VpcId"), api.Optional("RouteTableName"), api.Optional("Description"),
+				api.OneOf("AssociateType", "VSwitch"), api.Optional("ClientToken"), tags.Param(),
 			},
-			Codes: []string{
-				"InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
-				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch",
-			},
+			Codes: newTagCodes("InvalidVpcId.NotFound", "IncorrectVpcStatus", "InvalidParameter.RouteTableName.Malformed",
+				"InvalidParameter.Description.Malformed", "QuotaExceeded.RouteTable", "IdempotentParameterMismatch"),
 		},
 		{
 			Name: "DeleteRouteTable", Mutating: true, Handle: deleteRouteTable,
@@ -69,6 +67,10 @@ func createRouteTable(c *api.Context) (any, *api.Error) {
 	if err := checkTableTexts(c); err != nil {
 		return nil, err
 	}
+	labels, err := newTags(c)
+	if err != nil {
+		return nil, err
+	}
 	existing := 0
 	for _, table := range tablesOf(c.State, v.ID) {
 		if table.Type == custom {
@@ -79,7 +81,7 @@ func createRouteTable(c *api.Context) (any, *api.Error) {
 		return nil, api.BadRequest("QuotaExceeded.RouteTable", "Route table quota exceeded: a VPC can have %d custom ones.", quota)
 	}
 	table := &state.RouteTable{
-		VpcID: v.ID, Type: custom, Name: c.Get("RouteTableName"), Description: c.Get("Description"), Tags: tags.FilterOf(c),
+		VpcID: v.ID, Type: custom, Name: c.Get("RouteTableName"), Description: c.Get("Description"), Tags: labels,
 		PendingUntil: pendingUntil(c),
 	}
 	addTable(c, table)

@@ -24,7 +24,7 @@ func Product() api.Product {
 		networkActions(), networkWriteActions(), vswitchActions(), vswitchWriteActions(),
 		tableActions(), nestedActions(), tableWriteActions(),
 		entryActions(), createEntryActions(), modifyEntryActions(), deleteEntryActions(),
-		eipActions(), eipStateActions(), eipModifyActions(), attributeActions(), tagging().Actions(),
+		eipActions(), eipStateActions(), eipModifyActions(), bandwidthActions(), attributeActions(), tagging().Actions(),
 		[]api.Action{regions.Describe("vpc", ""), regions.DescribeZones(region())},
 	)
 	return api.Product{
@@ -33,7 +33,7 @@ func Product() api.Product {
 	}
 }
 
-func region() api.Param { return api.Param{Name: "RegionId", Required: true} }
+func region() api.Param { return api.Required("RegionId") }
 
 func tagging() tags.Service {
 	return tags.Service{
@@ -49,6 +49,8 @@ func tagging() tags.Service {
 				func(t *state.RouteTable) *[]state.Tag { return &t.Tags }),
 			"EIP": tags.Of(func(c *state.Cloud) map[string]*state.Eip { return c.Eips },
 				func(e *state.Eip) *[]state.Tag { return &e.Tags }),
+			"COMMONBANDWIDTHPACKAGE": tags.Of(func(c *state.Cloud) map[string]*state.BandwidthPackage { return c.BandwidthPackages },
+				func(p *state.BandwidthPackage) *[]state.Tag { return &p.Tags }),
 		},
 		Codes: tagCodes(),
 	}
@@ -63,6 +65,23 @@ func tagCodes() tags.Codes {
 			"RegionId": "MissingParam", "ResourceType": "MissingParam", "ResourceId": "MissingParam", "Tag": "MissingParam.Tags",
 		},
 	}
+}
+
+// newTags reads Tag.N as the tags of something new.
+func newTags(c *api.Context) ([]state.Tag, *api.Error) {
+	return tagCodes().New(c, c.Settings.Quotas.Tags)
+}
+
+// newTagCodes are those of an action that makes something with tags.
+func newTagCodes(others ...string) []string {
+	k := tagCodes()
+	return append([]string{k.Tags, k.Key, k.Value, k.Duplicate}, others...)
+}
+
+// must requires a parameter.
+func must(p api.Param) api.Param {
+	p.Required = true
+	return p
 }
 
 // tagFilterCodes are those of a describe that is filtered by tags.

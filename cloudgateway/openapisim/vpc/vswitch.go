@@ -18,12 +18,12 @@ func vswitchActions() []api.Action {
 		{
 			Name: "DescribeVSwitches", Handle: describeVSwitches, Codes: tagFilterCodes("InvalidVSwitchIdNumber.NotSupported"),
 			Params: append(listing.Params(maxPage),
-				api.Param{Name: "RegionId"}, api.Param{Name: "VpcId"}, api.Param{Name: "VSwitchId"}, api.Param{Name: "VSwitchName"},
-				api.Param{Name: "ZoneId"}, api.Param{Name: "RouteTableId"}, tags.Param()),
+				api.Optional("RegionId"), api.Optional("VpcId"), api.Optional("VSwitchId"), api.Optional("VSwitchName"),
+				api.Optional("ZoneId"), api.Optional("RouteTableId"), tags.Param()),
 		},
 		{
 			Name: "DescribeVSwitchAttributes", Handle: describeVSwitchAttributes,
-			Params: []api.Param{{Name: "RegionId"}, {Name: "VSwitchId", Required: true}},
+			Params: []api.Param{api.Optional("RegionId"), api.Required("VSwitchId")},
 		},
 	}
 }

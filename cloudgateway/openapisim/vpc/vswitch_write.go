@@ -17,20 +17,18 @@ func vswitchWriteActions() []api.Action {
 		{
 			Name: "CreateVSwitch", Mutating: true, Handle: createVSwitch,
 			Params: []api.Param{
-				{Name: "RegionId"}, {Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
-				{Name: "ZoneId", Required: true}, {Name: "CidrBlock", Required: true}, {Name: "VSwitchName"}, {Name: "Description"}, {Name: "Ipv6CidrBlock", Kind: api.Int, Min: 0, Max: 255}, {Name: "ClientToken"},
+				api.Optional("RegionId"), {Name: "VpcId", Required: true, Missing: missing("MissingParam.vpcId", "VpcId")},
+				api.Required("ZoneId"), api.Required("CidrBlock"), api.Optional("VSwitchName"), api.Optional("Description"), api.Number("Ipv6CidrBlock", 0, 255), api.Optional("ClientToken"),
 				tags.Param(),
 			},
-			Codes: []string{
-				"InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
+			Codes: newTagCodes("InvalidVpcId.NotFound", "InvalidZoneId.NotFound", "IncorrectVpcStatus", "InvalidVSwitchName.Malformed",
 				"InvalidVSwitchDiscription.Malformed", "InvalidCidrBlock.Malformed", "InvalidCirdrBlock.MaskLength", "IllegalParam.CidrBlock",
 				"InvalidCidrBlock.Overlapped", "RouteConflict.AlreadyExist", "OperationFailed.VpcIpv6Disabled",
-				"OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict", "IdempotentParameterMismatch",
-			},
+				"OperationFailed.Ipv6CidrBlockExisted", "QuotaExceeded.VSwitch", "TaskConflict", "IdempotentParameterMismatch"),
 		},
 		{
 			Name: "DeleteVSwitch", Mutating: true, Handle: deleteVSwitch,
-			Params: []api.Param{{Name: "RegionId"}, {Name: "VSwitchId", Required: true}, {Name: "DryRun", Kind: api.Bool}},
+			Params: []api.Param{api.Optional("RegionId"), api.Required("VSwitchId"), api.Flag("DryRun")},
 			Codes: []string{
 				"InvalidVSwitchId.NotFound", "IncorrectVSwitchStatus", "DependencyViolation", "DependencyViolation.RouteTable", "TaskConflict",
 				"DryRunOperation",
@@ -61,6 +59,10 @@ func createVSwitch(c *api.Context) (any, *api.Error) {
 	if err := checkVSwitchTexts(c); err != nil {
 		return nil, err
 	}
+	labels, err := newTags(c)
+	if err != nil {
+		return nil, err
+	}
 	subnet, err := checkSubnet(c.State, v, c.Get("CidrBlock"))
 	if err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func createVSwitch(c *api.Context) (any, *api.Error) {
 	}
 	vsw := &state.VSwitch{
 		ID: c.NewID("vsw-bp1"), VpcID: v.ID, ZoneID: c.Get("ZoneId"), Name: c.Get("VSwitchName"), Description: c.Get("Description"),
-		CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: tags.FilterOf(c), PendingUntil: pendingUntil(c),
+		CidrBlock: subnet.String(), Ipv6Cidr: ipv6, Tags: labels, PendingUntil: pendingUntil(c),
 	}
 	if table := systemTable(c.State, v.ID); table != nil {
 		vsw.RouteTableID = table.ID

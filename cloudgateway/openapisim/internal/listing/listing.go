@@ -25,8 +25,8 @@ const maxNumber = 1<<31 - 1
 // Params are the parameters of numbered pages.
 func Params(maxSize int64) []api.Param {
 	return []api.Param{
-		{Name: "PageNumber", Kind: api.Int, Min: 1, Max: maxNumber},
-		{Name: "PageSize", Kind: api.Int, Min: 1, Max: maxSize},
+		api.Number("PageNumber", 1, maxNumber),
+		api.Number("PageSize", 1, maxSize),
 	}
 }
 

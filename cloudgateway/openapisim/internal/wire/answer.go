@@ -62,6 +62,8 @@ func Success(action, requestID string, result any, asXML bool) (Answer, error) {
 }
 
 // buffers are those of answers that were sent. Answers of a hundred kilobytes would keep the garbage collector busy.
+//
+//nolint:gochecknoglobals // a pool is one for all
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // largeResult is a result that encodes itself as a JSON object with members: reflection would take most of the time of its call.
