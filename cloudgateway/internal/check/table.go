@@ -56,6 +56,7 @@ func (t Table) Check(request proto.Message) error {
 		}
 	}
 	var c Request
+	c.known("", request.ProtoReflect())
 	if r, ok := request.(interface{ GetRequestId() string }); ok {
 		c.OptionalRequestID(r.GetRequestId())
 	}
