@@ -75,6 +75,7 @@ func TestGatewayConfig(t *testing.T) {
 					"callers":   map[string]any{"system:serviceaccount:tools:backup": map[string]any{"weight": 1, "share": 0.1}},
 					"overrides": map[string]any{"slb/CreateLoadBalancer": map[string]any{"calls": 120, "window": "60s"}},
 				},
+				"api":        map[string]any{"enable": []any{"slb.v1.CertificateService"}},
 				"reflection": true, "tls": map[string]any{"clientCASecret": "callers"},
 			},
 		},

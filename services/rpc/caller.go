@@ -62,6 +62,10 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 		return nil, Caller{}, typed(err, s.cfg.Logger, method)
 	}
 	trace.SpanFromContext(ctx).SetAttributes(attribute.String("caller", caller.Name))
+	if policy.Off != "" {
+		s.refused.WithLabelValues("off").Inc()
+		return nil, Caller{}, &rpcerr.Error{Code: codes.Unimplemented, Message: policy.Off}
+	}
 	if err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
 		s.refused.WithLabelValues("forbidden").Inc()
 		s.forbidden.Warn(s.cfg.Logger, "refused", "caller", caller.Name, "method", method, "resource", policy.Resource, "verb", policy.Verb,

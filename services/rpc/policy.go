@@ -20,6 +20,8 @@ type Policy struct {
 	Timeout time.Duration
 	// Mutating methods leave a line in the audit log.
 	Mutating bool
+	// Off says why the method is not offered, and how it can be. Empty: it is.
+	Off string
 }
 
 // Policies are the rows by full method name, "/package.Service/Method".

@@ -136,7 +136,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) register() error {
 	s.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cloudgateway_refused_calls_total",
-		Help: "Calls that were refused by their headers: unknown (no accepted identity), forbidden or busy (too much under way).",
+		Help: "Calls that were refused by their headers: unknown (no accepted identity), off (not enabled), forbidden or busy (too much under way).",
 	}, []string{"reason"})
 	s.closed = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cloudgateway_closed_connections_total",

@@ -77,6 +77,38 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// TestMethodsThatAreOff: a known caller learns how to have the method, whatever it may do; the handler is not called.
+func TestMethodsThatAreOff(t *testing.T) {
+	t.Parallel()
+	const why = "is offered if api.enable lists it"
+	w := newWorld(t, func(cfg *Config) {
+		row := cfg.Policies[slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName]
+		row.Off = why
+		cfg.Policies[slbv1.LoadBalancerService_DeleteLoadBalancer_FullMethodName] = row
+	})
+	called := false
+	w.handler.remove = func(context.Context) error {
+		called = true
+		return nil
+	}
+	for _, tc := range []struct {
+		token string
+		want  codes.Code
+	}{{tokenEditor, codes.Unimplemented}, {tokenViewer, codes.Unimplemented}, {"guess", codes.Unauthenticated}} {
+		e, _ := rpcerr.From(w.remove(w.dial(tc.token)))
+		if codeOf(e) != tc.want || strings.Contains(e.Message, why) != (tc.want == codes.Unimplemented) {
+			t.Errorf("%s: got %v, want %s", tc.token, e, tc.want)
+		}
+	}
+	if err := w.get(w.dial(tokenEditor)); err != nil {
+		t.Errorf("another method: %v", err)
+	}
+	w.stop()
+	if called {
+		t.Error("the handler was called")
+	}
+}
+
 // TestContext: what Config.Context makes of the caller and the method's policy is what the handler gets.
 func TestContext(t *testing.T) {
 	t.Parallel()

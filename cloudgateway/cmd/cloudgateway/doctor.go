@@ -21,20 +21,23 @@ func examine(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cloudgateway doctor", flag.ExitOnError)
 	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML), required")
 	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
-	list := flags.String("features", "load-balancers,nodes,routes", fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q", policy.Features()))
+	list := flags.String("features", "", fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers and of "+
+		"the services in api.enable", policy.Features()))
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *file == "" {
 		return fmt.Errorf("doctor: no configuration; name one with --config FILE")
 	}
-	features, err := parseFeatures(*list)
-	if err != nil {
-		return err
-	}
 	cfg, _, err := config.Load(*file, *cloudConfig, os.Getenv)
 	if err != nil {
 		return err
+	}
+	features := policy.Used(cfg.API)
+	if *list != "" {
+		if features, err = parseFeatures(*list); err != nil {
+			return err
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

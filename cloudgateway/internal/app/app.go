@@ -114,22 +114,22 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	g.services, err = server.New(server.Config{
 		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
-		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall,
+		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	if err != nil {
 		return err
 	}
-	behalf := onBehalf(g.cfg.Budget)
+	behalf, policies := onBehalf(g.cfg.Budget), server.Policies(g.cfg.API)
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:      rpc.TLSConfig(g.cfg.TLS),
-		Policies: server.Policies(),
+		Policies: policies,
 		Authenticator: authn.New(authn.Config{
 			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience, Logger: g.log,
 		}),
 		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
 		Context:     func(ctx context.Context) context.Context { return behalf(g.turn.within(ctx)) },
-		Interceptor: server.Checks().Before(replay.New(replay.Config{Policies: server.Policies(), Registerer: registry}).Intercept),
+		Interceptor: server.Checks().Before(replay.New(replay.Config{Policies: policies, Registerer: registry}).Intercept),
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,
 		Tracers:     g.tracing.Tracers(),

@@ -36,6 +36,7 @@ type Config struct {
 	Scheme string `json:"scheme"`
 	// Network chooses the default endpoints: "vpc" or "public".
 	Network        string              `json:"network"`
+	API            API                 `json:"api"`
 	Budget         Budget              `json:"budget"`
 	Limits         Limits              `json:"limits"`
 	Coalesce       Coalesce            `json:"coalesce"`
@@ -44,6 +45,13 @@ type Config struct {
 	Reflection bool           `json:"reflection"`
 	Logging    logging.Config `json:"logging"`
 	Tracing    tracing.Config `json:"tracing"`
+}
+
+// API says what is offered.
+type API struct {
+	// Enable lists the services of which the methods are offered that no controller uses, e.g. "slb.v1.CertificateService", for other
+	// programs. Attach the RAM policies of the same names.
+	Enable []string `json:"enable"`
 }
 
 // TLS names the files of the server's identity. They are read again when they change.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/services/config"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // adoptDefaults fills what nobody set.
@@ -61,6 +63,7 @@ func (c *Config) Validate() error {
 	c.Endpoints.validate(&p)
 	p.OneOf("scheme", c.Scheme, "HTTPS", "HTTP")
 	p.OneOf("network", c.Network, "vpc", "public")
+	c.API.validate(&p)
 	c.Budget.validate(&p)
 	p.Range("limits.serversPerCall", c.Limits.ServersPerCall, 1, mostServersPerCall)
 	p.Range("limits.routesPerCall", c.Limits.RoutesPerCall, 1, mostRoutesPerCall)
@@ -69,6 +72,12 @@ func (c *Config) Validate() error {
 	c.Logging.Validate(&p, "logging")
 	c.Tracing.Validate(&p, "tracing")
 	return p.Err()
+}
+
+func (a API) validate(p *config.Problems) {
+	for i, service := range a.Enable {
+		p.OneOf(fmt.Sprintf("api.enable[%d]", i), service, method.ToolServices()...)
+	}
 }
 
 func (e Endpoints) validate(p *config.Problems) {

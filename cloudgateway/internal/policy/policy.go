@@ -84,9 +84,10 @@ func Markdown() string {
 <!-- Generated from cloudgateway/internal/policy; do not edit. -->
 
 The gateway's identity in the cloud (a RAM role or a RAM user) needs one policy for each feature that is used. The policies are in
-[deploy/ram-policies](../../deploy/ram-policies); the gateway calls nothing that they do not have. What is missing is told by
+[deploy/ram-policies](../../deploy/ram-policies); the gateway calls nothing that they do not have. What is missing for the
+controllers, and for the services that ` + "`api.enable`" + ` lists, is reported by
 
-` + "```sh\ncloudgateway doctor --config FILE --features load-balancers,nodes,routes\n```" + `
+` + "```sh\ncloudgateway doctor --config FILE\n```" + `
 
 STS calls (AssumeRoleWithOIDC, GetCallerIdentity) need no permission. An identity that is to assume another role (` + "`credentials.assumeRole`" + `)
 needs ` + "`sts:AssumeRole`" + ` on that role, whose trust policy must name the identity.

@@ -3,10 +3,13 @@ package policy
 import (
 	"slices"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
-// Feature is a part of the system that can be used without the others, and has a RAM policy of its own.
+// Feature is a part of the system that can be used without the others, and has a RAM policy of its own: a controller, or what a service
+// of the gateway's API offers to other programs besides, which has the name of the service.
 type Feature string
 
 // The features.
@@ -17,18 +20,40 @@ const (
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
 	Routes Feature = "routes"
-	// ToolsLoadBalancers is what slb.v1 offers to other programs besides.
-	ToolsLoadBalancers Feature = "tools-load-balancers"
-	// ToolsNetworks is what vpc.v1 offers to other programs besides.
-	ToolsNetworks Feature = "tools-networks"
-	// ToolsInstances is what ecs.v1 offers to other programs besides.
-	ToolsInstances Feature = "tools-instances"
+)
+
+// The services of the API that offer other programs more than the controllers use.
+const (
+	loadBalancerService      Feature = "slb.v1.LoadBalancerService"
+	listenerService          Feature = "slb.v1.ListenerService"
+	serverGroupService       Feature = "slb.v1.ServerGroupService"
+	forwardingRuleService    Feature = "slb.v1.ForwardingRuleService"
+	accessControlListService Feature = "slb.v1.AccessControlListService"
+	certificateService       Feature = "slb.v1.CertificateService"
+	routeService             Feature = "vpc.v1.RouteService"
+	networkService           Feature = "vpc.v1.NetworkService"
+	vSwitchService           Feature = "vpc.v1.VSwitchService"
+	eipService               Feature = "vpc.v1.EipService"
+	instanceService          Feature = "ecs.v1.InstanceService"
+	networkInterfaceService  Feature = "ecs.v1.NetworkInterfaceService"
 )
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, Nodes, Routes, ToolsLoadBalancers, ToolsNetworks, ToolsInstances}
+	all := []Feature{LoadBalancers, Nodes, Routes}
+	for _, service := range method.ToolServices() {
+		all = append(all, Feature(service))
+	}
 	return slices.DeleteFunc(all, func(f Feature) bool { return len(Of(f)) == 0 })
+}
+
+// Used are the features of all controllers, and those of the services that are enabled for other programs.
+func Used(api config.API) []Feature {
+	used := []Feature{LoadBalancers, Nodes, Routes}
+	for _, service := range api.Enable {
+		used = append(used, Feature(service))
+	}
+	return used
 }
 
 // About tells people what a feature is.
@@ -40,14 +65,8 @@ func (f Feature) About() string {
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:
 		return "Pod networks become entries of VPC route tables: routecontroller."
-	case ToolsLoadBalancers:
-		return "What the gateway's API offers to other programs about load balancers and no controller uses."
-	case ToolsNetworks:
-		return "What the gateway's API offers to other programs about VPCs, vSwitches, EIPs and routes and no controller uses."
-	case ToolsInstances:
-		return "What the gateway's API offers to other programs about ECS instances and network interfaces and no controller uses."
 	}
-	return ""
+	return "What `" + string(f) + "` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."
 }
 
 // Row says that an action of the cloud is called, what for, and by which features.
@@ -76,11 +95,11 @@ func Rows() []Row {
 		row(openapi.SLB, "ModifyLoadBalancerInstanceSpec", "change the size", LoadBalancers),
 		row(openapi.SLB, "ModifyLoadBalancerInstanceChargeType", "change from pay-by-specification to pay-by-usage and back", LoadBalancers),
 		row(openapi.SLB, "ModifyLoadBalancerInternetSpec", "change the bandwidth and its charge type", LoadBalancers),
-		row(openapi.SLB, "SetLoadBalancerStatus", "let an instance serve, or not", ToolsLoadBalancers),
-		row(openapi.SLB, "MoveResourceGroup", "change the resource group", ToolsLoadBalancers),
-		row(openapi.SLB, "DescribeAvailableResource", "find zones for an instance", ToolsLoadBalancers),
-		row(openapi.SLB, "TagResources", "set tags", LoadBalancers, ToolsLoadBalancers),
-		row(openapi.SLB, "UntagResources", "remove tags", LoadBalancers, ToolsLoadBalancers),
+		row(openapi.SLB, "SetLoadBalancerStatus", "let an instance serve, or not", loadBalancerService),
+		row(openapi.SLB, "MoveResourceGroup", "change the resource group", loadBalancerService, accessControlListService, certificateService),
+		row(openapi.SLB, "DescribeAvailableResource", "find zones for an instance", loadBalancerService),
+		row(openapi.SLB, "TagResources", "set tags", LoadBalancers, loadBalancerService, listenerService, serverGroupService, accessControlListService, certificateService),
+		row(openapi.SLB, "UntagResources", "remove tags", LoadBalancers, loadBalancerService, listenerService, serverGroupService, accessControlListService, certificateService),
 
 		row(openapi.SLB, "DescribeLoadBalancerListeners", "read listeners", LoadBalancers),
 		row(openapi.SLB, "CreateLoadBalancerTCPListener", "create a listener", LoadBalancers),
@@ -92,7 +111,7 @@ func Rows() []Row {
 		row(openapi.SLB, "SetLoadBalancerHTTPListenerAttribute", "change a listener", LoadBalancers),
 		row(openapi.SLB, "SetLoadBalancerHTTPSListenerAttribute", "change a listener", LoadBalancers),
 		row(openapi.SLB, "StartLoadBalancerListener", "start a listener", LoadBalancers),
-		row(openapi.SLB, "StopLoadBalancerListener", "stop a listener", ToolsLoadBalancers),
+		row(openapi.SLB, "StopLoadBalancerListener", "stop a listener", listenerService),
 		row(openapi.SLB, "DeleteLoadBalancerListener", "delete a listener", LoadBalancers),
 		row(openapi.SLB, "DescribeHealthStatus", "read the health of servers", LoadBalancers),
 
@@ -104,70 +123,70 @@ func Rows() []Row {
 		row(openapi.SLB, "RemoveVServerGroupBackendServers", "remove servers", LoadBalancers),
 		row(openapi.SLB, "ModifyVServerGroupBackendServers", "replace servers", LoadBalancers),
 		row(openapi.SLB, "SetVServerGroupAttribute", "change weights of servers", LoadBalancers),
-		row(openapi.SLB, "DescribeLoadBalancerAttribute", "read the default server group of an instance", ToolsLoadBalancers),
-		row(openapi.SLB, "AddBackendServers", "add servers to a default server group", ToolsLoadBalancers),
-		row(openapi.SLB, "SetBackendServers", "change weights in a default server group", ToolsLoadBalancers),
-		row(openapi.SLB, "RemoveBackendServers", "remove servers from a default server group", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeLoadBalancerAttribute", "read the default server group of an instance", serverGroupService),
+		row(openapi.SLB, "AddBackendServers", "add servers to a default server group", serverGroupService),
+		row(openapi.SLB, "SetBackendServers", "change weights in a default server group", serverGroupService),
+		row(openapi.SLB, "RemoveBackendServers", "remove servers from a default server group", serverGroupService),
 
-		row(openapi.SLB, "DescribeRules", "read forwarding rules", ToolsLoadBalancers),
-		row(openapi.SLB, "CreateRules", "create forwarding rules", ToolsLoadBalancers),
-		row(openapi.SLB, "SetRule", "change a forwarding rule", ToolsLoadBalancers),
-		row(openapi.SLB, "DeleteRules", "delete forwarding rules", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeRules", "read forwarding rules", forwardingRuleService),
+		row(openapi.SLB, "CreateRules", "create forwarding rules", forwardingRuleService),
+		row(openapi.SLB, "SetRule", "change a forwarding rule", forwardingRuleService),
+		row(openapi.SLB, "DeleteRules", "delete forwarding rules", forwardingRuleService),
 		row(openapi.SLB, "DescribeDomainExtensions", "read domain extensions", LoadBalancers),
 		row(openapi.SLB, "CreateDomainExtension", "create a domain extension", LoadBalancers),
 		row(openapi.SLB, "SetDomainExtensionAttribute", "change the certificate of a domain extension", LoadBalancers),
 		row(openapi.SLB, "DeleteDomainExtension", "delete a domain extension", LoadBalancers),
 
-		row(openapi.SLB, "DescribeAccessControlLists", "find access control lists", ToolsLoadBalancers),
-		row(openapi.SLB, "DescribeAccessControlListAttribute", "read the entries of an access control list", ToolsLoadBalancers),
-		row(openapi.SLB, "CreateAccessControlList", "create an access control list", ToolsLoadBalancers),
-		row(openapi.SLB, "SetAccessControlListAttribute", "rename an access control list", ToolsLoadBalancers),
-		row(openapi.SLB, "AddAccessControlListEntry", "add entries to an access control list", ToolsLoadBalancers),
-		row(openapi.SLB, "RemoveAccessControlListEntry", "remove entries of an access control list", ToolsLoadBalancers),
-		row(openapi.SLB, "DeleteAccessControlList", "delete an access control list", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeAccessControlLists", "find access control lists", accessControlListService),
+		row(openapi.SLB, "DescribeAccessControlListAttribute", "read the entries of an access control list", accessControlListService),
+		row(openapi.SLB, "CreateAccessControlList", "create an access control list", accessControlListService),
+		row(openapi.SLB, "SetAccessControlListAttribute", "rename an access control list", accessControlListService),
+		row(openapi.SLB, "AddAccessControlListEntry", "add entries to an access control list", accessControlListService),
+		row(openapi.SLB, "RemoveAccessControlListEntry", "remove entries of an access control list", accessControlListService),
+		row(openapi.SLB, "DeleteAccessControlList", "delete an access control list", accessControlListService),
 
-		row(openapi.SLB, "DescribeServerCertificates", "read server certificates", ToolsLoadBalancers),
-		row(openapi.SLB, "UploadServerCertificate", "upload a server certificate", ToolsLoadBalancers),
-		row(openapi.SLB, "SetServerCertificateName", "rename a server certificate", ToolsLoadBalancers),
-		row(openapi.SLB, "DeleteServerCertificate", "delete a server certificate", ToolsLoadBalancers),
-		row(openapi.SLB, "DescribeCACertificates", "read CA certificates", ToolsLoadBalancers),
-		row(openapi.SLB, "UploadCACertificate", "upload a CA certificate", ToolsLoadBalancers),
-		row(openapi.SLB, "SetCACertificateName", "rename a CA certificate", ToolsLoadBalancers),
-		row(openapi.SLB, "DeleteCACertificate", "delete a CA certificate", ToolsLoadBalancers),
+		row(openapi.SLB, "DescribeServerCertificates", "read server certificates", certificateService),
+		row(openapi.SLB, "UploadServerCertificate", "upload a server certificate", certificateService),
+		row(openapi.SLB, "SetServerCertificateName", "rename a server certificate", certificateService),
+		row(openapi.SLB, "DeleteServerCertificate", "delete a server certificate", certificateService),
+		row(openapi.SLB, "DescribeCACertificates", "read CA certificates", certificateService),
+		row(openapi.SLB, "UploadCACertificate", "upload a CA certificate", certificateService),
+		row(openapi.SLB, "SetCACertificateName", "rename a CA certificate", certificateService),
+		row(openapi.SLB, "DeleteCACertificate", "delete a CA certificate", certificateService),
 
-		row(openapi.VPC, "DescribeVpcAttribute", "check that the VPC is the right one", LoadBalancers, Nodes, Routes),
-		row(openapi.VPC, "DescribeVSwitches", "find a vSwitch with free addresses", LoadBalancers, ToolsNetworks),
-		row(openapi.VPC, "DescribeVpcs", "list VPCs", ToolsNetworks),
-		row(openapi.VPC, "CreateVSwitch", "create a vSwitch", ToolsNetworks),
-		row(openapi.VPC, "DeleteVSwitch", "delete a vSwitch", ToolsNetworks),
-		row(openapi.VPC, "DescribeEipAddresses", "find the EIP of an instance", LoadBalancers, ToolsNetworks),
-		row(openapi.VPC, "AllocateEipAddress", "allocate an EIP", ToolsNetworks),
-		row(openapi.VPC, "ModifyEipAddressAttribute", "change name, description and bandwidth of an EIP", ToolsNetworks),
-		row(openapi.VPC, "AssociateEipAddress", "bind an EIP to an instance", ToolsNetworks),
-		row(openapi.VPC, "UnassociateEipAddress", "take an EIP from its instance", ToolsNetworks),
-		row(openapi.VPC, "ReleaseEipAddress", "release an EIP", ToolsNetworks),
-		row(openapi.VPC, "TagResources", "set tags", ToolsNetworks),
-		row(openapi.VPC, "UnTagResources", "remove tags", ToolsNetworks),
-		row(openapi.VPC, "DescribeRouteTableList", "find the route tables of the VPC", Routes, ToolsNetworks),
-		row(openapi.VPC, "CreateRouteTable", "create a route table", ToolsNetworks),
-		row(openapi.VPC, "DeleteRouteTable", "delete a route table", ToolsNetworks),
-		row(openapi.VPC, "AssociateRouteTable", "bind a route table to a vSwitch", ToolsNetworks),
-		row(openapi.VPC, "UnassociateRouteTable", "take a route table from a vSwitch", ToolsNetworks),
-		row(openapi.VPC, "DescribeRouteEntryList", "read routes", Routes, ToolsNetworks),
-		row(openapi.VPC, "CreateRouteEntry", "create a route with several next hops", ToolsNetworks),
-		row(openapi.VPC, "ModifyRouteEntry", "change a route", ToolsNetworks),
+		row(openapi.VPC, "DescribeVpcAttribute", "check that the VPC is the right one", LoadBalancers, Nodes, Routes, networkService),
+		row(openapi.VPC, "DescribeVSwitches", "find a vSwitch with free addresses", LoadBalancers, vSwitchService),
+		row(openapi.VPC, "DescribeVpcs", "list VPCs", networkService),
+		row(openapi.VPC, "CreateVSwitch", "create a vSwitch", vSwitchService),
+		row(openapi.VPC, "DeleteVSwitch", "delete a vSwitch", vSwitchService),
+		row(openapi.VPC, "DescribeEipAddresses", "find the EIP of an instance", LoadBalancers, eipService),
+		row(openapi.VPC, "AllocateEipAddress", "allocate an EIP", eipService),
+		row(openapi.VPC, "ModifyEipAddressAttribute", "change name, description and bandwidth of an EIP", eipService),
+		row(openapi.VPC, "AssociateEipAddress", "bind an EIP to an instance", eipService),
+		row(openapi.VPC, "UnassociateEipAddress", "take an EIP from its instance", eipService),
+		row(openapi.VPC, "ReleaseEipAddress", "release an EIP", eipService),
+		row(openapi.VPC, "TagResources", "set tags", eipService),
+		row(openapi.VPC, "UnTagResources", "remove tags", eipService),
+		row(openapi.VPC, "DescribeRouteTableList", "find the route tables of the VPC", Routes, routeService),
+		row(openapi.VPC, "CreateRouteTable", "create a route table", routeService),
+		row(openapi.VPC, "DeleteRouteTable", "delete a route table", routeService),
+		row(openapi.VPC, "AssociateRouteTable", "bind a route table to a vSwitch", routeService),
+		row(openapi.VPC, "UnassociateRouteTable", "take a route table from a vSwitch", routeService),
+		row(openapi.VPC, "DescribeRouteEntryList", "read routes", Routes, routeService),
+		row(openapi.VPC, "CreateRouteEntry", "create a route with several next hops", routeService),
+		row(openapi.VPC, "ModifyRouteEntry", "change a route", routeService),
 		row(openapi.VPC, "CreateRouteEntries", "create routes", Routes),
 		row(openapi.VPC, "DeleteRouteEntries", "delete routes", Routes),
 
-		row(openapi.ECS, "DescribeInstances", "read instances", LoadBalancers, Nodes, Routes, ToolsInstances),
-		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes, ToolsInstances),
-		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "change the source/destination check and other attributes", Nodes, ToolsInstances),
-		row(openapi.ECS, "DescribeInstanceStatus", "see whether instances run", ToolsInstances),
-		row(openapi.ECS, "StartInstance", "start an instance", ToolsInstances),
-		row(openapi.ECS, "StopInstance", "stop an instance", ToolsInstances),
-		row(openapi.ECS, "DeleteInstance", "delete an instance", ToolsInstances),
-		row(openapi.ECS, "ModifyInstanceAttribute", "change the name, description and deletion protection", ToolsInstances),
-		row(openapi.ECS, "TagResources", "set tags of instances and network interfaces", ToolsInstances),
-		row(openapi.ECS, "UntagResources", "remove tags of instances and network interfaces", ToolsInstances),
+		row(openapi.ECS, "DescribeInstances", "read instances", LoadBalancers, Nodes, Routes, instanceService),
+		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes, networkInterfaceService),
+		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "change the source/destination check and other attributes", Nodes, networkInterfaceService),
+		row(openapi.ECS, "DescribeInstanceStatus", "see whether instances run", instanceService),
+		row(openapi.ECS, "StartInstance", "start an instance", instanceService),
+		row(openapi.ECS, "StopInstance", "stop an instance", instanceService),
+		row(openapi.ECS, "DeleteInstance", "delete an instance", instanceService),
+		row(openapi.ECS, "ModifyInstanceAttribute", "change the name, description and deletion protection", instanceService),
+		row(openapi.ECS, "TagResources", "set tags of instances and network interfaces", instanceService, networkInterfaceService),
+		row(openapi.ECS, "UntagResources", "remove tags of instances and network interfaces", instanceService, networkInterfaceService),
 	}
 }

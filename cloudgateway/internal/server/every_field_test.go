@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"alicloud-controllers.dev/services/gateway/method"
+
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 )
 
@@ -25,8 +26,8 @@ import (
 func TestEveryFieldIsChecked(t *testing.T) {
 	w := newWorld(t)
 	w.forget()
-	for _, name := range slices.Sorted(maps.Keys(Policies())) {
-		method := methodNamed(t, name)
+	for _, m := range method.All() {
+		name, method := m.FullName(), m.Descriptor
 		for _, c := range wrong(method.Input(), "") {
 			if slices.Contains(ignored(), string(method.Name())+" "+c.field) {
 				continue

@@ -16,9 +16,11 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
@@ -42,7 +44,7 @@ func bareServer(t *testing.T) *grpc.Server {
 // whoever changes it can make a repetition recognisable.
 func TestPoliciesFitTheMethods(t *testing.T) {
 	server := bareServer(t)
-	rows := Policies()
+	rows := Policies(config.API{Enable: method.ToolServices()})
 	served := map[string]bool{}
 	for name, info := range server.GetServiceInfo() {
 		for _, m := range info.Methods {
@@ -94,7 +96,7 @@ func TestRequestIDsAreRequired(t *testing.T) {
 func TestEveryWriteChecksItsRequestID(t *testing.T) {
 	server := bareServer(t)
 	conn := connect(t, server)
-	for full, row := range Policies() {
+	for full, row := range Policies(config.API{Enable: method.ToolServices()}) {
 		if !row.Mutating {
 			continue
 		}
@@ -117,7 +119,7 @@ func TestEveryWriteChecksItsRequestID(t *testing.T) {
 
 // TestPrioritiesOfWrites: who gets traffic comes first, what is to go comes after what is to come.
 func TestPrioritiesOfWrites(t *testing.T) {
-	for full, row := range Policies() {
+	for full, row := range Policies(config.API{Enable: method.ToolServices()}) {
 		if !row.Mutating {
 			continue
 		}
@@ -145,7 +147,7 @@ func TestToolsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := map[string]bool{}
-	for full, row := range Policies() {
+	for full, row := range Policies(config.API{Enable: method.ToolServices()}) {
 		service, _, _ := strings.Cut(strings.TrimPrefix(full, "/cloudgateway."), "/")
 		told[row.Resource] = strings.Count(string(page), "`"+row.Resource+"`") >= 2 // in the text and in the table
 		told[service] = strings.Contains(string(page), "| `"+service+"` |")
@@ -158,7 +160,7 @@ func TestToolsAreTold(t *testing.T) {
 }
 
 func TestFeatures(t *testing.T) {
-	names := features()
+	names := features(config.API{})
 	for _, want := range []string{
 		"slb.v1.ServerGroups.ApplyServerChanges", "vpc.v1.Routes.BatchCreateRouteEntries",
 		"ecs.v1.NetworkInterfaces.GetNetworkInterface", "common.v1.Capabilities.GetCapabilities",
@@ -166,5 +168,28 @@ func TestFeatures(t *testing.T) {
 		if !slices.Contains(names, want) {
 			t.Errorf("no feature %q in %q", want, names)
 		}
+	}
+}
+
+// TestMethodsOfTools are off until their service is enabled, and then those of no other service are on.
+func TestMethodsOfTools(t *testing.T) {
+	const enabled = "slb.v1.CertificateService"
+	before, after := Policies(config.API{}), Policies(config.API{Enable: []string{enabled}})
+	for _, m := range method.All() {
+		full := m.FullName()
+		if off := before[full].Off != ""; off != m.Options.GetToolOnly() {
+			t.Errorf("%s is off by default: %t, want %t", full, off, m.Options.GetToolOnly())
+		}
+		if off := after[full].Off != ""; off != (m.Options.GetToolOnly() && m.Service != enabled) {
+			t.Errorf("%s is off with %s: %t", full, enabled, off)
+		}
+	}
+	why := before[slbv1.CertificateService_ListServerCertificates_FullMethodName].Off
+	if !strings.Contains(why, "api.enable") || !strings.Contains(why, enabled) {
+		t.Errorf("the refusal %q does not name the setting and the service", why)
+	}
+	const feature = "slb.v1.Certificates.ListServerCertificates"
+	if slices.Contains(features(config.API{}), feature) || !slices.Contains(features(config.API{Enable: []string{enabled}}), feature) {
+		t.Errorf("%s is a feature exactly if it is on", feature)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
@@ -50,6 +51,8 @@ type Config struct {
 	Idle, Max time.Duration
 	// ServersPerCall and RoutesPerCall are how many one call may name: 1 to 40 and 1 to 50.
 	ServersPerCall, RoutesPerCall int
+	// API says which services of tools are offered.
+	API config.API
 	// Version, Region and VpcID are told to callers who ask for the capabilities.
 	Version, Region, VpcID string
 }

@@ -17,7 +17,9 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/gateway/method"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
@@ -95,7 +97,7 @@ func (w *world) startGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(services.Close)
-	server := grpc.NewServer(grpc.UnaryInterceptor(Checks().Before(replay.New(replay.Config{Policies: Policies()}).Intercept)))
+	server := grpc.NewServer(grpc.UnaryInterceptor(Checks().Before(replay.New(replay.Config{Policies: Policies(config.API{Enable: method.ToolServices()})}).Intercept)))
 	services.Register(server)
 	w.conn, w.kill = connect(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)

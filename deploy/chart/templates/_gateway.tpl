@@ -37,7 +37,7 @@
 {{- dict
   "vpcID" .Values.vpcID
   "listen" (printf ":%d" (int .Values.gatewayPort))
-  "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection | toYaml -}}
+  "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api | toYaml -}}
 {{- end }}
 
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}

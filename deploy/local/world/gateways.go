@@ -15,6 +15,7 @@ import (
 
 	"alicloud-controllers.dev/deploy/chart"
 	"alicloud-controllers.dev/deploy/local/proc"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // gatewayNames are the names of the gateways' processes.
@@ -67,6 +68,7 @@ func (w *World) gateway(name string) (proc.Spec, error) {
 		},
 		"authentication": section{"audience": Audience},
 		"reflection":     true, // for those who look around with grpcurl
+		"api":            section{"enable": method.ToolServices()},
 		"credentials":    section{"accessKey": section{"idFile": w.accessKey.idFile, "secretFile": w.accessKey.secretFile}},
 		"endpoints": section{
 			"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],

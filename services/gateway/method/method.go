@@ -84,3 +84,14 @@ func of(service protoreflect.ServiceDescriptor) []Method {
 	}
 	return all
 }
+
+// ToolServices are the services that have methods which no controller uses, in order.
+func ToolServices() []string {
+	var services []string
+	for _, m := range All() {
+		if m.Options.GetToolOnly() {
+			services = append(services, m.Service)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(services)))
+}
