@@ -69,7 +69,7 @@ func fill(ctx context.Context, stop <-chan struct{}, work *sync.WaitGroup, b *Bu
 func TestOtherCallersChangeGoesSoon(t *testing.T) {
 	const limit = 90 // in a minute
 	for priority, most := range map[Priority]time.Duration{
-		Background: time.Second, Deletion: 7 * time.Second, Change: 7 * time.Second, Backend: 2 * time.Minute / (limit / 8),
+		Background: time.Second, Deletion: 7 * time.Second, Change: 7 * time.Second, Backend: 7 * time.Second,
 	} {
 		t.Run(priority.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,12 +1,17 @@
 package flow
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
 
 // patience is how often a priority is passed over before one of its calls goes first, so that none starves.
 const patience = 8
+
+// remembered is how many calls of a priority ago a caller may have gone for the queue to know of it; one that went earlier, or never, goes
+// before all others. It bounds what the queue remembers of callers that come and go.
+const remembered = 1000
 
 // waiter is a call that waits for its turn.
 type waiter struct {
@@ -26,9 +31,11 @@ type queue struct {
 
 // class is the waiters of one priority.
 type class struct {
-	lanes  []*lane // never empty ones; the first that may call has its turn
-	ready  bool    // one of the lanes may call, as next has found
-	passed int     // how many calls of other priorities went since the last of this one while it was ready
+	lanes  []*lane        // never empty ones; the first that may call has its turn
+	ready  bool           // one of the lanes may call, as next has found
+	passed int            // how many calls of other priorities went since the last of this one while it was ready
+	went   map[string]int // by caller, the number of its last call in the class; empty without lanes, at most remembered
+	count  int            // the calls of the class
 }
 
 // lane is the waiters of one caller.
@@ -47,7 +54,12 @@ func (q *queue) push(w *waiter) {
 			return
 		}
 	}
-	c.lanes = append(c.lanes, &lane{caller: w.caller.Name, turns: q.weight(w.caller.Name), waiters: []*waiter{w}})
+	// It comes before all whose calls went later than its own last one: who waits seldom does not stand behind who always waits.
+	at := slices.IndexFunc(c.lanes, func(l *lane) bool { return c.went[l.caller] > c.went[w.caller.Name] })
+	if at < 0 {
+		at = len(c.lanes)
+	}
+	c.lanes = slices.Insert(c.lanes, at, &lane{caller: w.caller.Name, turns: q.weight(w.caller.Name), waiters: []*waiter{w}})
 }
 
 // next returns the waiter that goes next of those whose caller may call: of the highest priority, unless a lower one has been passed over
@@ -99,6 +111,14 @@ func (q *queue) pop(w *waiter) {
 	}
 	c := &q.classes[w.caller.Priority]
 	c.passed = 0
+	if c.went == nil {
+		c.went = make(map[string]int)
+	}
+	c.count++
+	c.went[w.caller.Name] = c.count
+	if len(c.went) > remembered {
+		maps.DeleteFunc(c.went, func(_ string, at int) bool { return at <= c.count-remembered })
+	}
 	at := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.caller == w.caller.Name })
 	l := c.lanes[at]
 	l.turns--
@@ -109,7 +129,7 @@ func (q *queue) pop(w *waiter) {
 	q.remove(w)
 }
 
-// remove takes out a waiter wherever it is, and tells whether it was there.
+// remove takes out a waiter wherever it is, and reports whether it was there.
 func (q *queue) remove(w *waiter) bool {
 	c := &q.classes[w.caller.Priority]
 	for i, l := range c.lanes {
@@ -123,7 +143,7 @@ func (q *queue) remove(w *waiter) bool {
 			c.lanes = slices.Delete(c.lanes, i, i+1)
 		}
 		if len(c.lanes) == 0 {
-			c.passed = 0
+			c.passed, c.went, c.count = 0, nil, 0
 		}
 		return true
 	}

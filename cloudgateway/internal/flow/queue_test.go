@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,6 +43,53 @@ func TestQueueOrder(t *testing.T) {
 				t.Errorf("size %d of a queue with %d calls", q.size, left)
 			}
 		})
+	}
+}
+
+// TestWhoWaitsSeldomGoesNext: a caller with one call at a time goes before one that always waits, and takes no more than its turn.
+func TestWhoWaitsSeldomGoesNext(t *testing.T) {
+	const turns = 10
+	q := queue{}
+	push := func(caller string) { q.push(&waiter{caller: Caller{Name: caller, Priority: Backend}}) }
+	pop := func() string {
+		w := q.next(anybody)
+		q.pop(w)
+		return w.caller.Name
+	}
+	for range 5 * turns {
+		push("bulk")
+	}
+	pop()
+	push("one")
+	if got := pop(); got != "one" {
+		t.Errorf("%s goes before the caller that has not had a call yet", got)
+	}
+	push("one")
+	push("other")
+	calls := map[string]int{}
+	for range 3 * turns {
+		caller := pop()
+		if calls[caller]++; caller != "bulk" {
+			push(caller)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"bulk": turns, "one": turns, "other": turns}, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestQueueForgetsCallers: callers that come and go while another one always waits leave nothing behind for ever.
+func TestQueueForgetsCallers(t *testing.T) {
+	q := queue{}
+	push := func(caller string) { q.push(&waiter{caller: Caller{Name: caller, Priority: Backend}}) }
+	push("always")
+	for i := range 3 * remembered {
+		push(fmt.Sprint("caller-", i))
+		q.pop(q.next(anybody))
+		push("always")
+		if len(q.classes[Backend].went) > remembered {
+			t.Fatalf("%d callers are remembered, at most %d may be", len(q.classes[Backend].went), remembered)
+		}
 	}
 }
 
