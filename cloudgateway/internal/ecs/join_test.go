@@ -1,0 +1,93 @@
+package ecs_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/ecs"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
+	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+)
+
+// everything is a cloud that has whatever is asked for, and takes 50 ms to say so.
+type everything struct {
+	mu    sync.Mutex
+	reads map[string]int
+}
+
+func (e *everything) Do(_ context.Context, call openapi.Call, out any) (openapi.Result, error) {
+	<-time.After(50 * time.Millisecond)
+	e.mu.Lock()
+	e.reads[call.Action]++
+	e.mu.Unlock()
+	type object = map[string]any
+	answer := object{}
+	switch call.Action {
+	case "DescribeInstances":
+		var ids []string
+		if err := json.Unmarshal([]byte(call.Params["InstanceIds"]), &ids); err != nil {
+			return openapi.Result{}, err
+		}
+		list := make([]any, len(ids))
+		for i, id := range ids {
+			list[i] = object{"InstanceId": id}
+		}
+		answer["Instances"] = object{"Instance": list}
+	case "DescribeNetworkInterfaces":
+		var list []any
+		for i := 1; call.Params[fmt.Sprintf("NetworkInterfaceId.%d", i)] != ""; i++ {
+			list = append(list, object{"NetworkInterfaceId": call.Params[fmt.Sprintf("NetworkInterfaceId.%d", i)]})
+		}
+		answer["NetworkInterfaceSets"] = object{"NetworkInterfaceSet": list}
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return openapi.Result{}, err
+	}
+	return openapi.Result{}, json.Unmarshal(text, out)
+}
+
+// TestJoiningNodesShareReads: 200 nodes that join within two seconds are asked for one by one, the instance and then its interface.
+func TestJoiningNodesShareReads(t *testing.T) {
+	const nodes, most = 200, 6
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &everything{reads: map[string]int{}}
+		cfg := ecs.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}
+		interfaces, err := networkinterface.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer interfaces.Close()
+		instances, err := instance.New(cfg, interfaces.Forget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer instances.Close()
+		var work sync.WaitGroup
+		for i := range nodes {
+			work.Go(func() {
+				if _, err := instances.GetInstance(t.Context(), &ecsv1.GetInstanceRequest{InstanceId: fmt.Sprintf("i-%d", i)}); err != nil {
+					t.Error(err)
+				}
+				if _, err := interfaces.GetNetworkInterface(t.Context(), &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: fmt.Sprintf("eni-%d", i)}); err != nil {
+					t.Error(err)
+				}
+			})
+			<-time.After(2 * time.Second / nodes)
+		}
+		work.Wait()
+		if sum := cloud.reads["DescribeInstances"] + cloud.reads["DescribeNetworkInterfaces"]; sum > most {
+			t.Errorf("%d reads (%v) for %d nodes, want at most %d", sum, cloud.reads, nodes, most)
+		}
+	})
+}
