@@ -153,7 +153,7 @@ func TestTrafficOfIntranetAndEIP(t *testing.T) {
 	eventually(t, "the EIP goes", func() bool { return fetch(t.Context(), "http://"+external+":8080") == "" })
 }
 
-// The key of an uploaded certificate is kept, so that its listener can use it; redirects lead there.
+// The key of an uploaded certificate is kept, so that its listener can use it.
 func TestTrafficOfHTTPS(t *testing.T) {
 	t.Parallel()
 	c, _ := newTrafficCloud(t)
@@ -162,12 +162,8 @@ func TestTrafficOfHTTPS(t *testing.T) {
 	uploaded := c.must("slb", "UploadServerCertificate", "ServerCertificate", certificate, "PrivateKey", key)
 	c.must("slb", "CreateLoadBalancerHTTPSListener", "LoadBalancerId", lbID, "ListenerPort", "8443", "VServerGroupId", groupID,
 		"HealthCheck", "off", "StickySession", "off", "Bandwidth", "-1", "ServerCertificateId", uploaded["ServerCertificateId"].(string))
-	c.must("slb", "CreateLoadBalancerHTTPListener", "LoadBalancerId", lbID, "ListenerPort", "8080", "ListenerForward", "on", "ForwardPort", "8443")
-	for _, port := range []string{"8443", "8080"} {
-		c.must("slb", "StartLoadBalancerListener", "LoadBalancerId", lbID, "ListenerPort", port)
-	}
+	c.must("slb", "StartLoadBalancerListener", "LoadBalancerId", lbID, "ListenerPort", "8443")
 	eventually(t, "HTTPS answers", func() bool { return fetch(t.Context(), "https://"+address+":8443") == "a" })
-	eventually(t, "the redirect leads there", func() bool { return fetch(t.Context(), "http://"+address+":8080") == "a" })
 }
 
 func TestDataplaneRangesAreChecked(t *testing.T) {

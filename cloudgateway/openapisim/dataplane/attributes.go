@@ -1,12 +1,9 @@
 package dataplane
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 	"time"
-
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // attributes are those of a listener, by their canonical names. Seeds may leave any of them out, so every look names what
@@ -49,22 +46,6 @@ func (a attributes) port(name string, fallback int) int {
 	return fallback
 }
 
-// ofRule returns the attributes that hold for a rule: its own, unless it follows its listener.
-func (a attributes) ofRule(r *state.Rule) attributes {
-	if r.Attributes["ListenerSync"] != "off" {
-		return a
-	}
-	merged := maps.Clone(a)
-	if merged == nil {
-		merged = attributes{}
-	}
-	for _, name := range []string{"Scheduler", "StickySession", "StickySessionType", "CookieTimeout"} {
-		delete(merged, name) // what the rule doesn't say has the default, not the value of the listener
-	}
-	maps.Copy(merged, r.Attributes)
-	return merged
-}
-
 // checkup returns how the servers are checked.
 func (a attributes) checkup(protocol string) checkup {
 	c := checkup{
@@ -100,12 +81,5 @@ func (a attributes) sticky() sticky {
 }
 
 func (a attributes) headers() headers {
-	return headers{
-		forwardedFor:   a.on("XForwardedFor", true),
-		forwardedProto: a.on("XForwardedFor_proto", false),
-		forwardedPort:  a.on("XForwardedFor_SLBPORT", false),
-		clientPort:     a.on("XForwardedFor_ClientSrcPort", false),
-		loadBalancerID: a.on("XForwardedFor_SLBID", false),
-		loadBalancerIP: a.on("XForwardedFor_SLBIP", false),
-	}
+	return headers{forwardedFor: a.on("XForwardedFor", true), forwardedProto: a.on("XForwardedFor_proto", false)}
 }

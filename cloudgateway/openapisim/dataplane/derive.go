@@ -26,7 +26,8 @@ func derive(c *state.Cloud, reach Ranges) *world {
 		w.expect(lb.ActiveAt)
 		for _, l := range lb.Listeners {
 			w.expect(l.SettleAt)
-			if lb.Status == "active" && (l.Status == "running" || l.Status == "configuring") {
+			redirects := attributes(l.Attributes).on("ListenerForward", false) // nobody follows those here
+			if lb.Status == "active" && (l.Status == "running" || l.Status == "configuring") && !redirects {
 				w.add(c, lb, l, append([]string{lb.Address}, external[lb.ID]...))
 			}
 		}
@@ -46,16 +47,7 @@ func (w *world) add(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener, a
 	spec := newListener(c, lb, l)
 	d := deriver{cloud: c, world: w, listener: spec}
 	a := attributes(l.Attributes)
-	if spec.redirect == nil {
-		spec.pool = d.pool("", a, servers(c, lb, l))
-		for _, r := range l.Rules {
-			var group []*state.Server
-			if g := c.ServerGroups[r.ServerGroupID]; g != nil {
-				group = g.Servers
-			}
-			spec.rules = append(spec.rules, rule{domain: r.Domain, url: r.URL, pool: d.pool(r.ID, a.ofRule(r), group)})
-		}
-	}
+	spec.pool = d.pool(a, servers(c, lb, l))
 	idle := time.Duration(0)
 	if l.Protocol == protoHTTP || l.Protocol == protoHTTPS {
 		idle = a.seconds("IdleTimeout", 15)
@@ -72,9 +64,7 @@ func (w *world) listen(spec *listener, addresses []string, idle time.Duration) {
 			continue // nobody could reach it, or it isn't ours to listen on
 		}
 		s := socket{addr: netip.AddrPortFrom(addr, uint16(spec.port)), protocol: spec.protocol, idle: idle}
-		here := *spec
-		here.address = addr
-		w.listeners[s] = &here
+		w.listeners[s] = spec
 	}
 }
 
@@ -82,14 +72,11 @@ func newListener(c *state.Cloud, lb *state.LoadBalancer, l *state.Listener) *lis
 	a := attributes(l.Attributes)
 	spec := &listener{
 		loadBalancerID: lb.ID, port: l.Port, protocol: l.Protocol,
-		access: newAccess(c, l), headers: a.headers(),
+		headers:     a.headers(),
 		established: a.seconds("EstablishedTimeout", 900), request: a.seconds("RequestTimeout", 60),
 	}
 	if a.on("ConnectionDrain", false) {
 		spec.drain = a.seconds("ConnectionDrainTimeout", 300)
-	}
-	if a.on("ListenerForward", false) {
-		spec.redirect = &redirect{port: a.port("ForwardPort", 443), code: a.number("ForwardCode", 302)}
 	}
 	if l.Protocol == protoHTTPS {
 		spec.certificate = pemOf(c, a["ServerCertificateId"])
@@ -129,8 +116,8 @@ type deriver struct {
 	listener *listener
 }
 
-func (d deriver) pool(id string, a attributes, group []*state.Server) pool {
-	p := pool{id: id, scheduler: a.text("Scheduler", "wrr"), sticky: a.sticky(), targets: make([]target, 0, len(group))}
+func (d deriver) pool(a attributes, group []*state.Server) pool {
+	p := pool{scheduler: a.text("Scheduler", "wrr"), sticky: a.sticky(), targets: make([]target, 0, len(group))}
 	c := a.checkup(d.listener.protocol)
 	how := unique.Make(c)
 	for _, s := range group {

@@ -51,6 +51,7 @@ func TestDeriveSockets(t *testing.T) {
 		{"not active yet", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) {
 			lb.Status, lb.ActiveAt = "inactive", due
 		}, nil, due},
+		{"redirecting", func(_ *state.Cloud, _ *state.LoadBalancer, l *state.Listener) { l.Attributes["ListenerForward"] = "on" }, nil, time.Time{}},
 		{"locked", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Status = "locked" }, nil, time.Time{}},
 		{"not on loopback", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "47.96.0.1" }, both[1:], time.Time{}},
 		{"every address", func(_ *state.Cloud, lb *state.LoadBalancer, _ *state.Listener) { lb.Address = "0.0.0.0" }, both[1:], time.Time{}},
@@ -69,11 +70,8 @@ func TestDeriveSockets(t *testing.T) {
 		tt.change(c, lb, lb.Listeners[0])
 		w := derive(c, Ranges{})
 		got := map[string]bool{}
-		for s, l := range w.listeners {
+		for s := range w.listeners {
 			got[s.addr.String()+"/"+s.protocol] = true
-			if l.address != s.addr.Addr() {
-				t.Errorf("%s: %s thinks it is %s", tt.name, s.addr, l.address)
-			}
 		}
 		want := map[string]bool{}
 		for _, s := range tt.want {
@@ -164,87 +162,6 @@ func TestDeriveDefaultServers(t *testing.T) {
 			if got := l.pool.targets[0].id.addr.String(); got != want {
 				t.Errorf("port %q: %s, want %s", port, got, want)
 			}
-		}
-	}
-}
-
-// A rule that doesn't follow its listener has defaults of its own for what it doesn't say.
-func TestDeriveRules(t *testing.T) {
-	t.Parallel()
-	listener := attributes{"StickySession": "on", "StickySessionType": "insert", "Scheduler": "wlc", "HealthCheckInterval": "9"}
-	synced := listener.ofRule(&state.Rule{Attributes: map[string]string{"Scheduler": "rr"}})
-	if synced["Scheduler"] != "wlc" || !synced.sticky().on {
-		t.Errorf("a rule in step has %v", synced)
-	}
-	own := listener.ofRule(&state.Rule{Attributes: map[string]string{"ListenerSync": "off", "Scheduler": "rr"}})
-	if own["Scheduler"] != "rr" || own.sticky().on || own["HealthCheckInterval"] != "9" {
-		t.Errorf("a rule of its own has %v", own)
-	}
-}
-
-func TestRoute(t *testing.T) {
-	t.Parallel()
-	l := &listener{pool: pool{id: "listener"}}
-	for id, r := range map[string]rule{
-		"path":       {url: "/api"},
-		"longer":     {url: "/api/v2"},
-		"exact":      {domain: "A.example.com"},
-		"exact path": {domain: "a.example.com", url: "/api"},
-		"wildcard":   {domain: "*.example.com"},
-	} {
-		r.pool.id = id
-		l.rules = append(l.rules, r)
-	}
-	tests := []struct{ host, path, want string }{
-		{"other.org", "/", "listener"},
-		{"other.org", "/api", "path"},
-		{"other.org", "/api/v1", "path"},
-		{"other.org", "/api/v2/x", "longer"},
-		{"other.org", "/apiary", "listener"},
-		{"a.example.com:8080", "/", "exact"},
-		{"A.EXAMPLE.com", "/api/v2", "exact path"},
-		{"b.example.com", "/api/v2", "wildcard"},
-		{"c.b.example.com", "/", "wildcard"},
-		{"example.com", "/", "listener"},
-		{".example.com", "/", "listener"},
-	}
-	for _, tt := range tests {
-		if got := l.route(tt.host, tt.path).id; got != tt.want {
-			t.Errorf("%s%s: %s, want %s", tt.host, tt.path, got, tt.want)
-		}
-	}
-}
-
-func TestAccess(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, kind string
-		entries    []string
-		admitted   bool // 127.0.0.9
-	}{
-		{"white inside", "white", []string{"127.0.0.0/24"}, true},
-		{"white single", "white", []string{"10.0.0.1", "127.0.0.9"}, true},
-		{"white outside", "white", []string{"127.0.1.0/24"}, false},
-		{"white empty", "white", nil, true},
-		{"black inside", "black", []string{"127.0.0.8/29"}, false},
-		{"black outside", "black", []string{"10.0.0.0/8"}, true},
-		{"black empty", "black", nil, true},
-		{"nonsense", "white", []string{"nonsense"}, true},
-	}
-	for _, tt := range tests {
-		c := state.New("r", "1")
-		acl := &state.Acl{ID: "acl-1"}
-		for _, e := range tt.entries {
-			acl.Entries = append(acl.Entries, state.AclEntry{Entry: e})
-		}
-		c.Acls["acl-1"] = acl
-		l := &state.Listener{Attributes: map[string]string{"AclStatus": "on", "AclType": tt.kind}, AclIDs: []string{"acl-1", "acl-gone"}}
-		if got := newAccess(c, l).admits(netip.MustParseAddr("127.0.0.9")); got != tt.admitted {
-			t.Errorf("%s: admitted is %t", tt.name, got)
-		}
-		l.Attributes["AclStatus"] = "off"
-		if !newAccess(c, l).admits(netip.MustParseAddr("127.0.0.9")) {
-			t.Errorf("%s: refused although the list is off", tt.name)
 		}
 	}
 }

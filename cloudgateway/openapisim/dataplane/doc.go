@@ -3,8 +3,8 @@
 //
 // The flow is one-way. Whenever the state of the cloud may have changed, [Plane] derives from it which sockets there should
 // be and where each forwards (derive.go, pure), opens and closes sockets until they match, and hands every open one its
-// new settings; connections stay. What is decided on the way of a connection is pure too: the access list, the rule, the
-// scheduler, persistence, the verdict of health checks. Only the files named after protocols, and probe.go, do I/O.
+// new settings; connections stay. What is decided on the way of a connection is pure too: the scheduler, stickiness, the verdict of
+// health checks. Only the files named after protocols, and probe.go, do I/O.
 //
 // Servers are reached at the address of their instance or network interface. Nothing is sent anywhere but to loopback: a
 // server elsewhere counts as failed, so that a cloud seeded with addresses of a real network does no harm there.

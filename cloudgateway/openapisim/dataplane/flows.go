@@ -15,7 +15,6 @@ type flows struct {
 }
 
 type flow struct {
-	pool   string
 	target targetID
 	cut    func()      // ends the connection; nil: it may end by itself whatever becomes of its server
 	timer  *time.Timer // while it is drained
@@ -26,13 +25,13 @@ func newFlows() *flows {
 }
 
 // open counts a connection. It returns nil when no more are taken.
-func (f *flows) open(pool string, id targetID, cut func()) *flow {
+func (f *flows) open(id targetID, cut func()) *flow {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return nil
 	}
-	opened := &flow{pool: pool, target: id, cut: cut}
+	opened := &flow{target: id, cut: cut}
 	f.all[opened] = struct{}{}
 	f.active[id]++
 	f.ended.Add(1)
@@ -60,11 +59,11 @@ func (f *flows) count(id targetID) int {
 }
 
 // release ends the connections whose server is lost, at once or after a time in which the server may come back.
-func (f *flows) release(lost func(pool string, id targetID) bool, after time.Duration) {
+func (f *flows) release(lost func(targetID) bool, after time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for fl := range f.all {
-		switch gone := fl.cut != nil && lost(fl.pool, fl.target); {
+		switch gone := fl.cut != nil && lost(fl.target); {
 		case gone && fl.timer == nil:
 			fl.timer = time.AfterFunc(after, fl.cut)
 		case !gone && fl.timer != nil:

@@ -22,12 +22,12 @@ type frontend struct {
 	spec      atomic.Pointer[listener]
 	flows     *flows
 
-	mu        sync.Mutex           // guards what follows
-	schedules map[string]*schedule // by pool
+	mu       sync.Mutex // guards what follows
+	schedule schedule
 }
 
 func newFrontend(s socket, spec *listener, st standings, log *slog.Logger) *frontend {
-	f := &frontend{socket: s, standings: st, log: log.With("address", s.addr, "protocol", s.protocol), flows: newFlows(), schedules: map[string]*schedule{}}
+	f := &frontend{socket: s, standings: st, log: log.With("address", s.addr, "protocol", s.protocol), flows: newFlows()}
 	f.spec.Store(spec)
 	return f
 }
@@ -35,26 +35,15 @@ func newFrontend(s socket, spec *listener, st standings, log *slog.Logger) *fron
 // apply puts settings in force, or looks again at those that are after the health of a server changed.
 func (f *frontend) apply(spec *listener) {
 	f.spec.Store(spec)
-	f.flows.release(func(pool string, id targetID) bool { return f.lost(spec, pool, id) }, spec.drain)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for id := range f.schedules {
-		if spec.find(id) == nil {
-			delete(f.schedules, id)
-		}
-	}
+	f.flows.release(func(id targetID) bool { return f.lost(spec, id) }, spec.drain)
 }
 
 // connections tells how many connections a server has.
 func (f *frontend) connections(id targetID) int { return f.flows.count(id) }
 
 // lost reports whether a server can't keep its connections: it is gone or fails. A weight of zero only keeps new ones away.
-func (f *frontend) lost(spec *listener, pool string, id targetID) bool {
-	p := spec.find(pool)
-	if p == nil {
-		return true
-	}
-	for _, t := range p.targets {
+func (f *frontend) lost(spec *listener, id targetID) bool {
+	for _, t := range spec.pool.targets {
 		if t.id == id {
 			return f.standings.of(t) == bad
 		}
@@ -62,35 +51,19 @@ func (f *frontend) lost(spec *listener, pool string, id targetID) bool {
 	return true
 }
 
-// find returns the pool with an id, or nil.
-func (l *listener) find(id string) *pool {
-	if id == "" {
-		return &l.pool
-	}
-	for i := range l.rules {
-		if l.rules[i].pool.id == id {
-			return &l.rules[i].pool
-		}
-	}
-	return nil
-}
-
 // choose returns the server for a new connection.
 func (f *frontend) choose(p *pool) (target, bool) {
 	usable := f.standings.usable(p.targets)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.schedules[p.id] == nil {
-		f.schedules[p.id] = &schedule{}
-	}
-	return f.schedules[p.id].pick(p.scheduler, usable)
+	return f.schedule.pick(p.scheduler, usable)
 }
 
 // open counts a connection to a server. The settings may have changed since the server was chosen, so they are looked at again.
-func (f *frontend) open(spec *listener, pool string, id targetID, cut func()) *flow {
-	fl := f.flows.open(pool, id, cut)
+func (f *frontend) open(spec *listener, id targetID, cut func()) *flow {
+	fl := f.flows.open(id, cut)
 	if now := f.spec.Load(); fl != nil && now != spec {
-		f.flows.release(func(pool string, id targetID) bool { return f.lost(now, pool, id) }, now.drain)
+		f.flows.release(func(id targetID) bool { return f.lost(now, id) }, now.drain)
 	}
 	return fl
 }
@@ -117,7 +90,7 @@ func remote(conn net.Conn) netip.AddrPort { return parseAddr(conn.RemoteAddr().S
 func parseAddr(text string) netip.AddrPort {
 	addr, err := netip.ParseAddrPort(text)
 	if err != nil {
-		return netip.AddrPort{} // of no client: access lists refuse it, and nothing is sent there
+		return netip.AddrPort{} // of no client: nothing is sent there
 	}
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -97,12 +96,7 @@ func (h *httpFrontend) configFor(*tls.ClientHelloInfo) (*tls.Config, error) {
 
 func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	spec := h.spec.Load()
-	if spec.redirect != nil {
-		w.Header().Set("Location", spec.redirect.location(r))
-		w.WriteHeader(spec.redirect.code)
-		return
-	}
-	p := spec.route(r.Host, r.URL.Path)
+	p := &spec.pool
 	client := parseAddr(r.RemoteAddr)
 	chosen, ok := p.sticky.find(r, h.standings.usable(p.targets), time.Now())
 	if !ok {
@@ -112,7 +106,7 @@ func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no healthy server", http.StatusServiceUnavailable)
 		return
 	}
-	fl := h.open(spec, p.id, chosen.id, nil)
+	fl := h.open(spec, chosen.id, nil)
 	if fl == nil {
 		http.Error(w, "the listener was stopped", http.StatusServiceUnavailable)
 		return
@@ -157,32 +151,9 @@ func (l *listener) setHeaders(out http.Header, in *http.Request, client netip.Ad
 		chain := append(in.Header["X-Forwarded-For"][:len(in.Header["X-Forwarded-For"]):len(in.Header["X-Forwarded-For"])], client.Addr().String())
 		out.Set("X-Forwarded-For", strings.Join(chain, ", "))
 	}
-	for _, header := range []struct {
-		enabled     bool
-		name, value string
-	}{
-		{l.headers.forwardedProto, "X-Forwarded-Proto", scheme},
-		{l.headers.forwardedPort, "X-Forwarded-Port", strconv.Itoa(l.port)},
-		{l.headers.clientPort, "X-Forwarded-Client-srcport", strconv.Itoa(int(client.Port()))},
-		{l.headers.loadBalancerID, "SLB-ID", l.loadBalancerID},
-		{l.headers.loadBalancerIP, "SLB-IP", l.address.String()},
-	} {
-		if header.enabled {
-			out.Set(header.name, header.value)
-		}
+	if l.headers.forwardedProto {
+		out.Set("X-Forwarded-Proto", scheme)
 	}
-}
-
-// location is the same place at the other listener.
-func (d *redirect) location(r *http.Request) string {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if d.port != 443 {
-		host = net.JoinHostPort(host, strconv.Itoa(d.port))
-	}
-	return "https://" + host + r.URL.RequestURI()
 }
 
 // patient is a transport that waits only so long for an answer to begin.

@@ -51,7 +51,7 @@ func (w *world) nlbListener(c *state.Cloud, l *state.NLBListener, g *state.NLBSe
 	if g.HealthCheck.Type == "UDP" {
 		checked.protocol = protoUDP
 	}
-	spec.pool = deriver{cloud: c, world: w, listener: checked}.pool("", a, servers)
+	spec.pool = deriver{cloud: c, world: w, listener: checked}.pool(a, servers)
 	return spec
 }
 

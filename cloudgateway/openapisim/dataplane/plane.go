@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -207,17 +206,10 @@ func (p *Plane) Health(loadBalancerID string, l *state.Listener, s *state.Server
 		return unavailable // the plane has not seen it yet
 	}
 	key := serverKey{kind: s.Type, serverID: s.ServerID, serverIP: s.ServerIP, port: s.Port}
-	report := func(group *pool) string {
-		for _, t := range group.targets {
-			if t.key == key {
-				return standings(p.checks.standing).report(t)
-			}
+	for _, t := range spec.pool.targets {
+		if t.key == key {
+			return standings(p.checks.standing).report(t)
 		}
-		return ""
 	}
-	health := report(&spec.pool) // tells more than the check of a rule
-	for i := 0; health == "" && i < len(spec.rules); i++ {
-		health = report(&spec.rules[i].pool)
-	}
-	return cmp.Or(health, unavailable)
+	return unavailable
 }

@@ -17,7 +17,6 @@ type Listener struct {
 
 // Server is a server of a listener.
 type Server struct {
-	RuleID      string `json:"ruleId,omitempty"` // of the forwarding rule that leads there
 	ServerID    string `json:"serverId"`
 	Address     string `json:"address,omitempty"`
 	Weight      int    `json:"weight"`
@@ -43,11 +42,7 @@ func (p *Plane) Listeners() []Listener {
 	for _, place := range shown {
 		l := Listener{
 			Address: place.socket.addr, Protocol: place.socket.protocol, LoadBalancerID: place.spec.loadBalancerID,
-			Problem: place.problem, Servers: []Server{},
-		}
-		l.Servers = append(l.Servers, p.servers(place, &place.spec.pool)...)
-		for i := range place.spec.rules {
-			l.Servers = append(l.Servers, p.servers(place, &place.spec.rules[i].pool)...)
+			Problem: place.problem, Servers: p.servers(place, &place.spec.pool),
 		}
 		out = append(out, l)
 	}
@@ -60,7 +55,7 @@ func (p *Plane) Listeners() []Listener {
 func (p *Plane) servers(from place, group *pool) []Server {
 	out := make([]Server, 0, len(group.targets))
 	for _, t := range group.targets {
-		s := Server{RuleID: group.id, ServerID: t.id.server, Weight: t.weight, Problem: t.down, Health: standings(p.checks.standing).report(t)}
+		s := Server{ServerID: t.id.server, Weight: t.weight, Problem: t.down, Health: standings(p.checks.standing).report(t)}
 		if t.id.addr.IsValid() {
 			s.Address = t.id.addr.String()
 		}

@@ -44,19 +44,19 @@ func TestListeners(t *testing.T) {
 	b.change(func(c *state.Cloud) {
 		lb := c.LoadBalancers[lbID]
 		lb.Listeners = append(lb.Listeners, &state.Listener{
-			Port: int(taken.Port()), Protocol: protoHTTP, Status: "running", Rules: []*state.Rule{{ID: "rule-1", URL: "/a", ServerGroupID: "g"}},
+			Port: int(taken.Port()), Protocol: protoHTTP, Status: "running", Attributes: map[string]string{"VServerGroupId": "g"},
 		})
 	})
-	servers := func(rule, health, down string, connections int) []Server {
+	servers := func(health, down string, connections int) []Server {
 		return []Server{
-			{RuleID: rule, ServerID: "i-1", Address: fmt.Sprintf("127.0.0.1:%d", port), Weight: 100, Health: unavailable, Connections: connections},
-			{RuleID: rule, ServerID: "i-2", Address: "192.168.0.2:80", Weight: 50, Health: health, Problem: down},
+			{ServerID: "i-1", Address: fmt.Sprintf("127.0.0.1:%d", port), Weight: 100, Health: unavailable, Connections: connections},
+			{ServerID: "i-2", Address: "192.168.0.2:80", Weight: 50, Health: health, Problem: down},
 		}
 	}
 	const away = "the address is neither on loopback nor permitted; seed the instance with privateIps in 127.0.0.0/8 or permit its range"
 	want := map[string]Listener{
-		protoTCP:  {Address: netip.MustParseAddrPort(address), Protocol: protoTCP, LoadBalancerID: lbID, Servers: servers("", unavailable, away, 1)},
-		protoHTTP: {Address: taken, Protocol: protoHTTP, LoadBalancerID: lbID, Problem: "in use", Servers: servers("rule-1", abnormal, away, 0)},
+		protoTCP:  {Address: netip.MustParseAddrPort(address), Protocol: protoTCP, LoadBalancerID: lbID, Servers: servers(unavailable, away, 1)},
+		protoHTTP: {Address: taken, Protocol: protoHTTP, LoadBalancerID: lbID, Problem: "in use", Servers: servers(abnormal, away, 0)},
 	}
 	got := map[string]Listener{}
 	for _, l := range b.plane.Listeners() {

@@ -60,7 +60,7 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	}
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
-	fl := t.open(spec, spec.pool.id, chosen.id, cut)
+	fl := t.open(spec, chosen.id, cut)
 	if fl == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// guarded is a listener that drops the clients which the access list refuses.
+// guarded is a listener that goes on after errors that pass.
 type guarded struct {
 	net.Listener
 	frontend *frontend
@@ -145,12 +145,8 @@ func (g *guarded) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()
 		switch {
-		case err == nil && g.frontend.spec.Load().access.admits(remote(conn).Addr()):
-			return conn, nil
-		case err == nil:
-			abort(conn)
-		case errors.Is(err, net.ErrClosed):
-			return nil, err
+		case err == nil, errors.Is(err, net.ErrClosed):
+			return conn, err
 		default:
 			// Out of file descriptors, or the client is gone already. Both pass.
 			g.frontend.log.Warn("connection not accepted", "error", err)

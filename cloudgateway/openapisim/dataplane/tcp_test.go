@@ -51,32 +51,6 @@ func TestTCPWithoutServersResets(t *testing.T) {
 	}
 }
 
-func TestTCPAccessList(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.group("g", server(tcpServer(t, "a"), 100))
-	b.change(func(c *state.Cloud) {
-		c.Acls["acl-1"] = &state.Acl{ID: "acl-1", Entries: []state.AclEntry{{Entry: "127.0.0.8/30"}}}
-	})
-	address := b.listen(protoTCP)
-	check := func(inside, outside string) {
-		t.Helper()
-		for client, want := range map[string]string{"127.0.0.9": inside, "127.0.0.13": outside} {
-			if got := greeting(t, client, address); !strings.HasPrefix(got, want) {
-				t.Errorf("%s: %q, want %q", client, got, want)
-			}
-		}
-	}
-	check("a", "a")
-	b.change(func(*state.Cloud) {
-		b.listener(0).AclIDs = []string{"acl-1"}
-		b.listener(0).Attributes["AclStatus"], b.listener(0).Attributes["AclType"] = "on", "white"
-	})
-	check("a", "error")
-	b.change(func(*state.Cloud) { b.listener(0).Attributes["AclType"] = "black" })
-	check("error", "a")
-}
-
 func TestTCPConnectionsAreDrained(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
 // udpServer answers every datagram with its name, the client's address, and the datagram. It returns its port.
@@ -82,26 +80,6 @@ func TestUDPForwards(t *testing.T) {
 	}
 	if got := one(strings.Repeat("x", 60_000)); len(got) != 60_012 {
 		t.Errorf("%d bytes of a large datagram came back", len(got))
-	}
-}
-
-func TestUDPAccessList(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.group("g", server(udpServer(t, "a"), 50))
-	b.change(func(c *state.Cloud) {
-		c.Acls["acl-1"] = &state.Acl{ID: "acl-1", Entries: []state.AclEntry{{Entry: "127.0.0.9"}}}
-	})
-	address := b.listen(protoUDP)
-	b.change(func(*state.Cloud) {
-		b.listener(0).AclIDs = []string{"acl-1"}
-		b.listener(0).Attributes["AclStatus"], b.listener(0).Attributes["AclType"] = "on", "white"
-	})
-	if got := udpClient(t, "127.0.0.9", address, patience)("x"); got != "a 127.0.0.9 x" {
-		t.Errorf("answer %q to a client on the list", got)
-	}
-	if got := udpClient(t, "127.0.0.10", address, silence)("x"); got != "" {
-		t.Errorf("answer %q to a client that isn't on the list", got)
 	}
 }
 

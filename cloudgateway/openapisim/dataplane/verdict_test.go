@@ -154,15 +154,15 @@ func TestFlowsAreReleased(t *testing.T) {
 		cut := map[string]time.Duration{}
 		opened := map[string]*flow{}
 		for _, name := range []string{"stays", "goes", "returns"} {
-			opened[name] = f.open("", id(name), func() { cut[name] = time.Since(start) })
+			opened[name] = f.open(id(name), func() { cut[name] = time.Since(start) })
 		}
-		opened["request"] = f.open("", id("goes"), nil)
+		opened["request"] = f.open(id("goes"), nil)
 		if n := f.count(id("goes")); n != 2 {
 			t.Errorf("%d connections, want 2", n)
 		}
-		f.release(func(_ string, id targetID) bool { return id.server != "stays" }, 10*time.Second)
+		f.release(func(id targetID) bool { return id.server != "stays" }, 10*time.Second)
 		<-time.After(5 * time.Second)
-		f.release(func(_ string, id targetID) bool { return id.server == "goes" }, 10*time.Second)
+		f.release(func(id targetID) bool { return id.server == "goes" }, 10*time.Second)
 		<-time.After(time.Hour)
 		synctest.Wait()
 		if diff := cmp.Diff(map[string]time.Duration{"goes": 10 * time.Second}, cut); diff != "" {
@@ -172,7 +172,7 @@ func TestFlowsAreReleased(t *testing.T) {
 			f.done(fl)
 		}
 		f.end()
-		if f.count(id("goes")) != 0 || f.open("", id("stays"), nil) != nil {
+		if f.count(id("goes")) != 0 || f.open(id("stays"), nil) != nil {
 			t.Error("closed flows are open")
 		}
 	})

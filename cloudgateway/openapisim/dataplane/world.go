@@ -27,15 +27,11 @@ type socket struct {
 // listener is where one socket forwards, and how.
 type listener struct {
 	loadBalancerID string
-	address        netip.Addr
 	port           int
 	protocol       string
 
-	access access
-	pool   pool   // where traffic goes that no rule takes
-	rules  []rule // of HTTP and HTTPS
+	pool pool
 
-	redirect    *redirect
 	certificate string // of HTTPS, with its key, as PEM
 	headers     headers
 	established time.Duration // how long a TCP connection may be idle
@@ -45,7 +41,6 @@ type listener struct {
 
 // pool is a group of servers with a way to choose among them.
 type pool struct {
-	id        string // "" for that of the listener, else of the rule
 	scheduler string
 	sticky    sticky // HTTP: one session stays at one server
 	targets   []target
@@ -99,21 +94,9 @@ type serverKey struct {
 	port     int
 }
 
-// rule sends a part of the requests to a pool of its own.
-type rule struct {
-	domain, url string
-	pool        pool
-}
-
-// redirect sends clients to another listener.
-type redirect struct {
-	port int
-	code int
-}
-
 // headers are those that the servers of an HTTP listener get beside the client's.
 type headers struct {
-	forwardedFor, forwardedProto, forwardedPort, clientPort, loadBalancerID, loadBalancerIP bool
+	forwardedFor, forwardedProto bool
 }
 
 // sticky is how an HTTP session finds its server again: by a cookie that the load balancer inserts.
