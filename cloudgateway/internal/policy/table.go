@@ -145,7 +145,7 @@ func Rows() []Row {
 		row(openapi.SLB, "RemoveAccessControlListEntry", "remove entries of an access control list", accessControlListService),
 		row(openapi.SLB, "DeleteAccessControlList", "delete an access control list", accessControlListService),
 
-		row(openapi.SLB, "DescribeServerCertificates", "read server certificates", certificateService),
+		row(openapi.SLB, "DescribeServerCertificates", "read server certificates", LoadBalancers, certificateService),
 		row(openapi.SLB, "UploadServerCertificate", "upload a server certificate", certificateService),
 		row(openapi.SLB, "SetServerCertificateName", "rename a server certificate", certificateService),
 		row(openapi.SLB, "DeleteServerCertificate", "delete a server certificate", certificateService),

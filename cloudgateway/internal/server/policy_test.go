@@ -184,11 +184,11 @@ func TestMethodsOfTools(t *testing.T) {
 			t.Errorf("%s is off with %s: %t", full, enabled, off)
 		}
 	}
-	why := before[slbv1.CertificateService_ListServerCertificates_FullMethodName].Off
+	why := before[slbv1.CertificateService_ListCaCertificates_FullMethodName].Off
 	if !strings.Contains(why, "api.enable") || !strings.Contains(why, enabled) {
 		t.Errorf("the refusal %q does not name the setting and the service", why)
 	}
-	const feature = "slb.v1.Certificates.ListServerCertificates"
+	const feature = "slb.v1.Certificates.ListCaCertificates"
 	if slices.Contains(features(config.API{}), feature) || !slices.Contains(features(config.API{Enable: []string{enabled}}), feature) {
 		t.Errorf("%s is a feature exactly if it is on", feature)
 	}

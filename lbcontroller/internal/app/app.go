@@ -55,6 +55,7 @@ func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb
 		},
 		ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
 		DisablePublic:      cfg.DisablePublicLoadBalancer,
+		CertificateCheck:   time.Hour,
 		DriftCheck:         time.Duration(cfg.DriftCheckInterval),
 		HealthPatience:     time.Duration(cfg.ReadinessGate.Patience),
 	}

@@ -89,6 +89,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	}
 	if err == nil {
 		s.applied = appliedDigest(s)
+		k.certs.Use(s.key, certificatesOf(s.want.Desired.Listeners))
 	}
 	if err != nil {
 		return k.serve(ctx, s, backendsOf(err), err)

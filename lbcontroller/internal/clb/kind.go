@@ -3,11 +3,13 @@
 package clb
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -53,6 +55,8 @@ type Config struct {
 	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the CLB, at most. 0 releases it
 	// as soon as it is registered.
 	HealthPatience time.Duration
+	// CertificateCheck is how often the ends of server certificates are read; 0 for never.
+	CertificateCheck time.Duration
 	// Registerer takes the metrics of the kind; nil for none.
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -67,6 +71,7 @@ type Kind struct {
 	// instances knows the nodes that the cloud doesn't have.
 	instances *ecs.Checker
 	memory    *memory.Memory
+	certs     *certificates
 	polls     readiness.Polls
 	metrics   metrics
 	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
@@ -76,7 +81,7 @@ type Kind struct {
 // New makes the kind, to be registered at a controller.
 func New(cfg Config) controller.Registration {
 	cfg.Desired.Parser = annotation.NewParser()
-	registration := controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: &Kind{
+	kind := &Kind{
 		Config:    cfg,
 		observer:  observe.Observer{Client: cfg.Gateway},
 		applier:   apply.Applier{Client: cfg.Gateway},
@@ -84,12 +89,20 @@ func New(cfg Config) controller.Registration {
 		instances: &ecs.Checker{Client: cfg.Gateway},
 		started:   time.Now(),
 		memory:    &memory.Memory{},
+		certs:     newCertificates(cfg),
 		metrics:   newMetrics(cfg.Registerer),
-	}}
-	if cfg.Records != nil {
-		registration.Run = cfg.Records.Run
 	}
-	return registration
+	return controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: kind, Run: kind.run}
+}
+
+// run does what belongs to no Service, as long as this replica leads.
+func (k *Kind) run(ctx context.Context) error {
+	beside, ctx := errgroup.WithContext(ctx)
+	if k.Records != nil {
+		beside.Go(func() error { return k.Records.Run(ctx) })
+	}
+	beside.Go(func() error { return k.certs.Run(ctx) })
+	return beside.Wait()
 }
 
 // Interest implements controller.Kind.
@@ -145,6 +158,7 @@ func (k *Kind) Forget(key string) {
 	k.Records.Drop(key)
 	k.enis.Forget(key)
 	k.polls.Forget(key)
+	k.certs.Use(key, nil)
 }
 
 // hint is what a Service tells about the CLB that was made for it.

@@ -107,6 +107,11 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
 	o.Settled = append(o.Settled, s.tell(&o, result.observed)...)
+	if warnings := k.certs.Warnings(certificatesOf(s.want.Desired.Listeners), time.Now()); len(warnings) > 0 {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonCertificate, "CLB %s: %s", result.observed.InstanceID, joined(warnings)))
+	} else {
+		o.Settled = append(o.Settled, controller.ReasonCertificate)
+	}
 	if !complete {
 		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, o.Err))
 	}

@@ -67,6 +67,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 		address = entry.Released
 	}
 	k.Records.Drop(r.Key)
+	k.certs.Use(r.Key, nil)
 	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},

@@ -43,6 +43,8 @@ type Fake struct {
 	ServerGroups  map[string]*ServerGroup
 	// DomainExtensions are the further certificates of HTTPS listeners, by id.
 	DomainExtensions map[string]*DomainExtension
+	// ServerCertificates are those of the region, by id. Listeners may name others.
+	ServerCertificates map[string]*slbv1.ServerCertificate
 
 	Vpcs        map[string]*vpcv1.Vpc
 	VSwitches   map[string]*vpcv1.VSwitch
@@ -117,7 +119,7 @@ func New(t testing.TB) *Fake {
 	t.Helper()
 	f := &Fake{
 		LoadBalancers: map[string]*slbv1.LoadBalancer{}, Listeners: map[ListenerKey]*slbv1.Listener{},
-		ServerGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{},
+		ServerGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
 		Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
 		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},
@@ -129,6 +131,7 @@ func New(t testing.TB) *Fake {
 	slbv1.RegisterLoadBalancerServiceServer(server, &loadBalancers{f: f})
 	slbv1.RegisterListenerServiceServer(server, &listeners{f: f})
 	slbv1.RegisterDomainExtensionServiceServer(server, &domainExtensions{f: f})
+	slbv1.RegisterCertificateServiceServer(server, &certificates{f: f})
 	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
 	slbv1.RegisterServerHealthServiceServer(server, &health{f: f})
 	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})

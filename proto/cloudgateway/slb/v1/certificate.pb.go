@@ -1518,10 +1518,10 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1d\n" +
-	"\x1bDeleteCaCertificateResponse2\xb6\n" +
+	"\x1bDeleteCaCertificateResponse2\xb4\n" +
 	"\n" +
-	"\x12CertificateService\x12\xa7\x01\n" +
-	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"$\x8a\xce\x18 \b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\xaa\x01\n" +
+	"\x12CertificateService\x12\xa5\x01\n" +
+	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x01\x12\xaa\x01\n" +
 	"\x17UploadServerCertificate\x123.cloudgateway.slb.v1.UploadServerCertificateRequest\x1a4.cloudgateway.slb.v1.UploadServerCertificateResponse\"$\x8a\xce\x18 \b\x03\x12\x12servercertificates\x1a\x02\b< \x03(\x030\x01\x12\xaa\x01\n" +
 	"\x17UpdateServerCertificate\x123.cloudgateway.slb.v1.UpdateServerCertificateRequest\x1a4.cloudgateway.slb.v1.UpdateServerCertificateResponse\"$\x8a\xce\x18 \b\x04\x12\x12servercertificates\x1a\x02\b< \x03(\x020\x01\x12\xaa\x01\n" +
 	"\x17DeleteServerCertificate\x123.cloudgateway.slb.v1.DeleteServerCertificateRequest\x1a4.cloudgateway.slb.v1.DeleteServerCertificateResponse\"$\x8a\xce\x18 \b\x05\x12\x12servercertificates\x1a\x02\b< \x02(\x020\x01\x12\x97\x01\n" +
