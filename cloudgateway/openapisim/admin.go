@@ -87,7 +87,7 @@ func (s *Simulator) adminHandler() http.Handler {
 	mux.HandleFunc("PUT /admin/clock", s.putClock)
 	mux.HandleFunc("GET /admin/ca", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-pem-file")
-		_, _ = w.Write(s.CA()) // the client is gone; nobody is left to tell
+		_, _ = w.Write(s.CA()) // an error is that the client is gone
 	})
 	mux.HandleFunc("GET /admin/dataplane", s.getTraffic)
 	mux.Handle("/console", s.console)
@@ -113,7 +113,7 @@ func (s *Simulator) getState(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(snapshot) // the client is gone; nobody is left to tell
+	_, _ = w.Write(snapshot) // an error is that the client is gone
 }
 
 func (s *Simulator) putState(w http.ResponseWriter, r *http.Request) {

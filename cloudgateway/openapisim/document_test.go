@@ -15,7 +15,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
-// The page about the simulator tells of everything that the admin API takes, and of the address of every endpoint.
+// The page about the simulator describes everything that the admin API takes, and of the address of every endpoint.
 func TestDocumentIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("docs/openapisim.md")
@@ -48,7 +48,7 @@ func TestDocumentIsComplete(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("docs/openapisim.md does not tell of %s", name)
+			t.Errorf("docs/openapisim.md does not mention %s", name)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestDocumentedDefaults(t *testing.T) {
 			continue
 		}
 		values := value.FindAllString(cells[2], -1)
-		for i, match := range name.FindAllStringSubmatch(cells[1], -1) { // a line may tell of several
+		for i, match := range name.FindAllStringSubmatch(cells[1], -1) { // a line may describe several
 			if want, ok := defaults[match[1]]; ok {
 				if i >= len(values) || values[i] != fmt.Sprint(want) {
 					t.Errorf("default of %s: the page says %q, it is %v", match[1], values, want)

@@ -86,7 +86,7 @@ func (p *settling) settle(c *api.Context) {
 	}
 }
 
-// touched notes that the state has changed behind the back of the products. The caller holds the lock.
+// touched records that the state has changed behind the back of the products. The caller holds the lock.
 func (s *Simulator) touched() {
 	s.changes.Add(1)
 	s.cloud.Recount()

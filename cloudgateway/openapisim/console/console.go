@@ -85,5 +85,5 @@ func (c *Console) servePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = page.WriteTo(w) // the reader is gone; nobody is left to tell
+	_, _ = page.WriteTo(w) // an error is that the reader is gone
 }

@@ -36,7 +36,7 @@ func derive(c *state.Cloud, reach Ranges) *world {
 	return w
 }
 
-// expect notes a moment at which the state changes by itself.
+// expect records a moment at which the state changes by itself.
 func (w *world) expect(t time.Time) {
 	if !t.IsZero() && (w.due.IsZero() || t.Before(w.due)) {
 		w.due = t

@@ -38,7 +38,7 @@ func (f *frontend) apply(spec *listener) {
 	f.flows.release(func(id targetID) bool { return f.lost(spec, id) }, spec.drain)
 }
 
-// connections tells how many connections a server has.
+// connections is the number of connections of a server.
 func (f *frontend) connections(id targetID) int { return f.flows.count(id) }
 
 // lost reports whether a server can't keep its connections: it is gone or fails. A weight of zero only keeps new ones away.

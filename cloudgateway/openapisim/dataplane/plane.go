@@ -199,7 +199,7 @@ func (p *Plane) current() *world {
 	return p.world
 }
 
-// Health tells what the health checks of a listener know of a server, as DescribeHealthStatus names it.
+// Health is what the health checks of a listener know of a server, as DescribeHealthStatus names it.
 func (p *Plane) Health(loadBalancerID string, l *state.Listener, s *state.Server) string {
 	spec := p.current().byKey[listenerKey{loadBalancerID, l.Port, l.Protocol}]
 	if spec == nil {

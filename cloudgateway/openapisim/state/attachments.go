@@ -113,7 +113,7 @@ func (c *Cloud) Groups(lbID string) iter.Seq[*ServerGroup] {
 	}
 }
 
-// Attach notes that servers join a group of a load balancer, and that others leave it.
+// Attach counts servers that join a group of a load balancer, and those that leave it.
 func (c *Cloud) Attach(lbID string, joining, leaving []*Server) {
 	a := c.attachments()
 	a.add(lbID, joining, 1)

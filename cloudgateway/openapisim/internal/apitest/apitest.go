@@ -18,7 +18,7 @@ type Caller struct {
 	Settings api.Settings
 	Now      time.Time
 	Job      *api.JobFault // what becomes of the jobs of calls
-	ByChance bool          // the calls are drawn at random: what they get is not noted for [Main]
+	ByChance bool          // the calls are drawn at random: what they get is not recorded for [Main]
 
 	t       testing.TB
 	product api.Product

@@ -20,7 +20,7 @@ var ledger = struct {
 	codes map[string]map[string]bool
 }{codes: map[string]map[string]bool{}}
 
-// Saw notes that a test got an answer of an action.
+// Saw records that a test got an answer of an action.
 func Saw(action, code string) {
 	ledger.Lock()
 	defer ledger.Unlock()

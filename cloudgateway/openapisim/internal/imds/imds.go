@@ -184,7 +184,7 @@ func first[V any](m map[string]V) string {
 
 func writeText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte(text)) // the client is gone; nobody is left to tell
+	_, _ = w.Write([]byte(text)) // an error is that the client is gone
 }
 
 func writeJSON(w http.ResponseWriter, v map[string]string) {

@@ -1,4 +1,4 @@
-// Package regions holds what the products alike tell about regions and zones. The simulated cloud has one region.
+// Package regions holds what the products alike answer about regions and zones. The simulated cloud has one region.
 package regions
 
 import (
@@ -57,8 +57,8 @@ type zone struct {
 	ZoneType  string `json:"ZoneType"`
 }
 
-// Zones are at least two: the first ones of the alphabet and those in which there is something, so that every product tells
-// of the same ones, also in an empty cloud.
+// Zones are at least two: the first ones of the alphabet and those in which there is something, so that every product has
+// the same ones, also in an empty cloud.
 func Zones(c *api.Context) []string {
 	ids := []string{c.Region + "-a", c.Region + "-b"}
 	for _, vsw := range c.State.VSwitches {
