@@ -35,7 +35,9 @@ type forwardingWait struct {
 	// uid is that of the Node that waits; one made anew under the same name may be another instance.
 	uid      types.UID
 	instance *ecsv1.Instance
-	since    time.Time
+	// cached is the Node as the cache had it, and written as it was written then. While the cache is behind, the latter is the truth.
+	cached, written *corev1.Node
+	since           time.Time
 	// tried is set once the change may have been sent, so that another attempt looks before it sends again.
 	tried bool
 	// off is set once the check is known to be off; what is left is to write the node.
@@ -45,14 +47,14 @@ type forwardingWait struct {
 
 func newForwarding() *forwarding { return &forwarding{waiting: map[string]forwardingWait{}} }
 
-func (f *forwarding) add(node *corev1.Node, instance *ecsv1.Instance) {
+func (f *forwarding) add(node, written *corev1.Node, instance *ecsv1.Instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wait, ok := f.waiting[node.Name]
 	if !ok || wait.uid != node.UID {
 		wait = forwardingWait{uid: node.UID, since: time.Now()}
 	}
-	wait.instance = instance
+	wait.instance, wait.cached, wait.written = instance, node, written
 	f.waiting[node.Name] = wait
 }
 
@@ -143,6 +145,9 @@ func (c *Controller) forward(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("get node %s: %w", name, err)
 	}
+	if node == wait.cached {
+		node = wait.written
+	}
 	if !wait.off {
 		if err := c.switchCheckOff(ctx, wait); err != nil {
 			return c.attempted(ctx, node, err)
@@ -189,7 +194,7 @@ func (c *Controller) watchForwarding(ctx context.Context) error {
 
 // finish writes what a node lacks, its taint included.
 func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance, since time.Time) error {
-	if err := c.write(ctx, node, c.agree(instance)); err != nil {
+	if _, err := c.write(ctx, node, c.agree(instance)); err != nil {
 		return err
 	}
 	c.forwarding.forget(node.Name)
@@ -202,7 +207,7 @@ func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ec
 }
 
 // queueForwarding lets a node wait for its network interface, behind those that came before it.
-func (c *Controller) queueForwarding(node *corev1.Node, instance *ecsv1.Instance) {
-	c.forwarding.add(node, instance)
+func (c *Controller) queueForwarding(node, written *corev1.Node, instance *ecsv1.Instance) {
+	c.forwarding.add(node, written, instance)
 	c.forwardQueue.Add(node.Name, reconcile.Node)
 }

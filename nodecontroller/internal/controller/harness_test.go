@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	kubetesting "k8s.io/client-go/testing"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -30,7 +31,10 @@ import (
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	watch.DefaultChanSize = 10_000 // The watches of the fake clientset panic if that many events wait.
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	region = "cn-hangzhou"

@@ -64,7 +64,8 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	switch {
 	case !ok && node.Spec.ProviderID != "" && node.Labels[labelLingjun] == "true":
 		// The cloud's ECS API knows nothing of these machines: they are only let in.
-		return c.write(ctx, node, letIn)
+		_, err := c.write(ctx, node, letIn)
+		return err
 	case !ok && node.Spec.ProviderID != "" && nodes.Excluded(node):
 		c.log.Debug("node is no ECS instance", "node", node.Name, "providerId", node.Spec.ProviderID)
 		return nil
@@ -87,10 +88,11 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 		return c.finish(ctx, node, seen.instance, start)
 	}
 	// Labels and addresses do not wait for the network interface, whose changes the cloud limits most.
-	if err := errors.Join(err, c.write(ctx, node, c.keepTaint(seen.instance))); err != nil {
+	written, writeErr := c.write(ctx, node, c.keepTaint(seen.instance))
+	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	c.queueForwarding(node, seen.instance)
+	c.queueForwarding(node, written, seen.instance)
 	return nil
 }
 

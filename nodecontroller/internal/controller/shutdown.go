@@ -36,7 +36,8 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 	if initialize.Stopping(resp.GetInstance()) {
 		c.init.AddAfter(node.Name, reconcile.Node, stoppingDelay)
 	}
-	return c.write(ctx, node, c.agree(resp.GetInstance()))
+	_, err = c.write(ctx, node, c.agree(resp.GetInstance()))
+	return err
 }
 
 // tellShutdown reports that the taint of a stopped instance has come or gone.

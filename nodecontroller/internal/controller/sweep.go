@@ -218,7 +218,7 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 			continue
 		}
 		group.Go(func() error {
-			if err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
+			if _, err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
 				c.log.Warn("node is not in step with its instance", "node", node.Name, "error", err)
 				c.fail(node.Name, eventSyncFailed, err)
 			}

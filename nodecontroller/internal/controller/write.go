@@ -18,19 +18,20 @@ import (
 type decision func(node *corev1.Node) (initialize.Change, error)
 
 // write decides about a node and carries the change out, with one patch per subresource at most. The status comes first: when
-// the taint of an uninitialised node goes, the condition that keeps pods away has to be there.
-func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decision) error {
+// the taint of an uninitialised node goes, the condition that keeps pods away has to be there. It gives the node as it is then, which
+// the cache may not have yet; one that is gone meanwhile is no failure.
+func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decision) (*corev1.Node, error) {
 	change, err := decide(node)
 	if err != nil {
-		return err
+		return node, err
 	}
 	if change.Status() {
 		written, err := c.patch(ctx, node, change.StatusPatch(metav1.Now()), "status")
 		if apierrors.IsNotFound(err) {
-			return nil
+			return node, nil
 		}
 		if err != nil {
-			return fmt.Errorf("patch status: %w", err)
+			return node, fmt.Errorf("patch status: %w", err)
 		}
 		node = written
 	}
@@ -39,7 +40,10 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 		if !change.Object() {
 			return nil
 		}
-		_, err := c.patch(ctx, node, change.ObjectPatch(node))
+		written, err := c.patch(ctx, node, change.ObjectPatch(node))
+		if err == nil {
+			node = written
+		}
 		if !apierrors.IsConflict(err) {
 			return err
 		}
@@ -58,13 +62,13 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 		return err
 	})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return node, nil
 	}
 	if err != nil {
-		return fmt.Errorf("patch node: %w", err)
+		return node, fmt.Errorf("patch node: %w", err)
 	}
 	c.tellShutdown(node, change)
-	return nil
+	return node, nil
 }
 
 // patch changes the very node that was read: the API server refuses, with a conflict, to patch one that was made anew under its name.

@@ -176,7 +176,9 @@ func (c Change) ObjectPatch(node *corev1.Node) map[string]any {
 	if c.taints() {
 		metadata["resourceVersion"] = node.ResourceVersion
 		kept := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return slices.Contains(c.Untaint, t.Key) })
-		spec["taints"] = append(kept, c.Taint...)
+		// The node may have got a taint since it was decided about, and the API server refuses one that is there twice.
+		missing := slices.DeleteFunc(slices.Clone(c.Taint), func(t corev1.Taint) bool { return nodes.HasTaint(node, t.Key) })
+		spec["taints"] = append(kept, missing...)
 	}
 	patch := map[string]any{}
 	if len(metadata) > 0 {

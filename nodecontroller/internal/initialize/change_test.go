@@ -314,3 +314,13 @@ func TestLabelsThatTheCloudNoLongerHas(t *testing.T) {
 		})
 	}
 }
+
+// TestTaintIsNotAddedTwice patches a node that got the taint after it was decided about.
+func TestTaintIsNotAddedTwice(t *testing.T) {
+	taint := corev1.Taint{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}
+	node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: nodes.TaintUninitialized}, taint}}}
+	change := initialize.Change{Untaint: []string{nodes.TaintUninitialized}, Taint: []corev1.Taint{taint}}
+	if diff := cmp.Diff(map[string]any{"taints": []corev1.Taint{taint}}, change.ObjectPatch(node)["spec"]); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 )
 
-// Matters tells whether a node has changed in something that makes it worth a look: if it waits for its initialisation, in what
+// Matters reports whether a node has changed in something that makes it worth a look: if it waits for its initialisation, in what
 // that depends on, and else in what tells that its instance may be stopped or running again.
 func Matters(before, after *corev1.Node, opts Options) bool {
 	if !nodes.IsUninitialized(after) {

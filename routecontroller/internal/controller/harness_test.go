@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -29,7 +30,10 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/table"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	watch.DefaultChanSize = 10_000 // The watches of the fake clientset panic if that many events wait.
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	region  = "cn-hangzhou"

@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,12 +31,9 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T
 		w.cloud.RouteTables[tableA] = &vpcv1.RouteTable{RouteTableId: tableA, VpcId: vpcID}
 		w.cloud.Unlock()
 		reign := func(d time.Duration) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			done := w.start(ctx, t, edit)
+			stop := w.reign(t, edit)
 			w.Pass(d)
-			cancel()
-			done()
+			stop()
 		}
 		body(t, w, reign)
 	})

@@ -4,21 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/budget"
-	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -26,105 +21,58 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/orphan"
 )
 
-// TestLeaderDiesAtEveryCall kills the leader at each of its calls, before and after the call has an effect. The next one comes to the same
-// end, and makes no route twice.
+// TestLeaderDiesAtEveryCall kills the leader at each of its calls of the cloud and writes to the API server, before and after the call has an
+// effect. The next one comes to the same end, and makes no route twice.
 func TestLeaderDiesAtEveryCall(t *testing.T) {
 	t.Parallel()
-	for _, after := range []bool{false, true} {
-		for bad := 0; ; bad++ {
-			happened := false
-			t.Run(fmt.Sprintf("call %d, with effect %t", bad, after), func(t *testing.T) {
-				happened = dieAt(t, bad, after)
-			})
-			if !happened {
-				break
+	kubetest.AtEveryCall(t, func(t *testing.T, d *kubetest.Death) {
+		inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
+			for _, node := range makeNodes(3) {
+				w.instance(node)
+				w.CreateNode(node)
 			}
-		}
-	}
-}
-
-// dieAt plays a story until the given call, and to its end with another leader. It reports whether the call was made.
-func dieAt(t *testing.T, bad int, after bool) bool {
-	t.Helper()
-	happened := false
-	inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
-		for _, node := range makeNodes(3) {
-			w.instance(node)
-			w.CreateNode(node)
-		}
-		w.entry(tableA, "10.0.0.0/24", "i-2", "")               // In the way of node-0, to a node of ours.
-		w.entry(tableA, "10.0.1.0/24", "i-1", "")               // Taken over.
-		w.entry(tableA, "10.0.8.0/24", "i-8", "k8s/c-1/node-8") // Left over.
-		lost := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process died"}
-		var mu sync.Mutex
-		dead := make(chan struct{})
-		w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case seq < bad:
-				return gatewaytest.Fault{}
-			case seq == bad:
-				happened = true
-				close(dead)
-				if after {
-					return gatewaytest.Fault{After: lost}
+			w.entry(tableA, "10.0.0.0/24", "i-2", "")               // In the way of node-0, to a node of ours.
+			w.entry(tableA, "10.0.1.0/24", "i-1", "")               // Taken over.
+			w.entry(tableA, "10.0.8.0/24", "i-8", "k8s/c-1/node-8") // Left over.
+			d.Reign(w.Cluster, w.cloud, 10*time.Minute, func() func() { return w.reign(t, nil) })
+			_, err := w.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(t.Context(), "routecontroller-routes", metav1.GetOptions{})
+			w.DeleteNode("node-1") // While nobody looks.
+			w.cloud.Lock()
+			delete(w.cloud.Instances, "i-1")
+			w.cloud.Unlock()
+			reign(30 * time.Minute)
+			want := "10.0.0.0/24→i-0 10.0.2.0/24→i-2"
+			if apierrors.IsNotFound(err) { // No leader lived long enough to see the Node of the route without a mark.
+				want = "10.0.0.0/24→i-0 10.0.1.0/24→i-1 10.0.2.0/24→i-2"
+			}
+			if got := strings.Join(w.routes(tableA), " "); got != want {
+				t.Errorf("routes %s, want %s", got, want)
+			}
+			for _, name := range []string{"node-0", "node-2"} {
+				if got := w.network(name); got != "False RouteCreated" {
+					t.Errorf("%s: NetworkUnavailable %s", name, got)
 				}
 			}
-			return gatewaytest.Fault{Before: lost}
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		done := w.make(ctx, t, nil)
-		w.reigns()
-		select {
-		case <-dead:
-		case <-time.After(10 * time.Minute):
-		}
-		cancel()
-		done()
-		w.cloud.Interpose(nil)
-		w.DeleteNode("node-1") // While nobody looks.
-		w.cloud.Lock()
-		delete(w.cloud.Instances, "i-1")
-		w.cloud.Unlock()
-		reign(30 * time.Minute)
-		routes := w.routes(tableA)
-		// The route without a mark is known to be ours only if a leader has lived long enough to see its Node.
-		routes = slices.DeleteFunc(routes, func(r string) bool { return r == "10.0.1.0/24→i-1" && bad < 4 })
-		if got, want := strings.Join(routes, " "), "10.0.0.0/24→i-0 10.0.2.0/24→i-2"; got != want {
-			t.Errorf("routes %s, want %s", got, want)
-		}
 	})
-	return happened
 }
 
-// walks is how many random histories are played, unless WALKS says so.
-const walks = 200
+// reign lets a controller lead until stop.
+func (w *world) reign(t *testing.T, edit func(*controller.Config)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := w.start(ctx, t, edit)
+	return func() {
+		cancel()
+		done()
+	}
+}
 
 // TestRandomWalk plays random histories with faults: nodes come, go, and are missing for a while; calls fail; leaders die. At no time is the
-// route of a node deleted that exists, and in the end every node has its route and no other route of ours is left. WALK_SEED chooses others, and
-// WALKS how many.
+// route of a node deleted that exists, and in the end every node has its route and no other route of ours is left.
 func TestRandomWalk(t *testing.T) {
 	t.Parallel()
-	number := func(name string, otherwise uint64) uint64 {
-		text := os.Getenv(name)
-		if text == "" {
-			return otherwise
-		}
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	seed := number("WALK_SEED", 1)
-	t.Logf("WALK_SEED=%d", seed)
-	for i := range number("WALKS", walks) {
-		if !t.Run("", func(t *testing.T) { walk(t, seed, i) }) {
-			t.Fatalf("seed %d, walk %d", seed, i)
-		}
-	}
+	kubetest.Walk(t, walk)
 }
 
 // impatient makes the graces short, so that a history is.
@@ -134,14 +82,9 @@ func impatient(cfg *controller.Config) {
 	}
 }
 
-func walk(t *testing.T, seed, number uint64) {
+func walk(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(seed, number))
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{Cluster: kubetest.New(t), cloud: gatewaytest.New(t)}
-		w.cloud.Lock()
-		w.cloud.RouteTables[tableA] = &vpcv1.RouteTable{RouteTableId: tableA, VpcId: vpcID}
-		w.cloud.Unlock()
+	inWorld(t, nil, func(t *testing.T, w *world, _ func(time.Duration)) {
 		const most = 5
 		exists := map[int]bool{}
 		for i := range 3 {
@@ -149,24 +92,16 @@ func walk(t *testing.T, seed, number uint64) {
 			w.CreateNode(makeNode(i))
 			exists[i] = true
 		}
-		faults := w.flaky(random.Uint64())
-		var cancel context.CancelFunc
-		done := func() {}
-		lead := func() {
-			var ctx context.Context
-			ctx, cancel = context.WithCancel(t.Context())
-			done = w.make(ctx, t, impatient)
-			w.reigns()
-			w.Pass(8 * time.Second)
-		}
-		lead()
+		faults := w.Flaky(w.cloud, rand.New(rand.NewPCG(random.Uint64(), 1)))
+		stop := w.reign(t, impatient)
+		w.settle()
 		for range 5 {
 			i := random.IntN(most)
 			switch act := random.IntN(5); {
 			case act == 0: // The leader dies.
-				cancel()
-				done()
-				lead()
+				stop()
+				stop = w.reign(t, impatient)
+				w.settle()
 			case act == 1:
 				faults(true)
 			case act == 2:
@@ -199,8 +134,7 @@ func walk(t *testing.T, seed, number uint64) {
 		w.CreateNode(spare)
 		exists[most] = true
 		w.Pass(20 * time.Minute)
-		cancel()
-		done()
+		stop()
 		var want []string
 		for i := range exists {
 			want = append(want, fmt.Sprintf("10.0.%d.0/24→i-%d", i, i))
@@ -213,31 +147,6 @@ func walk(t *testing.T, seed, number uint64) {
 			t.Errorf("routes %v, want %v", got, want)
 		}
 	})
-}
-
-// flaky lets a third of the calls fail while the function that it gives says so.
-func (w *world) flaky(seed uint64) func(bool) {
-	random := rand.New(rand.NewPCG(seed, 1))
-	var mu sync.Mutex
-	failing := false
-	w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-		mu.Lock()
-		defer mu.Unlock()
-		err := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "no"}
-		switch n := random.IntN(6); {
-		case failing && n == 0:
-			return gatewaytest.Fault{Before: err}
-		case failing && n == 1:
-			return gatewaytest.Fault{After: err}
-		default:
-			return gatewaytest.Fault{}
-		}
-	})
-	return func(on bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		failing = on
-	}
 }
 
 // TestTwoClustersWithOneID lets this cluster run for an hour beside another with the same id and overlapping ranges, whose Nodes it does not

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 )
 
 // Cluster is a cluster in a bubble of its own time (testing/synctest).
@@ -23,11 +25,20 @@ type Cluster struct {
 	Events *Recorder
 
 	t testing.TB
+
+	mu     sync.Mutex
+	decide func() gatewaytest.Fault
 }
+
+// nodes are the nodes of the tracker, which a test changes without a request.
+var nodes = corev1.SchemeGroupVersion.WithResource("nodes") //nolint:gochecknoglobals // A constant.
 
 // New makes an empty cluster.
 func New(t testing.TB) *Cluster {
-	return &Cluster{Client: fake.NewClientset(), Events: &Recorder{}, t: t}
+	// The management of fields by the other clientset takes most of the time of a test, and nothing is applied here.
+	c := &Cluster{Client: fake.NewSimpleClientset(), Events: &Recorder{}, t: t} //nolint:staticcheck // See above.
+	c.Client.PrependReactor("*", "*", c.react)
+	return c
 }
 
 // Pass lets time go by, until all that it set off is done.
@@ -39,7 +50,7 @@ func (c *Cluster) Pass(d time.Duration) {
 // CreateNode adds a node.
 func (c *Cluster) CreateNode(n *corev1.Node) {
 	c.t.Helper()
-	if _, err := c.Client.CoreV1().Nodes().Create(c.t.Context(), n.DeepCopy(), metav1.CreateOptions{}); err != nil {
+	if err := c.Client.Tracker().Create(nodes, n.DeepCopy(), ""); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -49,7 +60,7 @@ func (c *Cluster) UpdateNode(name string, edit func(*corev1.Node)) {
 	c.t.Helper()
 	n := c.Node(name)
 	edit(n)
-	if _, err := c.Client.CoreV1().Nodes().Update(c.t.Context(), n, metav1.UpdateOptions{}); err != nil {
+	if err := c.Client.Tracker().Update(nodes, n, ""); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -57,7 +68,7 @@ func (c *Cluster) UpdateNode(name string, edit func(*corev1.Node)) {
 // DeleteNode takes a node away.
 func (c *Cluster) DeleteNode(name string) {
 	c.t.Helper()
-	if err := c.Client.CoreV1().Nodes().Delete(c.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := c.Client.Tracker().Delete(nodes, "", name); err != nil {
 		c.t.Fatal(err)
 	}
 }
