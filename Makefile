@@ -3,7 +3,7 @@
 
 SHELL       := /bin/sh
 MODULES     := proto services cloudgateway cloudgateway/openapisim cloudgateway/openapisim/thirdparty lbcontroller nodecontroller \
-               routecontroller deploy
+               routecontroller deploy deploy/alerts
 PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapisim lbcontroller/cmd/lbcontroller \
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)

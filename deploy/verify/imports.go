@@ -24,10 +24,11 @@ type pkg struct {
 // prefix of the paths of all our modules.
 const prefix = "alicloud-controllers.dev/"
 
-// The simulated cloud and the suite of others' clients, whose modules lie inside the directory of another one.
+// The simulated cloud, the suite of others' clients and the tests of the alerts, whose modules lie inside the directory of another one.
 const (
 	simulator  = "cloudgateway/openapisim"
 	thirdparty = simulator + "/thirdparty"
+	alerts     = "deploy/alerts"
 )
 
 // siblings returns which of our modules a module may import besides itself. Tests are held to it too.
@@ -43,6 +44,7 @@ func siblings() map[string][]string {
 		"nodecontroller":  service,
 		"routecontroller": service,
 		"deploy":          {"proto", "services", "cloudgateway", simulator, "lbcontroller", "nodecontroller", "routecontroller"},
+		alerts:            nil,
 	}
 }
 

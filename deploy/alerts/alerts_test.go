@@ -1,0 +1,296 @@
+package alerts
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/util/annotations"
+	"sigs.k8s.io/yaml"
+)
+
+// interval is how often series have a sample and alerts are evaluated.
+const interval = time.Minute
+
+// alert is one of the chart's.
+type alert struct {
+	Alert, Expr, For, Severity, Summary string
+}
+
+// recording is a set of series in the notation of promtool: a+bxn are n+1 samples, one a minute.
+type recording []string
+
+// situations are what each alert must be silent about, and what it must tell of whom.
+func situations() map[string]struct {
+	silent []recording
+	loud   []recording
+	about  string // the labels of the alert in each loud situation
+} {
+	return map[string]struct {
+		silent []recording
+		loud   []recording
+		about  string
+	}{
+		"AlicloudGatewayNotLeading": {
+			silent: []recording{
+				{`cloudgateway_leader{pod="a"} 1x60`, `cloudgateway_leader{pod="b"} 0x60`},
+				{`cloudgateway_leader{pod="a"} 1x20 0x40`, `cloudgateway_leader{pod="b"} 0x21 1x39`}, // A takeover.
+			},
+			loud:  []recording{{`cloudgateway_leader{pod="a"} 0x60`, `cloudgateway_leader{pod="b"} 0x60`}, {`up 1x60`}},
+			about: `{}`,
+		},
+		"AlicloudGatewayTwoLeaders": {
+			silent: []recording{{`cloudgateway_leader{pod="a"} 1x20 0x40`, `cloudgateway_leader{pod="b"} 0x19 1x41`}},
+			loud:   []recording{{`cloudgateway_leader{pod="a"} 1x60`, `cloudgateway_leader{pod="b"} 1x60`}},
+			about:  `{}`,
+		},
+		"AlicloudNotReady": {
+			silent: []recording{{`readiness_check{check="cloud",pod="a"} 1x60`, `readiness_check{check="cloud",pod="b"} 0x60`}},
+			loud:   []recording{{`readiness_check{check="cloud",pod="a"} 0x60`, `readiness_check{check="cloud",pod="b"} 0x60`, `readiness_check{check="caches"} 1x60`}},
+			about:  `{check="cloud"}`,
+		},
+		"AlicloudCloudUnanswered": {
+			silent: []recording{{`cloudgateway_openapi_unanswered{product="slb"} 2x60`}, {`cloudgateway_openapi_unanswered{product="slb"} 9x3 0x57`}},
+			loud:   []recording{{`cloudgateway_openapi_unanswered{product="slb",pod="a"} 0+1x60`, `cloudgateway_openapi_unanswered{product="vpc",pod="a"} 0x60`}},
+			about:  `{product="slb"}`,
+		},
+		"AlicloudCredentialsEnding": {
+			silent: []recording{
+				{`cloudgateway_credentials_expiry_timestamp_seconds 0x60`}, // An AccessKey has no end.
+				{`cloudgateway_credentials_expiry_timestamp_seconds 3600x40 7200x20`},
+			},
+			loud:  []recording{{`cloudgateway_credentials_expiry_timestamp_seconds{pod="a"} 3600x60`}},
+			about: `{pod="a"}`,
+		},
+		"AlicloudThrottled": {
+			silent: []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+1x120`}, {`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+60x10 600x110`}},
+			loud:   []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X",pod="a"} 0+6x120`}},
+			about:  `{action="X", product="slb"}`,
+		},
+		"AlicloudQueueOld": {
+			silent: []recording{{`reconcile_queue_oldest_seconds{controller="service"} 200x60`}, {`reconcile_queue_oldest_seconds{controller="service"} 0+60x9 0x50`}},
+			loud:   []recording{{`reconcile_queue_oldest_seconds{controller="service",pod="a"} 0+60x60`, `reconcile_queue_oldest_seconds{controller="node"} 0x60`}},
+			about:  `{controller="service"}`,
+		},
+		"AlicloudReconcileFailing": {
+			silent: []recording{{`reconcile_total{controller="service",outcome="success"} 0+600x120`, `reconcile_total{controller="service",outcome="error"} 0+3x120`}},
+			loud:   []recording{{`reconcile_total{controller="service",outcome="error"} 0+12x120`}},
+			about:  `{controller="service"}`,
+		},
+		"AlicloudNoInstanceFound": {
+			silent: []recording{{`nodecontroller_no_instance_found 0x60`}, {`nodecontroller_no_instance_found 1x5 0x55`}},
+			loud:   []recording{{`nodecontroller_no_instance_found{pod="a"} 1x60`, `nodecontroller_no_instance_found{pod="b"} 0x60`}},
+			about:  `{}`,
+		},
+		"AlicloudNodeDeletionsDeferred": {
+			silent: []recording{{`nodecontroller_deferred_deletions 0x60`}, {`nodecontroller_deferred_deletions 30-2x15 0x45`}},
+			loud:   []recording{{`nodecontroller_deferred_deletions 7x60`}},
+			about:  `{}`,
+		},
+		"AlicloudRoutesRefused": {
+			silent: []recording{{`routecontroller_refused_routes{route_table="vtb-1"} 0x60`}},
+			loud:   []recording{{`routecontroller_refused_routes{route_table="vtb-1",pod="a"} 1x60`, `routecontroller_refused_routes{route_table="vtb-2"} 0x60`}},
+			about:  `{route_table="vtb-1"}`,
+		},
+		"AlicloudRouteTableFull": {
+			silent: []recording{
+				{`routecontroller_route_entries{route_table="vtb-1"} 100x60`, `routecontroller_route_quota 200x60`},
+				{`routecontroller_route_entries{route_table="vtb-1"} 190x60`, `routecontroller_route_quota 0x60`}, // It is not known.
+			},
+			loud: []recording{{
+				`routecontroller_route_entries{route_table="vtb-1",pod="a"} 190x60`, `routecontroller_route_entries{route_table="vtb-2",pod="a"} 3x60`,
+				`routecontroller_route_quota{pod="a"} 200x60`,
+			}},
+			about: `{route_table="vtb-1"}`,
+		},
+	}
+}
+
+// TestAlerts evaluates every alert as Prometheus does: it fires about the right thing once its trouble has lasted, and is silent otherwise.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	all := map[string]alert{}
+	var file struct{ Alerts []alert }
+	load(t, "../chart/files/alerts.yaml", &file)
+	for _, a := range file.Alerts {
+		all[a.Alert] = a
+	}
+	tests := situations()
+	if a, b := slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(tests)); !slices.Equal(a, b) {
+		t.Fatalf("the chart has the alerts %q, there are situations for %q", a, b)
+	}
+	placeholder := regexp.MustCompile(`\{\{ \$labels\.([a-z_]+) \}\}`)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := all[name]
+			for _, r := range tt.silent {
+				if got := firing(t, a, r); len(got) > 0 {
+					t.Errorf("it fires with %q: %q", r, got)
+				}
+			}
+			for _, r := range tt.loud {
+				if got := firing(t, a, r); !slices.Equal(got, []string{tt.about}) {
+					t.Errorf("with %q it fires about %q, want %q", r, got, tt.about)
+				}
+			}
+			for _, label := range placeholder.FindAllStringSubmatch(a.Summary, -1) {
+				if !strings.Contains(tt.about, label[1]+"=") {
+					t.Errorf("the summary speaks of the label %s, which the alert has not: %s", label[1], a.Summary)
+				}
+			}
+		})
+	}
+}
+
+// TestDashboard: Prometheus understands every query of the dashboard.
+func TestDashboard(t *testing.T) {
+	t.Parallel()
+	var file struct {
+		Panels []struct {
+			Title   string
+			Queries []struct{ Expr string }
+		}
+	}
+	load(t, "../chart/files/dashboard.yaml", &file)
+	if len(file.Panels) == 0 {
+		t.Fatal("there are no panels")
+	}
+	for _, panel := range file.Panels {
+		for _, query := range panel.Queries {
+			if _, err := promql.NewEngine(promql.EngineOpts{MaxSamples: 1, Timeout: time.Minute}).NewInstantQuery(
+				t.Context(), &memory{}, nil, query.Expr, time.Unix(0, 0)); err != nil {
+				t.Errorf("%s: %v", panel.Title, err)
+			}
+		}
+	}
+}
+
+func load(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// firing evaluates an alert once a minute over a recording, and returns the labels of all that ever fired, sorted.
+func firing(t *testing.T, a alert, r recording) []string {
+	t.Helper()
+	patience, err := model.ParseDuration(a.For)
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, end := parse(t, r)
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: time.Minute})
+	fired, since := map[string]bool{}, map[string]time.Time{}
+	for at := time.Unix(0, 0); !at.After(end); at = at.Add(interval) {
+		query, err := engine.NewInstantQuery(t.Context(), series, nil, a.Expr, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := query.Exec(t.Context()).Vector()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending := map[string]time.Time{}
+		for _, sample := range result {
+			key := sample.Metric.DropReserved(func(name string) bool { return name == model.MetricNameLabel }).String()
+			began, before := since[key]
+			if !before {
+				began = at
+			}
+			if pending[key] = began; at.Sub(began) >= time.Duration(patience) {
+				fired[key] = true
+			}
+		}
+		since = pending
+		query.Close()
+	}
+	return slices.Sorted(maps.Keys(fired))
+}
+
+// memory holds series and answers queries from them.
+type memory struct{ series []storage.Series }
+
+// Querier implements storage.Queryable.
+func (m *memory) Querier(int64, int64) (storage.Querier, error) {
+	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+		var found []storage.Series
+		for _, s := range m.series {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.Labels().Get(m.Name)) }) {
+				found = append(found, s)
+			}
+		}
+		slices.SortFunc(found, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
+		return &set{series: found}
+	}}, nil
+}
+
+// set is a storage.SeriesSet.
+type set struct {
+	series []storage.Series
+	now    storage.Series
+}
+
+func (s *set) Next() bool {
+	if len(s.series) == 0 {
+		return false
+	}
+	s.now, s.series = s.series[0], s.series[1:]
+	return true
+}
+func (s *set) At() storage.Series                { return s.now }
+func (s *set) Err() error                        { return nil }
+func (s *set) Warnings() annotations.Annotations { return nil }
+
+// parse reads a recording, and returns when it ends.
+func parse(t *testing.T, r recording) (*memory, time.Time) {
+	t.Helper()
+	m, end := &memory{}, time.Time{}
+	for _, line := range r {
+		name, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		var samples []chunks.Sample
+		for i, value := range values {
+			at := time.Unix(0, 0).Add(time.Duration(i) * interval)
+			samples = append(samples, sample{at: at.UnixMilli(), value: value.Value})
+			if at.After(end) {
+				end = at
+			}
+		}
+		m.series = append(m.series, storage.NewListSeries(name, samples))
+	}
+	return m, end
+}
+
+// sample is a chunks.Sample of a plain number.
+type sample struct {
+	at    int64 // in milliseconds
+	value float64
+}
+
+func (s sample) T() int64                      { return s.at }
+func (s sample) ST() int64                     { return 0 }
+func (s sample) F() float64                    { return s.value }
+func (s sample) H() *histogram.Histogram       { return nil }
+func (s sample) FH() *histogram.FloatHistogram { return nil }
+func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
+func (s sample) Copy() chunks.Sample           { return s }
