@@ -1,5 +1,6 @@
-// Command reference writes the reference pages of configuration, metrics, events and values of the chart. It reads the sources of all modules, whose
-// packages are internal to them, and never their types: what a page shows is spelled out next to the code it is about.
+// Command reference writes the reference pages of the gateway's API, configuration, metrics, events and values of the chart. It reads the
+// sources of all modules, whose packages are internal to them, and of their types only the protocol's: what a page shows is spelled out next
+// to the code it is about.
 package main
 
 import (
@@ -27,7 +28,7 @@ func main() {
 }
 
 func run(root string) error {
-	pages := map[string]func(*tree) (string, error){"config": configPage, "metrics": metricsPage, "events": eventsPage}
+	pages := map[string]func(*tree) (string, error){"api": apiPage, "config": configPage, "metrics": metricsPage, "events": eventsPage}
 	for name, page := range pages {
 		text, err := page(&tree{root: root})
 		if err != nil {

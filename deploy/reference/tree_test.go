@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/parser"
+	"go/token"
 	"testing"
 )
 
@@ -33,5 +34,36 @@ func TestText(t *testing.T) {
 		if got, err := s.text(e); err == nil {
 			t.Errorf("%s: got %q, want an error", input, got)
 		}
+	}
+}
+
+// TestServer reads the comments of a service as protoc-gen-go-grpc writes them.
+func TestServer(t *testing.T) {
+	t.Parallel()
+	const code = `package p
+
+// ThingServiceServer is the server API for ThingService service.
+// for forward compatibility.
+//
+// ThingService makes things.
+type ThingServiceServer interface {
+	// MakeThing makes one.
+	MakeThing()
+	mustEmbed()
+}
+
+// ThingServiceServerOther is something else.
+type ThingServiceServerOther interface {
+	// MakeThing is not it.
+	MakeThing()
+}
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "", code, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about, methods := (&source{files: []*ast.File{file}}).server("ThingService")
+	if about != "ThingService makes things." || methods["MakeThing"] != "MakeThing makes one.\n" {
+		t.Errorf("got %q, %q", about, methods)
 	}
 }
