@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -43,10 +46,53 @@ func TestChartIsAccepted(t *testing.T) {
 			if name == "terway" {
 				want--
 			}
+			admitted(t, cfg, documents, name)
 			if got := len(slices.DeleteFunc(kinds, func(kind string) bool { return kind != "Deployment" })); got != want {
 				t.Errorf("%d Deployments, want %d", got, want)
 			}
 		})
+	}
+}
+
+// admitted has the API server hold the pods to a level of the Pod Security Standards, without keeping them. All are of level restricted, but
+// for the network of the node, which the gateway needs in front of routes.
+func admitted(t *testing.T, cfg *rest.Config, documents []string, network string) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []string{"restricted", "baseline"} {
+		namespace := network + "-" + level
+		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, document := range documents {
+			var d appsv1.Deployment
+			if err := yaml.Unmarshal([]byte(document), &d); err != nil {
+				t.Fatal(err)
+			}
+			if d.Kind != "Deployment" {
+				continue
+			}
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: d.Spec.Template.Spec.ServiceAccountName}}
+			if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+			_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if !pod.Spec.HostNetwork {
+				if err != nil {
+					t.Errorf("%s at level %s: %v", d.Name, level, err)
+				}
+				continue
+			}
+			only := fmt.Sprintf("violates PodSecurity \"%s:latest\": host namespaces (hostNetwork=true)", level)
+			if err == nil || !strings.HasSuffix(err.Error(), only) {
+				t.Errorf("%s at level %s: %v, want that it %s", d.Name, level, err, only)
+			}
+		}
 	}
 }
 
