@@ -51,7 +51,10 @@ func TestChaos(t *testing.T) {
 	if d, err := time.ParseDuration(os.Getenv("CHAOS_FOR")); err == nil {
 		duration = d
 	}
-	w := boot(t, 4, realistic)
+	w := bootWith(t, world.Config{
+		Nodes: 4, Controllers: world.Controllers(),
+		LB: map[string]any{"drift": map[string]any{"stoppedListeners": "enforce"}}, // The monkey stops listeners, and all come back in the end.
+	})
 	w.initialised(t)
 	m := &monkey{testWorld: w, t: t, random: rand.New(rand.NewPCG(seed, 0))}
 	m.prepare()

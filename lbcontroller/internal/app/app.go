@@ -54,9 +54,14 @@ func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb
 			PodBackends: cfg.BackendType == config.BackendENI,
 		},
 		ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
-		DisablePublic:      cfg.DisablePublicLoadBalancer,
-		CertificateCheck:   time.Hour,
-		DriftCheck:         time.Duration(cfg.DriftCheckInterval),
-		HealthPatience:     time.Duration(cfg.ReadinessGate.Patience),
+		Drift: clb.Drift{
+			ReportInstance:  cfg.Drift.Instance == config.DriftReport,
+			ReportListeners: cfg.Drift.Listeners == config.DriftReport,
+			ReportStopped:   cfg.Drift.StoppedListeners == config.DriftReport,
+		},
+		DisablePublic:    cfg.DisablePublicLoadBalancer,
+		CertificateCheck: time.Hour,
+		DriftCheck:       time.Duration(cfg.DriftCheckInterval),
+		HealthPatience:   time.Duration(cfg.ReadinessGate.Patience),
 	}
 }

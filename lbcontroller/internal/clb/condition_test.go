@@ -80,7 +80,7 @@ func (w *world) drift() map[string]float64 {
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			if family.GetName() == "lbcontroller_drift_total" && m.GetCounter().GetValue() > 0 {
-				found[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+				found[strings.TrimSuffix(m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue(), " mended")] = m.GetCounter().GetValue()
 			}
 		}
 	}

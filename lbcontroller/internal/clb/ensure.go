@@ -44,6 +44,8 @@ type subject struct {
 	pods eni.Answer
 	// hash is a digest of the configuration, and applied one of that and the backends.
 	hash, applied string
+	// drift is what only is reported of what others have changed.
+	drift Drift
 	// idle reports that nothing is known to have happened to the Service: it is only looked at.
 	idle bool
 	// fresh reports that the Service certainly has no CLB yet.
@@ -81,7 +83,7 @@ func (s subject) configured() bool {
 
 // Ensure implements controller.Kind.
 func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
-	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
+	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
 	var err error
 	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown(), Limit: k.memory.Limit(s.key)}); err == nil {
@@ -120,7 +122,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		return k.outcomeOfFailure(s, false, err)
 	}
 	if s.idle && s.state == memory.Due {
-		k.metrics.countDrift(d.plan)
+		k.metrics.countDrift(d)
 	}
 	s, result := k.carryOut(ctx, s, d)
 	if result.err == nil {

@@ -50,6 +50,8 @@ type Config struct {
 	DisablePublic bool
 	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
 	DriftCheck time.Duration
+	// Drift is what is only reported of what others have changed in the cloud.
+	Drift Drift
 	// Records keep over a restart which backends Services have; nil for none.
 	Records *record.Store
 	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the CLB, at most. 0 releases it

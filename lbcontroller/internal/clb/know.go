@@ -69,6 +69,8 @@ func recall(s subject) knowledge {
 type decision struct {
 	known knowledge
 	plan  plan.Plan
+	// reported is what others have changed and is left so.
+	reported []plan.Action
 	// entry is what was remembered of the CLB and still holds.
 	entry memory.Entry
 }
@@ -89,7 +91,7 @@ func settle(s subject, k knowledge) (d decision, enough bool) {
 		return d, enough && s.configured()
 	case all:
 	}
-	d.plan = plan.Diff(want, k.observed)
+	d.plan, d.reported = s.drift.split(s, plan.Diff(want, k.observed))
 	if !k.read {
 		seen := len(d.plan.Refused) == 0 || s.entry.ComparedFor == s.hash
 		return d, seen && plan.Knows(want, k.observed) && !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())

@@ -3,8 +3,6 @@ package clb
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
 // metrics are those of the kind.
@@ -12,20 +10,16 @@ type metrics struct{ drift *prometheus.CounterVec }
 
 func newMetrics(reg prometheus.Registerer) metrics {
 	return metrics{drift: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
-		Name: "lbcontroller_drift_total", Help: "Changes that checks for drift made, by what they were about: instance, listeners or servers.",
-	}, []string{"part"})}
+		Name: "lbcontroller_drift_total", Help: "What checks for drift found, by what it was about (instance, listeners, servers), and whether it was mended or reported.",
+	}, []string{"part", "result"})}
 }
 
-// countDrift counts what a check for drift is about to change.
-func (m metrics) countDrift(p plan.Plan) {
-	for action := range p.Actions() {
-		part := "listeners"
-		switch action.(type) {
-		case plan.CreateInstance, plan.UpdateInstance:
-			part = "instance"
-		case plan.CreateGroup, plan.ChangeServers, plan.DeleteGroup:
-			part = "servers"
-		}
-		m.drift.WithLabelValues(part).Inc()
+// countDrift counts what a check for drift is about to change, and what it only reports.
+func (m metrics) countDrift(d decision) {
+	for action := range d.plan.Actions() {
+		m.drift.WithLabelValues(partOf(action), "mended").Inc()
+	}
+	for _, action := range d.reported {
+		m.drift.WithLabelValues(partOf(action), "reported").Inc()
 	}
 }

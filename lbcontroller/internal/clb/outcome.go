@@ -107,6 +107,12 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
 	o.Settled = append(o.Settled, s.tell(&o, result.observed)...)
+	if len(d.reported) > 0 {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonDrift, "CLB %s was changed by somebody else and is left so by the configuration (drift); "+
+			"without label %s on the Service this is done: %s", result.observed.InstanceID, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})))
+	} else if d.known.extent == all {
+		o.Settled = append(o.Settled, controller.ReasonDrift)
+	}
 	if warnings := k.certs.Warnings(certificatesOf(s.want.Desired.Listeners), time.Now()); len(warnings) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonCertificate, "CLB %s: %s", result.observed.InstanceID, joined(warnings)))
 	} else {

@@ -79,7 +79,7 @@ func (p Previewer) Service(ctx context.Context, r controller.Request) Preview {
 
 func (p Previewer) ensure(ctx context.Context, r controller.Request, result *Preview) error {
 	k := p.kind
-	s := subject{key: r.Key, svc: r.Service, view: k.Desired.View(r.Service)}
+	s := subject{key: r.Key, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service)}
 	result.Warnings = s.view.Unknown()
 	var err error
 	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes}); err == nil {
@@ -115,6 +115,9 @@ func (p Previewer) ensure(ctx context.Context, r controller.Request, result *Pre
 	result.Refused = d.plan.Refused
 	for action := range d.plan.Actions() {
 		result.Actions = append(result.Actions, action.String())
+	}
+	for _, action := range d.reported {
+		result.Warnings = append(result.Warnings, "left as it is by the configuration (drift): "+action.String())
 	}
 	if own := d.known.own.InstanceID; own != "" {
 		result.Actions = append(result.Actions, "release CLB "+own)

@@ -39,6 +39,8 @@ type Config struct {
 	NodeGather NodeGather `json:"nodeGather"`
 	// DriftCheckInterval is how often, about, an unchanged CLB is read and compared.
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
+	// Drift says what happens when somebody changes a CLB in the cloud.
+	Drift Drift `json:"drift"`
 	// MaxNodesPerServerGroup is how many nodes are backends of a Service with externalTrafficPolicy Cluster; 0 for all.
 	MaxNodesPerServerGroup int `json:"maxNodesPerServerGroup"`
 	// ExcludeControlPlaneNodes keeps traffic off nodes with the label node-role.kubernetes.io/control-plane. Those with the old label
@@ -52,6 +54,23 @@ type Config struct {
 	Brake Brake `json:"brake"`
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
+}
+
+// Policies about drift.
+const (
+	DriftEnforce = "enforce"
+	DriftReport  = "report"
+)
+
+// Drift says what a check for drift does about a difference: enforce brings back what the Service asks for, report only tells of it, by event and
+// metric. Servers always follow nodes and pods. A Service that is changed is brought in step in any case, except for StoppedListeners.
+type Drift struct {
+	// Instance is about the attributes of the CLB that annotations name.
+	Instance string `json:"instance"`
+	// Listeners is about listeners and their certificates.
+	Listeners string `json:"listeners"`
+	// StoppedListeners is about listeners that somebody stopped, also before the takeover.
+	StoppedListeners string `json:"stoppedListeners"`
 }
 
 // Brake says when the backends stay although their nodes turn NotReady: the fault is then more likely in what reports it.
@@ -89,6 +108,7 @@ func Default() Config {
 		NodeGather:         NodeGather{Quiet: config.Duration(2 * time.Second), Max: config.Duration(5 * time.Second)},
 		DriftCheckInterval: config.Duration(4 * time.Hour),
 		BackendIPv6:        true,
+		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
 		Brake:              Brake{Percent: 50, After: config.Duration(15 * time.Minute)},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 	}
@@ -133,6 +153,9 @@ func (c *Config) Validate() error {
 	p.Positive("nodeGather.quiet", c.NodeGather.Quiet)
 	p.Positive("nodeGather.max", c.NodeGather.Max)
 	p.Positive("driftCheckInterval", c.DriftCheckInterval)
+	p.OneOf("drift.instance", c.Drift.Instance, DriftEnforce, DriftReport)
+	p.OneOf("drift.listeners", c.Drift.Listeners, DriftEnforce, DriftReport)
+	p.OneOf("drift.stoppedListeners", c.Drift.StoppedListeners, DriftEnforce, DriftReport)
 	p.Range("maxNodesPerServerGroup", c.MaxNodesPerServerGroup, 0, 10000)
 	p.Range("brake.percent", c.Brake.Percent, 1, 100)
 	p.Positive("brake.after", c.Brake.After)

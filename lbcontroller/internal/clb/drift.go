@@ -1,0 +1,45 @@
+package clb
+
+import (
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
+)
+
+// Drift says what happens when a CLB is no longer as its Service asks, though the Service says that it was: somebody has changed it in the cloud.
+// The zero value brings everything back. Servers always follow nodes and pods.
+type Drift struct {
+	// ReportInstance and ReportListeners only tell about attributes of the CLB, and about listeners with their certificates.
+	ReportInstance, ReportListeners bool
+	// ReportStopped only tells about listeners that somebody stopped, also at a takeover.
+	ReportStopped bool
+}
+
+// split leaves out of a plan what is only reported. A Service without the hash has something that isn't in place yet, or is to be compared
+// because somebody took the hash away.
+func (d Drift) split(s subject, p plan.Plan) (rest plan.Plan, reported []plan.Action) {
+	// The cache may not show the hash yet that is remembered to be written.
+	written := s.state == memory.Known && s.entry.Hash != ""
+	stopped, settled := written || s.svc.Labels[LabelHash] != "", s.configured() || written && s.entry.Hash == s.hash
+	return p.Without(func(action plan.Action) bool {
+		switch action.(type) {
+		case plan.StartListener:
+			return d.ReportStopped && stopped || d.ReportListeners && settled
+		case plan.UpdateInstance:
+			return d.ReportInstance && settled
+		case plan.CreateListener, plan.UpdateListener, plan.DeleteListener, plan.CreateExtension, plan.UpdateExtension, plan.DeleteExtension:
+			return d.ReportListeners && settled
+		}
+		return false
+	})
+}
+
+// partOf names what an action is about, for the metric.
+func partOf(action plan.Action) string {
+	switch action.(type) {
+	case plan.CreateInstance, plan.UpdateInstance:
+		return "instance"
+	case plan.CreateGroup, plan.ChangeServers, plan.DeleteGroup:
+		return "servers"
+	}
+	return "listeners"
+}
