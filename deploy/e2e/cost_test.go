@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/deploy/local/world"
@@ -184,7 +186,10 @@ func (w testWorld) joinNodes(t *testing.T, n int) time.Duration {
 	for _, node := range before.Items {
 		known[node.Name] = true
 	}
-	changes, err := nodes.Watch(ctx, metav1.ListOptions{ResourceVersion: before.ResourceVersion})
+	// The API server ends the watch of a client that can't keep up, as on a busy machine; this one goes on where it ended.
+	changes, err := watchtools.NewRetryWatcherWithContext(ctx, before.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: nodes.Watch,
+	})
 	if err != nil {
 		t.Fatalf("watch nodes: %v", err)
 	}

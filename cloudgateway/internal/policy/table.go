@@ -65,8 +65,9 @@ func (f Feature) About() string {
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:
 		return "Pod networks become entries of VPC route tables: routecontroller."
+	default: // A service.
+		return "What `" + string(f) + "` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."
 	}
-	return "What `" + string(f) + "` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."
 }
 
 // Row says that an action of the cloud is called, what for, and by which features.
