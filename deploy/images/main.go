@@ -146,7 +146,11 @@ func build(ctx context.Context, root, process, arch, version string) ([]byte, er
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, process)
-	ldflags := "-s -w -X alicloud-controllers.dev/services/version.version=" + version
+	variable := "alicloud-controllers.dev/services/version.version"
+	if process == simulator { // which imports nothing of ours
+		variable = "main.version"
+	}
+	ldflags := "-s -w -X " + variable + "=" + version
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", path, "./cmd/"+process) //nolint:gosec // The arguments are ours.
 	cmd.Dir = filepath.Join(root, module(process))
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -23,5 +25,21 @@ func TestModules(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// The simulated cloud, which imports nothing of ours, knows its version all the same.
+func TestVersionOfTheSimulator(t *testing.T) {
+	t.Parallel()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := build(t.Context(), root, simulator, runtime.GOARCH, "v9.8.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(program, []byte("v9.8.7")) {
+		t.Error("the version is not in the program")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -38,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if opts.version {
-		_, err := fmt.Fprintln(stdout, version())
+		_, err := fmt.Fprintln(stdout, about())
 		return err
 	}
 	sim, err := openapisim.New(opts.config)
@@ -75,10 +76,16 @@ func keepSnapshot(sim *openapisim.Simulator, file string) error {
 	return nil
 }
 
-// version is what the build knows of itself: the version of the module, or the commit of a working tree.
-func version() string {
+// version is set by builds of images with -ldflags "-X main.version=…".
+var version string
+
+// about is what the build knows of itself: the version that it was given or that the module has, or the commit of a working tree.
+func about() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	switch {
+	case version != "":
+		return "openapisim " + version + " " + runtime.Version()
+	case !ok:
 		return "openapisim, of an unknown version"
 	}
 	revision := ""
