@@ -78,7 +78,7 @@ type Conn struct {
 	client *Client
 }
 
-// Dial makes a connection. It does not wait for the gateway; Ready tells whether it answers.
+// Dial makes a connection. It does not wait for the gateway; Ready reports whether it answers.
 func Dial(cfg Config) (*Conn, error) { return dial(cfg) }
 
 // dial lets a test add options.

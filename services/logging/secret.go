@@ -46,7 +46,7 @@ func Redact(s string) string {
 	return s
 }
 
-// secretKey tells whether an attribute's key promises a secret.
+// secretKey reports whether an attribute's key promises a secret.
 func secretKey(key string) bool {
 	switch strings.ToLower(key) {
 	case "accesskeysecret", "securitytoken", "signature", "password", "token", "authorization", "privatekey":

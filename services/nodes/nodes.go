@@ -43,7 +43,7 @@ const (
 	AnnotationCloudLabels = "node.alibabacloud.com/cloud-labels"
 )
 
-// Excluded tells whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.
+// Excluded reports whether the node is none of ours at all: it carries an exclude label or is a machine outside of the cloud.
 func Excluded(node *corev1.Node) bool {
 	return hasLabel(node, LabelExclude) || hasLabel(node, LabelExcludeOld) || strings.HasPrefix(node.Spec.ProviderID, hybridPrefix)
 }
@@ -61,13 +61,13 @@ func IsControlPlane(node *corev1.Node) bool {
 	return hasLabel(node, LabelMaster) || hasLabel(node, LabelControlPlane)
 }
 
-// IsVirtual tells whether the node stands for elastic container instances; it has no address of its own, but its pods do.
+// IsVirtual reports whether the node stands for elastic container instances; it has no address of its own, but its pods do.
 func IsVirtual(node *corev1.Node) bool { return node.Labels[LabelType] == ValueVirtual }
 
-// IsUninitialized tells whether the node waits for its initialisation by the node controller.
+// IsUninitialized reports whether the node waits for its initialisation by the node controller.
 func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, TaintUninitialized) }
 
-// HasTaint tells whether the node has a taint of that key, with whatever effect.
+// HasTaint reports whether the node has a taint of that key, with whatever effect.
 func HasTaint(node *corev1.Node, key string) bool {
 	for i := range node.Spec.Taints {
 		if node.Spec.Taints[i].Key == key {
@@ -86,7 +86,7 @@ func Ready(node *corev1.Node) corev1.ConditionStatus {
 	return corev1.ConditionUnknown
 }
 
-// Silent tells whether the kubelet of the node has stopped reporting: the Ready condition is there and Unknown. A node without
+// Silent reports whether the kubelet of the node has stopped reporting: the Ready condition is there and Unknown. A node without
 // the condition has not begun to report, which is no evidence of its end.
 func Silent(node *corev1.Node) bool {
 	ready, ok := Condition(node, corev1.NodeReady)

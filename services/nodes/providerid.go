@@ -37,7 +37,7 @@ func ParseProviderID(s string) (ID, bool) {
 	return ID{Region: parts[0], InstanceID: parts[1]}, true
 }
 
-// plain tells whether s can be a region or an instance id: letters, digits and hyphens. It keeps ids of other providers, which
+// plain reports whether s can be a region or an instance id: letters, digits and hyphens. It keeps ids of other providers, which
 // have a scheme or a path, from being taken for ours, and those that the gateway would refuse together with all other nodes'.
 func plain(s string) bool {
 	const longest = 128

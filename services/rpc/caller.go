@@ -25,7 +25,7 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (Caller, error)
 }
 
-// Authorizer tells whether a caller may use a verb on a resource: nil, an *rpcerr.Error with CallerForbidden, or another error if
+// Authorizer reports whether a caller may use a verb on a resource: nil, an *rpcerr.Error with CallerForbidden, or another error if
 // nobody could tell.
 type Authorizer interface {
 	Authorize(ctx context.Context, caller Caller, resource, verb string) error

@@ -33,7 +33,7 @@ const (
 	reflectionPrefix = "/grpc.reflection."
 )
 
-// exempt tells whether a method needs neither row nor token.
+// exempt reports whether a method needs neither row nor token.
 func exempt(method string) bool {
 	return strings.HasPrefix(method, healthPrefix) || strings.HasPrefix(method, reflectionPrefix)
 }

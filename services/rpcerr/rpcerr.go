@@ -194,7 +194,7 @@ func ReasonOf(err error) Reason {
 	return e.Reason
 }
 
-// IsNotFound tells whether the gateway said that the resource does not exist. A NOT_FOUND of anything between, which carries
+// IsNotFound reports whether the gateway said that the resource does not exist. A NOT_FOUND of anything between, which carries
 // no Reason, is no such evidence.
 func IsNotFound(err error) bool {
 	e, ok := From(err)

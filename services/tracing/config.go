@@ -49,7 +49,7 @@ func (c Config) Validate(p *config.Problems, key string) {
 
 func (c Config) sampleRatio() float64 { return *cmp.Or(c.SampleRatio, new(defaultSampleRatio)) }
 
-// plain tells whether the collector is spoken to without TLS.
+// plain reports whether the collector is spoken to without TLS.
 func (c Config) plain() bool {
 	scheme, _, _ := c.split()
 	return c.Insecure || scheme == "http"

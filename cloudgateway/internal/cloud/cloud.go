@@ -50,7 +50,7 @@ const (
 	patience = time.Minute
 )
 
-// Busy tells whether another change of the same resource stood in the way: the same call will do later.
+// Busy reports whether another change of the same resource stood in the way: the same call will do later.
 func Busy(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
 
 // BlamesItem reports whether an error of a read of several items is about one of them: the others can be read without it.
@@ -59,7 +59,7 @@ func BlamesItem(err error) bool {
 	return ok && (e.Code == codes.InvalidArgument || e.Code == codes.NotFound)
 }
 
-// Unclear tells whether a write may or may not have been executed.
+// Unclear reports whether a write may or may not have been executed.
 func Unclear(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.OutcomeUnknown }
 
 // Retry calls attempt until it succeeds, fails with an error that is not to be retried, or the next attempt would come after
@@ -85,7 +85,7 @@ func Retry(ctx context.Context, again func(error) bool, attempt func(ctx context
 	}
 }
 
-// Sleep waits, and tells whether there was time for it: false at once if the deadline of ctx comes earlier.
+// Sleep waits, and reports whether there was time for it: false at once if the deadline of ctx comes earlier.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false

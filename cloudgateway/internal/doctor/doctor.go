@@ -123,7 +123,7 @@ func (x *examination) identity(ctx context.Context) {
 	}
 }
 
-// distrusted tells whether the cloud does not take the credentials, whatever they are used for.
+// distrusted reports whether the cloud does not take the credentials, whatever they are used for.
 func distrusted(err error) bool {
 	e, ok := rpcerr.From(err)
 	return ok && (e.Reason == rpcerr.CloudCredentials || disabled(e.CloudCode))

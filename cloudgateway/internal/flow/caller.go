@@ -69,7 +69,7 @@ func (t Terms) check() error {
 	return nil
 }
 
-// Bounded tells whether the caller may not use all of the budget.
+// Bounded reports whether the caller may not use all of the budget.
 func (t Terms) Bounded() bool { return t.Share > 0 && t.Share < 1 }
 
 type callerKey struct{}

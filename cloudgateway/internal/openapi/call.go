@@ -39,7 +39,7 @@ type Call struct {
 // api names the action in errors and metrics.
 func (c Call) api() string { return string(c.Product) + "/" + c.Action }
 
-// repeatable tells whether the call may be sent again although an earlier attempt may have been executed.
+// repeatable reports whether the call may be sent again although an earlier attempt may have been executed.
 func (c Call) repeatable() bool { return !c.Mutating || c.Idempotent }
 
 // form encodes the body. The SDK signs it in the same form.

@@ -161,7 +161,7 @@ func (x *exchange) check(ctx context.Context, res *http.Response, err error) (bo
 
 func (x *exchange) succeeded() bool { return x.answer != nil && x.answer.ok() }
 
-// worthRepeating tells whether another attempt may end otherwise. Throttling is not repeated: the budget knows when.
+// worthRepeating reports whether another attempt may end otherwise. Throttling is not repeated: the budget knows when.
 func (x *exchange) worthRepeating() bool {
 	if x.answer != nil {
 		return x.meaning.Class == catalogue.Server || (x.meaning.Renew && !x.renewed)
@@ -170,7 +170,7 @@ func (x *exchange) worthRepeating() bool {
 	return !untrusted
 }
 
-// timeLeft tells whether the deadline leaves room for the wait before another attempt.
+// timeLeft reports whether the deadline leaves room for the wait before another attempt.
 func (x *exchange) timeLeft(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
@@ -241,7 +241,7 @@ func (x *exchange) unanswered(ctx context.Context) *rpcerr.Error {
 	return e
 }
 
-// settled tells whether the refusal of a repeated call says that the earlier attempts were not executed either, because the
+// settled reports whether the refusal of a repeated call says that the earlier attempts were not executed either, because the
 // same ClientToken or the same deletion would have succeeded otherwise.
 func (x *exchange) settled() bool {
 	switch x.meaning.Class {

@@ -47,7 +47,7 @@ func (r *result) message() (proto.Message, error) {
 	return m, nil
 }
 
-// complete tells whether an answer has no error of an item.
+// complete reports whether an answer has no error of an item.
 func complete(m protoreflect.Message) bool {
 	if _, failed := m.Interface().(*commonv1.ItemError); failed {
 		return false

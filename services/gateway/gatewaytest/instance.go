@@ -73,7 +73,7 @@ func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// carries tells whether all wanted tags are there; an empty value matches any.
+// carries reports whether all wanted tags are there; an empty value matches any.
 func carries(tags, wanted []*commonv1.Tag) bool {
 	for _, w := range wanted {
 		if !slices.ContainsFunc(tags, func(t *commonv1.Tag) bool {

@@ -52,7 +52,7 @@ func (s *loadBalancers) GetLoadBalancer(_ context.Context, req *slbv1.GetLoadBal
 	return &slbv1.GetLoadBalancerResponse{LoadBalancer: lb}, nil
 }
 
-// selected tells whether the request wants the group's servers.
+// selected reports whether the request wants the group's servers.
 func selected(req *slbv1.GetLoadBalancerRequest, group *ServerGroup) bool {
 	if len(req.GetServerGroupNamePrefixes()) == 0 && len(req.GetServerGroupIds()) == 0 {
 		return true
@@ -93,7 +93,7 @@ func (s *loadBalancers) ListLoadBalancers(_ context.Context, req *slbv1.ListLoad
 	return &slbv1.ListLoadBalancersResponse{LoadBalancers: found}, nil
 }
 
-// hasTags tells whether all wanted tags are there.
+// hasTags reports whether all wanted tags are there.
 func hasTags(tags, wanted []*commonv1.Tag) bool {
 	for _, w := range wanted {
 		if !slices.ContainsFunc(tags, func(t *commonv1.Tag) bool { return proto.Equal(t, w) }) {

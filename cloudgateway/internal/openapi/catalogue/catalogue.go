@@ -47,7 +47,7 @@ type Meaning struct {
 	Renew bool
 }
 
-// Unclear tells whether a write that was answered like this may nevertheless have been executed.
+// Unclear reports whether a write that was answered like this may nevertheless have been executed.
 func (m Meaning) Unclear() bool { return m.Class == Server }
 
 // Answer is an error answer of the cloud, or of one item of a batch, as it came.

@@ -241,7 +241,7 @@ func (r rule) pattern(code string) string {
 	return best
 }
 
-// moreExact tells whether r is a better match for the code than other: a whole code before a prefix, a message before none, a
+// moreExact reports whether r is a better match for the code than other: a whole code before a prefix, a message before none, a
 // product before all.
 func (r rule) moreExact(other rule, code string) bool {
 	a, b := r.pattern(code), other.pattern(code)

@@ -112,7 +112,7 @@ func (p *Provider) Ready() error {
 }
 
 // Renew asks the source for newer credentials, because the cloud refused those with this AccessKeyId and SecurityToken, and
-// waits for the attempt. It tells whether there are others now.
+// waits for the attempt. It reports whether there are others now.
 func (p *Provider) Renew(ctx context.Context, refused Credentials) bool {
 	if p.differs(refused) {
 		return true
@@ -158,7 +158,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	return nil
 }
 
-// reached tells whether a time has come: by what has passed, or by the clock on the wall, by which credentials end.
+// reached reports whether a time has come: by what has passed, or by the clock on the wall, by which credentials end.
 func reached(due, now time.Time) bool {
 	return !now.Before(due) || !now.Round(0).Before(due.Round(0))
 }
