@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
 
@@ -50,6 +52,80 @@ func TestFiveThousandNodes(t *testing.T) {
 		t.Logf("%d MiB in use", grown)
 		if grown > 120 {
 			t.Errorf("%d MiB in use, want at most 120", grown)
+		}
+	})
+}
+
+// TestThousandNodesInTwoTables gives 1 000 nodes routes in two empty tables and takes 300 of them away again. A write of the cloud takes
+// 50 entries, into which the gateway divides what it is asked for.
+func TestThousandNodesInTwoTables(t *testing.T) {
+	t.Parallel()
+	const many, removed, perWrite = 1000, 300, 50
+	edit := func(cfg *controller.Config) {
+		cfg.RouteQuota, cfg.RouteTableIDs = 2000, []string{tableA, tableB}
+		cfg.ClusterCIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		cfg.Orphans.Percent = 100
+	}
+	prepare := func(w *world) {
+		w.cloud.Lock()
+		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
+		w.cloud.RoutesPerTable = 2000
+		w.cloud.Unlock()
+		for i := range many {
+			node := makeNode(i)
+			cidr := fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
+			node.Spec.PodCIDR, node.Spec.PodCIDRs = cidr, []string{cidr}
+			w.instance(node)
+			w.CreateNode(node)
+		}
+	}
+	writes := func(t *testing.T, w *world) map[string]int {
+		t.Helper()
+		count := map[string]int{}
+		for _, call := range w.cloud.Writes() {
+			var entries []*vpcv1.RouteEntry
+			switch request := call.Request.(type) {
+			case *vpcv1.BatchCreateRouteEntriesRequest:
+				entries = request.GetRouteEntries()
+			case *vpcv1.BatchDeleteRouteEntriesRequest:
+				entries = request.GetRouteEntries()
+			}
+			if call.Err != nil || len(entries) == 0 {
+				t.Errorf("%s: %d entries, error %v", call.Method, len(entries), call.Err)
+				continue
+			}
+			count[entries[0].GetRouteTableId()] += (len(entries) + perWrite - 1) / perWrite
+		}
+		return count
+	}
+	run(t, edit, nil, prepare, func(w *world) {
+		w.settle()
+		for _, table := range []string{tableA, tableB} {
+			if n := writes(t, w)[table]; n > many/perWrite || len(w.routes(table)) != many {
+				t.Errorf("%s: %d routes by %d writes, want %d by at most %d", table, len(w.routes(table)), n, many, many/perWrite)
+			}
+		}
+		if reads := len(w.cloud.Calls()) - len(w.cloud.Writes()); reads > 60 {
+			t.Errorf("%d reads, want at most 60", reads)
+		}
+		for i := range many {
+			if got := w.network(fmt.Sprintf("node-%d", i)); got != "False RouteCreated" {
+				t.Fatalf("node-%d: NetworkUnavailable %q", i, got)
+			}
+		}
+		w.cloud.ResetCalls()
+		for i := range removed {
+			w.DeleteNode(fmt.Sprintf("node-%d", i))
+			w.cloud.Lock()
+			delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
+			w.cloud.Unlock()
+		}
+		w.Pass(10 * time.Minute)
+		for _, table := range []string{tableA, tableB} {
+			if n := writes(t, w)[table]; n > removed/perWrite || len(w.routes(table)) != many-removed {
+				t.Errorf("%s: %d routes are left after %d writes, want %d after at most %d",
+					table, len(w.routes(table)), n, many-removed, removed/perWrite)
+			}
 		}
 	})
 }
