@@ -8,11 +8,15 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/nodecontroller/internal/controller"
 )
 
 // initialised makes node-i as it is once it has everything.
@@ -134,5 +138,80 @@ func TestTenKindsOfBadNodes(t *testing.T) {
 		if reads > 60 || len(w.cloud.Writes()) != all-len(kinds) {
 			t.Errorf("%d reads and %d writes in ten minutes, want at most 60 and %d", reads, len(w.cloud.Writes()), all-len(kinds))
 		}
+	})
+}
+
+// TestTwoHundredNodesAtOnce lets 200 nodes join at once. In a cloud without limits all are in service within seconds, by few reads; where
+// the cloud lets through 140 changes of network interfaces in a minute, labels and addresses come as quickly, and the taints go at
+// that rate, those of the nodes that came first before the others.
+func TestTwoHundredNodesAtOnce(t *testing.T) {
+	t.Parallel()
+	const many = 200
+	// Several workers could overtake one another on their way to the network interfaces.
+	edit := func(cfg *controller.Config) { cfg.Workers = 1 }
+	prepare := func(w *world) {
+		for i := range many {
+			w.instance(i)
+			node := fresh(i)
+			node.CreationTimestamp.Time = time.Now().Add(time.Duration(i-many) * time.Second)
+			w.CreateNode(node)
+		}
+	}
+	served := func(w *world) (done, labelled int) {
+		for i := range many {
+			node := w.Node(fmt.Sprintf("node-%d", i))
+			if !nodes.IsUninitialized(node) {
+				done++
+			}
+			if node.Labels[corev1.LabelTopologyZone] != "" && len(node.Status.Addresses) == 2 {
+				labelled++
+			}
+		}
+		return done, labelled
+	}
+	t.Run("without limits", func(t *testing.T) {
+		t.Parallel()
+		run(t, edit, prepare, func(w *world) {
+			w.Pass(10 * time.Second)
+			if done, labelled := served(w); done != many || labelled != many {
+				t.Errorf("%d in service and %d with labels and addresses, want all %d", done, labelled, many)
+			}
+			if reads := len(w.cloud.Calls()) - len(w.cloud.Writes()); reads > 6 {
+				t.Errorf("%d reads, want at most 6", reads)
+			}
+		})
+	})
+	t.Run("with limits", func(t *testing.T) {
+		t.Parallel()
+		const pace = time.Minute / 140
+		limited := func(w *world) {
+			prepare(w)
+			turn := make(chan struct{}, 1)
+			w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+				if method == "UpdateNetworkInterface" {
+					turn <- struct{}{}
+					<-time.After(pace)
+					<-turn
+				}
+				return gatewaytest.Fault{}
+			})
+		}
+		run(t, edit, limited, func(w *world) {
+			w.Pass(15 * time.Second)
+			done, labelled := served(w)
+			if want := int(15 * time.Second / pace * 95 / 100); labelled != many || done < want {
+				t.Errorf("after 15 s %d have labels and addresses, want %d; %d are in service, want at least %d", labelled, many, done, want)
+			}
+			for i := range many {
+				// Ten changes are under way at a time.
+				if in := !nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))); in && i >= done+10 || !in && i < done-10 {
+					t.Errorf("node-%d in service %t when %d are", i, in, done)
+				}
+			}
+			w.Pass(many*pace - 15*time.Second + 5*time.Second)
+			if done, _ := served(w); done != many {
+				t.Errorf("%d in service in the end, want %d", done, many)
+			}
+		})
 	})
 }
