@@ -36,7 +36,7 @@ var nodes = corev1.SchemeGroupVersion.WithResource("nodes") //nolint:gochecknogl
 // New makes an empty cluster.
 func New(t testing.TB) *Cluster {
 	// The management of fields by the other clientset takes most of the time of a test, and nothing is applied here.
-	c := &Cluster{Client: fake.NewSimpleClientset(), Events: &Recorder{}, t: t} //nolint:staticcheck // See above.
+	c := &Cluster{Client: fake.NewSimpleClientset(), Events: &Recorder{}, t: t}
 	c.Client.PrependReactor("*", "*", c.react)
 	return c
 }
