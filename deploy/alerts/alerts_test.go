@@ -99,6 +99,14 @@ func situations() map[string]struct {
 			loud:   []recording{{`nodecontroller_deferred_deletions 7x60`}},
 			about:  `{}`,
 		},
+		"AlicloudRecordUnusable": {
+			silent: []recording{
+				{`routecontroller_record_unusable 0x60`, `nodecontroller_held_deletions{cause="budget"} 5x60`},
+				{`routecontroller_record_unusable 1x10 0x50`},
+			},
+			loud:  []recording{{`routecontroller_record_unusable{pod="a"} 1x60`}, {`nodecontroller_held_deletions{cause="record",pod="a"} 2x60`}},
+			about: `{}`,
+		},
 		"AlicloudRoutesRefused": {
 			silent: []recording{{`routecontroller_refused_routes{route_table="vtb-1"} 0x60`}},
 			loud:   []recording{{`routecontroller_refused_routes{route_table="vtb-1",pod="a"} 1x60`, `routecontroller_refused_routes{route_table="vtb-2"} 0x60`}},
