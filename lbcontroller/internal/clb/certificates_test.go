@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )

@@ -9,12 +9,12 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// setListeners changes all listeners in the cloud by hand.
-func (w *world) setListeners(status, scheduler string) {
+// setListeners changes the status of all listeners, and their scheduler to rr, in the cloud by hand.
+func (w *world) setListeners(status string) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	for _, l := range w.cloud.Listeners {
-		l.Status, l.Config.Scheduler = status, &scheduler
+		l.Status, l.Config.Scheduler = status, new("rr")
 	}
 }
 
@@ -35,7 +35,7 @@ func TestStoppedListenerIsReported(t *testing.T) {
 		w.config = report
 		w.restart()
 		w.create(web(annotated(annotation.Scheduler, "wrr")))
-		w.setListeners("stopped", "rr")
+		w.setListeners("stopped")
 		w.events.take()
 		w.after(6 * time.Hour)
 		check(t, "scheduler, which an annotation names", "wrr", w.onlyListener().GetScheduler())
@@ -71,7 +71,7 @@ func TestDriftOfListenersIsReported(t *testing.T) {
 		w.config = func(cfg *settings) { cfg.Kind.Drift = Drift{ReportListeners: true, ReportInstance: true} }
 		w.restart()
 		w.create(web(annotated(annotation.Scheduler, "wrr"), annotated(annotation.Name, "mine")))
-		w.setListeners("running", "rr")
+		w.setListeners("running")
 		w.cloud.Lock()
 		for _, lb := range w.cloud.LoadBalancers {
 			lb.Name = "theirs"
