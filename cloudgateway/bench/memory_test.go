@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// BenchmarkMemory caches 2 000 load balancers with their listeners, groups and servers and tells what the gateway's process needs.
+// BenchmarkMemory caches 2 000 load balancers with their listeners, groups and servers and says what the gateway's process needs.
 func BenchmarkMemory(b *testing.B) {
 	const balancers = 2000
 	if runtime.GOOS != "linux" {

@@ -240,7 +240,7 @@ func TestNLBDocumentedCodes(t *testing.T) {
 	}
 }
 
-// The journal tells what happened in the order in which it happened: to repeat its calls one after the other gives the same cloud.
+// The journal says what happened in the order in which it happened: to repeat its calls one after the other gives the same cloud.
 func TestNLBJournalOrder(t *testing.T) {
 	t.Parallel()
 	const callers, each = 50, 200

@@ -164,7 +164,7 @@ func TestXML(t *testing.T) {
 	}
 }
 
-// The journal tells what was sent, but not what nobody else may know.
+// The journal says what was sent, but not what nobody else may know.
 func TestJournalHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})

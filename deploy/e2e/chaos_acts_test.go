@@ -189,7 +189,7 @@ func (m *monkey) console() string {
 	}
 }
 
-// byAPI calls the cloud as an operator does and tells whether it obeyed.
+// byAPI calls the cloud as an operator does and reports whether it obeyed.
 func (m *monkey) byAPI(action string, params map[string]string) bool {
 	m.t.Helper()
 	params["RegionId"] = world.Region

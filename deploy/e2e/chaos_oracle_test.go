@@ -49,7 +49,7 @@ func (m *monkey) mend() {
 	}
 }
 
-// judge tells what is not as it should be. It clears the addresses of CLBs that are gone, as the warning of a Service asks for.
+// judge says what is not as it should be. It clears the addresses of CLBs that are gone, as the warning of a Service asks for.
 func (m *monkey) judge(ctx context.Context) []string {
 	var faults []string
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }

@@ -158,7 +158,7 @@ func (m *monkey) someFaults() []fault.Rule {
 
 const chaosServices = 12
 
-// act does one thing and tells what.
+// act does one thing and says what.
 func (m *monkey) act() string {
 	services := m.services()
 	if len(services) < 3 || len(services) < chaosServices && m.random.IntN(3) == 0 {

@@ -20,7 +20,7 @@ import (
 // step is a usual situation and what it may cost.
 type step struct {
 	name string
-	// do brings the situation about. An error tells that this machine was too slow for it, so that it must be tried again.
+	// do brings the situation about. An error says that this machine was too slow for it, so that it must be tried again.
 	do func(t *testing.T) error
 	// want are the calls to SLB, reads included.
 	want map[string]int

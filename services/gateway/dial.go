@@ -54,7 +54,7 @@ type Config struct {
 	Kubernetes kubernetes.Interface `json:"-"`
 	// UserAgent is how the gateway's log calls this process.
 	UserAgent string `json:"-"`
-	// Logger tells why there is no connection; nil for silence.
+	// Logger says why there is no connection; nil for silence.
 	Logger *slog.Logger `json:"-"`
 	// Tracers lead the caller's traces on to the gateway; nil for no traces.
 	Tracers trace.TracerProvider `json:"-"`

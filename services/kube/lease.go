@@ -15,7 +15,7 @@ import (
 type Standing struct {
 	// Leader is the identity of the active replica, empty if there is none.
 	Leader string
-	// Leads tells whether that is this one.
+	// Leads reports whether that is this one.
 	Leads bool
 	// Until is when a replica before this one may have worked last, zero if none is known.
 	Until time.Time
@@ -24,7 +24,7 @@ type Standing struct {
 // errNotStanding is the state before the Lease has been read for the first time.
 var errNotStanding = errors.New("it has not been read yet")
 
-// Standing tells how the election stands. Its error is for people: why nothing is known of the Lease, or not any more.
+// Standing says how the election stands. Its error is for people: why nothing is known of the Lease, or not any more.
 func (e *Election) Standing() (Standing, error) {
 	if !e.cfg.Enabled {
 		return Standing{Leads: true}, nil

@@ -259,7 +259,7 @@ func TestRunnerDrains(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		work time.Duration
-		// took is how long the stop takes; cut tells whether the attempt was cut off.
+		// took is how long the stop takes; cut reports whether the attempt was cut off.
 		took time.Duration
 		cut  bool
 	}{

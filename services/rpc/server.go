@@ -184,7 +184,7 @@ func (s *Server) SetServing(serving bool) {
 	}
 }
 
-// Check tells what is wrong with the policies: a handler without a row, or a row without a handler.
+// Check says what is wrong with the policies: a handler without a row, or a row without a handler.
 func (s *Server) Check() error {
 	if err := s.cfg.Policies.check(s.grpc.GetServiceInfo()); err != nil {
 		return fmt.Errorf("policies: %w", err)

@@ -74,7 +74,7 @@ func besiege(address string, connections int, length time.Duration) {
 }
 
 // TestSiege: while strangers do all at once what each of the other tests does alone, a caller is served, and memory stays bounded. It
-// takes a second, or as long as the environment variable SIEGE says ("60s"), and then tells how long the caller's calls took.
+// takes a second, or as long as the environment variable SIEGE says ("60s"), and then says how long the caller's calls took.
 func TestSiege(t *testing.T) {
 	length, connections := time.Second, "30"
 	if text := os.Getenv("SIEGE"); text != "" {

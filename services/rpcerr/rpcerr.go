@@ -201,7 +201,7 @@ func IsNotFound(err error) bool {
 	return ok && e.Code == codes.NotFound && e.Reason != ""
 }
 
-// RetryAfter tells how long the gateway asks to wait before another attempt.
+// RetryAfter says how long the gateway asks to wait before another attempt.
 func RetryAfter(err error) (time.Duration, bool) {
 	e, ok := From(err)
 	if !ok || e.RetryAfter <= 0 {

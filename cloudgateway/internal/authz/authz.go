@@ -1,4 +1,4 @@
-// Package authz tells what a caller may do, by asking the Kubernetes API server for access to virtual resources, so that
+// Package authz says what a caller may do, by asking the Kubernetes API server for access to virtual resources, so that
 // operators grant access to the gateway with plain ClusterRoles.
 package authz
 

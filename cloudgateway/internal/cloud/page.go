@@ -15,7 +15,7 @@ import (
 // maxPages ends a listing that makes no progress; no account comes near it.
 const maxPages = 1000
 
-// Numbered reads all pages of a listing by PageNumber. Fetch makes one call with the parameters and tells how many items it
+// Numbered reads all pages of a listing by PageNumber. Fetch makes one call with the parameters and says how many items it
 // brought and how many there are in all.
 func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (got, total int, err error)) error {
 	seen, before := 0, 0

@@ -112,7 +112,7 @@ func (s *Session) adoptDefaults() {
 	config.Fill(&s.DurationSeconds, defaultDuration)
 }
 
-// named tells which sources are named, by key.
+// named says which sources are named, by key.
 func (c Credentials) named() []string {
 	var keys []string
 	for _, source := range []struct {

@@ -34,7 +34,7 @@ const (
 type Budget interface {
 	// Acquire waits for room for one call. It refuses at once what can't be sent before the deadline of ctx.
 	Acquire(ctx context.Context, product, action string) error
-	// Throttled tells that the cloud refused a call for its rate and what it told about the next; zero: nothing. It returns how
+	// Throttled says that the cloud refused a call for its rate and what it told about the next; zero: nothing. It returns how
 	// long no call of the action will be sent.
 	Throttled(product, action string, retryAfter time.Duration) time.Duration
 }

@@ -164,7 +164,7 @@ func codeAndReason(err error) string {
 	return fmt.Sprint(e.Code, " ", e.Reason)
 }
 
-// noSecrets checks that neither the error nor the log tells what nobody may know.
+// noSecrets checks that neither the error nor the log says what nobody may know.
 func noSecrets(t *testing.T, w *world, err error) {
 	t.Helper()
 	for name, text := range map[string]string{"error": fmt.Sprintf("%+v", err), "log": w.logs.String()} {

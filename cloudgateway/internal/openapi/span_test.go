@@ -109,7 +109,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestWaitForTheBudget: a trace tells how long the call waited, also if it was not made in the end.
+// TestWaitForTheBudget: a trace says how long the call waited, also if it was not made in the end.
 func TestWaitForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "slb.test", nil)

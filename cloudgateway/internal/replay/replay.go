@@ -22,7 +22,7 @@ import (
 
 // Config describes a Memory.
 type Config struct {
-	// Policies tell which methods change something.
+	// Policies say which methods change something.
 	Policies   rpc.Policies
 	Registerer prometheus.Registerer
 }

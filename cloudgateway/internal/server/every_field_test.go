@@ -77,7 +77,7 @@ func methodNamed(t *testing.T, name string) protoreflect.MethodDescriptor {
 	return found.(protoreflect.MethodDescriptor)
 }
 
-// names tells whether an error complains about a field, or a part of it.
+// names reports whether an error complains about a field, or a part of it.
 func names(err error, field string) bool {
 	for _, detail := range status.Convert(err).Details() {
 		bad, ok := detail.(*errdetails.BadRequest)

@@ -178,7 +178,7 @@ func (w *world) killDuring(ctx context.Context, t *testing.T, op writetest.Opera
 	return outcome
 }
 
-// struck tells whether the call that the fault strikes has taken effect.
+// struck reports whether the call that the fault strikes has taken effect.
 func (w *world) struck() bool {
 	for _, c := range w.calls(false) {
 		if c.Fault != "" {

@@ -28,7 +28,7 @@ import (
 )
 
 // TestEveryOwnWriteIsSeen: who has read all there is, writes, and then reads again what may be an hour old sees his own write. The same
-// reads with no age tell what he has to see.
+// reads with no age say what he has to see.
 func TestEveryOwnWriteIsSeen(t *testing.T) {
 	asked := map[string]bool{}
 	for _, op := range writetest.Operations() {

@@ -77,7 +77,7 @@ func TestRepeatedWritesCostNothing(t *testing.T) {
 	}
 }
 
-// TestFirstResultStands: a repetition tells what the first request did, not what became of it. Who wants it done anew takes a new
+// TestFirstResultStands: a repetition says what the first request did, not what became of it. Who wants it done anew takes a new
 // request_id.
 func TestFirstResultStands(t *testing.T) {
 	w := newWorld(t)

@@ -53,7 +53,7 @@ func (e *Estimator) Next(after time.Duration) time.Duration {
 	return max(0, pause-after)
 }
 
-// Accepted tells that a change was taken so long after the one before.
+// Accepted says that a change was taken so long after the one before.
 func (e *Estimator) Accepted(after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +64,7 @@ func (e *Estimator) Accepted(after time.Duration) {
 	}
 }
 
-// Refused tells that a change was refused as busy so long after the one before.
+// Refused says that a change was refused as busy so long after the one before.
 func (e *Estimator) Refused(after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,7 +79,7 @@ func (e *Estimator) Refused(after time.Duration) {
 	e.set(time.Duration(factor * float64(e.pause)))
 }
 
-// Settled tells that a change that had been refused was taken so long after the one before: no longer pause is needed.
+// Settled says that a change that had been refused was taken so long after the one before: no longer pause is needed.
 func (e *Estimator) Settled(after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // Traffic is what handlers need to know of the data plane that carries the traffic of load balancers.
 type Traffic struct {
 	Internet, Intranet netip.Prefix // where the addresses of load balancers come from
-	// Health tells what health checks found, in the words of DescribeHealthStatus.
+	// Health says what health checks found, in the words of DescribeHealthStatus.
 	Health func(loadBalancerID string, l *state.Listener, s *state.Server) string
 }
 

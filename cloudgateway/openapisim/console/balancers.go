@@ -221,7 +221,7 @@ func (b *builder) listener(l *state.Listener) listener {
 	return out
 }
 
-// about tells what a listener does beyond forwarding.
+// about says what a listener does beyond forwarding.
 func about(l *state.Listener) []string {
 	a := l.Attributes
 	var out []string

@@ -8,7 +8,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/internal/regions"
 )
 
-// availableActions tell what there is in which zone.
+// availableActions say what there is in which zone.
 func availableActions() []api.Action {
 	return []api.Action{
 		{Name: "DescribeZones", Handle: describeZones, Params: []api.Param{region(), api.Flag("Verbose")}},

@@ -37,7 +37,7 @@ func protocolBit(name string) protocols {
 	return map[string]protocols{protoTCP: onTCP, protoUDP: onUDP, protoHTTP: onHTTP, protoHTTPS: onHTTPS}[name]
 }
 
-// usage tells which actions take or show an attribute.
+// usage says which actions take or show an attribute.
 type usage uint8
 
 const (

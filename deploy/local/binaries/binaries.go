@@ -27,7 +27,7 @@ type Kubernetes struct {
 	Etcd, APIServer, ControllerManager, Kwok string
 }
 
-// Config tells where things are.
+// Config says where things are.
 type Config struct {
 	// Root is the top of the source tree, see Root.
 	Root string

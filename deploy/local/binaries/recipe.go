@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// recipe tells how to build a program.
+// recipe says how to build a program.
 type recipe struct {
 	name      string
 	directory string // in the cache, with the version in its name

@@ -187,7 +187,7 @@ func (s *show) service(ctx context.Context) (*corev1.Service, error) {
 	return service, nil
 }
 
-// routed tells whether every node has lost its taint and got its route.
+// routed reports whether every node has lost its taint and got its route.
 func (s *show) routed(ctx context.Context) (bool, error) {
 	list, err := s.world.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

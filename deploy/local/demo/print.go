@@ -26,7 +26,7 @@ func (s *show) line(format string, args ...any) {
 // A step that takes longer than patience will not come.
 const patience, pollInterval = 30 * time.Second, 50 * time.Millisecond
 
-// wait waits for a condition and tells how long it took.
+// wait waits for a condition and says how long it took.
 func (s *show) wait(ctx context.Context, what string, condition wait.ConditionWithContextFunc) error {
 	begin := time.Now()
 	if err := s.until(ctx, condition); err != nil {

@@ -128,7 +128,7 @@ func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	return string(body), nil
 }
 
-// mayListen tells whether this user, who is also the simulator's, may listen on a port: low ports need a right.
+// mayListen reports whether this user, who is also the simulator's, may listen on a port: low ports need a right.
 func mayListen(ip string, port int) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
 	if err == nil {

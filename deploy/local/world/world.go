@@ -207,7 +207,7 @@ func (w *World) Dead() []string {
 // Client may do everything in the cluster.
 func (w *World) Client() kubernetes.Interface { return w.client }
 
-// Traffic tells whether load balancers forward.
+// Traffic reports whether load balancers forward.
 func (w *World) Traffic() bool { return w.cfg.Traffic }
 
 // Cloud is the simulated cloud.

@@ -18,7 +18,7 @@ type Problem struct {
 	Name string
 	// Value is the value the user wrote.
 	Value string
-	// Want tells what is allowed; empty if nothing is, because the annotation is not supported.
+	// Want says what is allowed; empty if nothing is, because the annotation is not supported.
 	Want string
 	// Scope is what the annotation configures.
 	Scope Scope
@@ -124,7 +124,7 @@ func lookup(annotations map[string]string, key string) (name, value string, ok b
 	return Prefix + key, "", false
 }
 
-// Preserved tells whether the CLB shall outlive the Service. It is read at deletion, when a bad value must neither block the
+// Preserved reports whether the CLB shall outlive the Service. It is read at deletion, when a bad value must neither block the
 // deletion nor cost the user a CLB that was meant to stay: only a clear no is a no.
 func Preserved(annotations map[string]string) bool {
 	_, value, ok := lookup(annotations, PreserveOnDelete)
@@ -219,7 +219,7 @@ func (v Values) Problem(key, want string) Problem {
 	return Problem{Key: key, Name: v.Name(key), Value: v.written[key].Value, Want: want}
 }
 
-// Has tells whether the key is set.
+// Has reports whether the key is set.
 func (v Values) Has(key string) bool { _, ok := v.text[key]; return ok }
 
 // Text returns the value of a Text, Choice or Choices, or "".

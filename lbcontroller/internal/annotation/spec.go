@@ -61,7 +61,7 @@ const (
 	Status   Scope = "status"
 )
 
-// Removal tells what deleting the annotation does to an existing CLB.
+// Removal says what deleting the annotation does to an existing CLB.
 type Removal string
 
 // The effects of removal.

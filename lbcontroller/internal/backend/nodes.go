@@ -62,7 +62,7 @@ type Set struct {
 	lists map[View][]Node
 }
 
-// New takes a snapshot of those nodes that may carry traffic: ready, not about to be deleted and not excluded. A virtual node needs neither to be ready nor to be included: it only tells where its pods are.
+// New takes a snapshot of those nodes that may carry traffic: ready, not about to be deleted and not excluded. A virtual node needs neither to be ready nor to be included: it only says where its pods are.
 func New(list []*corev1.Node) *Set { return NewHolding(list, Hold{}, nil) }
 
 // NewHolding is New with nodes that the brake holds. Those that were seen ready before count as ready; the others stay where they are servers.

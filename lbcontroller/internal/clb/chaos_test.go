@@ -97,7 +97,7 @@ func (m *monkey) n(n int) int {
 
 func pick[T any](m *monkey, list ...T) T { return list[m.n(len(list))] }
 
-// strikes tells whether one of the faults that strike so often does so now.
+// strikes reports whether one of the faults that strike so often does so now.
 func (m *monkey) strikes(percent int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,7 +163,7 @@ func (m *monkey) play() {
 	m.judge()
 }
 
-// act does one thing and tells what.
+// act does one thing and says what.
 func (m *monkey) act() string {
 	services := m.services()
 	if len(services) == 0 || len(services) < chaosServices && m.n(3) == 0 {

@@ -109,7 +109,7 @@ func (m *monkey) mendUsers() {
 	}
 }
 
-// elsewhere tells whether a Service publishes the address of another CLB than it asks for: it moves when its status is cleared.
+// elsewhere reports whether a Service publishes the address of another CLB than it asks for: it moves when its status is cleared.
 func (m *monkey) elsewhere(svc *corev1.Service) bool {
 	m.cloud.Lock()
 	defer m.cloud.Unlock()

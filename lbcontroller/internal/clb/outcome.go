@@ -187,7 +187,7 @@ func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []s
 	return quiet
 }
 
-// opened tells which listeners have lost their access control.
+// opened says which listeners have lost their access control.
 func opened(before, after model.Observed) []controller.Event {
 	lists := map[model.ListenerKey][]string{}
 	for _, l := range before.Listeners {

@@ -81,13 +81,13 @@ type Brake struct {
 	After config.Duration `json:"after"`
 }
 
-// ReadinessGate tells how long pods wait that declare a readiness gate for a Service.
+// ReadinessGate says how long pods wait that declare a readiness gate for a Service.
 type ReadinessGate struct {
 	// Patience is how long a registered pod waits for its first health checks, at most. 0 releases it as soon as it is registered.
 	Patience config.Duration `json:"patience"`
 }
 
-// NodeGather tells how long a burst of node changes is collected.
+// NodeGather says how long a burst of node changes is collected.
 type NodeGather struct {
 	// Quiet is how long nothing may have changed. What changes within this time costs one round of calls.
 	Quiet config.Duration `json:"quiet"`

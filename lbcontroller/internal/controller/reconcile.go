@@ -215,7 +215,7 @@ func ingressOf(p *Publication) []corev1.LoadBalancerIngress {
 	return p.Ingress
 }
 
-// refusedByAPI tells that the API server didn't take what the controller writes on a Service, unless an event on its way makes that good.
+// refusedByAPI says that the API server didn't take what the controller writes on a Service, unless an event on its way makes that good.
 func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error) error {
 	if Superseded(err) {
 		return nil

@@ -15,7 +15,7 @@ type turns struct {
 	waiting map[string][]string
 }
 
-// take tells whether the key may work on the load balancers, and otherwise notes that it waits.
+// take reports whether the key may work on the load balancers, and otherwise notes that it waits.
 func (t *turns) take(key string, ids []string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -71,7 +71,7 @@ type Controller struct {
 	// round and deletions belong to the sweep, of which there is one at a time.
 	round     round
 	deletions deletions
-	// leading tells that Run has begun; a standby watches and queues nothing.
+	// leading says that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
 

@@ -20,7 +20,7 @@ import (
 const stoppingDelay = 30 * time.Second
 
 // lookAtShutdown taints a node that has gone silent if its instance is stopped, and takes the taint off if it is not any more.
-// The sweep does the same; this is the quick way, for nodes of which something tells that the answer may have changed.
+// The sweep does the same; this is the quick way, for nodes of which something says that the answer may have changed.
 func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) error {
 	id, ours := c.ours(node)
 	if !ours || !initialize.MayBeShutDown(node, c.cfg.Options) {

@@ -114,7 +114,7 @@ type history struct {
 	t      *testing.T
 	random *rand.Rand
 	made   int // Nodes so far
-	// exists are the Nodes that nobody has deleted, and lives tells whether each has its instance.
+	// exists are the Nodes that nobody has deleted, and lives reports whether each has its instance.
 	exists, lives map[int]bool
 	// hidden are the instances of an account whose answers are empty, nil otherwise.
 	hidden map[string]*ecsv1.Instance

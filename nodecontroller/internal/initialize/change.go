@@ -25,7 +25,7 @@ const (
 
 // Options are the parts of the configuration that decisions depend on.
 type Options struct {
-	// CloudRoutes tells that pods are reached by routes of the VPC, so that a new node has no network until it has its route.
+	// CloudRoutes says that pods are reached by routes of the VPC, so that a new node has no network until it has its route.
 	CloudRoutes bool
 	// IPv6 publishes the IPv6 addresses of instances.
 	IPv6 bool
@@ -53,17 +53,17 @@ type Change struct {
 	Taint   []corev1.Taint
 }
 
-// Status tells whether the status subresource is to be written.
+// Status reports whether the status subresource is to be written.
 func (c Change) Status() bool { return c.AddressesDiffer || c.Condition != nil }
 
-// Object tells whether the node itself is to be written.
+// Object reports whether the node itself is to be written.
 func (c Change) Object() bool {
 	return len(c.Labels) > 0 || c.Managed != nil || c.ProviderID != "" || c.taints()
 }
 
 func (c Change) taints() bool { return len(c.Untaint) > 0 || len(c.Taint) > 0 }
 
-// Empty tells whether nothing is to be written.
+// Empty reports whether nothing is to be written.
 func (c Change) Empty() bool { return !c.Status() && !c.Object() }
 
 // Tainted is the change without the removal of the taint of an uninitialised node, for a node that has to wait for something else.

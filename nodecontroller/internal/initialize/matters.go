@@ -9,7 +9,7 @@ import (
 )
 
 // Matters reports whether a node has changed in something that makes it worth a look: if it waits for its initialisation, in what
-// that depends on, and else in what tells that its instance may be stopped or running again.
+// that depends on, and else in what says that its instance may be stopped or running again.
 func Matters(before, after *corev1.Node, opts Options) bool {
 	if !nodes.IsUninitialized(after) {
 		return nodes.Ready(before) != nodes.Ready(after) && MayBeShutDown(after, opts)

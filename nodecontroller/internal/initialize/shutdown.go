@@ -28,10 +28,10 @@ func (c *Change) shutdown(node *corev1.Node, instance *ecsv1.Instance, opts Opti
 	}
 }
 
-// Stopping tells whether it is a matter of time until the instance of a node is stopped, so that the node has to be looked at again.
+// Stopping reports whether it is a matter of time until the instance of a node is stopped, so that the node has to be looked at again.
 func Stopping(instance *ecsv1.Instance) bool { return instance.GetStatus() == statusStopping }
 
-// MayBeShutDown tells whether it takes a look at the instance to know what is to become of the node's taint.
+// MayBeShutDown reports whether it takes a look at the instance to know what is to become of the node's taint.
 func MayBeShutDown(node *corev1.Node, opts Options) bool {
 	return nodes.HasTaint(node, nodes.TaintShutdown) || opts.ShutdownTaint && nodes.Ready(node) != corev1.ConditionTrue
 }

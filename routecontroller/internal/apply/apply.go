@@ -26,7 +26,7 @@ type Applier struct{ cfg Config }
 // New makes an Applier.
 func New(cfg Config) *Applier { return &Applier{cfg: cfg} }
 
-// Result tells what was done. What is in neither list of a kind was not tried.
+// Result says what was done. What is in neither list of a kind was not tried.
 type Result struct {
 	Created      []table.Entry
 	Deleted      []table.Entry

@@ -43,7 +43,7 @@ func (b *board) post(tableID string, verdicts map[claim]verdict) {
 	b.verdicts[tableID] = verdicts
 }
 
-// ready tells whether the routes of a node are ready in all tables. It is not known as long as a table has not said anything about
+// ready reports whether the routes of a node are ready in all tables. It is not known as long as a table has not said anything about
 // these very routes, be it because the table was not read yet or because the node has changed since.
 func (b *board) ready(node string, keys []table.Key) (ready, known bool) {
 	b.mu.Lock()

@@ -69,7 +69,7 @@ type Controller struct {
 	// target is nil until the VPC and its tables are known.
 	target atomic.Pointer[target]
 	board  *board
-	// leading tells that Run has begun; a standby watches and queues nothing.
+	// leading says that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
 

@@ -32,7 +32,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	}
 }
 
-// playWithFault plays a story: nodes with a leftover and a conflict in the table, one joins, one leaves. It tells whether the
+// playWithFault plays a story: nodes with a leftover and a conflict in the table, one joins, one leaves. It reports whether the
 // faulty call was ever made.
 func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 	t.Helper()

@@ -171,7 +171,7 @@ func (w *world) status(tableID, cidr, status string) {
 	w.cloud.Routes[gatewaytest.RouteKey{RouteTableID: tableID, DestinationCIDR: cidr}].Status = status
 }
 
-// routes tells what a table holds, as "destination→instance".
+// routes says what a table holds, as "destination→instance".
 func (w *world) routes(tableID string) []string {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()

@@ -28,7 +28,7 @@ type memory struct {
 	seen map[table.Key]string
 	// excluded are routes that excluded nodes claimed. Somebody else may have made them, so they stay when the node goes.
 	excluded map[table.Key]bool
-	// orphanSince tells when an entry was first found without a node.
+	// orphanSince says when an entry was first found without a node.
 	orphanSince map[table.Key]time.Time
 	// deleted are the times of the deletions that count for the budget, those of earlier leaders included.
 	deleted []time.Time
@@ -49,7 +49,7 @@ func newMemory() *memory {
 	}
 }
 
-// fresh tells whether the entries may be used without reading.
+// fresh reports whether the entries may be used without reading.
 func (m *memory) fresh(now time.Time, interval time.Duration) bool {
 	return m.known && now.Sub(m.readAt) < interval
 }

@@ -178,7 +178,7 @@ func (d *differ) wantedAround(cidr netip.Prefix) (table.Route, bool) {
 	return table.Route{}, false
 }
 
-// ours tells whether an entry in the way of a node may be deleted: it carries our mark, or no mark at all and leads to an
+// ours reports whether an entry in the way of a node may be deleted: it carries our mark, or no mark at all and leads to an
 // instance of the cluster, which is what the existing CCM makes. What that one left behind leads to an instance that is gone by
 // now: such an entry serves nobody, and unless somebody has described it, it makes room.
 func (d *differ) ours(entry table.Entry) bool {
@@ -192,7 +192,7 @@ func (d *differ) ours(entry table.Entry) bool {
 	return d.members[entry.InstanceID] || standing == Member || standing == Gone && entry.Description == ""
 }
 
-// leftOver tells whether an entry was made for a node that does not claim it any more. More proof is asked for than in ours,
+// leftOver reports whether an entry was made for a node that does not claim it any more. More proof is asked for than in ours,
 // since nothing is in need of its place.
 func (d *differ) leftOver(entry table.Entry) bool {
 	if entry.InstanceID == "" {

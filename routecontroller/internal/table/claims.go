@@ -99,7 +99,7 @@ func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev
 	}
 }
 
-// KeysOf are the routes of a node; a zero one if the node does not say yet. They do not tell whether the routes are wanted.
+// KeysOf are the routes of a node; a zero one if the node does not say yet. They do not report whether the routes are wanted.
 func (s Scope) KeysOf(node *corev1.Node) []Key {
 	id, known := nodes.ParseProviderID(node.Spec.ProviderID)
 	cidrs, reason := s.podCIDRs(node)
@@ -113,13 +113,13 @@ func (s Scope) KeysOf(node *corev1.Node) []Key {
 	return keys
 }
 
-// SameClaim tells whether two states of a node make the same claim, so that a change from one to the other is no news.
+// SameClaim reports whether two states of a node make the same claim, so that a change from one to the other is no news.
 func SameClaim(a, b *corev1.Node) bool {
 	return a.UID == b.UID && a.Spec.ProviderID == b.Spec.ProviderID && a.Spec.PodCIDR == b.Spec.PodCIDR &&
 		slices.Equal(a.Spec.PodCIDRs, b.Spec.PodCIDRs) && wants(a) == wants(b)
 }
 
-// wants tells whether a route is to be created for a node, as far as the node's life goes. A node that has not begun to report
+// wants reports whether a route is to be created for a node, as far as the node's life goes. A node that has not begun to report
 // is not silent: it needs its route to become ready.
 func wants(node *corev1.Node) bool {
 	return !nodes.Excluded(node) && node.DeletionTimestamp == nil && !nodes.Silent(node)
@@ -151,5 +151,5 @@ func (s Scope) podCIDRs(node *corev1.Node) ([]netip.Prefix, string) {
 	return cidrs, ""
 }
 
-// covers tells whether routes to a range are of interest.
+// covers reports whether routes to a range are of interest.
 func (s Scope) covers(cidr netip.Prefix) bool { return s.IPv6 || cidr.Addr().Is4() }

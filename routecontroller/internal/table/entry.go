@@ -47,7 +47,7 @@ type Entry struct {
 	NextHop string
 	// Description carries the mark of ownership, if there is one.
 	Description string
-	// Available tells that the entry works and may be changed.
+	// Available says that the entry works and may be changed.
 	Available bool
 }
 
@@ -99,7 +99,7 @@ func CountCustom(list []*vpcv1.RouteEntry) int {
 	return n
 }
 
-// IsAvailable tells whether an entry in a status works.
+// IsAvailable reports whether an entry in a status works.
 func IsAvailable(status string) bool { return status == "Available" }
 
 // EntriesOf turns a complete listing into entries, ordered by destination.
@@ -125,12 +125,12 @@ func Mark(clusterID, node string) string {
 	return mark[:min(len(mark), maxDescription)]
 }
 
-// MarkedBy tells whether a description is the mark of this cluster.
+// MarkedBy reports whether a description is the mark of this cluster.
 func MarkedBy(description, clusterID string) bool {
 	return clusterID != "" && strings.HasPrefix(description, markPrefix+clusterID+"/")
 }
 
-// Marked tells whether a description is the mark of any cluster.
+// Marked reports whether a description is the mark of any cluster.
 func Marked(description string) bool {
 	cluster, _, ok := strings.Cut(strings.TrimPrefix(description, markPrefix), "/")
 	return strings.HasPrefix(description, markPrefix) && ok && cluster != ""

@@ -85,7 +85,7 @@ const (
 )
 
 // begin makes the call. Repeated after a lost answer it is refused, as it is while the instance is changing, or when somebody else was
-// there before: then the status tells which. It reports whether the change has come to its end already.
+// there before: then the status says which. It reports whether the change has come to its end already.
 func (s *Service) begin(ctx context.Context, id string, ch change) (ended bool, err error) {
 	unlock, err := cloud.Lock(ctx, s.locks, id)
 	if err != nil {

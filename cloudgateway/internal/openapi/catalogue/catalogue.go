@@ -43,7 +43,7 @@ type Meaning struct {
 	Reason rpcerr.Reason
 	// RetryAfter is how long to wait before another attempt makes sense when the cloud does not tell; zero: waiting does not help.
 	RetryAfter time.Duration
-	// Renew tells that newer credentials may be accepted. The refusal came before anything was done.
+	// Renew says that newer credentials may be accepted. The refusal came before anything was done.
 	Renew bool
 }
 

@@ -45,7 +45,7 @@ func (u upload) content() string {
 
 // upload uploads a certificate, once.
 func (s *store) upload(ctx context.Context, u upload) (*cert, error) {
-	// Of two uploads of the same certificate at the same time, neither could tell which is whose.
+	// Of two uploads of the same certificate at the same time, neither could say which is whose.
 	unlock, err := cloud.Lock(ctx, s.product.Locks, fmt.Sprintf("certificate %q with fingerprint or id %s", u.Name, u.content()))
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// fakeListener is the cloud's side of a listener with rules. It makes all rules of a call or none, and does not tell which one it
+// fakeListener is the cloud's side of a listener with rules. It makes all rules of a call or none, and does not say which one it
 // has something against.
 type fakeListener struct {
 	rules   []newRule // their places are their ids

@@ -141,7 +141,7 @@ func inDirectory(ctx context.Context, o options, use func(*world.World) error) e
 // watchInterval is how soon the death of a process is told.
 const watchInterval = time.Second
 
-// watch tells which processes end by themselves until ctx ends.
+// watch says which processes end by themselves until ctx ends.
 func watch(ctx context.Context, w *world.World) {
 	told := map[string]bool{}
 	ticker := time.NewTicker(watchInterval)

@@ -74,7 +74,7 @@ func checkOurs(dir string) error {
 	return nil
 }
 
-// current tells whether an open lock file is the one that others will find.
+// current reports whether an open lock file is the one that others will find.
 func current(f *os.File) bool {
 	ours, err := f.Stat()
 	if err != nil {

@@ -54,10 +54,10 @@ type Result struct {
 	Desired *model.Desired
 	// OwnGroups are the vServer groups that a Service would have on a CLB of its own, if it names one of a user's.
 	OwnGroups []model.Group
-	// Hostname and EIP tell what to publish instead of the address of the instance.
+	// Hostname and EIP say what to publish instead of the address of the instance.
 	Hostname string
 	EIP      bool
-	// Warnings tell what was left out, for people.
+	// Warnings say what was left out, for people.
 	Warnings []string
 	// Coming are the addresses of pods that may be servers soon, sorted.
 	Coming []string

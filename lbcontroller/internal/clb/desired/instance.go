@@ -87,7 +87,7 @@ func (b *builder) billing(spec *slbv1.CreateLoadBalancerRequest) {
 	spec.BandwidthMbps, _ = v.Number(annotation.Bandwidth) // 0, the cloud's default, if not set.
 }
 
-// network places an intranet instance and tells whether its vSwitch was the controller's own choice.
+// network places an intranet instance and reports whether its vSwitch was the controller's own choice.
 func (b *builder) network(spec *slbv1.CreateLoadBalancerRequest) (anyVSwitch bool) {
 	if b.values.Text(annotation.AddressType) != "intranet" {
 		spec.VswitchId = "" // The cloud would make it an intranet one. See View.WithoutEffect.
@@ -147,7 +147,7 @@ func (b *builder) droppedTags(wanted []string) []string {
 	return dropped
 }
 
-// reserved tells whether a tag is the controller's own mark or the cloud's.
+// reserved reports whether a tag is the controller's own mark or the cloud's.
 func reserved(key string) bool {
 	lower := strings.ToLower(key)
 	return key == ownership.TagService || key == ownership.TagCluster || key == ownership.TagReused || strings.HasPrefix(lower, "acs:") || strings.HasPrefix(lower, "aliyun")

@@ -91,7 +91,7 @@ func (b *builder) protocols() map[int]slbv1.Protocol {
 	return result
 }
 
-// onlyPort tells whether no other port of the Service has this number, as with TCP and UDP on one number.
+// onlyPort reports whether no other port of the Service has this number, as with TCP and UDP on one number.
 func (b *builder) onlyPort(port corev1.ServicePort) bool {
 	count := 0
 	for _, p := range b.view.Service.Spec.Ports {

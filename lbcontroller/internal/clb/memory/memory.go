@@ -20,7 +20,7 @@ type Entry struct {
 	Hash string
 	// VerifyAt is when the cloud must be read again.
 	VerifyAt time.Time
-	// Refused tells why the Service can't have the CLB that it names, as long as it says RefusedFor.
+	// Refused says why the Service can't have the CLB that it names, as long as it says RefusedFor.
 	Refused, RefusedFor string
 	// EIPs are the addresses bound to the instance, if they are published.
 	EIPs []string
@@ -196,7 +196,7 @@ func (m *Memory) SetFull(key string) {
 	m.full[key] = true
 }
 
-// Full tells whether SetFull was called since the last Put.
+// Full reports whether SetFull was called since the last Put.
 func (m *Memory) Full(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,7 +29,7 @@ type Desired struct {
 // Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.
 type Reuse struct {
 	ID string
-	// Listeners tells that the Service manages listeners there, too. Otherwise all of them are the user's.
+	// Listeners says that the Service manages listeners there, too. Otherwise all of them are the user's.
 	Listeners bool
 	// Filled are the ids of the user's vServer groups that were filled for the Service so far.
 	Filled []string
@@ -39,14 +39,14 @@ type Reuse struct {
 type Instance struct {
 	// Spec is what a new instance is bought with, defaults filled in. Its request id is left to the caller.
 	Spec *slbv1.CreateLoadBalancerRequest
-	// Asked tells which attributes of Spec the user asked for; only these are compared with an instance that exists.
+	// Asked says which attributes of Spec the user asked for; only these are compared with an instance that exists.
 	Asked Asked
 	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
 	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
 	Tags, DroppedTags []string
 	// NetworkType is the asked network of the address, "vpc" or "classic"; empty if it isn't asked for. It can't be chosen at creation.
 	NetworkType string
-	// AnyVSwitch tells that the vSwitch was the controller's choice, so another may be tried when it is full.
+	// AnyVSwitch says that the vSwitch was the controller's choice, so another may be tried when it is full.
 	AnyVSwitch bool
 }
 
@@ -78,7 +78,7 @@ type Listener struct {
 	// Defaults are further attributes of a listener that is created. One that exists keeps what it has: the existing CCM did so,
 	// and what was set by hand since must survive.
 	Defaults *slbv1.ListenerConfig
-	// Stopped tells that a present listener refuses connections.
+	// Stopped says that a present listener refuses connections.
 	Stopped bool
 	// Extensions are the further certificates by domain. Nil says that none are asked for, or that those that there are aren't known.
 	Extensions []Extension
@@ -135,7 +135,7 @@ type Group struct {
 	KeepWeights bool
 	// OnlyRemove says that servers may go but none may come: it isn't known which are wanted, only which can't serve.
 	OnlyRemove bool
-	// Held tells that the cloud has refused to delete a present group.
+	// Held says that the cloud has refused to delete a present group.
 	Held bool
 }
 
@@ -143,9 +143,9 @@ type Group struct {
 type Observed struct {
 	// InstanceID is empty if there is no instance.
 	InstanceID string
-	// Reused tells that the instance is a user's, which is never deleted.
+	// Reused says that the instance is a user's, which is never deleted.
 	Reused bool
-	// ConfigKnown tells that Instance and Listeners have been read or written; otherwise only Groups are known.
+	// ConfigKnown says that Instance and Listeners have been read or written; otherwise only Groups are known.
 	ConfigKnown bool
 	Instance    *slbv1.LoadBalancer
 	Listeners   []Listener

@@ -13,7 +13,7 @@ const listenersClaimed = "listeners"
 type Claim struct {
 	// LoadBalancer is the id of the CLB.
 	LoadBalancer string
-	// Listeners tells that its listeners were managed, so that those of the Service go with it.
+	// Listeners says that its listeners were managed, so that those of the Service go with it.
 	Listeners bool
 	// Groups are the ids of the user's vServer groups that were filled, ordered.
 	Groups []string
@@ -22,7 +22,7 @@ type Claim struct {
 // Claims are those of one Service, ordered by CLB.
 type Claims []Claim
 
-// IsID tells whether a text has the form of an id of the cloud. Nothing can be asked about one that hasn't.
+// IsID reports whether a text has the form of an id of the cloud. Nothing can be asked about one that hasn't.
 func IsID(text string) bool {
 	const longest = 64
 	odd := strings.ContainsFunc(text, func(r rune) bool {
@@ -73,7 +73,7 @@ func (c Claims) Of(id string) Claim {
 	return Claim{LoadBalancer: id}
 }
 
-// Has tells whether there is a claim on a CLB.
+// Has reports whether there is a claim on a CLB.
 func (c Claims) Has(id string) bool {
 	return slices.ContainsFunc(c, func(claim Claim) bool { return claim.LoadBalancer == id })
 }

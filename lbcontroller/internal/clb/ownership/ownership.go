@@ -50,7 +50,7 @@ func (o Owner) Group(port string) string {
 	return "k8s/" + port + "/" + o.shortTail()
 }
 
-// Owns tells whether a name or description was made for this owner, for whatever port.
+// Owns reports whether a name or description was made for this owner, for whatever port.
 func (o Owner) Owns(text string) bool {
 	rest, ok := strings.CutPrefix(text, "k8s/")
 	if !ok {

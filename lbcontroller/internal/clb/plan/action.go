@@ -27,7 +27,7 @@ type Result struct {
 	ExtensionID string
 	// GroupID is the answer of CreateGroup.
 	GroupID string
-	// GroupHeld tells that DeleteGroup could only take our servers out.
+	// GroupHeld says that DeleteGroup could only take our servers out.
 	GroupHeld bool
 }
 
@@ -179,10 +179,10 @@ type Plan struct {
 	Refused []string
 }
 
-// Empty tells whether there is nothing to do.
+// Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return len(p.Phases) == 0 }
 
-// ChangesConfig tells whether anything but the servers of a group changes.
+// ChangesConfig reports whether anything but the servers of a group changes.
 func (p Plan) ChangesConfig() bool {
 	for _, phase := range p.Phases {
 		for _, a := range phase {
@@ -194,7 +194,7 @@ func (p Plan) ChangesConfig() bool {
 	return false
 }
 
-// Deletes tells whether listeners or vServer groups are deleted, with whatever others may have put into them.
+// Deletes reports whether listeners or vServer groups are deleted, with whatever others may have put into them.
 func (p Plan) Deletes() bool {
 	for _, phase := range p.Phases {
 		for _, a := range phase {

@@ -275,19 +275,19 @@ func ownerText(o ownership.Owner) string {
 	return fmt.Sprintf("Service %s/%s (cluster %s)", o.Namespace, o.Service, o.ClusterID)
 }
 
-// madeForAnother tells whether a listener is another Service's by its description; of ours, owns decides before. One of a protocol that
+// madeForAnother reports whether a listener is another Service's by its description; of ours, owns decides before. One of a protocol that
 // this version doesn't know is nobody's to take.
 func madeForAnother(l model.Listener) bool {
 	_, made := ownership.MadeFor(l.Config.GetDescription())
 	return made || l.Key.Protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED
 }
 
-// owns tells whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.
+// owns reports whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.
 func owns(owner ownership.Owner, l model.Listener) bool {
 	return l.Key.Protocol != slbv1.Protocol_PROTOCOL_UNSPECIFIED && owner.Owns(l.Config.GetDescription())
 }
 
-// servesOurs tells whether a listener serves one of our groups. That makes it ours where we want one: its description was edited. It
+// servesOurs reports whether a listener serves one of our groups. That makes it ours where we want one: its description was edited. It
 // is no reason to delete one: people bind listeners of their own to our groups.
 func servesOurs(owner ownership.Owner, l model.Listener, o model.Observed) bool {
 	return slices.ContainsFunc(o.Groups, func(g model.Group) bool { return g.ID == l.Config.GetServerGroupId() && owner.Owns(g.Name) })
@@ -338,7 +338,7 @@ func dropInert(want, have *slbv1.ListenerConfig) {
 	}
 }
 
-// copyDiff copies the fields of want that differ from have to result, and tells whether there are any.
+// copyDiff copies the fields of want that differ from have to result, and reports whether there are any.
 func copyDiff(result, want, have protoreflect.Message) (differ bool) {
 	want.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {

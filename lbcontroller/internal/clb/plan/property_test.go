@@ -269,7 +269,7 @@ func (c *cloud) carryOut(t *rapid.T, p Plan) {
 	}
 }
 
-// twins tells whether two groups have one name.
+// twins reports whether two groups have one name.
 func twins(o model.Observed) bool {
 	names := map[string]bool{}
 	for _, g := range o.Groups {

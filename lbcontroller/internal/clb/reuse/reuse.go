@@ -151,7 +151,7 @@ func Remains(owner ownership.Owner, observed model.Observed) string {
 }
 
 // Anywhere are the wanted vServer groups of a Service that is refused to move between its own CLB and one that it names: it has either
-// those that it wants there or own, which it would have on one of its own. It returns nil if nothing tells where the Service is.
+// those that it wants there or own, which it would have on one of its own. It returns nil if nothing says where the Service is.
 func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *model.Desired {
 	stay := *want
 	if want.Reuse.ID == "" {

@@ -45,7 +45,7 @@ type InstanceServiceClient interface {
 	BatchGetInstances(ctx context.Context, in *BatchGetInstancesRequest, opts ...grpc.CallOption) (*BatchGetInstancesResponse, error)
 	// ListInstances reads all instances that match every given filter.
 	ListInstances(ctx context.Context, in *ListInstancesRequest, opts ...grpc.CallOption) (*ListInstancesResponse, error)
-	// BatchGetInstanceStatuses tells whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
+	// BatchGetInstanceStatuses reports whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
 	// of their own, so that who watches many instances takes nothing from those who read them. One result per id, in the order
 	// of the request.
 	BatchGetInstanceStatuses(ctx context.Context, in *BatchGetInstanceStatusesRequest, opts ...grpc.CallOption) (*BatchGetInstanceStatusesResponse, error)
@@ -168,7 +168,7 @@ type InstanceServiceServer interface {
 	BatchGetInstances(context.Context, *BatchGetInstancesRequest) (*BatchGetInstancesResponse, error)
 	// ListInstances reads all instances that match every given filter.
 	ListInstances(context.Context, *ListInstancesRequest) (*ListInstancesResponse, error)
-	// BatchGetInstanceStatuses tells whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
+	// BatchGetInstanceStatuses reports whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
 	// of their own, so that who watches many instances takes nothing from those who read them. One result per id, in the order
 	// of the request.
 	BatchGetInstanceStatuses(context.Context, *BatchGetInstanceStatusesRequest) (*BatchGetInstanceStatusesResponse, error)

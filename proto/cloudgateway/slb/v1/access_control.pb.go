@@ -79,7 +79,7 @@ func (x *AccessControlEntry) GetComment() string {
 	return ""
 }
 
-// AccessControlUse tells which listener uses a list, and how.
+// AccessControlUse says which listener uses a list, and how.
 type AccessControlUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The listener.

@@ -80,7 +80,7 @@ func (View) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{0}
 }
 
-// AddressType tells where the address of an instance can be reached from.
+// AddressType says where the address of an instance can be reached from.
 type AddressType int32
 
 const (
@@ -186,7 +186,7 @@ func (IpVersion) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{2}
 }
 
-// InternetChargeType tells how public traffic is billed.
+// InternetChargeType says how public traffic is billed.
 type InternetChargeType int32
 
 const (
@@ -239,7 +239,7 @@ func (InternetChargeType) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_slb_v1_load_balancer_proto_rawDescGZIP(), []int{3}
 }
 
-// InstanceChargeType tells how the instance itself is billed.
+// InstanceChargeType says how the instance itself is billed.
 type InstanceChargeType int32
 
 const (

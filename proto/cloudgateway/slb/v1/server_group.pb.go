@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ServerType tells what a server is.
+// ServerType says what a server is.
 type ServerType int32
 
 const (
@@ -694,7 +694,7 @@ func (x *ApplyServerChangesRequest) GetRequestId() string {
 	return ""
 }
 
-// ApplyServerChangesResponse tells what it took.
+// ApplyServerChangesResponse says what it took.
 type ApplyServerChangesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of cloud writes made.
@@ -1247,7 +1247,7 @@ func (x *ApplyDefaultServerChangesRequest) GetRemoveFirst() bool {
 	return false
 }
 
-// ApplyDefaultServerChangesResponse tells what it took.
+// ApplyDefaultServerChangesResponse says what it took.
 type ApplyDefaultServerChangesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of cloud writes made.

@@ -897,7 +897,7 @@ func (*UpdateEipResponse) Descriptor() ([]byte, []int) {
 	return file_cloudgateway_vpc_v1_eip_proto_rawDescGZIP(), []int{8}
 }
 
-// AssociateEipRequest tells what to bind an EIP to.
+// AssociateEipRequest says what to bind an EIP to.
 type AssociateEipRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
@@ -1035,7 +1035,7 @@ func (x *AssociateEipResponse) GetEip() *Eip {
 	return nil
 }
 
-// UnassociateEipRequest tells what to take an EIP from.
+// UnassociateEipRequest says what to take an EIP from.
 type UnassociateEipRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 64 printable ASCII characters, optional. A repetition with the same id and the same content within an hour is
