@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,20 +47,26 @@ func TestReadmeCommands(t *testing.T) {
 	if err := seed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	address := serve(t, start[2], "all")
+	// The other blocks use what the first one serves. A second process would find its ports taken.
+	addresses := serve(t, start[2], "all", "tls")
 	for _, command := range shell(t, page, "look") {
-		curl(t, strings.ReplaceAll(command, "127.0.0.1:9108", address))
+		curl(t, strings.ReplaceAll(command, "127.0.0.1:9108", addresses[0]))
 	}
-	tls := shell(t, page, "tls")
-	address = serve(t, tls[0], "tls")
-	if out := curl(t, strings.ReplaceAll(tls[1], "127.0.0.1:9109", address)); !strings.Contains(out, "ok") {
-		t.Errorf("health with TLS: %s", out)
+	for _, command := range shell(t, page, "tls") {
+		if out := curl(t, strings.ReplaceAll(command, "127.0.0.1:9109", addresses[1])); !strings.Contains(out, "ok") {
+			t.Errorf("health with TLS: %s", out)
+		}
 	}
 }
 
-// serve runs a command that serves an endpoint, at a free port, and returns its address. The other endpoints are left out.
-func serve(t *testing.T, command, name string) string {
+// serve runs a command that serves some endpoints, at free ports, and returns their addresses. The other endpoints are left out.
+func serve(t *testing.T, command string, names ...string) []string {
 	t.Helper()
+	for _, name := range names {
+		if !strings.Contains(command, " --"+name+" ") {
+			t.Fatalf("%q does not serve %s", command, name)
+		}
+	}
 	args := strings.Fields(command)[1:]
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "127.0.0.1:") {
@@ -67,7 +74,7 @@ func serve(t *testing.T, command, name string) string {
 		}
 	}
 	for _, e := range openapisim.Endpoints() {
-		if e.Name != name {
+		if !slices.Contains(names, e.Name) {
 			args = append(args, "--"+e.Name+"=")
 		}
 	}
@@ -86,11 +93,15 @@ func serve(t *testing.T, command, name string) string {
 		}
 	})
 	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatalf("%s: %v", command, lines.Err())
+	var addresses []string
+	for range names { // in the order of openapisim.Endpoints
+		if !lines.Scan() {
+			t.Fatalf("%s: %v", command, lines.Err())
+		}
+		_, address, _ := strings.Cut(lines.Text(), "://")
+		addresses = append(addresses, address)
 	}
-	_, url, _ := strings.Cut(lines.Text(), "://")
-	return url
+	return addresses
 }
 
 // curl runs a command with curl, which fails for every answer that is none of success.
