@@ -238,6 +238,11 @@ func groupUser(c *state.Cloud, id string) string {
 			return eni.ID
 		}
 	}
+	for _, lb := range c.NLBs {
+		if slices.Contains(lb.SecurityGroupIDs, id) {
+			return lb.ID
+		}
+	}
 	for _, g := range c.SecurityGroups {
 		if g.ID != id && slices.ContainsFunc(g.Rules, func(r state.SecurityRule) bool { return r.GroupID == id }) {
 			return g.ID

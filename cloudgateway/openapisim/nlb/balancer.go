@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	defaultResourceGroup = "rg-acfmxazb4ph6aiy" // the account's own
-	consoleProtection    = "ConsoleProtection"
-	nonProtection        = "NonProtection"
+	consoleProtection = "ConsoleProtection"
+	nonProtection     = "NonProtection"
 )
 
 func balancerActions() []api.Action {
@@ -62,7 +61,7 @@ func checkResourceGroup(c *api.Context, name string) bool {
 func createBalancer(c *api.Context) (*change, *api.Error) {
 	lb := &state.NLB{
 		Name: c.Get("LoadBalancerName"), VpcID: c.Get("VpcId"), AddressType: c.Get("AddressType"), Status: provisioning,
-		AddressIPVersion: cmp.Or(c.Get("AddressIpVersion"), ipv4), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup),
+		AddressIPVersion: cmp.Or(c.Get("AddressIpVersion"), ipv4), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup),
 		BandwidthPackageID: c.Get("BandwidthPackageId"), Created: c.Now, Tags: tags.FilterOf(c),
 	}
 	if lb.AddressIPVersion == dualStack {
@@ -203,7 +202,7 @@ func complete(c *api.Context, lb *state.NLB) {
 	}
 	lb.Created = c.Now
 	lb.AddressType, lb.AddressIPVersion = cmp.Or(lb.AddressType, intranet), cmp.Or(lb.AddressIPVersion, ipv4)
-	lb.Status, lb.ResourceGroupID = cmp.Or(lb.Status, active), cmp.Or(lb.ResourceGroupID, defaultResourceGroup)
+	lb.Status, lb.ResourceGroupID = cmp.Or(lb.Status, active), cmp.Or(lb.ResourceGroupID, state.DefaultResourceGroup)
 	lb.DNSName = cmp.Or(lb.DNSName, lb.ID+"."+c.Region+".nlb.aliyuncs.com")
 	seeded := lb.Zones
 	lb.Zones = nil

@@ -58,7 +58,7 @@ func createGroup(c *api.Context) (*change, *api.Error) {
 	g := &state.NLBServerGroup{
 		Type: cmp.Or(c.Get("ServerGroupType"), groupOfInstances), VpcID: c.Get("VpcId"), Protocol: cmp.Or(c.Get("Protocol"), protoTCP),
 		AddressIPVersion: cmp.Or(c.Get("AddressIPVersion"), ipv4), Scheduler: "Wrr", Status: creating, AnyPort: c.True("AnyPortEnabled"),
-		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: tags.FilterOf(c), Created: c.Now,
+		HealthCheck: defaultCheck(), ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup), Tags: tags.FilterOf(c), Created: c.Now,
 	}
 	g.ClientIPOff = g.Protocol == protoTCPSSL
 	vpc := c.State.Vpcs[g.VpcID]
@@ -256,7 +256,7 @@ func completeGroup(c *api.Context, g *state.NLBServerGroup) {
 	g.Created = c.Now
 	g.Type, g.Protocol = cmp.Or(g.Type, groupOfInstances), cmp.Or(g.Protocol, protoTCP)
 	g.AddressIPVersion, g.Scheduler = cmp.Or(g.AddressIPVersion, ipv4), cmp.Or(g.Scheduler, "Wrr")
-	g.Status, g.ResourceGroupID = cmp.Or(g.Status, available), cmp.Or(g.ResourceGroupID, defaultResourceGroup)
+	g.Status, g.ResourceGroupID = cmp.Or(g.Status, available), cmp.Or(g.ResourceGroupID, state.DefaultResourceGroup)
 	h, d := &g.HealthCheck, defaultCheck()
 	h.Type, h.Interval = cmp.Or(h.Type, d.Type), cmp.Or(h.Interval, d.Interval)
 	h.HealthyThreshold = cmp.Or(h.HealthyThreshold, d.HealthyThreshold)

@@ -53,7 +53,7 @@ func policyExists(c *api.Context, id string) bool {
 }
 
 func createPolicy(c *api.Context) (*change, *api.Error) {
-	p := &state.NLBSecurityPolicy{ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), defaultResourceGroup), Tags: tags.FilterOf(c)}
+	p := &state.NLBSecurityPolicy{ResourceGroupID: cmp.Or(c.Get("ResourceGroupId"), state.DefaultResourceGroup), Tags: tags.FilterOf(c)}
 	switch {
 	case !setPolicy(c, p) || !validTags(p.Tags):
 		return nil, fail(illegal)

@@ -234,6 +234,11 @@ func deleteCertificate(idParam string, ca bool) func(*api.Context) (any, *api.Er
 				}
 			}
 		}
+		for _, l := range c.State.NLBListeners { // certificates are theirs, too
+			if l.UsesCertificate(cert.ID) {
+				return nil, api.BadRequest("CertificateAndPrivateKeyIsRefered", "The certificate is used by a listener.")
+			}
+		}
 		delete(c.State.Certificates, cert.ID)
 		return nil, nil
 	}

@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // NLB is a Network Load Balancer.
 type NLB struct {
@@ -70,6 +73,12 @@ type NLBListener struct {
 	Additional       []NLBCertificate `json:"additionalCertificates,omitempty"`
 	Tags             []Tag            `json:"tags,omitempty"`
 	Created          time.Time        `json:"created"`
+}
+
+// UsesCertificate reports whether a certificate is one of the listener: its own, an authority of its clients, or an additional one.
+func (l *NLBListener) UsesCertificate(id string) bool {
+	return slices.Contains(l.CertificateIDs, id) || slices.Contains(l.CaCertificateIDs, id) ||
+		slices.ContainsFunc(l.Additional, func(a NLBCertificate) bool { return a.ID == id })
 }
 
 // NLBProxyV2 says what the header of the proxy protocol carries beside addresses.

@@ -225,6 +225,11 @@ func vswitchUser(c *state.Cloud, v *state.VSwitch) string {
 			return lb.ID
 		}
 	}
+	for _, lb := range c.NLBs {
+		if slices.ContainsFunc(lb.Zones, func(z *state.NLBZone) bool { return z.VSwitchID == v.ID }) {
+			return lb.ID
+		}
+	}
 	return ""
 }
 
