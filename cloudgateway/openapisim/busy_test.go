@@ -2,6 +2,7 @@ package openapisim_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	sdkerrors "github.com/aliyun/alibaba-cloud-sdk-go/sdk/errors"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -229,4 +232,36 @@ func TestManyServersPerCall(t *testing.T) {
 		t.Errorf("41 servers: got code %q, want TooManyBackendServers", code)
 	}
 	c.must("slb", "AddVServerGroupBackendServers", "VServerGroupId", group, "BackendServers", servers(40))
+}
+
+// Clients show these texts, and some compare parts of them. That of groups speaks of the VServer group: the evidence that writes are
+// refused for a group, and not for the whole load balancer.
+func TestTextsOfRefusedWrites(t *testing.T) {
+	t.Parallel()
+	settings := api.FastSettings()
+	settings.BusyAfterWrite = time.Hour
+	sim := newCloud(t, openapisim.Config{Settings: &settings})
+	sim.SetTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	c := newClient(t, sim)
+	lb := c.must("slb", "CreateLoadBalancer", "InstanceChargeType", "PayByCLCU")["LoadBalancerId"].(string)
+	group := c.must("slb", "CreateVServerGroup", "LoadBalancerId", lb)["VServerGroupId"].(string)
+	for _, tt := range []struct {
+		action, text string
+		params       []string
+	}{
+		{
+			"SetVServerGroupAttribute", "A previous configuration of the VServer group is pending; please try again later.",
+			[]string{"VServerGroupId", group, "VServerGroupName", "n"},
+		},
+		{
+			"CreateLoadBalancerTCPListener", "A previous configuration is pending; please try again later.",
+			[]string{"LoadBalancerId", lb, "ListenerPort", "80", "Bandwidth", "-1", "BackendServerPort", "80"},
+		},
+	} {
+		_, err := c.sdk.ProcessCommonRequest(c.request("slb", tt.action, tt.params...))
+		failure, ok := errors.AsType[*sdkerrors.ServerError](err)
+		if !ok || failure.Message() != tt.text {
+			t.Errorf("%s: got %v, want the text %q", tt.action, err, tt.text)
+		}
+	}
 }
