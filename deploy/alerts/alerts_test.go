@@ -32,7 +32,7 @@ type alert struct {
 // recording is a set of series in the notation of promtool: a+bxn are n+1 samples, one a minute.
 type recording []string
 
-// situations are what each alert must be silent about, and what it must tell of whom.
+// situations are what each alert must be silent about, and what it must fire for, with which labels.
 func situations() map[string]struct {
 	silent []recording
 	loud   []recording
