@@ -23,17 +23,24 @@ const (
 	maxWarnings = 10_000
 )
 
-// Events records events for people and does not repeat itself. A warning is recorded once for each object, reason and cause; texts
+// Events records events for people and does not repeat itself. A warning is recorded once for each object, part of it, reason and cause; texts
 // are not compared, because they carry request ids that differ with every attempt. It is safe for concurrent use.
 type Events struct {
 	recorder record.EventRecorder
 
 	mu       sync.Mutex
-	warnings map[corev1.ObjectReference]map[string]warning // by object, then reason
+	warnings map[corev1.ObjectReference]map[subject]warning // by object
 	count    int
 }
 
-// warning is what was recorded last about one object with one reason.
+// subject is what a warning about an object is about.
+type subject struct {
+	reason string
+	// part is empty if the warning is about the whole object.
+	part string
+}
+
+// warning is what was recorded last about one subject.
 type warning struct {
 	cause, message string
 	at             time.Time
@@ -41,7 +48,7 @@ type warning struct {
 
 // NewEvents makes Events on a recorder.
 func NewEvents(recorder record.EventRecorder) *Events {
-	return &Events{recorder: recorder, warnings: map[corev1.ObjectReference]map[string]warning{}}
+	return &Events{recorder: recorder, warnings: map[corev1.ObjectReference]map[subject]warning{}}
 }
 
 // Normal records that something was done.
@@ -51,12 +58,18 @@ func (e *Events) Normal(object runtime.Object, reason, message string) {
 
 // Warning records a message whose text is its cause.
 func (e *Events) Warning(object runtime.Object, reason, message string) {
-	e.warn(object, reason, message, message)
+	e.warn(object, subject{reason: reason}, message, message)
 }
 
 // Failure records an error as a warning. Its cause is what rpcerr.Cause finds in it.
 func (e *Events) Failure(object runtime.Object, reason string, err error) {
-	e.warn(object, reason, rpcerr.Cause(err), err.Error())
+	e.FailureOf("", object, reason, err)
+}
+
+// FailureOf records an error about a part of an object as a warning. Parts may fail at the same time, each for its own cause: the warning
+// about one does not make that about another news.
+func (e *Events) FailureOf(part string, object runtime.Object, reason string, err error) {
+	e.warn(object, subject{reason, part}, rpcerr.Cause(err), err.Error())
 }
 
 // Forget drops the warnings about an object with the given reasons, or with any, because the trouble is over or the object is gone. A
@@ -69,29 +82,31 @@ func (e *Events) Forget(object runtime.Object, reasons ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := len(e.warnings[key])
-	maps.DeleteFunc(e.warnings[key], func(reason string, _ warning) bool { return len(reasons) == 0 || slices.Contains(reasons, reason) })
+	maps.DeleteFunc(e.warnings[key], func(about subject, _ warning) bool {
+		return len(reasons) == 0 || slices.Contains(reasons, about.reason)
+	})
 	e.count -= before - len(e.warnings[key])
 	if len(e.warnings[key]) == 0 {
 		delete(e.warnings, key)
 	}
 }
 
-func (e *Events) warn(object runtime.Object, reason, cause, message string) {
+func (e *Events) warn(object runtime.Object, about subject, cause, message string) {
 	if key, ok := keyOf(object); ok {
-		if message, ok = e.admit(key, reason, cause, message); !ok {
+		if message, ok = e.admit(key, about, cause, message); !ok {
 			return
 		}
 	}
-	e.recorder.Event(object, corev1.EventTypeWarning, reason, message)
+	e.recorder.Event(object, corev1.EventTypeWarning, about.reason, message)
 }
 
 // admit reports whether a warning is to be recorded, and with which text: a repeated one keeps the text of the first, so that the
 // API server counts it up.
-func (e *Events) admit(key corev1.ObjectReference, reason, cause, message string) (string, bool) {
+func (e *Events) admit(key corev1.ObjectReference, about subject, cause, message string) (string, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	last, known := e.warnings[key][reason]
+	last, known := e.warnings[key][about]
 	switch {
 	case known && last.cause == cause && now.Sub(last.at) < repeatWarning:
 		return "", false
@@ -102,9 +117,9 @@ func (e *Events) admit(key corev1.ObjectReference, reason, cause, message string
 		e.count++
 	}
 	if e.warnings[key] == nil {
-		e.warnings[key] = map[string]warning{}
+		e.warnings[key] = map[subject]warning{}
 	}
-	e.warnings[key][reason] = warning{cause: cause, message: message, at: now}
+	e.warnings[key][about] = warning{cause: cause, message: message, at: now}
 	return message, true
 }
 
@@ -113,14 +128,14 @@ func (e *Events) makeRoom(now time.Time) {
 	if e.count < maxWarnings {
 		return
 	}
-	for key, byReason := range e.warnings {
-		for reason, w := range byReason {
+	for key, bySubject := range e.warnings {
+		for about, w := range bySubject {
 			if now.Sub(w.at) >= repeatWarning {
-				delete(byReason, reason)
+				delete(bySubject, about)
 				e.count--
 			}
 		}
-		if len(byReason) == 0 {
+		if len(bySubject) == 0 {
 			delete(e.warnings, key)
 		}
 	}

@@ -50,6 +50,19 @@ func TestWarningIsRecordedOncePerCause(t *testing.T) {
 				e.Failure(node, "SyncNodeFailed", errors.New("spec.providerID is wrong"))
 			}
 		}, 6},
+		{"two parts with a cause each", func(e *kube.Events) {
+			for range 3 {
+				e.FailureOf("10.0.0.0/24", node, "CreateRouteFailed", throttled("r"))
+				e.FailureOf("fd00::/64", node, "CreateRouteFailed", errors.New("the table is full"))
+			}
+		}, 2},
+		{"parts that were forgotten with their reason", func(e *kube.Events) {
+			for range 2 {
+				e.FailureOf("10.0.0.0/24", node, "CreateRouteFailed", throttled("r"))
+				e.FailureOf("fd00::/64", node, "CreateRouteFailed", throttled("r"))
+				e.Forget(node, "CreateRouteFailed")
+			}
+		}, 4},
 		{"another field that is wrong", func(e *kube.Events) {
 			for _, field := range []string{"port", "port", "weight"} {
 				e.Failure(service, "SyncFailed", rpcerr.Invalid(rpcerr.FieldViolation{Field: field, Description: "it is out of range"}))
