@@ -17,6 +17,8 @@ type verdict struct {
 	ready bool
 	// err is why not, for people; nil if it is but a matter of time.
 	err error
+	// part is what of the node err is about, for kube.Events.
+	part string
 }
 
 // board collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its routes are

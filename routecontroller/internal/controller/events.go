@@ -46,11 +46,12 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 	for about, verdict := range verdicts {
 		if verdict.err != nil {
 			failing[about.node] = true
-			c.events.Failure(kube.NodeReference(about.node), eventCreateFailed, verdict.err)
+			c.events.FailureOf(verdict.part, kube.NodeReference(about.node), eventCreateFailed, verdict.err)
 		}
 	}
 	for _, refusal := range p.Foreign {
-		c.events.Warning(kube.NodeReference(refusal.Route.Node), eventForeign, "route table "+tableID+": "+refusal.Reason)
+		c.events.FailureOf(tableID+" "+refusal.Entry.CIDR.String(), kube.NodeReference(refusal.Route.Node), eventForeign,
+			errors.New("route table "+tableID+": "+refusal.Reason))
 	}
 	c.reportOrphans(tableID, v)
 	for _, entry := range result.Created {
@@ -125,8 +126,10 @@ func nameRoutes(orphans []orphan.Orphan) string {
 func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.Result) map[claim]verdict {
 	verdicts := make(map[claim]verdict, len(claims.Wanted)+len(claims.Unroutable))
 	of := func(r table.Route) claim { return claim{r.Node, r.Key} }
+	part := func(r table.Route) string { return tableID + " " + r.CIDR.String() }
 	for _, node := range claims.Unroutable {
-		verdicts[claim{node.Node, node.Key}] = verdict{err: errors.New(node.Reason)}
+		// What is wrong with the node is the same for all its routes and in all tables.
+		verdicts[claim{node.Node, node.Key}] = verdict{err: errors.New(node.Reason), part: node.Reason}
 	}
 	for _, route := range p.Ready {
 		verdicts[of(route)] = verdict{ready: true}
@@ -138,7 +141,7 @@ func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.R
 		}
 	}
 	for _, refusal := range p.Refused {
-		verdicts[of(refusal.Route)] = verdict{err: errors.New("route table " + tableID + ": " + refusal.Reason)}
+		verdicts[of(refusal.Route)] = verdict{err: errors.New("route table " + tableID + ": " + refusal.Reason), part: part(refusal.Route)}
 	}
 	available := make(map[table.Key]bool, len(result.Created))
 	for _, entry := range result.Created {
@@ -148,7 +151,7 @@ func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.R
 		verdicts[of(route)] = verdict{ready: available[route.Key]}
 	}
 	for _, failure := range result.CreateFailed {
-		var v verdict
+		v := verdict{part: part(failure.Route)}
 		// Being asked to wait is no failure that anybody had to act on.
 		if _, wait := rpcerr.RetryAfter(failure.Err); !wait {
 			v.err = fmt.Errorf("route table %s: create route %s: %w", tableID, failure.Route.CIDR, failure.Err)

@@ -36,6 +36,8 @@ type memory struct {
 	charged map[table.Key]time.Time
 	// recorded is set once the memory holds what earlier leaders have recorded.
 	recorded bool
+	// failed says when the creation of a route failed last.
+	failed map[table.Key]time.Time
 	// standing is what the cloud said about instances that entries in the way of routes lead to.
 	standing map[string]plan.Standing
 	// notBefore is when the gateway may be asked again.
@@ -45,7 +47,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
-		standing: map[string]plan.Standing{}, charged: map[table.Key]time.Time{},
+		standing: map[string]plan.Standing{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
 	}
 }
 
@@ -140,8 +142,25 @@ func (m *memory) orphans(entries []table.Entry, now time.Time, watched func(tabl
 	return orphans
 }
 
+// turn gives the missing routes to create next: those first that have not failed, then those whose failure is the longest ago, so that
+// routes which can't be had do not keep others waiting.
+func (m *memory) turn(missing []table.Route) []table.Route {
+	failed := make(map[table.Key]time.Time, len(m.failed))
+	for _, route := range missing {
+		if at, ok := m.failed[route.Key]; ok {
+			failed[route.Key] = at
+		}
+	}
+	m.failed = failed
+	ordered := slices.SortedStableFunc(slices.Values(missing), func(a, b table.Route) int { return failed[a.Key].Compare(failed[b.Key]) })
+	return ordered[:min(len(ordered), createTogether)]
+}
+
 // applied takes over what was done.
 func (m *memory) applied(result apply.Result) {
+	for _, failure := range result.CreateFailed {
+		m.failed[failure.Route.Key] = time.Now()
+	}
 	for _, entry := range result.Deleted {
 		delete(m.entries, entry.CIDR)
 		delete(m.charged, entry.Key)

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
@@ -127,5 +129,70 @@ func TestThousandNodesInTwoTables(t *testing.T) {
 					table, len(w.routes(table)), n, many-removed, removed/perWrite)
 			}
 		}
+	})
+}
+
+// TestFirstNodesDoNotWaitForTheLast lets 1 000 nodes join where the cloud takes five seconds for each 50 routes of a VPC, among them 120
+// whose instances it does not know. The first are in service within seconds though there are two tables, and the routes that can't be had
+// hold up nobody.
+func TestFirstNodesDoNotWaitForTheLast(t *testing.T) {
+	t.Parallel()
+	const many, bad, perWrite, perCall = 1000, 120, 50, 5 * time.Second
+	edit := func(cfg *controller.Config) {
+		cfg.RouteQuota, cfg.RouteTableIDs = 2000, []string{tableA, tableB}
+		cfg.ClusterCIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	}
+	node := func(i int) *corev1.Node {
+		node := makeNode(i)
+		node.Spec.PodCIDR = fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)
+		node.Spec.PodCIDRs = []string{node.Spec.PodCIDR}
+		return node
+	}
+	prepare := func(w *world) {
+		w.cloud.Lock()
+		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
+		w.cloud.RoutesPerTable = 2000
+		w.cloud.Unlock()
+		for i := range many {
+			if i >= bad {
+				w.instance(node(i))
+			}
+			w.CreateNode(node(i))
+		}
+		turn := make(chan struct{}, 1)
+		w.cloud.Interpose(func(_ int, _ string, request proto.Message) gatewaytest.Fault {
+			if create, ok := request.(*vpcv1.BatchCreateRouteEntriesRequest); ok {
+				turn <- struct{}{}
+				<-time.After(perCall * time.Duration((len(create.GetRouteEntries())+perWrite-1)/perWrite))
+				<-turn
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	served := func(w *world) (n int) {
+		for i := range many {
+			if w.network(fmt.Sprintf("node-%d", i)) == "False RouteCreated" {
+				n++
+			}
+		}
+		return n
+	}
+	run(t, edit, nil, prepare, func(w *world) {
+		// Two requests of 100 routes for each table, a second of gathering and the failures before.
+		w.Pass(8*perCall + 5*time.Second)
+		if n := served(w); n < 80 || n > 200 {
+			t.Errorf("%d nodes are in service at first, want those of the first requests", n)
+		}
+		w.Pass((many/perWrite)*2*perCall + time.Minute)
+		if n := served(w); n != many-bad {
+			t.Errorf("%d nodes are in service in the end, want %d", n, many-bad)
+		}
+		for _, id := range []string{tableA, tableB} {
+			if n := len(w.Events.Matching("CreateRouteFailed: route table " + id)); n != bad {
+				t.Errorf("%d events about routes in %s that failed, want one for each of %d", n, id, bad)
+			}
+		}
+		w.cloud.Interpose(nil)
+		w.Pass(time.Minute) // What is under way comes to its end.
 	})
 }

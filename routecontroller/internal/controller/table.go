@@ -29,6 +29,9 @@ const (
 	pendingDelay = 5 * time.Second
 	// recordRetry is when to try again what the next leader has to know.
 	recordRetry = 30 * time.Second
+	// createTogether is how many routes one pass creates: enough to fill the gateway's calls, and few enough that no node waits for the
+	// routes of all others. Between two passes other tables have their turn.
+	createTogether = 100
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
 	// maxWitnesses are the instances of nodes that are asked about together with those of orphans.
@@ -77,10 +80,14 @@ func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *mem
 		return err
 	}
 	c.record(ctx, t, tableID, m, &v, recordErr)
-	result := c.apply(ctx, t.applier, tableID, slices.Concat(v.plan.Delete, v.orphans.Delete), v.plan.Create)
+	create := m.turn(v.plan.Create)
+	result := c.apply(ctx, t.applier, tableID, slices.Concat(v.plan.Delete, v.orphans.Delete), create)
 	m.applied(result)
 	c.report(tableID, v, result)
 	c.watchQuota(tableID, m)
+	if len(create) < len(v.plan.Create) && len(result.Created) > 0 {
+		c.tables.Add(tableID, reconcile.Node)
+	}
 	return c.next(tableID, m, v, result)
 }
 
