@@ -25,6 +25,7 @@ const (
 	Address                = "ip"
 	ExternalIPType         = "external-ip-type"
 	Hostname               = "hostname"
+	SyncPolicy             = "sync-policy"
 
 	ProtocolPort           = "protocol-port"
 	CertID                 = "cert-id"
@@ -83,6 +84,8 @@ func Table() []Spec {
 
 func instanceTable() []Spec {
 	return []Spec{
+		{Key: SyncPolicy, Kind: Choice, Values: []string{"sync", "upsert-only", "report"}, Scope: Instance, Default: "the configuration's policy", Removal: Reverts, Since: "new",
+			Doc: "Which changes are made in the cloud: all; none that deletes CLBs, listeners or vServer groups; or none, only what would be done is reported."},
 		{Key: ID, Kind: Text, Max: 64, Pattern: IDText, Scope: Instance, Default: "a CLB of its own", Removal: Fails, Since: "v1.9.3.59",
 			Doc: "Uses an existing CLB instead of creating one; it is never deleted."},
 		{Key: ForceOverride, Kind: Switch, Scope: Instance, Default: "off", Removal: Reverts, Since: "v1.9.3.10",

@@ -53,6 +53,7 @@ func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb
 			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
 			PodBackends: cfg.BackendType == config.BackendENI,
 		},
+		Policy:             clb.Policy(cfg.Policy),
 		ByLoadBalancerType: cfg.LoadBalancerTypeAnnotation,
 		Drift: clb.Drift{
 			ReportInstance:  cfg.Drift.Instance == config.DriftReport,

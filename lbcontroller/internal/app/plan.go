@@ -124,12 +124,15 @@ func (p Preview) WriteText(w io.Writer) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tCLB\tRESULT\tDETAIL")
-	var unchanged, changing, refusedCount, failed, actions int
+	var unchanged, changing, refusedCount, failed, actions, withheld int
 	for _, s := range p.Services {
 		name, id := s.Namespace+"/"+s.Service, cmp.Or(s.LoadBalancer, "-")
 		row := func(result, detail string) { fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", name, id, result, detail) }
 		for _, a := range s.Actions {
 			row("change", a)
+		}
+		for _, h := range s.Withheld {
+			row("WITHHELD", h)
 		}
 		for _, r := range s.Refused {
 			row("REFUSED", r)
@@ -137,14 +140,14 @@ func (p Preview) WriteText(w io.Writer) error {
 		for _, warning := range s.Warnings {
 			row("warning", warning)
 		}
-		actions += len(s.Actions)
+		actions, withheld = actions+len(s.Actions), withheld+len(s.Withheld)
 		switch {
 		case s.Error != "":
 			row("FAILED", s.Error)
 			failed++
 		case len(s.Refused) > 0:
 			refusedCount++
-		case len(s.Actions) > 0:
+		case len(s.Actions)+len(s.Withheld) > 0:
 			changing++
 		default:
 			row("unchanged", "")
@@ -159,6 +162,9 @@ func (p Preview) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&text, "\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in the cloud. %d CLBs without a Service.\n",
 		len(p.Services), unchanged, changing, refusedCount, failed, actions, len(p.Orphans))
+	if withheld > 0 {
+		fmt.Fprintf(&text, "%d changes are withheld by the policy: they would be made with policy sync.\n", withheld)
+	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -46,6 +46,8 @@ type subject struct {
 	hash, applied string
 	// drift is what only is reported of what others have changed.
 	drift Drift
+	// policy says which changes are made.
+	policy Policy
 	// idle reports that nothing is known to have happened to the Service: it is only looked at.
 	idle bool
 	// fresh reports that the Service certainly has no CLB yet.
@@ -84,6 +86,7 @@ func (s subject) configured() bool {
 // Ensure implements controller.Kind.
 func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
 	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
+	s.policy = k.policyOf(s.view)
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
 	var err error
 	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown(), Limit: k.memory.Limit(s.key)}); err == nil {
@@ -95,6 +98,9 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	}
 	if err != nil {
 		return k.serve(ctx, s, backendsOf(err), err)
+	}
+	if s.policy == PolicyReport {
+		return k.report(ctx, s)
 	}
 	held, added, err := s.writer.Hold(ctx, s.svc)
 	if err != nil {

@@ -50,6 +50,8 @@ type Config struct {
 	DisablePublic bool
 	// DriftCheck is how often, about, a CLB that nothing happens to is read and compared.
 	DriftCheck time.Duration
+	// Policy says which changes are made for Services that don't say.
+	Policy Policy
 	// Drift is what is only reported of what others have changed in the cloud.
 	Drift Drift
 	// Records keep over a restart which backends Services have; nil for none.
@@ -161,6 +163,7 @@ func (k *Kind) Forget(key string) {
 	k.enis.Forget(key)
 	k.polls.Forget(key)
 	k.certs.Use(key, nil)
+	k.metrics.withheld.set(key, "", 0)
 }
 
 // hint is what a Service tells about the CLB that was made for it.

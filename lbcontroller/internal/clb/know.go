@@ -69,11 +69,14 @@ func recall(s subject) knowledge {
 type decision struct {
 	known knowledge
 	plan  plan.Plan
-	// reported is what others have changed and is left so.
-	reported []plan.Action
+	// reported is what others have changed and is left so, and withheld what the policy doesn't allow.
+	reported, withheld []plan.Action
 	// entry is what was remembered of the CLB and still holds.
 	entry memory.Entry
 }
+
+// complete reports that the Service has all it asks for, once the plan is carried out.
+func (d decision) complete() bool { return len(d.plan.Refused)+len(d.withheld) == 0 }
 
 // settle decides, if what is known is enough for that. What was only remembered is not enough to delete anything: others may have come to
 // use it. Nor is it to refuse anything: what stands in the way may be gone. On a user's CLB anything may have been made.
@@ -87,11 +90,16 @@ func settle(s subject, k knowledge) (d decision, enough bool) {
 		return d, true
 	case serversOnly:
 		// After a restart the hash says that the configuration is in place; only the servers have to be compared.
-		d.plan, enough = plan.DiffServers(want, k.observed)
+		d.plan, enough = plan.DiffServers(want, k.observed) // A policy that allows no change of servers reads all.
 		return d, enough && s.configured()
 	case all:
 	}
 	d.plan, d.reported = s.drift.split(s, plan.Diff(want, k.observed))
+	d.plan, d.withheld = s.policy.split(d.plan)
+	if refusal := s.policy.keeps(s, k); refusal != nil {
+		d.known = knowledge{extent: refused, refusal: refusal}
+		return d, true
+	}
 	if !k.read {
 		seen := len(d.plan.Refused) == 0 || s.entry.ComparedFor == s.hash
 		return d, seen && plan.Knows(want, k.observed) && !d.plan.Deletes() && (want.Reuse.ID == "" || !d.plan.ChangesConfig())

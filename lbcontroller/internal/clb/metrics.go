@@ -6,12 +6,21 @@ import (
 )
 
 // metrics are those of the kind.
-type metrics struct{ drift *prometheus.CounterVec }
+type metrics struct {
+	drift    *prometheus.CounterVec
+	withheld *withheldGauge
+}
 
 func newMetrics(reg prometheus.Registerer) metrics {
-	return metrics{drift: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
-		Name: "lbcontroller_drift_total", Help: "What checks for drift found, by what it was about (instance, listeners, servers), and whether it was mended or reported.",
-	}, []string{"part", "result"})}
+	factory := promauto.With(reg)
+	return metrics{
+		drift: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "lbcontroller_drift_total", Help: "What checks for drift found, by what it was about (instance, listeners, servers), and whether it was mended or reported.",
+		}, []string{"part", "result"}),
+		withheld: &withheldGauge{gauge: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lbcontroller_withheld_changes", Help: "Changes in the cloud that are not made because of the policy (report or upsert-only), by policy.",
+		}, []string{"policy"})},
+	}
 }
 
 // countDrift counts what a check for drift is about to change, and what it only reports.

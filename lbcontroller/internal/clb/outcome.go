@@ -45,7 +45,7 @@ type memo struct {
 func (k *Kind) remember(ctx context.Context, s subject, d decision, result done) memo {
 	m := memo{entry: d.entry}
 	m.entry.Observed, m.entry.Hash, m.entry.Trusted = result.observed, s.hash, ""
-	if len(d.plan.Refused) > 0 {
+	if !d.complete() {
 		m.entry.Hash = ""
 	}
 	switch {
@@ -86,7 +86,7 @@ func (k *Kind) eips(ctx context.Context, id string) ([]string, error) {
 
 // outcome is that of a pass that went well, except for what the plan refuses.
 func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Outcome {
-	complete := len(d.plan.Refused) == 0
+	complete := d.complete()
 	o := controller.Outcome{
 		Service: s.svc, Changed: result.changed, Publish: publication(s, m.entry, result.observed, complete),
 		Events: append(slices.Clone(m.events), result.events...), Settled: m.quiet, Wake: result.wake,
@@ -99,8 +99,10 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	o.Looks = append(o.Looks, s.looks()...)
 	if complete {
 		o.Settled = append(o.Settled, controller.ReasonSyncFailed)
-	} else {
-		o.Err, o.Reason, o.Retry = errors.New(joined(d.plan.Refused)), controller.ReasonRefused, controller.Retry{Mode: controller.RetryNever}
+	}
+	k.metrics.withheld.set(s.key, s.policy, len(d.withheld))
+	if len(d.withheld) == 0 {
+		o.Settled = append(o.Settled, controller.ReasonHeld)
 	}
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
 		o.Settled = append(o.Settled, controller.ReasonEnsured)
@@ -119,7 +121,7 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		o.Settled = append(o.Settled, controller.ReasonCertificate)
 	}
 	if !complete {
-		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, o.Err))
+		return k.heldBack(s, d, o)
 	}
 	return o
 }

@@ -29,6 +29,8 @@ type Preview struct {
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 	// Actions are the changes in the cloud, in their order.
 	Actions []string `json:"actions,omitempty"`
+	// Withheld are changes that the policy holds back.
+	Withheld []string `json:"withheld,omitempty"`
 	// Refused is what the Service asks for and would not be done.
 	Refused []string `json:"refused,omitempty"`
 	// Warnings are about what would be left out or has no effect.
@@ -80,6 +82,7 @@ func (p Previewer) Service(ctx context.Context, r controller.Request) Preview {
 func (p Previewer) ensure(ctx context.Context, r controller.Request, result *Preview) error {
 	k := p.kind
 	s := subject{key: r.Key, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service)}
+	s.policy = k.policyOf(s.view)
 	result.Warnings = s.view.Unknown()
 	var err error
 	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes}); err == nil {
@@ -116,6 +119,9 @@ func (p Previewer) ensure(ctx context.Context, r controller.Request, result *Pre
 	for action := range d.plan.Actions() {
 		result.Actions = append(result.Actions, action.String())
 	}
+	for _, action := range d.withheld {
+		result.Withheld = append(result.Withheld, action.String())
+	}
 	for _, action := range d.reported {
 		result.Warnings = append(result.Warnings, "left as it is by the configuration (drift): "+action.String())
 	}
@@ -150,12 +156,17 @@ func (p Previewer) release(ctx context.Context, r controller.Request, result *Pr
 		result.Refused = []string{overlooked(r.Service)}
 		return nil
 	}
-	for action := range plan.Release(observed, view.Preserved()).Actions() {
-		result.Actions = append(result.Actions, action.String())
+	policy, released := p.kind.policyOf(view), plan.Release(observed, view.Preserved())
+	list := &result.Actions
+	if policy == PolicyReport || p.kind.kept(policy, r, view, released) != "" {
+		list = &result.Withheld
+	}
+	for action := range released.Actions() {
+		*list = append(*list, action.String())
 	}
 	if !view.Preserved() {
 		for _, claim := range view.Claims() {
-			result.Actions = append(result.Actions, "take what is the Service's off CLB "+claim.LoadBalancer)
+			*list = append(*list, "take what is the Service's off CLB "+claim.LoadBalancer)
 		}
 	}
 	return nil

@@ -50,6 +50,13 @@ func TestPreview(t *testing.T) {
 			Refused: []string{"annotation address-type asks for intranet, but the CLB is internet, which can't be changed"},
 		}},
 		"deletion": {func(w *world) { w.remove() }, false, Preview{Actions: []string{"change CLB: delete protection", "delete CLB"}}},
+		"withheld": {func(w *world) {
+			w.update(annotated(annotation.SyncPolicy, "upsert-only"))
+			w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 })
+		}, false, Preview{Actions: []string{"create listener 81/tcp"}, Withheld: []string{"delete listener 80/tcp"}}},
+		"deletion withheld": {func(w *world) { w.update(annotated(annotation.SyncPolicy, "report")); w.remove() }, false, Preview{
+			Withheld: []string{"change CLB: delete protection", "delete CLB"},
+		}},
 		"pods instead of nodes": {func(*world) {}, true, Preview{
 			Actions: []string{"create vServer group " + groupName("8080") + " with 0 servers", "change listener 80/tcp: vServer group", "delete vServer group " + groupName("30080")},
 			Warnings: []string{"the backends would change between nodes and pods: CLB " + oldLB + " has vServer group " + groupName("30080") +

@@ -41,11 +41,18 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 			Events: []controller.Event{controller.Warningf(controller.ReasonUnconfirmed, "%s", text)},
 		}
 	}
+	policy := k.policyOf(view)
+	if policy == PolicyReport {
+		return k.holdRelease(r, policy, "releasing the CLB "+r.Service.Labels[LabelLoadBalancerID])
+	}
 	observed, err := k.releasable(ctx, r, view)
 	if err != nil {
 		return fail(o, err)
 	}
 	p := plan.Release(observed, view.Preserved())
+	if what := k.kept(policy, r, view, p); what != "" {
+		return k.holdRelease(r, policy, what)
+	}
 	if o.Changed = !p.Empty(); o.Changed {
 		k.Logger.Info("releasing the CLB", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
 		k.memory.Forget(r.Key) // From here on it is wrong, however this ends.
@@ -74,6 +81,17 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: ""}, Exact: []string{annotation.Claims},
 	}, KeepIngress: isAnothers(r.Service, view, address)}
 	return o
+}
+
+// kept is what a Service would give up that its policy keeps, for people; empty for nothing.
+func (k *Kind) kept(policy Policy, r controller.Request, view desired.View, p plan.Plan) string {
+	if _, withheld := policy.split(p); len(withheld) > 0 {
+		return summary(plan.Plan{Phases: []plan.Phase{withheld}})
+	}
+	if claims := view.Claims(); len(claims) > 0 && !view.Preserved() && !k.released(r) && !policy.allows(plan.DeleteGroup{}) {
+		return "taking what is the Service's off CLB " + claims[0].LoadBalancer
+	}
+	return ""
 }
 
 // isOverlooked reports that a Service got a class or a tunnel type while the existing CCM served it, which overlooks that and serves on. Whether

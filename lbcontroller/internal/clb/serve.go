@@ -21,7 +21,7 @@ import (
 func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, why error) controller.Outcome {
 	var result done
 	recalled := s.entry
-	if backends != nil && isHeld(s.svc) {
+	if backends != nil && isHeld(s.svc) && s.policy != PolicyReport {
 		s, result = k.follow(ctx, s, backends)
 		if result.err != nil {
 			return k.outcomeOfFailure(s, result.changed, result.err)

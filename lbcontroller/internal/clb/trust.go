@@ -51,7 +51,7 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 	if !after.Reused && after.InstanceID != "" {
 		e.Made = k.made(string(s.svc.UID), after.InstanceID)
 	}
-	if len(d.plan.Refused) == 0 && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
+	if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
 		e.Applied = s.applied
 	}
 	k.Records.Set(s.key, e)

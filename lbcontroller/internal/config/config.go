@@ -37,6 +37,9 @@ type Config struct {
 	Workers int `json:"workers"`
 	// NodeGather collects bursts of node changes.
 	NodeGather NodeGather `json:"nodeGather"`
+	// Policy says which changes are made in the cloud, for Services that don't say (annotation sync-policy): sync, all; upsert-only, all but
+	// those that delete CLBs, listeners or vServer groups; report, none, only what would be done is reported.
+	Policy string `json:"policy"`
 	// DriftCheckInterval is how often, about, an unchanged CLB is read and compared.
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
 	// Drift says what happens when somebody changes a CLB in the cloud.
@@ -55,6 +58,13 @@ type Config struct {
 	// ReadinessGate is about pods that wait for the load balancer.
 	ReadinessGate ReadinessGate `json:"readinessGate"`
 }
+
+// Policies.
+const (
+	PolicySync   = "sync"
+	PolicyUpsert = "upsert-only"
+	PolicyReport = "report"
+)
 
 // Policies about drift.
 const (
@@ -108,6 +118,7 @@ func Default() Config {
 		NodeGather:         NodeGather{Quiet: config.Duration(2 * time.Second), Max: config.Duration(5 * time.Second)},
 		DriftCheckInterval: config.Duration(4 * time.Hour),
 		BackendIPv6:        true,
+		Policy:             PolicySync,
 		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
 		Brake:              Brake{Percent: 50, After: config.Duration(15 * time.Minute)},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
@@ -149,6 +160,7 @@ func (c *Config) Validate() error {
 	var p config.Problems
 	c.Config.Validate(&p)
 	p.OneOf("backendType", c.BackendType, BackendNode, BackendENI)
+	p.OneOf("policy", c.Policy, PolicySync, PolicyUpsert, PolicyReport)
 	p.Range("workers", c.Workers, 1, 100)
 	p.Positive("nodeGather.quiet", c.NodeGather.Quiet)
 	p.Positive("nodeGather.max", c.NodeGather.Max)

@@ -33,6 +33,7 @@ const (
 	ReasonKept            = "AnnotationKept"            // Warning: an annotation was removed, but the load balancer keeps its value.
 	ReasonCertificate     = "CertificateEnds"           // Warning: a server certificate is missing, has ended, or ends within 30 days.
 	ReasonDrift           = "DriftReported"             // Warning: somebody else has changed the load balancer, and the configuration leaves that so.
+	ReasonHeld            = "HeldByPolicy"              // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
 	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service with a class has the CLB of before the takeover, which is released once that is confirmed.
 	ReasonOpened          = "AccessControlOff"          // Warning: removing acl-status has opened listeners to everyone.
 	ReasonUnknown         = "UnknownAnnotation"         // Warning: an annotation under the controller's prefix has no effect: it may be misspelt.

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
@@ -99,6 +100,8 @@ type Call struct {
 	Method  string // e.g. "CreateLoadBalancer"
 	Request proto.Message
 	Err     error
+	// Priority is what the caller asked for; empty for that of the method.
+	Priority gateway.Priority
 }
 
 // Fault is how a call fails: with Before it has no effect, with After it has and only the answer is lost.
@@ -239,14 +242,14 @@ func (f *Fake) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 	}
 	what := f.faultOf(method, message)
 	if what.Before != nil {
-		f.record(method, message, what.Before)
+		f.record(ctx, method, message, what.Before)
 		return nil, what.Before
 	}
 	response, err := handle(ctx, req)
 	if err == nil && what.After != nil {
 		err = what.After
 	}
-	f.record(method, message, err)
+	f.record(ctx, method, message, err)
 	if err != nil {
 		return nil, err
 	}
@@ -271,10 +274,14 @@ func (f *Fake) faultOf(method string, req proto.Message) Fault {
 	return decide(seq, method, req)
 }
 
-func (f *Fake) record(method string, req proto.Message, err error) {
+func (f *Fake) record(ctx context.Context, method string, req proto.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls = append(f.calls, Call{Method: method, Request: proto.Clone(req), Err: err})
+	call := Call{Method: method, Request: proto.Clone(req), Err: err}
+	if asked := metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey); len(asked) > 0 {
+		call.Priority = gateway.Priority(asked[0])
+	}
+	f.calls = append(f.calls, call)
 }
 
 // nextID gives out "lb-1", "lb-2" and so on; f is locked.

@@ -79,6 +79,9 @@ func (v View) Reused() string { return annotation.Reused(v.Service.Annotations) 
 // Preserved reports whether the CLB shall outlive the Service.
 func (v View) Preserved() bool { return annotation.Preserved(v.Service.Annotations) }
 
+// SyncPolicy is the policy that the Service asks for, or "".
+func (v View) SyncPolicy() string { return v.values.Text(annotation.SyncPolicy) }
+
 // PublishesEIP reports whether the EIPs of the CLB are published instead of its own address.
 func (v View) PublishesEIP() bool { return v.values.Has(annotation.ExternalIPType) }
 
