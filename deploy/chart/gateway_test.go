@@ -45,6 +45,7 @@ func TestGatewayConfig(t *testing.T) {
 	}{
 		{file: "defaults"},
 		{file: "access-key", values: map[string]any{"credentials": map[string]any{"existingSecret": "key"}}, volume: secret("key")},
+		{file: "located", values: map[string]any{"region": ""}},
 		{file: "ram-role", values: map[string]any{"credentials": map[string]any{"ramRole": "worker"}}},
 		{
 			file:   "rrsa",

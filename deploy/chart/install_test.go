@@ -27,7 +27,7 @@ func TestMissing(t *testing.T) {
 		values map[string]any
 		want   []string // all that is asked for
 	}{
-		"nothing": {want: []string{"clusterID: ", "region: ", "vpcID: ", "network.mode: "}},
+		"nothing": {want: []string{"clusterID: ", "vpcID: ", "network.mode: "}},
 		"no ranges": {
 			values: values(map[string]any{"network": map[string]any{"mode": "flannel"}}), want: []string{"network.clusterCIDRs: "},
 		},
@@ -85,6 +85,7 @@ func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	for name, changes := range map[string]map[string]any{
 		"flannel":  nil,
+		"located":  {"region": ""},
 		"migrated": decode[map[string]any](t, read(t, "../../cloudgateway/internal/migrate/testdata/everything.yaml")),
 		"terway":   {"network": map[string]any{"mode": "terway"}},
 		"two-families": {

@@ -25,7 +25,7 @@ type Config struct {
 	Tracing        tracing.Config      `json:"tracing"`
 	// ClusterID marks what is ours in the cloud. There is no default: two clusters with the same id take each other's CLBs and routes.
 	ClusterID string `json:"clusterID"`
-	// Region is where the cluster is.
+	// Region is where the cluster is; the gateway's own if empty.
 	Region string `json:"region"`
 	// VPCID is the VPC of the cluster; the gateway's own if empty.
 	VPCID string `json:"vpcID"`

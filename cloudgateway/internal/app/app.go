@@ -52,6 +52,9 @@ type Gateway struct {
 // New puts the gateway together. It opens its listeners, for which it waits if another replica on the same node has them, and does nothing
 // else yet.
 func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, error) {
+	if err := locate(ctx, &cfg); err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g := &Gateway{cfg: cfg, log: log, leader: newLeaderGauge(registry)}

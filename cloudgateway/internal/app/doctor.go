@@ -14,6 +14,9 @@ import (
 
 // Examine finds out whether a gateway with this configuration could work in the cloud, without being one.
 func Examine(ctx context.Context, cfg config.Config, features []policy.Feature, log *slog.Logger) (*doctor.Report, error) {
+	if err := locate(ctx, &cfg); err != nil {
+		return nil, err
+	}
 	exchange, err := newSTS(cfg, log)
 	if err != nil {
 		return nil, err

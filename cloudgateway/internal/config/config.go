@@ -17,7 +17,7 @@ import (
 
 // Config is the file.
 type Config struct {
-	// Region of all calls, e.g. "cn-hangzhou".
+	// Region of all calls, e.g. "cn-hangzhou"; if empty, the metadata service is asked for it.
 	Region string `json:"region"`
 	// VpcID is told to callers who ask for the gateway's capabilities.
 	VpcID string `json:"vpcID"`

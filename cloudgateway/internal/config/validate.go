@@ -46,9 +46,7 @@ const (
 // Validate tells everything that is wrong.
 func (c *Config) Validate() error {
 	var p config.Problems
-	if c.Region == "" {
-		p.Addf("region", "is required, e.g. cn-hangzhou")
-	} else if !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(c.Region) {
+	if c.Region != "" && !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(c.Region) {
 		p.Addf("region", "%q is not a region id such as cn-hangzhou", c.Region)
 	}
 	p.HostPort("listen", c.Listen)

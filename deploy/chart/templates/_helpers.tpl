@@ -38,9 +38,6 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if and (not .Values.clusterID) (not $old) -}}
 {{- $problems = append $problems "clusterID: is required. On ACK it is the cluster's id in the console, \"c…\"; elsewhere choose a name that no other cluster of the account has, and never change it" -}}
 {{- end -}}
-{{- if and (not .Values.region) (not $old) -}}
-{{- $problems = append $problems "region: is required, e.g. cn-hangzhou. On an instance: curl http://100.100.100.200/latest/meta-data/region-id" -}}
-{{- end -}}
 {{- if and (not .Values.vpcID) (not $old) -}}
 {{- $problems = append $problems "vpcID: is required, \"vpc-…\". On an instance: curl http://100.100.100.200/latest/meta-data/vpc-id" -}}
 {{- end -}}

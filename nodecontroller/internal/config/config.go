@@ -133,7 +133,6 @@ func (c *Config) Fill(old *cloudconfig.CloudConfig) {
 func (c *Config) Validate() error {
 	var p config.Problems
 	c.Config.Validate(&p)
-	p.Required("region", c.Region)
 	p.Positive("syncInterval", c.SyncInterval)
 	p.Range("workers", c.Workers, 1, maxWorkers)
 	if c.Deletion.Enabled {

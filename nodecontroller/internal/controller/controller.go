@@ -33,7 +33,7 @@ import (
 // sweepTimeout bounds one sweep; with thousands of changed nodes it is the API server that takes the time.
 const sweepTimeout = 10 * time.Minute
 
-// Config is what a Controller needs. All fields are required but VPCID, which is found out, and Deletion.
+// Config is what a Controller needs. All fields are required but Region and VPCID, which are found out, and Deletion.
 type Config struct {
 	replica.Dependencies
 
@@ -126,6 +126,10 @@ func (c *Controller) Watch(ctx context.Context) error { return kube.RunInformers
 func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
 		return nil
+	}
+	var err error
+	if c.cfg.Region, err = c.cfg.Gateway.AwaitRegion(ctx, c.cfg.Region, c.log); err != nil {
+		return nil //nolint:nilerr // Only the end of ctx ends the waiting.
 	}
 	// From here on events count. Those before have left their traces in the cache.
 	c.leading.Store(true)

@@ -36,6 +36,10 @@ type NodePreview struct {
 
 // Preview finds out what the controller would change now. It writes nothing.
 func (c *Controller) Preview(ctx context.Context) (Preview, error) {
+	var err error
+	if c.cfg.Region, err = c.cfg.Gateway.Region(ctx, c.cfg.Region); err != nil {
+		return Preview{}, err
+	}
 	list, err := c.cfg.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Preview{}, fmt.Errorf("list nodes: %w", err)

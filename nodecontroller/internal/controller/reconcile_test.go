@@ -187,6 +187,32 @@ func TestOneEventPerCause(t *testing.T) {
 	})
 }
 
+// Without a region in the configuration, nothing happens before the gateway has told its own, however often it refuses.
+func TestRegionOfTheGateway(t *testing.T) {
+	var refused atomic.Int32
+	prepare := func(w *world) {
+		furnished(3)(w)
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "GetCapabilities" && refused.Add(1) <= 2 {
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.PermissionDenied, Message: "not yet"}}
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	leaveOut := func(cfg *controller.Config) { cfg.Region = "" }
+	run(t, leaveOut, prepare, func(w *world) {
+		if calls := w.calls("BatchGetInstances", "GetInstance"); calls != 0 || !nodes.IsUninitialized(w.Node("node-0")) {
+			t.Errorf("%d instances were read before the region was known", calls)
+		}
+		w.Pass(15 * time.Second)
+		for i := range 3 {
+			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
+				t.Errorf("node-%d still waits", i)
+			}
+		}
+	})
+}
+
 // While the gateway is away delays grow to minutes. They end with the outage.
 func TestGatewayComesBack(t *testing.T) {
 	var away atomic.Bool

@@ -122,7 +122,6 @@ func (c *Config) Validate() error {
 	if len(c.ClusterID) > maxClusterID || strings.Contains(c.ClusterID, "/") {
 		p.Addf("clusterID", "%q is longer than %d characters or has a slash", c.ClusterID, maxClusterID)
 	}
-	p.Required("region", c.Region)
 	for i, id := range c.RouteTableIDs {
 		if !strings.HasPrefix(id, "vtb-") {
 			p.Addf("routeTableIDs", `item %d: %q is not a route table id, "vtb-…"`, i, id)

@@ -97,7 +97,6 @@ func TestProblems(t *testing.T) {
 		{"grace", "orphanGrace: -1s", "orphanGrace: -1s is below zero"},
 		{"gather", "gather: {quiet: 5s, max: 1s}", "gather.max: 1s is shorter than gather.quiet, 5s"},
 		{"quota", "routeQuota: -1", "routeQuota: -1 is below zero"},
-		{"region", `region: ""`, "region: is required"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -123,7 +122,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, key := range []string{"gateway.address", "gateway.caFile", "gateway.tokenFile", "clusterID", "region", "clusterCIDRs", "syncInterval"} {
+	for _, key := range []string{"gateway.address", "gateway.caFile", "gateway.tokenFile", "clusterID", "clusterCIDRs", "syncInterval"} {
 		if !strings.Contains(err.Error(), key+": ") {
 			t.Errorf("nothing about %s in: %v", key, err)
 		}

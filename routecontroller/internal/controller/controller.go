@@ -34,7 +34,7 @@ const (
 	conditionWorkers = 10
 )
 
-// Config is what a Controller needs. All fields are required but RouteTableIDs and VPCID, which are found out.
+// Config is what a Controller needs. All fields are required but Scope.Region, RouteTableIDs and VPCID, which are found out.
 type Config struct {
 	replica.Dependencies
 
@@ -66,6 +66,8 @@ type Controller struct {
 	events     *kube.Events
 	metrics    *metrics
 	departed   *departed
+	// region is known before target.
+	region string
 	// target is nil until the VPC and its tables are known.
 	target atomic.Pointer[target]
 	board  *board

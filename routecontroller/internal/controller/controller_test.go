@@ -42,6 +42,16 @@ func TestHundredNodesCostOneReadAndOneBatch(t *testing.T) {
 	})
 }
 
+// Without a region in the configuration, the gateway's own decides which provider IDs are of the VPC.
+func TestRegionOfTheGateway(t *testing.T) {
+	leaveOut := func(cfg *controller.Config) { cfg.Scope.Region = "" }
+	run(t, leaveOut, makeNodes(3), nil, func(w *world) {
+		if n := len(w.routes(tableA)); n != 3 {
+			t.Errorf("%d routes, want 3", n)
+		}
+	})
+}
+
 func TestNodeJoins(t *testing.T) {
 	run(t, nil, makeNodes(3), nil, func(w *world) {
 		w.cloud.ResetCalls()

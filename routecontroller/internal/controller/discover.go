@@ -29,10 +29,14 @@ type target struct {
 	adopted  *adopted
 }
 
-// discover finds the VPC and its tables as far as the configuration does not tell.
+// discover finds the region, the VPC and its tables as far as the configuration does not tell.
 func (c *Controller) discover(ctx context.Context) error {
 	if c.target.Load() != nil {
 		return nil
+	}
+	var err error
+	if c.region, err = c.cfg.Gateway.Region(ctx, c.cfg.Scope.Region); err != nil {
+		return err
 	}
 	vpcID, err := c.cfg.Gateway.VPC(ctx, c.cfg.VPCID)
 	if err != nil {
@@ -54,7 +58,7 @@ func (c *Controller) discover(ctx context.Context) error {
 	}
 	c.board.expect(ids)
 	c.target.Store(t)
-	c.log.Info("route tables found", "vpc", vpcID, "routeTables", ids)
+	c.log.Info("route tables found", "region", c.region, "vpc", vpcID, "routeTables", ids)
 	c.gather.Trigger()
 	return nil
 }

@@ -41,6 +41,10 @@ type RoutePreview struct {
 
 // Preview finds out what the controller would change now. It writes nothing.
 func (c *Controller) Preview(ctx context.Context) (Preview, error) {
+	var err error
+	if c.region, err = c.cfg.Gateway.Region(ctx, c.cfg.Scope.Region); err != nil {
+		return Preview{}, err
+	}
 	vpcID, err := c.cfg.Gateway.VPC(ctx, c.cfg.VPCID)
 	if err != nil {
 		return Preview{}, err

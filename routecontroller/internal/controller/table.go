@@ -137,7 +137,9 @@ func (c *Controller) look(ctx context.Context, tableID string, m *memory, list f
 	if err != nil {
 		return view{}, fmt.Errorf("list nodes: %w", err)
 	}
-	v := view{claims: c.cfg.Scope.Claims(nodes)}
+	scope := c.cfg.Scope
+	scope.Region = c.region
+	v := view{claims: scope.Claims(nodes)}
 	m.note(v.claims)
 	v.plan = c.plan(ctx, m, v.claims)
 	now := time.Now()

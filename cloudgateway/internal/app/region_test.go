@@ -1,0 +1,62 @@
+package app
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/logging"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+)
+
+// leaveOutRegion has the file without a region, and another metadata service.
+func (w *world) leaveOutRegion(metadata string) {
+	w.t.Helper()
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("gateway.yaml", strings.Replace(string(text), "region: cn-hangzhou", "metadataEndpoint: "+metadata, 1))
+}
+
+// TestRegionOfTheInstance: a gateway that is not told its region asks the metadata service, and tells its callers.
+func TestRegionOfTheInstance(t *testing.T) {
+	w := newWorld(t)
+	w.leaveOutRegion("http://" + w.serve("metadata"))
+	w.start()
+	client := w.dial("writer")
+	if err := create(t.Context(), client); err != nil {
+		t.Error(err)
+	}
+	answer, err := client.Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{})
+	if err != nil || answer.GetRegionId() != "cn-hangzhou" {
+		t.Errorf("the gateway works in %q, %v", answer.GetRegionId(), err)
+	}
+}
+
+// TestNoRegion: where there is no metadata service, the error names the setting and what to write.
+func TestNoRegion(t *testing.T) {
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	defer elsewhere.Close()
+	w := newWorld(t)
+	w.leaveOutRegion(elsewhere.URL)
+	cfg, _, err := config.Load(w.file, "", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := logging.New(cfg.Logging, &w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, starting := New(t.Context(), cfg, log)
+	_, examining := Examine(t.Context(), cfg, nil, log)
+	for _, err := range []error{starting, examining} {
+		if err == nil || !strings.HasPrefix(err.Error(), "region: is not set") || !strings.Contains(err.Error(), "cn-hangzhou") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
