@@ -100,13 +100,15 @@ func harmlessSLB(action string) cloud.Params {
 		return listener.With("RuleList", noRules)
 	case "SetRule":
 		return cloud.Params{"RuleId": noRule, "RuleName": "doctor"}
+	case "DescribeRuleAttribute":
+		return cloud.Params{"RuleId": noRule}
 	case "DeleteRules":
 		return cloud.Params{}.JSONList("RuleIds", []string{noRule})
 	case "CreateDomainExtension":
 		return listener.With("Domain", "doctor.invalid").With("ServerCertificateId", "doctor")
 	case "SetDomainExtensionAttribute":
 		return cloud.Params{"DomainExtensionId": noExtension, "ServerCertificateId": "doctor"}
-	case "DeleteDomainExtension":
+	case "DescribeDomainExtensionAttribute", "DeleteDomainExtension":
 		return cloud.Params{"DomainExtensionId": noExtension}
 	}
 	return harmlessAccess(action)

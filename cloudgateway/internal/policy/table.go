@@ -130,10 +130,12 @@ func Rows() []Row {
 		row(openapi.SLB, "RemoveBackendServers", "remove servers from a default server group", serverGroupService),
 
 		row(openapi.SLB, "DescribeRules", "read forwarding rules", forwardingRuleService),
+		row(openapi.SLB, "DescribeRuleAttribute", "find the load balancer of a forwarding rule", forwardingRuleService),
 		row(openapi.SLB, "CreateRules", "create forwarding rules", forwardingRuleService),
 		row(openapi.SLB, "SetRule", "change a forwarding rule", forwardingRuleService),
 		row(openapi.SLB, "DeleteRules", "delete forwarding rules", forwardingRuleService),
 		row(openapi.SLB, "DescribeDomainExtensions", "read domain extensions", LoadBalancers),
+		row(openapi.SLB, "DescribeDomainExtensionAttribute", "find the load balancer of a domain extension", LoadBalancers),
 		row(openapi.SLB, "CreateDomainExtension", "create a domain extension", LoadBalancers),
 		row(openapi.SLB, "SetDomainExtensionAttribute", "change the certificate of a domain extension", LoadBalancers),
 		row(openapi.SLB, "DeleteDomainExtension", "delete a domain extension", LoadBalancers),

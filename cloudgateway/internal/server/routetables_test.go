@@ -112,15 +112,15 @@ func TestRouteTablesInTheWay(t *testing.T) {
 	}{
 		{name: "bind where another is", run: associate("vtb-free", "vsw-bound"), want: rpcerr.ResourceInUse, calls: []string{bind, describeVSwitches}},
 		{name: "bind the system's", run: associate(testTable, testVSwitch), want: rpcerr.InvalidState, calls: []string{bind}},
-		{name: "bind in another VPC", run: associate("vtb-other", testVSwitch), want: rpcerr.InvalidField, calls: []string{bind}},
-		{name: "bind nothing", run: associate("vtb-gone", testVSwitch), want: rpcerr.RouteTableNotFound, calls: []string{bind}},
+		{name: "bind in another VPC", run: associate("vtb-other", testVSwitch), want: rpcerr.InvalidField, remedy: "vtb-other is of vpc-2"},
+		{name: "bind nothing", run: associate("vtb-gone", testVSwitch), want: rpcerr.RouteTableNotFound, calls: []string{describeTables, bind}},
 		{name: "bind to nothing", run: associate("vtb-free", "vsw-gone"), want: rpcerr.VSwitchNotFound, calls: []string{bind}},
 		{
 			name: "bind while busy", fault: "TaskConflict", run: associate("vtb-free", testVSwitch),
 			calls: []string{bind, describeVSwitches, bind, describeVSwitches},
 		},
 		{name: "unbind from where another is", run: unassociate("vtb-free", "vsw-bound"), calls: []string{unbind, describeVSwitches}},
-		{name: "unbind nothing", run: unassociate("vtb-gone", "vsw-bound"), calls: []string{unbind, describeVSwitches}},
+		{name: "unbind nothing", run: unassociate("vtb-gone", "vsw-bound"), calls: []string{describeTables, unbind, describeVSwitches}},
 		{name: "unbind from nothing", run: unassociate("vtb-free", "vsw-gone"), calls: []string{unbind, describeVSwitches}},
 		{name: "unbind the system's", run: unassociate(testTable, testVSwitch), want: rpcerr.InvalidState, calls: []string{unbind, describeVSwitches}},
 		{
@@ -152,6 +152,12 @@ func TestRouteTablesInTheWay(t *testing.T) {
 			if tt.fault != "" {
 				w.strike(t, fault.Rule{Action: tt.calls[0], Times: 1, Error: &fault.Error{Status: 400, Code: tt.fault, Message: "Not now."}})
 			}
+			for _, id := range []string{testVPC, "vpc-2"} { // The gateway knows whose tables they are.
+				if _, err := w.Routes.ListRouteTables(t.Context(), &vpcv1.ListRouteTablesRequest{VpcId: id}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.forget()
 			err := tt.run(t.Context(), w)
 			if got := rpcerr.ReasonOf(err); got != tt.want || (err == nil) != (tt.want == "") {
 				t.Errorf("got %v, want %q", err, tt.want)

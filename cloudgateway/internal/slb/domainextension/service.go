@@ -22,6 +22,7 @@ type Service struct {
 
 	product    *slb.Product
 	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
+	owners     *slb.Owners
 	ledger     *write.Ledger
 }
 
@@ -31,6 +32,7 @@ func New(p *slb.Product) *Service {
 		product: p, extensions: slb.NewCache[[]*slbv1.DomainExtension](p, "domain_extensions"),
 		ledger: write.NewLedger(),
 	}
+	s.owners = slb.NewOwners("domain extension", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
 }
@@ -58,6 +60,7 @@ func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv
 	extensions := make([]*slbv1.DomainExtension, len(found.DomainExtensions.DomainExtension))
 	for i, a := range found.DomainExtensions.DomainExtension {
 		extensions[i] = a.decode()
+		s.owners.Learn(extensions[i].GetDomainExtensionId(), key.GetLoadBalancerId())
 	}
 	slices.SortFunc(extensions, func(a, b *slbv1.DomainExtension) int {
 		return strings.Compare(a.GetDomainExtensionId(), b.GetDomainExtensionId())
@@ -97,6 +100,7 @@ func (s *Service) CreateDomainExtension(
 	if err != nil {
 		return nil, err
 	}
+	s.owners.Learn(made.GetDomainExtensionId(), r.GetKey().GetLoadBalancerId())
 	return &slbv1.CreateDomainExtensionResponse{DomainExtensionId: made.GetDomainExtensionId()}, nil
 }
 
@@ -114,10 +118,22 @@ func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey, domain strin
 	return nil, nil //nolint:nilnil // Absence is an answer.
 }
 
+// findOwner reads of which load balancer a domain extension is; "" if there is no such extension.
+func (s *Service) findOwner(ctx context.Context, id, _ string) (string, error) {
+	var found struct {
+		LoadBalancerID string `json:"LoadBalancerId"`
+	}
+	err := s.product.Read(ctx, "DescribeDomainExtensionAttribute", cloud.Params{"DomainExtensionId": id}, &found)
+	return found.LoadBalancerID, cloud.Unless(err, rpcerr.DomainExtensionNotFound)
+}
+
 // UpdateDomainExtension changes the certificate.
 func (s *Service) UpdateDomainExtension(
 	ctx context.Context, r *slbv1.UpdateDomainExtensionRequest,
 ) (*slbv1.UpdateDomainExtensionResponse, error) {
+	if err := s.owners.Check(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
+		return nil, err
+	}
 	params := cloud.Params{"DomainExtensionId": r.GetDomainExtensionId(), "ServerCertificateId": r.GetServerCertificateId()}
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		return w.Set(ctx, "SetDomainExtensionAttribute", params)
@@ -132,6 +148,9 @@ func (s *Service) UpdateDomainExtension(
 func (s *Service) DeleteDomainExtension(
 	ctx context.Context, r *slbv1.DeleteDomainExtensionRequest,
 ) (*slbv1.DeleteDomainExtensionResponse, error) {
+	if err := s.owners.Check(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
+		return nil, err
+	}
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		err := w.Set(ctx, "DeleteDomainExtension", cloud.Params{"DomainExtensionId": r.GetDomainExtensionId()})
 		return cloud.Unless(err, rpcerr.DomainExtensionNotFound)

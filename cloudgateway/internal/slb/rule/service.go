@@ -21,6 +21,7 @@ type Service struct {
 
 	product *slb.Product
 	rules   *batch.Cache[[]*slbv1.ForwardingRule] // by listener
+	owners  *slb.Owners
 	ledger  *write.Ledger
 }
 
@@ -30,6 +31,7 @@ func New(p *slb.Product) *Service {
 		product: p, rules: slb.NewCache[[]*slbv1.ForwardingRule](p, "forwarding_rules"),
 		ledger: write.NewLedger(),
 	}
+	s.owners = slb.NewOwners("forwarding rule", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
 }
@@ -55,15 +57,28 @@ func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv
 	rules := make([]*slbv1.ForwardingRule, len(found.Rules.Rule))
 	for i, a := range found.Rules.Rule {
 		rules[i] = a.decode()
+		s.owners.Learn(rules[i].GetRuleId(), key.GetLoadBalancerId())
 	}
 	slices.SortFunc(rules, func(a, b *slbv1.ForwardingRule) int { return strings.Compare(a.GetRuleId(), b.GetRuleId()) })
 	return rules, nil
+}
+
+// findOwner reads of which load balancer a rule is; "" if there is no such rule.
+func (s *Service) findOwner(ctx context.Context, id, _ string) (string, error) {
+	var found struct {
+		LoadBalancerID string `json:"LoadBalancerId"`
+	}
+	err := s.product.Read(ctx, "DescribeRuleAttribute", cloud.Params{"RuleId": id}, &found)
+	return found.LoadBalancerID, cloud.Unless(err, rpcerr.ForwardingRuleNotFound)
 }
 
 // UpdateForwardingRule changes the attributes that are present.
 func (s *Service) UpdateForwardingRule(
 	ctx context.Context, r *slbv1.UpdateForwardingRuleRequest,
 ) (*slbv1.UpdateForwardingRuleResponse, error) {
+	if err := s.owners.Check(ctx, r.GetRuleId(), r.GetLoadBalancerId()); err != nil {
+		return nil, err
+	}
 	params := cloud.Params{"RuleId": r.GetRuleId()}.Merge(configParams(r.GetConfig()))
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		if r.GetConfig().ServerGroupId != nil {

@@ -85,6 +85,7 @@ func TestUnknownServersAreLeftOut(t *testing.T) {
 			}
 		}
 		service := New(slb.New(slb.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}), 20)
+		service.owners.Learn("rsp-1", "lb-1")
 		response, err := service.ApplyServerChanges(context.Background(), &slbv1.ApplyServerChangesRequest{
 			LoadBalancerId: "lb-1", ServerGroupId: "rsp-1", Add: c.add, Remove: c.remove, Update: c.update, RemoveFirst: c.removeFirst,
 		})

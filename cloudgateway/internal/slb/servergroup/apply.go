@@ -18,6 +18,9 @@ func (s *Service) ApplyServerChanges(
 	if todo.empty() {
 		return response, nil
 	}
+	if err := s.owners.Check(ctx, r.GetServerGroupId(), r.GetLoadBalancerId()); err != nil {
+		return nil, err
+	}
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) (err error) {
 		response.CloudCalls, err = s.applyToGroup(ctx, w, r.GetServerGroupId(), todo)
 		return err

@@ -37,6 +37,7 @@ func (s *Service) CreateServerGroup(
 			return err
 		}
 		id = group.GetServerGroupId()
+		s.owners.Learn(id, r.GetLoadBalancerId())
 		missing := remaining(changes{add: r.GetServers()}, group.GetServers())
 		if _, err := s.applyToGroup(ctx, w, id, missing); err != nil {
 			return fmt.Errorf("add servers to the new vServer group %s: %w", id, err)

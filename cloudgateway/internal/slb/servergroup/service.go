@@ -32,6 +32,7 @@ type Service struct {
 	groups    *batch.Cache[*slbv1.ServerGroup]     // by group
 	lists     *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
 	defaults  *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
+	owners    *slb.Owners
 	ledger    *write.Ledger
 	callSizes *callSizes
 }
@@ -44,6 +45,7 @@ func New(p *slb.Product, serversPerCall int) *Service {
 		lists:    slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_lists"),
 		defaults: slb.NewCache[[]*slbv1.DefaultServer](p, "default_servergroups"),
 	}
+	s.owners = slb.NewOwners("vServer group", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
 		s.lists.Invalidate(loadBalancerID)
 		s.defaults.Invalidate(loadBalancerID)
@@ -72,6 +74,7 @@ func (s *Service) group(ctx context.Context, id string, maxAge time.Duration) (*
 // describeGroup reads one group with its servers now.
 func (s *Service) describeGroup(ctx context.Context, id string) (*slbv1.ServerGroup, error) {
 	var answer struct {
+		LoadBalancerID   string `json:"LoadBalancerId"`
 		VServerGroupName string
 		BackendServers   struct{ BackendServer []serverAnswer }
 		Tags             cloud.TagList
@@ -79,6 +82,7 @@ func (s *Service) describeGroup(ctx context.Context, id string) (*slbv1.ServerGr
 	if err := s.product.Read(ctx, "DescribeVServerGroupAttribute", cloud.Params{"VServerGroupId": id}, &answer); err != nil {
 		return nil, err
 	}
+	s.owners.Learn(id, answer.LoadBalancerID)
 	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true, Tags: answer.Tags.Decode()}
 	for _, a := range answer.BackendServers.BackendServer {
 		server, err := a.decode()
@@ -124,6 +128,7 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]
 	for _, a := range answer.VServerGroups.VServerGroup {
 		// The count is a courtesy: older answers lack it.
 		count, _ := strconv.ParseInt(slb.LooseText(a.ServerCount), 10, 32)
+		s.owners.Learn(a.VServerGroupID, loadBalancerID)
 		groups = append(groups, &slbv1.ServerGroup{
 			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: a.Tags.Decode(),
 		})
@@ -132,6 +137,22 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]
 		return strings.Compare(a.GetServerGroupId(), b.GetServerGroupId())
 	})
 	return groups, nil
+}
+
+// findOwner reads of which load balancer a group is; "" if there is no such group. The groups of the load balancer that the request names
+// mostly tell, and those that come next with them.
+func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, error) {
+	groups, err := s.describeGroups(ctx, claimed)
+	if err = cloud.Unless(err, rpcerr.LoadBalancerNotFound); err != nil {
+		return "", err
+	}
+	if slices.ContainsFunc(groups, func(g *slbv1.ServerGroup) bool { return g.GetServerGroupId() == id }) {
+		return claimed, nil
+	}
+	if _, err := s.describeGroup(ctx, id); err != nil {
+		return "", cloud.Unless(err, rpcerr.ServerGroupNotFound)
+	}
+	return s.owners.Of(id), nil // The answer has named it.
 }
 
 // WithServers reads the groups of one instance, and the servers of those that are selected by id or prefix of their
@@ -175,6 +196,9 @@ func (s *Service) UpdateServerGroup(
 	ctx context.Context, r *slbv1.UpdateServerGroupRequest,
 ) (*slbv1.UpdateServerGroupResponse, error) {
 	id := r.GetServerGroupId()
+	if err := s.owners.Check(ctx, id, r.GetLoadBalancerId()); err != nil {
+		return nil, err
+	}
 	defer s.groups.Invalidate(id)
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		if r.Name != nil {
@@ -197,6 +221,9 @@ func (s *Service) DeleteServerGroup(
 	ctx context.Context, r *slbv1.DeleteServerGroupRequest,
 ) (*slbv1.DeleteServerGroupResponse, error) {
 	loadBalancerID, id := r.GetLoadBalancerId(), r.GetServerGroupId()
+	if err := s.owners.Check(ctx, id, loadBalancerID); err != nil {
+		return nil, err
+	}
 	defer s.groups.Invalidate(id)
 	err := s.product.Exclusively(ctx, loadBalancerID, func(ctx context.Context, w *slb.Writer) error {
 		again := cloud.Busy

@@ -139,6 +139,9 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 // DeleteRouteTable deletes a table and waits until it is gone.
 func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTableRequest) (*vpcv1.DeleteRouteTableResponse, error) {
 	id := r.GetRouteTableId()
+	if err := cloud.Unless(s.CheckVPC(ctx, id, r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
+		return nil, err
+	}
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
 		_, err := write.Converge[*vpcv1.RouteTable]{
 			Name: "the deletion of " + id,
@@ -228,6 +231,9 @@ func (s *Service) bind(ctx context.Context, action string, r bond, ch write.Conv
 	ch.Look = func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.vswitches.Look(ctx, r.GetVswitchId()) }
 	ch.Send = func(ctx context.Context, _ *vpcv1.VSwitch) error {
 		return s.api.Write(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
+	}
+	if err := cloud.Unless(s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
+		return err
 	}
 	return s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
 		_, err := ch.Run(ctx)

@@ -187,9 +187,17 @@ func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchReque
 	id := r.GetVswitchId()
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
 		_, err := write.Converge[*vpcv1.VSwitch]{
-			Name:  "the deletion of " + id,
-			Look:  func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) },
-			Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) { return vpc.UntilGone(v != nil, v.GetStatus()), nil },
+			Name: "the deletion of " + id, LookFirst: true,
+			Look: func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) },
+			Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
+				// The VPC decides in which order writes go.
+				if of := v.GetVpcId(); v != nil && of != r.GetVpcId() {
+					return write.Failed, rpcerr.Invalid(rpcerr.FieldViolation{
+						Field: "vpc_id", Description: fmt.Sprintf("vSwitch %s is of %s; name that VPC", id, of),
+					})
+				}
+				return vpc.UntilGone(v != nil, v.GetStatus()), nil
+			},
 			Send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
 				return cloud.Unless(s.api.Write(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
 			},
