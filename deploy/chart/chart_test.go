@@ -428,7 +428,7 @@ func TestRBAC(t *testing.T) {
 func TestGatewayPermissions(t *testing.T) {
 	t.Parallel()
 	want := map[string]map[string][]string{
-		"cloudgateway": {},
+		"cloudgateway": {"capabilities": {"get"}},
 		"lbcontroller": {
 			"loadbalancers":    {"get", "list", "create", "update", "delete"},
 			"listeners":        {"list", "create", "update", "delete"},

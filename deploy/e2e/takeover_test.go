@@ -32,6 +32,8 @@ func TestTakeover(t *testing.T) {
 	w.initialised(t)
 	client := w.tool(t)
 	w.served(t, client)
+	w.topShows(t, active, "\nactive since ", "\necs ", "kube-system/nodecontroller")
+	w.topShows(t, standby, "\nstandby; run this command in the active replica, ")
 	// Answers that take a while let the gateway die with calls under way.
 	if err := w.Cloud().SetFaults(t.Context(), fault.Rule{When: fault.After, Latency: api.Duration(step)}); err != nil {
 		t.Fatal(err)
@@ -66,6 +68,7 @@ func TestTakeover(t *testing.T) {
 			}
 		}
 	}
+	w.topShows(t, standby, "\nactive since ", "kube-system/tool")
 	for range after {
 		<-ticker.C
 		users.change(t)

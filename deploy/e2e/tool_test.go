@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -49,12 +51,11 @@ func (w testWorld) tool(t *testing.T) *gateway.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(w.Dir(), "secrets", "tool-gateway.token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+	if err := os.WriteFile(w.toolToken(), []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := gateway.Dial(gateway.Config{
-		Address: w.GatewayAddress(), CAFile: w.CAFile(), ServerName: "cloudgateway", TokenFile: file, UserAgent: "tool",
+		Address: w.GatewayAddress(), CAFile: w.CAFile(), ServerName: "cloudgateway", TokenFile: w.toolToken(), UserAgent: "tool",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,3 +82,21 @@ func listBalancers(ctx context.Context, c *gateway.Client, _ *writetest.Site) er
 	_, err := c.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{Name: "web"})
 	return err
 }
+
+// topShows fails if `cloudgateway top`, run beside one of the gateways as in its pod, lacks some of the texts.
+func (w testWorld) topShows(t *testing.T, gateway string, texts ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "top", //nolint:gosec // It is ours.
+		"--config", filepath.Join(w.Dir(), "config", gateway+".yaml"), "--token-file", w.toolToken()).CombinedOutput()
+	if err != nil {
+		t.Errorf("top of %s: %v\n%s", gateway, err, out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(string(out), text) {
+			t.Errorf("top of %s lacks %q:\n%s", gateway, text, out)
+		}
+	}
+}
+
+// toolToken is the file with the tool's token.
+func (w testWorld) toolToken() string { return filepath.Join(w.Dir(), "secrets", "tool-gateway.token") }

@@ -32,6 +32,7 @@ type Client struct {
 	Instances          ecsv1.InstanceServiceClient
 	NetworkInterfaces  ecsv1.NetworkInterfaceServiceClient
 	Capabilities       commonv1.CapabilitiesServiceClient
+	Status             commonv1.StatusServiceClient
 }
 
 // NewClient makes a Client on a connection. The errors of its calls are *rpcerr.Error.
@@ -53,6 +54,7 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 		Instances:          ecsv1.NewInstanceServiceClient(cc),
 		NetworkInterfaces:  ecsv1.NewNetworkInterfaceServiceClient(cc),
 		Capabilities:       commonv1.NewCapabilitiesServiceClient(cc),
+		Status:             commonv1.NewStatusServiceClient(cc),
 	}
 }
 

@@ -52,6 +52,8 @@ type Config struct {
 	KeyFile  string `json:"keyFile"`
 	// Kubernetes finds the replicas if Address begins with "kubernetes:"; it may list and watch the EndpointSlices of the namespace.
 	Kubernetes kubernetes.Interface `json:"-"`
+	// AnyReplica calls the replica at Address, active or not. Only an active one reaches the cloud.
+	AnyReplica bool `json:"-"`
 	// UserAgent is how the gateway's log calls this process.
 	UserAgent string `json:"-"`
 	// Logger says why there is no connection; nil for silence.
@@ -91,7 +93,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	all := method.All()
-	sc, err := serviceConfig(all)
+	sc, err := serviceConfig(all, !cfg.AnyReplica)
 	if err != nil {
 		return nil, err
 	}

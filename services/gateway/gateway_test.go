@@ -291,7 +291,7 @@ func TestUntrustedGateway(t *testing.T) {
 // TestServiceConfig: what only reads is repeated when a connection breaks, and nothing else.
 func TestServiceConfig(t *testing.T) {
 	t.Parallel()
-	text, err := serviceConfig(method.All())
+	text, err := serviceConfig(method.All(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,5 +367,23 @@ func TestDialErrors(t *testing.T) {
 		if conn, err := Dial(cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: Dial = %v, %v, want %q", tc.name, conn, err, tc.want)
 		}
+	}
+}
+
+// TestAnyReplica: a caller who asks for it reaches a standby too.
+func TestAnyReplica(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	standby := newReplica(t, dir, "standby")
+	conn, err := Dial(Config{
+		Address: standby.address, CAFile: filepath.Join(dir, "ca.crt"), ServerName: tlstest.ServerName, TokenFile: filepath.Join(dir, "token"), AnyReplica: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answer, err := conn.Client().Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{}, grpc.WaitForReady(true))
+	if err != nil || answer.GetVersion() != "standby" {
+		t.Errorf("got %v, %v", answer, err)
 	}
 }

@@ -36,9 +36,9 @@ func withDeadline(deadlines map[string]time.Duration) grpc.UnaryClientIntercepto
 	}
 }
 
-// serviceConfig is gRPC's: calls go to the address that says SERVING, which is the active replica, and reads, only reads, are
-// repeated when a connection breaks.
-func serviceConfig(all []method.Method) (string, error) {
+// serviceConfig is gRPC's: calls go to the address that says SERVING, which is the active replica, if that is wanted, and reads, only
+// reads, are repeated when a connection breaks.
+func serviceConfig(all []method.Method, active bool) (string, error) {
 	type name struct {
 		Service string `json:"service"`
 		Method  string `json:"method"`
@@ -50,9 +50,8 @@ func serviceConfig(all []method.Method) (string, error) {
 		}
 	}
 	type object = map[string]any
-	text, err := json.Marshal(object{
+	sc := object{
 		"loadBalancingConfig": []object{{"round_robin": object{}}},
-		"healthCheckConfig":   object{"serviceName": ""},
 		"methodConfig": []object{{
 			"name": reads,
 			"retryPolicy": object{
@@ -61,7 +60,11 @@ func serviceConfig(all []method.Method) (string, error) {
 			},
 		}},
 		"retryThrottling": object{"maxTokens": 10, "tokenRatio": 0.1},
-	})
+	}
+	if active {
+		sc["healthCheckConfig"] = object{"serviceName": ""}
+	}
+	text, err := json.Marshal(sc)
 	if err != nil {
 		return "", fmt.Errorf("write the service config: %w", err)
 	}

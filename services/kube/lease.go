@@ -17,6 +17,8 @@ type Standing struct {
 	Leader string
 	// Leads reports whether that is this one.
 	Leads bool
+	// Since is when the leader took the Lease, by its own clock; zero if there is none.
+	Since time.Time
 	// Until is when a replica before this one may have worked last, zero if none is known.
 	Until time.Time
 }
@@ -132,6 +134,9 @@ func (l *watchedLock) standing() (Standing, error) {
 	standing := Standing{Until: l.until}
 	if l.last != nil {
 		standing.Leader = l.last.HolderIdentity
+	}
+	if standing.Leader != "" {
+		standing.Since = l.last.AcquireTime.Time
 	}
 	standing.Leads = standing.Leader == l.Identity()
 	switch {

@@ -61,14 +61,15 @@ func TestStandingOfAllReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
+		begun := time.Now()
 		first := join(t, client, "first")
 		<-first.leading
-		if diff := cmp.Diff(kube.Standing{Leader: "first", Leads: true}, first.standing(t)); diff != "" {
+		if diff := cmp.Diff(kube.Standing{Leader: "first", Leads: true, Since: begun}, first.standing(t)); diff != "" {
 			t.Errorf("the first replica of all (-want +got):\n%s", diff)
 		}
 		second := join(t, client, "second")
 		synctest.Wait()
-		if got := second.standing(t); got.Leader != "first" || got.Leads {
+		if got := second.standing(t); got.Leader != "first" || got.Leads || !got.Since.Equal(begun) {
 			t.Errorf("the standby knows %+v", got)
 		}
 		<-time.After(time.Minute)
@@ -76,7 +77,7 @@ func TestStandingOfAllReplicas(t *testing.T) {
 		stopped := time.Now()
 		<-second.leading
 		got := second.standing(t)
-		if got.Leader != "second" || !got.Leads {
+		if got.Leader != "second" || !got.Leads || got.Since.Before(stopped) {
 			t.Errorf("the next leader knows %+v", got)
 		}
 		if late := got.Until.Sub(stopped); late < 0 || late > 2*time.Second {

@@ -1,6 +1,7 @@
 // Command cloudgateway is the one place that talks to Alibaba Cloud: it holds the credentials, spends the account's rate limits,
-// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, and `cloudgateway
-// migrate` writes values of the chart from the settings of the existing cloud controller manager.
+// and serves the cloud to controllers and tools over gRPC. `cloudgateway doctor` examines a configuration instead, `cloudgateway
+// migrate` writes values of the chart from the settings of the existing cloud controller manager, and `cloudgateway top` shows how the rate
+// limits are used.
 package main
 
 import (
@@ -32,6 +33,6 @@ func process() command.Command[config.Config] {
 			}
 			return gateway.Run(ctx)
 		},
-		Subcommands: map[string]func([]string, io.Writer) error{"doctor": examine, "migrate": convert},
+		Subcommands: map[string]func([]string, io.Writer) error{"doctor": examine, "migrate": convert, "top": showStatus},
 	}
 }

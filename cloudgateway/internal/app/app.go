@@ -118,6 +118,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API,
+		Budget: g.turn.budget, Standing: g.election.Standing,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	if err != nil {

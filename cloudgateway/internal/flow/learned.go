@@ -24,13 +24,7 @@ type keptLimits struct {
 // Learned returns the allowances that are not the limits themselves as text for Restore, and whether there are any.
 func (b *Budget) Learned() (text string, found bool) {
 	kept := keptLimits{Version: learnedVersion, At: time.Now().UTC().Truncate(time.Second), Calls: map[string]float64{}}
-	b.mu.Lock()
-	limiters := make([]*limiter, 0, len(b.limiters))
-	for _, l := range b.limiters {
-		limiters = append(limiters, l)
-	}
-	b.mu.Unlock()
-	for _, l := range limiters {
+	for _, l := range b.used() {
 		l.mu.Lock()
 		if l.allowance.even() {
 			kept.Calls[l.name] = l.allowance.calls

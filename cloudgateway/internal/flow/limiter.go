@@ -28,6 +28,7 @@ type limiter struct {
 	pacer      *pacer
 	background *pacer
 	bounded    map[string]*pacer // by caller
+	sentBy     map[string]int    // by caller as in the metrics, in the pacer's window
 	queue      queue
 	timer      *time.Timer // runs dispatch when the next call may go; nil if nobody waits
 }
@@ -39,6 +40,7 @@ func newLimiter(name string, cfg *Config, documented Limit, metrics actionMetric
 		allowance: newAllowance(documented, cfg.Share, cfg.LearnUpTo),
 		pacer:     newPacer(documented, now),
 		bounded:   make(map[string]*pacer),
+		sentBy:    make(map[string]int),
 		queue:     queue{terms: cfg.Callers},
 	}
 	l.background = newPacer(Limit{Calls: l.shared(1), Window: documented.Window}, now)
@@ -66,7 +68,11 @@ func (l *limiter) takeOver(until, now time.Time) {
 // advance brings the pacer to now. The allowance learns from windows that have ended.
 func (l *limiter) advance(now time.Time) {
 	refused := l.pacer.refused > 0
-	if ended, blocked := l.pacer.advance(now); ended && blocked && !refused {
+	ended, blocked := l.pacer.advance(now)
+	if ended {
+		clear(l.sentBy)
+	}
+	if ended && blocked && !refused {
 		l.allowance.waited()
 		l.adjust()
 	}
@@ -90,7 +96,7 @@ func (l *limiter) acquire(ctx context.Context, caller Caller) error {
 	if !waiting {
 		return <-w.result // it was granted in this very moment
 	}
-	l.metrics.waited(caller, "gave_up", time.Since(w.since))
+	l.metrics.waited(caller, resultGaveUp, time.Since(w.since))
 	return l.refusal(codeOf(ctx), "waited for the rate limit until the caller gave up", wait)
 }
 
@@ -119,13 +125,13 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 	wait := l.expected(now, caller)
 	switch waiting := l.queue.waiting(caller.Name, Background, Backend); {
 	case l.queue.size >= maxWaitingInAll*l.cfg.MaxWaiting:
-		l.metrics.waited(caller, "refused", 0)
+		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls are waiting for the rate limit", l.queue.size), wait)
 	case waiting >= l.cfg.MaxWaiting:
-		l.metrics.waited(caller, "refused", 0)
+		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls of %s are waiting for the rate limit", waiting, caller.Name), wait)
 	case wait > 0 && !deadline.IsZero() && now.Add(wait+l.cfg.Headroom).After(deadline):
-		l.metrics.waited(caller, "refused", 0)
+		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, "the rate limit has no room before the call's deadline", wait)
 	}
 	l.queue.push(w)
@@ -212,7 +218,8 @@ func (l *limiter) dispatch(now time.Time) {
 			p.take(now, false)
 		}
 		l.queue.pop(w)
-		l.metrics.waited(w.caller, "sent", now.Sub(w.since))
+		l.sentBy[l.metrics.callers.label(w.caller.Name)]++
+		l.metrics.waited(w.caller, resultSent, now.Sub(w.since))
 		w.result <- nil
 	}
 	if next >= 0 {
@@ -255,7 +262,7 @@ func (l *limiter) throttled(retryAfter time.Duration) time.Duration {
 			"callsPerWindowAfterwards", l.pacer.calls, "window", l.pacer.window)
 	}
 	for _, w := range l.queue.expired(until) {
-		l.metrics.waited(w.caller, "refused", now.Sub(w.since))
+		l.metrics.waited(w.caller, resultRefused, now.Sub(w.since))
 		w.result <- l.refusal(codes.ResourceExhausted, "the cloud throttles, and the pause ends after the call's deadline", pause)
 	}
 	l.dispatch(now)

@@ -14,6 +14,13 @@ const (
 	otherCallers = "others"
 )
 
+// How the wait of a call ended: the label "result".
+const (
+	resultSent    = "sent"
+	resultRefused = "refused" // there was no room before the deadline, or too many waited
+	resultGaveUp  = "gave_up"
+)
+
 // metrics keep callers, actions and priorities apart, so that their numbers add up instead of multiplying.
 type metrics struct {
 	wait           *prometheus.HistogramVec

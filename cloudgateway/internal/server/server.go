@@ -12,6 +12,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/kube"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/check"
@@ -20,6 +21,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/acl"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/certificate"
@@ -51,6 +53,9 @@ type Config struct {
 	Idle, Max time.Duration
 	// ServersPerCall and RoutesPerCall are how many one call may name: 1 to 40 and 1 to 50.
 	ServersPerCall, RoutesPerCall int
+	// Budget and Standing are what the status shows: the rate limits, and which replica is active.
+	Budget   *flow.Budget
+	Standing func() (kube.Standing, error)
 	// API says which services of tools are offered.
 	API config.API
 	// Version, Region and VpcID are told to callers who ask for the capabilities.
@@ -72,7 +77,10 @@ func New(cfg Config) (*Services, error) {
 			return nil, err
 		}
 	}
-	s.add(func(r grpc.ServiceRegistrar) { commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg}) })
+	s.add(func(r grpc.ServiceRegistrar) {
+		commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg})
+		commonv1.RegisterStatusServiceServer(r, &statusService{cfg: cfg})
+	})
 	return s, nil
 }
 
@@ -168,6 +176,9 @@ func Checks() check.Table {
 		route.Checks(), network.Checks(), vswitch.Checks(), eip.Checks(),
 		loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), health.Checks(), rule.Checks(), domainextension.Checks(),
 		acl.Checks(), certificate.Checks(),
-		[]check.Rule{check.Of(func(*check.Request, *commonv1.GetCapabilitiesRequest) {})},
+		[]check.Rule{
+			check.Of(func(*check.Request, *commonv1.GetCapabilitiesRequest) {}),
+			check.Of(func(*check.Request, *commonv1.GetStatusRequest) {}),
+		},
 	)
 }

@@ -1,0 +1,91 @@
+package flow
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestStatus: an operator sees who uses an action, who waits for it and what was learned, in the numbers that the budget itself goes by.
+func TestStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(t, nil)
+		if got := b.Actions(); len(got) > 0 {
+			t.Errorf("before the first call: %v", got)
+		}
+		call := func(caller string, p Priority) {
+			t.Helper()
+			if err := b.Acquire(as(t.Context(), caller, p), "slb", learned); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			call("one", Change)
+		}
+		for range 3 {
+			call("other", Backend)
+		}
+		want := ActionStatus{
+			Product: "slb", Action: learned, Window: time.Minute, Limit: minuteWrites, Share: 63, Allowance: minuteWrites, Sent: 5,
+			SentBy: []CallerCalls{{Caller: "other", Calls: 3}, {Caller: "one", Calls: 2}},
+		}
+		if diff := cmp.Diff([]ActionStatus{want}, b.Actions()); diff != "" {
+			t.Errorf("five calls (-want +got):\n%s", diff)
+		}
+
+		pause := b.Throttled("slb", learned, 0)
+		resumes := time.Now().Add(pause)
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		for _, c := range []Caller{{Name: "one", Priority: Background}, {Name: "one", Priority: Background}, {Name: "other", Priority: Change}} {
+			work.Go(func() { _ = b.Acquire(WithCaller(ctx, c), "slb", learned) })
+		}
+		synctest.Wait()
+		pass(time.Second)
+		want.Throttled, want.Learned, want.Allowance, want.PausedUntil = 1, true, 63, resumes
+		want.Waiting = []WaitingCalls{
+			{Caller: Caller{Name: "other", Priority: Change}, Calls: 1, Longest: time.Second},
+			{Caller: Caller{Name: "one", Priority: Background}, Calls: 2, Longest: time.Second},
+		}
+		if diff := cmp.Diff([]ActionStatus{want}, b.Actions()); diff != "" {
+			t.Errorf("after a refusal (-want +got):\n%s", diff)
+		}
+		cancel()
+		work.Wait()
+		if diff := cmp.Diff([]CallerStatus{
+			{Caller: Caller{Name: "one", Priority: Change}, Sent: 2}, {Caller: Caller{Name: "one", Priority: Background}, GaveUp: 2},
+			{Caller: Caller{Name: "other", Priority: Backend}, Sent: 3}, {Caller: Caller{Name: "other", Priority: Change}, GaveUp: 1},
+		}, b.Callers()); diff != "" {
+			t.Errorf("callers (-want +got):\n%s", diff)
+		}
+
+		pass(2 * time.Minute)
+		got := b.Actions()[0]
+		if got.Sent != 0 || got.SentBy != nil || !got.PausedUntil.IsZero() || got.Throttled != 1 {
+			t.Errorf("two windows later: %+v", got)
+		}
+	})
+}
+
+// TestStatusOfBuckets: a limit of a second is shown for the ten seconds in which calls are counted.
+func TestStatusOfBuckets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(t, func(cfg *Config) {
+			cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: 20, Window: time.Second}}
+		})
+		if err := b.Acquire(t.Context(), "slb", learned); err != nil {
+			t.Fatal(err)
+		}
+		want := []ActionStatus{{
+			Product: "slb", Action: learned, Window: 10 * time.Second, Limit: 200, Share: 140, Allowance: 200, Sent: 1,
+			SentBy: []CallerCalls{{Caller: "cloudgateway", Calls: 1}},
+		}}
+		if diff := cmp.Diff(want, b.Actions()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
