@@ -6,11 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
@@ -217,6 +222,29 @@ func TestQuotaIsASubset(t *testing.T) {
 		w.calls()
 		w.after(time.Hour)
 		check(t, "calls when nothing happens", []string(nil), w.calls())
+	})
+}
+
+// TestQuotaOfNoServers: a cloud that takes no servers at all is tried more and more seldom, and the reason is told.
+func TestQuotaOfNoServers(t *testing.T) {
+	inWorld(t, 12, func(w *world) {
+		w.cloud.Interpose(func(_ int, _ string, request proto.Message) gatewaytest.Fault {
+			if change, ok := request.(*slbv1.ApplyServerChangesRequest); ok && len(change.GetAdd()) > 0 {
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.ServerLimit, Message: "no more servers"}}
+			}
+			return gatewaytest.Fault{}
+		})
+		w.create(web(annotated(annotation.BackendLabel, "pool=none")))
+		w.calls()
+		w.update(func(svc *corev1.Service) { svc.Annotations = nil })
+		w.after(time.Hour)
+		if n := len(w.cloud.CallsOf("ApplyServerChanges")); n > 30 {
+			t.Errorf("%d calls in an hour", n)
+		}
+		w.told("the refusal", "SyncLoadBalancerFailed", "no more servers")
+		w.cloud.Interpose(nil)
+		w.after(5 * time.Hour)
+		check(t, "servers when it takes them again", 12, len(w.servers()))
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 // retrySubset is when a Service is tried again with as many servers as the cloud takes.
 const retrySubset = time.Second
 
-// learnLimit takes down how many servers the cloud takes, if it refused some though room was made. It reports whether nothing else has failed,
-// so that the next pass goes well with fewer servers.
+// learnLimit takes down how many servers the cloud takes, if it refused some though room was made. It reports whether the next pass may go well
+// with fewer servers: nothing else has failed, and so few were not tried before.
 func (k *Kind) learnLimit(key string, d decision, err error) bool {
 	failures, _ := errors.AsType[apply.Failures](err)
 	least := 0
@@ -40,7 +40,7 @@ func (k *Kind) learnLimit(key string, d decision, err error) bool {
 		}
 	}
 	if least > 0 {
-		k.memory.SetLimit(key, least)
+		return k.memory.SetLimit(key, least)
 	}
 	return len(failures) > 0
 }

@@ -203,14 +203,17 @@ func (m *Memory) Full(key string) bool {
 	return m.full[key]
 }
 
-// SetLimit notes that the cloud takes only so many servers in a vServer group of a Service.
-func (m *Memory) SetLimit(key string, servers int) {
+// SetLimit notes that the cloud takes only so many servers in a vServer group of a Service. It reports whether more were tried before.
+func (m *Memory) SetLimit(key string, servers int) (isNews bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	known := m.limits[key]
+	isNews = !time.Now().Before(known.until) || servers < known.servers
 	if m.limits == nil {
 		m.limits = map[string]limit{}
 	}
 	m.limits[key] = limit{servers: servers, until: time.Now().Add(limitFor)}
+	return isNews
 }
 
 // Limit returns how many servers a vServer group of a Service can have, 0 if no limit is known.
