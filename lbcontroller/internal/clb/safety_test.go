@@ -1,12 +1,14 @@
 package clb
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	kubetesting "k8s.io/client-go/testing"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -159,6 +161,29 @@ func TestStaleCacheLeavesNoMarks(t *testing.T) {
 		svc := w.service() // It has no finalizer now, and nobody would look at it after a crash.
 		check(t, "marks", 0, len(svc.Labels)+len(svc.Finalizers)+len(svc.Status.LoadBalancer.Ingress))
 		check(t, "instances", 0, len(w.instances()))
+	})
+}
+
+// TestStaleCacheWritesNoStatusAgain: the cache doesn't show yet what was written last. It is not written a second time, and least of all that
+// there is no address.
+func TestStaleCacheWritesNoStatusAgain(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.lag(func() time.Duration { return 300 * time.Millisecond })
+		w.restart()
+		w.kube.ClearActions()
+		w.create(web())
+		var writes []string
+		for _, a := range w.kube.Actions() {
+			if patch, ok := a.(kubetesting.PatchAction); ok && a.Matches("patch", "services/status") {
+				writes = append(writes, string(patch.GetPatch()))
+			}
+		}
+		if len(writes) != 1 {
+			t.Errorf("the status is written %d times:\n%s", len(writes), strings.Join(writes, "\n"))
+		}
+		w.calls()
+		w.after(time.Minute)
+		check(t, "calls", []string(nil), w.calls())
 	})
 }
 

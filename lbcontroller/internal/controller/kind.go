@@ -87,6 +87,11 @@ type Publication struct {
 	dropConditions bool
 }
 
+// differs reports whether a Service shows something else, apart from conditions.
+func (p Publication) differs(svc *corev1.Service) bool {
+	return len(p.Notes.change(svc)) > 0 || !p.KeepIngress && !sameIngress(svc.Status.LoadBalancer.Ingress, p.Ingress)
+}
+
 // Retry says when a pass that went wrong is repeated.
 type Retry struct {
 	// Mode chooses the way.

@@ -134,6 +134,11 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	if o.Service != nil {
 		r.Service = o.Service
 	}
+	writes := o.Publish != nil && o.Publish.differs(r.Service)
+	if writes && verb != verbDeletion && c.shown.justPublished(r.Key, *o.Publish) { // The cache doesn't show it yet.
+		r.Service.Status.LoadBalancer.Ingress, o.Publish, writes = o.Publish.Ingress, nil, false
+		c.runner.AddAfter(r.Key, reconcile.User, firstRestore)
+	}
 	restores := o.Publish != nil && len(o.Publish.Ingress) > 0 && !sameIngress(r.Service.Status.LoadBalancer.Ingress, o.Publish.Ingress)
 	if wait := c.shown.wait(r.Key, ingressOf(o.Publish)); restores && wait > 0 {
 		restores = false
@@ -146,6 +151,9 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
 			c.measure(metricType, verb, start, o.Changed, werr)
 			return werr
+		}
+		if writes {
+			c.shown.publish(r.Key, *o.Publish)
 		}
 		c.events.settle(r.Key, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
 		if restores && c.shown.wrote(r.Key, o.Publish.Ingress) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -16,11 +17,45 @@ const (
 	forgiven = 10 * time.Minute
 )
 
-// shown remembers which addresses were written to the status of Services. Another controller that writes others there would otherwise be
-// answered at once, for ever.
+// shown remembers what was written on Services. Another controller that writes other addresses into the status would otherwise be answered at
+// once, for ever; and what the cache doesn't show yet would be written once more.
 type shown struct {
-	mu   sync.Mutex
-	last map[string]writing
+	mu        sync.Mutex
+	last      map[string]writing
+	published map[string]publishing
+}
+
+// publishing is the last time that something was written.
+type publishing struct {
+	gist string
+	at   time.Time
+}
+
+// gistOfPublication is all that is written, apart from conditions.
+func gistOfPublication(p Publication) string {
+	text := fmt.Sprint(p.KeepIngress, p.Notes.Labels, p.Notes.Annotations)
+	for _, i := range p.Ingress {
+		text += " " + i.IP + i.Hostname
+	}
+	return text
+}
+
+// justPublished reports whether the same was written just now.
+func (s *shown) justPublished(key string, p Publication) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, ok := s.published[key]
+	return ok && time.Since(last.at) < firstRestore && last.gist == gistOfPublication(p)
+}
+
+// publish remembers that something was written.
+func (s *shown) publish(key string, p Publication) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.published == nil {
+		s.published = map[string]publishing{}
+	}
+	s.published[key] = publishing{gist: gistOfPublication(p), at: time.Now()}
 }
 
 // writing is the last time that addresses were written.
@@ -60,4 +95,5 @@ func (s *shown) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.last, key)
+	delete(s.published, key)
 }
