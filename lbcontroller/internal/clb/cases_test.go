@@ -209,22 +209,28 @@ func TestCopiedLabelsDontTakeOver(t *testing.T) {
 	})
 }
 
+// badValue is a value that is not allowed for an annotation.
+func badValue(spec annotation.Spec) string {
+	switch {
+	case spec.Kind == annotation.Text && spec.Pattern == annotation.AnyText, spec.Kind == annotation.List:
+		return " "
+	case spec.Kind == annotation.Pairs:
+		return "=:"
+	default:
+		return "\x01bad"
+	}
+}
+
 // TestEveryBadAnnotation holds for each annotation that is supported: one event that names it, its value and what is allowed, no
 // call, and other Services go on.
 func TestEveryBadAnnotation(t *testing.T) {
 	for _, spec := range annotation.Table() {
-		bad := "\x01bad"
-		if spec.Kind == annotation.Text && spec.Pattern == annotation.AnyText || spec.Kind == annotation.List {
-			bad = " "
-		} else if spec.Kind == annotation.Pairs {
-			bad = "=:"
-		}
 		t.Run(spec.Key, func(t *testing.T) {
 			inWorld(t, 1, func(w *world) {
 				w.create(web(func(svc *corev1.Service) { svc.Name, svc.UID = "good", "22222222-2222-3333-4444-555555555555" }))
 				w.calls()
 				w.events.take()
-				w.create(web(annotated(spec.Key, bad)))
+				w.create(web(annotated(spec.Key, badValue(spec))))
 				check(t, "calls", []string(nil), w.calls())
 				got := w.events.take()
 				if len(got) != 1 || !strings.HasPrefix(got[0], "Warning SyncLoadBalancerFailed") || !strings.Contains(got[0], annotation.Prefix+spec.Key) {

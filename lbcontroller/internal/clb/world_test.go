@@ -15,8 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
@@ -169,6 +171,16 @@ func (w *world) updateNode(n int, change func(*corev1.Node)) {
 	w.settle()
 }
 
+// label puts a node into a pool.
+func (w *world) label(node, pool string) {
+	w.t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"pool":%q}}}`, pool)
+	if _, err := w.kube.CoreV1().Nodes().Patch(w.t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle()
+}
+
 // web returns a Service with one TCP port 80.
 func web(changes ...func(*corev1.Service)) *corev1.Service {
 	svc := &corev1.Service{
@@ -229,22 +241,28 @@ func (w *world) remove() {
 	})
 }
 
-// pods replaces the Service's endpoints.
+// pods replaces the endpoints of the Service web.
 func (w *world) pods(endpoints ...discoveryv1.Endpoint) {
 	w.t.Helper()
+	w.endpoints("web", endpoints...)
+	w.settle()
+}
+
+// endpoints replaces those of a Service without waiting.
+func (w *world) endpoints(service string, endpoints ...discoveryv1.Endpoint) {
+	w.t.Helper()
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
 	}
 	client := w.kube.DiscoveryV1().EndpointSlices("default")
-	if _, err := client.Get(w.t.Context(), slice.Name, metav1.GetOptions{}); err == nil {
-		if _, err := client.Update(w.t.Context(), slice, metav1.UpdateOptions{}); err != nil {
-			w.t.Fatal(err)
-		}
-	} else if _, err := client.Create(w.t.Context(), slice, metav1.CreateOptions{}); err != nil {
+	_, err := client.Update(w.t.Context(), slice, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(w.t.Context(), slice, metav1.CreateOptions{})
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.settle()
 }
 
 func pod(ip, node string) discoveryv1.Endpoint {
