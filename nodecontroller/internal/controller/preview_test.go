@@ -58,14 +58,7 @@ func TestPreview(t *testing.T) {
 				t.Errorf("line %d does not begin with %q:\n%s", i, line, text.String())
 			}
 		}
-		for _, action := range w.Client.Actions() {
-			if verb := action.GetVerb(); verb != "get" && verb != "list" {
-				t.Errorf("%s %s", verb, action.GetResource().Resource)
-			}
-		}
-		if got := w.cloud.Writes(); len(got) != 0 {
-			t.Errorf("cloud writes %v", got)
-		}
+		w.WantReadsOnly(w.cloud)
 		encoded, err := json.Marshal(preview.Nodes[1])
 		if err != nil {
 			t.Fatal(err)

@@ -49,13 +49,6 @@ func TestPreview(t *testing.T) {
 		if diff := cmp.Diff(want, text.String()); diff != "" {
 			t.Errorf("text (-want +got):\n%s", diff)
 		}
-		for _, action := range w.Client.Actions() {
-			if verb := action.GetVerb(); verb != "get" && verb != "list" {
-				t.Errorf("%s %s", verb, action.GetResource().Resource)
-			}
-		}
-		if got := w.cloud.Writes(); len(got) != 0 {
-			t.Errorf("cloud writes %v", got)
-		}
+		w.WantReadsOnly(w.cloud)
 	})
 }

@@ -1,12 +1,15 @@
 package controller_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/kube/kubetest"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
@@ -34,21 +37,12 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 		if got := w.network("node-1"); got != "True NoRouteCreated" {
 			t.Errorf("NetworkUnavailable %s", got)
 		}
-		got := map[string]float64{}
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			for _, metric := range family.GetMetric() {
-				switch family.GetName() {
-				case "routecontroller_routes":
-					got[metric.GetLabel()[1].GetValue()] = metric.GetGauge().GetValue()
-				case "routecontroller_route_entries", "routecontroller_route_quota_used_ratio":
-					got[family.GetName()] = metric.GetGauge().GetValue()
-				case "routecontroller_time_to_available_seconds":
-					got[family.GetName()] = float64(metric.GetHistogram().GetSampleCount())
-				}
+		got := kubetest.Metric(t, registry, "routecontroller_routes")
+		for _, name := range []string{
+			"routecontroller_route_entries", "routecontroller_route_quota_used_ratio", "routecontroller_time_to_available_seconds",
+		} {
+			for _, value := range kubetest.Metric(t, registry, name) {
+				got[name] += value
 			}
 		}
 		metrics := map[string]float64{
@@ -57,6 +51,44 @@ func TestRangesOfTheCloudAreRefused(t *testing.T) {
 		}
 		if diff := cmp.Diff(metrics, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRoutesThatNobodyClaims has a table with routes whose Nodes are gone and an entry of somebody else in the range of a node.
+func TestRoutesThatNobodyClaims(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	edit := func(cfg *controller.Config) { cfg.Registerer = registry }
+	prepare := func(w *world) {
+		for i := 10; i < 15; i++ { // Their instances are gone: three may go at once.
+			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), marked(i))
+		}
+		w.entry(tableA, "10.0.20.0/24", "i-20", marked(20))
+		w.instance(makeNode(20))
+		w.entry(tableA, "10.0.1.128/25", "i-stranger", "by hand")
+	}
+	metrics := func() map[string]float64 {
+		got := map[string]float64{}
+		for _, name := range []string{"orphan_routes", "held_deletions", "foreign_overlaps", "no_node_claims", "record_unusable"} {
+			for _, value := range kubetest.Metric(t, registry, "routecontroller_"+name) {
+				got[name] += value
+			}
+		}
+		return got
+	}
+	run(t, edit, makeNodes(3), prepare, func(w *world) {
+		w.Pass(3 * time.Minute)
+		want := map[string]float64{"orphan_routes": 3, "held_deletions": 2, "foreign_overlaps": 1, "no_node_claims": 0, "record_unusable": 0}
+		if diff := cmp.Diff(want, metrics()); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		for i := range 3 {
+			w.DeleteNode(fmt.Sprintf("node-%d", i))
+		}
+		w.Pass(30 * time.Minute)
+		if got := metrics()["no_node_claims"]; got != 1 {
+			t.Errorf("no_node_claims is %v without any node", got)
 		}
 	})
 }

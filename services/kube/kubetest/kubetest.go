@@ -97,6 +97,44 @@ func (c *Cluster) NodeNames() []string {
 	return names
 }
 
+// Heartbeats lets the kubelets of all nodes report their status once, spread over d, as they do every five minutes though nothing has changed.
+func (c *Cluster) Heartbeats(d time.Duration) {
+	c.t.Helper()
+	const steps = 50
+	names := c.NodeNames()
+	for i := range steps {
+		for _, name := range names[len(names)*i/steps : len(names)*(i+1)/steps] {
+			object, err := c.Client.Tracker().Get(nodes, "", name)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			node := object.(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
+			// What informers drop is not worth its copies.
+			node.Status.Images, node.ManagedFields = nil, nil
+			for j := range node.Status.Conditions {
+				node.Status.Conditions[j].LastHeartbeatTime = metav1.Now()
+			}
+			if err := c.Client.Tracker().Update(nodes, node, ""); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+		c.Pass(d / steps)
+	}
+}
+
+// WantReadsOnly checks that neither the API server nor the cloud was asked to change anything.
+func (c *Cluster) WantReadsOnly(cloud *gatewaytest.Fake) {
+	c.t.Helper()
+	for _, action := range c.Client.Actions() {
+		if verb := action.GetVerb(); !slices.Contains([]string{"get", "list", "watch"}, verb) {
+			c.t.Errorf("%s %s", verb, action.GetResource().Resource)
+		}
+	}
+	if got := cloud.Writes(); len(got) != 0 {
+		c.t.Errorf("cloud writes %v", got)
+	}
+}
+
 // Patches lists the patches of objects: "node-1" or "node-1 status".
 func (c *Cluster) Patches() []string {
 	var list []string
