@@ -85,7 +85,7 @@ func New(cfg Config) (*Controller, error) {
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
 	}
-	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len)
+	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states)
 	c.arrivals = newArrivals(c.receive)
 	c.round.answers = map[identity]answer{}
 	c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)

@@ -87,6 +87,13 @@ func (f *forwarding) forget(name string) {
 	delete(f.waiting, name)
 }
 
+func (f *forwarding) has(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.waiting[name]
+	return ok
+}
+
 func (f *forwarding) len() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,7 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 )
 
@@ -24,9 +27,16 @@ type metrics struct {
 	held        *prometheus.GaugeVec
 }
 
-// newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces.
-func newMetrics(registerer prometheus.Registerer, forwarding func() int) *metrics {
+// newMetrics registers the metrics. forwarding counts the nodes that wait for their network interfaces, and states all nodes by state.
+func newMetrics(registerer prometheus.Registerer, forwarding func() int, states func() map[string]int) *metrics {
 	factory := promauto.With(registerer)
+	if registerer != nil {
+		registerer.MustRegister(counted{prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "nodecontroller_nodes",
+			Help: "Nodes by state: uninitialized, forwarding (waits for its network interface only), initialized, stopped, " +
+				"silent (the kubelet does not report), other (excluded, virtual, or no instance of this region).",
+		}, []string{"state"}), states})
+	}
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "nodecontroller_forwarding_waiting_nodes",
 		Help: "Nodes with labels and addresses that keep their taint until the source/destination check of their network interfaces is off.",
@@ -55,6 +65,68 @@ func newMetrics(registerer prometheus.Registerer, forwarding func() int) *metric
 			Name: "nodecontroller_no_instance_found", Help: "1 if the last sweep found not one instance of the nodes, as with wrong credentials.",
 		}),
 	}
+}
+
+// states are the values of the label state of nodes, of which each node has one.
+const (
+	stateOther         = "other" // no instance of this region, or excluded
+	stateUninitialized = "uninitialized"
+	stateForwarding    = "forwarding" // it waits for its network interface only
+	stateStopped       = "stopped"
+	stateSilent        = "silent"
+	stateInitialized   = "initialized"
+)
+
+// state is that of one node.
+func (c *Controller) state(node *corev1.Node) string {
+	_, ours := c.ours(node)
+	switch {
+	case nodes.IsUninitialized(node) && c.forwarding.has(node.Name):
+		return stateForwarding
+	case nodes.IsUninitialized(node) && !nodes.IsVirtual(node):
+		return stateUninitialized
+	case !ours:
+		return stateOther
+	case nodes.HasTaint(node, nodes.TaintShutdown):
+		return stateStopped
+	case nodes.Silent(node):
+		return stateSilent
+	default:
+		return stateInitialized
+	}
+}
+
+// states counts the nodes by state. A standby counts none.
+func (c *Controller) states() map[string]int {
+	count := map[string]int{
+		stateOther: 0, stateUninitialized: 0, stateForwarding: 0, stateStopped: 0, stateSilent: 0, stateInitialized: 0,
+	}
+	if !c.leading.Load() {
+		return count
+	}
+	all, err := c.nodes.List(labels.Everything())
+	if err != nil { // A cache gives none.
+		return count
+	}
+	for _, node := range all {
+		count[c.state(node)]++
+	}
+	return count
+}
+
+// counted is a gauge that is counted when the metrics are read.
+type counted struct {
+	*prometheus.GaugeVec
+
+	count func() map[string]int
+}
+
+// Collect implements prometheus.Collector.
+func (g counted) Collect(metrics chan<- prometheus.Metric) {
+	for label, n := range g.count() {
+		g.WithLabelValues(label).Set(float64(n))
+	}
+	g.GaugeVec.Collect(metrics)
 }
 
 // expiry shows how many nodes are kept whose instances seem gone, and why.

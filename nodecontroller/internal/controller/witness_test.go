@@ -40,23 +40,6 @@ func inWorld(t *testing.T, edit func(*controller.Config), body func(t *testing.T
 	})
 }
 
-// held reads the metric of nodes that are kept though their instances seem gone.
-func held(t *testing.T, registry *prometheus.Registry, cause string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == "nodecontroller_held_deletions" && metric.GetLabel()[0].GetValue() == cause {
-				return metric.GetGauge().GetValue()
-			}
-		}
-	}
-	return 0
-}
-
 // TestBadWitnesses lets the cloud say something wrong about 20 nodes, five of which are silent, for an hour. No node goes, and an event and
 // the metric say why.
 func TestBadWitnesses(t *testing.T) {
@@ -134,7 +117,7 @@ func TestBadWitnesses(t *testing.T) {
 				if n := len(w.Events.Matching(tt.event)); n == 0 || n > 3 {
 					t.Errorf("%d events with %q: %q", n, tt.event, w.Events.Matching("DeleteNodeFailed"))
 				}
-				if got := held(t, registry, tt.cause); got != 5 {
+				if got := kubetest.Metric(t, registry, "nodecontroller_held_deletions")[tt.cause]; got != 5 {
 					t.Errorf("metric of nodes that are held (%s): %v, want 5", tt.cause, got)
 				}
 			})

@@ -1,0 +1,73 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/kube/kubetest"
+	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/nodecontroller/internal/controller"
+)
+
+// TestNodesByState has nodes in all states, and looks at them once the controller leads.
+func TestNodesByState(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	edit := func(cfg *controller.Config) { cfg.Registerer, cfg.Options.ShutdownTaint = registry, true }
+	var open chan struct{}
+	prepare := func(w *world) {
+		open = make(chan struct{})
+		furnished(8)(w)
+		w.cloud.Lock()
+		w.cloud.NetworkInterfaces["eni-0"].SourceDestCheck = new(false)
+		w.cloud.Instances["i-4"].Status = "Stopped"
+		w.cloud.Unlock()
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "UpdateNetworkInterface" {
+				<-open
+			}
+			return gatewaytest.Fault{}
+		})
+		w.UpdateNode("node-2", func(n *corev1.Node) { n.Spec.ProviderID = "i-2" })
+		w.UpdateNode("node-3", func(n *corev1.Node) { *n = *initialised(3); silent(n) })
+		w.UpdateNode("node-4", func(n *corev1.Node) { *n = *initialised(4); silent(n) })
+		w.UpdateNode("node-5", func(n *corev1.Node) { *n = *initialised(5); n.Labels[nodes.LabelExclude] = "" })
+		w.UpdateNode("node-6", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelType: nodes.ValueVirtual} })
+		w.UpdateNode("node-7", func(n *corev1.Node) { *n = *initialised(7) })
+		w.UpdateNode("node-0", func(n *corev1.Node) { n.CreationTimestamp = metav1.Time{Time: time.Now().Add(-time.Minute)} })
+	}
+	standBy(t, edit, prepare, func(w *world) {
+		w.Pass(time.Second)
+		for state, n := range kubetest.Metric(t, registry, "nodecontroller_nodes") {
+			if n != 0 {
+				t.Errorf("a standby counts %v nodes that are %s", n, state)
+			}
+		}
+		w.lead()
+		w.Pass(time.Second)
+		want := map[string]float64{"uninitialized": 1, "forwarding": 1, "initialized": 2, "stopped": 1, "silent": 1, "other": 2}
+		if diff := cmp.Diff(want, kubetest.Metric(t, registry, "nodecontroller_nodes")); diff != "" {
+			t.Errorf("nodes by state (-want +got):\n%s", diff)
+		}
+		for name, want := range map[string]float64{
+			"nodecontroller_forwarding_waiting_nodes": 1, "nodecontroller_time_to_untainted_seconds": 1,
+		} {
+			if got := kubetest.Metric(t, registry, name)[""]; got != want {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+		close(open)
+		w.Pass(time.Second)
+		if got := kubetest.Metric(t, registry, "nodecontroller_time_to_untainted_seconds")[""]; got != 2 {
+			t.Errorf("%v nodes have lost their taint, want 2", got)
+		}
+	})
+}
