@@ -19,14 +19,35 @@ func (c *Request) known(path string, m protoreflect.Message) {
 		switch {
 		case field.Message() == nil || field.IsMap():
 		case field.IsList():
-			for i := range value.List().Len() {
-				c.known(fmt.Sprintf("%s[%d].", at, i), value.List().Get(i).Message())
+			// What is longer is refused for its length. Paths are made for what is wrong only: the lists of most requests are right.
+			for i := range min(value.List().Len(), MaxItems) {
+				if item := value.List().Get(i).Message(); strange(item) {
+					c.known(fmt.Sprintf("%s[%d].", at, i), item)
+				}
 			}
 		default:
 			c.known(at+".", value.Message())
 		}
 		return true
 	})
+}
+
+// strange reports whether a message has fields that this version of the protocol lacks, itself or in a message within.
+func strange(m protoreflect.Message) bool {
+	found := len(m.GetUnknown()) > 0
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil || field.IsMap():
+		case field.IsList():
+			for i := 0; i < value.List().Len() && !found; i++ {
+				found = strange(value.List().Get(i).Message())
+			}
+		default:
+			found = found || strange(value.Message())
+		}
+		return !found
+	})
+	return found
 }
 
 // unknown are the numbers of the fields, each once.

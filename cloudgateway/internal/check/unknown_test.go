@@ -72,3 +72,19 @@ func TestUnknownFilters(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingIsLookedForInHugeLists: a list that is refused for its length costs no more than the longest that is not.
+func TestNothingIsLookedForInHugeLists(t *testing.T) {
+	table := NewTable([]Rule{Of(func(*Request, *slbv1.CreateServerGroupRequest) {})})
+	allocations := func(items int) float64 {
+		sent := &slbv1.CreateServerGroupRequest{RequestId: "r", Servers: make([]*slbv1.Server, items)}
+		return testing.AllocsPerRun(1, func() {
+			if err := table.Check(sent); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if longest, huge := allocations(MaxItems), allocations(10*MaxItems); huge > 2*longest {
+		t.Errorf("%v allocations for %d items, %v for ten times as many", longest, MaxItems, huge)
+	}
+}

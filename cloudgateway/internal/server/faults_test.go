@@ -74,7 +74,7 @@ func TestFaultMatrix(t *testing.T) {
 	)
 	cells.SetLimit(32) // They mostly wait.
 	for _, op := range writetest.Operations() {
-		undisturbed := newWorld(t)
+		undisturbed := newWorld(t, emptySeed)
 		at := undisturbed.site(t, op)
 		if err := op.Run(t.Context(), undisturbed.Client, at); err != nil {
 			t.Fatalf("%s undisturbed: %v", op.Name, err)
@@ -117,7 +117,7 @@ func cell(op, action, mishap string) string { return op + "/" + action + "/" + m
 
 // strike runs an operation of which one cloud call goes wrong, and tells in a word how it ended.
 func (m mishap) strike(t *testing.T, op writetest.Operation, action string, want []string) string {
-	w := newWorld(t)
+	w := newWorld(t, emptySeed)
 	at := w.site(t, op)
 	rule := m.rule
 	rule.Action, rule.Times = action, 1

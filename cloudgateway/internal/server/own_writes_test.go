@@ -33,7 +33,7 @@ func TestEveryOwnWriteIsSeen(t *testing.T) {
 	asked := map[string]bool{}
 	for _, op := range writetest.Operations() {
 		t.Run(op.Name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, emptySeed)
 			at := w.site(t, op)
 			before := w.questions()
 			for q := range before {

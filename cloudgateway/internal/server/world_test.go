@@ -73,6 +73,9 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	return w
 }
 
+// emptySeed leaves out the instances, for worlds whose operations bring their own.
+func emptySeed(c *openapisim.Config) { c.Seed = seed(0) }
+
 // patience is how long the gateway waits for one answer of the cloud, where a test doesn't say.
 const patience = 2 * time.Second
 
