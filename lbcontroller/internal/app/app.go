@@ -12,6 +12,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -28,6 +29,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Dependencies) (replica.Controller, error) {
 		kind := kindConfig(cfg, s.Gateway, s.Logger)
 		kind.Registerer = s.Registerer
+		kind.Orphans.Client, kind.Orphans.Recorder = s.Client, s.Recorder
 		kind.Records = record.New(record.Config{
 			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
 		})
@@ -59,6 +61,10 @@ func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb
 			ReportInstance:  cfg.Drift.Instance == config.DriftReport,
 			ReportListeners: cfg.Drift.Listeners == config.DriftReport,
 			ReportStopped:   cfg.Drift.StoppedListeners == config.DriftReport,
+		},
+		Orphans: clb.Orphans{
+			Interval: time.Duration(cfg.Orphans.Interval), Delete: cfg.Orphans.Delete,
+			Policy: orphan.Policy{Grace: time.Duration(cfg.Orphans.Grace), PerDay: cfg.Orphans.PerDay},
 		},
 		DisablePublic:    cfg.DisablePublicLoadBalancer,
 		CertificateCheck: time.Hour,

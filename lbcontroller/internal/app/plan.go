@@ -22,6 +22,7 @@ import (
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
@@ -33,7 +34,7 @@ type Selection struct{ Namespace, Service string }
 type Preview struct {
 	Services []clb.Preview `json:"services"`
 	// Orphans are CLBs of the cluster without a Service. They are looked for only among all Services.
-	Orphans []clb.Orphan `json:"orphans,omitempty"`
+	Orphans []orphan.Orphan `json:"orphans,omitempty"`
 }
 
 // Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
@@ -99,7 +100,7 @@ func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 		}
 	}
 	if which == (Selection{}) {
-		preview.Orphans, err = previewer.Orphans(ctx, all)
+		preview.Orphans, err = previewer.Orphans(ctx, client)
 	}
 	return preview, err
 }
@@ -155,7 +156,11 @@ func (p Preview) WriteText(w io.Writer) error {
 		}
 	}
 	for _, o := range p.Orphans {
-		fmt.Fprintf(table, "-\t%s\tORPHAN\t%s %s: no Service has the mark %s; release it by hand if nobody needs it\n", o.LoadBalancer, o.Name, o.Address, o.Mark)
+		next := "release it by hand if nobody needs it"
+		if o.Kept != "" {
+			next = "but " + o.Kept
+		}
+		fmt.Fprintf(table, "-\t%s\tORPHAN\t%s %s: no Service has the mark %s; %s\n", o.LoadBalancer, o.Name, o.Address, o.Mark, next)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -54,6 +54,8 @@ type Config struct {
 	Policy Policy
 	// Drift is what is only reported of what others have changed in the cloud.
 	Drift Drift
+	// Orphans is what is done about CLBs whose Services are gone.
+	Orphans Orphans
 	// Records keep over a restart which backends Services have; nil for none.
 	Records *record.Store
 	// HealthPatience is how long a pod that declares a readiness gate waits for its first health checks at the CLB, at most. 0 releases it
@@ -106,6 +108,7 @@ func (k *Kind) run(ctx context.Context) error {
 		beside.Go(func() error { return k.Records.Run(ctx) })
 	}
 	beside.Go(func() error { return k.certs.Run(ctx) })
+	beside.Go(func() error { return k.watchOrphans(ctx) })
 	return beside.Wait()
 }
 

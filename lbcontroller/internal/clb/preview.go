@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
@@ -37,15 +36,6 @@ type Preview struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Error is why the cloud could not be read.
 	Error string `json:"error,omitempty"`
-}
-
-// Orphan is a CLB that was made for a Service of the cluster which no longer exists.
-type Orphan struct {
-	LoadBalancer string `json:"loadBalancer"`
-	Name         string `json:"name"`
-	Address      string `json:"address"`
-	// Mark is the value of the tag that names the Service.
-	Mark string `json:"mark"`
 }
 
 // Previewer finds out what the controller would do. It reads, and writes nothing anywhere.
@@ -172,35 +162,11 @@ func (p Previewer) release(ctx context.Context, r controller.Request, result *Pr
 	return nil
 }
 
-// Orphans lists the CLBs with the tags of this cluster that belong to none of its Services.
-func (p Previewer) Orphans(ctx context.Context, services []*corev1.Service) ([]Orphan, error) {
-	return p.kind.orphans(ctx, services)
-}
-
-// orphans lists the CLBs that were made for Services of this cluster which no longer exist. Both tags must say so: a CLB of another cluster,
-// or one that a user has made his own, is never listed.
-func (k *Kind) orphans(ctx context.Context, services []*corev1.Service) ([]Orphan, error) {
-	marks := make(map[string]bool, len(services))
-	for _, svc := range services {
-		marks[ownership.DefaultName(string(svc.UID))] = true
-	}
-	answer, err := k.Gateway.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{
-		Tags: []*commonv1.Tag{{Key: ownership.TagCluster, Value: k.Desired.ClusterID}},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the CLBs of the cluster: %w", err)
-	}
-	var orphans []Orphan
-	for _, lb := range answer.GetLoadBalancers() {
-		tags := model.Observed{Instance: lb}.Tags()
-		mark, made := tags[ownership.TagService]
-		if _, reused := tags[ownership.TagReused]; !made || reused || marks[mark] || tags[ownership.TagCluster] != k.Desired.ClusterID {
-			continue
-		}
-		orphans = append(orphans, Orphan{LoadBalancer: lb.GetLoadBalancerId(), Name: lb.GetName(), Address: lb.GetAddress(), Mark: mark})
-	}
-	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.LoadBalancer, b.LoadBalancer) })
-	return orphans, nil
+// Orphans lists the CLBs with the tags of this cluster that belong to none of its Services. The Services are listed anew: they must not be older
+// than the CLBs.
+func (p Previewer) Orphans(ctx context.Context, client kubernetes.Interface) ([]orphan.Orphan, error) {
+	found, _, _, err := p.kind.orphans(ctx, func() ([]*corev1.Service, error) { return listServices(ctx, client) })
+	return found, err
 }
 
 // mayCreate refuses a CLB to a Service that had one which is gone, and a public one where the cluster doesn't allow these.

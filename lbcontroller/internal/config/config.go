@@ -44,6 +44,8 @@ type Config struct {
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
 	// Drift says what happens when somebody changes a CLB in the cloud.
 	Drift Drift `json:"drift"`
+	// Orphans is about CLBs of the cluster whose Services are gone.
+	Orphans Orphans `json:"orphans"`
 	// MaxNodesPerServerGroup is how many nodes are backends of a Service with externalTrafficPolicy Cluster; 0 for all.
 	MaxNodesPerServerGroup int `json:"maxNodesPerServerGroup"`
 	// ExcludeControlPlaneNodes keeps traffic off nodes with the label node-role.kubernetes.io/control-plane. Those with the old label
@@ -83,6 +85,19 @@ type Drift struct {
 	StoppedListeners string `json:"stoppedListeners"`
 }
 
+// Orphans says what happens to CLBs with the tags of this cluster that belong to no Service. They are always reported, by event and metric.
+type Orphans struct {
+	// Interval is how often they are looked for.
+	Interval config.Duration `json:"interval"`
+	// Delete deletes those on which there is nothing but what this cluster has made, with servers that are nodes of the cluster. It has no effect
+	// unless policy is sync.
+	Delete bool `json:"delete"`
+	// Grace is how long a CLB must have been without a Service before it is deleted.
+	Grace config.Duration `json:"grace"`
+	// PerDay is how many are deleted in a day at most, and never more than half of the CLBs of the cluster.
+	PerDay int `json:"perDay"`
+}
+
 // Brake says when the backends stay although their nodes turn NotReady: the fault is then more likely in what reports it.
 type Brake struct {
 	// Percent of the nodes must turn NotReady within a minute, and more. 100 is never reached.
@@ -120,6 +135,7 @@ func Default() Config {
 		BackendIPv6:        true,
 		Policy:             PolicySync,
 		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
+		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(7 * 24 * time.Hour), PerDay: 5},
 		Brake:              Brake{Percent: 50, After: config.Duration(15 * time.Minute)},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 	}
@@ -169,6 +185,9 @@ func (c *Config) Validate() error {
 	p.OneOf("drift.listeners", c.Drift.Listeners, DriftEnforce, DriftReport)
 	p.OneOf("drift.stoppedListeners", c.Drift.StoppedListeners, DriftEnforce, DriftReport)
 	p.Range("maxNodesPerServerGroup", c.MaxNodesPerServerGroup, 0, 10000)
+	p.Positive("orphans.interval", c.Orphans.Interval)
+	p.Positive("orphans.grace", c.Orphans.Grace)
+	p.Range("orphans.perDay", c.Orphans.PerDay, 1, 1000)
 	p.Range("brake.percent", c.Brake.Percent, 1, 100)
 	p.Positive("brake.after", c.Brake.After)
 	if c.ReadinessGate.Patience < 0 {

@@ -40,6 +40,8 @@ const (
 	ReasonReadinessGate   = "FailedUpdateReadinessGate" // Warning: the API server refused the condition of a pod's readiness gate; it is written again.
 	ReasonBrakeOn         = "BrakeOn"                   // Warning on the namespace kube-system: most nodes turned NotReady together; their servers stay for now.
 	ReasonBrakeOff        = "BrakeOff"                  // Normal on the namespace kube-system: servers follow the nodes again.
+	ReasonOrphan          = "OrphanedLoadBalancer"      // Warning on the namespace kube-system: load balancers of the cluster have no Service.
+	ReasonOrphanGone      = "DeletedOrphan"             // Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
 	ReasonTypeChanged     = "TypeChanged"               // Normal: the Service no longer asks for a load balancer.
 )
 

@@ -75,6 +75,12 @@ func (o Observer) Full(ctx context.Context, id string) (model.Observed, error) {
 	return found, err
 }
 
+// Whole reads an instance with its listeners and all its vServer groups.
+func (o Observer) Whole(ctx context.Context, id string) (model.Observed, error) {
+	found, _, err := o.get(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, View: slbv1.View_VIEW_FULL})
+	return found, err
+}
+
 // Parts are the vServer groups on a user's instance that concern a Service.
 type Parts struct {
 	// Owner has those that bear its name.

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -55,6 +56,9 @@ func Digest(parts ...any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
+
+// errNoStore refuses what can't be kept.
+var errNoStore = errors.New("there is no record")
 
 // Store holds the entries by the Service's key. A nil Store records nothing and knows nothing.
 type Store struct {
@@ -125,6 +129,44 @@ func (s *Store) Change(ctx context.Context, key string) {
 	if err := s.flush(ctx, name(key)); err != nil {
 		s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
 	}
+}
+
+// Memo reads a text of the kind's own, "" if there is none, from the API server. Its name must have no dot.
+func (s *Store) Memo(ctx context.Context, name string) (string, error) {
+	if s == nil {
+		return "", errNoStore
+	}
+	err := s.request(ctx, func(ctx context.Context) error {
+		s.mu.Lock()
+		s.read = false // Another leader may have written since.
+		s.mu.Unlock()
+		return s.loadNow(ctx)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[name], err
+}
+
+// Commit writes such a text. Without an error the next leader finds it. If somebody else has written since it was read, nothing is written.
+func (s *Store) Commit(ctx context.Context, name, text string) error {
+	if s == nil {
+		return errNoStore
+	}
+	s.mu.Lock()
+	unchanged := s.read && s.stored[name] == text
+	s.wanted[name] = text
+	s.mu.Unlock()
+	if unchanged {
+		return nil
+	}
+	err := s.request(ctx, func(ctx context.Context) error { return s.write(ctx, name) })
+	if err != nil {
+		s.mu.Lock()
+		delete(s.wanted, name)
+		s.read = false
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // Run writes gathered entries until ctx ends. What is gathered then is lost: those Services are read at the next start.

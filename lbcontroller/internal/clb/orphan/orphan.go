@@ -1,0 +1,149 @@
+// Package orphan decides which CLBs were made for Services of the cluster that no longer exist, and which of them may be deleted. It is pure: what
+// must outlive a leader is a value.
+//
+// A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as long as the grace the API
+// server has had no Service for the CLB, and what is on the CLB was made by this cluster and serves nobody else.
+package orphan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/budget"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+// Orphan is a CLB that was made for a Service of the cluster which no longer exists.
+type Orphan struct {
+	LoadBalancer string `json:"loadBalancer"`
+	Name         string `json:"name"`
+	Address      string `json:"address"`
+	// Mark is the value of the tag that names the Service.
+	Mark string `json:"mark"`
+	// Kept is why it is never deleted by the controller, if that is known.
+	Kept string `json:"kept,omitempty"`
+}
+
+// Find returns the orphans among CLBs, ordered by id, and how many of the others belong to a Service. Both tags of the cluster must be there: a CLB
+// of another cluster, or one that a user has made his own, is never an orphan. The Services must have been read after the CLBs.
+func Find(clusterID string, list []*slbv1.LoadBalancer, services []*corev1.Service) (orphans []Orphan, living int) {
+	marks := make(map[string]bool, len(services))
+	for _, svc := range services {
+		marks[ownership.DefaultName(string(svc.UID))] = true
+	}
+	for _, lb := range list {
+		tags := model.Observed{Instance: lb}.Tags()
+		mark, made := tags[ownership.TagService]
+		_, reused := tags[ownership.TagReused]
+		switch {
+		case !made || reused || clusterID == "" || tags[ownership.TagCluster] != clusterID:
+		case marks[mark]:
+			living++
+		default:
+			orphans = append(orphans, Orphan{
+				LoadBalancer: lb.GetLoadBalancerId(), Name: lb.GetName(), Address: lb.GetAddress(), Mark: mark, Kept: named(lb, services),
+			})
+		}
+	}
+	slices.SortFunc(orphans, func(a, b Orphan) int { return strings.Compare(a.LoadBalancer, b.LoadBalancer) })
+	return orphans, living
+}
+
+// named tells which Service has to do with a CLB that wasn't made for it.
+func named(lb *slbv1.LoadBalancer, services []*corev1.Service) string {
+	for _, svc := range services {
+		id := lb.GetLoadBalancerId()
+		shows := slices.ContainsFunc(svc.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP != "" && i.IP == lb.GetAddress() })
+		if shows || annotation.Reused(svc.Annotations) == id || svc.Labels[ownership.LabelLoadBalancerID] == id ||
+			ownership.ParseClaims(svc.Annotations[annotation.Claims]).Has(id) {
+			return fmt.Sprintf("Service %s/%s names it or shows its address", svc.Namespace, svc.Name)
+		}
+	}
+	return ""
+}
+
+// Doubt says why the lists prove nothing about the orphans; empty if they are plausible.
+func Doubt(living int) string {
+	if living == 0 {
+		return "no CLB of the cluster belongs to a Service that exists: the cluster id may be that of another cluster, or the Services are not all there"
+	}
+	return ""
+}
+
+// Witness says why a CLB that was read completely must stay, whatever the API server says; empty if nothing speaks for it. Nodes are the ids of
+// the instances of the cluster.
+func Witness(o model.Observed, clusterID string, nodes map[string]bool) string {
+	if tags := o.Tags(); tags[ownership.TagCluster] != clusterID || tags[ownership.TagService] == "" || tags[ownership.TagReused] != "" {
+		return "its tags have changed"
+	}
+	if !o.ConfigKnown || len(o.OtherGroups) > 0 {
+		return "it could not be read completely"
+	}
+	ours := func(text string) bool {
+		owner, made := ownership.MadeFor(text)
+		return made && owner.ClusterID == clusterID
+	}
+	for _, l := range o.Listeners {
+		if !ours(l.Config.GetDescription()) {
+			return fmt.Sprintf("its listener on port %d was not made by this cluster", l.Key.Port)
+		}
+	}
+	for _, g := range o.Groups {
+		if !ours(g.Name) {
+			return fmt.Sprintf("its vServer group %s was not made by this cluster", g.ID)
+		}
+		for _, s := range g.Servers {
+			if s.Type != slbv1.ServerType_SERVER_TYPE_ECS || !nodes[s.ID] {
+				return fmt.Sprintf("its vServer group %s has server %s, which is no node of this cluster", g.ID, s.ID)
+			}
+		}
+	}
+	return ""
+}
+
+// Policy says when orphans are deleted.
+type Policy struct {
+	// Grace is how long a CLB must have been an orphan.
+	Grace time.Duration
+	// PerDay is how many are deleted in a day at most, and never more than half of the CLBs of the cluster.
+	PerDay int
+}
+
+// State is what outlives a leader.
+type State struct {
+	// Since is when each orphan was first seen as one.
+	Since map[string]time.Time `json:"since,omitempty"`
+	// Deleted are the times of the deletions of late.
+	Deleted []time.Time `json:"deleted,omitempty"`
+}
+
+// Decide returns the orphans whose deletion is due and inside the budget, of so many CLBs of the cluster in all, and the state after this look.
+// What was no orphan this time begins anew.
+func Decide(now time.Time, orphans []Orphan, living int, state State, p Policy) (due []Orphan, next State) {
+	spend := p.budget()
+	next = State{Since: map[string]time.Time{}, Deleted: spend.Within(now, state.Deleted)}
+	left := spend.Left(now, living+len(orphans), next.Deleted)
+	for _, o := range orphans {
+		since, seen := state.Since[o.LoadBalancer]
+		if !seen || since.After(now) {
+			since = now
+		}
+		next.Since[o.LoadBalancer] = since
+		if seen && o.Kept == "" && now.Sub(since) >= p.Grace && len(due) < left {
+			due = append(due, o)
+		}
+	}
+	return due, next
+}
+
+func (p Policy) budget() budget.Policy {
+	return budget.Policy{Window: 24 * time.Hour, Minimum: p.PerDay}
+} //nolint:mnd // A day.

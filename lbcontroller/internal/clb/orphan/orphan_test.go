@@ -1,0 +1,163 @@
+package orphan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+)
+
+const cluster = "c-1"
+
+func clb(tags ...string) *slbv1.LoadBalancer {
+	lb := &slbv1.LoadBalancer{LoadBalancerId: "lb-1", Address: "47.0.0.1"}
+	for i := 0; i+1 < len(tags); i += 2 {
+		lb.Tags = append(lb.Tags, &commonv1.Tag{Key: tags[i], Value: tags[i+1]})
+	}
+	return lb
+}
+
+// TestFind: only a CLB with both tags of the cluster, whose Service is gone, is an orphan; one that another Service has to do with is kept.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	ours := []string{ownership.TagCluster, cluster, ownership.TagService, "agone"}
+	service := func(change func(*corev1.Service)) *corev1.Service {
+		svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "there"}}
+		change(svc)
+		return svc
+	}
+	tests := map[string]struct {
+		clusterID string
+		tags      []string
+		service   func(*corev1.Service)
+		orphan    bool
+		kept      bool
+	}{
+		"its Service is gone":       {cluster, ours, func(*corev1.Service) {}, true, false},
+		"its Service is there":      {cluster, ours, func(svc *corev1.Service) { svc.UID = "gone" }, false, false},
+		"of another cluster":        {cluster, []string{ownership.TagCluster, "c-2", ownership.TagService, "agone"}, func(*corev1.Service) {}, false, false},
+		"without the cluster's tag": {cluster, ours[2:], func(*corev1.Service) {}, false, false},
+		"without the Service's tag": {cluster, ours[:2], func(*corev1.Service) {}, false, false},
+		"a user's":                  {cluster, append([]string{ownership.TagReused, "true"}, ours...), func(*corev1.Service) {}, false, false},
+		"no id of the cluster":      {"", []string{ownership.TagCluster, "", ownership.TagService, "agone"}, func(*corev1.Service) {}, false, false},
+		"a Service names it": {cluster, ours, func(svc *corev1.Service) {
+			svc.Annotations = map[string]string{annotation.LegacyPrefix + annotation.ID: "lb-1"}
+		}, true, true},
+		"a Service has its label": {cluster, ours, func(svc *corev1.Service) { svc.Labels = map[string]string{ownership.LabelLoadBalancerID: "lb-1"} }, true, true},
+		"a Service shows its address": {cluster, ours, func(svc *corev1.Service) {
+			svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.0.0.1"}}
+		}, true, true},
+	}
+	for name, test := range tests {
+		found, _ := Find(test.clusterID, []*slbv1.LoadBalancer{clb(test.tags...)}, []*corev1.Service{service(test.service)})
+		if len(found) == 1 != test.orphan || test.orphan && (found[0].Kept != "") != test.kept {
+			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+}
+
+// TestWitness: anything on a CLB that this cluster hasn't made, or that serves others, keeps it.
+func TestWitness(t *testing.T) {
+	t.Parallel()
+	own := ownership.Owner{Service: "web", Namespace: "default", ClusterID: cluster}
+	other := ownership.Owner{Service: "web", Namespace: "default", ClusterID: "c-2"}
+	whole := func(listener, group string, servers ...model.Server) model.Observed {
+		return model.Observed{
+			InstanceID: "lb-1", ConfigKnown: true, Instance: clb(ownership.TagCluster, cluster, ownership.TagService, "agone"),
+			Listeners: []model.Listener{{Config: &slbv1.ListenerConfig{Description: new(listener)}}},
+			Groups:    []model.Group{{ID: "rsp-1", Name: group, Servers: servers}},
+		}
+	}
+	node := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: "i-1"}}
+	stranger := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: "i-9"}}
+	pod := model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ENI, ID: "i-1"}}
+	partial := whole(own.Listener(80), own.Group("30080"))
+	partial.ConfigKnown = false
+	unread := whole(own.Listener(80), own.Group("30080"))
+	unread.OtherGroups = map[string]string{"rsp-2": "mine"}
+	retagged := whole(own.Listener(80), own.Group("30080"))
+	retagged.Instance = clb(ownership.TagCluster, cluster)
+	tests := map[string]struct {
+		o    model.Observed
+		kept bool
+	}{
+		"nothing on it":                       {model.Observed{ConfigKnown: true, Instance: partial.Instance}, false},
+		"only ours":                           {whole(own.Listener(80), own.Group("30080"), node), false},
+		"a listener made by hand":             {whole("by hand", own.Group("30080"), node), true},
+		"a listener of another cluster":       {whole(other.Listener(80), own.Group("30080"), node), true},
+		"a vServer group made by hand":        {whole(own.Listener(80), "mine", node), true},
+		"a vServer group of another cluster":  {whole(own.Listener(80), other.Group("30080"), node), true},
+		"a server that is no node":            {whole(own.Listener(80), own.Group("30080"), node, stranger), true},
+		"a server that is no instance at all": {whole(own.Listener(80), own.Group("30080"), pod), true},
+		"listeners that weren't read":         {partial, true},
+		"vServer groups that weren't read":    {unread, true},
+		"other tags than before":              {retagged, true},
+	}
+	for name, test := range tests {
+		if kept := Witness(test.o, cluster, map[string]bool{"i-1": true}); (kept != "") != test.kept {
+			t.Errorf("%s: kept because %q", name, kept)
+		}
+	}
+}
+
+// TestDecide: an orphan is due once it has been one for the grace without a break; the budget counts what earlier leaders deleted.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(hours int) time.Time { return start.Add(time.Duration(hours) * time.Hour) }
+	orphans := func(n int) (list []Orphan) {
+		for i := range n {
+			list = append(list, Orphan{LoadBalancer: fmt.Sprint("lb-", i)})
+		}
+		return list
+	}
+	p := Policy{Grace: 48 * time.Hour, PerDay: 2}
+	ids := func(list []Orphan) (ids []string) {
+		for _, o := range list {
+			ids = append(ids, o.LoadBalancer)
+		}
+		return ids
+	}
+	var state State
+	var due []Orphan
+	step := func(hours int, list []Orphan, living int, want ...string) {
+		t.Helper()
+		due, state = Decide(at(hours), list, living, state, p)
+		if diff := cmp.Diff(want, ids(due)); diff != "" {
+			t.Errorf("after %d hours (-want +got):\n%s", hours, diff)
+		}
+		for range due {
+			state.Deleted = append(state.Deleted, at(hours))
+		}
+	}
+	step(0, orphans(3), 20)
+	step(47, orphans(3), 20)
+	step(48, orphans(3), 20, "lb-0", "lb-1")
+	step(49, orphans(3)[2:], 20)
+	step(72, nil, 20) // lb-2 is no orphan for a moment.
+	step(73, orphans(3)[2:], 20)
+	step(120, orphans(3)[2:], 20)
+	step(121, orphans(3)[2:], 20, "lb-2")
+
+	state = State{}
+	step(0, orphans(3), 0)
+	step(50, orphans(3), 0, "lb-0") // Half of all is the most.
+
+	kept := []Orphan{{LoadBalancer: "lb-1", Kept: "a Service names it"}}
+	state = State{}
+	step(0, kept, 20)
+	step(100, kept, 20)
+	if Doubt(0) == "" || Doubt(1) != "" {
+		t.Error("only CLBs of Services that exist show that the lists are those of this cluster")
+	}
+}
