@@ -52,6 +52,19 @@ func TestRegionOfTheGateway(t *testing.T) {
 	})
 }
 
+// A new leader has all nodes in its cache: the first look at a table waits for no other nodes.
+func TestFirstLookIsNotGathered(t *testing.T) {
+	slow := func(cfg *controller.Config) { cfg.GatherQuiet, cfg.GatherMax = time.Hour, time.Hour }
+	run(t, slow, makeNodes(3), nil, func(w *world) {
+		if n := len(w.routes(tableA)); n != 3 {
+			t.Errorf("%d routes, want 3", n)
+		}
+		if n := len(w.cloud.Writes()); n != 1 {
+			t.Errorf("%d writes, want 1 batch", n)
+		}
+	})
+}
+
 func TestNodeJoins(t *testing.T) {
 	run(t, nil, makeNodes(3), nil, func(w *world) {
 		w.cloud.ResetCalls()

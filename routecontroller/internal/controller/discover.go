@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/reconcile"
 
 	"alicloud-controllers.dev/routecontroller/internal/apply"
 )
@@ -59,7 +60,8 @@ func (c *Controller) discover(ctx context.Context) error {
 	c.board.expect(ids)
 	c.target.Store(t)
 	c.log.Info("route tables found", "region", c.region, "vpc", vpcID, "routeTables", ids)
-	c.gather.Trigger()
+	// All nodes are in the cache: there is nothing to gather, and nodes wait for their routes.
+	c.addTables(reconcile.Node)
 	return nil
 }
 
