@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strings"
 	"testing"
 )
 
@@ -65,5 +67,54 @@ type ThingServiceServerOther interface {
 	about, methods := (&source{files: []*ast.File{file}}).server("ThingService")
 	if about != "ThingService makes things." || methods["MakeThing"] != "MakeThing makes one.\n" {
 		t.Errorf("got %q, %q", about, methods)
+	}
+}
+
+// TestConfigPage: a key is described by its field's own comment, which may name a default that the process computes.
+func TestConfigPage(t *testing.T) {
+	t.Parallel()
+	const code = `package config
+
+type Config struct {
+	// Burst is how many calls may go at once. Default: 2000.
+	Burst int ` + "`json:\"burst\"`" + `
+	// Quiet is a time. Default: 1s.
+	Quiet Duration ` + "`json:\"quiet\"`" + `
+	Part Part ` + "`json:\"part\"`" + `
+}
+
+type Part struct {
+	// On switches it on.
+	On bool ` + "`json:\"on\"`" + `
+	// Host is a host. Default: that of the region.
+	Host string ` + "`json:\"host\"`" + `
+}
+
+func Default() Config { return Config{Quiet: 5} }
+`
+	page := func(code string) (string, error) {
+		file, err := parser.ParseFile(token.NewFileSet(), "", code, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &source{files: []*ast.File{file}}
+		k := &keys{table: newTable("key", "type", "default", "meaning"), defaults: map[string]string{}}
+		if err := k.readDefaults(s); err != nil {
+			t.Fatal(err)
+		}
+		err = k.fields(s, "Config", place{})
+		return k.table.String(), err
+	}
+	got, err := page(code)
+	const want = "| key | type | default | meaning |\n|---|---|---|---|\n" +
+		"| `burst` | number | `2000` | `burst` is how many calls may go at once. |\n" +
+		"| `quiet` | number | `5` | `quiet` is a time. |\n" +
+		"| `part.on` | bool | `false` | `on` switches it on. |\n" +
+		"| `part.host` | string | that of the region | `host` is a host. |\n"
+	if err != nil || got != want {
+		t.Errorf("%v, got\n%swant\n%s", err, got, want)
+	}
+	if _, err := page(strings.Replace(code, "// On switches it on.", "", 1)); !errors.Is(err, errNoMeaning) {
+		t.Errorf("a key without a meaning: %v", err)
 	}
 }

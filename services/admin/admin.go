@@ -41,10 +41,10 @@ type Config struct {
 	// Authentication is for an address that others reach, such as a node's. The server then speaks HTTPS, and metrics, profiles and the
 	// reasons on /readyz need a token of the cluster whose holder may get that path by RBAC, or a client on the same machine.
 	Authentication bool `json:"authentication"`
-	// CertFile and KeyFile are the identity of the server, and may be renewed in place. If empty, the process makes a certificate that
-	// nobody can verify.
+	// CertFile is the certificate of the server, and may be renewed in place. If empty, the process makes one that nobody can verify.
 	CertFile string `json:"certFile"`
-	KeyFile  string `json:"keyFile"`
+	// KeyFile is the private key of the certificate.
+	KeyFile string `json:"keyFile"`
 }
 
 // Validate notes what is wrong, under key.

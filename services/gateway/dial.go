@@ -46,10 +46,10 @@ type Config struct {
 	ServerName string `json:"serverName"`
 	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
 	TokenFile string `json:"tokenFile"`
-	// CertFile and KeyFile are a client certificate, for callers outside of Kubernetes, which have no token. They may be renewed in
-	// place.
+	// CertFile is a client certificate, for callers outside of Kubernetes, which have no token. It may be renewed in place.
 	CertFile string `json:"certFile"`
-	KeyFile  string `json:"keyFile"`
+	// KeyFile is the private key of the client certificate.
+	KeyFile string `json:"keyFile"`
 	// Kubernetes finds the replicas if Address begins with "kubernetes:"; it may list and watch the EndpointSlices of the namespace.
 	Kubernetes kubernetes.Interface `json:"-"`
 	// AnyReplica calls the replica at Address, active or not. Only an active one reaches the cloud.

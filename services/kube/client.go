@@ -20,11 +20,12 @@ const (
 
 // Config says which cluster to work for.
 type Config struct {
-	// Kubeconfig is a file; empty: the cluster this process runs in.
+	// Kubeconfig is a file; if empty, the process talks to the cluster that it runs in.
 	Kubeconfig string `json:"kubeconfig"`
-	// QPS and Burst bound the calls to the API server; 1000 and 2000 if zero.
-	QPS   float32 `json:"qps"`
-	Burst int     `json:"burst"`
+	// QPS is how many calls a second may go to the API server in the long run. Default: 1000.
+	QPS float32 `json:"qps"`
+	// Burst is how many calls may go to the API server at once. Default: 2000.
+	Burst int `json:"burst"`
 }
 
 // Validate notes what is wrong, under key.

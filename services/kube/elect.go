@@ -33,15 +33,18 @@ const (
 
 // ElectionConfig describes the election of the one active replica.
 type ElectionConfig struct {
+	// Enabled lets one replica work and the others stand by. Without it, run one replica only.
 	Enabled bool `json:"enabled"`
-	// Namespace and Name are the Lease's.
+	// Namespace is where the Lease is.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// LeaseDuration is how long others wait for a silent leader, RenewDeadline when a leader that cannot renew gives up, and
-	// RetryPeriod how often either tries; 15s, 10s and 2s if zero.
+	// Name of the Lease.
+	Name string `json:"name"`
+	// LeaseDuration is how long the others wait for a leader that has gone silent. Default: 15s.
 	LeaseDuration config.Duration `json:"leaseDuration"`
+	// RenewDeadline is when a leader gives up that can't renew its Lease. Default: 10s.
 	RenewDeadline config.Duration `json:"renewDeadline"`
-	RetryPeriod   config.Duration `json:"retryPeriod"`
+	// RetryPeriod is how often a leader renews its Lease, and the others look at it. Default: 2s.
+	RetryPeriod config.Duration `json:"retryPeriod"`
 }
 
 // Validate notes what is wrong, under key.

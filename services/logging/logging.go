@@ -15,9 +15,9 @@ import (
 
 // Config describes the logger.
 type Config struct {
-	// Level is "debug", "info", "warn" or "error"; "info" if empty.
+	// Level is "debug", "info", "warn" or "error". Default: info.
 	Level string `json:"level"`
-	// Format is "json" or "text"; "json" if empty.
+	// Format is "json" or "text". Default: json.
 	Format string `json:"format"`
 }
 

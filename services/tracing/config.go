@@ -20,8 +20,8 @@ type Config struct {
 	Insecure bool `json:"insecure"`
 	// CAFile holds the certificates that sign the collector's, if those of the system don't. It is read at the start.
 	CAFile string `json:"caFile"`
-	// SampleRatio is the part of the traces that is recorded, 0 to 1; 0.01 if not set. What belongs to a caller's trace is recorded if
-	// the caller records it.
+	// SampleRatio is the part of the traces that is recorded, 0 to 1. What belongs to a caller's trace is recorded if the caller records
+	// it. Default: 0.01.
 	SampleRatio *float64 `json:"sampleRatio"`
 }
 

@@ -56,8 +56,10 @@ type API struct {
 
 // TLS names the files of the server's identity. They are read again when they change.
 type TLS struct {
+	// CertFile is the certificate of the server.
 	CertFile string `json:"certFile"`
-	KeyFile  string `json:"keyFile"`
+	// KeyFile is the private key of the certificate.
+	KeyFile string `json:"keyFile"`
 	// ClientCAFile lets callers show client certificates that it vouches for instead of tokens.
 	ClientCAFile string `json:"clientCAFile"`
 }
@@ -70,9 +72,13 @@ type Authentication struct {
 
 // Endpoints override the hosts of the products, "host:port".
 type Endpoints struct {
+	// SLB is the host of the load balancers, "host:port". Default: that of the region in the network.
 	SLB string `json:"slb"`
+	// VPC is the host of the networks, "host:port". Default: that of the region in the network.
 	VPC string `json:"vpc"`
+	// ECS is the host of the instances, "host:port". Default: that of the region in the network.
 	ECS string `json:"ecs"`
+	// STS is the host of the security tokens, "host:port". Default: that of the region in the network.
 	STS string `json:"sts"`
 }
 
@@ -92,22 +98,26 @@ type Budget struct {
 
 // Terms are what one caller gets of the budget.
 type Terms struct {
-	// Weight is the number of calls that the caller may make in its turn, 1 if not set.
+	// Weight is the number of calls that the caller may make in its turn, 1 to 100. Default: 1.
 	Weight int `json:"weight"`
-	// Share is the part of the gateway's share that the caller may use at most, all of the budget if not set.
+	// Share is the part of the gateway's share that the caller may use at most, above 0 to 1. Default: all of the budget.
 	Share float64 `json:"share"`
 }
 
 // Limit is a number of calls in a window.
 type Limit struct {
-	Calls  int             `json:"calls"`
+	// Calls is how many calls of the action the account may make in the window.
+	Calls int `json:"calls"`
+	// Window is the time in which the calls are counted, 1s or 60s as the cloud has them.
 	Window config.Duration `json:"window"`
 }
 
 // Limits bound the size of calls.
 type Limits struct {
+	// ServersPerCall is how many servers are added or removed by one call, 1 to 40.
 	ServersPerCall int `json:"serversPerCall"`
-	RoutesPerCall  int `json:"routesPerCall"`
+	// RoutesPerCall is how many route entries are made or deleted by one call, 1 to 50.
+	RoutesPerCall int `json:"routesPerCall"`
 }
 
 // Coalesce shapes the gathering of reads.

@@ -36,22 +36,24 @@ func (c Credentials) Given() *KeyPair { return c.given }
 
 // AccessKey names the files with an access key.
 type AccessKey struct {
-	IDFile     string `json:"idFile"`
+	// IDFile is the file with the AccessKey ID. Changes are noticed.
+	IDFile string `json:"idFile"`
+	// SecretFile is the file with the AccessKey secret.
 	SecretFile string `json:"secretFile"`
 }
 
 // ECSRAMRole takes the credentials of a RAM role of the ECS instance.
 type ECSRAMRole struct {
-	// Role is asked from the metadata service if empty.
+	// Role is the name of the role; if empty, the metadata service tells it.
 	Role string `json:"role"`
 }
 
 // RRSA takes the credentials of the RAM role that the pod's ServiceAccount stands for. What is left out comes from the
 // environment, which ACK's webhook sets.
 type RRSA struct {
-	// OIDCProviderARN is the cluster's OIDC provider; ALIBABA_CLOUD_OIDC_PROVIDER_ARN.
+	// OIDCProviderARN is the cluster's OIDC provider. Default: $ALIBABA_CLOUD_OIDC_PROVIDER_ARN.
 	OIDCProviderARN string `json:"oidcProviderARN"`
-	// TokenFile has the ServiceAccount token; ALIBABA_CLOUD_OIDC_TOKEN_FILE.
+	// TokenFile has the ServiceAccount token. Default: $ALIBABA_CLOUD_OIDC_TOKEN_FILE.
 	TokenFile string `json:"tokenFile"`
 	// The role; ALIBABA_CLOUD_ROLE_ARN and ALIBABA_CLOUD_ROLE_SESSION_NAME.
 	Session
@@ -66,9 +68,11 @@ type AssumeRole struct {
 
 // Session describes the session of a RAM role.
 type Session struct {
-	RoleARN     string `json:"roleARN"`
+	// RoleARN is the role. With rrsa it may come from $ALIBABA_CLOUD_ROLE_ARN.
+	RoleARN string `json:"roleARN"`
+	// SessionName shows in the cloud's audit log. With rrsa it may come from $ALIBABA_CLOUD_ROLE_SESSION_NAME. Default: cloudgateway.
 	SessionName string `json:"sessionName"`
-	// DurationSeconds is at most the role's maximum; the cloud takes 900 to 43200.
+	// DurationSeconds is at most the role's maximum; the cloud takes 900 to 43200. Default: 3600.
 	DurationSeconds int `json:"durationSeconds"`
 }
 

@@ -60,16 +60,18 @@ type Config struct {
 
 // Deletion bounds the deletion of nodes.
 type Deletion struct {
+	// Enabled lets nodes be deleted whose instances are gone.
 	Enabled bool `json:"enabled"`
 	// ConfirmAfter is the least time between two answers without the instance.
 	ConfirmAfter config.Duration `json:"confirmAfter"`
 	// Silence is how long the kubelet has to have been silent: for how long the condition Ready is Unknown.
 	Silence config.Duration `json:"silence"`
-	// Within Window at most Minimum nodes or Percent of all go, whichever is more, and never more than half of them. The ConfigMap
-	// nodecontroller-deletions keeps the count for the next leader.
-	Window  config.Duration `json:"window"`
-	Minimum int             `json:"minimum"`
-	Percent int             `json:"percent"`
+	// Window is the time in which deletions are counted. The ConfigMap nodecontroller-deletions keeps the count for the next leader.
+	Window config.Duration `json:"window"`
+	// Minimum is how many nodes may go in the window in a small cluster. Never more than half of all go.
+	Minimum int `json:"minimum"`
+	// Percent of all nodes may go in the window, if that is more than the minimum.
+	Percent int `json:"percent"`
 }
 
 // Policy is what the controller needs of it, nil if deletion is off.

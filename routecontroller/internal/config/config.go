@@ -42,7 +42,7 @@ const (
 type Config struct {
 	replica.Config
 
-	// RouteTableIDs are the tables that get the routes; if empty, the VPC's only one.
+	// RouteTableIDs are the tables that get the routes; if empty, the VPC's only one, or else its system table.
 	RouteTableIDs []string `json:"routeTableIDs"`
 	// ClusterCIDRs are the ranges of pods; routes outside of them are never created or deleted.
 	ClusterCIDRs []string `json:"clusterCIDRs"`
@@ -63,16 +63,21 @@ type Config struct {
 
 // Gather says how long node changes are gathered: until none has come for Quiet, Max at most.
 type Gather struct {
+	// Quiet is how long no node may have changed before the tables are compared. What changes within this time costs one call.
 	Quiet config.Duration `json:"quiet"`
-	Max   config.Duration `json:"max"`
+	// Max is when the tables are compared at the latest.
+	Max config.Duration `json:"max"`
 }
 
 // Deletion bounds the deletion of routes: within Window at most Minimum or Percent of the routes of a table go, whichever is more, and
 // never more than half of them. The ConfigMap routecontroller-deletions keeps the count for the next leader.
 type Deletion struct {
-	Window  config.Duration `json:"window"`
-	Minimum int             `json:"minimum"`
-	Percent int             `json:"percent"`
+	// Window is the time in which deletions are counted. The ConfigMap routecontroller-deletions keeps the count for the next leader.
+	Window config.Duration `json:"window"`
+	// Minimum is how many routes of a table may go in the window in a small cluster. Never more than half of all go.
+	Minimum int `json:"minimum"`
+	// Percent of the routes of a table may go in the window, if that is more than the minimum.
+	Percent int `json:"percent"`
 }
 
 // Orphans is what the controller needs of it.
