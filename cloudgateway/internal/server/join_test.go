@@ -1,0 +1,67 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/writetest"
+)
+
+// TestReadsOfAThousandJoiningNodes counts what 999 nodes that join at once cost: the nodecontroller reads their instances and network interfaces
+// together, and the routecontroller reads the table and creates a hundred routes at a time.
+func TestReadsOfAThousandJoiningNodes(t *testing.T) {
+	const nodes, together = 999, 100
+	w := newWorld(t, func(c *openapisim.Config) { c.Seed = seed(nodes) })
+	settings := w.sim.Settings()
+	settings.Quotas.RouteEntries = nodes
+	w.sim.SetSettings(settings)
+	instances := &ecsv1.BatchGetInstancesRequest{}
+	for i := range nodes {
+		instances.InstanceIds = append(instances.InstanceIds, instanceID(i))
+	}
+	found, err := w.Instances.BatchGetInstances(t.Context(), instances)
+	if err := writetest.FirstFailure(err, found.GetResults()); err != nil {
+		t.Fatal(err)
+	}
+	interfaces := &ecsv1.BatchGetNetworkInterfacesRequest{}
+	for _, result := range found.GetResults() {
+		interfaces.NetworkInterfaceIds = append(interfaces.NetworkInterfaceIds, result.GetInstance().GetPrimaryNetworkInterfaceId())
+	}
+	read, err := w.NetworkInterfaces.BatchGetNetworkInterfaces(t.Context(), interfaces)
+	if err := writetest.FirstFailure(err, read.GetResults()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Routes.ListRouteEntries(t.Context(), &vpcv1.ListRouteEntriesRequest{RouteTableId: testTable}); err != nil {
+		t.Fatal(err)
+	}
+	for first := 0; first < nodes; first += together {
+		request := &vpcv1.BatchCreateRouteEntriesRequest{VpcId: testVPC}
+		for i := first; i < min(first+together, nodes); i++ {
+			request.RouteEntries = append(request.RouteEntries, &vpcv1.RouteEntry{
+				RouteTableId: testTable, DestinationCidr: fmt.Sprintf("10.%d.%d.0/24", i/256, i%256), NextHopId: instanceID(i),
+			})
+		}
+		created, err := w.Routes.BatchCreateRouteEntries(t.Context(), request)
+		if err := writetest.FirstFailure(err, created.GetResults()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := map[string]int{}
+	for _, action := range w.actions(true) {
+		calls[action]++
+	}
+	want := map[string]int{
+		"DescribeInstances": 10, "DescribeNetworkInterfaces": 10, "CreateRouteEntries": 20,
+		// One for the table, and five for each hundred to see that they are in force.
+		"DescribeRouteEntryList": 51, "DescribeRouteTableList": 1,
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
