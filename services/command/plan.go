@@ -17,9 +17,31 @@ type Preview interface {
 	WriteText(w io.Writer) error
 }
 
+// Selection says what of a cluster is looked at.
+type Selection interface {
+	// Flags adds the flags that select.
+	Flags(flags *flag.FlagSet)
+	// Arguments takes what follows the flags.
+	Arguments(args []string) error
+}
+
+// All is the Selection of everything.
+type All struct{}
+
+// Flags adds none.
+func (All) Flags(*flag.FlagSet) {}
+
+// Arguments takes none.
+func (All) Arguments(args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown argument %q; --help lists the flags", args[0])
+	}
+	return nil
+}
+
 // Plan makes the subcommand "plan" of a process, for Command.Subcommands: it prints what the process would change and changes nothing. It
 // fails only if that can't be found out, so that the exit code is 0 whether or not there is something to change.
-func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C, []string, error),
+func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C, []string, error), which Selection,
 	plan func(ctx context.Context, cfg C) (P, error),
 ) func(args []string, stdout io.Writer) error {
 	return func(args []string, stdout io.Writer) error {
@@ -28,6 +50,7 @@ func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C,
 		path := flags.String("config", "/etc/"+name+"/config.yaml", "configuration `FILE` (YAML)")
 		cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
 		output := flags.String("o", "text", "`FORMAT` of the output, text or json")
+		which.Flags(flags)
 		switch err := flags.Parse(args); {
 		case errors.Is(err, flag.ErrHelp):
 			flags.SetOutput(stdout)
@@ -35,10 +58,11 @@ func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C,
 			return nil
 		case err != nil:
 			return fmt.Errorf("plan: %w; --help lists the flags", err)
-		case flags.NArg() > 0:
-			return fmt.Errorf("plan: unknown argument %q; --help lists the flags", flags.Arg(0))
 		case *output != "text" && *output != "json":
 			return fmt.Errorf("plan: -o is %q; use text or json", *output)
+		}
+		if err := which.Arguments(flags.Args()); err != nil {
+			return fmt.Errorf("plan: %w", err)
 		}
 		cfg, _, err := load(*path, *cloudConfig)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -30,7 +31,7 @@ func TestPlan(t *testing.T) {
 		}
 		return path + "+" + cloudConfig, nil, nil
 	}
-	plan := command.Plan("sample", load, func(_ context.Context, cfg string) (found, error) {
+	plan := command.Plan("sample", load, command.All{}, func(_ context.Context, cfg string) (found, error) {
 		if strings.HasPrefix(cfg, "bad") {
 			return found{}, errors.New("no answer")
 		}
@@ -55,5 +56,34 @@ func TestPlan(t *testing.T) {
 	var out bytes.Buffer
 	if err := plan([]string{"--help"}, &out); err != nil || !strings.Contains(out.String(), "-o FORMAT") {
 		t.Errorf("help %q, %v", out.String(), err)
+	}
+}
+
+// one selects one thing by name.
+type one struct{ name, kind string }
+
+func (o *one) Flags(flags *flag.FlagSet) { flags.StringVar(&o.kind, "k", "", "the `KIND`") }
+
+func (o *one) Arguments(args []string) error {
+	if len(args) != 1 {
+		return errors.New("name one")
+	}
+	o.name = args[0]
+	return nil
+}
+
+func TestPlanOfASelection(t *testing.T) {
+	t.Parallel()
+	which := &one{}
+	load := func(string, string) (string, []string, error) { return "", nil, nil }
+	plan := command.Plan("sample", load, which, func(context.Context, string) (found, error) {
+		return found{Changes: len(which.kind + which.name)}, nil
+	})
+	var out bytes.Buffer
+	if err := plan([]string{"-k", "abc", "de"}, &out); err != nil || out.String() != "5 changes\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if err := plan([]string{"-k", "abc"}, &out); err == nil || err.Error() != "plan: name one" {
+		t.Errorf("error %v", err)
 	}
 }

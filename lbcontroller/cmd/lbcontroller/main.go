@@ -22,6 +22,6 @@ func process() command.Command[config.Config] {
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
 
-		Subcommands: map[string]func([]string, io.Writer) error{"plan": preview},
+		Subcommands: map[string]func([]string, io.Writer) error{"plan": plan()},
 	}
 }

@@ -3,10 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,9 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"alicloud-controllers.dev/services/gateway"
-	"alicloud-controllers.dev/services/kube"
-	"alicloud-controllers.dev/services/version"
+	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
 	"alicloud-controllers.dev/lbcontroller/internal/clb"
@@ -38,22 +34,14 @@ type Preview struct {
 }
 
 // Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
-func Plan(ctx context.Context, cfg config.Config, which Selection, log *slog.Logger) (Preview, error) {
-	userAgent := Name + "-plan/" + version.String()
-	client, err := kube.NewClient(cfg.Kubernetes, userAgent)
-	if err != nil {
-		return Preview{}, err
+func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, error) {
+	found, err := replica.Preview(ctx, Name, cfg.Config, func(ctx context.Context, deps replica.Dependencies) (Preview, error) {
+		return previewAll(ctx, deps.Client, cfg, kindConfig(cfg, deps.Gateway, deps.Logger), which)
+	})
+	if err == nil && which.Service != "" && len(found.Services) == 0 {
+		return found, fmt.Errorf("there is no Service %s/%s with a CLB", which.Namespace, which.Service)
 	}
-	cfg.Gateway.UserAgent, cfg.Gateway.Logger, cfg.Gateway.Kubernetes = userAgent, log, client
-	conn, err := gateway.Dial(cfg.Gateway)
-	if err != nil {
-		return Preview{}, fmt.Errorf("connect to the gateway: %w", err)
-	}
-	preview, err := previewAll(gateway.WithPriority(ctx, gateway.Background), client, cfg, kindConfig(cfg, conn.Client(), log), which)
-	if closeErr := conn.Close(); err == nil && closeErr != nil {
-		return preview, fmt.Errorf("disconnect from the gateway: %w", closeErr)
-	}
-	return preview, err
+	return found, err
 }
 
 func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kind clb.Config, which Selection) (Preview, error) {
@@ -111,13 +99,6 @@ func pointers[T any](list []T) []*T {
 		result[i] = &list[i]
 	}
 	return result
-}
-
-// WriteJSON prints the preview for programs.
-func (p Preview) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(p)
 }
 
 // WriteText prints the preview for people: what would change, and a summary.

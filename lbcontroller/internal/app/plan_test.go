@@ -83,16 +83,16 @@ default/bad  -          REFUSED  annotation service.beta.kubernetes.io/alibaba-c
 	if err != nil {
 		t.Fatal(err)
 	}
-	var printed bytes.Buffer
-	if err := one.WriteJSON(&printed); err != nil {
+	printed, err := json.Marshal(one)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var back Preview
-	if err := json.Unmarshal(printed.Bytes(), &back); err != nil {
+	if err := json.Unmarshal(printed, &back); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(one, back); diff != "" || len(back.Services) != 1 || back.Services[0].Service != "bad" || len(back.Orphans) != 0 {
-		t.Errorf("JSON %s (-want +got):\n%s", printed.String(), diff)
+		t.Errorf("JSON %s (-want +got):\n%s", printed, diff)
 	}
 	if writes := cloud.Writes(); len(writes) > 0 {
 		t.Errorf("the cloud was written to: %v", writes)

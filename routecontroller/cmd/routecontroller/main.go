@@ -23,6 +23,6 @@ func process() command.Command[config.Config] {
 		Logging: func(cfg config.Config) logging.Config { return cfg.Logging },
 		Run:     app.Run,
 
-		Subcommands: map[string]func([]string, io.Writer) error{"plan": command.Plan(app.Name, config.Load, app.Plan)},
+		Subcommands: map[string]func([]string, io.Writer) error{"plan": command.Plan(app.Name, config.Load, command.All{}, app.Plan)},
 	}
 }
