@@ -135,7 +135,7 @@ func Default() Config {
 		BackendIPv6:        true,
 		Policy:             PolicySync,
 		Drift:              Drift{Instance: DriftEnforce, Listeners: DriftEnforce, StoppedListeners: DriftReport},
-		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(7 * 24 * time.Hour), PerDay: 5},
+		Orphans:            Orphans{Interval: config.Duration(time.Hour), Grace: config.Duration(168 * time.Hour), PerDay: 5},
 		Brake:              Brake{Percent: 50, After: config.Duration(15 * time.Minute)},
 		ReadinessGate:      ReadinessGate{Patience: config.Duration(time.Minute)},
 	}
