@@ -7,8 +7,10 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"alicloud-controllers.dev/deploy/chart"
+	"alicloud-controllers.dev/deploy/images/oci"
 	"alicloud-controllers.dev/deploy/local/binaries"
 )
 
@@ -28,18 +30,48 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// The simulated cloud, which imports nothing of ours, knows its version all the same.
-func TestVersionOfTheSimulator(t *testing.T) {
+// TestSameCommitSameImage builds the smallest module twice, the second time in a copy of its sources elsewhere: the image and the bill of
+// materials are the same to the byte, and the simulated cloud, which imports nothing of ours, knows its version all the same.
+func TestSameCommitSameImage(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := build(t.Context(), root, simulator, runtime.GOARCH, "v9.8.7")
-	if err != nil {
+	elsewhere := t.TempDir()
+	if err := os.CopyFS(filepath.Join(elsewhere, module(simulator)), os.DirFS(filepath.Join(root, module(simulator)))); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(program, []byte("v9.8.7")) {
-		t.Error("the version is not in the program")
+	created := time.Unix(1_700_000_000, 0)
+	digests, bills := map[string]bool{}, map[string]bool{}
+	for _, sources := range []string{root, elsewhere} {
+		program, err := build(t.Context(), sources, simulator, runtime.GOARCH, "v9.8.7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(program, []byte("v9.8.7")) {
+			t.Error("the version is not in the program")
+		}
+		if bytes.Contains(program, []byte(sources)) {
+			t.Errorf("the program names %s", sources)
+		}
+		out := t.TempDir()
+		if err := describe(out, simulator, runtime.GOARCH, "1.2.3", created, program); err != nil {
+			t.Fatal(err)
+		}
+		bill, err := os.ReadFile(filepath.Join(out, simulator+"-1.2.3-"+runtime.GOARCH+".cdx.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := write(filepath.Join(out, "image.tar"), oci.Image{
+			Name: "registry.example.com/" + simulator + ":1.2.3", Program: simulator, Binaries: map[string][]byte{runtime.GOARCH: program}, Created: created,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests[digest], bills[string(bill)] = true, true
+	}
+	if len(digests) != 1 || len(bills) != 1 {
+		t.Errorf("%d digests and %d bills of materials of one commit: %v", len(digests), len(bills), digests)
 	}
 }
