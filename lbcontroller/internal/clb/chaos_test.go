@@ -296,29 +296,6 @@ func (m *monkey) delete(svc *corev1.Service) {
 	m.reap()
 }
 
-// reap removes what the API server would: Services that are being deleted and have no finalizers.
-func (m *monkey) reap() {
-	for _, svc := range m.services() {
-		if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
-			if err := m.kube.CoreV1().Services(svc.Namespace).Delete(m.t.Context(), svc.Name, metav1.DeleteOptions{}); err != nil {
-				m.t.Fatal(err)
-			}
-		}
-	}
-}
-
-func (m *monkey) services() []*corev1.Service {
-	list, err := m.kube.CoreV1().Services("default").List(m.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	var services []*corev1.Service
-	for i := range list.Items {
-		services = append(services, &list.Items[i])
-	}
-	return services
-}
-
 // movePods gives a Service up to four pods, some not ready.
 func (m *monkey) movePods(name string) string {
 	slice := &discoveryv1.EndpointSlice{

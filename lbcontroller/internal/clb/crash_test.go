@@ -1,12 +1,11 @@
 package clb
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,9 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	kubetesting "k8s.io/client-go/testing"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -45,7 +43,66 @@ func (w *world) state() []string {
 	for k, l := range w.cloud.Listeners {
 		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s", w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(), names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler()))
 	}
+	for _, e := range w.cloud.DomainExtensions {
+		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol, e.Extension.GetDomain(), e.Extension.GetServerCertificateId()))
+	}
 	slices.Sort(lines)
+	return lines
+}
+
+// reap removes what the API server would: Services that are being deleted and have no finalizers.
+func (w *world) reap() {
+	w.t.Helper()
+	for _, svc := range w.services() {
+		if svc.DeletionTimestamp != nil && len(svc.Finalizers) == 0 {
+			if err := w.kube.CoreV1().Services(svc.Namespace).Delete(w.t.Context(), svc.Name, metav1.DeleteOptions{}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+func (w *world) services() []*corev1.Service {
+	w.t.Helper()
+	list, err := w.kube.CoreV1().Services("default").List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var services []*corev1.Service
+	for i := range list.Items {
+		services = append(services, &list.Items[i])
+	}
+	return services
+}
+
+// marks describe what is written on the Service and on its pods. Why a pod was released depends on when.
+func (w *world) marks() []string {
+	w.t.Helper()
+	lines := w.podMarks()
+	if len(w.services()) == 0 {
+		return lines
+	}
+	svc := w.service()
+	lines = append(lines, slices.Sorted(maps.Keys(svc.Labels))...)
+	lines = append(lines, svc.Finalizers...)
+	lines = append(lines, svc.Annotations[annotation.Claims], svc.Annotations[annotation.Applied], fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
+	for _, c := range svc.Status.Conditions {
+		lines = append(lines, c.Type+" "+string(c.Status)+" "+c.Reason)
+	}
+	return lines
+}
+
+func (w *world) podMarks() (lines []string) {
+	w.t.Helper()
+	pods, err := w.kube.CoreV1().Pods("default").List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		for _, c := range pod.Status.Conditions {
+			lines = append(lines, pod.Name+" "+string(c.Type)+" "+string(c.Status))
+		}
+	}
 	return lines
 }
 
@@ -99,11 +156,62 @@ func scenarios() map[string]scenario {
 			w.update(annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":443"))
 		}},
 		"change name": {before: web(), change: func(w *world) { w.update(annotated(annotation.Name, "mine")) }},
+		"forward":     {change: func(w *world) { w.create(web(twoPorts, forwarding)) }},
+		"change forward": {before: web(twoPorts, forwarding), change: func(w *world) {
+			w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ForwardPort) })
+		}},
+		"domain extensions": {change: func(w *world) { w.create(web(secure, domains("a.example.com:cert-2,b.example.com:cert-3"))) }},
+		"change domain extensions": {before: web(secure, domains("a.example.com:cert-2,b.example.com:cert-3")), change: func(w *world) {
+			w.update(domains("a.example.com:cert-9,c.example.com:cert-4"))
+		}},
+		"readiness gates": {change: func(w *world) {
+			w.pods(w.gatedPod(1), w.gatedPod(2))
+			w.create(web(podsMode))
+		}},
+		"rollout behind readiness gates": {before: web(podsMode), change: func(w *world) {
+			w.pods(w.gatedPod(1))
+			w.after(20 * time.Second)
+			w.pods(waitingEndpoint("web-1", "10.0.0.1"), w.gatedPod(2))
+			w.after(20 * time.Second)
+			w.pods(waitingEndpoint("web-2", "10.0.0.2"))
+		}},
+		"delete in front of readiness gates": {before: web(podsMode), change: func(w *world) {
+			w.pods(w.gatedPod(1))
+			w.remove()
+		}},
+		"takeover": {change: func(w *world) { newLegacy().seed(w) }},
+		"takeover of an old version": {change: func(w *world) {
+			l := newLegacy()
+			l.service.Labels, l.service.Finalizers, l.lb.Tags = nil, nil, l.lb.GetTags()[:1]
+			l.seed(w)
+		}},
+		"takeover with changes due": {change: func(w *world) {
+			l := newLegacy()
+			l.groups[0].Servers = l.groups[0].Servers[:1]
+			annotated(annotation.Scheduler, "wlc")(l.service)
+			l.seed(w)
+		}},
+		"takeover of a deleted Service": {change: func(w *world) {
+			l := newLegacy()
+			l.service.DeletionTimestamp = new(metav1.Now())
+			l.seed(w)
+		}},
 	}
 }
 
+// forwarding redirects the first of two ports to the second.
+func forwarding(svc *corev1.Service) {
+	annotated(annotation.ProtocolPort, "http:80,https:443")(svc)
+	annotated(annotation.ForwardPort, "80:443")(svc)
+	annotated(annotation.CertID, "cert-1")(svc)
+}
+
+func domains(value string) func(*corev1.Service) {
+	return annotated(annotation.DomainExtensions, value)
+}
+
 // run plays a scenario with a disturbance and returns what is there at the end, and whether the disturbance took place.
-func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Bool), heal func(w *world)) (state, labels []string, happened bool) {
+func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Bool), heal func(w *world)) (state, marks []string, happened bool) {
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
 		for _, id := range s.users {
@@ -115,70 +223,95 @@ func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Boo
 		flag := disturb(w)
 		s.change(w)
 		happened = flag.Load()
+		w.reap()
 		heal(w)
 		w.settle()
-		w.after(30 * time.Second * 20)
-		state = w.state()
-		svc := w.service()
-		labels = slices.Sorted(maps.Keys(svc.Labels))
-		labels = append(labels, svc.Finalizers...)
-		labels = append(labels, svc.Annotations[annotation.Claims])
-		labels = append(labels, fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
+		w.reap()
+		w.after(10 * time.Minute)
+		state, marks = w.state(), w.marks()
 	})
-	return state, labels, happened
+	return state, marks, happened
 }
 
 func undisturbed(*world) *atomic.Bool { return &atomic.Bool{} }
 
-// TestCrashAtEveryCall lets the process die at each call to the gateway, before the call or after it took effect, and at each
-// write to Kubernetes, and starts a new one. The end must be that of an undisturbed run.
-func TestCrashAtEveryCall(t *testing.T) {
+// death is the end of a process at one of its calls of the gateway or writes to the API server.
+type death struct {
+	mu       sync.Mutex
+	left     int  // before the last
+	effect   bool // of the last
+	happened atomic.Bool
+}
+
+// next decides about the next call or write: what follows the last has no effect.
+func (d *death) next() gatewaytest.Fault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	dead := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process is dead"}
+	if d.left > 0 {
+		d.left--
+		return gatewaytest.Fault{}
+	}
+	if !d.happened.Swap(true) && d.effect {
+		return gatewaytest.Fault{After: dead}
+	}
+	return gatewaytest.Fault{Before: dead}
+}
+
+// dies lets the process of a world die.
+func (w *world) dies(d *death) *atomic.Bool {
+	w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { return d.next() })
+	w.failing = d.next
+	return &d.happened
+}
+
+// revive starts another process.
+func revive(w *world) {
+	w.stop()
+	w.cloud.Interpose(nil)
+	w.failing = nil
+	w.start()
+}
+
+// TestCrashAtEveryCall lets the process die at each call of the gateway and each write to the API server, before it or after it took effect, and
+// starts a new one. The end must be that of an undisturbed run.
+func TestCrashAtEveryCall(t *testing.T) {
 	for name, s := range scenarios() {
-		wantState, wantLabels, _ := s.run(t, undisturbed, func(*world) {})
-		for _, effective := range []bool{false, true} {
+		t.Run(name, func(t *testing.T) {
+			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
+			for _, effect := range []bool{false, true} {
+				for k := 0; ; k++ {
+					state, marks, happened := s.run(t, func(w *world) *atomic.Bool { return w.dies(&death{left: k, effect: effect}) }, revive)
+					if !happened {
+						t.Logf("%d calls and writes", k)
+						break
+					}
+					check(t, fmt.Sprintf("death at %d, with effect: %t", k, effect), wantState, state)
+					check(t, fmt.Sprintf("death at %d, with effect: %t: marks", k, effect), wantMarks, marks)
+				}
+			}
+		})
+	}
+}
+
+// TestNoWritesFromSomewhereOn: the API server takes no more writes while the cloud goes on, until the process is replaced.
+func TestNoWritesFromSomewhereOn(t *testing.T) {
+	for name, s := range scenarios() {
+		t.Run(name, func(t *testing.T) {
+			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
 			for k := 0; ; k++ {
-				state, labels, happened := s.run(t, func(w *world) *atomic.Bool {
-					happened := &atomic.Bool{}
-					w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
-						switch {
-						case seq < k:
-							return gatewaytest.Fault{}
-						case seq == k && effective:
-							happened.Store(true)
-							return gatewaytest.Fault{After: dead}
-						default:
-							happened.Store(true)
-							return gatewaytest.Fault{Before: dead}
-						}
-					})
-					return happened
-				}, func(w *world) {
-					w.stop()
-					w.cloud.Interpose(nil)
-					w.start()
-				})
+				state, marks, happened := s.run(t, func(w *world) *atomic.Bool {
+					d := &death{left: k}
+					w.failing = d.next
+					return &d.happened
+				}, revive)
 				if !happened {
-					t.Logf("%s: %d calls", name, k)
 					break
 				}
-				check(t, fmt.Sprintf("%s, death at call %d, effective %t", name, k, effective), wantState, state)
-				check(t, fmt.Sprintf("%s, death at call %d, effective %t: marks", name, k, effective), wantLabels, labels)
+				check(t, fmt.Sprintf("no writes from %d on", k), wantState, state)
+				check(t, fmt.Sprintf("no writes from %d on: marks", k), wantMarks, marks)
 			}
-		}
-		for k := 0; ; k++ {
-			state, labels, happened := s.run(t, func(w *world) *atomic.Bool { return w.failPatches(k) }, func(w *world) {
-				w.stop()
-				w.failing = nil
-				w.start()
-			})
-			if !happened {
-				t.Logf("%s: %d patches", name, k)
-				break
-			}
-			check(t, fmt.Sprintf("%s, death at patch %d", name, k), wantState, state)
-			check(t, fmt.Sprintf("%s, death at patch %d: marks", name, k), wantLabels, labels)
-		}
+		})
 	}
 }
 
@@ -186,9 +319,9 @@ func TestCrashAtEveryCall(t *testing.T) {
 func TestLostAnswerAtEveryCall(t *testing.T) {
 	lost := &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "the answer was lost"}
 	for name, s := range scenarios() {
-		wantState, wantLabels, _ := s.run(t, undisturbed, func(*world) {})
+		wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
 		for k := 0; ; k++ {
-			state, labels, happened := s.run(t, func(w *world) *atomic.Bool {
+			state, marks, happened := s.run(t, func(w *world) *atomic.Bool {
 				happened := &atomic.Bool{}
 				w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
 					if seq != k {
@@ -203,32 +336,7 @@ func TestLostAnswerAtEveryCall(t *testing.T) {
 				break
 			}
 			check(t, fmt.Sprintf("%s, lost answer of call %d", name, k), wantState, state)
-			check(t, fmt.Sprintf("%s, lost answer of call %d: marks", name, k), wantLabels, labels)
+			check(t, fmt.Sprintf("%s, lost answer of call %d: marks", name, k), wantMarks, marks)
 		}
 	}
-}
-
-// failPatches lets all patches from the k-th on fail.
-func (w *world) failPatches(k int) *atomic.Bool {
-	happened := &atomic.Bool{}
-	count := 0
-	w.failing = func() error {
-		count++
-		if count <= k {
-			return nil
-		}
-		happened.Store(true)
-		return errors.New("the process is dead")
-	}
-	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
-		patch, ok := action.(kubetesting.PatchAction)
-		ours := ok && bytes.Contains(patch.GetPatch(), []byte(`"uid"`)) // Not a user's.
-		if failing := w.failing; failing != nil && ours {
-			if err := failing(); err != nil {
-				return true, nil, err
-			}
-		}
-		return false, nil, nil
-	})
-	return happened
 }

@@ -1,6 +1,7 @@
 package clb
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -55,8 +57,8 @@ type world struct {
 	standby bool
 	// elect makes a standby the leader.
 	elect func()
-	// failing decides about each patch of a Service.
-	failing func() error
+	// failing decides about each write of the controller to the API server; nil lets all pass.
+	failing func() gatewaytest.Fault
 }
 
 // inWorld runs the test in a new world with nodes i-1 to i-n.
@@ -72,10 +74,29 @@ func inWorld(t *testing.T, nodes int, test func(w *world)) {
 		for i := range nodes {
 			w.addNode(i + 1)
 		}
+		w.kube.PrependReactor("*", "*", w.react)
 		w.start()
 		test(w)
 		w.stop()
 	})
+}
+
+// react is the reaction of the API server to a write of the controller that fails. It patches with the UID, other than the users here, and
+// only it writes ConfigMaps.
+func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
+	patch, isPatch := action.(kubetesting.PatchAction)
+	reads := slices.Contains([]string{"get", "list", "watch"}, action.GetVerb())
+	if w.failing == nil || reads || action.GetResource().Resource != "configmaps" && !(isPatch && bytes.Contains(patch.GetPatch(), []byte(`"uid"`))) {
+		return false, nil, nil
+	}
+	what := w.failing()
+	if what.Before == nil && what.After != nil {
+		if _, _, err := kubetesting.ObjectReaction(w.kube.Tracker())(action); err != nil {
+			return true, nil, err
+		}
+		what.Before = what.After
+	}
+	return what.Before != nil, nil, what.Before
 }
 
 // settings are those of a controller with this kind.
