@@ -53,6 +53,9 @@ func (m *monkey) seedCloud() {
 	m.seedUsers()
 }
 
+// byConsole begins what is done in the console.
+const byConsole = "console: "
+
 // console is what somebody does to a CLB of ours by hand.
 func (m *monkey) console() string {
 	m.cloud.Lock()

@@ -197,7 +197,7 @@ func (m *monkey) act() string {
 	case 11, 12:
 		return m.changeNode()
 	case 13:
-		return m.console()
+		return byConsole + m.console()
 	case 14, 15:
 		m.clearStatus()
 		return "whoever shall move has the status cleared"
