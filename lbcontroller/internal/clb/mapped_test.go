@@ -22,7 +22,7 @@ func TestUsersServerGroup(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.usersCLB(usersLB)
 		w.create(web(naming(usersLB), mapped, annotated(annotation.Weight, "80")))
-		check(t, "calls", []string{"GetLoadBalancer", "ApplyServerChanges", "UpdateLoadBalancer"}, w.calls())
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer", "ApplyServerChanges"}, w.calls())
 		check(t, "parts", []string{usersListener, "mine: i-1:30080=40 i-2:30080=40 i-users:9000=7"}, w.parts(usersLB))
 		w.addNode(3)
 		w.addNode(4)

@@ -38,7 +38,11 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 	}{
 		"marked":                {func(*legacy) {}, nil},
 		"marked in other words": {func(l *legacy) { l.lb.Tags[0].Value = "yes" }, nil},
-		"not marked":            {func(l *legacy) { l.lb.Tags = nil }, []string{"UpdateLoadBalancer"}},
+		"not marked":            {func(l *legacy) { l.lb.Tags = nil }, nil},
+		"not marked, and something to change": {func(l *legacy) {
+			l.lb.Tags = nil
+			annotated(annotation.Name, "renamed")(l.service)
+		}, []string{"UpdateLoadBalancer"}},
 		"not marked, with as many tags as the existing CCM leaves alone": {func(l *legacy) {
 			l.lb.Tags = nil
 			for i := range 10 {

@@ -20,7 +20,7 @@ func TestReuse(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.usersCLB(usersLB)
 		w.create(web(naming(usersLB)))
-		check(t, "calls", []string{"GetLoadBalancer", "CreateServerGroup", "UpdateLoadBalancer"}, w.calls())
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer", "CreateServerGroup"}, w.calls())
 		check(t, "parts", []string{usersListener, ours + ": i-1:30080=100 i-2:30080=100", usersGroup}, w.parts(usersLB))
 		svc, lb := w.service(), w.instances()[0]
 		check(t, "instances", 1, len(w.instances()))
@@ -62,7 +62,7 @@ func TestReuseWithListeners(t *testing.T) {
 		w.listen(usersLB, 80, "rsp-of-"+usersLB, "to be overridden")
 		w.cloud.Unlock()
 		w.create(web(naming(usersLB), override))
-		check(t, "calls", []string{"GetLoadBalancer", "CreateServerGroup", "UpdateListener", "UpdateLoadBalancer"}, w.calls())
+		check(t, "calls", []string{"GetLoadBalancer", "UpdateLoadBalancer", "CreateServerGroup", "UpdateListener"}, w.calls())
 		check(t, "parts", []string{ourListener, usersListener, ours + ": i-1:30080=100", usersGroup}, w.parts(usersLB))
 		w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 })
 		check(t, "calls for another port", []string{"GetLoadBalancer", "CreateListener", "DeleteListener"}, w.calls())

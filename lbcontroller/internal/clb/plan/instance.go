@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
@@ -98,20 +100,44 @@ func (p *Plan) billing(want *slbv1.CreateLoadBalancerRequest, asked model.Asked,
 const fewTags = 10
 
 // missingTags returns the tags that are wanted and missing or different. Tags of others are not looked at. A missing cluster tag
-// isn't repaired, since instances made by old versions never had it.
+// isn't repaired, since instances made by old versions never had it. The mark of a user's instance has an action of its own.
 func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
 	var missing []*commonv1.Tag
 	for _, t := range want {
 		value, ok := have[t.GetKey()]
 		switch key := t.GetKey(); {
-		case key == ownership.TagCluster, ok && (value == t.GetValue() || key == ownership.TagService || key == ownership.TagReused):
-			continue
-		case key == ownership.TagReused && len(have) >= fewTags:
+		case key == ownership.TagCluster, key == ownership.TagReused, ok && (value == t.GetValue() || key == ownership.TagService):
 			continue
 		}
 		missing = append(missing, t)
 	}
 	return missing
+}
+
+// mark marks a user's instance as reused before the first change that the Service makes there, so that no death in between leaves it unmarked.
+// The mark alone is no reason to write: what versions of the existing CCM before v1.9.3.378 left has none.
+func (p *Plan) mark(d *model.Desired, o model.Observed) {
+	have := o.Tags()
+	if _, marked := have[ownership.TagReused]; marked || o.InstanceID == "" || len(have) >= fewTags || len(p.Phases) == 0 {
+		return
+	}
+	at := slices.IndexFunc(d.Instance.Spec.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagReused })
+	if at < 0 {
+		return
+	}
+	mark := d.Instance.Spec.GetTags()[at]
+	for i, action := range p.Phases[0] {
+		if up, ok := action.(UpdateInstance); ok { // One call does both.
+			up.Request.SetTags = append(up.Request.SetTags, mark)
+			if !slices.Contains(up.What, "tags") {
+				up.What = append(up.What, "tags")
+			}
+			p.Phases[0][i] = up
+			return
+		}
+	}
+	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{SetTags: []*commonv1.Tag{mark}}, What: []string{"tags"}}
+	p.Phases = slices.Insert(p.Phases, 0, Phase{up})
 }
 
 // presentTags returns the keys that are there.

@@ -448,7 +448,11 @@ func TestUsersInstance(t *testing.T) {
 		}, ""},
 		"not marked": {func(d *model.Desired, _ *model.Observed) {
 			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
-		}, "1. change CLB: tags"},
+		}, ""},
+		"not marked, with another change": {func(d *model.Desired, _ *model.Observed) {
+			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+			d.Instance.Spec.Name, d.Instance.Asked.Name = "new", true
+		}, "1. change CLB: name, tags"},
 		"fixed attribute": {func(d *model.Desired, _ *model.Observed) {
 			d.Instance.Spec.Address, d.Instance.Asked.Address = "10.0.0.1", true
 		}, `refused: annotation ip asks for "10.0.0.1" but the CLB has "", which can't be changed; correct or remove the annotation`},
