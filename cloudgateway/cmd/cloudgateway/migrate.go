@@ -21,13 +21,14 @@ import (
 func convert(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cloudgateway migrate", flag.ExitOnError)
 	file := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`")
-	line := flags.String("flags", "", "its `ARGUMENTS`, separated by blanks or as a JSON list")
+	line := flags.String("flags", "", "its `ARGUMENTS`, separated by blanks or as JSON lists")
+	env := flags.String("env", "", "its environment, the JSON `LIST` of the manifest")
 	metadata := flags.String("metadata-endpoint", cmp.Or(os.Getenv("METADATA_ENDPOINT"), "http://100.100.100.200"),
 		"`URL` of the instance metadata service, for the region and the VPC if the file leaves them out; empty: don't ask")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *file == "" && *line == "" {
+	if *file == "" && *line == "" && *env == "" {
 		return fmt.Errorf("migrate: name the settings with --cloud-config FILE and --flags ARGUMENTS")
 	}
 	var text []byte
@@ -41,7 +42,11 @@ func convert(args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	result, err := migrate.Convert(text, words)
+	variables, err := migrate.Environment(*env)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	result, err := migrate.Convert(text, words, variables)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

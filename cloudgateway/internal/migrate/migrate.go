@@ -3,7 +3,9 @@ package migrate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/netip"
 	"slices"
@@ -29,8 +31,8 @@ const (
 	credential = "credentials.existingSecret; make the Secret, with the decoded key: kubectl -n kube-system create secret generic " + secretName + " --from-literal=id=… --from-literal=secret=…"
 )
 
-// Convert reads the cloud-config file, which may be empty, and the words of the command line. Secrets are not taken over.
-func Convert(cloudConfig []byte, words []string) (Result, error) {
+// Convert reads the cloud-config file, which may be empty, the words of the command line, and the environment. Secrets are not taken over.
+func Convert(cloudConfig []byte, words []string, env map[string]string) (Result, error) {
 	old, warnings, err := cloudconfig.Parse(cloudConfig)
 	if err != nil {
 		return Result{}, fmt.Errorf("cloud-config: %w", err)
@@ -49,6 +51,7 @@ func Convert(cloudConfig []byte, words []string) (Result, error) {
 		return Result{}, err
 	}
 	r.network(f)
+	r.environment(env)
 	return r, nil
 }
 
@@ -202,8 +205,10 @@ func became() map[string]string {
 		"leader-elect-lease-duration": "components.*.config.leaderElection.leaseDuration", "leader-elect-renew-deadline": "components.*.config.leaderElection.renewDeadline",
 		"leader-elect-retry-period": "components.*.config.leaderElection.retryPeriod", "leader-elect-resource-lock": "none: always a Lease",
 		"leader-elect-resource-name": "none: one Lease for each process", "leader-elect-resource-namespace": "none: the namespace of the release",
-		"dry-run": "cloudgateway doctor checks credentials and permissions; see docs/migrate.md for how to see that nothing changes",
+		"dry-run": "plan: the chart's Jobs print what would change, see docs/migrate.md",
 		"v":       "logging.level", "logtostderr": runtime, "alsologtostderr": runtime, "log-dir": runtime, "log_dir": runtime, "stderrthreshold": runtime, "vmodule": runtime,
+		"add_dir_header": runtime, "log_backtrace_at": runtime, "log_file": runtime, "log_file_max_size": runtime, "one_output": runtime,
+		"skip_headers": runtime, "skip_log_headers": runtime,
 	}
 }
 
@@ -306,17 +311,22 @@ func (r *Result) at(path string) (any, bool) {
 	return value, true
 }
 
-// Words splits a command line as it is copied from a manifest: a JSON list, or words with blanks between them, which may be quoted or
-// items of a YAML list.
+// Words splits a command line as it is copied from a manifest: JSON lists, those of the command and of its arguments, or words with blanks
+// between them, which may be quoted or items of a YAML list.
 func Words(text string) ([]string, error) {
-	if text = strings.TrimSpace(text); strings.HasPrefix(text, "[") {
-		var words []string
-		if err := json.Unmarshal([]byte(text), &words); err != nil {
-			return nil, fmt.Errorf("--flags: not a JSON list of strings: %w", err)
-		}
-		return words, nil
-	}
 	var words []string
+	if text = strings.TrimSpace(text); strings.HasPrefix(text, "[") {
+		lists := json.NewDecoder(strings.NewReader(text))
+		for {
+			var list []string
+			if err := lists.Decode(&list); errors.Is(err, io.EOF) {
+				return words, nil
+			} else if err != nil {
+				return nil, fmt.Errorf("--flags: not a JSON list of strings: %w", err)
+			}
+			words = append(words, list...)
+		}
+	}
 	for word := range strings.FieldsSeq(text) {
 		if word = strings.Trim(word, `"'`); word != "" && word != "-" && word != `\` {
 			words = append(words, word)
@@ -329,7 +339,8 @@ func Words(text string) ([]string, error) {
 func switches() []string {
 	return []string{
 		"use-service-account-credentials", "configure-cloud-routes", "allocate-node-cidrs", "dry-run", "allow-untagged-cloud", "enable-imdsv2",
-		"skip-disable-source-dest-check", "leader-elect", "profiling", "contention-profiling", "logtostderr", "alsologtostderr",
+		"skip-disable-source-dest-check", "leader-elect", "profiling", "contention-profiling", "logtostderr", "alsologtostderr", "add_dir_header", "one_output",
+		"skip_headers", "skip_log_headers",
 	}
 }
 

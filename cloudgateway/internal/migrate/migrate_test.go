@@ -2,6 +2,9 @@ package migrate
 
 import (
 	_ "embed"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,8 +25,8 @@ var golden string
 func TestConvert(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, file, flags string
-		want              string // the values
+		name, file, flags, env string
+		want                   string // the values
 	}{
 		{
 			name: "everything", file: everything,
@@ -49,6 +52,20 @@ components: {nodecontroller: {config: {ipv6: false}}}
 			name: "some controllers", file: "Global: {clusterID: c-3, serviceBackendType: ecs}", flags: "--controllers=node --cluster-cidr=10.0.0.0/8",
 			want: "{clusterID: c-3, network: {mode: terway}, components: {lbcontroller: {enabled: false}}}",
 		},
+		{
+			name: "command and arguments, and an environment", file: "Global: {clusterID: c-4}", flags: `["/ccm","--cluster-cidr=10.0.0.0/8"] ["--network=vpc"]`,
+			env: `[{"name":"SERVICE_FORCE_BACKEND_ENI","value":"true"},{"name":"SLB_ENDPOINT","value":"https://slb.example.com"}] [{"name":"POD_NAME","valueFrom":{}}]`,
+			want: `
+clusterID: c-4
+network: {mode: flannel, clusterCIDRs: [10.0.0.0/8]}
+components: {lbcontroller: {config: {backendType: eni}}, cloudgateway: {config: {endpoints: {slb: slb.example.com}}}}
+`,
+		},
+		{
+			name: "the environment overrides the file", file: "Global: {clusterID: c-5, serviceBackendType: eni}", flags: "--configure-cloud-routes=false",
+			env:  `[{"name":"SERVICE_FORCE_BACKEND_ENI","value":"false"}]`,
+			want: "{clusterID: c-5, network: {mode: terway}, components: {lbcontroller: {config: {backendType: node}}}}",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,7 +74,11 @@ components: {nodecontroller: {config: {ipv6: false}}}
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Convert([]byte(tt.file), words)
+			env, err := Environment(tt.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Convert([]byte(tt.file), words, env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +103,7 @@ components: {nodecontroller: {config: {ipv6: false}}}
 // TestEverySettingIsNoted: nothing is dropped without a word, and no secret is repeated.
 func TestEverySettingIsNoted(t *testing.T) {
 	t.Parallel()
-	got, err := Convert([]byte(everything), []string{"--cluster-cidr=10.0.0.0/8", "--dry-run", "--of-another-program=1"})
+	got, err := Convert([]byte(everything), []string{"--cluster-cidr=10.0.0.0/8", "--dry-run", "--of-another-program=1"}, map[string]string{"ACCESS_KEY_SECRET": "secret word", "TZ": "UTC"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +125,7 @@ func TestEverySettingIsNoted(t *testing.T) {
 			t.Errorf("%s is not noted in:\n%s", key, notes)
 		}
 	}
-	for _, part := range []string{"feature gate ipv6dualstack", "feature gate endpointslice", "--cluster-cidr", "--dry-run", "--of-another-program: unknown"} {
+	for _, part := range []string{"feature gate ipv6dualstack", "feature gate endpointslice", "--cluster-cidr", "--dry-run", "--of-another-program: unknown", "environment access_key_secret: credentials", "environment tz: unknown"} {
 		if !strings.Contains(notes, part) {
 			t.Errorf("%q is not noted in:\n%s", part, notes)
 		}
@@ -127,13 +148,69 @@ func TestWhatIsWrong(t *testing.T) {
 	} {
 		words, err := Words(flags)
 		if err == nil {
-			_, err = Convert(nil, words)
+			_, err = Convert(nil, words, nil)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q in it", flags, err, want)
 		}
 	}
-	if _, err := Convert([]byte(`{"Global": {"vswitchid": "a:b:c"}}`), nil); err == nil || !strings.Contains(err.Error(), "vswitchid") {
+	if _, err := Convert([]byte(`{"Global": {"vswitchid": "a:b:c"}}`), nil, nil); err == nil || !strings.Contains(err.Error(), "vswitchid") {
 		t.Errorf("a wrong file: %v", err)
+	}
+}
+
+// TestEverySettingIsDocumented: what the old one's flags, keys and variables became is in docs/migrate.md, and the converter knows what is there.
+func TestEverySettingIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	documented := map[string]bool{}
+	for row := range strings.Lines(page) {
+		if cell, _, ok := strings.Cut(strings.TrimPrefix(row, "| `"), " | "); ok && strings.HasPrefix(row, "| `") {
+			for part := range strings.SplitSeq(cell, ",") {
+				name, _, _ := strings.Cut(strings.Trim(strings.TrimSpace(part), "`"), "`")
+				documented[name] = true
+			}
+		}
+	}
+	flags := []string{
+		"cloud-config", "cluster-cidr", "configure-cloud-routes", "controllers", "concurrent-service-syncs", "network", "route-reconciliation-period",
+		"skip-disable-source-dest-check", "node-event-aggregation-wait-seconds", "feature-gates",
+	}
+	for _, flag := range slices.Concat(flags, slices.Collect(maps.Keys(became()))) {
+		if name := "--" + flag; !documented[name] && flag != "v" {
+			t.Errorf("docs/migrate.md does not say what became of %s", name)
+		}
+	}
+	for name := range documented {
+		r := Result{Values: map[string]any{}}
+		switch {
+		case strings.HasPrefix(name, "--"):
+			if err := r.flag(strings.TrimPrefix(name, "--"), map[string]string{
+				"--cluster-cidr": "10.0.0.0/8", "--concurrent-service-syncs": "1", "--route-reconciliation-period": "1m", "--node-event-aggregation-wait-seconds": "1",
+				"--feature-gates": "EndpointSlice=true",
+			}[name]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case strings.ToUpper(name) == name && strings.ContainsAny(name, "_-"):
+			r.variable(name, "")
+		}
+		for _, note := range r.Notes {
+			if strings.HasPrefix(note.Became, "unknown") {
+				t.Errorf("%s: the converter does not know it", name)
+			}
+		}
+	}
+	var file struct{ Global map[string]any }
+	if err := yaml.Unmarshal([]byte(everything), &file); err != nil {
+		t.Fatal(err)
+	}
+	for key := range file.Global {
+		if !documented[key] {
+			t.Errorf("docs/migrate.md does not say what became of %s", key)
+		}
 	}
 }
