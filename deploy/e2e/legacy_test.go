@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +26,12 @@ const legacyPrefix = "service.beta.kubernetes.io/alicloud-loadbalancer-"
 // slb calls the cloud behind the back of the gateway.
 func (w testWorld) slb(t *testing.T) cloud.API {
 	t.Helper()
+	return w.product(t, "SLB", "2014-05-15")
+}
+
+// product calls a product of the cloud behind the back of the gateway.
+func (w testWorld) product(t *testing.T, name, version string) cloud.API {
+	t.Helper()
 	text, err := os.ReadFile(w.EnvFile())
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +43,7 @@ func (w testWorld) slb(t *testing.T) cloud.API {
 		}
 	}
 	return cloud.API{
-		URL: "http://" + env["SLB_ENDPOINT"], Version: "2014-05-15", AccessKeyID: env["ACCESS_KEY_ID"], AccessKeySecret: env["ACCESS_KEY_SECRET"],
+		URL: "http://" + env[name+"_ENDPOINT"], Version: version, AccessKeyID: env["ACCESS_KEY_ID"], AccessKeySecret: env["ACCESS_KEY_SECRET"],
 	}
 }
 
@@ -47,6 +52,26 @@ type oldCCM struct {
 	testWorld
 	t   *testing.T
 	api cloud.API
+	// version is how it does that; the zero value is the last one.
+	version ccmVersion
+}
+
+// ccmVersion is in what a version differs from the last one.
+type ccmVersion struct {
+	clusterID string // "" for the world's
+	// noFinalizer is for versions before v2.0.1, noID for those before v2.4, noReuseTag for those before v1.9.3.378.
+	noFinalizer, noID, noReuseTag bool
+	// pods is on where serviceBackendType is eni.
+	pods bool
+	// create replaces parameters of CreateLoadBalancer; an empty one is not sent.
+	create map[string]string
+}
+
+func (o oldCCM) clusterID() string {
+	if o.version.clusterID != "" {
+		return o.version.clusterID
+	}
+	return world.ClusterID
 }
 
 // legacyListener is a listener with parameters beyond those that every one has.
@@ -62,6 +87,14 @@ type legacyService struct {
 	listeners map[int32]legacyListener
 	// unmarked has neither finalizer nor labels, as Services of old versions.
 	unmarked bool
+	// servers are those of the vServer groups if not all nodes are, with weight 100.
+	servers func(port corev1.ServicePort) []map[string]any
+	// on is the CLB of a user that the Service names. Its listeners are the Service's only with force-override-listeners.
+	on string
+	// group is the user's vServer group for all ports, by vgroup-port.
+	group string
+	// address is published instead of the CLB's.
+	address *corev1.LoadBalancerIngress
 }
 
 func (o oldCCM) call(action string, params map[string]string) {
@@ -82,50 +115,119 @@ func (o oldCCM) serve(l legacyService) {
 		o.t.Fatal(err)
 	}
 	name := ("a" + strings.ReplaceAll(string(svc.UID), "-", ""))[:32]
+	if l.on != "" {
+		o.reuse(svc, l)
+		return
+	}
 	params := map[string]string{
 		"AddressType": "internet", "LoadBalancerName": name, "InstanceChargeType": "PayByCLCU", "DeleteProtection": "on",
 		"ModificationProtectionStatus": "ConsoleProtection", "ModificationProtectionReason": "managed.by.ack", "ClientToken": name,
-		"Tag.1.Key": serviceTag, "Tag.1.Value": name, "Tag.2.Key": "ack.aliyun.com", "Tag.2.Value": world.ClusterID,
+		"Tag.1.Key": serviceTag, "Tag.1.Value": name, "Tag.2.Key": "ack.aliyun.com", "Tag.2.Value": o.clusterID(),
 	}
+	maps.Copy(params, o.version.create)
 	maps.Copy(params, l.lb)
+	maps.DeleteFunc(params, func(_, value string) bool { return value == "" })
 	o.call("CreateLoadBalancer", params)
 	lb := o.lbOf(name)
 	for _, port := range slices.Backward(svc.Spec.Ports) { // The target of a redirect comes first.
-		o.listen(svc, lb.ID, port, l.listeners[port.Port])
+		o.listen(svc, lb.ID, port, l.listeners[port.Port], o.fill(svc, lb.ID, port, l))
 	}
-	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: lb.Address}}
-	if svc, err = services.UpdateStatus(o.t.Context(), svc, metav1.UpdateOptions{}); err != nil {
-		o.t.Fatal(err)
-	}
-	if !l.unmarked {
-		svc.Finalizers = append(svc.Finalizers, clbFinalizer)
-		svc.Labels = map[string]string{hashLabel: strings.Repeat("a", 56), idLabel: lb.ID}
-		if _, err := services.Update(o.t.Context(), svc, metav1.UpdateOptions{}); err != nil {
-			o.t.Fatal(err)
-		}
-	}
+	o.mark(svc, lb, l)
 }
 
-// listen makes the vServer group and the listener of a port; a redirect has no use for the group.
-func (o oldCCM) listen(svc *corev1.Service, lb string, port corev1.ServicePort, l legacyListener) {
+// reuse takes the CLB of a user for a Service.
+func (o oldCCM) reuse(svc *corev1.Service, l legacyService) {
 	o.t.Helper()
-	group := fmt.Sprintf("k8s/%d/%s/default/%s", port.NodePort, svc.Name, world.ClusterID)
-	o.call("CreateVServerGroup", map[string]string{"LoadBalancerId": lb, "VServerGroupName": group})
-	id := o.groupOf(lb, group)
-	var servers []map[string]any
-	for _, instance := range slices.Sorted(maps.Keys(o.state(o.t).Instances)) {
-		servers = append(servers, map[string]any{
-			"serverId": instance, "port": port.NodePort, "weight": 100, "type": "ecs", "serverIp": "", "description": group,
+	lb := o.lbOf(l.on)
+	if !o.version.noReuseTag {
+		o.call("TagResources", map[string]string{
+			"ResourceType": "instance", "ResourceId.1": lb.ID, "Tag.1.Key": "kubernetes.reused.by.user", "Tag.1.Value": "true",
 		})
 	}
-	list, err := json.Marshal(servers)
+	for _, port := range svc.Spec.Ports {
+		group := l.group
+		if group == "" {
+			group = o.fill(svc, lb.ID, port, l)
+		} else {
+			o.addServers(group, o.described(svc, port, l.servers(port))...)
+		}
+		if annotation(svc, "force-override-listeners") == "true" {
+			o.listen(svc, lb.ID, port, l.listeners[port.Port], group)
+		}
+	}
+	o.mark(svc, lb, l)
+}
+
+// described gives servers the description of a Service's, if they have none.
+func (o oldCCM) described(svc *corev1.Service, port corev1.ServicePort, servers []map[string]any) []map[string]any {
+	for _, server := range servers {
+		if server["description"] == nil {
+			server["description"] = o.groupName(svc, port)
+		}
+	}
+	return servers
+}
+
+// mark publishes the address and puts the labels and the finalizer on a Service.
+func (o oldCCM) mark(svc *corev1.Service, lb *state.LoadBalancer, l legacyService) {
+	o.t.Helper()
+	services := o.Client().CoreV1().Services(svc.Namespace)
+	svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: lb.Address}}
+	if l.address != nil {
+		svc.Status.LoadBalancer.Ingress[0] = *l.address
+	}
+	svc, err := services.UpdateStatus(o.t.Context(), svc, metav1.UpdateOptions{})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.call("AddVServerGroupBackendServers", map[string]string{"VServerGroupId": id, "BackendServers": string(list)})
+	if l.unmarked {
+		return
+	}
+	svc.Labels = map[string]string{hashLabel: strings.Repeat("a", 56), idLabel: lb.ID}
+	if o.version.noID {
+		delete(svc.Labels, idLabel)
+	}
+	if !o.version.noFinalizer {
+		svc.Finalizers = append(svc.Finalizers, clbFinalizer)
+	}
+	if _, err := services.Update(o.t.Context(), svc, metav1.UpdateOptions{}); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// groupName is the name of a port's vServer group, and the description of its servers.
+func (o oldCCM) groupName(svc *corev1.Service, port corev1.ServicePort) string {
+	number := fmt.Sprint(port.NodePort)
+	if backend := svc.Annotations[backendType]; backend == "eni" || backend == "" && o.version.pods {
+		number = port.TargetPort.String()
+	}
+	return fmt.Sprintf("k8s/%s/%s/%s/%s", number, svc.Name, svc.Namespace, o.clusterID())
+}
+
+// fill makes the vServer group of a port.
+func (o oldCCM) fill(svc *corev1.Service, lb string, port corev1.ServicePort, l legacyService) (id string) {
+	o.t.Helper()
+	group := o.groupName(svc, port)
+	o.call("CreateVServerGroup", map[string]string{"LoadBalancerId": lb, "VServerGroupName": group})
+	id = o.groupOf(lb, group)
+	var servers []map[string]any
+	if l.servers != nil {
+		servers = l.servers(port)
+	} else {
+		for _, instance := range slices.Sorted(maps.Keys(o.state(o.t).Instances)) {
+			servers = append(servers, map[string]any{"serverId": instance, "port": port.NodePort, "weight": 100, "type": "ecs", "serverIp": ""})
+		}
+	}
+	o.addServers(id, o.described(svc, port, servers)...)
+	return id
+}
+
+// listen makes the listener of a port; a redirect has no use for the group.
+func (o oldCCM) listen(svc *corev1.Service, lb string, port corev1.ServicePort, l legacyListener, id string) {
+	o.t.Helper()
 	params := map[string]string{
 		"LoadBalancerId": lb, "ListenerPort": strconv.Itoa(int(port.Port)), "Scheduler": "rr",
-		"Description": fmt.Sprintf("k8s/%d/%s/default/%s", port.Port, svc.Name, world.ClusterID),
+		"Description": fmt.Sprintf("k8s/%d/%s/%s/%s", port.Port, svc.Name, svc.Namespace, o.clusterID()),
 	}
 	if l.protocol == "HTTP" || l.protocol == "HTTPS" {
 		params["HealthCheck"], params["StickySession"] = "off", "off"

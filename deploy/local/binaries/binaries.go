@@ -105,6 +105,16 @@ func EnsureNode(ctx context.Context, cfg Config) (Node, error) {
 	})
 }
 
+// EnsureKubectl returns kubectl of the control plane's version, and builds it if it is missing.
+func EnsureKubectl(ctx context.Context, cfg Config) (string, error) {
+	versions, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy/local/kubernetes"))
+	if err != nil {
+		return "", err
+	}
+	var path string
+	return path, ensureAll(ctx, cfg, []program{{&path, kubernetesRecipe(cfg.Root, "kubectl", versions["k8s.io/kubernetes"], "about 1 minute")}})
+}
+
 func ensureAll(ctx context.Context, cfg Config, programs []program) error {
 	if cfg.CacheDir == "" {
 		base, err := os.UserCacheDir()

@@ -27,6 +27,9 @@ func (w *World) env() []variable {
 	return vars
 }
 
+// MetadataEndpoint is where instances ask for what they are.
+func (w *World) MetadataEndpoint() string { return "http://" + w.addresses["metadata"] }
+
 // EnvFile is the file to be sourced by a shell.
 func (w *World) EnvFile() string { return w.path("env") }
 

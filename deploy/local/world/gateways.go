@@ -57,8 +57,8 @@ func (w *World) startGateways(ctx context.Context) error {
 	return w.runAll(ctx, specs[1:])
 }
 
-func (w *World) gateway(name string) (proc.Spec, error) {
-	cfg := section{
+func (w *World) gatewaySection(name string) section {
+	return section{
 		"region": Region,
 		"vpcID":  VpcID,
 		"listen": w.addresses[name],
@@ -76,6 +76,10 @@ func (w *World) gateway(name string) (proc.Spec, error) {
 		"scheme":         "HTTP",
 		"leaderElection": lease("cloudgateway"),
 	}
+}
+
+func (w *World) gateway(name string) (proc.Spec, error) {
+	cfg := w.gatewaySection(name)
 	maps.Copy(cfg, w.cfg.Gateway)
 	return w.ours(name, "cloudgateway", cfg)
 }

@@ -71,8 +71,9 @@ func lease(name string) section {
 	}
 }
 
-func (w *World) controller(name string) (proc.Spec, error) {
-	cfg := section{
+// controllerSection is what all controllers have in their configuration.
+func (w *World) controllerSection(name string) section {
+	return section{
 		"kubernetes": section{"kubeconfig": w.componentKubeconfig(name)},
 		"gateway": section{
 			"address": w.controllersGateway(), "caFile": w.caFile, "serverName": "cloudgateway",
@@ -82,6 +83,10 @@ func (w *World) controller(name string) (proc.Spec, error) {
 		"region":         Region,
 		"leaderElection": lease(name),
 	}
+}
+
+func (w *World) controller(name string) (proc.Spec, error) {
+	cfg := w.controllerSection(name)
 	switch name {
 	case LB:
 		maps.Copy(cfg, section{"vpcID": VpcID, "vswitchIDs": VSwitchIDs()})
@@ -107,7 +112,7 @@ func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 	if err != nil {
 		return proc.Spec{}, fmt.Errorf("encode configuration of %s: %w", name, err)
 	}
-	file := w.path("config", name+".yaml")
+	file := w.configFile(name)
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		return proc.Spec{}, fmt.Errorf("write configuration of %s: %w", name, err)
 	}
@@ -116,6 +121,8 @@ func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 		Ready: w.answers(w.AdminURL(name)+"/readyz", ""),
 	}, nil
 }
+
+func (w *World) configFile(name string) string { return w.path("config", name+".yaml") }
 
 // ParseControllers reads "none", or a list of lb, node and route.
 func ParseControllers(list []string) ([]string, error) {

@@ -83,7 +83,8 @@ type World struct {
 	cloud  *cloud.Client
 
 	mu        sync.Mutex
-	processes []*proc.Process // in the order of their start
+	processes []*proc.Process      // in the order of their start
+	specs     map[string]proc.Spec // of components that were configured after the start
 	nextNode  int
 
 	cancel     context.CancelFunc // ends the background work
@@ -101,7 +102,7 @@ func endpoints() []string {
 
 // Start brings a world up. When it fails, nothing is left running.
 func Start(ctx context.Context, cfg Config) (*World, error) {
-	w := &World{cfg: cfg, started: time.Now(), addresses: map[string]string{}, nextNode: 1}
+	w := &World{cfg: cfg, started: time.Now(), addresses: map[string]string{}, specs: map[string]proc.Spec{}, nextNode: 1}
 	err := w.prepare()
 	if err == nil {
 		err = w.start(ctx)
