@@ -133,7 +133,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		}),
 		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
 		Context:     func(ctx context.Context) context.Context { return behalf(g.turn.within(ctx)) },
-		Interceptor: server.Checks().Before(replay.New(replay.Config{Policies: policies, Registerer: registry}).Intercept),
+		Interceptor: server.Intercept(replay.New(replay.Config{Policies: policies, Registerer: registry}).Intercept),
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,
 		Tracers:     g.tracing.Tracers(),

@@ -211,6 +211,7 @@ func (r *Reader[K, V]) get(
 		}
 		select {
 		case <-f.done:
+			see(ctx, f.asOf)
 			results[i] = Result[V]{Value: f.value, Err: f.err}
 			if f.hurried(ctx) {
 				results[i] = r.get(ctx, keys[i:i+1], maxAge, alone)[0]
@@ -245,7 +246,8 @@ func (r *Reader[K, V]) join(
 	defer r.mu.Unlock()
 	now := time.Now()
 	for i, key := range keys {
-		if value, ok := r.stored.get(key, now, maxAge); ok {
+		if value, asOf, ok := r.stored.get(key, now, maxAge); ok {
+			see(ctx, asOf)
 			r.requests.WithLabelValues("hit").Inc()
 			trace.SpanFromContext(ctx).AddEvent("cache hit")
 			results[i].Value = value
@@ -315,7 +317,7 @@ func (r *Reader[K, V]) begin(ctx context.Context, key K, by caller, now time.Tim
 // join adds a caller.
 func (f *flight[K, V]) join(ctx context.Context, maxAge time.Duration) {
 	f.callers++
-	f.keep = max(f.keep, maxAge)
+	f.keep = max(f.keep, kept(ctx, maxAge))
 	if f.batch == nil {
 		f.spans.add(ctx)
 	}

@@ -56,13 +56,13 @@ func newStore[K comparable, V any](room *Room) store[K, V] {
 }
 
 // get gives what is remembered, if it is not older than maxAge.
-func (s *store[K, V]) get(key K, now time.Time, maxAge time.Duration) (value V, ok bool) {
+func (s *store[K, V]) get(key K, now time.Time, maxAge time.Duration) (value V, asOf time.Time, ok bool) {
 	element, known := s.entries[key]
 	if !known || maxAge <= 0 {
-		return value, false
+		return value, asOf, false
 	}
 	e := entryOf[K, V](element)
-	return e.value, now.Sub(e.asOf) <= maxAge
+	return e.value, e.asOf, now.Sub(e.asOf) <= maxAge
 }
 
 // put remembers a value for a time, if there is room or what is older can make some. With no time to keep it, it only takes the place of

@@ -12,6 +12,8 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/page"
 )
 
 // Rule is what one type of request has to fulfil.
@@ -21,7 +23,7 @@ type Rule struct {
 }
 
 // Of makes the rule of the requests of type M. It need not look at the fields that have the same meaning in all requests: max_age,
-// request_id, tags, set_tags and remove_tag_keys are checked in any case.
+// request_id, page_size, page_token, tags, set_tags and remove_tag_keys are checked in any case.
 func Of[M proto.Message](apply func(*Request, M)) Rule {
 	var none M
 	return Rule{
@@ -70,12 +72,26 @@ func (t Table) Check(request proto.Message) error {
 	if r, ok := request.(interface{ GetMaxAge() *durationpb.Duration }); ok {
 		c.MaxAge(r.GetMaxAge())
 	}
+	if r, ok := request.(page.Request); ok {
+		c.page(r)
+	}
 	return c.Err()
 }
 
 type tagChanges interface {
 	GetSetTags() []*commonv1.Tag
 	GetRemoveTagKeys() []string
+}
+
+// page checks which part of a list is asked for.
+func (c *Request) page(r page.Request) {
+	const most = 20_000
+	if size := r.GetPageSize(); size < 0 || size > most {
+		c.Addf("page_size", "%d: must be 0, for all, to %d", size, most)
+	}
+	if err := page.Check(r); err != nil {
+		c.Addf("page_token", "%s", err)
+	}
 }
 
 // Before lets next see only requests that are right. It looks at the gateway's own API and at nothing else, e.g. health checks.

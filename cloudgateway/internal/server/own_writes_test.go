@@ -73,6 +73,7 @@ func (w *world) ask(t *testing.T, question string, request proto.Message, age ti
 	if err := w.conn.Invoke(t.Context(), method, request, answer); err != nil {
 		return fmt.Sprint(status.Code(err), rpcerr.ReasonOf(err))
 	}
+	answer.Clear(descriptor.Output().Fields().ByName("as_of"))
 	return consequence.ReplaceAllString(prototext.Format(answer), "")
 }
 
@@ -126,6 +127,7 @@ func askBalancers(c *state.Cloud, ask func(string, proto.Message)) {
 		ask(slbv1.ListenerService_ListListeners_FullMethodName, &slbv1.ListListenersRequest{LoadBalancerIds: []string{id}})
 		ask(slbv1.ServerHealthService_ListServerHealth_FullMethodName, &slbv1.ListServerHealthRequest{LoadBalancerId: id})
 		ask(slbv1.ServerGroupService_ListServerGroups_FullMethodName, &slbv1.ListServerGroupsRequest{LoadBalancerId: id})
+		ask(slbv1.ServerGroupService_ListServerGroups_FullMethodName, &slbv1.ListServerGroupsRequest{LoadBalancerId: id, IncludeUsers: true})
 		ask(slbv1.ServerGroupService_GetDefaultServerGroup_FullMethodName, &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: id})
 		for _, l := range lb.Listeners {
 			key := &slbv1.ListenerKey{

@@ -35,7 +35,7 @@ func bareServer(t *testing.T) *grpc.Server {
 	pass := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return next(ctx, request)
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(Checks().Before(pass)))
+	server := grpc.NewServer(grpc.UnaryInterceptor(Intercept(pass)))
 	services.Register(server)
 	return server
 }

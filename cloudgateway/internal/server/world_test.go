@@ -100,7 +100,7 @@ func (w *world) startGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(services.Close)
-	server := grpc.NewServer(grpc.UnaryInterceptor(Checks().Before(replay.New(replay.Config{Policies: Policies(config.API{Enable: method.ToolServices()})}).Intercept)))
+	server := grpc.NewServer(grpc.UnaryInterceptor(Intercept(replay.New(replay.Config{Policies: Policies(config.API{Enable: method.ToolServices()})}).Intercept)))
 	services.Register(server)
 	w.conn, w.kill = connect(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)

@@ -99,3 +99,37 @@ func (a serverAnswer) decode() (*slbv1.Server, error) {
 		Description: a.Description,
 	}, nil
 }
+
+// users are what sends traffic to a group, if that was asked for.
+type users struct {
+	Listeners struct {
+		Listener []struct {
+			ListenerPort     json.RawMessage
+			ListenerProtocol string
+		}
+	}
+	Rules struct {
+		Rule []struct {
+			RuleID string `json:"RuleId"`
+		}
+	}
+}
+
+func (u users) listeners(loadBalancerID string) []*slbv1.ListenerKey {
+	var keys []*slbv1.ListenerKey
+	for _, l := range u.Listeners.Listener {
+		port, _ := strconv.ParseInt(slb.LooseText(l.ListenerPort), 10, 32) // Another text is no port, and shows as 0.
+		keys = append(keys, &slbv1.ListenerKey{
+			LoadBalancerId: loadBalancerID, Port: int32(port), Protocol: slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(l.ListenerProtocol)]),
+		})
+	}
+	return keys
+}
+
+func (u users) rules() []string {
+	var ids []string
+	for _, r := range u.Rules.Rule {
+		ids = append(ids, r.RuleID)
+	}
+	return ids
+}

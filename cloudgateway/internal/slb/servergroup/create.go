@@ -100,7 +100,7 @@ func (s *Service) firstServers(r *slbv1.CreateServerGroupRequest) []*slbv1.Serve
 func (s *Service) find(
 	ctx context.Context, r *slbv1.CreateServerGroupRequest, servers []*slbv1.Server,
 ) (found []*slbv1.ServerGroup, err error) {
-	groups, err := s.describeGroups(ctx, r.GetLoadBalancerId())
+	groups, err := s.describeGroups(ctx, r.GetLoadBalancerId(), nil)
 	if err != nil {
 		return nil, err
 	}

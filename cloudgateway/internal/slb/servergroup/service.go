@@ -31,6 +31,7 @@ type Service struct {
 	product   *slb.Product
 	groups    *batch.Cache[*slbv1.ServerGroup]     // by group
 	lists     *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
+	used      *batch.Cache[[]*slbv1.ServerGroup]   // the same, with the listeners and rules that use them
 	defaults  *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
 	owners    *slb.Owners
 	ledger    *write.Ledger
@@ -43,11 +44,13 @@ func New(p *slb.Product, serversPerCall int) *Service {
 		product: p, ledger: write.NewLedger(), callSizes: newCallSizes(serversPerCall),
 		groups:   slb.NewCache[*slbv1.ServerGroup](p, "servergroups"),
 		lists:    slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_lists"),
+		used:     slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_users"),
 		defaults: slb.NewCache[[]*slbv1.DefaultServer](p, "default_servergroups"),
 	}
 	s.owners = slb.NewOwners("vServer group", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
 		s.lists.Invalidate(loadBalancerID)
+		s.used.Invalidate(loadBalancerID)
 		s.defaults.Invalidate(loadBalancerID)
 	})
 	return s
@@ -97,7 +100,12 @@ func (s *Service) describeGroup(ctx context.Context, id string) (*slbv1.ServerGr
 
 // ListServerGroups reads the groups of one instance without their servers, ordered by id.
 func (s *Service) ListServerGroups(ctx context.Context, r *slbv1.ListServerGroupsRequest) (*slbv1.ListServerGroupsResponse, error) {
-	found, err := s.list(ctx, r.GetLoadBalancerId(), r.GetMaxAge().AsDuration())
+	id := r.GetLoadBalancerId()
+	list := s.list
+	if r.GetIncludeUsers() {
+		list = s.listWithUsers
+	}
+	found, err := list(ctx, id, r.GetMaxAge().AsDuration())
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +114,18 @@ func (s *Service) ListServerGroups(ctx context.Context, r *slbv1.ListServerGroup
 
 func (s *Service) list(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
 	return s.lists.Get(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
-		return s.describeGroups(ctx, loadBalancerID)
+		return s.describeGroups(ctx, loadBalancerID, nil)
 	})
 }
 
-func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]*slbv1.ServerGroup, error) {
+// listWithUsers is a read of its own, since the cloud's answer has all listeners and rules in full.
+func (s *Service) listWithUsers(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
+	return s.used.Get(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
+		return s.describeGroups(ctx, loadBalancerID, cloud.Params{"IncludeListener": "true", "IncludeRule": "true"})
+	})
+}
+
+func (s *Service) describeGroups(ctx context.Context, loadBalancerID string, more cloud.Params) ([]*slbv1.ServerGroup, error) {
 	var answer struct {
 		VServerGroups struct {
 			VServerGroup []struct {
@@ -118,10 +133,12 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]
 				VServerGroupName string
 				ServerCount      json.RawMessage
 				Tags             cloud.TagList
+
+				AssociatedObjects users
 			}
 		}
 	}
-	if err := s.product.Read(ctx, "DescribeVServerGroups", cloud.Params{"LoadBalancerId": loadBalancerID}, &answer); err != nil {
+	if err := s.product.Read(ctx, "DescribeVServerGroups", cloud.Params{"LoadBalancerId": loadBalancerID}.Merge(more), &answer); err != nil {
 		return nil, err
 	}
 	groups := make([]*slbv1.ServerGroup, 0, len(answer.VServerGroups.VServerGroup))
@@ -131,6 +148,7 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]
 		s.owners.Learn(a.VServerGroupID, loadBalancerID)
 		groups = append(groups, &slbv1.ServerGroup{
 			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: a.Tags.Decode(),
+			Listeners: a.AssociatedObjects.listeners(loadBalancerID), ForwardingRuleIds: a.AssociatedObjects.rules(),
 		})
 	}
 	slices.SortFunc(groups, func(a, b *slbv1.ServerGroup) int {
@@ -142,7 +160,7 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string) ([]
 // findOwner reads of which load balancer a group is; "" if there is no such group. The groups of the load balancer that the request names
 // mostly tell, and those that come next with them.
 func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, error) {
-	groups, err := s.describeGroups(ctx, claimed)
+	groups, err := s.describeGroups(ctx, claimed, nil)
 	if err = cloud.Unless(err, rpcerr.LoadBalancerNotFound); err != nil {
 		return "", err
 	}

@@ -509,7 +509,9 @@ func (x *GetInstanceRequest) GetMaxAge() *durationpb.Duration {
 type GetInstanceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance.
-	Instance      *Instance `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	Instance *Instance `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -547,6 +549,13 @@ func (*GetInstanceResponse) Descriptor() ([]byte, []int) {
 func (x *GetInstanceResponse) GetInstance() *Instance {
 	if x != nil {
 		return x.Instance
+	}
+	return nil
+}
+
+func (x *GetInstanceResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -665,7 +674,9 @@ func (x *InstanceResult) GetError() *v1.ItemError {
 type BatchGetInstancesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The results.
-	Results       []*InstanceResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	Results []*InstanceResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -707,6 +718,13 @@ func (x *BatchGetInstancesResponse) GetResults() []*InstanceResult {
 	return nil
 }
 
+func (x *BatchGetInstancesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 // ListInstancesRequest holds the filters, at least one of which must be given. Of the lists instance_ids, private_ips, public_ips
 // and eips only one.
 type ListInstancesRequest struct {
@@ -740,7 +758,12 @@ type ListInstancesRequest struct {
 	// Instances of this type, e.g. "ecs.g7.xlarge".
 	InstanceType string `protobuf:"bytes,14,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	// Instances that are paid for like this.
-	ChargeType    v1.ChargeType `protobuf:"varint,15,opt,name=charge_type,json=chargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"charge_type,omitempty"`
+	ChargeType v1.ChargeType `protobuf:"varint,15,opt,name=charge_type,json=chargeType,proto3,enum=cloudgateway.common.v1.ChargeType" json:"charge_type,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,16,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,17,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -880,11 +903,29 @@ func (x *ListInstancesRequest) GetChargeType() v1.ChargeType {
 	return v1.ChargeType(0)
 }
 
+func (x *ListInstancesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListInstancesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListInstancesResponse holds the instances.
 type ListInstancesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	Instances     []*Instance `protobuf:"bytes,1,rep,name=instances,proto3" json:"instances,omitempty"`
+	Instances []*Instance `protobuf:"bytes,1,rep,name=instances,proto3" json:"instances,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -924,6 +965,20 @@ func (x *ListInstancesResponse) GetInstances() []*Instance {
 		return x.Instances
 	}
 	return nil
+}
+
+func (x *ListInstancesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListInstancesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // BatchGetInstanceStatusesRequest selects instances.
@@ -1040,7 +1095,9 @@ func (x *InstanceStatusResult) GetError() *v1.ItemError {
 type BatchGetInstanceStatusesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The results.
-	Results       []*InstanceStatusResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	Results []*InstanceStatusResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1078,6 +1135,13 @@ func (*BatchGetInstanceStatusesResponse) Descriptor() ([]byte, []int) {
 func (x *BatchGetInstanceStatusesResponse) GetResults() []*InstanceStatusResult {
 	if x != nil {
 		return x.Results
+	}
+	return nil
+}
+
+func (x *BatchGetInstanceStatusesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1580,17 +1644,19 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x12GetInstanceRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"P\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x81\x01\n" +
 	"\x13GetInstanceResponse\x129\n" +
-	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\"q\n" +
+	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"q\n" +
 	"\x18BatchGetInstancesRequest\x12!\n" +
 	"\finstance_ids\x18\x01 \x03(\tR\vinstanceIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x84\x01\n" +
 	"\x0eInstanceResult\x129\n" +
 	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
-	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"Z\n" +
+	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x8b\x01\n" +
 	"\x19BatchGetInstancesResponse\x12=\n" +
-	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\"\xaf\x04\n" +
+	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xeb\x04\n" +
 	"\x14ListInstancesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
 	"\vprivate_ips\x18\x02 \x03(\tR\n" +
@@ -1611,17 +1677,23 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x04name\x18\r \x01(\tR\x04name\x12#\n" +
 	"\rinstance_type\x18\x0e \x01(\tR\finstanceType\x12C\n" +
 	"\vcharge_type\x18\x0f \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\n" +
-	"chargeType\"T\n" +
+	"chargeType\x12\x1b\n" +
+	"\tpage_size\x18\x10 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x11 \x01(\tR\tpageToken\"\xad\x01\n" +
 	"\x15ListInstancesResponse\x12;\n" +
-	"\tinstances\x18\x01 \x03(\v2\x1d.cloudgateway.ecs.v1.InstanceR\tinstances\"x\n" +
+	"\tinstances\x18\x01 \x03(\v2\x1d.cloudgateway.ecs.v1.InstanceR\tinstances\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"x\n" +
 	"\x1fBatchGetInstanceStatusesRequest\x12!\n" +
 	"\finstance_ids\x18\x01 \x03(\tR\vinstanceIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"g\n" +
 	"\x14InstanceStatusResult\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x127\n" +
-	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"g\n" +
+	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x98\x01\n" +
 	" BatchGetInstanceStatusesResponse\x12C\n" +
-	"\aresults\x18\x01 \x03(\v2).cloudgateway.ecs.v1.InstanceStatusResultR\aresults\"\xde\x02\n" +
+	"\aresults\x18\x01 \x03(\v2).cloudgateway.ecs.v1.InstanceStatusResultR\aresults\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xde\x02\n" +
 	"\x15UpdateInstanceRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
@@ -1722,40 +1794,44 @@ var file_cloudgateway_ecs_v1_instance_proto_depIdxs = []int32{
 	0,  // 6: cloudgateway.ecs.v1.Instance.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
 	23, // 7: cloudgateway.ecs.v1.GetInstanceRequest.max_age:type_name -> google.protobuf.Duration
 	1,  // 8: cloudgateway.ecs.v1.GetInstanceResponse.instance:type_name -> cloudgateway.ecs.v1.Instance
-	23, // 9: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 10: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
-	24, // 11: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
-	5,  // 12: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
-	21, // 13: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	23, // 14: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
-	20, // 15: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
-	1,  // 16: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
-	23, // 17: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
-	24, // 18: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
-	10, // 19: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
-	21, // 20: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 21: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
-	2,  // 22: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
-	4,  // 23: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
-	7,  // 24: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
-	9,  // 25: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
-	12, // 26: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
-	14, // 27: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
-	16, // 28: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
-	18, // 29: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
-	3,  // 30: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
-	6,  // 31: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
-	8,  // 32: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
-	11, // 33: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
-	13, // 34: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
-	15, // 35: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
-	17, // 36: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
-	19, // 37: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
-	30, // [30:38] is the sub-list for method output_type
-	22, // [22:30] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	22, // 9: cloudgateway.ecs.v1.GetInstanceResponse.as_of:type_name -> google.protobuf.Timestamp
+	23, // 10: cloudgateway.ecs.v1.BatchGetInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 11: cloudgateway.ecs.v1.InstanceResult.instance:type_name -> cloudgateway.ecs.v1.Instance
+	24, // 12: cloudgateway.ecs.v1.InstanceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	5,  // 13: cloudgateway.ecs.v1.BatchGetInstancesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceResult
+	22, // 14: cloudgateway.ecs.v1.BatchGetInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
+	21, // 15: cloudgateway.ecs.v1.ListInstancesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	23, // 16: cloudgateway.ecs.v1.ListInstancesRequest.max_age:type_name -> google.protobuf.Duration
+	20, // 17: cloudgateway.ecs.v1.ListInstancesRequest.charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	1,  // 18: cloudgateway.ecs.v1.ListInstancesResponse.instances:type_name -> cloudgateway.ecs.v1.Instance
+	22, // 19: cloudgateway.ecs.v1.ListInstancesResponse.as_of:type_name -> google.protobuf.Timestamp
+	23, // 20: cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest.max_age:type_name -> google.protobuf.Duration
+	24, // 21: cloudgateway.ecs.v1.InstanceStatusResult.error:type_name -> cloudgateway.common.v1.ItemError
+	10, // 22: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.results:type_name -> cloudgateway.ecs.v1.InstanceStatusResult
+	22, // 23: cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse.as_of:type_name -> google.protobuf.Timestamp
+	21, // 24: cloudgateway.ecs.v1.UpdateInstanceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 25: cloudgateway.ecs.v1.StopInstanceRequest.stopped_mode:type_name -> cloudgateway.ecs.v1.StoppedMode
+	2,  // 26: cloudgateway.ecs.v1.InstanceService.GetInstance:input_type -> cloudgateway.ecs.v1.GetInstanceRequest
+	4,  // 27: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:input_type -> cloudgateway.ecs.v1.BatchGetInstancesRequest
+	7,  // 28: cloudgateway.ecs.v1.InstanceService.ListInstances:input_type -> cloudgateway.ecs.v1.ListInstancesRequest
+	9,  // 29: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:input_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest
+	12, // 30: cloudgateway.ecs.v1.InstanceService.UpdateInstance:input_type -> cloudgateway.ecs.v1.UpdateInstanceRequest
+	14, // 31: cloudgateway.ecs.v1.InstanceService.StartInstance:input_type -> cloudgateway.ecs.v1.StartInstanceRequest
+	16, // 32: cloudgateway.ecs.v1.InstanceService.StopInstance:input_type -> cloudgateway.ecs.v1.StopInstanceRequest
+	18, // 33: cloudgateway.ecs.v1.InstanceService.DeleteInstance:input_type -> cloudgateway.ecs.v1.DeleteInstanceRequest
+	3,  // 34: cloudgateway.ecs.v1.InstanceService.GetInstance:output_type -> cloudgateway.ecs.v1.GetInstanceResponse
+	6,  // 35: cloudgateway.ecs.v1.InstanceService.BatchGetInstances:output_type -> cloudgateway.ecs.v1.BatchGetInstancesResponse
+	8,  // 36: cloudgateway.ecs.v1.InstanceService.ListInstances:output_type -> cloudgateway.ecs.v1.ListInstancesResponse
+	11, // 37: cloudgateway.ecs.v1.InstanceService.BatchGetInstanceStatuses:output_type -> cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse
+	13, // 38: cloudgateway.ecs.v1.InstanceService.UpdateInstance:output_type -> cloudgateway.ecs.v1.UpdateInstanceResponse
+	15, // 39: cloudgateway.ecs.v1.InstanceService.StartInstance:output_type -> cloudgateway.ecs.v1.StartInstanceResponse
+	17, // 40: cloudgateway.ecs.v1.InstanceService.StopInstance:output_type -> cloudgateway.ecs.v1.StopInstanceResponse
+	19, // 41: cloudgateway.ecs.v1.InstanceService.DeleteInstance:output_type -> cloudgateway.ecs.v1.DeleteInstanceResponse
+	34, // [34:42] is the sub-list for method output_type
+	26, // [26:34] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_instance_proto_init() }

@@ -328,8 +328,10 @@ type GetNetworkInterfaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The interface.
 	NetworkInterface *NetworkInterface `protobuf:"bytes,1,opt,name=network_interface,json=networkInterface,proto3" json:"network_interface,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetNetworkInterfaceResponse) Reset() {
@@ -365,6 +367,13 @@ func (*GetNetworkInterfaceResponse) Descriptor() ([]byte, []int) {
 func (x *GetNetworkInterfaceResponse) GetNetworkInterface() *NetworkInterface {
 	if x != nil {
 		return x.NetworkInterface
+	}
+	return nil
+}
+
+func (x *GetNetworkInterfaceResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -501,7 +510,9 @@ func (x *NetworkInterfaceResult) GetError() *v1.ItemError {
 type BatchGetNetworkInterfacesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The results.
-	Results       []*NetworkInterfaceResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	Results []*NetworkInterfaceResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -543,6 +554,13 @@ func (x *BatchGetNetworkInterfacesResponse) GetResults() []*NetworkInterfaceResu
 	return nil
 }
 
+func (x *BatchGetNetworkInterfacesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 // ListNetworkInterfacesRequest holds the filters, at least one of which must be given.
 type ListNetworkInterfacesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -565,7 +583,12 @@ type ListNetworkInterfacesRequest struct {
 	// Interfaces with all of these tags; an empty value matches any value.
 	Tags []*v1.Tag `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,10,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,10,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,13 +693,31 @@ func (x *ListNetworkInterfacesRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListNetworkInterfacesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListNetworkInterfacesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListNetworkInterfacesResponse holds the interfaces.
 type ListNetworkInterfacesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	NetworkInterfaces []*NetworkInterface `protobuf:"bytes,1,rep,name=network_interfaces,json=networkInterfaces,proto3" json:"network_interfaces,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListNetworkInterfacesResponse) Reset() {
@@ -714,6 +755,20 @@ func (x *ListNetworkInterfacesResponse) GetNetworkInterfaces() []*NetworkInterfa
 		return x.NetworkInterfaces
 	}
 	return nil
+}
+
+func (x *ListNetworkInterfacesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListNetworkInterfacesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // UpdateNetworkInterfaceRequest changes an interface.
@@ -912,9 +967,10 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\x12_delete_on_release\"\x82\x01\n" +
 	"\x1aGetNetworkInterfaceRequest\x120\n" +
 	"\x14network_interface_id\x18\x01 \x01(\tR\x12networkInterfaceId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"q\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa2\x01\n" +
 	"\x1bGetNetworkInterfaceResponse\x12R\n" +
-	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\"\xc4\x01\n" +
+	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xc4\x01\n" +
 	" BatchGetNetworkInterfacesRequest\x122\n" +
 	"\x15network_interface_ids\x18\x01 \x03(\tR\x13networkInterfaceIds\x12!\n" +
 	"\fip_addresses\x18\x02 \x03(\tR\vipAddresses\x12\x15\n" +
@@ -922,9 +978,10 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa5\x01\n" +
 	"\x16NetworkInterfaceResult\x12R\n" +
 	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\x127\n" +
-	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"j\n" +
+	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x9b\x01\n" +
 	"!BatchGetNetworkInterfacesResponse\x12E\n" +
-	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\"\xf2\x02\n" +
+	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xae\x03\n" +
 	"\x1cListNetworkInterfacesRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12\x15\n" +
@@ -938,9 +995,14 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\x06status\x18\b \x01(\tR\x06status\x12/\n" +
 	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
 	"\amax_age\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"u\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\v \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\f \x01(\tR\tpageToken\"\xce\x01\n" +
 	"\x1dListNetworkInterfacesResponse\x12T\n" +
-	"\x12network_interfaces\x18\x01 \x03(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x11networkInterfaces\"\xe5\x03\n" +
+	"\x12network_interfaces\x18\x01 \x03(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x11networkInterfaces\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe5\x03\n" +
 	"\x1dUpdateNetworkInterfaceRequest\x120\n" +
 	"\x14network_interface_id\x18\x01 \x01(\tR\x12networkInterfaceId\x12/\n" +
 	"\x11source_dest_check\x18\x02 \x01(\bH\x00R\x0fsourceDestCheck\x88\x01\x01\x12\x1d\n" +
@@ -997,27 +1059,30 @@ var file_cloudgateway_ecs_v1_network_interface_proto_depIdxs = []int32{
 	11, // 1: cloudgateway.ecs.v1.NetworkInterface.creation_time:type_name -> google.protobuf.Timestamp
 	12, // 2: cloudgateway.ecs.v1.GetNetworkInterfaceRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 3: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	12, // 4: cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 5: cloudgateway.ecs.v1.NetworkInterfaceResult.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	13, // 6: cloudgateway.ecs.v1.NetworkInterfaceResult.error:type_name -> cloudgateway.common.v1.ItemError
-	4,  // 7: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.results:type_name -> cloudgateway.ecs.v1.NetworkInterfaceResult
-	10, // 8: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	12, // 9: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
-	0,  // 10: cloudgateway.ecs.v1.ListNetworkInterfacesResponse.network_interfaces:type_name -> cloudgateway.ecs.v1.NetworkInterface
-	10, // 11: cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 12: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:input_type -> cloudgateway.ecs.v1.GetNetworkInterfaceRequest
-	3,  // 13: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:input_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest
-	6,  // 14: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:input_type -> cloudgateway.ecs.v1.ListNetworkInterfacesRequest
-	8,  // 15: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:input_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
-	2,  // 16: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:output_type -> cloudgateway.ecs.v1.GetNetworkInterfaceResponse
-	5,  // 17: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:output_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse
-	7,  // 18: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:output_type -> cloudgateway.ecs.v1.ListNetworkInterfacesResponse
-	9,  // 19: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:output_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 4: cloudgateway.ecs.v1.GetNetworkInterfaceResponse.as_of:type_name -> google.protobuf.Timestamp
+	12, // 5: cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 6: cloudgateway.ecs.v1.NetworkInterfaceResult.network_interface:type_name -> cloudgateway.ecs.v1.NetworkInterface
+	13, // 7: cloudgateway.ecs.v1.NetworkInterfaceResult.error:type_name -> cloudgateway.common.v1.ItemError
+	4,  // 8: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.results:type_name -> cloudgateway.ecs.v1.NetworkInterfaceResult
+	11, // 9: cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse.as_of:type_name -> google.protobuf.Timestamp
+	10, // 10: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	12, // 11: cloudgateway.ecs.v1.ListNetworkInterfacesRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 12: cloudgateway.ecs.v1.ListNetworkInterfacesResponse.network_interfaces:type_name -> cloudgateway.ecs.v1.NetworkInterface
+	11, // 13: cloudgateway.ecs.v1.ListNetworkInterfacesResponse.as_of:type_name -> google.protobuf.Timestamp
+	10, // 14: cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 15: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:input_type -> cloudgateway.ecs.v1.GetNetworkInterfaceRequest
+	3,  // 16: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:input_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesRequest
+	6,  // 17: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:input_type -> cloudgateway.ecs.v1.ListNetworkInterfacesRequest
+	8,  // 18: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:input_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceRequest
+	2,  // 19: cloudgateway.ecs.v1.NetworkInterfaceService.GetNetworkInterface:output_type -> cloudgateway.ecs.v1.GetNetworkInterfaceResponse
+	5,  // 20: cloudgateway.ecs.v1.NetworkInterfaceService.BatchGetNetworkInterfaces:output_type -> cloudgateway.ecs.v1.BatchGetNetworkInterfacesResponse
+	7,  // 21: cloudgateway.ecs.v1.NetworkInterfaceService.ListNetworkInterfaces:output_type -> cloudgateway.ecs.v1.ListNetworkInterfacesResponse
+	9,  // 22: cloudgateway.ecs.v1.NetworkInterfaceService.UpdateNetworkInterface:output_type -> cloudgateway.ecs.v1.UpdateNetworkInterfaceResponse
+	19, // [19:23] is the sub-list for method output_type
+	15, // [15:19] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_ecs_v1_network_interface_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -303,8 +304,10 @@ type GetAccessControlListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The list.
 	AccessControlList *AccessControlList `protobuf:"bytes,1,opt,name=access_control_list,json=accessControlList,proto3" json:"access_control_list,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetAccessControlListResponse) Reset() {
@@ -340,6 +343,13 @@ func (*GetAccessControlListResponse) Descriptor() ([]byte, []int) {
 func (x *GetAccessControlListResponse) GetAccessControlList() *AccessControlList {
 	if x != nil {
 		return x.AccessControlList
+	}
+	return nil
+}
+
+func (x *GetAccessControlListResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -440,8 +450,10 @@ type ListAccessControlListsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lists without entries and uses, ordered by id.
 	AccessControlLists []*AccessControlList `protobuf:"bytes,1,rep,name=access_control_lists,json=accessControlLists,proto3" json:"access_control_lists,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListAccessControlListsResponse) Reset() {
@@ -477,6 +489,13 @@ func (*ListAccessControlListsResponse) Descriptor() ([]byte, []int) {
 func (x *ListAccessControlListsResponse) GetAccessControlLists() []*AccessControlList {
 	if x != nil {
 		return x.AccessControlLists
+	}
+	return nil
+}
+
+func (x *ListAccessControlListsResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -873,7 +892,7 @@ var File_cloudgateway_slb_v1_access_control_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\n" +
-	"(cloudgateway/slb/v1/access_control.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a'cloudgateway/slb/v1/load_balancer.proto\x1a\x1egoogle/protobuf/duration.proto\"B\n" +
+	"(cloudgateway/slb/v1/access_control.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a'cloudgateway/slb/v1/load_balancer.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"B\n" +
 	"\x12AccessControlEntry\x12\x12\n" +
 	"\x04cidr\x18\x01 \x01(\tR\x04cidr\x12\x18\n" +
 	"\acomment\x18\x02 \x01(\tR\acomment\"k\n" +
@@ -892,9 +911,10 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\x0fservice_managed\x18\b \x01(\bR\x0eserviceManaged\"h\n" +
 	"\x1bGetAccessControlListRequest\x12\x15\n" +
 	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"v\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa7\x01\n" +
 	"\x1cGetAccessControlListResponse\x12V\n" +
-	"\x13access_control_list\x18\x01 \x01(\v2&.cloudgateway.slb.v1.AccessControlListR\x11accessControlList\"\x9c\x02\n" +
+	"\x13access_control_list\x18\x01 \x01(\v2&.cloudgateway.slb.v1.AccessControlListR\x11accessControlList\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x9c\x02\n" +
 	"\x1dListAccessControlListsRequest\x12\x17\n" +
 	"\aacl_ids\x18\x01 \x03(\tR\x06aclIds\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -902,9 +922,10 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\n" +
 	"ip_version\x18\x04 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12*\n" +
 	"\x11resource_group_id\x18\x05 \x01(\tR\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"z\n" +
+	"\amax_age\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xab\x01\n" +
 	"\x1eListAccessControlListsResponse\x12X\n" +
-	"\x14access_control_lists\x18\x01 \x03(\v2&.cloudgateway.slb.v1.AccessControlListR\x12accessControlLists\"\xb2\x02\n" +
+	"\x14access_control_lists\x18\x01 \x03(\v2&.cloudgateway.slb.v1.AccessControlListR\x12accessControlLists\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb2\x02\n" +
 	"\x1eCreateAccessControlListRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -974,6 +995,7 @@ var file_cloudgateway_slb_v1_access_control_proto_goTypes = []any{
 	(IpVersion)(0),                          // 14: cloudgateway.slb.v1.IpVersion
 	(*v1.Tag)(nil),                          // 15: cloudgateway.common.v1.Tag
 	(*durationpb.Duration)(nil),             // 16: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),           // 17: google.protobuf.Timestamp
 }
 var file_cloudgateway_slb_v1_access_control_proto_depIdxs = []int32{
 	13, // 0: cloudgateway.slb.v1.AccessControlUse.listener:type_name -> cloudgateway.slb.v1.ListenerKey
@@ -983,30 +1005,32 @@ var file_cloudgateway_slb_v1_access_control_proto_depIdxs = []int32{
 	1,  // 4: cloudgateway.slb.v1.AccessControlList.uses:type_name -> cloudgateway.slb.v1.AccessControlUse
 	16, // 5: cloudgateway.slb.v1.GetAccessControlListRequest.max_age:type_name -> google.protobuf.Duration
 	2,  // 6: cloudgateway.slb.v1.GetAccessControlListResponse.access_control_list:type_name -> cloudgateway.slb.v1.AccessControlList
-	15, // 7: cloudgateway.slb.v1.ListAccessControlListsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	14, // 8: cloudgateway.slb.v1.ListAccessControlListsRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	16, // 9: cloudgateway.slb.v1.ListAccessControlListsRequest.max_age:type_name -> google.protobuf.Duration
-	2,  // 10: cloudgateway.slb.v1.ListAccessControlListsResponse.access_control_lists:type_name -> cloudgateway.slb.v1.AccessControlList
-	14, // 11: cloudgateway.slb.v1.CreateAccessControlListRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	15, // 12: cloudgateway.slb.v1.CreateAccessControlListRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 13: cloudgateway.slb.v1.CreateAccessControlListRequest.entries:type_name -> cloudgateway.slb.v1.AccessControlEntry
-	0,  // 14: cloudgateway.slb.v1.UpdateAccessControlListRequest.add_entries:type_name -> cloudgateway.slb.v1.AccessControlEntry
-	15, // 15: cloudgateway.slb.v1.UpdateAccessControlListRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	3,  // 16: cloudgateway.slb.v1.AccessControlListService.GetAccessControlList:input_type -> cloudgateway.slb.v1.GetAccessControlListRequest
-	5,  // 17: cloudgateway.slb.v1.AccessControlListService.ListAccessControlLists:input_type -> cloudgateway.slb.v1.ListAccessControlListsRequest
-	7,  // 18: cloudgateway.slb.v1.AccessControlListService.CreateAccessControlList:input_type -> cloudgateway.slb.v1.CreateAccessControlListRequest
-	9,  // 19: cloudgateway.slb.v1.AccessControlListService.UpdateAccessControlList:input_type -> cloudgateway.slb.v1.UpdateAccessControlListRequest
-	11, // 20: cloudgateway.slb.v1.AccessControlListService.DeleteAccessControlList:input_type -> cloudgateway.slb.v1.DeleteAccessControlListRequest
-	4,  // 21: cloudgateway.slb.v1.AccessControlListService.GetAccessControlList:output_type -> cloudgateway.slb.v1.GetAccessControlListResponse
-	6,  // 22: cloudgateway.slb.v1.AccessControlListService.ListAccessControlLists:output_type -> cloudgateway.slb.v1.ListAccessControlListsResponse
-	8,  // 23: cloudgateway.slb.v1.AccessControlListService.CreateAccessControlList:output_type -> cloudgateway.slb.v1.CreateAccessControlListResponse
-	10, // 24: cloudgateway.slb.v1.AccessControlListService.UpdateAccessControlList:output_type -> cloudgateway.slb.v1.UpdateAccessControlListResponse
-	12, // 25: cloudgateway.slb.v1.AccessControlListService.DeleteAccessControlList:output_type -> cloudgateway.slb.v1.DeleteAccessControlListResponse
-	21, // [21:26] is the sub-list for method output_type
-	16, // [16:21] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	17, // 7: cloudgateway.slb.v1.GetAccessControlListResponse.as_of:type_name -> google.protobuf.Timestamp
+	15, // 8: cloudgateway.slb.v1.ListAccessControlListsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	14, // 9: cloudgateway.slb.v1.ListAccessControlListsRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	16, // 10: cloudgateway.slb.v1.ListAccessControlListsRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 11: cloudgateway.slb.v1.ListAccessControlListsResponse.access_control_lists:type_name -> cloudgateway.slb.v1.AccessControlList
+	17, // 12: cloudgateway.slb.v1.ListAccessControlListsResponse.as_of:type_name -> google.protobuf.Timestamp
+	14, // 13: cloudgateway.slb.v1.CreateAccessControlListRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	15, // 14: cloudgateway.slb.v1.CreateAccessControlListRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 15: cloudgateway.slb.v1.CreateAccessControlListRequest.entries:type_name -> cloudgateway.slb.v1.AccessControlEntry
+	0,  // 16: cloudgateway.slb.v1.UpdateAccessControlListRequest.add_entries:type_name -> cloudgateway.slb.v1.AccessControlEntry
+	15, // 17: cloudgateway.slb.v1.UpdateAccessControlListRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	3,  // 18: cloudgateway.slb.v1.AccessControlListService.GetAccessControlList:input_type -> cloudgateway.slb.v1.GetAccessControlListRequest
+	5,  // 19: cloudgateway.slb.v1.AccessControlListService.ListAccessControlLists:input_type -> cloudgateway.slb.v1.ListAccessControlListsRequest
+	7,  // 20: cloudgateway.slb.v1.AccessControlListService.CreateAccessControlList:input_type -> cloudgateway.slb.v1.CreateAccessControlListRequest
+	9,  // 21: cloudgateway.slb.v1.AccessControlListService.UpdateAccessControlList:input_type -> cloudgateway.slb.v1.UpdateAccessControlListRequest
+	11, // 22: cloudgateway.slb.v1.AccessControlListService.DeleteAccessControlList:input_type -> cloudgateway.slb.v1.DeleteAccessControlListRequest
+	4,  // 23: cloudgateway.slb.v1.AccessControlListService.GetAccessControlList:output_type -> cloudgateway.slb.v1.GetAccessControlListResponse
+	6,  // 24: cloudgateway.slb.v1.AccessControlListService.ListAccessControlLists:output_type -> cloudgateway.slb.v1.ListAccessControlListsResponse
+	8,  // 25: cloudgateway.slb.v1.AccessControlListService.CreateAccessControlList:output_type -> cloudgateway.slb.v1.CreateAccessControlListResponse
+	10, // 26: cloudgateway.slb.v1.AccessControlListService.UpdateAccessControlList:output_type -> cloudgateway.slb.v1.UpdateAccessControlListResponse
+	12, // 27: cloudgateway.slb.v1.AccessControlListService.DeleteAccessControlList:output_type -> cloudgateway.slb.v1.DeleteAccessControlListResponse
+	23, // [23:28] is the sub-list for method output_type
+	18, // [18:23] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_access_control_proto_init() }

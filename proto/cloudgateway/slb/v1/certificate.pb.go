@@ -504,8 +504,10 @@ type ListServerCertificatesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	ServerCertificates []*ServerCertificate `protobuf:"bytes,1,rep,name=server_certificates,json=serverCertificates,proto3" json:"server_certificates,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListServerCertificatesResponse) Reset() {
@@ -541,6 +543,13 @@ func (*ListServerCertificatesResponse) Descriptor() ([]byte, []int) {
 func (x *ListServerCertificatesResponse) GetServerCertificates() []*ServerCertificate {
 	if x != nil {
 		return x.ServerCertificates
+	}
+	return nil
+}
+
+func (x *ListServerCertificatesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1025,8 +1034,10 @@ type ListCaCertificatesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	CaCertificates []*CaCertificate `protobuf:"bytes,1,rep,name=ca_certificates,json=caCertificates,proto3" json:"ca_certificates,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListCaCertificatesResponse) Reset() {
@@ -1062,6 +1073,13 @@ func (*ListCaCertificatesResponse) Descriptor() ([]byte, []int) {
 func (x *ListCaCertificatesResponse) GetCaCertificates() []*CaCertificate {
 	if x != nil {
 		return x.CaCertificates
+	}
+	return nil
+}
+
+func (x *ListCaCertificatesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1456,9 +1474,10 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12*\n" +
 	"\x11resource_group_id\x18\x04 \x01(\tR\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"y\n" +
+	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xaa\x01\n" +
 	"\x1eListServerCertificatesResponse\x12W\n" +
-	"\x13server_certificates\x18\x01 \x03(\v2&.cloudgateway.slb.v1.ServerCertificateR\x12serverCertificates\"\xd4\x02\n" +
+	"\x13server_certificates\x18\x01 \x03(\v2&.cloudgateway.slb.v1.ServerCertificateR\x12serverCertificates\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xd4\x02\n" +
 	"\x1eUploadServerCertificateRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -1491,9 +1510,10 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12*\n" +
 	"\x11resource_group_id\x18\x04 \x01(\tR\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"i\n" +
+	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x9a\x01\n" +
 	"\x1aListCaCertificatesResponse\x12K\n" +
-	"\x0fca_certificates\x18\x01 \x03(\v2\".cloudgateway.slb.v1.CaCertificateR\x0ecaCertificates\"\xd5\x01\n" +
+	"\x0fca_certificates\x18\x01 \x03(\v2\".cloudgateway.slb.v1.CaCertificateR\x0ecaCertificates\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xd5\x01\n" +
 	"\x1aUploadCaCertificateRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -1580,38 +1600,40 @@ var file_cloudgateway_slb_v1_certificate_proto_depIdxs = []int32{
 	22, // 7: cloudgateway.slb.v1.ListServerCertificatesRequest.tags:type_name -> cloudgateway.common.v1.Tag
 	23, // 8: cloudgateway.slb.v1.ListServerCertificatesRequest.max_age:type_name -> google.protobuf.Duration
 	3,  // 9: cloudgateway.slb.v1.ListServerCertificatesResponse.server_certificates:type_name -> cloudgateway.slb.v1.ServerCertificate
-	22, // 10: cloudgateway.slb.v1.UploadServerCertificateRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 11: cloudgateway.slb.v1.UploadServerCertificateRequest.key_pair:type_name -> cloudgateway.slb.v1.KeyPair
-	1,  // 12: cloudgateway.slb.v1.UploadServerCertificateRequest.alicloud_certificate:type_name -> cloudgateway.slb.v1.AlicloudCertificate
-	3,  // 13: cloudgateway.slb.v1.UploadServerCertificateResponse.server_certificate:type_name -> cloudgateway.slb.v1.ServerCertificate
-	22, // 14: cloudgateway.slb.v1.UpdateServerCertificateRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	22, // 15: cloudgateway.slb.v1.ListCaCertificatesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	23, // 16: cloudgateway.slb.v1.ListCaCertificatesRequest.max_age:type_name -> google.protobuf.Duration
-	4,  // 17: cloudgateway.slb.v1.ListCaCertificatesResponse.ca_certificates:type_name -> cloudgateway.slb.v1.CaCertificate
-	22, // 18: cloudgateway.slb.v1.UploadCaCertificateRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	4,  // 19: cloudgateway.slb.v1.UploadCaCertificateResponse.ca_certificate:type_name -> cloudgateway.slb.v1.CaCertificate
-	22, // 20: cloudgateway.slb.v1.UpdateCaCertificateRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	5,  // 21: cloudgateway.slb.v1.CertificateService.ListServerCertificates:input_type -> cloudgateway.slb.v1.ListServerCertificatesRequest
-	7,  // 22: cloudgateway.slb.v1.CertificateService.UploadServerCertificate:input_type -> cloudgateway.slb.v1.UploadServerCertificateRequest
-	9,  // 23: cloudgateway.slb.v1.CertificateService.UpdateServerCertificate:input_type -> cloudgateway.slb.v1.UpdateServerCertificateRequest
-	11, // 24: cloudgateway.slb.v1.CertificateService.DeleteServerCertificate:input_type -> cloudgateway.slb.v1.DeleteServerCertificateRequest
-	13, // 25: cloudgateway.slb.v1.CertificateService.ListCaCertificates:input_type -> cloudgateway.slb.v1.ListCaCertificatesRequest
-	15, // 26: cloudgateway.slb.v1.CertificateService.UploadCaCertificate:input_type -> cloudgateway.slb.v1.UploadCaCertificateRequest
-	17, // 27: cloudgateway.slb.v1.CertificateService.UpdateCaCertificate:input_type -> cloudgateway.slb.v1.UpdateCaCertificateRequest
-	19, // 28: cloudgateway.slb.v1.CertificateService.DeleteCaCertificate:input_type -> cloudgateway.slb.v1.DeleteCaCertificateRequest
-	6,  // 29: cloudgateway.slb.v1.CertificateService.ListServerCertificates:output_type -> cloudgateway.slb.v1.ListServerCertificatesResponse
-	8,  // 30: cloudgateway.slb.v1.CertificateService.UploadServerCertificate:output_type -> cloudgateway.slb.v1.UploadServerCertificateResponse
-	10, // 31: cloudgateway.slb.v1.CertificateService.UpdateServerCertificate:output_type -> cloudgateway.slb.v1.UpdateServerCertificateResponse
-	12, // 32: cloudgateway.slb.v1.CertificateService.DeleteServerCertificate:output_type -> cloudgateway.slb.v1.DeleteServerCertificateResponse
-	14, // 33: cloudgateway.slb.v1.CertificateService.ListCaCertificates:output_type -> cloudgateway.slb.v1.ListCaCertificatesResponse
-	16, // 34: cloudgateway.slb.v1.CertificateService.UploadCaCertificate:output_type -> cloudgateway.slb.v1.UploadCaCertificateResponse
-	18, // 35: cloudgateway.slb.v1.CertificateService.UpdateCaCertificate:output_type -> cloudgateway.slb.v1.UpdateCaCertificateResponse
-	20, // 36: cloudgateway.slb.v1.CertificateService.DeleteCaCertificate:output_type -> cloudgateway.slb.v1.DeleteCaCertificateResponse
-	29, // [29:37] is the sub-list for method output_type
-	21, // [21:29] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	21, // 10: cloudgateway.slb.v1.ListServerCertificatesResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 11: cloudgateway.slb.v1.UploadServerCertificateRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 12: cloudgateway.slb.v1.UploadServerCertificateRequest.key_pair:type_name -> cloudgateway.slb.v1.KeyPair
+	1,  // 13: cloudgateway.slb.v1.UploadServerCertificateRequest.alicloud_certificate:type_name -> cloudgateway.slb.v1.AlicloudCertificate
+	3,  // 14: cloudgateway.slb.v1.UploadServerCertificateResponse.server_certificate:type_name -> cloudgateway.slb.v1.ServerCertificate
+	22, // 15: cloudgateway.slb.v1.UpdateServerCertificateRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	22, // 16: cloudgateway.slb.v1.ListCaCertificatesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	23, // 17: cloudgateway.slb.v1.ListCaCertificatesRequest.max_age:type_name -> google.protobuf.Duration
+	4,  // 18: cloudgateway.slb.v1.ListCaCertificatesResponse.ca_certificates:type_name -> cloudgateway.slb.v1.CaCertificate
+	21, // 19: cloudgateway.slb.v1.ListCaCertificatesResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 20: cloudgateway.slb.v1.UploadCaCertificateRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	4,  // 21: cloudgateway.slb.v1.UploadCaCertificateResponse.ca_certificate:type_name -> cloudgateway.slb.v1.CaCertificate
+	22, // 22: cloudgateway.slb.v1.UpdateCaCertificateRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	5,  // 23: cloudgateway.slb.v1.CertificateService.ListServerCertificates:input_type -> cloudgateway.slb.v1.ListServerCertificatesRequest
+	7,  // 24: cloudgateway.slb.v1.CertificateService.UploadServerCertificate:input_type -> cloudgateway.slb.v1.UploadServerCertificateRequest
+	9,  // 25: cloudgateway.slb.v1.CertificateService.UpdateServerCertificate:input_type -> cloudgateway.slb.v1.UpdateServerCertificateRequest
+	11, // 26: cloudgateway.slb.v1.CertificateService.DeleteServerCertificate:input_type -> cloudgateway.slb.v1.DeleteServerCertificateRequest
+	13, // 27: cloudgateway.slb.v1.CertificateService.ListCaCertificates:input_type -> cloudgateway.slb.v1.ListCaCertificatesRequest
+	15, // 28: cloudgateway.slb.v1.CertificateService.UploadCaCertificate:input_type -> cloudgateway.slb.v1.UploadCaCertificateRequest
+	17, // 29: cloudgateway.slb.v1.CertificateService.UpdateCaCertificate:input_type -> cloudgateway.slb.v1.UpdateCaCertificateRequest
+	19, // 30: cloudgateway.slb.v1.CertificateService.DeleteCaCertificate:input_type -> cloudgateway.slb.v1.DeleteCaCertificateRequest
+	6,  // 31: cloudgateway.slb.v1.CertificateService.ListServerCertificates:output_type -> cloudgateway.slb.v1.ListServerCertificatesResponse
+	8,  // 32: cloudgateway.slb.v1.CertificateService.UploadServerCertificate:output_type -> cloudgateway.slb.v1.UploadServerCertificateResponse
+	10, // 33: cloudgateway.slb.v1.CertificateService.UpdateServerCertificate:output_type -> cloudgateway.slb.v1.UpdateServerCertificateResponse
+	12, // 34: cloudgateway.slb.v1.CertificateService.DeleteServerCertificate:output_type -> cloudgateway.slb.v1.DeleteServerCertificateResponse
+	14, // 35: cloudgateway.slb.v1.CertificateService.ListCaCertificates:output_type -> cloudgateway.slb.v1.ListCaCertificatesResponse
+	16, // 36: cloudgateway.slb.v1.CertificateService.UploadCaCertificate:output_type -> cloudgateway.slb.v1.UploadCaCertificateResponse
+	18, // 37: cloudgateway.slb.v1.CertificateService.UpdateCaCertificate:output_type -> cloudgateway.slb.v1.UpdateCaCertificateResponse
+	20, // 38: cloudgateway.slb.v1.CertificateService.DeleteCaCertificate:output_type -> cloudgateway.slb.v1.DeleteCaCertificateResponse
+	31, // [31:39] is the sub-list for method output_type
+	23, // [23:31] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_certificate_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -147,8 +148,10 @@ type ListDomainExtensionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
 	DomainExtensions []*DomainExtension `protobuf:"bytes,1,rep,name=domain_extensions,json=domainExtensions,proto3" json:"domain_extensions,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListDomainExtensionsResponse) Reset() {
@@ -184,6 +187,13 @@ func (*ListDomainExtensionsResponse) Descriptor() ([]byte, []int) {
 func (x *ListDomainExtensionsResponse) GetDomainExtensions() []*DomainExtension {
 	if x != nil {
 		return x.DomainExtensions
+	}
+	return nil
+}
+
+func (x *ListDomainExtensionsResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -525,16 +535,17 @@ var File_cloudgateway_slb_v1_domain_extension_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"\n" +
-	"*cloudgateway/slb/v1/domain_extension.proto\x12\x13cloudgateway.slb.v1\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\"\x8d\x01\n" +
+	"*cloudgateway/slb/v1/domain_extension.proto\x12\x13cloudgateway.slb.v1\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\x01\n" +
 	"\x0fDomainExtension\x12.\n" +
 	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x122\n" +
 	"\x15server_certificate_id\x18\x03 \x01(\tR\x13serverCertificateId\"\x85\x01\n" +
 	"\x1bListDomainExtensionsRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"q\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa2\x01\n" +
 	"\x1cListDomainExtensionsResponse\x12Q\n" +
-	"\x11domain_extensions\x18\x01 \x03(\v2$.cloudgateway.slb.v1.DomainExtensionR\x10domainExtensions\"\xbd\x01\n" +
+	"\x11domain_extensions\x18\x01 \x03(\v2$.cloudgateway.slb.v1.DomainExtensionR\x10domainExtensions\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbd\x01\n" +
 	"\x1cCreateDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
@@ -587,25 +598,27 @@ var file_cloudgateway_slb_v1_domain_extension_proto_goTypes = []any{
 	(*DeleteDomainExtensionResponse)(nil), // 8: cloudgateway.slb.v1.DeleteDomainExtensionResponse
 	(*ListenerKey)(nil),                   // 9: cloudgateway.slb.v1.ListenerKey
 	(*durationpb.Duration)(nil),           // 10: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),         // 11: google.protobuf.Timestamp
 }
 var file_cloudgateway_slb_v1_domain_extension_proto_depIdxs = []int32{
 	9,  // 0: cloudgateway.slb.v1.ListDomainExtensionsRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
 	10, // 1: cloudgateway.slb.v1.ListDomainExtensionsRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 2: cloudgateway.slb.v1.ListDomainExtensionsResponse.domain_extensions:type_name -> cloudgateway.slb.v1.DomainExtension
-	9,  // 3: cloudgateway.slb.v1.CreateDomainExtensionRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	1,  // 4: cloudgateway.slb.v1.DomainExtensionService.ListDomainExtensions:input_type -> cloudgateway.slb.v1.ListDomainExtensionsRequest
-	3,  // 5: cloudgateway.slb.v1.DomainExtensionService.CreateDomainExtension:input_type -> cloudgateway.slb.v1.CreateDomainExtensionRequest
-	5,  // 6: cloudgateway.slb.v1.DomainExtensionService.UpdateDomainExtension:input_type -> cloudgateway.slb.v1.UpdateDomainExtensionRequest
-	7,  // 7: cloudgateway.slb.v1.DomainExtensionService.DeleteDomainExtension:input_type -> cloudgateway.slb.v1.DeleteDomainExtensionRequest
-	2,  // 8: cloudgateway.slb.v1.DomainExtensionService.ListDomainExtensions:output_type -> cloudgateway.slb.v1.ListDomainExtensionsResponse
-	4,  // 9: cloudgateway.slb.v1.DomainExtensionService.CreateDomainExtension:output_type -> cloudgateway.slb.v1.CreateDomainExtensionResponse
-	6,  // 10: cloudgateway.slb.v1.DomainExtensionService.UpdateDomainExtension:output_type -> cloudgateway.slb.v1.UpdateDomainExtensionResponse
-	8,  // 11: cloudgateway.slb.v1.DomainExtensionService.DeleteDomainExtension:output_type -> cloudgateway.slb.v1.DeleteDomainExtensionResponse
-	8,  // [8:12] is the sub-list for method output_type
-	4,  // [4:8] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	11, // 3: cloudgateway.slb.v1.ListDomainExtensionsResponse.as_of:type_name -> google.protobuf.Timestamp
+	9,  // 4: cloudgateway.slb.v1.CreateDomainExtensionRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	1,  // 5: cloudgateway.slb.v1.DomainExtensionService.ListDomainExtensions:input_type -> cloudgateway.slb.v1.ListDomainExtensionsRequest
+	3,  // 6: cloudgateway.slb.v1.DomainExtensionService.CreateDomainExtension:input_type -> cloudgateway.slb.v1.CreateDomainExtensionRequest
+	5,  // 7: cloudgateway.slb.v1.DomainExtensionService.UpdateDomainExtension:input_type -> cloudgateway.slb.v1.UpdateDomainExtensionRequest
+	7,  // 8: cloudgateway.slb.v1.DomainExtensionService.DeleteDomainExtension:input_type -> cloudgateway.slb.v1.DeleteDomainExtensionRequest
+	2,  // 9: cloudgateway.slb.v1.DomainExtensionService.ListDomainExtensions:output_type -> cloudgateway.slb.v1.ListDomainExtensionsResponse
+	4,  // 10: cloudgateway.slb.v1.DomainExtensionService.CreateDomainExtension:output_type -> cloudgateway.slb.v1.CreateDomainExtensionResponse
+	6,  // 11: cloudgateway.slb.v1.DomainExtensionService.UpdateDomainExtension:output_type -> cloudgateway.slb.v1.UpdateDomainExtensionResponse
+	8,  // 12: cloudgateway.slb.v1.DomainExtensionService.DeleteDomainExtension:output_type -> cloudgateway.slb.v1.DeleteDomainExtensionResponse
+	9,  // [9:13] is the sub-list for method output_type
+	5,  // [5:9] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_domain_extension_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -780,7 +781,9 @@ func (x *ListListenersRequest) GetMaxAge() *durationpb.Duration {
 type ListListenersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by instance, port and protocol.
-	Listeners     []*Listener `protobuf:"bytes,1,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	Listeners []*Listener `protobuf:"bytes,1,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +821,13 @@ func (*ListListenersResponse) Descriptor() ([]byte, []int) {
 func (x *ListListenersResponse) GetListeners() []*Listener {
 	if x != nil {
 		return x.Listeners
+	}
+	return nil
+}
+
+func (x *ListListenersResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1345,7 +1355,7 @@ var File_cloudgateway_slb_v1_listener_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\n" +
-	"\"cloudgateway/slb/v1/listener.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\x86\x01\n" +
+	"\"cloudgateway/slb/v1/listener.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x01\n" +
 	"\vListenerKey\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\x05R\x04port\x129\n" +
@@ -1461,9 +1471,10 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"v\n" +
 	"\x14ListListenersRequest\x12*\n" +
 	"\x11load_balancer_ids\x18\x01 \x03(\tR\x0floadBalancerIds\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"T\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x85\x01\n" +
 	"\x15ListListenersResponse\x12;\n" +
-	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\"\xfd\x01\n" +
+	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xfd\x01\n" +
 	"\x15CreateListenerRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12#\n" +
@@ -1543,6 +1554,7 @@ var file_cloudgateway_slb_v1_listener_proto_goTypes = []any{
 	(*StopListenerResponse)(nil),   // 16: cloudgateway.slb.v1.StopListenerResponse
 	(*v1.Tag)(nil),                 // 17: cloudgateway.common.v1.Tag
 	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
 }
 var file_cloudgateway_slb_v1_listener_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.slb.v1.ListenerKey.protocol:type_name -> cloudgateway.slb.v1.Protocol
@@ -1552,32 +1564,33 @@ var file_cloudgateway_slb_v1_listener_proto_depIdxs = []int32{
 	17, // 4: cloudgateway.slb.v1.Listener.tags:type_name -> cloudgateway.common.v1.Tag
 	18, // 5: cloudgateway.slb.v1.ListListenersRequest.max_age:type_name -> google.protobuf.Duration
 	4,  // 6: cloudgateway.slb.v1.ListListenersResponse.listeners:type_name -> cloudgateway.slb.v1.Listener
-	1,  // 7: cloudgateway.slb.v1.CreateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	2,  // 8: cloudgateway.slb.v1.CreateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
-	17, // 9: cloudgateway.slb.v1.CreateListenerRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 10: cloudgateway.slb.v1.UpdateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	2,  // 11: cloudgateway.slb.v1.UpdateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
-	17, // 12: cloudgateway.slb.v1.UpdateListenerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 13: cloudgateway.slb.v1.DeleteListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	1,  // 14: cloudgateway.slb.v1.StartListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	1,  // 15: cloudgateway.slb.v1.StopListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	5,  // 16: cloudgateway.slb.v1.ListenerService.ListListeners:input_type -> cloudgateway.slb.v1.ListListenersRequest
-	7,  // 17: cloudgateway.slb.v1.ListenerService.CreateListener:input_type -> cloudgateway.slb.v1.CreateListenerRequest
-	9,  // 18: cloudgateway.slb.v1.ListenerService.UpdateListener:input_type -> cloudgateway.slb.v1.UpdateListenerRequest
-	11, // 19: cloudgateway.slb.v1.ListenerService.DeleteListener:input_type -> cloudgateway.slb.v1.DeleteListenerRequest
-	13, // 20: cloudgateway.slb.v1.ListenerService.StartListener:input_type -> cloudgateway.slb.v1.StartListenerRequest
-	15, // 21: cloudgateway.slb.v1.ListenerService.StopListener:input_type -> cloudgateway.slb.v1.StopListenerRequest
-	6,  // 22: cloudgateway.slb.v1.ListenerService.ListListeners:output_type -> cloudgateway.slb.v1.ListListenersResponse
-	8,  // 23: cloudgateway.slb.v1.ListenerService.CreateListener:output_type -> cloudgateway.slb.v1.CreateListenerResponse
-	10, // 24: cloudgateway.slb.v1.ListenerService.UpdateListener:output_type -> cloudgateway.slb.v1.UpdateListenerResponse
-	12, // 25: cloudgateway.slb.v1.ListenerService.DeleteListener:output_type -> cloudgateway.slb.v1.DeleteListenerResponse
-	14, // 26: cloudgateway.slb.v1.ListenerService.StartListener:output_type -> cloudgateway.slb.v1.StartListenerResponse
-	16, // 27: cloudgateway.slb.v1.ListenerService.StopListener:output_type -> cloudgateway.slb.v1.StopListenerResponse
-	22, // [22:28] is the sub-list for method output_type
-	16, // [16:22] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	19, // 7: cloudgateway.slb.v1.ListListenersResponse.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 8: cloudgateway.slb.v1.CreateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	2,  // 9: cloudgateway.slb.v1.CreateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
+	17, // 10: cloudgateway.slb.v1.CreateListenerRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 11: cloudgateway.slb.v1.UpdateListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	2,  // 12: cloudgateway.slb.v1.UpdateListenerRequest.config:type_name -> cloudgateway.slb.v1.ListenerConfig
+	17, // 13: cloudgateway.slb.v1.UpdateListenerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 14: cloudgateway.slb.v1.DeleteListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	1,  // 15: cloudgateway.slb.v1.StartListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	1,  // 16: cloudgateway.slb.v1.StopListenerRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	5,  // 17: cloudgateway.slb.v1.ListenerService.ListListeners:input_type -> cloudgateway.slb.v1.ListListenersRequest
+	7,  // 18: cloudgateway.slb.v1.ListenerService.CreateListener:input_type -> cloudgateway.slb.v1.CreateListenerRequest
+	9,  // 19: cloudgateway.slb.v1.ListenerService.UpdateListener:input_type -> cloudgateway.slb.v1.UpdateListenerRequest
+	11, // 20: cloudgateway.slb.v1.ListenerService.DeleteListener:input_type -> cloudgateway.slb.v1.DeleteListenerRequest
+	13, // 21: cloudgateway.slb.v1.ListenerService.StartListener:input_type -> cloudgateway.slb.v1.StartListenerRequest
+	15, // 22: cloudgateway.slb.v1.ListenerService.StopListener:input_type -> cloudgateway.slb.v1.StopListenerRequest
+	6,  // 23: cloudgateway.slb.v1.ListenerService.ListListeners:output_type -> cloudgateway.slb.v1.ListListenersResponse
+	8,  // 24: cloudgateway.slb.v1.ListenerService.CreateListener:output_type -> cloudgateway.slb.v1.CreateListenerResponse
+	10, // 25: cloudgateway.slb.v1.ListenerService.UpdateListener:output_type -> cloudgateway.slb.v1.UpdateListenerResponse
+	12, // 26: cloudgateway.slb.v1.ListenerService.DeleteListener:output_type -> cloudgateway.slb.v1.DeleteListenerResponse
+	14, // 27: cloudgateway.slb.v1.ListenerService.StartListener:output_type -> cloudgateway.slb.v1.StartListenerResponse
+	16, // 28: cloudgateway.slb.v1.ListenerService.StopListener:output_type -> cloudgateway.slb.v1.StopListenerResponse
+	23, // [23:29] is the sub-list for method output_type
+	17, // [17:23] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_listener_proto_init() }

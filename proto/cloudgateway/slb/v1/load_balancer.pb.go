@@ -687,7 +687,9 @@ func (x *GetLoadBalancerRequest) GetServerGroupIds() []string {
 type GetLoadBalancerResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance.
-	LoadBalancer  *LoadBalancer `protobuf:"bytes,1,opt,name=load_balancer,json=loadBalancer,proto3" json:"load_balancer,omitempty"`
+	LoadBalancer *LoadBalancer `protobuf:"bytes,1,opt,name=load_balancer,json=loadBalancer,proto3" json:"load_balancer,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -729,6 +731,13 @@ func (x *GetLoadBalancerResponse) GetLoadBalancer() *LoadBalancer {
 	return nil
 }
 
+func (x *GetLoadBalancerResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 // ListLoadBalancersRequest holds the filters, at least one of which must be given.
 type ListLoadBalancersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -764,8 +773,13 @@ type ListLoadBalancersRequest struct {
 	Status string `protobuf:"bytes,15,opt,name=status,proto3" json:"status,omitempty"`
 	// Instances whose public traffic is billed like this.
 	InternetChargeType InternetChargeType `protobuf:"varint,16,opt,name=internet_charge_type,json=internetChargeType,proto3,enum=cloudgateway.slb.v1.InternetChargeType" json:"internet_charge_type,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,17,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,18,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListLoadBalancersRequest) Reset() {
@@ -910,11 +924,29 @@ func (x *ListLoadBalancersRequest) GetInternetChargeType() InternetChargeType {
 	return InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED
 }
 
+func (x *ListLoadBalancersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListLoadBalancersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListLoadBalancersResponse holds every instance that matches, with VIEW_BASIC.
 type ListLoadBalancersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instances, ordered by id.
 	LoadBalancers []*LoadBalancer `protobuf:"bytes,1,rep,name=load_balancers,json=loadBalancers,proto3" json:"load_balancers,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -954,6 +986,20 @@ func (x *ListLoadBalancersResponse) GetLoadBalancers() []*LoadBalancer {
 		return x.LoadBalancers
 	}
 	return nil
+}
+
+func (x *ListLoadBalancersResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListLoadBalancersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // ListAvailableZonesRequest holds the filters; without any, everything on offer is in the answer.
@@ -1024,7 +1070,9 @@ func (x *ListAvailableZonesRequest) GetMaxAge() *durationpb.Duration {
 type ListAvailableZonesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by primary and standby zone.
-	ZonePairs     []*ZonePair `protobuf:"bytes,1,rep,name=zone_pairs,json=zonePairs,proto3" json:"zone_pairs,omitempty"`
+	ZonePairs []*ZonePair `protobuf:"bytes,1,rep,name=zone_pairs,json=zonePairs,proto3" json:"zone_pairs,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1062,6 +1110,13 @@ func (*ListAvailableZonesResponse) Descriptor() ([]byte, []int) {
 func (x *ListAvailableZonesResponse) GetZonePairs() []*ZonePair {
 	if x != nil {
 		return x.ZonePairs
+	}
+	return nil
+}
+
+func (x *ListAvailableZonesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1796,9 +1851,10 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x04view\x18\x02 \x01(\x0e2\x19.cloudgateway.slb.v1.ViewR\x04view\x122\n" +
 	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12;\n" +
 	"\x1aserver_group_name_prefixes\x18\x04 \x03(\tR\x17serverGroupNamePrefixes\x12(\n" +
-	"\x10server_group_ids\x18\x05 \x03(\tR\x0eserverGroupIds\"a\n" +
+	"\x10server_group_ids\x18\x05 \x03(\tR\x0eserverGroupIds\"\x92\x01\n" +
 	"\x17GetLoadBalancerResponse\x12F\n" +
-	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\xc0\x05\n" +
+	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xfc\x05\n" +
 	"\x18ListLoadBalancersRequest\x12/\n" +
 	"\x04tags\x18\x01 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
@@ -1818,17 +1874,23 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\tserver_id\x18\r \x01(\tR\bserverId\x12%\n" +
 	"\x0eserver_address\x18\x0e \x01(\tR\rserverAddress\x12\x16\n" +
 	"\x06status\x18\x0f \x01(\tR\x06status\x12Y\n" +
-	"\x14internet_charge_type\x18\x10 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\"e\n" +
+	"\x14internet_charge_type\x18\x10 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x12\x1b\n" +
+	"\tpage_size\x18\x11 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x12 \x01(\tR\tpageToken\"\xbe\x01\n" +
 	"\x19ListLoadBalancersResponse\x12H\n" +
-	"\x0eload_balancers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.LoadBalancerR\rloadBalancers\"\xd3\x01\n" +
+	"\x0eload_balancers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.LoadBalancerR\rloadBalancers\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xd3\x01\n" +
 	"\x19ListAvailableZonesRequest\x12C\n" +
 	"\faddress_type\x18\x01 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
 	"\n" +
 	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"Z\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8b\x01\n" +
 	"\x1aListAvailableZonesResponse\x12<\n" +
 	"\n" +
-	"zone_pairs\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ZonePairR\tzonePairs\"\x8f\x01\n" +
+	"zone_pairs\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ZonePairR\tzonePairs\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8f\x01\n" +
 	"\bZonePair\x12$\n" +
 	"\x0emaster_zone_id\x18\x01 \x01(\tR\fmasterZoneId\x12\"\n" +
 	"\rslave_zone_id\x18\x02 \x01(\tR\vslaveZoneId\x129\n" +
@@ -1979,48 +2041,51 @@ var file_cloudgateway_slb_v1_load_balancer_proto_depIdxs = []int32{
 	0,  // 9: cloudgateway.slb.v1.GetLoadBalancerRequest.view:type_name -> cloudgateway.slb.v1.View
 	26, // 10: cloudgateway.slb.v1.GetLoadBalancerRequest.max_age:type_name -> google.protobuf.Duration
 	6,  // 11: cloudgateway.slb.v1.GetLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
-	22, // 12: cloudgateway.slb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	26, // 13: cloudgateway.slb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 14: cloudgateway.slb.v1.ListLoadBalancersRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 15: cloudgateway.slb.v1.ListLoadBalancersRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	3,  // 16: cloudgateway.slb.v1.ListLoadBalancersRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	6,  // 17: cloudgateway.slb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.slb.v1.LoadBalancer
-	1,  // 18: cloudgateway.slb.v1.ListAvailableZonesRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 19: cloudgateway.slb.v1.ListAvailableZonesRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	26, // 20: cloudgateway.slb.v1.ListAvailableZonesRequest.max_age:type_name -> google.protobuf.Duration
-	13, // 21: cloudgateway.slb.v1.ListAvailableZonesResponse.zone_pairs:type_name -> cloudgateway.slb.v1.ZonePair
-	14, // 22: cloudgateway.slb.v1.ZonePair.offers:type_name -> cloudgateway.slb.v1.AddressOffer
-	1,  // 23: cloudgateway.slb.v1.AddressOffer.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 24: cloudgateway.slb.v1.AddressOffer.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	1,  // 25: cloudgateway.slb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
-	2,  // 26: cloudgateway.slb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
-	4,  // 27: cloudgateway.slb.v1.CreateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
-	3,  // 28: cloudgateway.slb.v1.CreateLoadBalancerRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	5,  // 29: cloudgateway.slb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	22, // 30: cloudgateway.slb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	6,  // 31: cloudgateway.slb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
-	4,  // 32: cloudgateway.slb.v1.UpdateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
-	18, // 33: cloudgateway.slb.v1.UpdateLoadBalancerRequest.internet_spec:type_name -> cloudgateway.slb.v1.InternetSpec
-	5,  // 34: cloudgateway.slb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
-	22, // 35: cloudgateway.slb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	3,  // 36: cloudgateway.slb.v1.InternetSpec.charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
-	7,  // 37: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.slb.v1.GetLoadBalancerRequest
-	9,  // 38: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.slb.v1.ListLoadBalancersRequest
-	11, // 39: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:input_type -> cloudgateway.slb.v1.ListAvailableZonesRequest
-	15, // 40: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.slb.v1.CreateLoadBalancerRequest
-	17, // 41: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.slb.v1.UpdateLoadBalancerRequest
-	20, // 42: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.slb.v1.DeleteLoadBalancerRequest
-	8,  // 43: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.slb.v1.GetLoadBalancerResponse
-	10, // 44: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.slb.v1.ListLoadBalancersResponse
-	12, // 45: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:output_type -> cloudgateway.slb.v1.ListAvailableZonesResponse
-	16, // 46: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.slb.v1.CreateLoadBalancerResponse
-	19, // 47: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.slb.v1.UpdateLoadBalancerResponse
-	21, // 48: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.slb.v1.DeleteLoadBalancerResponse
-	43, // [43:49] is the sub-list for method output_type
-	37, // [37:43] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	25, // 12: cloudgateway.slb.v1.GetLoadBalancerResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 13: cloudgateway.slb.v1.ListLoadBalancersRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	26, // 14: cloudgateway.slb.v1.ListLoadBalancersRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 15: cloudgateway.slb.v1.ListLoadBalancersRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 16: cloudgateway.slb.v1.ListLoadBalancersRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	3,  // 17: cloudgateway.slb.v1.ListLoadBalancersRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	6,  // 18: cloudgateway.slb.v1.ListLoadBalancersResponse.load_balancers:type_name -> cloudgateway.slb.v1.LoadBalancer
+	25, // 19: cloudgateway.slb.v1.ListLoadBalancersResponse.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 20: cloudgateway.slb.v1.ListAvailableZonesRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 21: cloudgateway.slb.v1.ListAvailableZonesRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	26, // 22: cloudgateway.slb.v1.ListAvailableZonesRequest.max_age:type_name -> google.protobuf.Duration
+	13, // 23: cloudgateway.slb.v1.ListAvailableZonesResponse.zone_pairs:type_name -> cloudgateway.slb.v1.ZonePair
+	25, // 24: cloudgateway.slb.v1.ListAvailableZonesResponse.as_of:type_name -> google.protobuf.Timestamp
+	14, // 25: cloudgateway.slb.v1.ZonePair.offers:type_name -> cloudgateway.slb.v1.AddressOffer
+	1,  // 26: cloudgateway.slb.v1.AddressOffer.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 27: cloudgateway.slb.v1.AddressOffer.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	1,  // 28: cloudgateway.slb.v1.CreateLoadBalancerRequest.address_type:type_name -> cloudgateway.slb.v1.AddressType
+	2,  // 29: cloudgateway.slb.v1.CreateLoadBalancerRequest.ip_version:type_name -> cloudgateway.slb.v1.IpVersion
+	4,  // 30: cloudgateway.slb.v1.CreateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
+	3,  // 31: cloudgateway.slb.v1.CreateLoadBalancerRequest.internet_charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	5,  // 32: cloudgateway.slb.v1.CreateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
+	22, // 33: cloudgateway.slb.v1.CreateLoadBalancerRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	6,  // 34: cloudgateway.slb.v1.CreateLoadBalancerResponse.load_balancer:type_name -> cloudgateway.slb.v1.LoadBalancer
+	4,  // 35: cloudgateway.slb.v1.UpdateLoadBalancerRequest.instance_charge_type:type_name -> cloudgateway.slb.v1.InstanceChargeType
+	18, // 36: cloudgateway.slb.v1.UpdateLoadBalancerRequest.internet_spec:type_name -> cloudgateway.slb.v1.InternetSpec
+	5,  // 37: cloudgateway.slb.v1.UpdateLoadBalancerRequest.modification_protection:type_name -> cloudgateway.slb.v1.ModificationProtection
+	22, // 38: cloudgateway.slb.v1.UpdateLoadBalancerRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	3,  // 39: cloudgateway.slb.v1.InternetSpec.charge_type:type_name -> cloudgateway.slb.v1.InternetChargeType
+	7,  // 40: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:input_type -> cloudgateway.slb.v1.GetLoadBalancerRequest
+	9,  // 41: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:input_type -> cloudgateway.slb.v1.ListLoadBalancersRequest
+	11, // 42: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:input_type -> cloudgateway.slb.v1.ListAvailableZonesRequest
+	15, // 43: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:input_type -> cloudgateway.slb.v1.CreateLoadBalancerRequest
+	17, // 44: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:input_type -> cloudgateway.slb.v1.UpdateLoadBalancerRequest
+	20, // 45: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:input_type -> cloudgateway.slb.v1.DeleteLoadBalancerRequest
+	8,  // 46: cloudgateway.slb.v1.LoadBalancerService.GetLoadBalancer:output_type -> cloudgateway.slb.v1.GetLoadBalancerResponse
+	10, // 47: cloudgateway.slb.v1.LoadBalancerService.ListLoadBalancers:output_type -> cloudgateway.slb.v1.ListLoadBalancersResponse
+	12, // 48: cloudgateway.slb.v1.LoadBalancerService.ListAvailableZones:output_type -> cloudgateway.slb.v1.ListAvailableZonesResponse
+	16, // 49: cloudgateway.slb.v1.LoadBalancerService.CreateLoadBalancer:output_type -> cloudgateway.slb.v1.CreateLoadBalancerResponse
+	19, // 50: cloudgateway.slb.v1.LoadBalancerService.UpdateLoadBalancer:output_type -> cloudgateway.slb.v1.UpdateLoadBalancerResponse
+	21, // 51: cloudgateway.slb.v1.LoadBalancerService.DeleteLoadBalancer:output_type -> cloudgateway.slb.v1.DeleteLoadBalancerResponse
+	46, // [46:52] is the sub-list for method output_type
+	40, // [40:46] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_load_balancer_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -275,7 +276,9 @@ func (x *ListForwardingRulesRequest) GetMaxAge() *durationpb.Duration {
 type ListForwardingRulesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	Rules         []*ForwardingRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	Rules []*ForwardingRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,6 +316,13 @@ func (*ListForwardingRulesResponse) Descriptor() ([]byte, []int) {
 func (x *ListForwardingRulesResponse) GetRules() []*ForwardingRule {
 	if x != nil {
 		return x.Rules
+	}
+	return nil
+}
+
+func (x *ListForwardingRulesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -782,7 +792,7 @@ var File_cloudgateway_slb_v1_rule_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_rule_proto_rawDesc = "" +
 	"\n" +
-	"\x1ecloudgateway/slb/v1/rule.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\"\x96\x01\n" +
+	"\x1ecloudgateway/slb/v1/rule.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x01\n" +
 	"\x0eForwardingRule\x12\x17\n" +
 	"\arule_id\x18\x01 \x01(\tR\x06ruleId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
@@ -809,9 +819,10 @@ const file_cloudgateway_slb_v1_rule_proto_rawDesc = "" +
 	"\x0f_cookie_timeout\"\x84\x01\n" +
 	"\x1aListForwardingRulesRequest\x122\n" +
 	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"X\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x89\x01\n" +
 	"\x1bListForwardingRulesResponse\x129\n" +
-	"\x05rules\x18\x01 \x03(\v2#.cloudgateway.slb.v1.ForwardingRuleR\x05rules\"y\n" +
+	"\x05rules\x18\x01 \x03(\v2#.cloudgateway.slb.v1.ForwardingRuleR\x05rules\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"y\n" +
 	"\x11NewForwardingRule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
@@ -876,7 +887,8 @@ var file_cloudgateway_slb_v1_rule_proto_goTypes = []any{
 	(*HealthCheck)(nil),                        // 12: cloudgateway.slb.v1.HealthCheck
 	(*ListenerKey)(nil),                        // 13: cloudgateway.slb.v1.ListenerKey
 	(*durationpb.Duration)(nil),                // 14: google.protobuf.Duration
-	(*v1.ItemError)(nil),                       // 15: cloudgateway.common.v1.ItemError
+	(*timestamppb.Timestamp)(nil),              // 15: google.protobuf.Timestamp
+	(*v1.ItemError)(nil),                       // 16: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_slb_v1_rule_proto_depIdxs = []int32{
 	1,  // 0: cloudgateway.slb.v1.ForwardingRule.config:type_name -> cloudgateway.slb.v1.ForwardingRuleConfig
@@ -884,26 +896,27 @@ var file_cloudgateway_slb_v1_rule_proto_depIdxs = []int32{
 	13, // 2: cloudgateway.slb.v1.ListForwardingRulesRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
 	14, // 3: cloudgateway.slb.v1.ListForwardingRulesRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 4: cloudgateway.slb.v1.ListForwardingRulesResponse.rules:type_name -> cloudgateway.slb.v1.ForwardingRule
-	13, // 5: cloudgateway.slb.v1.BatchCreateForwardingRulesRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	4,  // 6: cloudgateway.slb.v1.BatchCreateForwardingRulesRequest.rules:type_name -> cloudgateway.slb.v1.NewForwardingRule
-	15, // 7: cloudgateway.slb.v1.ForwardingRuleResult.error:type_name -> cloudgateway.common.v1.ItemError
-	6,  // 8: cloudgateway.slb.v1.BatchCreateForwardingRulesResponse.results:type_name -> cloudgateway.slb.v1.ForwardingRuleResult
-	1,  // 9: cloudgateway.slb.v1.UpdateForwardingRuleRequest.config:type_name -> cloudgateway.slb.v1.ForwardingRuleConfig
-	13, // 10: cloudgateway.slb.v1.BatchDeleteForwardingRulesRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
-	6,  // 11: cloudgateway.slb.v1.BatchDeleteForwardingRulesResponse.results:type_name -> cloudgateway.slb.v1.ForwardingRuleResult
-	2,  // 12: cloudgateway.slb.v1.ForwardingRuleService.ListForwardingRules:input_type -> cloudgateway.slb.v1.ListForwardingRulesRequest
-	5,  // 13: cloudgateway.slb.v1.ForwardingRuleService.BatchCreateForwardingRules:input_type -> cloudgateway.slb.v1.BatchCreateForwardingRulesRequest
-	8,  // 14: cloudgateway.slb.v1.ForwardingRuleService.UpdateForwardingRule:input_type -> cloudgateway.slb.v1.UpdateForwardingRuleRequest
-	10, // 15: cloudgateway.slb.v1.ForwardingRuleService.BatchDeleteForwardingRules:input_type -> cloudgateway.slb.v1.BatchDeleteForwardingRulesRequest
-	3,  // 16: cloudgateway.slb.v1.ForwardingRuleService.ListForwardingRules:output_type -> cloudgateway.slb.v1.ListForwardingRulesResponse
-	7,  // 17: cloudgateway.slb.v1.ForwardingRuleService.BatchCreateForwardingRules:output_type -> cloudgateway.slb.v1.BatchCreateForwardingRulesResponse
-	9,  // 18: cloudgateway.slb.v1.ForwardingRuleService.UpdateForwardingRule:output_type -> cloudgateway.slb.v1.UpdateForwardingRuleResponse
-	11, // 19: cloudgateway.slb.v1.ForwardingRuleService.BatchDeleteForwardingRules:output_type -> cloudgateway.slb.v1.BatchDeleteForwardingRulesResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	15, // 5: cloudgateway.slb.v1.ListForwardingRulesResponse.as_of:type_name -> google.protobuf.Timestamp
+	13, // 6: cloudgateway.slb.v1.BatchCreateForwardingRulesRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	4,  // 7: cloudgateway.slb.v1.BatchCreateForwardingRulesRequest.rules:type_name -> cloudgateway.slb.v1.NewForwardingRule
+	16, // 8: cloudgateway.slb.v1.ForwardingRuleResult.error:type_name -> cloudgateway.common.v1.ItemError
+	6,  // 9: cloudgateway.slb.v1.BatchCreateForwardingRulesResponse.results:type_name -> cloudgateway.slb.v1.ForwardingRuleResult
+	1,  // 10: cloudgateway.slb.v1.UpdateForwardingRuleRequest.config:type_name -> cloudgateway.slb.v1.ForwardingRuleConfig
+	13, // 11: cloudgateway.slb.v1.BatchDeleteForwardingRulesRequest.key:type_name -> cloudgateway.slb.v1.ListenerKey
+	6,  // 12: cloudgateway.slb.v1.BatchDeleteForwardingRulesResponse.results:type_name -> cloudgateway.slb.v1.ForwardingRuleResult
+	2,  // 13: cloudgateway.slb.v1.ForwardingRuleService.ListForwardingRules:input_type -> cloudgateway.slb.v1.ListForwardingRulesRequest
+	5,  // 14: cloudgateway.slb.v1.ForwardingRuleService.BatchCreateForwardingRules:input_type -> cloudgateway.slb.v1.BatchCreateForwardingRulesRequest
+	8,  // 15: cloudgateway.slb.v1.ForwardingRuleService.UpdateForwardingRule:input_type -> cloudgateway.slb.v1.UpdateForwardingRuleRequest
+	10, // 16: cloudgateway.slb.v1.ForwardingRuleService.BatchDeleteForwardingRules:input_type -> cloudgateway.slb.v1.BatchDeleteForwardingRulesRequest
+	3,  // 17: cloudgateway.slb.v1.ForwardingRuleService.ListForwardingRules:output_type -> cloudgateway.slb.v1.ListForwardingRulesResponse
+	7,  // 18: cloudgateway.slb.v1.ForwardingRuleService.BatchCreateForwardingRules:output_type -> cloudgateway.slb.v1.BatchCreateForwardingRulesResponse
+	9,  // 19: cloudgateway.slb.v1.ForwardingRuleService.UpdateForwardingRule:output_type -> cloudgateway.slb.v1.UpdateForwardingRuleResponse
+	11, // 20: cloudgateway.slb.v1.ForwardingRuleService.BatchDeleteForwardingRules:output_type -> cloudgateway.slb.v1.BatchDeleteForwardingRulesResponse
+	17, // [17:21] is the sub-list for method output_type
+	13, // [13:17] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_rule_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -185,9 +186,13 @@ type ServerGroup struct {
 	// Whether servers was read.
 	ServersLoaded bool `protobuf:"varint,5,opt,name=servers_loaded,json=serversLoaded,proto3" json:"servers_loaded,omitempty"`
 	// Tags.
-	Tags          []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Tags []*v1.Tag `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Listeners that send traffic to the group by themselves; only where the request asked for them.
+	Listeners []*ListenerKey `protobuf:"bytes,7,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	// Forwarding rules that do; only where the request asked for them.
+	ForwardingRuleIds []string `protobuf:"bytes,8,rep,name=forwarding_rule_ids,json=forwardingRuleIds,proto3" json:"forwarding_rule_ids,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ServerGroup) Reset() {
@@ -262,6 +267,20 @@ func (x *ServerGroup) GetTags() []*v1.Tag {
 	return nil
 }
 
+func (x *ServerGroup) GetListeners() []*ListenerKey {
+	if x != nil {
+		return x.Listeners
+	}
+	return nil
+}
+
+func (x *ServerGroup) GetForwardingRuleIds() []string {
+	if x != nil {
+		return x.ForwardingRuleIds
+	}
+	return nil
+}
+
 // GetServerGroupRequest selects a group.
 type GetServerGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -321,7 +340,9 @@ func (x *GetServerGroupRequest) GetMaxAge() *durationpb.Duration {
 type GetServerGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group.
-	ServerGroup   *ServerGroup `protobuf:"bytes,1,opt,name=server_group,json=serverGroup,proto3" json:"server_group,omitempty"`
+	ServerGroup *ServerGroup `protobuf:"bytes,1,opt,name=server_group,json=serverGroup,proto3" json:"server_group,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -363,13 +384,22 @@ func (x *GetServerGroupResponse) GetServerGroup() *ServerGroup {
 	return nil
 }
 
+func (x *GetServerGroupResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 // ListServerGroupsRequest selects an instance.
 type ListServerGroupsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Instance, "lb-…"; required.
 	LoadBalancerId string `protobuf:"bytes,1,opt,name=load_balancer_id,json=loadBalancerId,proto3" json:"load_balancer_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// Whether the answer says which listeners and forwarding rules use each group.
+	IncludeUsers  bool `protobuf:"varint,3,opt,name=include_users,json=includeUsers,proto3" json:"include_users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -418,11 +448,20 @@ func (x *ListServerGroupsRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListServerGroupsRequest) GetIncludeUsers() bool {
+	if x != nil {
+		return x.IncludeUsers
+	}
+	return false
+}
+
 // ListServerGroupsResponse holds the groups.
 type ListServerGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	ServerGroups  []*ServerGroup `protobuf:"bytes,1,rep,name=server_groups,json=serverGroups,proto3" json:"server_groups,omitempty"`
+	ServerGroups []*ServerGroup `protobuf:"bytes,1,rep,name=server_groups,json=serverGroups,proto3" json:"server_groups,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,6 +499,13 @@ func (*ListServerGroupsResponse) Descriptor() ([]byte, []int) {
 func (x *ListServerGroupsResponse) GetServerGroups() []*ServerGroup {
 	if x != nil {
 		return x.ServerGroups
+	}
+	return nil
+}
+
+func (x *ListServerGroupsResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1113,7 +1159,9 @@ func (x *GetDefaultServerGroupRequest) GetMaxAge() *durationpb.Duration {
 type GetDefaultServerGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id and address.
-	Servers       []*DefaultServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []*DefaultServer `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1151,6 +1199,13 @@ func (*GetDefaultServerGroupResponse) Descriptor() ([]byte, []int) {
 func (x *GetDefaultServerGroupResponse) GetServers() []*DefaultServer {
 	if x != nil {
 		return x.Servers
+	}
+	return nil
+}
+
+func (x *GetDefaultServerGroupResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -1297,31 +1352,36 @@ var File_cloudgateway_slb_v1_server_group_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\n" +
-	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xc5\x01\n" +
+	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x01\n" +
 	"\x06Server\x123\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x1b\n" +
 	"\tserver_ip\x18\x03 \x01(\tR\bserverIp\x12\x12\n" +
 	"\x04port\x18\x04 \x01(\x05R\x04port\x12\x16\n" +
 	"\x06weight\x18\x05 \x01(\x05R\x06weight\x12 \n" +
-	"\vdescription\x18\x06 \x01(\tR\vdescription\"\xfb\x01\n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\"\xeb\x02\n" +
 	"\vServerGroup\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
 	"\aservers\x18\x03 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\x12!\n" +
 	"\fserver_count\x18\x04 \x01(\x05R\vserverCount\x12%\n" +
 	"\x0eservers_loaded\x18\x05 \x01(\bR\rserversLoaded\x12/\n" +
-	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"s\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12>\n" +
+	"\tlisteners\x18\a \x03(\v2 .cloudgateway.slb.v1.ListenerKeyR\tlisteners\x12.\n" +
+	"\x13forwarding_rule_ids\x18\b \x03(\tR\x11forwardingRuleIds\"s\n" +
 	"\x15GetServerGroupRequest\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"]\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x16GetServerGroupResponse\x12C\n" +
-	"\fserver_group\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ServerGroupR\vserverGroup\"w\n" +
+	"\fserver_group\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ServerGroupR\vserverGroup\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x9c\x01\n" +
 	"\x17ListServerGroupsRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"a\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12#\n" +
+	"\rinclude_users\x18\x03 \x01(\bR\fincludeUsers\"\x92\x01\n" +
 	"\x18ListServerGroupsResponse\x12E\n" +
-	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\"\xdf\x01\n" +
+	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xdf\x01\n" +
 	"\x18CreateServerGroupRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
@@ -1367,9 +1427,10 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\"|\n" +
 	"\x1cGetDefaultServerGroupRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"]\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x1dGetDefaultServerGroupResponse\x12<\n" +
-	"\aservers\x18\x01 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\aservers\"\xbc\x02\n" +
+	"\aservers\x18\x01 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\aservers\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbc\x02\n" +
 	" ApplyDefaultServerChangesRequest\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
@@ -1433,49 +1494,55 @@ var file_cloudgateway_slb_v1_server_group_proto_goTypes = []any{
 	(*ApplyDefaultServerChangesRequest)(nil),  // 18: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
 	(*ApplyDefaultServerChangesResponse)(nil), // 19: cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
 	(*v1.Tag)(nil),                            // 20: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil),               // 21: google.protobuf.Duration
+	(*ListenerKey)(nil),                       // 21: cloudgateway.slb.v1.ListenerKey
+	(*durationpb.Duration)(nil),               // 22: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),             // 23: google.protobuf.Timestamp
 }
 var file_cloudgateway_slb_v1_server_group_proto_depIdxs = []int32{
 	0,  // 0: cloudgateway.slb.v1.Server.type:type_name -> cloudgateway.slb.v1.ServerType
 	1,  // 1: cloudgateway.slb.v1.ServerGroup.servers:type_name -> cloudgateway.slb.v1.Server
 	20, // 2: cloudgateway.slb.v1.ServerGroup.tags:type_name -> cloudgateway.common.v1.Tag
-	21, // 3: cloudgateway.slb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
-	2,  // 4: cloudgateway.slb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.slb.v1.ServerGroup
-	21, // 5: cloudgateway.slb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
-	2,  // 6: cloudgateway.slb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
-	1,  // 7: cloudgateway.slb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.slb.v1.Server
-	20, // 8: cloudgateway.slb.v1.CreateServerGroupRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 9: cloudgateway.slb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.slb.v1.Server
-	1,  // 10: cloudgateway.slb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.Server
-	1,  // 11: cloudgateway.slb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.slb.v1.Server
-	20, // 12: cloudgateway.slb.v1.UpdateServerGroupRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 13: cloudgateway.slb.v1.DefaultServer.type:type_name -> cloudgateway.slb.v1.ServerType
-	21, // 14: cloudgateway.slb.v1.GetDefaultServerGroupRequest.max_age:type_name -> google.protobuf.Duration
-	15, // 15: cloudgateway.slb.v1.GetDefaultServerGroupResponse.servers:type_name -> cloudgateway.slb.v1.DefaultServer
-	15, // 16: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.add:type_name -> cloudgateway.slb.v1.DefaultServer
-	15, // 17: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.DefaultServer
-	15, // 18: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.update:type_name -> cloudgateway.slb.v1.DefaultServer
-	3,  // 19: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.slb.v1.GetServerGroupRequest
-	5,  // 20: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.slb.v1.ListServerGroupsRequest
-	7,  // 21: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.slb.v1.CreateServerGroupRequest
-	9,  // 22: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.slb.v1.ApplyServerChangesRequest
-	11, // 23: cloudgateway.slb.v1.ServerGroupService.UpdateServerGroup:input_type -> cloudgateway.slb.v1.UpdateServerGroupRequest
-	13, // 24: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.slb.v1.DeleteServerGroupRequest
-	16, // 25: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:input_type -> cloudgateway.slb.v1.GetDefaultServerGroupRequest
-	18, // 26: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:input_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
-	4,  // 27: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.slb.v1.GetServerGroupResponse
-	6,  // 28: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.slb.v1.ListServerGroupsResponse
-	8,  // 29: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.slb.v1.CreateServerGroupResponse
-	10, // 30: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.slb.v1.ApplyServerChangesResponse
-	12, // 31: cloudgateway.slb.v1.ServerGroupService.UpdateServerGroup:output_type -> cloudgateway.slb.v1.UpdateServerGroupResponse
-	14, // 32: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.slb.v1.DeleteServerGroupResponse
-	17, // 33: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:output_type -> cloudgateway.slb.v1.GetDefaultServerGroupResponse
-	19, // 34: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:output_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
-	27, // [27:35] is the sub-list for method output_type
-	19, // [19:27] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 3: cloudgateway.slb.v1.ServerGroup.listeners:type_name -> cloudgateway.slb.v1.ListenerKey
+	22, // 4: cloudgateway.slb.v1.GetServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 5: cloudgateway.slb.v1.GetServerGroupResponse.server_group:type_name -> cloudgateway.slb.v1.ServerGroup
+	23, // 6: cloudgateway.slb.v1.GetServerGroupResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 7: cloudgateway.slb.v1.ListServerGroupsRequest.max_age:type_name -> google.protobuf.Duration
+	2,  // 8: cloudgateway.slb.v1.ListServerGroupsResponse.server_groups:type_name -> cloudgateway.slb.v1.ServerGroup
+	23, // 9: cloudgateway.slb.v1.ListServerGroupsResponse.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 10: cloudgateway.slb.v1.CreateServerGroupRequest.servers:type_name -> cloudgateway.slb.v1.Server
+	20, // 11: cloudgateway.slb.v1.CreateServerGroupRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 12: cloudgateway.slb.v1.ApplyServerChangesRequest.add:type_name -> cloudgateway.slb.v1.Server
+	1,  // 13: cloudgateway.slb.v1.ApplyServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.Server
+	1,  // 14: cloudgateway.slb.v1.ApplyServerChangesRequest.update:type_name -> cloudgateway.slb.v1.Server
+	20, // 15: cloudgateway.slb.v1.UpdateServerGroupRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 16: cloudgateway.slb.v1.DefaultServer.type:type_name -> cloudgateway.slb.v1.ServerType
+	22, // 17: cloudgateway.slb.v1.GetDefaultServerGroupRequest.max_age:type_name -> google.protobuf.Duration
+	15, // 18: cloudgateway.slb.v1.GetDefaultServerGroupResponse.servers:type_name -> cloudgateway.slb.v1.DefaultServer
+	23, // 19: cloudgateway.slb.v1.GetDefaultServerGroupResponse.as_of:type_name -> google.protobuf.Timestamp
+	15, // 20: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.add:type_name -> cloudgateway.slb.v1.DefaultServer
+	15, // 21: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.remove:type_name -> cloudgateway.slb.v1.DefaultServer
+	15, // 22: cloudgateway.slb.v1.ApplyDefaultServerChangesRequest.update:type_name -> cloudgateway.slb.v1.DefaultServer
+	3,  // 23: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:input_type -> cloudgateway.slb.v1.GetServerGroupRequest
+	5,  // 24: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:input_type -> cloudgateway.slb.v1.ListServerGroupsRequest
+	7,  // 25: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:input_type -> cloudgateway.slb.v1.CreateServerGroupRequest
+	9,  // 26: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:input_type -> cloudgateway.slb.v1.ApplyServerChangesRequest
+	11, // 27: cloudgateway.slb.v1.ServerGroupService.UpdateServerGroup:input_type -> cloudgateway.slb.v1.UpdateServerGroupRequest
+	13, // 28: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:input_type -> cloudgateway.slb.v1.DeleteServerGroupRequest
+	16, // 29: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:input_type -> cloudgateway.slb.v1.GetDefaultServerGroupRequest
+	18, // 30: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:input_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesRequest
+	4,  // 31: cloudgateway.slb.v1.ServerGroupService.GetServerGroup:output_type -> cloudgateway.slb.v1.GetServerGroupResponse
+	6,  // 32: cloudgateway.slb.v1.ServerGroupService.ListServerGroups:output_type -> cloudgateway.slb.v1.ListServerGroupsResponse
+	8,  // 33: cloudgateway.slb.v1.ServerGroupService.CreateServerGroup:output_type -> cloudgateway.slb.v1.CreateServerGroupResponse
+	10, // 34: cloudgateway.slb.v1.ServerGroupService.ApplyServerChanges:output_type -> cloudgateway.slb.v1.ApplyServerChangesResponse
+	12, // 35: cloudgateway.slb.v1.ServerGroupService.UpdateServerGroup:output_type -> cloudgateway.slb.v1.UpdateServerGroupResponse
+	14, // 36: cloudgateway.slb.v1.ServerGroupService.DeleteServerGroup:output_type -> cloudgateway.slb.v1.DeleteServerGroupResponse
+	17, // 37: cloudgateway.slb.v1.ServerGroupService.GetDefaultServerGroup:output_type -> cloudgateway.slb.v1.GetDefaultServerGroupResponse
+	19, // 38: cloudgateway.slb.v1.ServerGroupService.ApplyDefaultServerChanges:output_type -> cloudgateway.slb.v1.ApplyDefaultServerChangesResponse
+	31, // [31:39] is the sub-list for method output_type
+	23, // [23:31] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_server_group_proto_init() }
@@ -1483,6 +1550,7 @@ func file_cloudgateway_slb_v1_server_group_proto_init() {
 	if File_cloudgateway_slb_v1_server_group_proto != nil {
 		return
 	}
+	file_cloudgateway_slb_v1_listener_proto_init()
 	file_cloudgateway_slb_v1_server_group_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

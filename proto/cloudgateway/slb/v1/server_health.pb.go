@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -192,7 +193,9 @@ func (x *ListServerHealthRequest) GetMaxAge() *durationpb.Duration {
 type ListServerHealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by port and protocol of the listener, then by id, address and port of the server.
-	Servers       []*ServerHealth `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []*ServerHealth `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,11 +237,18 @@ func (x *ListServerHealthResponse) GetServers() []*ServerHealth {
 	return nil
 }
 
+func (x *ListServerHealthResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 var File_cloudgateway_slb_v1_server_health_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_server_health_proto_rawDesc = "" +
 	"\n" +
-	"'cloudgateway/slb/v1/server_health.proto\x12\x13cloudgateway.slb.v1\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe7\x01\n" +
+	"'cloudgateway/slb/v1/server_health.proto\x12\x13cloudgateway.slb.v1\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe7\x01\n" +
 	"\fServerHealth\x12<\n" +
 	"\blistener\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\blistener\x123\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
@@ -250,9 +260,10 @@ const file_cloudgateway_slb_v1_server_health_proto_rawDesc = "" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\x05R\x04port\x129\n" +
 	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolR\bprotocol\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"W\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x88\x01\n" +
 	"\x18ListServerHealthResponse\x12;\n" +
-	"\aservers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.ServerHealthR\aservers2\xa2\x01\n" +
+	"\aservers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.ServerHealthR\aservers\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf2\xa2\x01\n" +
 	"\x13ServerHealthService\x12\x8a\x01\n" +
 	"\x10ListServerHealth\x12,.cloudgateway.slb.v1.ListServerHealthRequest\x1a-.cloudgateway.slb.v1.ListServerHealthResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tlisteners\x1a\x02\b\x1e \x01(\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
@@ -277,6 +288,7 @@ var file_cloudgateway_slb_v1_server_health_proto_goTypes = []any{
 	(ServerType)(0),                  // 4: cloudgateway.slb.v1.ServerType
 	(Protocol)(0),                    // 5: cloudgateway.slb.v1.Protocol
 	(*durationpb.Duration)(nil),      // 6: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),    // 7: google.protobuf.Timestamp
 }
 var file_cloudgateway_slb_v1_server_health_proto_depIdxs = []int32{
 	3, // 0: cloudgateway.slb.v1.ServerHealth.listener:type_name -> cloudgateway.slb.v1.ListenerKey
@@ -284,13 +296,14 @@ var file_cloudgateway_slb_v1_server_health_proto_depIdxs = []int32{
 	5, // 2: cloudgateway.slb.v1.ListServerHealthRequest.protocol:type_name -> cloudgateway.slb.v1.Protocol
 	6, // 3: cloudgateway.slb.v1.ListServerHealthRequest.max_age:type_name -> google.protobuf.Duration
 	0, // 4: cloudgateway.slb.v1.ListServerHealthResponse.servers:type_name -> cloudgateway.slb.v1.ServerHealth
-	1, // 5: cloudgateway.slb.v1.ServerHealthService.ListServerHealth:input_type -> cloudgateway.slb.v1.ListServerHealthRequest
-	2, // 6: cloudgateway.slb.v1.ServerHealthService.ListServerHealth:output_type -> cloudgateway.slb.v1.ListServerHealthResponse
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 5: cloudgateway.slb.v1.ListServerHealthResponse.as_of:type_name -> google.protobuf.Timestamp
+	1, // 6: cloudgateway.slb.v1.ServerHealthService.ListServerHealth:input_type -> cloudgateway.slb.v1.ListServerHealthRequest
+	2, // 7: cloudgateway.slb.v1.ServerHealthService.ListServerHealth:output_type -> cloudgateway.slb.v1.ListServerHealthResponse
+	7, // [7:8] is the sub-list for method output_type
+	6, // [6:7] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_slb_v1_server_health_proto_init() }

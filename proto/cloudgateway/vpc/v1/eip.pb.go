@@ -353,7 +353,9 @@ func (x *GetEipRequest) GetMaxAge() *durationpb.Duration {
 type GetEipResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The EIP.
-	Eip           *Eip `protobuf:"bytes,1,opt,name=eip,proto3" json:"eip,omitempty"`
+	Eip *Eip `protobuf:"bytes,1,opt,name=eip,proto3" json:"eip,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -395,6 +397,13 @@ func (x *GetEipResponse) GetEip() *Eip {
 	return nil
 }
 
+func (x *GetEipResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 // ListEipsRequest holds the filters; an EIP is in the answer if it matches all that are given.
 type ListEipsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -419,7 +428,12 @@ type ListEipsRequest struct {
 	// Resource group, "rg-…".
 	ResourceGroupId string `protobuf:"bytes,10,opt,name=resource_group_id,json=resourceGroupId,proto3" json:"resource_group_id,omitempty"`
 	// How old a cached answer may be; absent or zero: read the cloud now.
-	MaxAge        *durationpb.Duration `protobuf:"bytes,11,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	MaxAge *durationpb.Duration `protobuf:"bytes,11,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,12,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,13,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,11 +545,29 @@ func (x *ListEipsRequest) GetMaxAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListEipsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListEipsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListEipsResponse holds the EIPs.
 type ListEipsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	Eips          []*Eip `protobuf:"bytes,1,rep,name=eips,proto3" json:"eips,omitempty"`
+	Eips []*Eip `protobuf:"bytes,1,rep,name=eips,proto3" json:"eips,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -575,6 +607,20 @@ func (x *ListEipsResponse) GetEips() []*Eip {
 		return x.Eips
 	}
 	return nil
+}
+
+func (x *ListEipsResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListEipsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // AllocateEipRequest describes an EIP to buy.
@@ -1261,9 +1307,10 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x0fexpiration_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\"h\n" +
 	"\rGetEipRequest\x12#\n" +
 	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"<\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"m\n" +
 	"\x0eGetEipResponse\x12*\n" +
-	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"\xf0\x03\n" +
+	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xac\x04\n" +
 	"\x0fListEipsRequest\x12%\n" +
 	"\x0eallocation_ids\x18\x01 \x03(\tR\rallocationIds\x12!\n" +
 	"\fip_addresses\x18\x02 \x03(\tR\vipAddresses\x12\x16\n" +
@@ -1276,9 +1323,14 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x14instance_charge_type\x18\t \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x12*\n" +
 	"\x11resource_group_id\x18\n" +
 	" \x01(\tR\x0fresourceGroupId\x122\n" +
-	"\amax_age\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
+	"\amax_age\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
+	"\tpage_size\x18\f \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\r \x01(\tR\tpageToken\"\x99\x01\n" +
 	"\x10ListEipsResponse\x12,\n" +
-	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips\"\xed\x03\n" +
+	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xed\x03\n" +
 	"\x12AllocateEipRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12%\n" +
@@ -1390,35 +1442,37 @@ var file_cloudgateway_vpc_v1_eip_proto_depIdxs = []int32{
 	18, // 4: cloudgateway.vpc.v1.Eip.expiration_time:type_name -> google.protobuf.Timestamp
 	19, // 5: cloudgateway.vpc.v1.GetEipRequest.max_age:type_name -> google.protobuf.Duration
 	1,  // 6: cloudgateway.vpc.v1.GetEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	17, // 7: cloudgateway.vpc.v1.ListEipsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	16, // 8: cloudgateway.vpc.v1.ListEipsRequest.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
-	19, // 9: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 10: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
-	0,  // 11: cloudgateway.vpc.v1.AllocateEipRequest.internet_charge_type:type_name -> cloudgateway.vpc.v1.InternetChargeType
-	16, // 12: cloudgateway.vpc.v1.AllocateEipRequest.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
-	17, // 13: cloudgateway.vpc.v1.AllocateEipRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 14: cloudgateway.vpc.v1.AllocateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	17, // 15: cloudgateway.vpc.v1.UpdateEipRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
-	1,  // 16: cloudgateway.vpc.v1.AssociateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
-	2,  // 17: cloudgateway.vpc.v1.EipService.GetEip:input_type -> cloudgateway.vpc.v1.GetEipRequest
-	4,  // 18: cloudgateway.vpc.v1.EipService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
-	6,  // 19: cloudgateway.vpc.v1.EipService.AllocateEip:input_type -> cloudgateway.vpc.v1.AllocateEipRequest
-	8,  // 20: cloudgateway.vpc.v1.EipService.UpdateEip:input_type -> cloudgateway.vpc.v1.UpdateEipRequest
-	10, // 21: cloudgateway.vpc.v1.EipService.AssociateEip:input_type -> cloudgateway.vpc.v1.AssociateEipRequest
-	12, // 22: cloudgateway.vpc.v1.EipService.UnassociateEip:input_type -> cloudgateway.vpc.v1.UnassociateEipRequest
-	14, // 23: cloudgateway.vpc.v1.EipService.ReleaseEip:input_type -> cloudgateway.vpc.v1.ReleaseEipRequest
-	3,  // 24: cloudgateway.vpc.v1.EipService.GetEip:output_type -> cloudgateway.vpc.v1.GetEipResponse
-	5,  // 25: cloudgateway.vpc.v1.EipService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
-	7,  // 26: cloudgateway.vpc.v1.EipService.AllocateEip:output_type -> cloudgateway.vpc.v1.AllocateEipResponse
-	9,  // 27: cloudgateway.vpc.v1.EipService.UpdateEip:output_type -> cloudgateway.vpc.v1.UpdateEipResponse
-	11, // 28: cloudgateway.vpc.v1.EipService.AssociateEip:output_type -> cloudgateway.vpc.v1.AssociateEipResponse
-	13, // 29: cloudgateway.vpc.v1.EipService.UnassociateEip:output_type -> cloudgateway.vpc.v1.UnassociateEipResponse
-	15, // 30: cloudgateway.vpc.v1.EipService.ReleaseEip:output_type -> cloudgateway.vpc.v1.ReleaseEipResponse
-	24, // [24:31] is the sub-list for method output_type
-	17, // [17:24] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	18, // 7: cloudgateway.vpc.v1.GetEipResponse.as_of:type_name -> google.protobuf.Timestamp
+	17, // 8: cloudgateway.vpc.v1.ListEipsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	16, // 9: cloudgateway.vpc.v1.ListEipsRequest.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	19, // 10: cloudgateway.vpc.v1.ListEipsRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 11: cloudgateway.vpc.v1.ListEipsResponse.eips:type_name -> cloudgateway.vpc.v1.Eip
+	18, // 12: cloudgateway.vpc.v1.ListEipsResponse.as_of:type_name -> google.protobuf.Timestamp
+	0,  // 13: cloudgateway.vpc.v1.AllocateEipRequest.internet_charge_type:type_name -> cloudgateway.vpc.v1.InternetChargeType
+	16, // 14: cloudgateway.vpc.v1.AllocateEipRequest.instance_charge_type:type_name -> cloudgateway.common.v1.ChargeType
+	17, // 15: cloudgateway.vpc.v1.AllocateEipRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 16: cloudgateway.vpc.v1.AllocateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	17, // 17: cloudgateway.vpc.v1.UpdateEipRequest.set_tags:type_name -> cloudgateway.common.v1.Tag
+	1,  // 18: cloudgateway.vpc.v1.AssociateEipResponse.eip:type_name -> cloudgateway.vpc.v1.Eip
+	2,  // 19: cloudgateway.vpc.v1.EipService.GetEip:input_type -> cloudgateway.vpc.v1.GetEipRequest
+	4,  // 20: cloudgateway.vpc.v1.EipService.ListEips:input_type -> cloudgateway.vpc.v1.ListEipsRequest
+	6,  // 21: cloudgateway.vpc.v1.EipService.AllocateEip:input_type -> cloudgateway.vpc.v1.AllocateEipRequest
+	8,  // 22: cloudgateway.vpc.v1.EipService.UpdateEip:input_type -> cloudgateway.vpc.v1.UpdateEipRequest
+	10, // 23: cloudgateway.vpc.v1.EipService.AssociateEip:input_type -> cloudgateway.vpc.v1.AssociateEipRequest
+	12, // 24: cloudgateway.vpc.v1.EipService.UnassociateEip:input_type -> cloudgateway.vpc.v1.UnassociateEipRequest
+	14, // 25: cloudgateway.vpc.v1.EipService.ReleaseEip:input_type -> cloudgateway.vpc.v1.ReleaseEipRequest
+	3,  // 26: cloudgateway.vpc.v1.EipService.GetEip:output_type -> cloudgateway.vpc.v1.GetEipResponse
+	5,  // 27: cloudgateway.vpc.v1.EipService.ListEips:output_type -> cloudgateway.vpc.v1.ListEipsResponse
+	7,  // 28: cloudgateway.vpc.v1.EipService.AllocateEip:output_type -> cloudgateway.vpc.v1.AllocateEipResponse
+	9,  // 29: cloudgateway.vpc.v1.EipService.UpdateEip:output_type -> cloudgateway.vpc.v1.UpdateEipResponse
+	11, // 30: cloudgateway.vpc.v1.EipService.AssociateEip:output_type -> cloudgateway.vpc.v1.AssociateEipResponse
+	13, // 31: cloudgateway.vpc.v1.EipService.UnassociateEip:output_type -> cloudgateway.vpc.v1.UnassociateEipResponse
+	15, // 32: cloudgateway.vpc.v1.EipService.ReleaseEip:output_type -> cloudgateway.vpc.v1.ReleaseEipResponse
+	26, // [26:33] is the sub-list for method output_type
+	19, // [19:26] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_eip_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -209,7 +210,9 @@ func (x *GetVpcRequest) GetMaxAge() *durationpb.Duration {
 type GetVpcResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The VPC.
-	Vpc           *Vpc `protobuf:"bytes,1,opt,name=vpc,proto3" json:"vpc,omitempty"`
+	Vpc *Vpc `protobuf:"bytes,1,opt,name=vpc,proto3" json:"vpc,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -247,6 +250,13 @@ func (*GetVpcResponse) Descriptor() ([]byte, []int) {
 func (x *GetVpcResponse) GetVpc() *Vpc {
 	if x != nil {
 		return x.Vpc
+	}
+	return nil
+}
+
+func (x *GetVpcResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -328,7 +338,9 @@ func (x *ListVpcsRequest) GetMaxAge() *durationpb.Duration {
 type ListVpcsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	Vpcs          []*Vpc `protobuf:"bytes,1,rep,name=vpcs,proto3" json:"vpcs,omitempty"`
+	Vpcs []*Vpc `protobuf:"bytes,1,rep,name=vpcs,proto3" json:"vpcs,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -370,11 +382,18 @@ func (x *ListVpcsResponse) GetVpcs() []*Vpc {
 	return nil
 }
 
+func (x *ListVpcsResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 var File_cloudgateway_vpc_v1_network_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\n" +
-	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe3\x02\n" +
+	"!cloudgateway/vpc/v1/network.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe3\x02\n" +
 	"\x03Vpc\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1d\n" +
 	"\n" +
@@ -391,16 +410,18 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	" \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"Z\n" +
 	"\rGetVpcRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"<\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"m\n" +
 	"\x0eGetVpcResponse\x12*\n" +
-	"\x03vpc\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.VpcR\x03vpc\"\xa3\x01\n" +
+	"\x03vpc\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.VpcR\x03vpc\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa3\x01\n" +
 	"\x0fListVpcsRequest\x12\x17\n" +
 	"\avpc_ids\x18\x01 \x03(\tR\x06vpcIds\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"@\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"q\n" +
 	"\x10ListVpcsResponse\x12,\n" +
-	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs2\xf4\x01\n" +
+	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf2\xf4\x01\n" +
 	"\x0eNetworkService\x12m\n" +
 	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x1a\x8a\xce\x18\x16\b\x01\x12\bnetworks\x1a\x02\b\x1e \x03(\x010\x01\x12s\n" +
 	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x1a\x8a\xce\x18\x16\b\x02\x12\bnetworks\x1a\x02\b\x1e \x01(\x010\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
@@ -419,30 +440,33 @@ func file_cloudgateway_vpc_v1_network_proto_rawDescGZIP() []byte {
 
 var file_cloudgateway_vpc_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_cloudgateway_vpc_v1_network_proto_goTypes = []any{
-	(*Vpc)(nil),                 // 0: cloudgateway.vpc.v1.Vpc
-	(*GetVpcRequest)(nil),       // 1: cloudgateway.vpc.v1.GetVpcRequest
-	(*GetVpcResponse)(nil),      // 2: cloudgateway.vpc.v1.GetVpcResponse
-	(*ListVpcsRequest)(nil),     // 3: cloudgateway.vpc.v1.ListVpcsRequest
-	(*ListVpcsResponse)(nil),    // 4: cloudgateway.vpc.v1.ListVpcsResponse
-	(*v1.Tag)(nil),              // 5: cloudgateway.common.v1.Tag
-	(*durationpb.Duration)(nil), // 6: google.protobuf.Duration
+	(*Vpc)(nil),                   // 0: cloudgateway.vpc.v1.Vpc
+	(*GetVpcRequest)(nil),         // 1: cloudgateway.vpc.v1.GetVpcRequest
+	(*GetVpcResponse)(nil),        // 2: cloudgateway.vpc.v1.GetVpcResponse
+	(*ListVpcsRequest)(nil),       // 3: cloudgateway.vpc.v1.ListVpcsRequest
+	(*ListVpcsResponse)(nil),      // 4: cloudgateway.vpc.v1.ListVpcsResponse
+	(*v1.Tag)(nil),                // 5: cloudgateway.common.v1.Tag
+	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_cloudgateway_vpc_v1_network_proto_depIdxs = []int32{
-	5, // 0: cloudgateway.vpc.v1.Vpc.tags:type_name -> cloudgateway.common.v1.Tag
-	6, // 1: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
-	0, // 2: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
-	5, // 3: cloudgateway.vpc.v1.ListVpcsRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	6, // 4: cloudgateway.vpc.v1.ListVpcsRequest.max_age:type_name -> google.protobuf.Duration
-	0, // 5: cloudgateway.vpc.v1.ListVpcsResponse.vpcs:type_name -> cloudgateway.vpc.v1.Vpc
-	1, // 6: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
-	3, // 7: cloudgateway.vpc.v1.NetworkService.ListVpcs:input_type -> cloudgateway.vpc.v1.ListVpcsRequest
-	2, // 8: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
-	4, // 9: cloudgateway.vpc.v1.NetworkService.ListVpcs:output_type -> cloudgateway.vpc.v1.ListVpcsResponse
-	8, // [8:10] is the sub-list for method output_type
-	6, // [6:8] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5,  // 0: cloudgateway.vpc.v1.Vpc.tags:type_name -> cloudgateway.common.v1.Tag
+	6,  // 1: cloudgateway.vpc.v1.GetVpcRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 2: cloudgateway.vpc.v1.GetVpcResponse.vpc:type_name -> cloudgateway.vpc.v1.Vpc
+	7,  // 3: cloudgateway.vpc.v1.GetVpcResponse.as_of:type_name -> google.protobuf.Timestamp
+	5,  // 4: cloudgateway.vpc.v1.ListVpcsRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	6,  // 5: cloudgateway.vpc.v1.ListVpcsRequest.max_age:type_name -> google.protobuf.Duration
+	0,  // 6: cloudgateway.vpc.v1.ListVpcsResponse.vpcs:type_name -> cloudgateway.vpc.v1.Vpc
+	7,  // 7: cloudgateway.vpc.v1.ListVpcsResponse.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 8: cloudgateway.vpc.v1.NetworkService.GetVpc:input_type -> cloudgateway.vpc.v1.GetVpcRequest
+	3,  // 9: cloudgateway.vpc.v1.NetworkService.ListVpcs:input_type -> cloudgateway.vpc.v1.ListVpcsRequest
+	2,  // 10: cloudgateway.vpc.v1.NetworkService.GetVpc:output_type -> cloudgateway.vpc.v1.GetVpcResponse
+	4,  // 11: cloudgateway.vpc.v1.NetworkService.ListVpcs:output_type -> cloudgateway.vpc.v1.ListVpcsResponse
+	10, // [10:12] is the sub-list for method output_type
+	8,  // [8:10] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_network_proto_init() }

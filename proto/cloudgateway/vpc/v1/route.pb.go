@@ -13,6 +13,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -402,7 +403,9 @@ func (x *ListRouteTablesRequest) GetMaxAge() *durationpb.Duration {
 type ListRouteTablesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	RouteTables   []*RouteTable `protobuf:"bytes,1,rep,name=route_tables,json=routeTables,proto3" json:"route_tables,omitempty"`
+	RouteTables []*RouteTable `protobuf:"bytes,1,rep,name=route_tables,json=routeTables,proto3" json:"route_tables,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -440,6 +443,13 @@ func (*ListRouteTablesResponse) Descriptor() ([]byte, []int) {
 func (x *ListRouteTablesResponse) GetRouteTables() []*RouteTable {
 	if x != nil {
 		return x.RouteTables
+	}
+	return nil
+}
+
+func (x *ListRouteTablesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -910,7 +920,12 @@ type ListRouteEntriesRequest struct {
 	// Entries to exactly these destinations, at most 20 000, 20 per cloud call; empty: all.
 	DestinationCidrs []string `protobuf:"bytes,5,rep,name=destination_cidrs,json=destinationCidrs,proto3" json:"destination_cidrs,omitempty"`
 	// Entries of which this is a next hop; empty: all.
-	NextHopId     string `protobuf:"bytes,6,opt,name=next_hop_id,json=nextHopId,proto3" json:"next_hop_id,omitempty"`
+	NextHopId string `protobuf:"bytes,6,opt,name=next_hop_id,json=nextHopId,proto3" json:"next_hop_id,omitempty"`
+	// The most items in the answer, at most 20 000; zero: all.
+	PageSize int32 `protobuf:"varint,7,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the answer goes on: the next_page_token of the answer before, to a request that is otherwise the same. Items that come and go
+	// meanwhile may be missing; the others are there once.
+	PageToken     string `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -987,11 +1002,29 @@ func (x *ListRouteEntriesRequest) GetNextHopId() string {
 	return ""
 }
 
+func (x *ListRouteEntriesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListRouteEntriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListRouteEntriesResponse holds the entries.
 type ListRouteEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by destination.
-	RouteEntries  []*RouteEntry `protobuf:"bytes,1,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
+	RouteEntries []*RouteEntry `protobuf:"bytes,1,rep,name=route_entries,json=routeEntries,proto3" json:"route_entries,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// What the next request has as its page_token; empty: there is nothing more.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1031,6 +1064,20 @@ func (x *ListRouteEntriesResponse) GetRouteEntries() []*RouteEntry {
 		return x.RouteEntries
 	}
 	return nil
+}
+
+func (x *ListRouteEntriesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListRouteEntriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // BatchCreateRouteEntriesRequest holds the entries, all of one VPC.
@@ -1462,7 +1509,7 @@ var File_cloudgateway_vpc_v1_route_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\n" +
-	"\x1fcloudgateway/vpc/v1/route.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xa9\x02\n" +
+	"\x1fcloudgateway/vpc/v1/route.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa9\x02\n" +
 	"\n" +
 	"RouteTable\x12$\n" +
 	"\x0eroute_table_id\x18\x01 \x01(\tR\frouteTableId\x12\x15\n" +
@@ -1496,9 +1543,10 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\a_weight\"c\n" +
 	"\x16ListRouteTablesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"]\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x17ListRouteTablesResponse\x12B\n" +
-	"\froute_tables\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\vrouteTables\"\xb6\x01\n" +
+	"\froute_tables\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\vrouteTables\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb6\x01\n" +
 	"\x17CreateRouteTableRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
@@ -1530,16 +1578,21 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12\x1d\n" +
 	"\n" +
 	"vswitch_id\x18\x04 \x01(\tR\tvswitchId\"\x1f\n" +
-	"\x1dUnassociateRouteTableResponse\"\xf8\x01\n" +
+	"\x1dUnassociateRouteTableResponse\"\xb4\x02\n" +
 	"\x17ListRouteEntriesRequest\x12$\n" +
 	"\x0eroute_table_id\x18\x01 \x01(\tR\frouteTableId\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
 	"\rnext_hop_type\x18\x03 \x01(\tR\vnextHopType\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12+\n" +
 	"\x11destination_cidrs\x18\x05 \x03(\tR\x10destinationCidrs\x12\x1e\n" +
-	"\vnext_hop_id\x18\x06 \x01(\tR\tnextHopId\"`\n" +
+	"\vnext_hop_id\x18\x06 \x01(\tR\tnextHopId\x12\x1b\n" +
+	"\tpage_size\x18\a \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\b \x01(\tR\tpageToken\"\xb9\x01\n" +
 	"\x18ListRouteEntriesResponse\x12D\n" +
-	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\"\x9c\x01\n" +
+	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x9c\x01\n" +
 	"\x1eBatchCreateRouteEntriesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12D\n" +
 	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
@@ -1621,47 +1674,50 @@ var file_cloudgateway_vpc_v1_route_proto_goTypes = []any{
 	(*UpdateRouteEntryResponse)(nil),        // 21: cloudgateway.vpc.v1.UpdateRouteEntryResponse
 	(*v1.Tag)(nil),                          // 22: cloudgateway.common.v1.Tag
 	(*durationpb.Duration)(nil),             // 23: google.protobuf.Duration
-	(*v1.ItemError)(nil),                    // 24: cloudgateway.common.v1.ItemError
+	(*timestamppb.Timestamp)(nil),           // 24: google.protobuf.Timestamp
+	(*v1.ItemError)(nil),                    // 25: cloudgateway.common.v1.ItemError
 }
 var file_cloudgateway_vpc_v1_route_proto_depIdxs = []int32{
 	22, // 0: cloudgateway.vpc.v1.RouteTable.tags:type_name -> cloudgateway.common.v1.Tag
 	2,  // 1: cloudgateway.vpc.v1.RouteEntry.next_hops:type_name -> cloudgateway.vpc.v1.NextHop
 	23, // 2: cloudgateway.vpc.v1.ListRouteTablesRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 3: cloudgateway.vpc.v1.ListRouteTablesResponse.route_tables:type_name -> cloudgateway.vpc.v1.RouteTable
-	22, // 4: cloudgateway.vpc.v1.CreateRouteTableRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 5: cloudgateway.vpc.v1.CreateRouteTableResponse.route_table:type_name -> cloudgateway.vpc.v1.RouteTable
-	23, // 6: cloudgateway.vpc.v1.ListRouteEntriesRequest.max_age:type_name -> google.protobuf.Duration
-	1,  // 7: cloudgateway.vpc.v1.ListRouteEntriesResponse.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
-	1,  // 8: cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
-	24, // 9: cloudgateway.vpc.v1.RouteEntryResult.error:type_name -> cloudgateway.common.v1.ItemError
-	16, // 10: cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
-	1,  // 11: cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
-	16, // 12: cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
-	2,  // 13: cloudgateway.vpc.v1.UpdateRouteEntryRequest.next_hop:type_name -> cloudgateway.vpc.v1.NextHop
-	1,  // 14: cloudgateway.vpc.v1.UpdateRouteEntryResponse.route_entry:type_name -> cloudgateway.vpc.v1.RouteEntry
-	3,  // 15: cloudgateway.vpc.v1.RouteService.ListRouteTables:input_type -> cloudgateway.vpc.v1.ListRouteTablesRequest
-	5,  // 16: cloudgateway.vpc.v1.RouteService.CreateRouteTable:input_type -> cloudgateway.vpc.v1.CreateRouteTableRequest
-	7,  // 17: cloudgateway.vpc.v1.RouteService.DeleteRouteTable:input_type -> cloudgateway.vpc.v1.DeleteRouteTableRequest
-	9,  // 18: cloudgateway.vpc.v1.RouteService.AssociateRouteTable:input_type -> cloudgateway.vpc.v1.AssociateRouteTableRequest
-	11, // 19: cloudgateway.vpc.v1.RouteService.UnassociateRouteTable:input_type -> cloudgateway.vpc.v1.UnassociateRouteTableRequest
-	13, // 20: cloudgateway.vpc.v1.RouteService.ListRouteEntries:input_type -> cloudgateway.vpc.v1.ListRouteEntriesRequest
-	15, // 21: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:input_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest
-	20, // 22: cloudgateway.vpc.v1.RouteService.UpdateRouteEntry:input_type -> cloudgateway.vpc.v1.UpdateRouteEntryRequest
-	18, // 23: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:input_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest
-	4,  // 24: cloudgateway.vpc.v1.RouteService.ListRouteTables:output_type -> cloudgateway.vpc.v1.ListRouteTablesResponse
-	6,  // 25: cloudgateway.vpc.v1.RouteService.CreateRouteTable:output_type -> cloudgateway.vpc.v1.CreateRouteTableResponse
-	8,  // 26: cloudgateway.vpc.v1.RouteService.DeleteRouteTable:output_type -> cloudgateway.vpc.v1.DeleteRouteTableResponse
-	10, // 27: cloudgateway.vpc.v1.RouteService.AssociateRouteTable:output_type -> cloudgateway.vpc.v1.AssociateRouteTableResponse
-	12, // 28: cloudgateway.vpc.v1.RouteService.UnassociateRouteTable:output_type -> cloudgateway.vpc.v1.UnassociateRouteTableResponse
-	14, // 29: cloudgateway.vpc.v1.RouteService.ListRouteEntries:output_type -> cloudgateway.vpc.v1.ListRouteEntriesResponse
-	17, // 30: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:output_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse
-	21, // 31: cloudgateway.vpc.v1.RouteService.UpdateRouteEntry:output_type -> cloudgateway.vpc.v1.UpdateRouteEntryResponse
-	19, // 32: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:output_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse
-	24, // [24:33] is the sub-list for method output_type
-	15, // [15:24] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	24, // 4: cloudgateway.vpc.v1.ListRouteTablesResponse.as_of:type_name -> google.protobuf.Timestamp
+	22, // 5: cloudgateway.vpc.v1.CreateRouteTableRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 6: cloudgateway.vpc.v1.CreateRouteTableResponse.route_table:type_name -> cloudgateway.vpc.v1.RouteTable
+	23, // 7: cloudgateway.vpc.v1.ListRouteEntriesRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 8: cloudgateway.vpc.v1.ListRouteEntriesResponse.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
+	24, // 9: cloudgateway.vpc.v1.ListRouteEntriesResponse.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 10: cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
+	25, // 11: cloudgateway.vpc.v1.RouteEntryResult.error:type_name -> cloudgateway.common.v1.ItemError
+	16, // 12: cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
+	1,  // 13: cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest.route_entries:type_name -> cloudgateway.vpc.v1.RouteEntry
+	16, // 14: cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse.results:type_name -> cloudgateway.vpc.v1.RouteEntryResult
+	2,  // 15: cloudgateway.vpc.v1.UpdateRouteEntryRequest.next_hop:type_name -> cloudgateway.vpc.v1.NextHop
+	1,  // 16: cloudgateway.vpc.v1.UpdateRouteEntryResponse.route_entry:type_name -> cloudgateway.vpc.v1.RouteEntry
+	3,  // 17: cloudgateway.vpc.v1.RouteService.ListRouteTables:input_type -> cloudgateway.vpc.v1.ListRouteTablesRequest
+	5,  // 18: cloudgateway.vpc.v1.RouteService.CreateRouteTable:input_type -> cloudgateway.vpc.v1.CreateRouteTableRequest
+	7,  // 19: cloudgateway.vpc.v1.RouteService.DeleteRouteTable:input_type -> cloudgateway.vpc.v1.DeleteRouteTableRequest
+	9,  // 20: cloudgateway.vpc.v1.RouteService.AssociateRouteTable:input_type -> cloudgateway.vpc.v1.AssociateRouteTableRequest
+	11, // 21: cloudgateway.vpc.v1.RouteService.UnassociateRouteTable:input_type -> cloudgateway.vpc.v1.UnassociateRouteTableRequest
+	13, // 22: cloudgateway.vpc.v1.RouteService.ListRouteEntries:input_type -> cloudgateway.vpc.v1.ListRouteEntriesRequest
+	15, // 23: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:input_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest
+	20, // 24: cloudgateway.vpc.v1.RouteService.UpdateRouteEntry:input_type -> cloudgateway.vpc.v1.UpdateRouteEntryRequest
+	18, // 25: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:input_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest
+	4,  // 26: cloudgateway.vpc.v1.RouteService.ListRouteTables:output_type -> cloudgateway.vpc.v1.ListRouteTablesResponse
+	6,  // 27: cloudgateway.vpc.v1.RouteService.CreateRouteTable:output_type -> cloudgateway.vpc.v1.CreateRouteTableResponse
+	8,  // 28: cloudgateway.vpc.v1.RouteService.DeleteRouteTable:output_type -> cloudgateway.vpc.v1.DeleteRouteTableResponse
+	10, // 29: cloudgateway.vpc.v1.RouteService.AssociateRouteTable:output_type -> cloudgateway.vpc.v1.AssociateRouteTableResponse
+	12, // 30: cloudgateway.vpc.v1.RouteService.UnassociateRouteTable:output_type -> cloudgateway.vpc.v1.UnassociateRouteTableResponse
+	14, // 31: cloudgateway.vpc.v1.RouteService.ListRouteEntries:output_type -> cloudgateway.vpc.v1.ListRouteEntriesResponse
+	17, // 32: cloudgateway.vpc.v1.RouteService.BatchCreateRouteEntries:output_type -> cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse
+	21, // 33: cloudgateway.vpc.v1.RouteService.UpdateRouteEntry:output_type -> cloudgateway.vpc.v1.UpdateRouteEntryResponse
+	19, // 34: cloudgateway.vpc.v1.RouteService.BatchDeleteRouteEntries:output_type -> cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_route_proto_init() }

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -236,7 +237,9 @@ func (x *GetVSwitchRequest) GetMaxAge() *durationpb.Duration {
 type GetVSwitchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The vSwitch.
-	Vswitch       *VSwitch `protobuf:"bytes,1,opt,name=vswitch,proto3" json:"vswitch,omitempty"`
+	Vswitch *VSwitch `protobuf:"bytes,1,opt,name=vswitch,proto3" json:"vswitch,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +277,13 @@ func (*GetVSwitchResponse) Descriptor() ([]byte, []int) {
 func (x *GetVSwitchResponse) GetVswitch() *VSwitch {
 	if x != nil {
 		return x.Vswitch
+	}
+	return nil
+}
+
+func (x *GetVSwitchResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -373,7 +383,9 @@ func (x *ListVSwitchesRequest) GetTags() []*v1.Tag {
 type ListVSwitchesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by id.
-	Vswitches     []*VSwitch `protobuf:"bytes,1,rep,name=vswitches,proto3" json:"vswitches,omitempty"`
+	Vswitches []*VSwitch `protobuf:"bytes,1,rep,name=vswitches,proto3" json:"vswitches,omitempty"`
+	// When the cloud was asked for the oldest part of the answer.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -411,6 +423,13 @@ func (*ListVSwitchesResponse) Descriptor() ([]byte, []int) {
 func (x *ListVSwitchesResponse) GetVswitches() []*VSwitch {
 	if x != nil {
 		return x.Vswitches
+	}
+	return nil
+}
+
+func (x *ListVSwitchesResponse) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -676,7 +695,7 @@ var File_cloudgateway_vpc_v1_vswitch_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\n" +
-	"!cloudgateway/vpc/v1/vswitch.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\"\xbd\x03\n" +
+	"!cloudgateway/vpc/v1/vswitch.proto\x12\x13cloudgateway.vpc.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbd\x03\n" +
 	"\aVSwitch\x12\x1d\n" +
 	"\n" +
 	"vswitch_id\x18\x01 \x01(\tR\tvswitchId\x12\x15\n" +
@@ -698,9 +717,10 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\x11GetVSwitchRequest\x12\x1d\n" +
 	"\n" +
 	"vswitch_id\x18\x01 \x01(\tR\tvswitchId\x122\n" +
-	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"L\n" +
+	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"}\n" +
 	"\x12GetVSwitchResponse\x126\n" +
-	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"\xe0\x01\n" +
+	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe0\x01\n" +
 	"\x14ListVSwitchesRequest\x12\x15\n" +
 	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
 	"\vvswitch_ids\x18\x02 \x03(\tR\n" +
@@ -708,9 +728,10 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x17\n" +
 	"\azone_id\x18\x04 \x01(\tR\x06zoneId\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04name\x12/\n" +
-	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"S\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x84\x01\n" +
 	"\x15ListVSwitchesResponse\x12:\n" +
-	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\"\xa1\x02\n" +
+	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa1\x02\n" +
 	"\x14CreateVSwitchRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
@@ -765,29 +786,32 @@ var file_cloudgateway_vpc_v1_vswitch_proto_goTypes = []any{
 	(*DeleteVSwitchResponse)(nil), // 8: cloudgateway.vpc.v1.DeleteVSwitchResponse
 	(*v1.Tag)(nil),                // 9: cloudgateway.common.v1.Tag
 	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_cloudgateway_vpc_v1_vswitch_proto_depIdxs = []int32{
 	9,  // 0: cloudgateway.vpc.v1.VSwitch.tags:type_name -> cloudgateway.common.v1.Tag
 	10, // 1: cloudgateway.vpc.v1.GetVSwitchRequest.max_age:type_name -> google.protobuf.Duration
 	0,  // 2: cloudgateway.vpc.v1.GetVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
-	10, // 3: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
-	9,  // 4: cloudgateway.vpc.v1.ListVSwitchesRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 5: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
-	9,  // 6: cloudgateway.vpc.v1.CreateVSwitchRequest.tags:type_name -> cloudgateway.common.v1.Tag
-	0,  // 7: cloudgateway.vpc.v1.CreateVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
-	1,  // 8: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:input_type -> cloudgateway.vpc.v1.GetVSwitchRequest
-	3,  // 9: cloudgateway.vpc.v1.VSwitchService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
-	5,  // 10: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:input_type -> cloudgateway.vpc.v1.CreateVSwitchRequest
-	7,  // 11: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:input_type -> cloudgateway.vpc.v1.DeleteVSwitchRequest
-	2,  // 12: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:output_type -> cloudgateway.vpc.v1.GetVSwitchResponse
-	4,  // 13: cloudgateway.vpc.v1.VSwitchService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
-	6,  // 14: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:output_type -> cloudgateway.vpc.v1.CreateVSwitchResponse
-	8,  // 15: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:output_type -> cloudgateway.vpc.v1.DeleteVSwitchResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 3: cloudgateway.vpc.v1.GetVSwitchResponse.as_of:type_name -> google.protobuf.Timestamp
+	10, // 4: cloudgateway.vpc.v1.ListVSwitchesRequest.max_age:type_name -> google.protobuf.Duration
+	9,  // 5: cloudgateway.vpc.v1.ListVSwitchesRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 6: cloudgateway.vpc.v1.ListVSwitchesResponse.vswitches:type_name -> cloudgateway.vpc.v1.VSwitch
+	11, // 7: cloudgateway.vpc.v1.ListVSwitchesResponse.as_of:type_name -> google.protobuf.Timestamp
+	9,  // 8: cloudgateway.vpc.v1.CreateVSwitchRequest.tags:type_name -> cloudgateway.common.v1.Tag
+	0,  // 9: cloudgateway.vpc.v1.CreateVSwitchResponse.vswitch:type_name -> cloudgateway.vpc.v1.VSwitch
+	1,  // 10: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:input_type -> cloudgateway.vpc.v1.GetVSwitchRequest
+	3,  // 11: cloudgateway.vpc.v1.VSwitchService.ListVSwitches:input_type -> cloudgateway.vpc.v1.ListVSwitchesRequest
+	5,  // 12: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:input_type -> cloudgateway.vpc.v1.CreateVSwitchRequest
+	7,  // 13: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:input_type -> cloudgateway.vpc.v1.DeleteVSwitchRequest
+	2,  // 14: cloudgateway.vpc.v1.VSwitchService.GetVSwitch:output_type -> cloudgateway.vpc.v1.GetVSwitchResponse
+	4,  // 15: cloudgateway.vpc.v1.VSwitchService.ListVSwitches:output_type -> cloudgateway.vpc.v1.ListVSwitchesResponse
+	6,  // 16: cloudgateway.vpc.v1.VSwitchService.CreateVSwitch:output_type -> cloudgateway.vpc.v1.CreateVSwitchResponse
+	8,  // 17: cloudgateway.vpc.v1.VSwitchService.DeleteVSwitch:output_type -> cloudgateway.vpc.v1.DeleteVSwitchResponse
+	14, // [14:18] is the sub-list for method output_type
+	10, // [10:14] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_vpc_v1_vswitch_proto_init() }

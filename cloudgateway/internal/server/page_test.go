@@ -1,0 +1,174 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/gateway/method"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim"
+	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+)
+
+// listed are requests for lists of which the world of pages has several items.
+func listed() map[string][2]proto.Message {
+	return map[string][2]proto.Message{
+		"ListInstances":         {&ecsv1.ListInstancesRequest{VpcId: testVPC}, &ecsv1.ListInstancesResponse{}},
+		"ListNetworkInterfaces": {&ecsv1.ListNetworkInterfacesRequest{VpcId: testVPC}, &ecsv1.ListNetworkInterfacesResponse{}},
+		"ListLoadBalancers":     {&slbv1.ListLoadBalancersRequest{Status: "active"}, &slbv1.ListLoadBalancersResponse{}},
+		"ListEips":              {&vpcv1.ListEipsRequest{}, &vpcv1.ListEipsResponse{}},
+		"ListRouteEntries":      {&vpcv1.ListRouteEntriesRequest{RouteTableId: testTable}, &vpcv1.ListRouteEntriesResponse{}},
+	}
+}
+
+// TestPagesOfAllLists: the pages of a list are the list, in its order, and only the first costs calls.
+func TestPagesOfAllLists(t *testing.T) {
+	const many = 5
+	w := newWorld(t, func(cfg *openapisim.Config) {
+		for i := range many {
+			cfg.Seed.Eips[fmt.Sprintf("eip-%d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", 100-i), Status: "Available", Bandwidth: "5"}
+			cfg.Seed.RouteTables[testTable].Entries = append(cfg.Seed.RouteTables[testTable].Entries, &state.RouteEntry{
+				ID: fmt.Sprintf("rte-%d", i), Cidr: fmt.Sprintf("10.0.%d.0/24", 12-i), NextHopID: instanceID(i), NextHopType: "Instance", Type: "Custom", Status: "Available",
+			})
+		}
+	})
+	for i := range many {
+		w.createBalancer(t, fmt.Sprintf("lb-%d", i))
+	}
+	for _, m := range method.All() {
+		if m.Descriptor.Output().Fields().ByName("next_page_token") == nil {
+			continue
+		}
+		messages, known := listed()[m.Name]
+		if !known {
+			t.Errorf("%s has pages that no test knows", m.FullName())
+			continue
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			request, answer := messages[0].ProtoReflect(), messages[1].ProtoReflect()
+			items := answer.Descriptor().Fields().Get(0)
+			ask := func() (ids []proto.Message, next string) {
+				if err := w.conn.Invoke(t.Context(), m.FullName(), request.Interface(), answer.Interface()); err != nil {
+					t.Fatal(err)
+				}
+				list := answer.Get(items).List()
+				for i := range list.Len() {
+					ids = append(ids, list.Get(i).Message().Interface())
+				}
+				return ids, answer.Get(answer.Descriptor().Fields().ByName("next_page_token")).String()
+			}
+			all, next := ask()
+			if len(all) < many || next != "" {
+				t.Fatalf("%d items, and then %q", len(all), next)
+			}
+			size := len(all)/2 - 1
+			request.Set(request.Descriptor().Fields().ByName("page_size"), protoreflect.ValueOfInt32(int32(size)))
+			var paged []proto.Message
+			pages := 0
+			for next = "begin"; next != ""; pages++ {
+				var items []proto.Message
+				items, next = ask()
+				paged = append(paged, items...)
+				if pages > 0 && len(w.actions(true)) > 0 {
+					t.Errorf("page %d cost the calls %q", pages, w.actions(true))
+				}
+				request.Set(request.Descriptor().Fields().ByName("page_token"), protoreflect.ValueOfString(next))
+				w.forget()
+			}
+			if diff := cmp.Diff(all, paged, protocmp.Transform()); diff != "" || pages != (len(all)+size-1)/size {
+				t.Errorf("%d pages (-all +paged):\n%s", pages, diff)
+			}
+		})
+	}
+}
+
+// TestAnswersSayHowOldTheyAre: as_of is in the answers to all requests that have max_age, and tells the reading from the remembering.
+func TestAnswersSayHowOldTheyAre(t *testing.T) {
+	for _, m := range method.All() {
+		asked, told := m.Descriptor.Input().Fields().ByName("max_age") != nil, m.Descriptor.Output().Fields().ByName("as_of") != nil
+		if asked != told && m.Name != "GetStatus" {
+			t.Errorf("%s: max_age in the request is %t, as_of in the answer %t", m.FullName(), asked, told)
+		}
+	}
+	w := newWorld(t)
+	id := w.createBalancer(t, "lb-1")
+	asOf := func(maxAge time.Duration) time.Time {
+		t.Helper()
+		answer, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id, MaxAge: durationpb.New(maxAge)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.GetAsOf().AsTime()
+	}
+	begun := time.Now()
+	first := asOf(time.Hour)
+	if first.Before(begun) || first.After(time.Now()) {
+		t.Errorf("read now: %s, want about %s", first, begun)
+	}
+	if again := asOf(time.Hour); !again.Equal(first) {
+		t.Errorf("remembered: %s, want %s", again, first)
+	}
+	if fresh := asOf(0); !fresh.After(first) {
+		t.Errorf("read again: %s, want after %s", fresh, first)
+	}
+}
+
+// TestUsersOfServerGroups: one call says which listeners and rules use which group, and says so again after a change.
+func TestUsersOfServerGroups(t *testing.T) {
+	s := newWebSite(t)
+	rule := s.create(t, s.rules(0, 1))[0].GetRuleId()
+	s.forget()
+	users := func() map[string]string {
+		t.Helper()
+		answer, err := s.ServerGroups.ListServerGroups(t.Context(), &slbv1.ListServerGroupsRequest{
+			LoadBalancerId: s.key.GetLoadBalancerId(), IncludeUsers: true, MaxAge: durationpb.New(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := map[string]string{}
+		for _, g := range answer.GetServerGroups() {
+			for _, l := range g.GetListeners() {
+				used[g.GetServerGroupId()] += fmt.Sprint(l.GetLoadBalancerId(), " ", l.GetPort(), " ", l.GetProtocol(), " ")
+			}
+			for _, id := range g.GetForwardingRuleIds() {
+				used[g.GetServerGroupId()] += id
+			}
+		}
+		return used
+	}
+	var first string
+	for group := range users() {
+		if group != s.group {
+			first = group
+		}
+	}
+	listener := s.key.GetLoadBalancerId() + " 443 PROTOCOL_HTTPS "
+	if diff := cmp.Diff(map[string]string{first: listener, s.group: rule}, users()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if calls := s.actions(true); len(calls) != 1 {
+		t.Errorf("it took the calls %q", calls)
+	}
+	if _, err := s.Listeners.UpdateListener(t.Context(), &slbv1.UpdateListenerRequest{Key: s.key, Config: &slbv1.ListenerConfig{ServerGroupId: &s.group}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{s.group: listener + rule}, users()); diff != "" {
+		t.Errorf("after a change (-want +got):\n%s", diff)
+	}
+	plain, err := s.ServerGroups.ListServerGroups(t.Context(), &slbv1.ListServerGroupsRequest{LoadBalancerId: s.key.GetLoadBalancerId()})
+	if err != nil || len(plain.GetServerGroups()) != 2 || len(plain.GetServerGroups()[1].GetListeners()) > 0 {
+		t.Errorf("not asked for: %v, %v", plain, err)
+	}
+}
