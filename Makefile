@@ -193,7 +193,7 @@ images: ## Build the container images into dist/images, without a container engi
 
 .PHONY: release
 release: images ## Collect images, chart package, bills of materials, notes and checksums in dist/release
-	@cd deploy && go run ./release -images ../dist/images -out ../dist/release
+	@cd deploy && go run ./release -images ../dist/images -out ../dist/release -version "$(VERSION)"
 
 .PHONY: clean
 clean: ## Remove what was built in the tree; the cache outside stays

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ func main() {
 	flag.StringVar(&o.changelog, "changelog", "../CHANGELOG.md", "`FILE` with the changes")
 	flag.StringVar(&o.images, "images", "../dist/images", "`DIRECTORY` with what make images wrote")
 	flag.StringVar(&o.out, "out", "../dist/release", "`DIRECTORY` to write")
+	flag.StringVar(&o.version, "version", "", "`VERSION` of the processes; a tag, such as v1.2.3, has to be that of the chart and of the changes")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -35,7 +37,7 @@ func main() {
 }
 
 // options are the flags.
-type options struct{ chart, changelog, images, out string }
+type options struct{ chart, changelog, images, out, version string }
 
 func (o options) run() error {
 	c, err := loader.Load(o.chart)
@@ -46,6 +48,10 @@ func (o options) run() error {
 	if c.Metadata.AppVersion != version {
 		return fmt.Errorf("the chart has the version %s and the images %s: they are released together", version, c.Metadata.AppVersion)
 	}
+	tagged := regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`).MatchString(o.version)
+	if tagged && o.version != "v"+version {
+		return fmt.Errorf("the tag is %s and the version of the chart %s: set version and appVersion in Chart.yaml, and tag that commit", o.version, version)
+	}
 	files := map[string][]byte{}
 	if files[fmt.Sprintf("%s-%s.tgz", c.Metadata.Name, version)], err = pack(c); err != nil {
 		return err
@@ -54,7 +60,7 @@ func (o options) run() error {
 	if err != nil {
 		return fmt.Errorf("read the changes: %w", err)
 	}
-	if files["NOTES.md"], err = notes(string(changes), version); err != nil {
+	if files["NOTES.md"], err = notes(string(changes), version, tagged); err != nil {
 		return err
 	}
 	if err := collect(o.images, version, files); err != nil {
@@ -88,8 +94,12 @@ func pack(c *chart.Chart) ([]byte, error) {
 }
 
 // notes are the part of the changes about a version, or, before its tag, about what is not released.
-func notes(changes, version string) ([]byte, error) {
-	for _, heading := range []string{"## " + version, "## [" + version + "]", "## Unreleased"} {
+func notes(changes, version string, tagged bool) ([]byte, error) {
+	headings := []string{"## " + version, "## [" + version + "]"}
+	if !tagged {
+		headings = append(headings, "## Unreleased")
+	}
+	for _, heading := range headings {
 		_, rest, ok := strings.Cut("\n"+changes, "\n"+heading)
 		if !ok {
 			continue

@@ -32,6 +32,11 @@ func TestRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	o.version = "v99.0.0"
+	if err := o.run(); err == nil || !strings.Contains(err.Error(), "Chart.yaml") {
+		t.Errorf("a tag that is not the chart's version: %v", err)
+	}
+	o.version = ""
 	var sums []string
 	for range 2 {
 		if err := o.run(); err != nil {
@@ -67,11 +72,14 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	const changes = "# Changelog\n\n## Unreleased\n\n- new\n\n## 0.2.0 (2026-12-01)\n\n- older\n\n## 0.1.0\n\n- oldest\n"
 	for version, want := range map[string]string{"0.3.0": "new", "0.2.0": "older", "0.1.0": "oldest"} {
-		if got, err := notes(changes, version); err != nil || string(got) != "# "+version+"\n\n- "+want+"\n" {
+		if got, err := notes(changes, version, false); err != nil || string(got) != "# "+version+"\n\n- "+want+"\n" {
 			t.Errorf("%s: %q, %v", version, got, err)
 		}
 	}
-	if _, err := notes("# Changelog\n", "0.1.0"); err == nil {
+	if _, err := notes("# Changelog\n", "0.1.0", false); err == nil {
 		t.Error("notes of nothing")
+	}
+	if _, err := notes(changes, "0.3.0", true); err == nil {
+		t.Error("a tag has the notes of what is not released")
 	}
 }
