@@ -17,6 +17,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -452,6 +453,36 @@ func TestGatewayPermissions(t *testing.T) {
 		}
 		if diff := cmp.Diff(want[component], got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", component, diff)
+		}
+	}
+}
+
+// TestResources: each process may use what it was measured to use in a large cluster (docs/performance.md), and several times that. Nothing
+// bounds its CPU time, and docs/operations.md says the same.
+func TestResources(t *testing.T) {
+	t.Parallel()
+	row := func(page, name string) []string {
+		for line := range strings.Lines(read(t, page)) {
+			if rest, ok := strings.CutPrefix(line, "| "+name+" | "); ok {
+				return strings.Split(strings.TrimSuffix(strings.TrimSpace(rest), " |"), " | ")
+			}
+		}
+		t.Fatalf("%s has no row %q", page, name)
+		return nil
+	}
+	const operations = "../../docs/operations.md"
+	peaks := row("../../docs/performance.md", "peak memory")
+	documents := render(t, "kube-system", nil)
+	for i, component := range ours.Components() {
+		r := decode[appsv1.Deployment](t, documents["Deployment "+component]).Spec.Template.Spec.Containers[0].Resources
+		peak := resource.MustParse(strings.ReplaceAll(peaks[i], " MiB", "Mi"))
+		request, limit := r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory]
+		if request.Cmp(peak) < 0 || limit.Value() < 4*request.Value() || !r.Limits.Cpu().IsZero() || r.Requests.Cpu().IsZero() {
+			t.Errorf("%s used %s and has %+v", component, &peak, r)
+		}
+		documented := []string{row(operations, "peak memory, measured")[i], row(operations, "request of memory")[i], row(operations, "limit of memory")[i], row(operations, "request of CPU")[i]}
+		if diff := cmp.Diff([]string{peaks[i], request.String(), limit.String(), r.Requests.Cpu().String()}, documented); diff != "" {
+			t.Errorf("%s (-chart +docs/operations.md):\n%s", component, diff)
 		}
 	}
 }
