@@ -65,6 +65,7 @@ func badAnnotations() []badAnnotation {
 		{key: "default-weight", value: "101", allowed: "100"},
 		{key: "ignore-weight-update", value: "2", allowed: "on"},
 		{key: "backend-ip-version", value: "ipv5", allowed: "ipv4"},
+		{key: "ip-mode", value: "dsr", allowed: "VIP, Proxy"},
 		{key: "sync-policy", value: "dry-run", allowed: "upsert-only, report"},
 		{key: "max-nodes-per-server-group", value: "0", allowed: "10000"},
 		{key: "drain-terminating", value: "2", allowed: "on"},

@@ -18,6 +18,7 @@ func TestEveryAnnotation(t *testing.T) {
 	}
 	cases := map[string]values{
 		SyncPolicy:                {map[string]string{"Report": "report", "sync": "sync", "upsert-only": "upsert-only"}, []string{"upsert", "dry-run"}},
+		IPMode:                    {map[string]string{"proxy": "Proxy", "VIP": "VIP"}, []string{"on", "dsr"}},
 		AddressType:               {map[string]string{"internet": "internet", " Intranet": "intranet"}, []string{"public"}},
 		Name:                      {map[string]string{"web": "web"}, []string{strings.Repeat("n", 81), " "}},
 		ResourceGroupID:           {map[string]string{"rg-1": "rg-1"}, []string{" "}},

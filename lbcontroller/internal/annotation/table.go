@@ -25,6 +25,7 @@ const (
 	Address                = "ip"
 	ExternalIPType         = "external-ip-type"
 	Hostname               = "hostname"
+	IPMode                 = "ip-mode"
 	SyncPolicy             = "sync-policy"
 
 	ProtocolPort           = "protocol-port"
@@ -128,6 +129,8 @@ func instanceTable() []Spec {
 			Doc: "Publishes the EIPs bound to the CLB instead of its own address."},
 		{Key: Hostname, Kind: Text, Max: 253, Pattern: HostText, Scope: Status, Default: "none", Removal: Reverts, Since: "v2.3.0",
 			Doc: "Publishes this host name instead of an address."},
+		{Key: IPMode, Kind: Choice, Values: []string{"VIP", "Proxy"}, Scope: Status, Default: "the API server's, VIP", Removal: Reverts, Reset: "VIP", Since: "new",
+			Doc: "ipMode of the published addresses. Proxy sends traffic from inside the cluster through the CLB instead of straight to the pods; needs Kubernetes 1.30."},
 	}
 }
 

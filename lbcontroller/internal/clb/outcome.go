@@ -251,12 +251,16 @@ func ingress(s subject, e memory.Entry, observed model.Observed) []corev1.LoadBa
 	if !observed.ConfigKnown {
 		return s.svc.Status.LoadBalancer.Ingress
 	}
+	var mode *corev1.LoadBalancerIPMode
+	if s.want.IPMode != "" {
+		mode = new(corev1.LoadBalancerIPMode(s.want.IPMode))
+	}
 	if len(e.EIPs) == 0 {
-		return []corev1.LoadBalancerIngress{{IP: observed.Instance.GetAddress()}}
+		return []corev1.LoadBalancerIngress{{IP: observed.Instance.GetAddress(), IPMode: mode}}
 	}
 	var shown []corev1.LoadBalancerIngress
 	for _, ip := range e.EIPs {
-		shown = append(shown, corev1.LoadBalancerIngress{IP: ip})
+		shown = append(shown, corev1.LoadBalancerIngress{IP: ip, IPMode: mode})
 	}
 	return shown
 }

@@ -71,6 +71,7 @@ type Controller struct {
 	events  *eventLog
 	turns   turns
 	shown   shown
+	modes   modes
 	metrics metrics
 	// conditions are those that were written on Services.
 	conditions conditions

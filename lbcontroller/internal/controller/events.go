@@ -42,6 +42,7 @@ const (
 	ReasonBrakeOff        = "BrakeOff"                  // Normal on the namespace kube-system: servers follow the nodes again.
 	ReasonOrphan          = "OrphanedLoadBalancer"      // Warning on the namespace kube-system: load balancers of the cluster have no Service.
 	ReasonOrphanGone      = "DeletedOrphan"             // Normal on the namespace kube-system: a load balancer whose Service was gone is deleted.
+	ReasonIPMode          = "IPModeDropped"             // Warning: the API server is too old for annotation ip-mode.
 	ReasonTypeChanged     = "TypeChanged"               // Normal: the Service no longer asks for a load balancer.
 )
 

@@ -48,7 +48,7 @@ func (c *Controller) assign(svc *corev1.Service) assignment {
 }
 
 func (c *Controller) writer(r Registration) Writer {
-	return Writer{Client: c.Client, Finalizer: r.Finalizer}
+	return Writer{Client: c.Client, Finalizer: r.Finalizer, modes: &c.modes}
 }
 
 // Reconcile implements reconcile.Reconciler. Events, metrics and what is written at the end are made here, of the outcome.
@@ -133,6 +133,10 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	err := o.Err
 	if o.Service != nil {
 		r.Service = o.Service
+	}
+	if c.modes.strip(o.Publish) {
+		o.Events = append(o.Events, Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
+			"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
 	}
 	writes := o.Publish != nil && o.Publish.differs(r.Service)
 	if writes && verb != verbDeletion && c.shown.justPublished(r.Key, *o.Publish) { // The cache doesn't show it yet.

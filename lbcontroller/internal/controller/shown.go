@@ -36,6 +36,9 @@ func gistOfPublication(p Publication) string {
 	text := fmt.Sprint(p.KeepIngress, p.Notes.Labels, p.Notes.Annotations)
 	for _, i := range p.Ingress {
 		text += " " + i.IP + i.Hostname
+		if i.IPMode != nil {
+			text += string(*i.IPMode)
+		}
 	}
 	return text
 }

@@ -39,6 +39,7 @@ type Writer struct {
 	Client kubernetes.Interface
 	// Finalizer is that of the kind: it keeps a Service until the load balancer is released.
 	Finalizer string
+	modes     *modes
 }
 
 // Holds reports whether a Service waits for its load balancer to be released.
@@ -115,8 +116,12 @@ func (w Writer) Publish(ctx context.Context, svc *corev1.Service, p Publication)
 		return nil
 	}
 	// A strategic merge patch leaves the conditions of others alone.
-	if _, err := w.send(ctx, svc, types.StrategicMergePatchType, body, "status"); err != nil {
+	written, err := w.send(ctx, svc, types.StrategicMergePatchType, body, "status")
+	if err != nil {
 		return fmt.Errorf("write the status of the Service: %w", orStale(err))
+	}
+	if !p.KeepIngress {
+		w.modes.answered(p.Ingress, written.Status.LoadBalancer.Ingress)
 	}
 	return nil
 }
@@ -208,7 +213,9 @@ func changed(have, want map[string]string) map[string]any {
 	return change
 }
 
-// sameIngress compares what the controller decides; the API server adds more.
-func sameIngress(a, b []corev1.LoadBalancerIngress) bool {
-	return slices.EqualFunc(a, b, func(x, y corev1.LoadBalancerIngress) bool { return x.IP == y.IP && x.Hostname == y.Hostname })
+// sameIngress compares what there is with what the controller decides; the API server adds more. An ipMode that isn't decided is left alone.
+func sameIngress(have, want []corev1.LoadBalancerIngress) bool {
+	return slices.EqualFunc(have, want, func(x, y corev1.LoadBalancerIngress) bool {
+		return x.IP == y.IP && x.Hostname == y.Hostname && (y.IPMode == nil || x.IPMode != nil && *x.IPMode == *y.IPMode)
+	})
 }

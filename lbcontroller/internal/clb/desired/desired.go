@@ -57,6 +57,8 @@ type Result struct {
 	// Hostname and EIP say what to publish instead of the address of the instance.
 	Hostname string
 	EIP      bool
+	// IPMode is that of the published addresses; empty to leave it to the API server.
+	IPMode string
 	// Warnings say what was left out, for people.
 	Warnings []string
 	// Coming are the addresses of pods that may be servers soon, sorted.
@@ -66,8 +68,11 @@ type Result struct {
 // Hash is a digest of all that is configured: the CLB, and what is published of it.
 func (r Result) Hash() (string, error) {
 	hash, err := r.Desired.ConfigHash()
-	if err != nil || r.Hostname == "" && !r.EIP {
+	if err != nil || r.Hostname == "" && !r.EIP && r.IPMode == "" {
 		return hash, err
+	}
+	if r.IPMode != "" {
+		hash += " " + r.IPMode // The hash of a Service without it is what it was before there was any.
 	}
 	sum := sha256.Sum224(fmt.Appendf(nil, "%s %q %t", hash, r.Hostname, r.EIP))
 	return model.HashVersion + hex.EncodeToString(sum[:]), nil
@@ -132,6 +137,9 @@ func Build(cfg Config, in Input) (Result, error) {
 	if values.Text(annotation.BackendIPVersion) == "ipv6" && !b.view.ipv6 {
 		b.warn("annotation %s%s has no effect: it needs annotation ip-version ipv6, and the configuration must not ignore it", annotation.Prefix, annotation.BackendIPVersion)
 	}
+	if in.View.values.Has(annotation.IPMode) && !in.View.Reverts(annotation.IPMode) && values.Has(annotation.Hostname) {
+		b.warn("annotation %s%s has no effect beside annotation hostname: a name has no ipMode", annotation.Prefix, annotation.IPMode)
+	}
 	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
@@ -142,6 +150,7 @@ func Build(cfg Config, in Input) (Result, error) {
 		Desired: d, OwnGroups: b.ownGroups(),
 		Hostname: values.Text(annotation.Hostname),
 		EIP:      values.Has(annotation.ExternalIPType),
+		IPMode:   values.Text(annotation.IPMode),
 		Warnings: b.warnings,
 		Coming:   b.source.Coming(b.policy()),
 	}, nil
