@@ -485,7 +485,6 @@ func TestAnswerWithoutTheNodesMakesNoRoom(t *testing.T) {
 	})
 }
 
-// Somebody who excludes a node may have made its route, so the route is not deleted with the node; ours is.
 // Somebody else may have made the routes of excluded nodes. They stay, whatever becomes of the nodes, marked or not.
 func TestRoutesOfExcludedNodesStay(t *testing.T) {
 	excluded := makeNodes(4)
