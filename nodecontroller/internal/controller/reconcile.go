@@ -72,8 +72,9 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	case !ok && node.Spec.ProviderID != "":
 		return reconcile.Terminal(errors.New(nodes.ProviderIDProblem(node.Spec.ProviderID, c.cfg.Region)))
 	case ok && id.Region != c.cfg.Region:
-		return reconcile.Terminal(fmt.Errorf("spec.providerID %q names region %s, but this controller works for %s",
-			node.Spec.ProviderID, id.Region, c.cfg.Region))
+		return reconcile.Terminal(fmt.Errorf("spec.providerID %q names region %s, but this controller works for %s; if that is the region of the "+
+			"instance, start the kubelet with --provider-id=%s and delete the Node, else label it %s", node.Spec.ProviderID, id.Region, c.cfg.Region,
+			nodes.ID{Region: c.cfg.Region, InstanceID: id.InstanceID}, nodes.LabelExclude))
 	}
 	seen, ok := c.arrivals.take(node.Name)
 	if !ok {
@@ -125,6 +126,10 @@ func (c *Controller) instanceOf(ctx context.Context, node *corev1.Node, id nodes
 		return c.instanceByAddress(ctx, node)
 	}
 	resp, err := c.cfg.Gateway.Instances.GetInstance(ctx, &ecsv1.GetInstanceRequest{InstanceId: id.InstanceID})
+	if rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound {
+		return nil, fmt.Errorf("the cloud does not know the instance of spec.providerID %q; if it was released, delete the Node, else start the "+
+			"kubelet with the right --provider-id: %w", node.Spec.ProviderID, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("get instance %s: %w", id.InstanceID, err)
 	}

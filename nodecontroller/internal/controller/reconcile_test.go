@@ -296,7 +296,7 @@ func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 				t.Errorf("node-%d tainted: %v, want %v", i, got, want)
 			}
 		}
-		if len(w.Events.Matching("node-1 SyncNodeFailed: get instance i-1")) != 1 {
+		if len(w.Events.Matching(`node-1 SyncNodeFailed: the cloud does not know the instance of spec.providerID "cn-hangzhou.i-1"`)) != 1 {
 			t.Errorf("events %v", w.Events.Matching("node-1"))
 		}
 		w.instance(1)

@@ -83,33 +83,40 @@ func TestFiveThousandNodes(t *testing.T) {
 	})
 }
 
-// TestTenKindsOfBadNodes mixes ten kinds of bad nodes into 200. Each gets one event that says what to do, 190 are fine, and the calls of ten
-// minutes are bounded.
+// TestTenKindsOfBadNodes mixes ten kinds of bad nodes into 200. Each gets one event that names the field and says what to do, 190 are fine,
+// and the calls of ten minutes are bounded.
 func TestTenKindsOfBadNodes(t *testing.T) {
 	t.Parallel()
 	kinds := []struct {
-		spoil func(w *world, n *corev1.Node)
-		event string
+		spoil         func(w *world, n *corev1.Node)
+		event, remedy string
 	}{
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "i-0" }, `spec.providerID "i-0"`},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "cn-hangzhou/i-1" }, `spec.providerID "cn-hangzhou/i-1"`},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alicloud://cn-hangzhou/i-2" }, `spec.providerID "alicloud://cn-hangzhou/i-2"`},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alibabacloud://cn-hangzhou.i-3" }, `spec.providerID "alibabacloud://cn-hangzhou.i-3"`},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-4" }, "names region cn-beijing, but this controller works for cn-hangzhou"},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "aws:///us-east-1a/i-5" }, `spec.providerID "aws:///us-east-1a/i-5"`},
-		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "" }, "start the kubelet with --provider-id="},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "i-0" }, `spec.providerID "i-0"`,
+			"start the kubelet with --provider-id=cn-hangzhou.i-0 and delete the Node"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "cn-hangzhou/i-1" }, `spec.providerID "cn-hangzhou/i-1"`,
+			"start the kubelet with --provider-id=cn-hangzhou.i-1 and delete the Node"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alicloud://cn-hangzhou/i-2" }, `spec.providerID "alicloud://cn-hangzhou/i-2"`,
+			"start the kubelet with --provider-id=cn-hangzhou.i-2 and delete the Node"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "alibabacloud://cn-hangzhou.i-3" }, `spec.providerID "alibabacloud://cn-hangzhou.i-3"`,
+			"start the kubelet with --provider-id=cn-hangzhou.i-3 and delete the Node"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-4" }, `spec.providerID "cn-beijing.i-4" names region cn-beijing, but this controller works for cn-hangzhou`,
+			"else label it service.alibabacloud.com/exclude-node"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "aws:///us-east-1a/i-5" }, `spec.providerID "aws:///us-east-1a/i-5"`,
+			"label it service.alibabacloud.com/exclude-node"},
+		{func(_ *world, n *corev1.Node) { n.Spec.ProviderID = "" }, "spec.providerID is empty", "start the kubelet with --provider-id=<region>.<instance id>"},
 		{func(_ *world, n *corev1.Node) {
 			n.Spec.ProviderID = ""
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.9.9"}
-		}, "0 instances in vpc-test have address 192.168.9.9"},
-		{func(w *world, _ *corev1.Node) { w.vanish(8) }, "get instance i-8"},
+		}, "0 instances in vpc-test have address 192.168.9.9 and tag ack.aliyun.com", "start the kubelet with --provider-id=cn-hangzhou."},
+		{func(w *world, _ *corev1.Node) { w.vanish(8) }, `the cloud does not know the instance of spec.providerID "cn-hangzhou.i-8"`,
+			"if it was released, delete the Node"},
 		{func(w *world, _ *corev1.Node) {
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			w.cloud.UnreadableInstances = map[string]error{
 				"i-9": &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "the policy lacks ecs:DescribeInstances"},
 			}
-		}, "the policy lacks ecs:DescribeInstances"},
+		}, "get instance i-9", "the policy lacks ecs:DescribeInstances"},
 	}
 	const all = 200
 	prepare := func(w *world) {
@@ -132,8 +139,8 @@ func TestTenKindsOfBadNodes(t *testing.T) {
 		}
 		for i, kind := range kinds {
 			events := w.Events.Matching(fmt.Sprintf("node-%d SyncNodeFailed: ", i))
-			if len(events) != 1 || !strings.Contains(events[0], kind.event) {
-				t.Errorf("node-%d: events %q, want one with %q", i, events, kind.event)
+			if len(events) != 1 || !strings.Contains(events[0], kind.event) || !strings.Contains(events[0], kind.remedy) {
+				t.Errorf("node-%d: events %q, want one with %q and %q", i, events, kind.event, kind.remedy)
 			}
 		}
 		reads := w.calls("BatchGetInstances", "BatchGetNetworkInterfaces", "GetInstance", "GetNetworkInterface", "ListInstances", "GetCapabilities")
