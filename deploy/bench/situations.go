@@ -18,6 +18,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/services/nodes"
 )
 
 // key names a Service.
@@ -47,27 +48,38 @@ func situations() []situation {
 	}
 }
 
-func nodesJoin(ctx context.Context, b *bench, _ *Row) error {
+func nodesJoin(ctx context.Context, b *bench, row *Row) error {
+	start := time.Now()
 	if _, err := b.world.AddNodes(ctx, b.nodes); err != nil {
 		return err
 	}
+	registered := time.Since(start)
+	err := b.allNodes(ctx, func(node *corev1.Node) bool { return !nodes.IsUninitialized(node) })
+	if err != nil {
+		return err
+	}
+	row.Note = fmt.Sprintf("registered after %.1f s, initialised after %.1f s", registered.Seconds(), time.Since(start).Seconds())
 	return b.nodesReady(ctx)
 }
 
-// nodesReady waits until every node has lost its taint and has its route.
+// nodesReady waits until every node has lost its taints and has its route.
 func (b *bench) nodesReady(ctx context.Context) error {
+	return b.allNodes(ctx, func(node *corev1.Node) bool {
+		network, _ := nodes.Condition(node, corev1.NodeNetworkUnavailable)
+		return len(node.Spec.Taints) == 0 && network.Status == corev1.ConditionFalse
+	})
+}
+
+// allNodes waits until all nodes are so.
+func (b *bench) allNodes(ctx context.Context, are func(*corev1.Node) bool) error {
 	return until(ctx, func(ctx context.Context) error {
-		nodes, err := b.world.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		list, err := b.world.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return fmt.Errorf("list nodes: %w", err)
 		}
-		for _, node := range nodes.Items {
-			routed := false
-			for _, c := range node.Status.Conditions {
-				routed = routed || c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionFalse
-			}
-			if len(node.Spec.Taints) > 0 || !routed {
-				return fmt.Errorf("node %s has the taints %v and a route: %t", node.Name, node.Spec.Taints, routed)
+		for i := range list.Items {
+			if node := &list.Items[i]; !are(node) {
+				return fmt.Errorf("node %s has the taints %v and the conditions %v", node.Name, node.Spec.Taints, node.Status.Conditions)
 			}
 		}
 		return nil
