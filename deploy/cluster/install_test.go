@@ -51,6 +51,40 @@ func (c *cluster) commands(t *testing.T) {
 			t.Errorf("docs/install.md: %s: %v\n%s", text, err, out)
 		}
 	}
+	for _, page := range []string{"runbook.md", "operations.md"} {
+		lines := c.prompts(t, page)
+		if len(lines) == 0 {
+			t.Errorf("docs/%s has no command", page)
+		}
+		for _, text := range lines {
+			out, err := c.command(t.Context(), text).CombinedOutput()
+			if t.Logf("docs/%s: %s\n%s", page, text, out); err != nil {
+				t.Errorf("docs/%s: %s: %v", page, text, err)
+			}
+		}
+	}
+}
+
+// prompts are the commands of kubectl in the sessions that a page shows, but for those that need a terminal.
+func (c *cluster) prompts(t *testing.T, page string) (lines []string) {
+	t.Helper()
+	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(c.page(t, page), -1) {
+		for line := range strings.Lines(block[1]) {
+			if text, ok := strings.CutPrefix(line, "$ kubectl "); ok && !strings.Contains(text, " -it ") {
+				lines = append(lines, "kubectl "+text)
+			}
+		}
+	}
+	return lines
+}
+
+func (c *cluster) page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.built.Root, "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // fresh has the cluster as it is before the chart: nodes that nobody has initialised, and CoreDNS waiting for them.
@@ -108,11 +142,7 @@ func (c *cluster) each(ctx context.Context) func(func(*corev1.Node) bool) {
 // documented finds the block of code in docs/install.md that begins so.
 func (c *cluster) documented(t *testing.T, beginning string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.built.Root, "docs", "install.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, block := range regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(c.page(t, "install.md"), -1) {
 		if strings.HasPrefix(block[1], beginning) {
 			return block[1]
 		}
