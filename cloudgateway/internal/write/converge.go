@@ -23,7 +23,7 @@ const (
 	Failed
 )
 
-// PollInterval is the time between two looks at something that is changing.
+// PollInterval is the time between two looks at something that is changing, or between the first two.
 const PollInterval = time.Second
 
 // Converge brings one thing into a state. The cloud answers before it has done what it was told. It refuses a change while it is at
@@ -42,6 +42,8 @@ type Converge[T any] struct {
 	LookFirst bool
 	// Doubtful reports whether a refusal may mean that the thing is as it shall be; nil: none does.
 	Doubtful func(error) bool
+	// Slowest is the longest time between two looks, which grows by a PollInterval from look to look; 0: it does not grow.
+	Slowest time.Duration
 }
 
 // Run ends when the thing is as it shall be, and returns it as it was seen then.
@@ -54,6 +56,7 @@ func (c Converge[T]) Run(ctx context.Context) (T, error) {
 		v        Verdict
 		err      error
 	)
+	pause := PollInterval
 	for attempt := 0; ; attempt++ {
 		if v == Todo && !accepted && (attempt > 0 || !c.LookFirst) {
 			switch refusal = c.Send(ctx, seen); {
@@ -76,9 +79,10 @@ func (c Converge[T]) Run(ctx context.Context) (T, error) {
 			return seen, refusal // The look has cleared the doubt.
 		case v == Todo && attempt == 0 && c.LookFirst && !accepted:
 			continue
-		case !cloud.Sleep(ctx, PollInterval):
+		case !cloud.Sleep(ctx, pause):
 			return seen, c.unfinished(refusal)
 		}
+		pause = max(PollInterval, min(pause+PollInterval, c.Slowest))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // The statuses of an instance; gone is ours.
@@ -23,11 +24,8 @@ const (
 	gone     = ""
 )
 
-// The waiting times between two looks at an instance that is changing: a start takes between seconds and a minute.
-const (
-	firstLook = time.Second
-	lastLook  = 5 * time.Second
-)
+// slowestLook is the longest time between two looks at an instance that is changing: a start takes between seconds and a minute.
+const slowestLook = 5 * time.Second
 
 // change takes an instance to another status.
 type change struct {
@@ -63,97 +61,52 @@ func deletion(force bool) change {
 	return change{action: "DeleteInstance", final: gone, hopeless: running}
 }
 
-// change makes a change and waits for its end. Others may change the instance meanwhile: a forced stop must be able to overtake one
-// that hangs.
+// change makes a change and waits for its end. Repeated after a lost answer it is refused, as it is while the instance is changing, or when
+// somebody else was there before: then the status says which.
 func (s *Service) change(ctx context.Context, id string, ch change) error {
 	defer s.forget(id, ch.final == gone)
-	ended, err := s.begin(ctx, id, ch)
-	if err != nil || ended {
-		return err
+	_, err := write.Converge[string]{
+		Name:    fmt.Sprintf("%s of %s", ch.action, id),
+		Send:    func(ctx context.Context, _ string) error { return s.send(ctx, id, ch) },
+		Look:    func(ctx context.Context) (string, error) { return s.status(ctx, id) },
+		Judge:   func(status string) (write.Verdict, error) { return ch.judge(id, status) },
+		Slowest: slowestLook,
+	}.Run(ctx)
+	if ch.final == gone {
+		err = cloud.Unless(err, rpcerr.InstanceNotFound)
 	}
-	return s.await(ctx, id, ch)
+	return err
 }
 
-// verdict is what the status of an instance says about a change that was refused, or whose answer was lost.
-type verdict uint8
-
-const (
-	refused verdict = iota // for good
-	early                  // it has to be sent again
-	begun
-	done
-)
-
-// begin makes the call. Repeated after a lost answer it is refused, as it is while the instance is changing, or when somebody else was
-// there before: then the status says which. It reports whether the change has come to its end already.
-func (s *Service) begin(ctx context.Context, id string, ch change) (ended bool, err error) {
+// send makes the call. Nobody else may write meanwhile, but while the end is awaited: a forced stop must be able to overtake one that hangs.
+func (s *Service) send(ctx context.Context, id string, ch change) error {
 	unlock, err := cloud.Lock(ctx, s.locks, id)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unlock()
 	call := cloud.Write(openapi.ECS, ch.action, cloud.Params{"InstanceId": id}.Merge(ch.params))
 	call.Idempotent = true
-	var v verdict
-	err = cloud.Retry(ctx, func(error) bool { return v == early }, func(ctx context.Context) error {
-		_, err := s.api.Caller.Do(ctx, call, nil)
-		switch {
-		case err == nil:
-			v = begun
-		case ch.final == gone && rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound:
-			v, err = done, nil
-		case cloud.Busy(err), cloud.Unclear(err):
-			v, err = s.judge(ctx, id, ch, err)
-		default:
-			v = refused
-		}
-		return err
-	})
-	return v == done, err
+	_, err = s.api.Caller.Do(ctx, call, nil)
+	return err
 }
 
-// judge looks how far a change has come that failed for now.
-func (s *Service) judge(ctx context.Context, id string, ch change, failure error) (verdict, error) {
-	status, err := s.status(ctx, id)
-	switch {
-	case err != nil && cloud.Unclear(failure):
-		return refused, failure
-	case err != nil:
-		return refused, err
-	case status == ch.final:
-		return done, nil
-	case status == gone:
-		return refused, noStatus(id)
-	case status == ch.passing:
-		return begun, nil
-	case status == ch.hopeless:
-		return refused, &rpcerr.Error{
+// judge says how far an instance has come that has a status.
+func (ch change) judge(id, status string) (write.Verdict, error) {
+	switch status {
+	case ch.final:
+		return write.Done, nil
+	case gone:
+		return write.Failed, noStatus(id) // Somebody has deleted it.
+	case ch.passing:
+		return write.Waiting, nil
+	case ch.hopeless:
+		return write.Failed, &rpcerr.Error{
 			Code: codes.FailedPrecondition, Reason: rpcerr.InvalidState, API: "ecs/" + ch.action,
 			Message: fmt.Sprintf("instance %s is %s; stop it before, or set force", id, status),
 		}
 	}
-	return early, failure
-}
-
-// await looks at the instance until the change has come to its end.
-func (s *Service) await(ctx context.Context, id string, ch change) error {
-	for pause := firstLook; ; pause = min(pause+firstLook, lastLook) {
-		status, err := s.status(ctx, id)
-		if err != nil {
-			return fmt.Errorf("%s of %s goes on, but its end can't be seen: %w", ch.action, id, err)
-		}
-		switch {
-		case status == ch.final:
-			return nil
-		case status == gone:
-			return noStatus(id) // Somebody has deleted it.
-		case !cloud.Sleep(ctx, pause):
-			return &rpcerr.Error{
-				Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: lastLook, API: "ecs/" + ch.action,
-				Message: fmt.Sprintf("the change goes on: instance %s is %s until the deadline; repeat the call to wait for it", id, status),
-			}
-		}
-	}
+	return write.Todo, nil
 }
 
 // status reads the status of an instance now.
