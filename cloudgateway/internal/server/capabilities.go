@@ -20,21 +20,18 @@ func (s *capabilities) GetCapabilities(
 	context.Context, *commonv1.GetCapabilitiesRequest,
 ) (*commonv1.GetCapabilitiesResponse, error) {
 	return &commonv1.GetCapabilitiesResponse{
-		Version: s.cfg.Version, Features: features(s.cfg.API), RegionId: s.cfg.Region, VpcId: s.cfg.VpcID,
+		Version: s.cfg.Version, Methods: methods(s.cfg.API), RegionId: s.cfg.Region, VpcId: s.cfg.VpcID,
 	}, nil
 }
 
-// features names every method that is offered, e.g. "slb.v1.ServerGroups.ApplyServerChanges". Behaviour that is newer than its method gets a
-// name of its own here.
-func features(api config.API) []string {
+// methods names every method that is offered, e.g. "slb.v1.ServerGroupService.ApplyServerChanges". Behaviour that is newer than its method gets
+// a name of its own here.
+func methods(api config.API) []string {
 	var names []string
-	for method, row := range Policies(api) {
-		if row.Off != "" {
-			continue
+	for full, row := range Policies(api) {
+		if row.Off == "" {
+			names = append(names, strings.ReplaceAll(strings.TrimPrefix(full, "/cloudgateway."), "/", "."))
 		}
-		service, name, _ := strings.Cut(strings.TrimPrefix(method, "/cloudgateway."), "/")
-		plural := strings.TrimSuffix(strings.TrimSuffix(service, "Service"), "s") + "s"
-		names = append(names, plural+"."+name)
 	}
 	slices.Sort(names)
 	return names

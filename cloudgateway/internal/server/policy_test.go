@@ -159,14 +159,15 @@ func TestToolsAreTold(t *testing.T) {
 	}
 }
 
-func TestFeatures(t *testing.T) {
-	names := features(config.API{})
+// TestOfferedMethods: callers of a newer version see what this one lacks.
+func TestOfferedMethods(t *testing.T) {
+	names := methods(config.API{})
 	for _, want := range []string{
-		"slb.v1.ServerGroups.ApplyServerChanges", "vpc.v1.Routes.BatchCreateRouteEntries",
-		"ecs.v1.NetworkInterfaces.GetNetworkInterface", "common.v1.Capabilities.GetCapabilities",
+		"slb.v1.ServerGroupService.ApplyServerChanges", "vpc.v1.RouteService.BatchCreateRouteEntries",
+		"ecs.v1.NetworkInterfaceService.GetNetworkInterface", "common.v1.CapabilitiesService.GetCapabilities",
 	} {
 		if !slices.Contains(names, want) {
-			t.Errorf("no feature %q in %q", want, names)
+			t.Errorf("no method %q in %q", want, names)
 		}
 	}
 }
@@ -188,8 +189,8 @@ func TestMethodsOfTools(t *testing.T) {
 	if !strings.Contains(why, "api.enable") || !strings.Contains(why, enabled) {
 		t.Errorf("the refusal %q does not name the setting and the service", why)
 	}
-	const feature = "slb.v1.Certificates.ListCaCertificates"
-	if slices.Contains(features(config.API{}), feature) || !slices.Contains(features(config.API{Enable: []string{enabled}}), feature) {
-		t.Errorf("%s is a feature exactly if it is on", feature)
+	const offered = "slb.v1.CertificateService.ListCaCertificates"
+	if slices.Contains(methods(config.API{}), offered) || !slices.Contains(methods(config.API{Enable: []string{enabled}}), offered) {
+		t.Errorf("%s is offered exactly if it is on", offered)
 	}
 }

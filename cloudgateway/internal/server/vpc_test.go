@@ -156,7 +156,7 @@ func TestCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer.GetVersion() != "test" || answer.GetRegionId() != "cn-hangzhou" || answer.GetVpcId() != testVPC || len(answer.GetFeatures()) < 20 {
+	if answer.GetVersion() != "test" || answer.GetRegionId() != "cn-hangzhou" || answer.GetVpcId() != testVPC || len(answer.GetMethods()) < 20 {
 		t.Errorf("got %v", answer)
 	}
 }

@@ -266,8 +266,8 @@ type GetCapabilitiesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the gateway, e.g. "1.4.0".
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Names of features, e.g. "slb.v1.ServerGroups.ApplyServerChanges"; names are only ever added.
-	Features []string `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`
+	// Names of the methods that are offered, e.g. "slb.v1.ServerGroupService.ApplyServerChanges"; names are only ever added.
+	Methods []string `protobuf:"bytes,2,rep,name=methods,proto3" json:"methods,omitempty"`
 	// Region all calls go to, e.g. "cn-hangzhou".
 	RegionId string `protobuf:"bytes,3,opt,name=region_id,json=regionId,proto3" json:"region_id,omitempty"`
 	// VPC of the gateway's configuration or of the ECS instance it runs on; empty if neither is known.
@@ -313,9 +313,9 @@ func (x *GetCapabilitiesResponse) GetVersion() string {
 	return ""
 }
 
-func (x *GetCapabilitiesResponse) GetFeatures() []string {
+func (x *GetCapabilitiesResponse) GetMethods() []string {
 	if x != nil {
-		return x.Features
+		return x.Methods
 	}
 	return nil
 }
@@ -351,10 +351,10 @@ const file_cloudgateway_common_v1_common_proto_rawDesc = "" +
 	"\n" +
 	"cloud_code\x18\x05 \x01(\tR\tcloudCode\x12(\n" +
 	"\x10cloud_request_id\x18\x06 \x01(\tR\x0ecloudRequestId\"\x18\n" +
-	"\x16GetCapabilitiesRequest\"\x83\x01\n" +
+	"\x16GetCapabilitiesRequest\"\x81\x01\n" +
 	"\x17GetCapabilitiesResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
-	"\bfeatures\x18\x02 \x03(\tR\bfeatures\x12\x1b\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
+	"\amethods\x18\x02 \x03(\tR\amethods\x12\x1b\n" +
 	"\tregion_id\x18\x03 \x01(\tR\bregionId\x12\x15\n" +
 	"\x06vpc_id\x18\x04 \x01(\tR\x05vpcId*^\n" +
 	"\n" +

@@ -31,7 +31,7 @@ const (
 //
 // CapabilitiesService reports what the running gateway can do, so that a newer controller can work with an older gateway.
 type CapabilitiesServiceClient interface {
-	// GetCapabilities lists the features, the region and the account the gateway works for.
+	// GetCapabilities lists the methods, the region and the account the gateway works for.
 	GetCapabilities(ctx context.Context, in *GetCapabilitiesRequest, opts ...grpc.CallOption) (*GetCapabilitiesResponse, error)
 }
 
@@ -59,7 +59,7 @@ func (c *capabilitiesServiceClient) GetCapabilities(ctx context.Context, in *Get
 //
 // CapabilitiesService reports what the running gateway can do, so that a newer controller can work with an older gateway.
 type CapabilitiesServiceServer interface {
-	// GetCapabilities lists the features, the region and the account the gateway works for.
+	// GetCapabilities lists the methods, the region and the account the gateway works for.
 	GetCapabilities(context.Context, *GetCapabilitiesRequest) (*GetCapabilitiesResponse, error)
 	mustEmbedUnimplementedCapabilitiesServiceServer()
 }
