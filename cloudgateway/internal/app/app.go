@@ -45,7 +45,7 @@ type Gateway struct {
 	rpc         *rpc.Server
 	admin       *admin.Server
 	listener    net.Listener
-	turn        *turn
+	gate        *gate
 	leader      prometheus.Gauge
 }
 
@@ -80,10 +80,10 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if err != nil {
 		return nil, err
 	}
-	g.turn = &turn{budget: budget, holds: g.election.Holds, drain: cfg.LeaderElection.Drain()}
+	g.gate = &gate{budget: budget, holds: g.election.Holds, drain: cfg.LeaderElection.Drain()}
 	if g.openapi, err = openapi.New(openapi.Config{
 		Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme,
-		Credentials: g.credentials, Budget: g.turn, UserAgent: agent, Registerer: registry, Logger: log,
+		Credentials: g.credentials, Budget: g.gate, UserAgent: agent, Registerer: registry, Logger: log,
 	}); err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ const remembered = 64 << 20
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	locks := newLocks(g.cfg.Budget)
-	guarded := noting{policy.NewGuard(g.openapi)}
+	guarded := audited{policy.NewGuard(g.openapi)}
 	var err error
 	g.services, err = server.New(server.Config{
 		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API,
-		Budget: g.turn.budget, Standing: g.election.Standing,
+		Budget: g.gate.budget, Standing: g.election.Standing,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience, Logger: g.log,
 		}),
 		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
-		Context:     func(ctx context.Context) context.Context { return behalf(g.turn.within(ctx)) },
+		Context:     func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
 		Interceptor: server.Intercept(replay.New(replay.Config{Policies: policies, Registerer: registry}).Intercept),
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,
@@ -168,14 +168,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 func (g *Gateway) lead(ctx context.Context) error {
 	return g.election.Run(ctx, func(ctx context.Context) error {
 		standing, _ := g.election.Standing() // What was seen stays true, also if the Lease can't be read at present.
-		g.turn.begin(ctx, standing.Until)
+		g.gate.begin(ctx, standing.Until)
 		g.learned().run(ctx, func() {
 			g.rpc.SetServing(true)
 			g.leader.Set(1)
 		})
 		g.leader.Set(0)
 		g.rpc.SetServing(false)
-		g.turn.end()
+		g.gate.end()
 		return nil
 	})
 }

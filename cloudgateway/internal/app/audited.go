@@ -9,11 +9,11 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
-// noting is a Caller whose requests show in the audit log of the method that made them.
-type noting struct{ cloud.Caller }
+// audited is a Caller whose requests show in the audit log of the method that made them.
+type audited struct{ cloud.Caller }
 
 // Do makes a call.
-func (n noting) Do(ctx context.Context, call openapi.Call, out any) (openapi.Result, error) {
+func (n audited) Do(ctx context.Context, call openapi.Call, out any) (openapi.Result, error) {
 	result, err := n.Caller.Do(ctx, call, out)
 	rpc.NoteCloudRequest(ctx, result.RequestID)
 	return result, err

@@ -13,8 +13,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
-// turn is the gate that every call to the cloud passes: only the active replica calls.
-type turn struct {
+// gate is what every call to the cloud passes: only the active replica calls.
+type gate struct {
 	budget *flow.Budget
 	// holds reports whether the lease is certain to be this replica's. Nil: there is no election.
 	holds func() bool
@@ -41,7 +41,7 @@ var errTermEnded = errors.New("another replica of the gateway takes over")
 // A process without an election that is restarted can't know what it has spent before. It begins as if it had spent nothing, since
 // a first start is much more frequent than a crash under full load: the first create of a minute then goes at once instead of
 // after a pause. The price is a few refused calls, after which the gateway keeps to its share for some windows.
-func (t *turn) begin(ctx context.Context, until time.Time) {
+func (t *gate) begin(ctx context.Context, until time.Time) {
 	if !until.IsZero() {
 		t.budget.TakeOver(until)
 	}
@@ -59,7 +59,7 @@ func (t *turn) begin(ctx context.Context, until time.Time) {
 }
 
 // end stops the calls that have not been sent yet, also those that wait.
-func (t *turn) end() {
+func (t *gate) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.term != nil {
@@ -68,14 +68,14 @@ func (t *turn) end() {
 	}
 }
 
-func (t *turn) current() *term {
+func (t *gate) current() *term {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.term
 }
 
 // within ends a handler's context, which ends by itself too, when another replica may begin.
-func (t *turn) within(ctx context.Context) context.Context {
+func (t *gate) within(ctx context.Context) context.Context {
 	now := t.current()
 	if now == nil {
 		return ctx // Its calls are refused.
@@ -87,7 +87,7 @@ func (t *turn) within(ctx context.Context) context.Context {
 }
 
 // Acquire implements openapi.Budget.
-func (t *turn) Acquire(ctx context.Context, product, action string) error {
+func (t *gate) Acquire(ctx context.Context, product, action string) error {
 	now := t.current()
 	if now == nil {
 		return onStandby()
@@ -110,6 +110,6 @@ func onStandby() error {
 }
 
 // Throttled implements openapi.Budget.
-func (t *turn) Throttled(product, action string, retryAfter time.Duration) time.Duration {
+func (t *gate) Throttled(product, action string, retryAfter time.Duration) time.Duration {
 	return t.budget.Throttled(product, action, retryAfter)
 }

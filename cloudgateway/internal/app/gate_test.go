@@ -29,7 +29,7 @@ func TestCallersTerms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := &turn{budget: budget}
+	gate := &gate{budget: budget}
 	gate.begin(t.Context(), time.Time{})
 	acquire := func(name string) error {
 		ctx, cancel := context.WithTimeout(onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), 100*time.Millisecond)
@@ -188,17 +188,17 @@ func TestStandbyDoesNotCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := &turn{budget: budget}
+	gate := &gate{budget: budget}
 	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
-		t.Errorf("before its turn: reason %q", got)
+		t.Errorf("before its term: reason %q", got)
 	}
 	gate.begin(t.Context(), time.Time{})
 	if err := gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers"); err != nil {
-		t.Errorf("in its turn: %v", err)
+		t.Errorf("in its term: %v", err)
 	}
 	gate.end()
 	if got := rpcerr.ReasonOf(gate.Acquire(t.Context(), "slb", "DescribeLoadBalancers")); got != rpcerr.CloudUnavailable {
-		t.Errorf("after its turn: reason %q", got)
+		t.Errorf("after its term: reason %q", got)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestFirstCallOfATurn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				gate := &turn{budget: budget}
+				gate := &gate{budget: budget}
 				<-time.After(20 * time.Second) // into the minute
 				gate.begin(t.Context(), tt.until(time.Now()))
 				ctx, cancel := context.WithTimeout(flow.WithCaller(t.Context(), flow.Caller{Priority: flow.Change}), 5*time.Second)
@@ -247,10 +247,10 @@ func TestFirstCallOfATurn(t *testing.T) {
 func TestTermEndsWhileWritesWait(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		end  func(gate *turn, lost *atomic.Bool)
+		end  func(gate *gate, lost *atomic.Bool)
 	}{
-		{name: "lease given up", end: func(gate *turn, _ *atomic.Bool) { gate.end() }},
-		{name: "lease run out unnoticed", end: func(_ *turn, lost *atomic.Bool) { lost.Store(true) }},
+		{name: "lease given up", end: func(gate *gate, _ *atomic.Bool) { gate.end() }},
+		{name: "lease run out unnoticed", end: func(_ *gate, lost *atomic.Bool) { lost.Store(true) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 					t.Fatal(err)
 				}
 				var lost atomic.Bool
-				gate := &turn{budget: budget, holds: func() bool { return !lost.Load() }}
+				gate := &gate{budget: budget, holds: func() bool { return !lost.Load() }}
 				gate.begin(t.Context(), time.Time{})
 				var sent, refused atomic.Int64
 				var writes sync.WaitGroup
@@ -290,7 +290,7 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 // TestHandlersEndWithTheTerm: what was sent before the end of a term may wait for its answer until another replica may begin.
 func TestHandlersEndWithTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := &turn{drain: 4 * time.Second}
+		gate := &gate{drain: 4 * time.Second}
 		gate.begin(t.Context(), time.Time{})
 		done, finish := context.WithCancel(t.Context())
 		gate.within(done)

@@ -39,7 +39,7 @@ type learnedLimits struct {
 
 // learned makes those of the gateway.
 func (g *Gateway) learned() *learnedLimits {
-	l := &learnedLimits{lease: g.cfg.LeaderElection.Name, budget: g.turn.budget, log: g.log}
+	l := &learnedLimits{lease: g.cfg.LeaderElection.Name, budget: g.gate.budget, log: g.log}
 	if g.cfg.LeaderElection.Enabled {
 		l.leases = g.kubeLease.CoordinationV1().Leases(g.cfg.LeaderElection.Namespace)
 	}

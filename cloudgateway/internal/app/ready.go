@@ -11,7 +11,7 @@ import (
 	"alicloud-controllers.dev/services/admin"
 )
 
-// checks are the conditions of readiness. Readiness is about this replica's ability to work, now or when its turn comes, and so a
+// checks are the conditions of readiness. Readiness is about this replica's ability to work, now or as the next leader, and so a
 // standby is ready: otherwise a rolling update would wait for ever for the replica that must not lead yet, and a disruption budget
 // would count one too few. Callers find the active replica by gRPC health checks and not by readiness.
 func (g *Gateway) checks() []admin.Check {

@@ -1,6 +1,6 @@
-// Package settle learns how long the cloud works on a change: until then it refuses the next change of the same resource as
+// Package busytime learns how long the cloud works on a change: until then it refuses the next change of the same resource as
 // busy, and a refused call is a call of the budget spent for nothing.
-package settle
+package busytime
 
 import (
 	"sync"
@@ -79,8 +79,8 @@ func (e *Estimator) Refused(after time.Duration) {
 	e.set(time.Duration(factor * float64(e.pause)))
 }
 
-// Settled says that a change that had been refused was taken so long after the one before: no longer pause is needed.
-func (e *Estimator) Settled(after time.Duration) {
+// Sufficed says that a change that had been refused was taken so long after the one before: no longer pause is needed.
+func (e *Estimator) Sufficed(after time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {

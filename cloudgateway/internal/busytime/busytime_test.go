@@ -1,4 +1,4 @@
-package settle
+package busytime
 
 import (
 	"math/rand/v2"
@@ -27,7 +27,7 @@ func (r *resource) change(e *Estimator) time.Duration {
 	for after < busy {
 		after += backoff
 	}
-	e.Settled(after)
+	e.Sufficed(after)
 	return after
 }
 
@@ -118,19 +118,19 @@ func TestWhatTellsNothing(t *testing.T) {
 		t.Fatalf("pauses %s before anything was learned", e.Pause())
 	}
 	e.Refused(time.Millisecond)
-	e.Settled(400 * time.Millisecond)
+	e.Sufficed(400 * time.Millisecond)
 	e.Accepted(time.Hour)
 	e.Refused(100 * time.Millisecond)
 	e.Refused(time.Hour)
-	e.Settled(time.Hour)
+	e.Sufficed(time.Hour)
 	if e.Pause() != 400*time.Millisecond {
 		t.Errorf("pauses %s, want the 400ms that were learned", e.Pause())
 	}
-	e.Settled(time.Millisecond)
+	e.Sufficed(time.Millisecond)
 	if e.Pause() != 0 {
 		t.Errorf("pauses %s, want none", e.Pause())
 	}
-	e.Settled(time.Hour)
+	e.Sufficed(time.Hour)
 	if e.Pause() != Longest {
 		t.Errorf("pauses %s, at most %s are right", e.Pause(), Longest)
 	}

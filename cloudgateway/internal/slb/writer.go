@@ -7,15 +7,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"alicloud-controllers.dev/cloudgateway/internal/busytime"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/cloudgateway/internal/settle"
 )
 
 // pace knows when the cloud has likely applied the last change of an instance. The time it needs is learned from all of them.
 type pace struct {
-	estimator settle.Estimator
+	estimator busytime.Estimator
 	last      *memo.Memo[string, time.Time] // by instance: when its last change was answered
 }
 
@@ -66,7 +66,7 @@ func (w *Writer) send(ctx context.Context, call openapi.Call, out any) error {
 	}
 	w.refused = cloud.Busy(err)
 	if err == nil || cloud.Unclear(err) {
-		pace.last.Put(w.loadBalancerID, time.Now(), settle.Longest)
+		pace.last.Put(w.loadBalancerID, time.Now(), busytime.Longest)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func (w *Writer) learn(after time.Duration, err error) {
 	case cloud.Busy(err) && !w.refused:
 		estimator.Refused(after)
 	case err == nil && w.refused:
-		estimator.Settled(after)
+		estimator.Sufficed(after)
 	case err == nil:
 		estimator.Accepted(after)
 	}

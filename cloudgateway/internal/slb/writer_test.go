@@ -97,7 +97,7 @@ func TestPauseEndsBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &busyCloud{until: map[string]time.Time{}}
 		p := newProduct(b)
-		p.pace.estimator.Settled(3 * time.Second)
+		p.pace.estimator.Sufficed(3 * time.Second)
 		p.pace.last.Put("lb-1", time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

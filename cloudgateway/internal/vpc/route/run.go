@@ -169,7 +169,7 @@ func (r *run) await(ctx context.Context, sent []*job) error {
 		case early == 0:
 			pace.Accepted(took)
 		default:
-			pace.Settled(took)
+			pace.Sufficed(took)
 		}
 		if !waiting {
 			return nil

@@ -7,8 +7,8 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/busytime"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/settle"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
@@ -39,7 +39,7 @@ type Service struct {
 	routesPerCall int
 	entries       *batch.Cache[[]*vpcv1.RouteEntry] // by filter
 	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
-	pace          settle.Estimator // how long changes take to come into force
+	pace          busytime.Estimator // how long changes take to come into force
 }
 
 // fallback answers methods that a later version of the protocol adds, as gRPC asks for. It is embedded one level deeper than the methods
