@@ -127,3 +127,19 @@ func (c Create[T]) unknown(format string, args ...any) error {
 		Message: fmt.Sprintf("the answer to the creation of %s was lost: ", c.Name) + fmt.Sprintf(format, args...),
 	}
 }
+
+// Existing is for Find where a list does not show all of a thing: it reads some by their ids, and keeps those that are there and fit.
+func Existing[T any](
+	ctx context.Context, ids []string, read func(ctx context.Context, id string) (*T, error), fits func(*T) bool,
+) (found []*T, err error) {
+	for _, id := range ids {
+		t, err := read(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil && fits(t) {
+			found = append(found, t)
+		}
+	}
+	return found, nil
+}

@@ -28,11 +28,8 @@ func (s *Service) CreateAccessControlList(
 		Ledger: s.ledger, Key: write.KeyOf(ctx, r.GetRequestId(), r.GetName()), API: "slb/CreateAccessControlList", Name: name,
 		Send: func(ctx context.Context) (*slbv1.AccessControlList, error) { return s.create(ctx, r) },
 		Find: func(ctx context.Context) ([]*slbv1.AccessControlList, error) { return s.find(ctx, r) },
-		Read: func(ctx context.Context, id string) (*slbv1.AccessControlList, error) {
-			list, err := s.describe(ctx, id)
-			return list, cloud.Unless(err, rpcerr.AclNotFound)
-		},
-		ID: (*slbv1.AccessControlList).GetAclId,
+		Read: s.read,
+		ID:   (*slbv1.AccessControlList).GetAclId,
 	}
 	list, err := creation.Run(ctx)
 	if err != nil {
@@ -59,26 +56,25 @@ func (s *Service) create(ctx context.Context, r *slbv1.CreateAccessControlListRe
 	return answer.decode(), nil
 }
 
+// read reads a list now; nil if it is gone.
+func (s *Service) read(ctx context.Context, id string) (*slbv1.AccessControlList, error) {
+	list, err := s.describe(ctx, id)
+	return list, cloud.Unless(err, rpcerr.AclNotFound)
+}
+
 // find reads the lists of the name, family, resource group and tags of the request that have no entries.
-func (s *Service) find(ctx context.Context, r *slbv1.CreateAccessControlListRequest) (found []*slbv1.AccessControlList, err error) {
+func (s *Service) find(ctx context.Context, r *slbv1.CreateAccessControlListRequest) ([]*slbv1.AccessControlList, error) {
 	named, err := s.describeAll(ctx, cloud.Params{"AclName": r.GetName()})
 	if err != nil {
 		return nil, err
 	}
+	var ids []string
 	for _, n := range named {
-		if !fits(n, r) {
-			continue
-		}
-		list, err := s.describe(ctx, n.GetAclId())
-		switch {
-		case rpcerr.ReasonOf(err) == rpcerr.AclNotFound:
-		case err != nil:
-			return nil, err
-		case len(list.GetEntries()) == 0:
-			found = append(found, list)
+		if fits(n, r) {
+			ids = append(ids, n.GetAclId())
 		}
 	}
-	return found, nil
+	return write.Existing(ctx, ids, s.read, func(list *slbv1.AccessControlList) bool { return len(list.GetEntries()) == 0 })
 }
 
 // fits reports whether a list is as the request wants it, entries aside.

@@ -61,7 +61,7 @@ func (s *Service) BatchCreateForwardingRules(
 	return &slbv1.BatchCreateForwardingRulesResponse{Results: results}, nil
 }
 
-// recall settles what an earlier attempt of the request has done.
+// recall finishes what an earlier attempt of the request has done.
 func (r *creation) recall(ctx context.Context, all []*addition) error {
 	if !slices.ContainsFunc(all, r.sent) {
 		return nil
@@ -74,7 +74,7 @@ func (r *creation) recall(ctx context.Context, all []*addition) error {
 func (r *creation) send(ctx context.Context, some []*addition) error {
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
 	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		rest := unsettled(some)
+		rest := unfinished(some)
 		err := r.create(ctx, rest)
 		e, ok := rpcerr.From(err)
 		if !ok || !cloud.Unclear(err) && e.Code != codes.AlreadyExists {
@@ -84,7 +84,7 @@ func (r *creation) send(ctx context.Context, some []*addition) error {
 		switch {
 		case lookErr != nil && !cloud.Unclear(err):
 			return fmt.Errorf("a rule is there already, but reading which one failed: %w", lookErr)
-		case lookErr == nil && len(unsettled(rest)) == 0:
+		case lookErr == nil && len(unfinished(rest)) == 0:
 			return nil
 		}
 		return err
@@ -116,7 +116,7 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 		}
 		return err
 	}
-	return settleCreated(some, made.Rules.Rule)
+	return finishCreated(some, made.Rules.Rule)
 }
 
 // finish forgets a creation that was seen to its end.
@@ -129,8 +129,8 @@ func (r *creation) finish(all []*addition) {
 	}
 }
 
-// settleCreated tells each rule its id. The answer knows them by their names; where two have the same, only the listener can tell.
-func settleCreated(some []*addition, created []answer) error {
+// finishCreated tells each rule its id. The answer knows them by their names; where two have the same, only the listener can tell.
+func finishCreated(some []*addition, created []answer) error {
 	ids := map[string]string{}
 	for _, fields := range created {
 		rule := fields.decode()
@@ -146,12 +146,12 @@ func settleCreated(some []*addition, created []answer) error {
 	}
 	for _, a := range some {
 		a.id = ids[a.rule.GetName()]
-		a.settle(nil)
+		a.finish(nil)
 	}
 	return nil
 }
 
-// look settles the rules that the listener has: one that this request has sent, and that has what was asked for, is its work.
+// look finishes the rules that the listener has: one that this request has sent, and that has what was asked for, is its work.
 func (r *creation) look(ctx context.Context, some []*addition, cause *rpcerr.Error) error {
 	rules, err := r.service.describe(ctx, r.key)
 	if err != nil {
@@ -167,12 +167,12 @@ func (r *creation) look(ctx context.Context, some []*addition, cause *rpcerr.Err
 		case found == nil:
 		case r.sent(a) && found.GetConfig().GetName() == a.rule.GetName() && found.GetConfig().GetServerGroupId() == a.rule.GetServerGroupId():
 			a.id = found.GetRuleId()
-			a.settle(nil)
+			a.finish(nil)
 		default:
 			exists := *cause
 			exists.Code, exists.Reason, exists.RetryAfter = codes.AlreadyExists, rpcerr.AlreadyExists, 0
 			exists.Message = fmt.Sprintf("the listener has rule %s with %s already", found.GetRuleId(), keyOf(a.rule))
-			a.settle(&exists)
+			a.finish(&exists)
 		}
 	}
 	return nil

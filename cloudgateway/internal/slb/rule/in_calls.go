@@ -19,45 +19,45 @@ type outcome struct {
 	err  error // nil: success
 }
 
-func (o *outcome) settle(err error) { o.over, o.err = true, err }
+func (o *outcome) finish(err error) { o.over, o.err = true, err }
 
-func (o *outcome) settled() bool { return o.over }
+func (o *outcome) finished() bool { return o.over }
 
 type item interface {
-	settle(err error)
-	settled() bool
+	finish(err error)
+	finished() bool
 }
 
-func unsettled[T item](items []T) []T {
-	return slices.DeleteFunc(slices.Clone(items), T.settled)
+func unfinished[T item](items []T) []T {
+	return slices.DeleteFunc(slices.Clone(items), T.finished)
 }
 
-func settleAll[T item](items []T, err error) {
+func finishAll[T item](items []T, err error) {
 	for _, i := range items {
-		i.settle(err)
+		i.finish(err)
 	}
 }
 
-// inCalls settles all items with calls of at most perCall of them. Send settles those whose end is known, and says why it left others.
+// inCalls finishes all items with calls of at most perCall of them. Send finishes those whose end is known, and says why it left others.
 // If that is the fault of one of them, halving the call finds it, so that the others need not suffer; else it concerns all that come
 // after.
 func inCalls[T item](items []T, perCall int, send func([]T) error) {
-	queue := slices.Collect(slices.Chunk(unsettled(items), perCall))
+	queue := slices.Collect(slices.Chunk(unfinished(items), perCall))
 	for len(queue) > 0 {
 		sent := queue[0]
 		err := send(sent)
-		rest := unsettled(sent)
+		rest := unfinished(sent)
 		queue = queue[1:]
 		switch {
 		case len(rest) == 0:
 		case !aboutOne(err):
-			settleAll(rest, err)
-			settleAll(slices.Concat(queue...), untried(err))
+			finishAll(rest, err)
+			finishAll(slices.Concat(queue...), untried(err))
 			return
 		case len(rest) < len(sent):
 			queue = slices.Insert(queue, 0, rest)
 		case len(rest) == 1:
-			rest[0].settle(err)
+			rest[0].finish(err)
 		default:
 			half := len(rest) / 2
 			queue = slices.Insert(queue, 0, rest[:half], rest[half:])

@@ -42,12 +42,12 @@ func TestInCalls(t *testing.T) {
 					return wrong
 				}
 			}
-			settleAll(some, nil)
+			finishAll(some, nil)
 			return nil
 		})
 		for i, it := range items {
-			if !it.settled() || (it.err != nil) != it.bad {
-				t.Fatalf("item %d, bad=%t: settled=%t, %v", i, it.bad, it.settled(), it.err)
+			if !it.finished() || (it.err != nil) != it.bad {
+				t.Fatalf("item %d, bad=%t: finished=%t, %v", i, it.bad, it.finished(), it.err)
 			}
 		}
 		full := (len(items) + perCall - 1) / perCall
@@ -79,10 +79,10 @@ func TestInCallsEndsWithWhatConcernsAll(t *testing.T) {
 			calls := 0
 			inCalls(items, 2, func(some []*testItem) error {
 				if calls++; calls == 2 {
-					some[0].settle(nil) // found done
+					some[0].finish(nil) // found done
 					return tt.err
 				}
-				settleAll(some, nil)
+				finishAll(some, nil)
 				return nil
 			})
 			if calls != 2 {

@@ -114,7 +114,7 @@ func (s *Service) BatchDeleteForwardingRules(
 			all = append(all, byID[id])
 		}
 		// One id that the cloud does not know fails a call, and one of another listener would be none of ours to delete.
-		if err := s.settleGone(ctx, key, all); err != nil {
+		if err := s.finishGone(ctx, key, all); err != nil {
 			return err
 		}
 		inCalls(all, perCall, func(some []*removal) error { return s.deleteSome(ctx, w, key, some) })
@@ -130,15 +130,15 @@ func (s *Service) BatchDeleteForwardingRules(
 	return &slbv1.BatchDeleteForwardingRulesResponse{Results: results}, nil
 }
 
-// settleGone settles the removal of rules that the listener does not have.
-func (s *Service) settleGone(ctx context.Context, key *slbv1.ListenerKey, removals []*removal) error {
+// finishGone finishes the removal of rules that the listener does not have.
+func (s *Service) finishGone(ctx context.Context, key *slbv1.ListenerKey, removals []*removal) error {
 	rules, err := s.describe(ctx, key)
 	if err = cloud.Unless(cloud.Unless(err, rpcerr.ListenerNotFound), rpcerr.LoadBalancerNotFound); err != nil {
 		return err
 	}
 	for _, r := range removals {
 		if !slices.ContainsFunc(rules, func(rule *slbv1.ForwardingRule) bool { return rule.GetRuleId() == r.id }) {
-			r.settle(nil)
+			r.finish(nil)
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.List
 	gone := func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ForwardingRuleNotFound }
 	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || gone(err) }
 	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		rest := unsettled(removals)
+		rest := unfinished(removals)
 		if len(rest) == 0 {
 			return nil
 		}
@@ -160,9 +160,9 @@ func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.List
 		err := w.SetOnce(ctx, "DeleteRules", cloud.Params{}.JSONList("RuleIds", ids))
 		switch {
 		case err == nil:
-			settleAll(rest, nil)
+			finishAll(rest, nil)
 		case cloud.Unclear(err) || gone(err):
-			if s.settleGone(ctx, key, rest) == nil && len(unsettled(rest)) == 0 {
+			if s.finishGone(ctx, key, rest) == nil && len(unfinished(rest)) == 0 {
 				return nil
 			}
 		}

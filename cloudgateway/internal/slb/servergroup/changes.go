@@ -77,12 +77,12 @@ func remaining(c changes, actual []*slbv1.Server) changes {
 		switch found, ok := there[keyOf(s)]; {
 		case !ok:
 			rest.add = append(rest.add, s)
-		case !settled(s, found):
+		case !asWanted(s, found):
 			rest.update = append(rest.update, s)
 		}
 	}
 	for _, s := range c.update {
-		if found, ok := there[keyOf(s)]; !ok || !settled(s, found) {
+		if found, ok := there[keyOf(s)]; !ok || !asWanted(s, found) {
 			rest.update = append(rest.update, s)
 		}
 	}
@@ -94,8 +94,8 @@ func remaining(c changes, actual []*slbv1.Server) changes {
 	return rest
 }
 
-// settled reports whether a server has what was asked for; the cloud keeps a description if it is given none.
-func settled(want, got *slbv1.Server) bool {
+// asWanted reports whether a server has what was asked for; the cloud keeps a description if it is given none.
+func asWanted(want, got *slbv1.Server) bool {
 	return want.GetWeight() == got.GetWeight() &&
 		(want.GetDescription() == "" || want.GetDescription() == got.GetDescription())
 }

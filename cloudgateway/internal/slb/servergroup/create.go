@@ -62,11 +62,8 @@ func (s *Service) creation(
 		Unmistakable: len(first) > 0,
 		Send:         func(ctx context.Context) (*slbv1.ServerGroup, error) { return s.send(ctx, w, r, first) },
 		Find:         func(ctx context.Context) ([]*slbv1.ServerGroup, error) { return s.find(ctx, r, first) },
-		Read: func(ctx context.Context, id string) (*slbv1.ServerGroup, error) {
-			group, err := s.describeGroup(ctx, id)
-			return group, cloud.Unless(err, rpcerr.ServerGroupNotFound)
-		},
-		ID: (*slbv1.ServerGroup).GetServerGroupId,
+		Read:         s.read,
+		ID:           (*slbv1.ServerGroup).GetServerGroupId,
 	}
 }
 
@@ -96,26 +93,25 @@ func (s *Service) firstServers(r *slbv1.CreateServerGroupRequest) []*slbv1.Serve
 	return r.GetServers()[:min(len(r.GetServers()), s.callSizes.of(createAction))]
 }
 
+// read reads a group now; nil if it is gone.
+func (s *Service) read(ctx context.Context, id string) (*slbv1.ServerGroup, error) {
+	group, err := s.describeGroup(ctx, id)
+	return group, cloud.Unless(err, rpcerr.ServerGroupNotFound)
+}
+
 // find reads the groups of the load balancer with the name and the tags of the request that have exactly these servers.
-func (s *Service) find(
-	ctx context.Context, r *slbv1.CreateServerGroupRequest, servers []*slbv1.Server,
-) (found []*slbv1.ServerGroup, err error) {
+func (s *Service) find(ctx context.Context, r *slbv1.CreateServerGroupRequest, servers []*slbv1.Server) ([]*slbv1.ServerGroup, error) {
 	groups, err := s.describeGroups(ctx, r.GetLoadBalancerId(), nil)
 	if err != nil {
 		return nil, err
 	}
+	var ids []string
 	for _, g := range groups {
-		if g.GetName() != r.GetName() || !cloud.SameTags(g.GetTags(), r.GetTags()) {
-			continue
-		}
-		group, err := s.describeGroup(ctx, g.GetServerGroupId())
-		switch {
-		case rpcerr.ReasonOf(err) == rpcerr.ServerGroupNotFound:
-		case err != nil:
-			return nil, err
-		case len(group.GetServers()) == len(servers) && remaining(changes{add: servers}, group.GetServers()).empty():
-			found = append(found, group)
+		if g.GetName() == r.GetName() && cloud.SameTags(g.GetTags(), r.GetTags()) {
+			ids = append(ids, g.GetServerGroupId())
 		}
 	}
-	return found, nil
+	return write.Existing(ctx, ids, s.read, func(g *slbv1.ServerGroup) bool {
+		return len(g.GetServers()) == len(servers) && remaining(changes{add: servers}, g.GetServers()).empty()
+	})
 }

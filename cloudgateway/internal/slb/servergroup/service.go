@@ -21,8 +21,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
-// settleTime is how long DeleteServerGroup waits for a group that was freed a moment ago.
-const settleTime = 20 * time.Second
+// releaseTime is how long DeleteServerGroup waits for a group that was freed a moment ago.
+const releaseTime = 20 * time.Second
 
 // Service implements slbv1.ServerGroupServiceServer.
 type Service struct {
@@ -246,7 +246,7 @@ func (s *Service) DeleteServerGroup(
 	err := s.product.Exclusively(ctx, loadBalancerID, func(ctx context.Context, w *slb.Writer) error {
 		again := cloud.Busy
 		if s.product.Released(loadBalancerID) {
-			bounded, cancel := context.WithTimeout(ctx, settleTime)
+			bounded, cancel := context.WithTimeout(ctx, releaseTime)
 			defer cancel()
 			ctx = bounded
 			again = func(err error) bool {
