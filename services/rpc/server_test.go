@@ -77,6 +77,25 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// TestRefusalsLeaveFewLines: who calls again and again without an accepted token does not fill the log.
+func TestRefusalsLeaveFewLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	const calls = 50
+	begun := time.Now()
+	conn := w.dial("guess")
+	for range calls {
+		if e, _ := rpcerr.From(w.get(conn)); codeOf(e) != codes.Unauthenticated {
+			t.Fatalf("got %v", e)
+		}
+	}
+	w.stop()
+	most := 1 + int(time.Since(begun)/(10*time.Second))
+	if lines := strings.Count(w.log.String(), "caller is not known"); lines == 0 || lines > most {
+		t.Errorf("%d lines about %d calls, at most %d are right", lines, calls, most)
+	}
+}
+
 // TestMethodsThatAreOff: a known caller learns how to have the method, whatever it may do; the handler is not called.
 func TestMethodsThatAreOff(t *testing.T) {
 	t.Parallel()
