@@ -58,7 +58,7 @@ scheme: HTTP
 		{name: "some features", args: []string{"--config", config("good"), "--features", "nodes, routes"}, want: "ecs:ModifyNetworkInterfaceAttribute"},
 		{name: "unknown feature", args: []string{"--config", config("good"), "--features", "pods"}, wantErr: `"pods" is none of`},
 		{name: "no configuration", wantErr: "name one with --config FILE"},
-		{name: "wrong configuration", args: []string{"--config", write("empty.yaml", "")}, wantErr: "region: is required"},
+		{name: "wrong configuration", args: []string{"--config", write("empty.yaml", "")}, wantErr: "tls.certFile: is required"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
