@@ -14,6 +14,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"alicloud-controllers.dev/deploy/local/cloud"
@@ -124,6 +125,10 @@ func useCluster(t *testing.T, env map[string]string, nodes int) {
 	t.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", env["KUBECONFIG"])
 	if err != nil {
+		t.Fatalf("KUBECONFIG: %v", err)
+	}
+	// Connections are shared by the name of the authority's file, which a later world in the same directory writes anew.
+	if err := rest.LoadTLSFiles(cfg); err != nil {
 		t.Fatalf("KUBECONFIG: %v", err)
 	}
 	client, err := kubernetes.NewForConfig(cfg)
