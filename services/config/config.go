@@ -12,6 +12,8 @@ import (
 
 	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"alicloud-controllers.dev/services/version"
 )
 
 // Load reads the YAML file at path over into, which holds the defaults. A key that into does not know, a key given twice and a
@@ -37,7 +39,10 @@ func Parse(text []byte, into any) error {
 	if err != nil {
 		return describe(doc, err)
 	}
-	return errors.Join(strict...)
+	if len(strict) > 0 {
+		return fmt.Errorf("%w\nthis is version %s: correct the key, or, if a newer version knows it, run that one", errors.Join(strict...), version.String())
+	}
+	return nil
 }
 
 // Fill gives an empty value another one.
