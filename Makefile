@@ -81,6 +81,15 @@ soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n
 	cd routecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 
+# The latest release before this commit, or, as long as there is none, the last commit before the one that changed a process last.
+SKEW_FROM ?= $(or $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null),$(shell git rev-list --skip=1 -n 1 HEAD -- \
+               proto services cloudgateway lbcontroller nodecontroller routecontroller 2>/dev/null))
+.PHONY: skew
+skew: export SKEW_FROM := $(SKEW_FROM)
+skew: kubernetes ## Run an earlier commit's controllers on this gateway and the other way round: SKEW_FROM=commit
+	@if [ -z "$(SKEW_FROM)" ]; then echo "make skew: not run: the clone has no earlier commit; git fetch --unshallow brings them"; exit 0; fi; \
+	git log -1 --format='with %h of %cs, %s' '$(SKEW_FROM)' -- && cd deploy && go test -count=1 -timeout 15m -run '^TestSkew$$' -v $(TESTFLAGS) ./e2e
+
 .PHONY: bench
 bench: ## Run the benchmarks of all modules
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...)

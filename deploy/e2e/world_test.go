@@ -46,7 +46,10 @@ func boot(t *testing.T, nodes int, p pace) testWorld {
 func bootWith(t *testing.T, cfg world.Config) testWorld {
 	t.Helper()
 	progress := &bytes.Buffer{}
-	cfg.Dir, cfg.Kubernetes, cfg.BinDir, cfg.LogLevel, cfg.Out = t.TempDir(), built.kubernetes, built.bin, "debug", progress
+	cfg.Dir, cfg.Kubernetes, cfg.LogLevel, cfg.Out = t.TempDir(), built.kubernetes, "debug", progress
+	if cfg.BinDir == "" {
+		cfg.BinDir = built.bin
+	}
 	started, err := world.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("start world: %v\n%s", err, progress)
