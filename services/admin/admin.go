@@ -38,6 +38,9 @@ const (
 type Config struct {
 	// Listen is "host:port"; port 0 takes a free one.
 	Listen string `json:"listen"`
+	// AlsoListen are further addresses with the same pages, such as those of the existing controller manager: ":8080" for /metrics and ":10258"
+	// for /healthz.
+	AlsoListen []string `json:"alsoListen"`
 	// Authentication is for an address that others reach, such as a node's. The server then speaks HTTPS, and metrics, profiles and the
 	// reasons on /readyz need a token of the cluster whose holder may get that path by RBAC, or a client on the same machine.
 	Authentication bool `json:"authentication"`
@@ -50,6 +53,9 @@ type Config struct {
 // Validate notes what is wrong, under key.
 func (c Config) Validate(p *config.Problems, key string) {
 	p.HostPort(key+".listen", c.Listen)
+	for i, address := range c.AlsoListen {
+		p.HostPort(fmt.Sprintf("%s.alsoListen[%d]", key, i), address)
+	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		p.Addf(key, "certFile and keyFile are needed together")
 	}
@@ -88,8 +94,8 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // Server answers on the admin address.
 type Server struct {
-	listener net.Listener
-	http     *http.Server
+	listeners []net.Listener
+	http      *http.Server
 }
 
 // New opens the address, for which it waits if another replica on the same node has it, and makes the server; it is live from Run on, and
@@ -106,14 +112,21 @@ func New(
 		}
 		readers = newGuard(client, log)
 	}
-	listener, err := process.Listen(ctx, cfg.Listen, log, nil)
-	if err != nil {
-		return nil, fmt.Errorf("admin.listen: %w", err)
+	var listeners []net.Listener
+	for _, address := range append([]string{cfg.Listen}, cfg.AlsoListen...) {
+		listener, err := process.Listen(ctx, address, log, nil)
+		if err != nil {
+			for _, open := range listeners {
+				err = errors.Join(err, open.Close())
+			}
+			return nil, fmt.Errorf("admin.listen: %w", err)
+		}
+		if identity != nil {
+			listener = tls.NewListener(listener, identity)
+		}
+		listeners = append(listeners, listener)
 	}
-	if identity != nil {
-		listener = tls.NewListener(listener, identity)
-	}
-	return &Server{listener: listener, http: &http.Server{
+	return &Server{listeners: listeners, http: &http.Server{
 		Handler:           newHandler(readers, registry, checks),
 		ReadHeaderTimeout: headerTimeout,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It tells of clients that go away, which is no news.
@@ -121,7 +134,16 @@ func New(
 }
 
 // Addr is the address that is listened on.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *Server) Addr() string { return s.Addrs()[0] }
+
+// Addrs are that address and the further ones.
+func (s *Server) Addrs() []string {
+	addresses := make([]string, len(s.listeners))
+	for i, l := range s.listeners {
+		addresses[i] = l.Addr().String()
+	}
+	return addresses
+}
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
@@ -136,7 +158,17 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		stopped <- nil
 	})
-	err := s.http.Serve(s.listener)
+	ended := make(chan error, len(s.listeners))
+	for _, listener := range s.listeners {
+		go func() { ended <- s.http.Serve(listener) }()
+	}
+	err := <-ended
+	if !errors.Is(err, http.ErrServerClosed) {
+		err = errors.Join(err, s.http.Close()) // The others end with it.
+	}
+	for range len(s.listeners) - 1 {
+		<-ended
+	}
 	if !unhook() {
 		return <-stopped
 	}
@@ -155,6 +187,7 @@ func Handler(registry *prometheus.Registry, checks ...Check) http.Handler {
 func newHandler(readers *guard, registry *prometheus.Registry, checks []Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") }) // As the existing CCM has it.
 	mux.HandleFunc("GET /readyz", readiness(readers, newGauge(registry), checks))
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, version.String()+"\n") })
 	mux.Handle("GET /metrics", readers.protect(promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))

@@ -35,6 +35,7 @@ func TestHandler(t *testing.T) {
 		wantBody                   string // a part
 	}{
 		{name: "live", path: "/livez", checks: []admin.Check{bad}, wantCode: 200, wantBody: "ok"},
+		{name: "live, by the path of the existing CCM", path: "/healthz", checks: []admin.Check{bad}, wantCode: 200, wantBody: "ok"},
 		{name: "ready without checks", path: "/readyz", wantCode: 200, wantBody: "ready\n"},
 		{name: "ready", path: "/readyz", checks: []admin.Check{good}, wantCode: 200, wantBody: "ready\ninformers: ok\n"},
 		{name: "not ready", path: "/readyz", checks: []admin.Check{good, bad}, wantCode: 503,
@@ -125,5 +126,42 @@ func TestServer(t *testing.T) {
 	cancel()
 	if err := <-stopped; err != nil {
 		t.Errorf("Run = %v", err)
+	}
+}
+
+// TestAlsoListen: the pages are on each address, and an address that can't be had is an error that leaves none open.
+func TestAlsoListen(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	server, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0", AlsoListen: []string{"127.0.0.1:0", "127.0.0.1:0"}}, nil, log, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	if len(server.Addrs()) != 3 {
+		t.Fatalf("addresses %v", server.Addrs())
+	}
+	for i, address := range server.Addrs() {
+		path := []string{"/livez", "/metrics", "/healthz"}[i]
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("%s%s: %d, %v", address, path, response.StatusCode, err)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := admin.New(t.Context(), admin.Config{Listen: "127.0.0.1:0", AlsoListen: []string{"203.0.113.1:1"}}, nil, log, prometheus.NewRegistry()); err == nil {
+		t.Error("an address of another machine was listened on")
 	}
 }
