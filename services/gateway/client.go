@@ -64,6 +64,7 @@ type typedErrors struct{ grpc.ClientConnInterface }
 
 // Invoke implements grpc.ClientConnInterface.
 func (c typedErrors) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	count(ctx)
 	var err error
 	reconcile.Waiting(ctx, func() { err = c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...) })
 	if e, ok := rpcerr.From(err); ok {

@@ -18,6 +18,9 @@ type metrics struct {
 	states  *states
 	held    prometheus.Gauge
 	delay   prometheus.Histogram
+	calls   prometheus.Histogram
+	// conflicts are those with others who write on the same Services.
+	conflicts *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -39,6 +42,13 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		held: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "lbcontroller_brake_nodes", Help: "Nodes that are not ready and whose servers the brake keeps; 0 while it is off.",
 		}),
+		calls: factory.NewHistogram(prometheus.HistogramOpts{
+			Name: "lbcontroller_reconcile_calls", Help: "Calls to the gateway of one reconcile of a Service.",
+			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64},
+		}),
+		conflicts: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "lbcontroller_conflicts_total", Help: "Conflicts with others who write on a Service: its status was overwritten again and again (status), or it changed meanwhile (version).",
+		}, []string{"kind"}),
 		delay: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "lbcontroller_endpoint_delay_seconds", Help: "Time from a change of a Service's endpoints until its servers were right.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 14),

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/reconcile"
 )
 
@@ -100,7 +101,9 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 	}
 	start := time.Now()
 	r := request(*a.wanted)
-	o := a.wanted.Kind.Ensure(ctx, r)
+	counted, calls := gateway.CountCalls(ctx)
+	o := a.wanted.Kind.Ensure(counted, r)
+	c.metrics.calls.Observe(float64(calls.Load()))
 	if !since.IsZero() && o.Err != nil && o.Retry.Mode != RetryNever {
 		c.pace.again(key, since)
 	} else if !since.IsZero() && o.Err == nil {
@@ -161,10 +164,12 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		}
 		c.events.settle(r.Key, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
 		if restores && c.shown.wrote(r.Key, o.Publish.Ingress) {
+			c.metrics.conflicts.WithLabelValues("status").Inc()
 			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else; they are written again, more and more seldom"))
 		}
 	}
 	if Superseded(err) {
+		c.metrics.conflicts.WithLabelValues("version").Inc()
 		return nil
 	}
 	c.events.settle(r.Key, o.Settled...)
