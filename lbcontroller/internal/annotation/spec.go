@@ -28,6 +28,10 @@ const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 // goes back to the default; without the note nobody could know that there was one.
 const Applied = "service.k8s.alibaba/applied-annotations"
 
+// Making is the controller's own note on a Service whose CLB isn't as it asks: the listeners that a change makes which is not done yet. One of
+// these that is stopped was never started; any other was stopped by hand.
+const Making = "service.k8s.alibaba/listeners-being-made"
+
 // ConfirmRelease lets the CLB of a Service go which had a class or a tunnel type before this controller ever served it; value true.
 const ConfirmRelease = "service.k8s.alibaba/confirm-release"
 

@@ -1,6 +1,10 @@
 package clb
 
 import (
+	"slices"
+	"strings"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
@@ -19,11 +23,12 @@ type Drift struct {
 func (d Drift) split(s subject, p plan.Plan) (rest plan.Plan, reported []plan.Action) {
 	// The cache may not show the hash yet that is remembered to be written.
 	written := s.state == memory.Known && s.entry.Hash != ""
-	stopped, settled := written || s.svc.Labels[LabelHash] != "", s.configured() || written && s.entry.Hash == s.hash
+	making := s.svc.Annotations[annotation.Making]
+	stopped, settled := written || s.svc.Labels[LabelHash] != "" || making != "", s.configured() || written && s.entry.Hash == s.hash
 	return p.Without(func(action plan.Action) bool {
-		switch action.(type) {
+		switch a := action.(type) {
 		case plan.StartListener:
-			return d.ReportStopped && stopped || d.ReportListeners && settled
+			return d.ReportStopped && stopped && !slices.Contains(strings.Split(making, ","), plan.KeyText(a.Key)) || d.ReportListeners && settled
 		case plan.UpdateInstance:
 			return d.ReportInstance && settled
 		case plan.CreateListener, plan.UpdateListener, plan.DeleteListener, plan.CreateExtension, plan.UpdateExtension, plan.DeleteExtension:
@@ -31,6 +36,30 @@ func (d Drift) split(s subject, p plan.Plan) (rest plan.Plan, reported []plan.Ac
 		}
 		return false
 	})
+}
+
+// noListener is the note of a change that makes no listener.
+const noListener = "none"
+
+// making is the note for a change that is about to begin. A Service on which nothing says that its listeners were ever in place needs none: all of
+// them may be started.
+func making(s subject, p plan.Plan) string {
+	before := s.svc.Annotations[annotation.Making]
+	if before == "" && s.svc.Labels[LabelHash] == "" {
+		return ""
+	}
+	keys := strings.Split(before, ",")
+	for action := range p.Actions() {
+		if create, ok := action.(plan.CreateListener); ok {
+			keys = append(keys, plan.KeyText(create.Listener.Key))
+		}
+	}
+	slices.Sort(keys)
+	keys = slices.DeleteFunc(slices.Compact(keys), func(key string) bool { return key == "" || key == noListener })
+	if len(keys) == 0 {
+		return noListener
+	}
+	return strings.Join(keys, ",")
 }
 
 // partOf names what an action is about, for the metric.

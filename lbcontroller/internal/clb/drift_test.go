@@ -1,10 +1,17 @@
 package clb
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -93,3 +100,83 @@ func TestDriftOfListenersIsReported(t *testing.T) {
 
 // withoutHash asks for a comparison.
 func withoutHash(svc *corev1.Service) { delete(svc.Labels, LabelHash) }
+
+// TestStoppedListenerStaysThroughFailures: a change that fails midway, or in part for good, doesn't start on its next try what somebody has stopped;
+// a listener that the change itself has made and not started is.
+func TestStoppedListenerStaysThroughFailures(t *testing.T) {
+	unavailable := &rpcerr.Error{Code: codes.Unavailable, Message: "away"}
+	report := func(cfg *settings) { cfg.Kind.Drift = Drift{ReportStopped: true} }
+	second := func(svc *corev1.Service) {
+		svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "more", Port: 81, NodePort: 30081, Protocol: corev1.ProtocolTCP})
+	}
+	for name, restart := range map[string]bool{"same leader": false, "next leader": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.config = report
+				w.restart()
+				w.create(web())
+				w.setListeners("stopped")
+				var failing atomic.Bool
+				failing.Store(true)
+				w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+					if failing.Load() && method == "UpdateListener" {
+						return gatewaytest.Fault{Before: unavailable}
+					}
+					return gatewaytest.Fault{}
+				})
+				w.update(func(svc *corev1.Service) {
+					annotated(annotation.Scheduler, "wrr")(svc)
+					second(svc)
+				})
+				check(t, "listeners", []string{"80/TCP", "81/TCP"}, w.listeners())
+				w.stopOnly(81) // As if its creation had ended before the start.
+				if restart {
+					w.restart()
+				}
+				failing.Store(false)
+				w.after(30 * time.Minute)
+				check(t, "scheduler", "wrr", w.listenerOn(80).GetConfig().GetScheduler())
+				check(t, "status of what was stopped by hand", "stopped", w.listenerOn(80).GetStatus())
+				check(t, "status of what was made", "running", w.listenerOn(81).GetStatus())
+				check(t, "note", "", w.service().Annotations[annotation.Making])
+				w.update(withoutHash)
+				check(t, "status without the hash", "running", w.listenerOn(80).GetStatus())
+			})
+		})
+	}
+	t.Run("refused in part", func(t *testing.T) {
+		inWorld(t, 1, func(w *world) {
+			w.config = report
+			w.restart()
+			w.create(web())
+			w.setListeners("stopped")
+			w.update(annotated(annotation.AddressType, "intranet"))
+			w.after(6 * time.Hour)
+			w.restart()
+			check(t, "status", "stopped", w.listenerStatus())
+		})
+	})
+}
+
+// listenerOn is the TCP listener on a port.
+func (w *world) listenerOn(port int32) *slbv1.Listener {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	for key, l := range w.cloud.Listeners {
+		if key.Port == port {
+			return proto.CloneOf(l)
+		}
+	}
+	return nil
+}
+
+// stopOnly stops the listener on a port, in the cloud.
+func (w *world) stopOnly(port int32) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	for key, l := range w.cloud.Listeners {
+		if key.Port == port {
+			l.Status = "stopped"
+		}
+	}
+}

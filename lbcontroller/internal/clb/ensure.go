@@ -263,6 +263,7 @@ func (k *Kind) apply(ctx context.Context, s subject, p plan.Plan, observed model
 		n.Labels = map[string]string{LabelHash: ""}
 		n.Annotations = ownTags(slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags))
 		_, n.Annotations[annotation.Applied] = s.view.Applied()
+		n.Annotations[annotation.Making] = making(s, p)
 	}
 	// Nor leave anything on a user's CLB that nobody knows of.
 	claims := s.claims()

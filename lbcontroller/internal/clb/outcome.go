@@ -230,8 +230,9 @@ func publication(s subject, e memory.Entry, observed model.Observed, complete bo
 	}
 	n.Annotations[annotation.Claims] = reuse.Kept(s.want.Desired, observed).String()
 	after, meanwhile := s.view.Applied()
-	n.Annotations[annotation.Applied] = after
+	n.Annotations[annotation.Applied], n.Annotations[annotation.Making] = after, ""
 	if !complete {
+		n.Annotations[annotation.Making] = noListener // All that were made are started.
 		n.Labels[LabelHash], n.Annotations[annotation.Applied] = "", meanwhile
 	}
 	return &controller.Publication{Notes: n, Ingress: ingress(s, e, observed)}

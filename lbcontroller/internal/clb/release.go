@@ -78,7 +78,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
-		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: ""}, Exact: []string{annotation.Claims},
+		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "", annotation.Making: ""}, Exact: []string{annotation.Claims},
 	}, KeepIngress: isAnothers(r.Service, view, address)}
 	return o
 }

@@ -130,20 +130,20 @@ func (a ChangeServers) String() string {
 }
 
 func (a DeleteGroup) String() string    { return "delete vServer group " + a.Name }
-func (a CreateListener) String() string { return "create listener " + keyText(a.Listener.Key) }
-func (a StartListener) String() string  { return "start listener " + keyText(a.Key) }
-func (a DeleteListener) String() string { return "delete listener " + keyText(a.Key) }
+func (a CreateListener) String() string { return "create listener " + KeyText(a.Listener.Key) }
+func (a StartListener) String() string  { return "start listener " + KeyText(a.Key) }
+func (a DeleteListener) String() string { return "delete listener " + KeyText(a.Key) }
 
 func (a CreateExtension) String() string {
-	return fmt.Sprintf("give listener %s certificate %s for %s", keyText(a.Key), a.Extension.Certificate, a.Extension.Domain)
+	return fmt.Sprintf("give listener %s certificate %s for %s", KeyText(a.Key), a.Extension.Certificate, a.Extension.Domain)
 }
 
 func (a UpdateExtension) String() string {
-	return fmt.Sprintf("change the certificate of listener %s for %s to %s", keyText(a.Key), a.Extension.Domain, a.Extension.Certificate)
+	return fmt.Sprintf("change the certificate of listener %s for %s to %s", KeyText(a.Key), a.Extension.Domain, a.Extension.Certificate)
 }
 
 func (a DeleteExtension) String() string {
-	return fmt.Sprintf("take the certificate for %s off listener %s", a.Extension.Domain, keyText(a.Key))
+	return fmt.Sprintf("take the certificate for %s off listener %s", a.Extension.Domain, KeyText(a.Key))
 }
 
 func (a UpdateListener) String() string {
@@ -151,10 +151,11 @@ func (a UpdateListener) String() string {
 	if a.Group != (GroupRef{}) {
 		names = append(names, "vServer group")
 	}
-	return fmt.Sprintf("change listener %s: %s", keyText(a.Key), strings.Join(names, ", "))
+	return fmt.Sprintf("change listener %s: %s", KeyText(a.Key), strings.Join(names, ", "))
 }
 
-func keyText(k model.ListenerKey) string {
+// KeyText is a listener as people write it, such as 80/tcp.
+func KeyText(k model.ListenerKey) string {
 	return fmt.Sprintf("%d/%s", k.Port, model.ProtocolName(k.Protocol))
 }
 

@@ -49,7 +49,7 @@ func (p *Plan) keepServing(d *model.Desired, o model.Observed, surplus []model.G
 			return false
 		}
 		p.refuse("listener %s still forwards to vServer group %s, whose servers stay as they are; let it forward to the new vServer group of the Service",
-			keyText(o.Listeners[i].Key), g.Name)
+			KeyText(o.Listeners[i].Key), g.Name)
 		return true
 	})
 }

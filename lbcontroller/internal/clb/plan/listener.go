@@ -116,7 +116,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 		switch have := s.have[l.Key]; {
 		case have.wanted || !have.ours:
 		case have.held:
-			p.refuse("listener %s isn't deleted: a listener redirects to it that isn't ours or can't be changed", keyText(l.Key))
+			p.refuse("listener %s isn't deleted: a listener redirects to it that isn't ours or can't be changed", KeyText(l.Key))
 		default:
 			w.delete(l)
 		}
@@ -261,14 +261,14 @@ func (s survey) holder(wanted model.ListenerKey) string {
 func (l present) taken(want model.Listener) string {
 	if owner, ok := ownership.MadeFor(l.Config.GetDescription()); ok {
 		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",
-			keyText(want.Key), ownerText(owner))
+			KeyText(want.Key), ownerText(owner))
 	}
 	if l.servesAnother {
 		return fmt.Sprintf("listener %s of the CLB forwards to the vServer group of %s; choose another port for one of the two, or delete the listener if nobody needs it",
-			keyText(want.Key), ownerText(l.server))
+			KeyText(want.Key), ownerText(l.server))
 	}
 	return fmt.Sprintf("listener %s exists on the CLB and isn't ours; delete it, or set its description to %q",
-		keyText(want.Key), want.Config.GetDescription())
+		KeyText(want.Key), want.Config.GetDescription())
 }
 
 func ownerText(o ownership.Owner) string {
