@@ -34,8 +34,9 @@ const (
 	createTogether = 100
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
-	// maxWitnesses are the instances of nodes that are asked about together with those of orphans.
-	maxWitnesses = 3
+	// oneCall is how many instances one call of the cloud tells about (source: ECS API, DescribeInstances). Questions about orphans are filled
+	// up to it with the instances of nodes, minWitnesses at least.
+	oneCall, minWitnesses = 100, 3
 	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
 	clusterTag = "ack.aliyun.com"
 )
@@ -180,8 +181,8 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 	if len(unknown) == 0 || len(v.claims.Wanted) == 0 {
 		return false
 	}
-	witnesses := make([]string, 0, maxWitnesses)
-	for _, route := range v.claims.Wanted[:min(len(v.claims.Wanted), maxWitnesses)] {
+	var witnesses []string
+	for _, route := range v.claims.Wanted[:min(len(v.claims.Wanted), max(minWitnesses, oneCall-len(unknown)))] {
 		witnesses = append(witnesses, route.InstanceID)
 	}
 	if err := c.askStanding(ctx, m, unknown, witnesses); err != nil {
@@ -255,8 +256,9 @@ func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) p
 	return plan.Diff(in, policy)
 }
 
-// askStanding asks the cloud about instances that entries lead to, and about the nodes that these are in the way of: only an answer
-// that has a node's instance proves by its silence that another is gone.
+// askStanding asks the cloud about instances that entries lead to, and about the instances of nodes: only an answer that has those proves
+// by its silence that another is gone. As many of them as may go within a budget's window can be missing, since instances are released
+// before their Nodes go.
 func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes []string) error {
 	ids := slices.Concat(unknown, nodes)
 	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
@@ -267,15 +269,21 @@ func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes 
 	if len(results) != len(ids) {
 		return fmt.Errorf("gateway answered %d results for %d instances", len(results), len(ids))
 	}
-	seesNodes := slices.ContainsFunc(results[len(unknown):], func(r *ecsv1.InstanceResult) bool { return r.GetInstance() != nil })
+	found := 0
+	for _, result := range results[len(unknown):] {
+		if result.GetInstance() != nil {
+			found++
+		}
+	}
+	credible := found > 0 && len(nodes)-found <= c.cfg.Orphans.Limit(len(nodes))
 	for i, id := range unknown {
-		m.standing[id] = c.standingOf(results[i], seesNodes)
+		m.standing[id] = c.standingOf(results[i], credible)
 	}
 	return nil
 }
 
-func (c *Controller) standingOf(result *ecsv1.InstanceResult, seesNodes bool) plan.Standing {
-	if rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound && seesNodes {
+func (c *Controller) standingOf(result *ecsv1.InstanceResult, credible bool) plan.Standing {
+	if rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound && credible {
 		return plan.Gone
 	}
 	for _, tag := range result.GetInstance().GetTags() {

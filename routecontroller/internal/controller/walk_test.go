@@ -182,6 +182,13 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 			defer w.cloud.Unlock()
 			clear(w.cloud.Instances)
 		},
+		"some of the instances": func(w *world) {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			for i := 6; i < 20; i++ { // All that are asked about, and four of ten nodes.
+				delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
+			}
+		},
 		"throttled": failing(&rpcerr.Error{
 			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,
 		}),

@@ -1,0 +1,410 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
+	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
+	"alicloud-controllers.dev/deploy/local/world"
+)
+
+// confirmation is the time that has to pass between two answers without an instance before its node may go. No configuration is below it.
+const confirmation = time.Minute
+
+// TestNodes is the life of nodes with addresses and ranges of both families: they join; four instances are released, their kubelets fall
+// silent, kube-controller-manager says so, and after a real minute their nodes and routes go in the budget; meanwhile other nodes join and
+// leave while the leaders of both controllers are killed again and again, and each next one takes over when the lease has ended. No other
+// node may go, and no other route.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	w := bootWith(t, world.Config{
+		Nodes: 8, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true,
+		Node: map[string]any{"syncInterval": "2s", "deletion": map[string]any{"silence": "0s", "window": "6s"}},
+		Route: map[string]any{
+			"gather": map[string]any{"quiet": "200ms", "max": "1s"}, "orphanGrace": "5s", "deletion": map[string]any{"window": "2s"},
+		},
+	})
+	w.initialised(t)
+	d := &drama{testWorld: w, gone: map[string]bool{}}
+	t.Run("two families", d.twoFamilies)
+	all := w.nodes(t)
+	t.Run("at once", func(t *testing.T) {
+		t.Run("instances are released", func(t *testing.T) { t.Parallel(); d.released(t, all[:4]) })
+		t.Run("leaders are killed", func(t *testing.T) { t.Parallel(); d.killed(t, all) })
+	})
+	for _, node := range all[:4] {
+		d.gone[instanceOf(&node)] = true
+	}
+	w.initialised(t)
+	w.routed(t)
+	d.checkJournal(t)
+	for _, eni := range w.state(t).Interfaces {
+		if eni.SourceDestCheck {
+			t.Errorf("the source and destination check of %s is on", eni.ID)
+		}
+	}
+}
+
+// drama is what happens in TestNodes.
+type drama struct {
+	testWorld
+
+	// gone are the instances that were taken away.
+	gone map[string]bool
+}
+
+func (w testWorld) nodes(t *testing.T) []corev1.Node {
+	t.Helper()
+	list, err := w.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("list nodes: %v", err)
+	}
+	return list.Items
+}
+
+func instanceOf(node *corev1.Node) string {
+	return strings.TrimPrefix(node.Spec.ProviderID, world.Region+".")
+}
+
+// routes are the custom entries of the cluster's table: instances by destination.
+func (w testWorld) routes(t *testing.T) map[netip.Prefix]string {
+	t.Helper()
+	routes := map[netip.Prefix]string{}
+	for _, e := range w.state(t).RouteTables[world.RouteTableID].Entries {
+		if e.Type == "Custom" {
+			routes[netip.MustParsePrefix(e.Cidr)] = e.NextHopID
+		}
+	}
+	return routes
+}
+
+// wantedRoutes are those of some nodes.
+func wantedRoutes(nodes []corev1.Node) map[netip.Prefix]string {
+	routes := map[netip.Prefix]string{}
+	for _, node := range nodes {
+		for _, cidr := range node.Spec.PodCIDRs {
+			routes[netip.MustParsePrefix(cidr)] = instanceOf(&node)
+		}
+	}
+	return routes
+}
+
+// diffRoutes compares what somebody wants with what there is.
+func diffRoutes(want, got map[netip.Prefix]string) string {
+	return cmp.Diff(texts(want), texts(got))
+}
+
+func texts(routes map[netip.Prefix]string) []string {
+	var list []string
+	for cidr, instance := range routes {
+		list = append(list, cidr.String()+" to "+instance)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// routed waits until the table has the routes of all nodes and no others.
+func (w testWorld) routed(t *testing.T) {
+	t.Helper()
+	eventually(t, "the table has the routes of all nodes", func(context.Context) error {
+		if diff := diffRoutes(wantedRoutes(w.nodes(t)), w.routes(t)); diff != "" {
+			return fmt.Errorf("routes (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// told gives the events about an object of a kind with a reason.
+func (w testWorld) told(t *testing.T, kind, name, reason string) []corev1.Event {
+	t.Helper()
+	selector := "involvedObject.kind=" + kind + ",reason=" + reason
+	if name != "" {
+		selector += ",involvedObject.name=" + name
+	}
+	list, err := w.Client().CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		t.Fatalf("list events: %v", err)
+	}
+	return list.Items
+}
+
+// eventuallyEvent waits for an event whose message has a text.
+func (w testWorld) eventuallyEvent(t *testing.T, kind, name, reason, text string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("event %s about %s %s", reason, kind, name), func(context.Context) error {
+		var messages []string
+		for _, e := range w.told(t, kind, name, reason) {
+			if strings.Contains(e.Message, text) {
+				return nil
+			}
+			messages = append(messages, e.InvolvedObject.Name+": "+e.Message)
+		}
+		return fmt.Errorf("none has %q: %q", text, messages)
+	})
+}
+
+// twoFamilies checks addresses, routes and conditions of nodes of two families, and that a node with a route of one family only is not
+// available.
+func (d *drama) twoFamilies(t *testing.T) {
+	interfaces := d.state(t).Interfaces
+	for _, node := range d.nodes(t) {
+		var want []corev1.NodeAddress
+		for _, eni := range interfaces {
+			if eni.InstanceID == instanceOf(&node) {
+				want = append(want, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: eni.PrimaryIP},
+					corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: eni.Ipv6Addresses[0]})
+			}
+		}
+		if diff := cmp.Diff(want, node.Status.Addresses); diff != "" || len(want) != 2 {
+			t.Errorf("addresses of %s (-want +got):\n%s", node.Name, diff)
+		}
+		if n := len(node.Spec.PodCIDRs); n != 2 {
+			t.Errorf("%s has %d ranges of pods: %v", node.Name, n, node.Spec.PodCIDRs)
+		}
+	}
+	d.routed(t)
+
+	refusal := &fault.Error{Code: "QuotaExceeded", Message: "no more"}
+	err := d.Cloud().SetFaults(t.Context(),
+		fault.Rule{Action: "CreateRouteEntries", Item: map[string]string{"DstCidrBlock": "fd00*"}, Error: refusal},
+		fault.Rule{Action: "CreateRouteEntry", Params: map[string]string{"DestinationCidrBlock": "fd00*"}, Error: refusal},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := d.AddNodes(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.eventuallyEvent(t, "Node", names[0], "CreateRouteFailed", "create route fd00:10:")
+	node, err := d.Client().CoreV1().Nodes().Get(t.Context(), names[0], metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := condition(node, corev1.NodeNetworkUnavailable); got != corev1.ConditionTrue {
+		t.Errorf("NetworkUnavailable is %q with a route of one family", got)
+	}
+	if err := d.Cloud().ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.initialised(t)
+	d.routed(t)
+}
+
+// released takes the instances of nodes away.
+func (d *drama) released(t *testing.T, nodes []corev1.Node) {
+	addresses := map[string]string{}
+	for _, eni := range d.state(t).Interfaces {
+		addresses[eni.InstanceID] = eni.PrimaryIP
+	}
+	start := time.Now()
+	for _, node := range nodes {
+		if err := d.StopKubelet(t.Context(), node.Name); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.DeleteInstance(t.Context(), instanceOf(&node)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func() (there []string) {
+		for _, node := range d.nodes(t) {
+			if slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == node.Name }) {
+				there = append(there, node.Name)
+			}
+		}
+		return there
+	}
+	eventually(t, "kube-controller-manager finds the kubelets silent", func(context.Context) error {
+		for _, node := range d.nodes(t) {
+			_, managed := node.Annotations["kwok.x-k8s.io/node"]
+			if ready := condition(&node, corev1.NodeReady); !managed && ready != corev1.ConditionUnknown {
+				return fmt.Errorf("%s has Ready %q", node.Name, ready)
+			}
+		}
+		return nil
+	})
+	eventually(t, "a node goes", func(context.Context) error {
+		if there := left(); len(there) == len(nodes) {
+			return fmt.Errorf("all are there: %v", there)
+		}
+		return nil
+	})
+	if took := time.Since(start); took < confirmation {
+		t.Errorf("a node went after %s, before the instance was asked for a second time", took)
+	}
+	eventually(t, "the other nodes go", func(context.Context) error {
+		if there := left(); len(there) > 0 {
+			return fmt.Errorf("%v are there", there)
+		}
+		return nil
+	})
+	t.Logf("the nodes were gone %s after their instances", time.Since(start).Round(time.Second))
+	// Four are more than the three that may go at once, of nodes as of routes.
+	d.eventuallyEvent(t, "Node", "", "DeleteNodeFailed", "too many nodes were deleted lately")
+	d.eventuallyEvent(t, "RouteTable", world.RouteTableID, "RouteDeletionHeld", "at most the larger of 3 and 5 % go")
+	eventually(t, "their routes go", func(context.Context) error {
+		there := d.routes(t)
+		for cidr, instance := range wantedRoutes(nodes) {
+			if there[cidr] == instance {
+				return fmt.Errorf("%s to %s is there", cidr, instance)
+			}
+		}
+		return nil
+	})
+	calls, _, err := d.Cloud().Calls(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		ip := addresses[instanceOf(&node)]
+		if !slices.ContainsFunc(calls, func(c journal.Call) bool {
+			return c.Action == "DescribeNetworkInterfaces" && c.Time.After(start) && slices.Contains(slices.Collect(maps.Values(c.Params)), ip)
+		}) {
+			t.Errorf("nobody asked for the network interface with the address %s of %s", ip, node.Name)
+		}
+	}
+}
+
+// killed lets nodes join and leave, and kills one controller after the other while it works.
+func (d *drama) killed(t *testing.T, others []corev1.Node) {
+	const rounds = 8
+	random := rand.New(rand.NewPCG(seed(t), 0))
+	uids := map[string]types.UID{}
+	for _, node := range others[4:] {
+		uids[node.Name] = node.UID
+	}
+	for round := range rounds {
+		names, err := d.AddNodes(t.Context(), 1+random.IntN(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		victim := []string{world.Node, world.Route}[round%2]
+		d.afterCalls(t, 1+random.IntN(6))
+		if round%2 == 1 {
+			d.leave(t, uids, slices.Sorted(maps.Keys(uids))[random.IntN(len(uids))])
+		}
+		for _, name := range names {
+			node, err := d.Client().CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatalf("a node that has just joined: %v", err)
+			}
+			uids[name] = node.UID
+		}
+		t.Logf("%s is killed with %d of %d nodes not served", victim, d.unserved(t), len(uids))
+		leader := d.leader(t.Context(), victim)
+		if err := d.Kill(victim); err != nil {
+			t.Fatal(err)
+		}
+		d.restart(t, victim)
+		eventually(t, "the next leader of "+victim, func(ctx context.Context) error {
+			if now := d.leader(ctx, victim); now == "" || now == leader {
+				return fmt.Errorf("%q leads", now)
+			}
+			return nil
+		})
+	}
+	eventually(t, "every node is served", func(context.Context) error {
+		if n := d.unserved(t); n > 0 {
+			return fmt.Errorf("%d are not", n)
+		}
+		return nil
+	})
+	there := map[string]types.UID{}
+	for _, node := range d.nodes(t) {
+		if _, ours := uids[node.Name]; ours {
+			there[node.Name] = node.UID
+		}
+	}
+	if diff := cmp.Diff(uids, there); diff != "" {
+		t.Errorf("nodes with instances (-want +got):\n%s", diff)
+	}
+}
+
+// leave takes a node away, as a scale-in does.
+func (d *drama) leave(t *testing.T, uids map[string]types.UID, name string) {
+	t.Helper()
+	node, err := d.Client().CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("a node with an instance: %v", err)
+	}
+	delete(uids, name)
+	d.gone[instanceOf(node)] = true
+	if err := d.RemoveNode(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unserved counts the nodes that may not run pods yet.
+func (w testWorld) unserved(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, node := range w.nodes(t) {
+		silent := condition(&node, corev1.NodeReady) == corev1.ConditionUnknown
+		if !silent && (len(node.Spec.Taints) > 0 || condition(&node, corev1.NodeNetworkUnavailable) != corev1.ConditionFalse) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkJournal reads in the journal that no route was made twice, and that none went but those of instances that are gone.
+func (d *drama) checkJournal(t *testing.T) {
+	t.Helper()
+	calls, _, err := d.Cloud().Calls(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]int{}
+	for _, call := range calls {
+		if !call.Effect || call.Product != "vpc" {
+			continue
+		}
+		for _, e := range entriesOf(call) {
+			switch {
+			case strings.HasPrefix(call.Action, "CreateRoute"):
+				made[e.cidr+" to "+e.instance]++
+			case strings.HasPrefix(call.Action, "DeleteRoute") && !d.gone[e.instance]:
+				t.Errorf("the route %s to %s was deleted, and its node lives", e.cidr, e.instance)
+			}
+		}
+	}
+	for route, n := range made {
+		// The fault of the test refuses routes of one family, which are tried again.
+		if n > 1 && !strings.HasPrefix(route, "fd00:") {
+			t.Errorf("the route %s was made %d times", route, n)
+		}
+	}
+}
+
+// routeEntry is one that a call is about.
+type routeEntry struct{ cidr, instance string }
+
+// entriesOf are the route entries that a call makes or deletes.
+func entriesOf(call journal.Call) []routeEntry {
+	if cidr := call.Params["DestinationCidrBlock"]; cidr != "" {
+		return []routeEntry{{cidr, call.Params["NextHopId"]}}
+	}
+	var entries []routeEntry
+	for i := 1; ; i++ {
+		prefix := "RouteEntries." + strconv.Itoa(i) + "."
+		cidr := call.Params[prefix+"DstCidrBlock"]
+		if cidr == "" {
+			return entries
+		}
+		entries = append(entries, routeEntry{cidr, call.Params[prefix+"NextHop"]})
+	}
+}
