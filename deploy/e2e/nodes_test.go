@@ -32,7 +32,7 @@ const confirmation = time.Minute
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{
-		Nodes: 8, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true,
+		Nodes: 4, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true,
 		Node: map[string]any{"syncInterval": "2s", "deletion": map[string]any{"silence": "0s", "window": "6s"}},
 		Route: map[string]any{
 			"gather": map[string]any{"quiet": "200ms", "max": "1s"}, "orphanGrace": "5s", "deletion": map[string]any{"window": "2s"},
@@ -42,13 +42,10 @@ func TestNodes(t *testing.T) {
 	d := &drama{testWorld: w, gone: map[string]bool{}}
 	t.Run("two families", d.twoFamilies)
 	all := w.nodes(t)
-	t.Run("at once", func(t *testing.T) {
-		t.Run("instances are released", func(t *testing.T) { t.Parallel(); d.released(t, all[:4]) })
-		t.Run("leaders are killed", func(t *testing.T) { t.Parallel(); d.killed(t, all) })
-	})
-	for _, node := range all[:4] {
-		d.gone[instanceOf(&node)] = true
-	}
+	mutes := d.mutes(t)
+	released := d.release(t, mutes)
+	t.Run("killed leaders", func(t *testing.T) { d.killed(t, all) })
+	t.Run("released instances", func(t *testing.T) { d.released(t, mutes, released) })
 	w.initialised(t)
 	w.routed(t)
 	d.checkJournal(t)
@@ -76,7 +73,7 @@ func (w testWorld) nodes(t *testing.T) []corev1.Node {
 	return list.Items
 }
 
-func instanceOf(node *corev1.Node) string {
+func machineOf(node *corev1.Node) string {
 	return strings.TrimPrefix(node.Spec.ProviderID, world.Region+".")
 }
 
@@ -97,7 +94,7 @@ func wantedRoutes(nodes []corev1.Node) map[netip.Prefix]string {
 	routes := map[netip.Prefix]string{}
 	for _, node := range nodes {
 		for _, cidr := range node.Spec.PodCIDRs {
-			routes[netip.MustParsePrefix(cidr)] = instanceOf(&node)
+			routes[netip.MustParsePrefix(cidr)] = machineOf(&node)
 		}
 	}
 	return routes
@@ -164,7 +161,7 @@ func (d *drama) twoFamilies(t *testing.T) {
 	for _, node := range d.nodes(t) {
 		var want []corev1.NodeAddress
 		for _, eni := range interfaces {
-			if eni.InstanceID == instanceOf(&node) {
+			if eni.InstanceID == machineOf(&node) {
 				want = append(want, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: eni.PrimaryIP},
 					corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: eni.Ipv6Addresses[0]})
 			}
@@ -205,21 +202,32 @@ func (d *drama) twoFamilies(t *testing.T) {
 	d.routed(t)
 }
 
-// released takes the instances of nodes away.
-func (d *drama) released(t *testing.T, nodes []corev1.Node) {
-	addresses := map[string]string{}
-	for _, eni := range d.state(t).Interfaces {
-		addresses[eni.InstanceID] = eni.PrimaryIP
+// mutes makes four nodes with routes, whose kubelets do not report again.
+func (d *drama) mutes(t *testing.T) []corev1.Node {
+	t.Helper()
+	names, err := d.AddMutes(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
 	}
+	d.initialised(t)
+	return slices.DeleteFunc(d.nodes(t), func(n corev1.Node) bool { return !slices.Contains(names, n.Name) })
+}
+
+// release takes the instances of nodes away, and tells when it began.
+func (d *drama) release(t *testing.T, nodes []corev1.Node) time.Time {
+	t.Helper()
 	start := time.Now()
 	for _, node := range nodes {
-		if err := d.StopKubelet(t.Context(), node.Name); err != nil {
-			t.Fatal(err)
-		}
-		if err := d.DeleteInstance(t.Context(), instanceOf(&node)); err != nil {
+		d.gone[machineOf(&node)] = true
+		if err := d.DeleteInstance(t.Context(), machineOf(&node)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return start
+}
+
+// released waits until the nodes whose instances are gone since start go, and their routes.
+func (d *drama) released(t *testing.T, nodes []corev1.Node, start time.Time) {
 	left := func() (there []string) {
 		for _, node := range d.nodes(t) {
 			if slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == node.Name }) {
@@ -228,31 +236,18 @@ func (d *drama) released(t *testing.T, nodes []corev1.Node) {
 		}
 		return there
 	}
-	eventually(t, "kube-controller-manager finds the kubelets silent", func(context.Context) error {
-		for _, node := range d.nodes(t) {
-			_, managed := node.Annotations["kwok.x-k8s.io/node"]
-			if ready := condition(&node, corev1.NodeReady); !managed && ready != corev1.ConditionUnknown {
-				return fmt.Errorf("%s has Ready %q", node.Name, ready)
-			}
-		}
-		return nil
-	})
-	eventually(t, "a node goes", func(context.Context) error {
-		if there := left(); len(there) == len(nodes) {
-			return fmt.Errorf("all are there: %v", there)
-		}
-		return nil
-	})
-	if took := time.Since(start); took < confirmation {
-		t.Errorf("a node went after %s, before the instance was asked for a second time", took)
-	}
-	eventually(t, "the other nodes go", func(context.Context) error {
+	eventually(t, "the nodes go", func(context.Context) error {
 		if there := left(); len(there) > 0 {
 			return fmt.Errorf("%v are there", there)
 		}
 		return nil
 	})
 	t.Logf("the nodes were gone %s after their instances", time.Since(start).Round(time.Second))
+	for _, e := range d.told(t, "Node", "", "DeletedNode") {
+		if took := e.FirstTimestamp.Sub(start); took < confirmation-time.Second { // The times of events are whole seconds.
+			t.Errorf("%s went after %s, before the instance was asked for a second time", e.InvolvedObject.Name, took)
+		}
+	}
 	// Four are more than the three that may go at once, of nodes as of routes.
 	d.eventuallyEvent(t, "Node", "", "DeleteNodeFailed", "too many nodes were deleted lately")
 	d.eventuallyEvent(t, "RouteTable", world.RouteTableID, "RouteDeletionHeld", "at most the larger of 3 and 5 % go")
@@ -270,7 +265,7 @@ func (d *drama) released(t *testing.T, nodes []corev1.Node) {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		ip := addresses[instanceOf(&node)]
+		ip := internalIP(&node)
 		if !slices.ContainsFunc(calls, func(c journal.Call) bool {
 			return c.Action == "DescribeNetworkInterfaces" && c.Time.After(start) && slices.Contains(slices.Collect(maps.Values(c.Params)), ip)
 		}) {
@@ -279,12 +274,22 @@ func (d *drama) released(t *testing.T, nodes []corev1.Node) {
 	}
 }
 
+// internalIP is the IPv4 address of a node.
+func internalIP(node *corev1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP && netip.MustParseAddr(a.Address).Is4() {
+			return a.Address
+		}
+	}
+	return ""
+}
+
 // killed lets nodes join and leave, and kills one controller after the other while it works.
 func (d *drama) killed(t *testing.T, others []corev1.Node) {
 	const rounds = 8
 	random := rand.New(rand.NewPCG(seed(t), 0))
 	uids := map[string]types.UID{}
-	for _, node := range others[4:] {
+	for _, node := range others {
 		uids[node.Name] = node.UID
 	}
 	for round := range rounds {
@@ -342,7 +347,7 @@ func (d *drama) leave(t *testing.T, uids map[string]types.UID, name string) {
 		t.Fatalf("a node with an instance: %v", err)
 	}
 	delete(uids, name)
-	d.gone[instanceOf(node)] = true
+	d.gone[machineOf(node)] = true
 	if err := d.RemoveNode(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 const (
 	podCIDR     = "10.0.0.0/10" // 16 384 nodes of 254 pods
+	podCIDR6    = "fd00:10::/48"
 	serviceCIDR = "172.21.0.0/20"
 	issuer      = "https://kubernetes.default.svc"
 )
@@ -74,7 +75,8 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 			Name: "kube-controller-manager", Path: w.cfg.Kubernetes.ControllerManager,
 			Args: []string{
 				"--kubeconfig=" + w.Kubeconfig(), "--bind-address=127.0.0.1", "--secure-port=" + port(a["kube-controller-manager"]),
-				"--leader-elect=false", "--cloud-provider=external", "--allocate-node-cidrs", "--cluster-cidr=" + podCIDR,
+				"--leader-elect=false", "--cloud-provider=external", "--allocate-node-cidrs",
+				"--cluster-cidr=" + strings.Join(w.podCIDRs(), ","),
 				"--service-account-private-key-file=" + saPrivate, "--root-ca-file=" + ca.File(),
 				"--kube-api-qps=500", "--kube-api-burst=1000",
 				"--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller,namespace-controller," +
@@ -94,6 +96,14 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 			Ready: w.answers("http://"+a["kwok"]+"/healthz", ""),
 		},
 	}, nil
+}
+
+// podCIDRs are the ranges of the pods, one for each family.
+func (w *World) podCIDRs() []string {
+	if w.cfg.DualStack {
+		return []string{podCIDR, podCIDR6}
+	}
+	return []string{podCIDR}
 }
 
 // listOfOne writes a path as a list, whose items a comma ends if they are not quoted.

@@ -192,5 +192,8 @@ func resolve(query []byte, gateways int) ([]byte, error) {
 
 // Ours are the names of the processes that are not Kubernetes'.
 func (w *World) Ours() []string {
+	if w.cfg.Beside != nil {
+		return slices.Concat(w.gatewayNames(), w.cfg.Controllers)
+	}
 	return slices.Concat([]string{"openapisim"}, w.gatewayNames(), w.cfg.Controllers)
 }

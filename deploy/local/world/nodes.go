@@ -2,7 +2,10 @@ package world
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,18 +30,34 @@ const (
 
 // AddNodes adds n instances to the cloud and registers them as nodes, as their kubelets would.
 func (w *World) AddNodes(ctx context.Context, n int) ([]string, error) {
-	w.mu.Lock()
-	first := w.nextNode
-	w.nextNode += n
-	w.mu.Unlock()
+	return w.addNodes(ctx, n, func(context.Context, *corev1.Node) error { return nil })
+}
 
+// AddMutes is AddNodes with kubelets that report once that the node is ready, and never again.
+func (w *World) AddMutes(ctx context.Context, n int) ([]string, error) {
+	return w.addNodes(ctx, n, func(ctx context.Context, node *corev1.Node) error {
+		ready, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+		}}}})
+		if err == nil {
+			_, err = w.client.CoreV1().Nodes().PatchStatus(ctx, node.Name, ready)
+		}
+		return err
+	}, fakeNode)
+}
+
+// addNodes adds nodes without the given annotations, and has report called with each as it is registered.
+func (w *World) addNodes(ctx context.Context, n int, report func(context.Context, *corev1.Node) error, without ...string) ([]string, error) {
+	first := w.number(n)
 	resources := &state.Cloud{Instances: map[string]*state.Instance{}, Interfaces: map[string]*state.NetworkInterface{}}
 	var nodes []*corev1.Node
 	for i := first; i < first+n; i++ {
 		m := w.plan.newMachine(i)
 		resources.Instances[m.instance.ID] = m.instance
 		resources.Interfaces[m.primary.ID] = m.primary
-		nodes = append(nodes, m.node())
+		node := m.node()
+		maps.DeleteFunc(node.Annotations, func(key, _ string) bool { return slices.Contains(without, key) })
+		nodes = append(nodes, node)
 	}
 	if n == 0 {
 		return nil, nil
@@ -52,13 +71,29 @@ func (w *World) AddNodes(ctx context.Context, n int) ([]string, error) {
 	for i, node := range nodes {
 		names[i] = node.Name
 		group.Go(func() error {
-			if _, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			registered, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+			if err == nil {
+				err = report(ctx, registered)
+			}
+			if err != nil {
 				return fmt.Errorf("register node %s: %w", node.Name, err)
 			}
 			return nil
 		})
 	}
 	return names, group.Wait()
+}
+
+// number gives n machines their numbers, of which those in one cloud have each another.
+func (w *World) number(n int) (first int) {
+	if w.cfg.Beside != nil {
+		return w.cfg.Beside.number(n)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first = w.nextNode
+	w.nextNode += n
+	return first
 }
 
 // RemoveNode deletes a node and its instance, as a scale-in does.

@@ -12,6 +12,7 @@ type plan struct {
 	prefix             string // first two octets of the VPC
 	internet, intranet string // ranges of load balancers; empty: the cloud's own
 	claim              net.Listener
+	dualStack          bool
 }
 
 // Loopback networks 127.N.0.0/16 of worlds with traffic; a world takes two in a row, and shows by listening on claimPort of the

@@ -38,6 +38,9 @@ func (w *World) makeAccessKey() error {
 	return nil
 }
 
+// AccessKeyID is that of the gateway's key.
+func (w *World) AccessKeyID() string { return w.accessKey.id }
+
 // AccessKeySecret is what no log may contain.
 func (w *World) AccessKeySecret() string { return w.accessKey.secret }
 
@@ -46,7 +49,7 @@ func (w *World) simulator() proc.Spec {
 		"--region=" + Region, "--admin=" + w.addresses["openapisim"],
 		"--access-key-id=" + w.accessKey.id, "--access-key-secret-file=" + w.accessKey.secretFile,
 	}
-	for _, endpoint := range []string{"slb", "vpc", "ecs", "sts", "nlb", "location", "metadata"} {
+	for _, endpoint := range products() {
 		args = append(args, "--"+endpoint+"="+w.addresses[endpoint])
 	}
 	if w.cfg.Fast {
@@ -92,12 +95,49 @@ func (w *World) controller(name string) (proc.Spec, error) {
 		maps.Copy(cfg, section{"vpcID": VpcID, "vswitchIDs": VSwitchIDs()})
 		maps.Copy(cfg, w.cfg.LB)
 	case Node:
+		maps.Copy(cfg, section{"ipv6": w.cfg.DualStack})
+		maps.Copy(cfg, w.cfg.Node)
 	case Route:
-		maps.Copy(cfg, section{"vpcID": VpcID, "clusterCIDRs": []string{podCIDR}})
+		maps.Copy(cfg, section{"vpcID": VpcID, "clusterCIDRs": w.podCIDRs(), "ipv6": w.cfg.DualStack})
+		maps.Copy(cfg, w.cfg.Route)
 	default:
 		return proc.Spec{}, fmt.Errorf("controller %q is not one of %v", name, Controllers())
 	}
 	return w.ours(name, name, cfg)
+}
+
+// Reconfigure replaces keys of the configuration of one of our processes, which reads it when it starts the next time.
+func (w *World) Reconfigure(name string, keys map[string]any) error {
+	cfg, err := w.Configuration(name)
+	if err != nil {
+		return err
+	}
+	maps.Copy(cfg, keys)
+	return writeConfig(w.configFile(name), cfg)
+}
+
+// Configuration is that of one of our processes.
+func (w *World) Configuration(name string) (map[string]any, error) {
+	data, err := os.ReadFile(w.configFile(name))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration of %s: %w", name, err)
+	}
+	var cfg map[string]any
+	if err := yaml.Unmarshal(data, &cfg); err != nil {
+		return nil, fmt.Errorf("read configuration of %s: %w", name, err)
+	}
+	return cfg, nil
+}
+
+func writeConfig(file string, cfg section) error {
+	data, err := yaml.Marshal(cfg)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", file, err)
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
+	}
+	return nil
 }
 
 // ours writes the configuration of one of our processes, which is ready when it says so on its admin port.
@@ -108,13 +148,9 @@ func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 	}
 	cfg["admin"] = section{"listen": w.addresses[name+"-admin"]}
 	cfg["logging"] = section{"level": level, "format": "json"}
-	data, err := yaml.Marshal(cfg)
-	if err != nil {
-		return proc.Spec{}, fmt.Errorf("encode configuration of %s: %w", name, err)
-	}
 	file := w.configFile(name)
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return proc.Spec{}, fmt.Errorf("write configuration of %s: %w", name, err)
+	if err := writeConfig(file, cfg); err != nil {
+		return proc.Spec{}, err
 	}
 	return proc.Spec{
 		Name: name, Path: filepath.Join(w.cfg.BinDir, program), Args: []string{"--config=" + file},

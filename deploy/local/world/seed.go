@@ -26,7 +26,7 @@ func (p plan) network() *state.Cloud {
 		ID: CertificateID, Name: "demo", CommonName: "demo.example.com",
 		Created: time.Now(), Expires: time.Now().AddDate(1, 0, 0),
 	}
-	return &state.Cloud{
+	cloud := &state.Cloud{
 		Vpcs: map[string]*state.Vpc{VpcID: {ID: VpcID, Name: "local", CidrBlock: p.vpc()}},
 		VSwitches: map[string]*state.VSwitch{
 			a: {ID: a, VpcID: VpcID, ZoneID: Region + "-h", Name: "local-a", CidrBlock: p.prefix + ".0.0/17", RouteTableID: RouteTableID},
@@ -42,7 +42,20 @@ func (p plan) network() *state.Cloud {
 			"eip-local-2": {ID: "eip-local-2", Address: "203.0.113.2", Bandwidth: "5", Status: "Available"},
 		},
 	}
+	if p.dualStack {
+		cloud.Vpcs[VpcID].Ipv6Cidrs = []string{prefix6 + "00::/56"}
+		for i, id := range VSwitchIDs() {
+			cloud.VSwitches[id].Ipv6Cidr = subnet6(i) + "/64"
+		}
+	}
+	return cloud
 }
+
+// prefix6 begins the IPv6 addresses of the VPC.
+const prefix6 = "2408:4000:0:10"
+
+// subnet6 is the first IPv6 address of the i-th vSwitch.
+func subnet6(i int) string { return fmt.Sprintf("%s%02x::", prefix6, i) }
 
 // machine is an instance, its interface and the name of its node.
 type machine struct {
@@ -63,6 +76,10 @@ func (p plan) newMachine(i int) machine {
 	ip := fmt.Sprintf("%s.%d.%d", p.prefix, octet+i/2/hostsPerOctet, firstHost+i/2%hostsPerOctet)
 	id := fmt.Sprintf("i-local%05d", i)
 	name := Region + "." + ip
+	var ipv6 []string
+	if p.dualStack {
+		ipv6 = []string{fmt.Sprintf("%s%x", subnet6((i+1)%len(VSwitchIDs())), i)}
+	}
 	return machine{
 		name: name,
 		instance: &state.Instance{
@@ -73,7 +90,7 @@ func (p plan) newMachine(i int) machine {
 		primary: &state.NetworkInterface{
 			ID: fmt.Sprintf("eni-local%05d", i), Type: "Primary", Status: "InUse", InstanceID: id, VpcID: VpcID, VSwitchID: vswitch,
 			ZoneID: zone, MacAddress: fmt.Sprintf("00:16:3e:00:%02x:%02x", i>>8&0xff, i&0xff), //nolint:mnd // Bytes.
-			PrimaryIP: ip, PrivateIPs: []string{ip}, SourceDestCheck: true,
+			PrimaryIP: ip, PrivateIPs: []string{ip}, Ipv6Addresses: ipv6, SourceDestCheck: true,
 		},
 	}
 }

@@ -64,7 +64,9 @@ func (w *World) identify() (*pki.Authority, error) {
 // startStores starts what keeps the state of the cluster and of the cloud.
 func (w *World) startStores(ctx context.Context, etcd, apiserver proc.Spec) error {
 	parallel, ctx := errgroup.WithContext(ctx)
-	parallel.Go(func() error { return w.run(ctx, w.simulator()) })
+	if w.cfg.Beside == nil {
+		parallel.Go(func() error { return w.run(ctx, w.simulator()) })
+	}
 	parallel.Go(func() error {
 		if err := w.run(ctx, etcd); err != nil {
 			return err
@@ -76,8 +78,10 @@ func (w *World) startStores(ctx context.Context, etcd, apiserver proc.Spec) erro
 
 // populate makes a cluster of it: a network, nodes, the rest of Kubernetes, and the gateways.
 func (w *World) populate(ctx context.Context, rest []proc.Spec) error {
-	if err := w.cloud.Seed(ctx, w.plan.network()); err != nil {
-		return err
+	if w.cfg.Beside == nil {
+		if err := w.cloud.Seed(ctx, w.plan.network()); err != nil {
+			return err
+		}
 	}
 	parallel, ctx := errgroup.WithContext(ctx)
 	parallel.Go(func() error { return w.runAll(ctx, rest) })

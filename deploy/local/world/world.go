@@ -53,8 +53,13 @@ type Config struct {
 	Discovery bool
 	// Gateway replaces keys of the gateways' configuration.
 	Gateway map[string]any
-	// LB replaces keys of the lbcontroller's configuration.
-	LB map[string]any
+	// LB, Node and Route replace keys of the controllers' configuration.
+	LB, Node, Route map[string]any
+	// DualStack gives instances IPv6 addresses and nodes a range of IPv6, and the controllers take care of both.
+	DualStack bool
+	// Beside is a world whose cloud is this one's, too: another cluster in the same VPC, with the same cluster id. It must be stopped after
+	// this one.
+	Beside *World
 	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
 	// only.
 	Traffic bool
@@ -93,11 +98,15 @@ type World struct {
 
 // endpoints are everything that listens.
 func endpoints() []string {
-	return []string{
-		"etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager", "kwok",
-		"slb", "vpc", "ecs", "sts", "nlb", "location", "metadata", "openapisim",
-		"cloudgateway", "cloudgateway-admin", LB + "-admin", Node + "-admin", Route + "-admin",
-	}
+	return append(products(),
+		"etcd", "etcd-peer", "kube-apiserver", "kube-controller-manager", "kwok", "openapisim",
+		"cloudgateway", "cloudgateway-admin", LB+"-admin", Node+"-admin", Route+"-admin",
+	)
+}
+
+// products are the endpoints of the simulated cloud.
+func products() []string {
+	return []string{"slb", "vpc", "ecs", "sts", "nlb", "location", "metadata"}
 }
 
 // Start brings a world up. When it fails, nothing is left running.
@@ -119,6 +128,7 @@ func (w *World) prepare() error {
 	if w.plan, err = planAddresses(w.cfg.Traffic); err != nil {
 		return err
 	}
+	w.plan.dualStack = w.cfg.DualStack
 	for _, dir := range []string{"logs", "secrets", "config"} {
 		if err := os.MkdirAll(w.path(dir), 0o700); err != nil {
 			return fmt.Errorf("make directory of the world: %w", err)
@@ -139,8 +149,20 @@ func (w *World) prepare() error {
 		w.addresses["cloudgateway"] = net.JoinHostPort(host.String(), port(w.addresses["cloudgateway"]))
 	}
 	w.adminToken = rand.Text()
+	if w.cfg.Beside != nil {
+		return w.joinCloud(w.cfg.Beside)
+	}
 	w.cloud = cloud.New("http://" + w.addresses["openapisim"])
 	return w.makeAccessKey()
+}
+
+// joinCloud lets a world use the cloud of another one.
+func (w *World) joinCloud(other *World) error {
+	for _, name := range append(products(), "openapisim") {
+		w.addresses[name] = other.addresses[name]
+	}
+	w.cloud, w.accessKey = other.cloud, other.accessKey
+	return nil
 }
 
 // Stop stops all processes in the reverse order of their start, those that hold state last.

@@ -130,3 +130,23 @@ func TestInitialised(t *testing.T) {
 		t.Errorf("nodes for pods (-want +got):\n%s", diff)
 	}
 }
+
+// TestMachinesOfTwoFamilies: each has an address of both families, in its vSwitch.
+func TestMachinesOfTwoFamilies(t *testing.T) {
+	t.Parallel()
+	p := plan{prefix: "192.168", dualStack: true}
+	cloud, seen := p.network(), map[string]bool{}
+	for i := 1; i <= 1000; i++ {
+		m := p.newMachine(i)
+		if len(m.primary.Ipv6Addresses) != 1 || seen[m.primary.Ipv6Addresses[0]] {
+			t.Fatalf("machine %d has the addresses %v", i, m.primary.Ipv6Addresses)
+		}
+		address := netip.MustParseAddr(m.primary.Ipv6Addresses[0])
+		seen[address.String()] = true
+		vswitch := netip.MustParsePrefix(cloud.VSwitches[m.primary.VSwitchID].Ipv6Cidr)
+		network := netip.MustParsePrefix(cloud.Vpcs[VpcID].Ipv6Cidrs[0])
+		if !vswitch.Contains(address) || !network.Contains(vswitch.Addr()) || network.Masked() != network {
+			t.Fatalf("machine %d has %s, its vSwitch %s, the VPC %s", i, address, vswitch, network)
+		}
+	}
+}
