@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -27,14 +26,14 @@ func withRecords(w *world) {
 	w.restart()
 }
 
+// numbered is one of many Services.
+func numbered(n int) *corev1.Service { return named(fmt.Sprintf("web-%d", n), n) }
+
 // many creates Services web-0 to web-(n-1).
 func (w *world) many(n int) {
 	w.t.Helper()
 	for i := range n {
-		svc := web(func(svc *corev1.Service) {
-			svc.Name, svc.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("%08d-2222-3333-4444-555555555555", i))
-			svc.Spec.Ports[0].NodePort = int32(30000 + i)
-		})
+		svc := numbered(i)
 		if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
 			w.t.Fatal(err)
 		}
