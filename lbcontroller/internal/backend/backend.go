@@ -126,7 +126,7 @@ func pick(shares map[Backend]share, keep []Backend) map[Backend]share {
 // shares returns the backends of a port. What stays although it takes no traffic any more is part of the choice.
 func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Choice) {
 	selected := s.Nodes.Select(p.Nodes)
-	shares, c := map[Backend]share{}, Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
+	shares, c := make(map[Backend]share, len(selected)), Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
 	var pods endpoints
 	if p.Mode != Cluster || s.Nodes.HasVirtual(p.Nodes) {
 		pods = s.endpoints(p, port)
@@ -172,7 +172,9 @@ func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Ch
 	}
 	if p.Mode == Pods || p.Mode == Cluster {
 		for b, one := range shares {
-			shares[b] = share{1, one.zone}
+			if one.pods != 1 {
+				shares[b] = share{1, one.zone}
+			}
 		}
 	}
 	return shares, c

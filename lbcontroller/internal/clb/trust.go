@@ -2,7 +2,10 @@ package clb
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
+	"strconv"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -67,18 +70,38 @@ func (k *Kind) made(uid, instance string) string {
 	return record.Digest(k.Desired.ClusterID, uid, instance)
 }
 
-// appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read.
+// appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read. It is
+// made in every pass over all servers.
 func appliedDigest(s subject) string {
-	parts := []any{string(s.svc.UID), s.hash}
+	h := sha256.New()
+	var line []byte
+	text := func(t string) { line = append(binary.AppendUvarint(line, uint64(len(t))), t...) }
+	number := func(n int32) { line = binary.AppendVarint(line, int64(n)) }
+	flush := func() {
+		h.Write(line) // A hash never fails to write.
+		line = line[:0]
+	}
+	text(string(s.svc.UID))
+	text(s.hash)
 	for _, groups := range [][]model.Group{s.want.Desired.Groups, s.want.OwnGroups} {
 		for _, g := range groups {
-			parts = append(parts, g.ID, g.Name, g.KeepWeights, len(g.Servers))
+			text(g.ID)
+			text(g.Name)
+			line = strconv.AppendBool(line, g.KeepWeights)
+			line = binary.AppendUvarint(line, uint64(len(g.Servers)))
 			for _, x := range g.Servers {
-				parts = append(parts, int32(x.Type), x.ID, x.IP, x.Port, x.Weight, x.Description)
+				number(int32(x.Type))
+				text(x.ID)
+				text(x.IP)
+				number(x.Port)
+				number(x.Weight)
+				text(x.Description)
+				flush()
 			}
 		}
 	}
-	return record.Digest(parts...)
+	flush()
+	return record.Shorten(h.Sum(nil))
 }
 
 // recorded is the instance that is recorded to be made for a Service that is deleted, as far as it must be known for that.

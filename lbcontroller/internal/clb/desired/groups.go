@@ -87,12 +87,12 @@ func (b *builder) groups() []model.Group {
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
 func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
 	choice := b.source.Choose(b.policy(), port)
-	set := make(map[model.ServerKey]model.Server, len(choice.Weights))
+	servers := make([]model.Server, 0, len(choice.Weights))
 	for be, weight := range choice.Weights {
-		key := serverKey(be)
-		set[key] = model.Server{ServerKey: key, Weight: weight, Description: description}
+		servers = append(servers, model.Server{ServerKey: serverKey(be), Weight: weight, Description: description})
 	}
-	return model.Group{Servers: model.SortedServers(set), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
+	slices.SortFunc(servers, model.Server.Compare)
+	return model.Group{Servers: servers, Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
 }
 
 func serverKey(be backend.Backend) model.ServerKey {

@@ -211,6 +211,9 @@ func resolved(servers []model.Server) []model.Server {
 // diffServers compares by identity in one pass. A server with a foreign description is left alone; one at the place of a wanted
 // server counts as present.
 func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
+	if len(want.Unresolved) == 0 && slices.Equal(want.Servers, have.Servers) {
+		return nil
+	}
 	present := make(map[model.ServerKey]model.Server, len(have.Servers))
 	for _, s := range have.Servers {
 		present[s.ServerKey] = s

@@ -87,17 +87,14 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 		if g.ID != a.GroupID {
 			continue
 		}
-		set := make(map[model.ServerKey]model.Server, len(g.Servers)+len(a.Add))
-		for _, s := range g.Servers {
-			set[s.ServerKey] = s
+		put := slices.Concat(a.Add, a.Update)
+		gone := make(map[model.ServerKey]bool, len(a.Remove)+len(put))
+		for _, s := range slices.Concat(a.Remove, put) {
+			gone[s.ServerKey] = true
 		}
-		for _, s := range a.Remove {
-			delete(set, s.ServerKey)
-		}
-		for _, s := range slices.Concat(a.Add, a.Update) {
-			set[s.ServerKey] = s
-		}
-		g.Servers = model.SortedServers(set)
+		g.Servers = slices.DeleteFunc(g.Servers, func(s model.Server) bool { return gone[s.ServerKey] })
+		g.Servers = append(g.Servers, put...)
+		slices.SortFunc(g.Servers, model.Server.Compare)
 	}
 }
 

@@ -47,15 +47,18 @@ type Config struct {
 type Entry struct {
 	// Made proves that a CLB was made for the Service; see Digest. Empty for a CLB of a user's.
 	Made string
-	// Applied is a digest of the wanted backends and configuration that the cloud had; see Digest. Empty while they are changed.
+	// Applied is a digest of the wanted backends and configuration that the cloud had; see Shorten. Empty while they are changed.
 	Applied string
 }
 
 // Digest shortens a text.
-func Digest(parts ...any) string {
+func Digest(parts ...string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
-	return base64.RawURLEncoding.EncodeToString(sum[:15])
+	return Shorten(sum[:])
 }
+
+// Shorten makes a text of a hash, as short as is safe: there is one for each Service.
+func Shorten(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash[:15]) }
 
 // errNoStore refuses what can't be kept.
 var errNoStore = errors.New("there is no record")
