@@ -47,13 +47,13 @@ func TestStatus(t *testing.T) {
 	if user == 0 {
 		t.Errorf("no call of %s in %v", caller, got.GetCallers())
 	}
-	e, _ := rpcerr.From(statusError(w.dial("reader"), t))
+	e, _ := rpcerr.From(statusError(t, w.dial("reader")))
 	if e == nil || e.Code != codes.PermissionDenied {
 		t.Errorf("without the permission: %v", e)
 	}
 }
 
-func statusError(c *gateway.Client, t *testing.T) error {
+func statusError(t *testing.T, c *gateway.Client) error {
 	t.Helper()
 	_, err := c.Status.GetStatus(t.Context(), &commonv1.GetStatusRequest{})
 	return err
