@@ -281,6 +281,10 @@ func TestUpdateRouteEntry(t *testing.T) {
 			if tt.entry == "" {
 				tt.entry = "rte-1"
 			}
+			if _, err := w.Routes.ListRouteTables(t.Context(), &vpcv1.ListRouteTablesRequest{VpcId: testVPC}); err != nil { // Whose the table is is known.
+				t.Fatal(err)
+			}
+			w.forget()
 			tt.request.VpcId, tt.request.RouteTableId, tt.request.RouteEntryId = testVPC, testTable, tt.entry
 			answer, err := w.Routes.UpdateRouteEntry(t.Context(), tt.request)
 			if got := rpcerr.ReasonOf(err); got != tt.refusal || (err == nil) != (tt.refusal == "") {

@@ -18,6 +18,9 @@ import (
 // read first, since the cloud refuses to give an entry the next hop that it has.
 func (s *Service) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntryRequest) (*vpcv1.UpdateRouteEntryResponse, error) {
 	id := r.GetRouteEntryId()
+	if err := s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()); err != nil {
+		return nil, err
+	}
 	var entry *vpcv1.RouteEntry
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
 		entry, err = write.Converge[*vpcv1.RouteEntry]{
