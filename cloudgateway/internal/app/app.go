@@ -117,7 +117,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	g.services, err = server.New(server.Config{
 		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
-		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API,
+		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API, Scopes: g.cfg.Scopes,
 		Budget: g.gate.budget, Standing: g.election.Standing,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
@@ -133,7 +133,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		}),
 		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
 		Context:     func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
-		Interceptor: server.Intercept(replay.New(replay.Config{Policies: policies, Registerer: registry}).Intercept),
+		Interceptor: server.Intercept(replay.New(replay.Config{Policies: policies, Registerer: registry}).Before(g.services.Scoped)),
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,
 		Tracers:     g.tracing.Tracers(),

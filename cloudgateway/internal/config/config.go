@@ -42,9 +42,11 @@ type Config struct {
 	Coalesce       Coalesce            `json:"coalesce"`
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
 	// Reflection tells the protocol to whoever asks, for tools like grpcurl.
-	Reflection bool           `json:"reflection"`
-	Logging    logging.Config `json:"logging"`
-	Tracing    tracing.Config `json:"tracing"`
+	Reflection bool `json:"reflection"`
+	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. Who is in none may change what its ClusterRoles allow.
+	Scopes  []Scope        `json:"scopes"`
+	Logging logging.Config `json:"logging"`
+	Tracing tracing.Config `json:"tracing"`
 }
 
 // API says what is offered.
@@ -110,6 +112,26 @@ type Limit struct {
 	Calls int `json:"calls"`
 	// Window is the time in which the calls are counted, 1s or 60s as the cloud has them.
 	Window config.Duration `json:"window"`
+}
+
+// ClusterTag is the key of the tag that names the cluster of a resource, as the existing CCM and ACK write it.
+const ClusterTag = "ack.aliyun.com"
+
+// Scope keeps callers to a part of the account. What they change must have all of the tags and be in one of the VPCs, and so must what they
+// create. A listener, a server group and other parts count as their load balancer, a route as its VPC.
+type Scope struct {
+	// Callers are user names, e.g. "system:serviceaccount:tools:backup". With "*" at the end, all names that begin so are meant.
+	Callers []string `json:"callers"`
+	// Tags are the tags that a resource must have, by key.
+	Tags map[string]string `json:"tags"`
+	// VpcIDs are the VPCs. What is in none, such as an EIP or an internet load balancer, is inside if the scope has tags and they fit.
+	VpcIDs []string `json:"vpcIDs"`
+	// ClusterID is the value that the tag "ack.aliyun.com" must have.
+	ClusterID string `json:"clusterID"`
+	// Controller says that the callers are controllers of the cluster. They may change what has no tag "ack.aliyun.com", too, e.g. load
+	// balancers that users made by hand, but nothing that is tagged for another cluster. They know which load balancer a server group is of,
+	// so that the gateway need not read it. It needs clusterID.
+	Controller bool `json:"controller"`
 }
 
 // Limits bound the size of calls.

@@ -65,6 +65,9 @@ budget:
   overrides: {slb/CreateLoadBalancer: {calls: 60, window: 60s}}
   learnUpTo: 2
   callers: {"system:serviceaccount:tools:backup": {weight: 1, share: 0.1}}
+scopes:
+  - {callers: ["system:serviceaccount:tools:*"], tags: {team: web}, vpcIDs: [vpc-1]}
+  - {callers: ["system:serviceaccount:kube-system:lbcontroller"], clusterID: c-1, controller: true}
 limits: {serversPerCall: 40, routesPerCall: 10}
 coalesce: {idle: 1ms, max: 2ms}
 leaderElection: {enabled: true, namespace: ns, name: lease}
@@ -84,6 +87,10 @@ logging: {level: debug, format: text}
 			Overrides: map[string]Limit{"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)}},
 			LearnUpTo: 2,
 			Callers:   map[string]Terms{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1}},
+		},
+		Scopes: []Scope{
+			{Callers: []string{"system:serviceaccount:tools:*"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-1"}},
+			{Callers: []string{"system:serviceaccount:kube-system:lbcontroller"}, ClusterID: "c-1", Controller: true},
 		},
 		Limits:   Limits{ServersPerCall: 40, RoutesPerCall: 10},
 		Coalesce: Coalesce{Idle: config.Duration(time.Millisecond), Max: config.Duration(2 * time.Millisecond)},
@@ -150,6 +157,10 @@ endpoints: {slb: "http://slb"}
 scheme: FTP
 network: moon
 budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, callers: {backup: {weight: -1, share: 10}}}
+scopes:
+  - {}
+  - {callers: ["", "a*b", "c*"], tags: {ack.aliyun.com: c-1, "": x}, clusterID: c-1, vpcIDs: [""]}
+  - {callers: [a], vpcIDs: [vpc-1], controller: true}
 limits: {serversPerCall: 41, routesPerCall: 51}
 coalesce: {idle: 2s, max: 1s}
 logging: {level: loud}
@@ -171,6 +182,14 @@ budget.callers.backup.share: 10 is not above 0 and at most 1
 budget.overrides.CreateLoadBalancer: is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"
 budget.overrides.CreateLoadBalancer.calls: 0 is below 1
 budget.overrides.CreateLoadBalancer.window: 5s is neither 1s nor 60s, the windows that the cloud has
+scopes[0].callers: is required, e.g. ["system:serviceaccount:tools:*"]
+scopes[0]: asks for nothing; give it tags, vpcIDs or clusterID
+scopes[1].callers[0]: "" is neither a user name nor the beginning of one with "*" at its end
+scopes[1].callers[1]: "a*b" is neither a user name nor the beginning of one with "*" at its end
+scopes[1].tags: has ack.aliyun.com, which clusterID stands for; keep one of them
+scopes[1].tags: has an empty key
+scopes[1].vpcIDs: has an empty id
+scopes[2].controller: needs clusterID
 limits.serversPerCall: 41 is not in 1 to 40
 limits.routesPerCall: 51 is not in 1 to 50
 coalesce.max: 1s is shorter than coalesce.idle, 2s

@@ -63,6 +63,9 @@ func (c *Config) Validate() error {
 	p.OneOf("network", c.Network, "vpc", "public")
 	c.API.validate(&p)
 	c.Budget.validate(&p)
+	for i, s := range c.Scopes {
+		s.validate(&p, fmt.Sprintf("scopes[%d]", i))
+	}
 	p.Range("limits.serversPerCall", c.Limits.ServersPerCall, 1, mostServersPerCall)
 	p.Range("limits.routesPerCall", c.Limits.RoutesPerCall, 1, mostRoutesPerCall)
 	c.Coalesce.validate(&p)
@@ -117,6 +120,32 @@ func (t Terms) validate(p *config.Problems, key string) {
 	}
 	if t.Share < 0 || t.Share > 1 {
 		p.Addf(key+".share", "%g is not above 0 and at most 1", t.Share)
+	}
+}
+
+func (s Scope) validate(p *config.Problems, key string) {
+	if len(s.Callers) == 0 {
+		p.Addf(key+".callers", `is required, e.g. ["system:serviceaccount:tools:*"]`)
+	}
+	for i, name := range s.Callers {
+		if name == "" || strings.Contains(strings.TrimSuffix(name, "*"), "*") {
+			p.Addf(fmt.Sprintf("%s.callers[%d]", key, i), `%q is neither a user name nor the beginning of one with "*" at its end`, name)
+		}
+	}
+	if len(s.Tags) == 0 && len(s.VpcIDs) == 0 && s.ClusterID == "" {
+		p.Addf(key, "asks for nothing; give it tags, vpcIDs or clusterID")
+	}
+	if _, both := s.Tags[ClusterTag]; both && s.ClusterID != "" {
+		p.Addf(key+".tags", "has %s, which clusterID stands for; keep one of them", ClusterTag)
+	}
+	if _, empty := s.Tags[""]; empty {
+		p.Addf(key+".tags", "has an empty key")
+	}
+	if slices.Contains(s.VpcIDs, "") {
+		p.Addf(key+".vpcIDs", "has an empty id")
+	}
+	if s.Controller && s.ClusterID == "" {
+		p.Addf(key+".controller", "needs clusterID")
 	}
 }
 

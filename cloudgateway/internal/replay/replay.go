@@ -79,6 +79,13 @@ func (m *Memory) Intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	return m.once(ctx, k, sha256.Sum256(content), func() (any, error) { return next(ctx, req) })
 }
 
+// Before is Intercept in front of another interceptor, which sees only what is not answered from the memory.
+func (m *Memory) Before(inner grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		return m.Intercept(ctx, req, info, func(ctx context.Context, req any) (any, error) { return inner(ctx, req, info, handler) })
+	}
+}
+
 // once makes the write, unless it is done. A repetition waits for an attempt that is under way; if that fails, it makes the next one
 // itself, as if it had come after the failure, since that may be about the first caller only: its deadline, or that it went away.
 func (m *Memory) once(ctx context.Context, k key, content [sha256.Size]byte, write func() (any, error)) (any, error) {

@@ -22,6 +22,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/scope"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/acl"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/certificate"
@@ -58,6 +59,8 @@ type Config struct {
 	Standing func() (kube.Standing, error)
 	// API says which services of tools are offered.
 	API config.API
+	// Scopes keep callers to parts of the account, see Services.Scoped.
+	Scopes []config.Scope
 	// Version, Region and VpcID are told to callers who ask for the capabilities.
 	Version, Region, VpcID string
 }
@@ -66,11 +69,12 @@ type Config struct {
 type Services struct {
 	register []func(grpc.ServiceRegistrar)
 	closers  []interface{ Close() }
+	guard    *scope.Guard
 }
 
 // New makes the services. Close them when their callers are gone.
 func New(cfg Config) (*Services, error) {
-	s := &Services{}
+	s := &Services{guard: scope.New(cfg.Scopes, Policies(cfg.API))}
 	for _, product := range []func(Config) error{s.addECS, s.addVPC, s.addSLB} {
 		if err := product(cfg); err != nil {
 			s.Close()
@@ -96,6 +100,7 @@ func (s *Services) addECS(cfg Config) error {
 		return err
 	}
 	s.closers = append(s.closers, instances)
+	s.readECS(instances, interfaces)
 	s.add(func(r grpc.ServiceRegistrar) {
 		ecsv1.RegisterInstanceServiceServer(r, instances)
 		ecsv1.RegisterNetworkInterfaceServiceServer(r, interfaces)
@@ -116,9 +121,11 @@ func (s *Services) addVPC(cfg Config) error {
 		return err
 	}
 	s.closers = append(s.closers, routes)
+	networks := network.New(product)
+	s.readVPC(networks, vswitches, eips)
 	s.add(func(r grpc.ServiceRegistrar) {
 		vpcv1.RegisterRouteServiceServer(r, routes)
-		vpcv1.RegisterNetworkServiceServer(r, network.New(product))
+		vpcv1.RegisterNetworkServiceServer(r, networks)
 		vpcv1.RegisterVSwitchServiceServer(r, vswitches)
 		vpcv1.RegisterEipServiceServer(r, eips)
 	})
@@ -126,7 +133,7 @@ func (s *Services) addVPC(cfg Config) error {
 }
 
 func (s *Services) addSLB(cfg Config) error {
-	product := slb.New(slb.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger})
+	product := slb.New(slb.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger, Saw: s.guard.Saw})
 	listeners, err := listener.New(product)
 	if err != nil {
 		return err
@@ -138,6 +145,8 @@ func (s *Services) addSLB(cfg Config) error {
 		return err
 	}
 	s.closers = append(s.closers, balancers)
+	acls, certificates := acl.New(product), certificate.New(product)
+	s.readSLB(balancers, acls, certificates)
 	s.add(func(r grpc.ServiceRegistrar) {
 		slbv1.RegisterLoadBalancerServiceServer(r, balancers)
 		slbv1.RegisterListenerServiceServer(r, listeners)
@@ -145,8 +154,8 @@ func (s *Services) addSLB(cfg Config) error {
 		slbv1.RegisterServerHealthServiceServer(r, health.New(product))
 		slbv1.RegisterForwardingRuleServiceServer(r, rule.New(product))
 		slbv1.RegisterDomainExtensionServiceServer(r, domainextension.New(product))
-		slbv1.RegisterAccessControlListServiceServer(r, acl.New(product))
-		slbv1.RegisterCertificateServiceServer(r, certificate.New(product))
+		slbv1.RegisterAccessControlListServiceServer(r, acls)
+		slbv1.RegisterCertificateServiceServer(r, certificates)
 	})
 	return nil
 }

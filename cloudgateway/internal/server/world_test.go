@@ -18,6 +18,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/services/rpc"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -39,8 +40,9 @@ type world struct {
 	conn      *grpc.ClientConn
 	sim       *openapisim.Simulator
 	endpoints map[openapi.Product]string
-	patience  time.Duration // of the gateway, for one answer of the cloud
-	kill      func()        // the gateway, in the middle of whatever it does
+	patience  time.Duration  // of the gateway, for one answer of the cloud
+	kill      func()         // the gateway, in the middle of whatever it does
+	scopes    []config.Scope // of the caller, whose name is scoped
 }
 
 const (
@@ -92,18 +94,27 @@ func (w *world) startGateway(t *testing.T) {
 	t.Cleanup(client.Close)
 	caller := policy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	locks := &flow.Keyed[string]{}
+	api := config.API{Enable: method.ToolServices()}
 	services, err := New(Config{
 		Logger: slog.New(slog.DiscardHandler),
-		Caller: caller, Locks: locks, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC,
+		Caller: caller, Locks: locks, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC, API: api, Scopes: w.scopes,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(services.Close)
-	server := grpc.NewServer(grpc.UnaryInterceptor(Intercept(replay.New(replay.Config{Policies: Policies(config.API{Enable: method.ToolServices()})}).Intercept)))
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(replay.Config{Policies: Policies(api)}).Before(services.Scoped))))
 	services.Register(server)
 	w.conn, w.kill = connect(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)
+}
+
+// scoped is the name of the caller.
+const scoped = "system:serviceaccount:tools:web"
+
+// identified gives every call the same caller.
+func identified(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	return handler(rpc.WithCaller(ctx, rpc.Caller{Name: scoped}), request)
 }
 
 // connect serves in memory.

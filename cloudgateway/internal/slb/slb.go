@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
@@ -29,6 +30,8 @@ type Config struct {
 	Room *batch.Room
 	// Logger gets the stacks of panics in reads. It is required.
 	Logger *slog.Logger
+	// Saw is told of every load balancer in an answer of the cloud; nil: nobody is.
+	Saw func(*slbv1.LoadBalancer)
 }
 
 // Product is what the resources share.
@@ -41,6 +44,8 @@ type Product struct {
 	Room *batch.Room
 	// Logger gets the stacks of panics in reads. It is required.
 	Logger *slog.Logger
+	// Saw is to be told of every load balancer in an answer of the cloud.
+	Saw func(*slbv1.LoadBalancer)
 
 	balancers *write.Serial // by load balancer
 	pace      *pace
@@ -49,8 +54,12 @@ type Product struct {
 
 // New makes a Product.
 func New(cfg Config) *Product {
+	if cfg.Saw == nil {
+		cfg.Saw = func(*slbv1.LoadBalancer) {}
+	}
 	return &Product{
 		API: cloud.API{Product: openapi.SLB, Caller: cfg.Caller}, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger,
+		Saw:       cfg.Saw,
 		balancers: write.NewSerial(cfg.Locks), pace: newPace(cfg.Registerer), releases: memo.New[string, struct{}](mostBalancers),
 	}
 }

@@ -37,7 +37,23 @@
 {{- dict
   "vpcID" .Values.vpcID
   "listen" (printf ":%d" (int .Values.gatewayPort))
-  "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api | toYaml -}}
+  "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api
+  "scopes" (include "scopes" . | fromYamlArray) | toYaml -}}
+{{- end }}
+
+{{/* Which resources callers may change. A load balancer that a user names by annotation has no tag of the cluster. */}}
+{{- define "scopes" -}}
+{{- $scopes := list -}}
+{{- $account := printf "system:serviceaccount:%s:" .Release.Namespace -}}
+{{- if .Values.scopes.controllers -}}
+{{- if .Values.clusterID -}}
+{{- $scopes = append $scopes (dict "callers" (list (print $account "lbcontroller")) "clusterID" .Values.clusterID "controller" true) -}}
+{{- end -}}
+{{- if .Values.vpcID -}}
+{{- $scopes = append $scopes (dict "callers" (list (print $account "routecontroller")) "vpcIDs" (list .Values.vpcID)) -}}
+{{- end -}}
+{{- end -}}
+{{- concat $scopes .Values.scopes.others | toYaml -}}
 {{- end }}
 
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}

@@ -73,7 +73,11 @@ func (w *World) gatewaySection(name string) section {
 		"endpoints": section{
 			"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
 		},
-		"scheme":         "HTTP",
+		"scheme": "HTTP",
+		"scopes": []section{ // as the chart has them
+			{"callers": []string{"system:serviceaccount:" + chart.Namespace + ":lbcontroller"}, "clusterID": ClusterID, "controller": true},
+			{"callers": []string{"system:serviceaccount:" + chart.Namespace + ":routecontroller"}, "vpcIDs": []string{VpcID}},
+		},
 		"leaderElection": lease("cloudgateway"),
 	}
 }

@@ -153,6 +153,7 @@ func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.L
 				return 0, 0, err
 			}
 			found[lb.GetLoadBalancerId()] = lb
+			s.product.Saw(lb)
 		}
 		return len(page.LoadBalancers.LoadBalancer), page.TotalCount, nil
 	})

@@ -1,0 +1,302 @@
+// Package scope keeps callers to the part of the account that the configuration gives them: resources with certain tags, in certain VPCs,
+// or of one cluster. It looks at a resource before a write. Reads are not its business.
+package scope
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
+)
+
+// ClusterTag is the key of the tag that names the cluster of a resource, as the existing CCM and ACK write it.
+const ClusterTag = config.ClusterTag
+
+const (
+	// factsAge is how old may be what a decision goes by. A verdict about a token is as old at most.
+	factsAge = time.Minute
+	// mostMarks and markLife bound of how many load balancers, and for how long, the cluster is remembered.
+	mostMarks = 20_000
+	markLife  = 24 * time.Hour
+)
+
+// Facts are what scopes look at in a resource.
+type Facts struct {
+	Tags []*commonv1.Tag
+	// VpcID is empty for what is in no VPC, e.g. EIPs.
+	VpcID string
+}
+
+// Read reads the facts of a resource, which may be up to maxAge old.
+type Read func(ctx context.Context, id string, maxAge time.Duration) (Facts, error)
+
+// Guard refuses writes outside of the scopes of their callers.
+type Guard struct {
+	rules []rule
+	rows  rpc.Policies
+	reads map[Kind]Read
+	marks *memo.Memo[string, Facts] // of load balancers: as they were last seen; nil if no scope goes by that
+	list  func(ctx context.Context, tag *commonv1.Tag) error
+	seen  *memo.Memo[string, struct{}] // clusters of which all load balancers were seen
+}
+
+// New makes a Guard. The policies say which methods write.
+func New(scopes []config.Scope, policies rpc.Policies) *Guard {
+	g := &Guard{rows: policies, reads: map[Kind]Read{}}
+	for i, s := range scopes {
+		r := newRule(i, s)
+		g.rules = append(g.rules, r)
+		if r.lenient() && g.marks == nil {
+			g.marks, g.seen = memo.New[string, Facts](mostMarks), memo.New[string, struct{}](len(scopes))
+		}
+	}
+	return g
+}
+
+// Reads says how resources of a kind are read.
+func (g *Guard) Reads(kind Kind, read Read) { g.reads[kind] = read }
+
+// Lists says how all load balancers with a tag are read. What they are is told by Saw.
+func (g *Guard) Lists(list func(ctx context.Context, tag *commonv1.Tag) error) { g.list = list }
+
+// Saw notes what an answer of the cloud shows of a load balancer.
+func (g *Guard) Saw(lb *slbv1.LoadBalancer) {
+	if g.marks == nil || lb.GetLoadBalancerId() == "" {
+		return
+	}
+	facts := Facts{VpcID: lb.GetVpcId()}
+	for _, t := range lb.GetTags() {
+		if t.GetKey() == ClusterTag {
+			facts.Tags = []*commonv1.Tag{{Key: t.GetKey(), Value: t.GetValue()}} // The answer is not kept for it.
+		}
+	}
+	g.marks.Put(lb.GetLoadBalancerId(), facts, markLife)
+}
+
+// Intercept is a grpc.UnaryServerInterceptor. It comes right before the handler, behind the memory of repeated requests, whose answer
+// changes nothing.
+func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	policy := g.rows[info.FullMethod]
+	message, ok := request.(proto.Message)
+	if !ok || !policy.Mutating || len(g.rules) == 0 {
+		return next(ctx, request)
+	}
+	change, known := changeOf(message)
+	caller, _ := rpc.CallerFrom(ctx)
+	for _, r := range g.rules {
+		if !r.names(caller.Name) {
+			continue
+		}
+		if !known {
+			return nil, &rpcerr.Error{
+				Code: codes.Internal, Reason: rpcerr.Internal,
+				Message: "nothing says which resource " + info.FullMethod + " changes; add it to cloudgateway/internal/scope",
+			}
+		}
+		if err := g.check(ctx, r, change, caller.Name, policy.Verb); err != nil {
+			return nil, err
+		}
+		if r.controller {
+			ctx = cloud.Believing(ctx)
+		}
+	}
+	response, err := next(ctx, request)
+	g.follow(change, response)
+	return response, err
+}
+
+// check says why a change is outside of the scope of a rule; nil if it is not.
+func (g *Guard) check(ctx context.Context, r rule, c change, caller, verb string) error {
+	for _, resource := range c.of {
+		facts, err := g.facts(ctx, r, resource)
+		if rpcerr.IsNotFound(err) && verb == "delete" {
+			continue // It is gone already, which the handler says as it does for anybody.
+		}
+		if err != nil {
+			return fmt.Errorf("find out whether %s is in the scope of %s: %w", resource, caller, err)
+		}
+		if why := r.outside(facts); why != "" {
+			return r.refusal(caller, verb, resource.String(), why)
+		}
+	}
+	if why := r.escapes(c.setTags, c.removeTagKeys); why != "" {
+		return r.refusal(caller, verb, c.of[0].String(), why)
+	}
+	if c.makes == nil {
+		return nil
+	}
+	facts := Facts{Tags: c.makes.tags, VpcID: c.makes.vpcID}
+	if id := c.makes.vswitchID; id != "" && len(r.vpcs) > 0 { // It decides, whatever the request says of the VPC.
+		in, err := g.facts(ctx, r, Resource{Kind: VSwitch, ID: id})
+		if err != nil {
+			return fmt.Errorf("find out whether vSwitch %s is in the scope of %s: %w", id, caller, err)
+		}
+		facts.VpcID = in.VpcID
+	}
+	if why := r.outside(facts); why != "" {
+		return r.refusal(caller, verb, "such a "+string(c.makes.kind), why)
+	}
+	return nil
+}
+
+// facts are those of a resource. A rule that only keeps callers from what belongs to other clusters goes by what was last seen of a load
+// balancer, so that it costs no calls.
+func (g *Guard) facts(ctx context.Context, r rule, resource Resource) (Facts, error) {
+	if resource.Kind == Network && len(r.tags) == 0 {
+		return Facts{VpcID: resource.ID}, nil
+	}
+	if r.lenient() && resource.Kind == LoadBalancer {
+		if facts, ok := g.mark(ctx, r, resource.ID); ok {
+			return facts, nil
+		}
+	}
+	read, ok := g.reads[resource.Kind]
+	if !ok {
+		return Facts{}, &rpcerr.Error{
+			Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
+			Message: fmt.Sprintf("%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", resource),
+		}
+	}
+	return read(ctx, resource.ID, factsAge)
+}
+
+// mark is what was last seen of a load balancer. After a failover nothing was: then all of the cluster are read together, which takes one call
+// for a hundred, since many of them are about to be changed.
+func (g *Guard) mark(ctx context.Context, r rule, id string) (Facts, bool) {
+	if facts, ok := g.marks.Get(id); ok {
+		return facts, true
+	}
+	cluster := r.tags[ClusterTag]
+	_, err := g.seen.Do(ctx, cluster, func(ctx context.Context) (struct{}, time.Duration, error) {
+		return struct{}{}, markLife, g.list(ctx, &commonv1.Tag{Key: ClusterTag, Value: cluster})
+	})
+	if err != nil {
+		return Facts{}, false // The one is read by itself.
+	}
+	return g.marks.Get(id)
+}
+
+// follow forgets what a change of tags made untrue, and notes a new load balancer.
+func (g *Guard) follow(c change, response any) {
+	if g.marks == nil {
+		return
+	}
+	if made, ok := response.(*slbv1.CreateLoadBalancerResponse); ok {
+		g.Saw(made.GetLoadBalancer())
+	}
+	if slices.ContainsFunc(c.setTags, func(t *commonv1.Tag) bool { return t.GetKey() == ClusterTag }) || slices.Contains(c.removeTagKeys, ClusterTag) {
+		for _, resource := range c.of {
+			g.marks.Put(resource.ID, Facts{}, 0)
+		}
+	}
+}
+
+// rule is one scope of the configuration.
+type rule struct {
+	key        string // where it stands
+	callers    []string
+	tags       map[string]string
+	vpcs       []string
+	controller bool
+}
+
+func newRule(index int, s config.Scope) rule {
+	r := rule{key: fmt.Sprintf("scopes[%d]", index), callers: s.Callers, tags: maps.Clone(s.Tags), vpcs: s.VpcIDs, controller: s.Controller}
+	if s.ClusterID != "" {
+		if r.tags == nil {
+			r.tags = map[string]string{}
+		}
+		r.tags[ClusterTag] = s.ClusterID
+	}
+	return r
+}
+
+// names reports whether the rule is for a caller.
+func (r rule) names(caller string) bool {
+	return slices.ContainsFunc(r.callers, func(pattern string) bool {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return pattern == caller || open && strings.HasPrefix(caller, prefix)
+	})
+}
+
+// lenient reports whether the rule asks for no more than that a resource is of no other cluster.
+func (r rule) lenient() bool { return r.controller && len(r.tags) == 1 && len(r.vpcs) == 0 }
+
+// outside says why a resource is outside of the scope; "" if it is inside.
+func (r rule) outside(f Facts) string {
+	tagged := len(r.tags) > 0 // as the rule asks for
+	for _, key := range slices.Sorted(maps.Keys(r.tags)) {
+		i := slices.IndexFunc(f.Tags, func(t *commonv1.Tag) bool { return t.GetKey() == key })
+		switch {
+		case i < 0 && r.controller && key == ClusterTag:
+			tagged = false
+		case i < 0:
+			return "it has no tag " + key
+		case f.Tags[i].GetValue() != r.tags[key]:
+			return fmt.Sprintf("its tag %s is %q", key, f.Tags[i].GetValue())
+		}
+	}
+	switch {
+	case len(r.vpcs) == 0 || slices.Contains(r.vpcs, f.VpcID) || f.VpcID == "" && tagged:
+		return ""
+	case f.VpcID == "":
+		return "it is in no VPC"
+	default:
+		return "it is in " + f.VpcID
+	}
+}
+
+// escapes says why tags may not be changed so; "" if they may. Nobody puts a resource into the scope of others.
+func (r rule) escapes(set []*commonv1.Tag, remove []string) string {
+	for _, t := range set {
+		if want, ok := r.tags[t.GetKey()]; ok && want != t.GetValue() {
+			return fmt.Sprintf("its tag %s would become %q", t.GetKey(), t.GetValue())
+		}
+	}
+	for _, key := range remove {
+		if _, ok := r.tags[key]; ok && (!r.controller || key != ClusterTag) {
+			return "it would lose its tag " + key
+		}
+	}
+	return ""
+}
+
+// refusal names the rule and what helps.
+func (r rule) refusal(caller, verb, what, why string) error {
+	return &rpcerr.Error{
+		Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
+		Message: fmt.Sprintf("%s may not %s %s: %s; %s of the gateway's configuration keeps the caller to resources %s. Correct the resource or the scope",
+			caller, verb, what, why, r.key, r),
+	}
+}
+
+// String says what is inside.
+func (r rule) String() string {
+	var asks []string
+	for _, key := range slices.Sorted(maps.Keys(r.tags)) {
+		ask := fmt.Sprintf("with the tag %s=%s", key, r.tags[key])
+		if r.controller && key == ClusterTag {
+			ask += " or without a tag " + key
+		}
+		asks = append(asks, ask)
+	}
+	if len(r.vpcs) > 0 {
+		asks = append(asks, "in "+strings.Join(r.vpcs, " or "))
+	}
+	return strings.Join(asks, " and ")
+}

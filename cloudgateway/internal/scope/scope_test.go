@@ -1,0 +1,162 @@
+package scope
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/services/rpc"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+)
+
+// TestEveryWriteHasAChange: a caller with a scope is refused a method of which nobody has said what it changes.
+func TestEveryWriteHasAChange(t *testing.T) {
+	for _, m := range method.All() {
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(m.Descriptor.Input().FullName())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ok := changeOf(kind.New().Interface())
+		if ok == m.Reads() {
+			t.Errorf("%s: reads %t, and something says what it changes: %t", m.FullName(), m.Reads(), ok)
+		}
+		if ok && len(c.of) == 0 && c.makes == nil {
+			t.Errorf("%s: changes nothing", m.FullName())
+		}
+		if ok && (c.makes != nil) != (m.Verb() == "create" && len(c.of) == 0) {
+			t.Errorf("%s: makes %v with the verb %s", m.FullName(), c.makes, m.Verb())
+		}
+	}
+}
+
+func tag(key, value string) *commonv1.Tag { return &commonv1.Tag{Key: key, Value: value} }
+
+// TestOutside: what is inside of a scope, and why something is not.
+func TestOutside(t *testing.T) {
+	team := config.Scope{Tags: map[string]string{"team": "web", "env": "prod"}}
+	cluster := config.Scope{ClusterID: "c-1"}
+	lenient := config.Scope{ClusterID: "c-1", Controller: true}
+	vpcs := config.Scope{VpcIDs: []string{"vpc-1", "vpc-2"}}
+	both := config.Scope{ClusterID: "c-1", VpcIDs: []string{"vpc-1"}}
+	lenientBoth := config.Scope{ClusterID: "c-1", Controller: true, VpcIDs: []string{"vpc-1"}}
+	ours, others := []*commonv1.Tag{tag(ClusterTag, "c-1")}, []*commonv1.Tag{tag(ClusterTag, "c-2")}
+	for _, tt := range []struct {
+		name  string
+		scope config.Scope
+		tags  []*commonv1.Tag
+		vpc   string
+		why   string
+	}{
+		{name: "all tags", scope: team, tags: []*commonv1.Tag{tag("x", "y"), tag("team", "web"), tag("env", "prod")}},
+		{name: "one tag is missing", scope: team, tags: []*commonv1.Tag{tag("team", "web")}, why: "it has no tag env"},
+		{name: "one tag is another", scope: team, tags: []*commonv1.Tag{tag("team", "db"), tag("env", "prod")}, why: `its tag team is "db"`},
+		{name: "no tags", scope: team, why: "it has no tag env"},
+		{name: "own cluster", scope: cluster, tags: ours},
+		{name: "other cluster", scope: cluster, tags: others, why: `its tag ack.aliyun.com is "c-2"`},
+		{name: "no cluster", scope: cluster, why: "it has no tag ack.aliyun.com"},
+		{name: "own cluster, or none", scope: lenient, tags: ours},
+		{name: "other cluster, where none is fine", scope: lenient, tags: others, why: `its tag ack.aliyun.com is "c-2"`},
+		{name: "no cluster, which is fine", scope: lenient, tags: []*commonv1.Tag{tag("x", "y")}},
+		{name: "one of the VPCs", scope: vpcs, vpc: "vpc-2"},
+		{name: "another VPC", scope: vpcs, vpc: "vpc-3", why: "it is in vpc-3"},
+		{name: "no VPC", scope: vpcs, why: "it is in no VPC"},
+		{name: "tag and VPC", scope: both, tags: ours, vpc: "vpc-1"},
+		{name: "tag in another VPC", scope: both, tags: ours, vpc: "vpc-3", why: "it is in vpc-3"},
+		{name: "tag in no VPC", scope: both, tags: ours},
+		{name: "VPC without the tag", scope: both, vpc: "vpc-1", why: "it has no tag ack.aliyun.com"},
+		{name: "neither tag nor VPC", scope: lenientBoth, why: "it is in no VPC"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if why := newRule(0, tt.scope).outside(Facts{Tags: tt.tags, VpcID: tt.vpc}); why != tt.why {
+				t.Errorf("got %q, want %q", why, tt.why)
+			}
+		})
+	}
+}
+
+// TestEscapes: nobody takes a resource out of the scope, or puts it into that of others.
+func TestEscapes(t *testing.T) {
+	strict, lenient := newRule(0, config.Scope{ClusterID: "c-1"}), newRule(0, config.Scope{ClusterID: "c-1", Controller: true})
+	for _, tt := range []struct {
+		name   string
+		rule   rule
+		set    []*commonv1.Tag
+		remove []string
+		why    string
+	}{
+		{name: "other tags", rule: strict, set: []*commonv1.Tag{tag("x", "y")}, remove: []string{"z"}},
+		{name: "the same again", rule: strict, set: []*commonv1.Tag{tag(ClusterTag, "c-1")}},
+		{name: "another value", rule: strict, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
+		{name: "no value", rule: strict, remove: []string{ClusterTag}, why: "it would lose its tag ack.aliyun.com"},
+		{name: "given away", rule: lenient, set: []*commonv1.Tag{tag(ClusterTag, "c-2")}, why: `its tag ack.aliyun.com would become "c-2"`},
+		{name: "given to nobody", rule: lenient, remove: []string{ClusterTag}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if why := tt.rule.escapes(tt.set, tt.remove); why != tt.why {
+				t.Errorf("got %q, want %q", why, tt.why)
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	r := newRule(0, config.Scope{Callers: []string{"system:serviceaccount:tools:*", "inventory.example.com"}})
+	for name, want := range map[string]bool{
+		"system:serviceaccount:tools:backup": true, "system:serviceaccount:tools:": true, "system:serviceaccount:tools": false,
+		"system:serviceaccount:tools2:backup": false, "inventory.example.com": true, "inventory.example.com.evil": false, "": false,
+	} {
+		if got := r.names(name); got != want {
+			t.Errorf("%q: got %t, want %t", name, got, want)
+		}
+	}
+}
+
+// TestEveryScopeOfACallerCounts: a caller that two scopes name is kept to what is inside of both. Another one is not asked at all.
+func TestEveryScopeOfACallerCounts(t *testing.T) {
+	const full = "/cloudgateway.slb.v1.LoadBalancerService/DeleteLoadBalancer"
+	g := New([]config.Scope{
+		{Callers: []string{"a", "b"}, Tags: map[string]string{"team": "web"}}, {Callers: []string{"b"}, VpcIDs: []string{"vpc-1"}},
+	}, rpc.Policies{full: {Verb: "delete", Mutating: true}})
+	reads := 0
+	g.Reads(LoadBalancer, func(_ context.Context, _ string, maxAge time.Duration) (Facts, error) {
+		if reads++; maxAge != time.Minute {
+			t.Errorf("facts may be %s old", maxAge)
+		}
+		return Facts{Tags: []*commonv1.Tag{tag("team", "web")}, VpcID: "vpc-2"}, nil
+	})
+	for _, tt := range []struct {
+		caller, message string
+		reads           int
+	}{
+		{caller: "a", reads: 1},
+		{
+			caller: "b", reads: 2, message: "b may not delete load balancer lb-1: it is in vpc-2; scopes[1] of the gateway's configuration keeps the caller " +
+				"to resources in vpc-1. Correct the resource or the scope",
+		},
+		{caller: "c"},
+	} {
+		reads = 0
+		written := false
+		_, err := g.Intercept(rpc.WithCaller(t.Context(), rpc.Caller{Name: tt.caller}), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: "lb-1"},
+			&grpc.UnaryServerInfo{FullMethod: full}, func(context.Context, any) (any, error) {
+				written = true
+				return &slbv1.DeleteLoadBalancerResponse{}, nil
+			})
+		e, _ := rpcerr.From(err)
+		if tt.message == "" && err != nil || tt.message != "" && (e == nil || e.Code != codes.PermissionDenied || e.Reason != rpcerr.CallerForbidden || e.Message != tt.message) {
+			t.Errorf("%s: got %v, want %q", tt.caller, err, tt.message)
+		}
+		if written != (tt.message == "") || reads != tt.reads {
+			t.Errorf("%s: written %t after %d reads, want %d", tt.caller, written, reads, tt.reads)
+		}
+	}
+}
