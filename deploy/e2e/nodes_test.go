@@ -73,10 +73,6 @@ func (w testWorld) nodes(t *testing.T) []corev1.Node {
 	return list.Items
 }
 
-func machineOf(node *corev1.Node) string {
-	return strings.TrimPrefix(node.Spec.ProviderID, world.Region+".")
-}
-
 // routes are the custom entries of the cluster's table: instances by destination.
 func (w testWorld) routes(t *testing.T) map[netip.Prefix]string {
 	t.Helper()
@@ -94,7 +90,7 @@ func wantedRoutes(nodes []corev1.Node) map[netip.Prefix]string {
 	routes := map[netip.Prefix]string{}
 	for _, node := range nodes {
 		for _, cidr := range node.Spec.PodCIDRs {
-			routes[netip.MustParsePrefix(cidr)] = machineOf(&node)
+			routes[netip.MustParsePrefix(cidr)] = instanceOf(&node)
 		}
 	}
 	return routes
@@ -161,7 +157,7 @@ func (d *drama) twoFamilies(t *testing.T) {
 	for _, node := range d.nodes(t) {
 		var want []corev1.NodeAddress
 		for _, eni := range interfaces {
-			if eni.InstanceID == machineOf(&node) {
+			if eni.InstanceID == instanceOf(&node) {
 				want = append(want, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: eni.PrimaryIP},
 					corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: eni.Ipv6Addresses[0]})
 			}
@@ -218,8 +214,8 @@ func (d *drama) release(t *testing.T, nodes []corev1.Node) time.Time {
 	t.Helper()
 	start := time.Now()
 	for _, node := range nodes {
-		d.gone[machineOf(&node)] = true
-		if err := d.DeleteInstance(t.Context(), machineOf(&node)); err != nil {
+		d.gone[instanceOf(&node)] = true
+		if err := d.DeleteInstance(t.Context(), instanceOf(&node)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -347,7 +343,7 @@ func (d *drama) leave(t *testing.T, uids map[string]types.UID, name string) {
 		t.Fatalf("a node with an instance: %v", err)
 	}
 	delete(uids, name)
-	d.gone[machineOf(node)] = true
+	d.gone[instanceOf(node)] = true
 	if err := d.RemoveNode(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
