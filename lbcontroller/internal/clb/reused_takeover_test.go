@@ -9,8 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -82,6 +84,51 @@ func TestTakeoverOfReusedCLB(t *testing.T) {
 				check(t, "servers", []string(nil), w.servers())
 				check(t, "finalizers", 0, len(w.service().Finalizers))
 				check(t, "protection", true, w.instances()[0].GetDeleteProtection())
+			})
+		})
+	}
+}
+
+// TestTakeoverOfPublishedManifests: the Services of the vendor's pages on sharing a CLB, as the existing CCM leaves them: with servers outside of
+// the cluster, and with those of another cluster in the same vServer group. Nothing is written, and the others stay when the Service goes.
+func TestTakeoverOfPublishedManifests(t *testing.T) {
+	shared := func(weight int32) func(l *legacy) {
+		return func(l *legacy) {
+			annotated(annotation.VGroupPort, l.groups[0].ID+":80")(l.service)
+			annotated(annotation.Weight, fmt.Sprint(weight))(l.service)
+			l.groups[0].Name = "by hand"
+			for _, s := range l.groups[0].Servers {
+				s.Weight = weight / 2
+			}
+			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{
+				Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 31080, Weight: 100 - weight, Description: "k8s/31080/service-x/default/c-other",
+			})
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(l *legacy)
+		stays  string
+	}{
+		"servers outside of the cluster": {func(l *legacy) {
+			annotated(annotation.ForceOverride, "false")(l.service)
+			l.groups[0].Servers = append(l.groups[0].Servers, &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-9", Port: 80, Weight: 100})
+		}, "i-9:80=100"},
+		"the first of two clusters":  {shared(20), "i-9:31080=80"},
+		"the second of two clusters": {shared(80), "i-9:31080=20"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				l := reusing()
+				l.service.Spec.Ports[0].Name, l.service.Spec.Ports[0].TargetPort = "", intstr.FromInt32(80)
+				test.change(l)
+				l.seed(w)
+				check(t, "writes", []string(nil), w.writes())
+				check(t, "events", []string(nil), w.events.reasons())
+				w.after(6 * time.Hour)
+				w.restart()
+				check(t, "writes of a check for drift and of the next start", []string(nil), w.writes())
+				w.remove()
+				check(t, "servers in the end", []string{test.stays}, w.servers())
 			})
 		})
 	}
