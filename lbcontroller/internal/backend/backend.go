@@ -90,7 +90,7 @@ func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 	shares, c := s.shares(p, port)
 	if p.Limit > 0 && len(shares) > p.Limit {
 		c.Left = len(shares) - p.Limit
-		keep := subset(slices.Collect(maps.Keys(shares)), func(b Backend) (string, string) { return b.Instance + b.IP, shares[b].zone }, p.Seed, p.Limit)
+		keep := subset(slices.Collect(maps.Keys(shares)), func(b Backend) (string, string, string) { return b.Instance, b.IP, shares[b].zone }, p.Seed, p.Limit)
 		shares = pick(shares, keep)
 	}
 	for b := range shares {

@@ -108,7 +108,7 @@ func (s *Set) Subset(v View, seed string, n int) []Node {
 		s.lists[v] = list
 	}
 	s.mu.Unlock()
-	return subset(list, func(n Node) (string, string) { return n.InstanceID + n.Name, n.Zone }, seed, n)
+	return subset(list, func(n Node) (string, string, string) { return n.InstanceID, n.Name, n.Zone }, seed, n)
 }
 
 // Select returns the nodes of a view by name. The result is shared and must not be changed.

@@ -22,8 +22,9 @@ type member[T any] struct {
 }
 
 // subset picks n of the candidates, the same for the same seed whatever their order, and spread over zones as evenly as these allow. It is
-// rendezvous hashing: a candidate that comes or goes changes nobody else's place but one.
-func subset[T any](candidates []T, name func(T) (id, zone string), seed string, n int) []T {
+// rendezvous hashing: a candidate that comes or goes changes nobody else's place but one. A name has two parts, which are not joined: that would
+// take a thousand allocations for each Service and node event.
+func subset[T any](candidates []T, name func(T) (first, second, zone string), seed string, n int) []T {
 	if n <= 0 || len(candidates) <= n {
 		return candidates
 	}
@@ -40,13 +41,13 @@ func subset[T any](candidates []T, name func(T) (id, zone string), seed string, 
 		return z
 	}
 	for _, c := range candidates {
-		_, zone := name(c)
+		_, _, zone := name(c)
 		find(zone).size++
 	}
 	seat(zones, n)
 	for _, c := range candidates {
-		id, in := name(c)
-		z, m := find(in), member[T]{c, mix(digest(start, id))}
+		first, second, in := name(c)
+		z, m := find(in), member[T]{c, mix(digest(digest(start, first), second))}
 		if z.seats == 0 || len(z.best) == z.seats && z.best[z.seats-1].score <= m.score {
 			continue
 		}

@@ -26,7 +26,7 @@ func candidates(n, zones int) []Node {
 }
 
 func subsetOf(list []Node, seed string, n int) map[string]bool {
-	return names(subset(list, func(n Node) (string, string) { return n.InstanceID, n.Zone }, seed, n))
+	return names(subset(list, func(n Node) (string, string, string) { return n.InstanceID, "", n.Zone }, seed, n))
 }
 
 // TestSubsetProperties: a subset has as many members as it can, is spread over the zones as evenly as they allow, does not depend on the order,
@@ -95,7 +95,7 @@ func TestSubsetStability(t *testing.T) {
 		before := subsetOf(list, seed, size)
 		for n := range joins {
 			joined := Node{Name: "joined", InstanceID: fmt.Sprintf("i-bp%d", n*7919), Zone: fmt.Sprint("zone-", n%3)}
-			after := subset(append(list[:nodes:nodes], joined), func(n Node) (string, string) { return n.InstanceID, n.Zone }, seed, size)
+			after := subset(append(list[:nodes:nodes], joined), func(n Node) (string, string, string) { return n.InstanceID, "", n.Zone }, seed, size)
 			others := 0
 			for _, node := range after {
 				if node.Name == joined.Name {
