@@ -82,7 +82,9 @@ func (m *walker) step() {
 	m.reap()
 	m.after(11 * time.Minute) // Delays grow up to six.
 	m.watch()
-	m.judgeServing(before, m.serving())
+	if !m.lookupFailed() {
+		m.judgeServing(before, m.serving())
+	}
 	m.mend()
 	m.judge()
 	m.cloud.ResetCalls()
@@ -139,6 +141,12 @@ func (m *walker) watch() {
 		}
 		m.least = least
 	})
+}
+
+// lookupFailed reports whether the network interfaces of pods could not be read on the way. A pod that is gone leaves then before the one that
+// takes its place is known; requests to either would fail.
+func (m *walker) lookupFailed() bool {
+	return slices.ContainsFunc(m.cloud.CallsOf("BatchGetNetworkInterfaces"), func(c gatewaytest.Call) bool { return c.Err != nil })
 }
 
 // judgeServing looks for listeners that had too few servers on the way.
