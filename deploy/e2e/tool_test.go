@@ -86,7 +86,7 @@ func listBalancers(ctx context.Context, c *gateway.Client, _ *writetest.Site) er
 // topShows fails if `cloudgateway top`, run beside one of the gateways as in its pod, lacks some of the texts.
 func (w testWorld) topShows(t *testing.T, gateway string, texts ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "top", //nolint:gosec // It is ours.
+	out, err := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "top",
 		"--config", filepath.Join(w.Dir(), "config", gateway+".yaml"), "--token-file", w.toolToken()).CombinedOutput()
 	if err != nil {
 		t.Errorf("top of %s: %v\n%s", gateway, err, out)

@@ -73,7 +73,7 @@ func (r *Result) forceBackend(setting, value string) {
 	case "true":
 		r.move(setting, path, "eni")
 	default:
-		if _, ok := r.at(path); ok {
+		if r.has(path) {
 			r.set(path, "node")
 		}
 		r.note(setting, "%s: nodes, which is the default", path)

@@ -242,7 +242,7 @@ func (r *Result) flag(name, value string) error {
 			return fmt.Errorf("%s: %q is not a number", setting, value)
 		}
 		const path = "components.lbcontroller.config.workers"
-		if _, ok := r.at(path); !ok { // The file wins.
+		if !r.has(path) { // The file wins.
 			r.set(path, n)
 		}
 		r.note(setting, path)
@@ -296,19 +296,19 @@ func (r *Result) controllers(setting, value string) {
 	r.note(setting, "components.*.enabled; routes are a matter of network.mode, and nlb, ingress and pvtz are not supported")
 }
 
-// at is the value at a path.
-func (r *Result) at(path string) (any, bool) {
+// has reports whether there is a value at a path.
+func (r *Result) has(path string) bool {
 	var value any = r.Values
 	for key := range strings.SplitSeq(path, ".") {
 		section, ok := value.(map[string]any)
 		if !ok {
-			return nil, false
+			return false
 		}
 		if value, ok = section[key]; !ok {
-			return nil, false
+			return false
 		}
 	}
-	return value, true
+	return true
 }
 
 // Words splits a command line as it is copied from a manifest: JSON lists, those of the command and of its arguments, or words with blanks

@@ -38,15 +38,15 @@ func (s *statusService) GetStatus(context.Context, *commonv1.GetStatusRequest) (
 func actionStatus(a flow.ActionStatus) *commonv1.ActionStatus {
 	status := &commonv1.ActionStatus{
 		Product: a.Product, Action: a.Action, Window: durationpb.New(a.Window),
-		Limit: int32(a.Limit), Share: int32(a.Share), Allowance: int32(a.Allowance), Learned: a.Learned, //nolint:gosec // Calls of a window are fewer.
-		Sent: int32(a.Sent), Throttled: a.Throttled, PausedUntil: timestamp(a.PausedUntil), //nolint:gosec // See above.
+		Limit: int32(a.Limit), Share: int32(a.Share), Allowance: int32(a.Allowance), Learned: a.Learned,
+		Sent: int32(a.Sent), Throttled: a.Throttled, PausedUntil: timestamp(a.PausedUntil),
 	}
 	for _, c := range a.SentBy {
-		status.SentByCaller = append(status.SentByCaller, &commonv1.CallerCalls{Caller: c.Caller, Calls: int32(c.Calls)}) //nolint:gosec // See above.
+		status.SentByCaller = append(status.SentByCaller, &commonv1.CallerCalls{Caller: c.Caller, Calls: int32(c.Calls)})
 	}
 	for _, w := range a.Waiting {
 		status.Waiting = append(status.Waiting, &commonv1.WaitingCalls{
-			Caller: w.Name, Priority: priorityOf(w.Priority), Calls: int32(w.Calls), Longest: durationpb.New(w.Longest), //nolint:gosec // The queue is bounded.
+			Caller: w.Name, Priority: priorityOf(w.Priority), Calls: int32(w.Calls), Longest: durationpb.New(w.Longest),
 		})
 	}
 	return status

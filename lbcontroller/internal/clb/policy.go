@@ -44,6 +44,7 @@ func (p Policy) allows(action plan.Action) bool {
 		case plan.DeleteInstance, plan.DeleteListener, plan.DeleteGroup, plan.DeleteExtension:
 			return false
 		}
+	case PolicySync:
 	}
 	return true
 }

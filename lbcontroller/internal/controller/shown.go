@@ -33,14 +33,14 @@ type publishing struct {
 
 // gistOfPublication is all that is written, apart from conditions.
 func gistOfPublication(p Publication) string {
-	text := fmt.Sprint(p.KeepIngress, p.Notes.Labels, p.Notes.Annotations)
+	parts := []any{p.KeepIngress, p.Notes.Labels, p.Notes.Annotations}
 	for _, i := range p.Ingress {
-		text += " " + i.IP + i.Hostname
+		parts = append(parts, " "+i.IP+i.Hostname)
 		if i.IPMode != nil {
-			text += string(*i.IPMode)
+			parts = append(parts, *i.IPMode)
 		}
 	}
-	return text
+	return fmt.Sprint(parts...)
 }
 
 // justPublished reports whether the same was written just now.

@@ -129,7 +129,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	var err error
 	if c.cfg.Region, err = c.cfg.Gateway.AwaitRegion(ctx, c.cfg.Region, c.log); err != nil {
-		return nil //nolint:nilerr // Only the end of ctx ends the waiting.
+		return nil // Only the end of ctx ends the waiting.
 	}
 	// From here on events count. Those before have left their traces in the cache.
 	c.leading.Store(true)
