@@ -21,7 +21,7 @@ func locate(ctx context.Context, cfg *config.Config) error {
 		err = fmt.Errorf("%s answered with nothing", cfg.MetadataEndpoint)
 	}
 	if err != nil {
-		return fmt.Errorf("region: is not set, and the metadata service does not tell it; set it, e.g. to cn-hangzhou: %w", err)
+		return fmt.Errorf("region: is not set, and the metadata service does not answer with it; set it, e.g. to cn-hangzhou: %w", err)
 	}
 	return nil
 }

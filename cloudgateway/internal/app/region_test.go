@@ -23,7 +23,7 @@ func (w *world) leaveOutRegion(metadata string) {
 	w.write("gateway.yaml", strings.Replace(string(text), "region: cn-hangzhou", "metadataEndpoint: "+metadata, 1))
 }
 
-// TestRegionOfTheInstance: a gateway that is not told its region asks the metadata service, and tells its callers.
+// TestRegionOfTheInstance: a gateway without a configured region takes that of the metadata service, and reports it to its callers.
 func TestRegionOfTheInstance(t *testing.T) {
 	w := newWorld(t)
 	w.leaveOutRegion("http://" + w.serve("metadata"))

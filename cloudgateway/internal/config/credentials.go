@@ -44,7 +44,7 @@ type AccessKey struct {
 
 // ECSRAMRole takes the credentials of a RAM role of the ECS instance.
 type ECSRAMRole struct {
-	// Role is the name of the role; if empty, the metadata service tells it.
+	// Role is the name of the role; if empty, that of the metadata service is used.
 	Role string `json:"role"`
 }
 
