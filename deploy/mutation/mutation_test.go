@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// result is what gremlins v0.6.0 writes.
+const result = `{"go_module":"m","files":[{"file_name":"internal/plan/plan.go","mutations":[
+	{"type":"CONDITIONALS_BOUNDARY","status":"LIVED","line":2,"column":7},
+	{"type":"CONDITIONALS_NEGATION","status":"KILLED","line":2,"column":7},
+	{"type":"INVERT_NEGATIVES","status":"TIMED OUT","line":3,"column":9},
+	{"type":"INVERT_NEGATIVES","status":"NOT VIABLE","line":3,"column":9},
+	{"type":"INVERT_NEGATIVES","status":"NOT COVERED","line":3,"column":9}]}]}`
+
+func parsed(t *testing.T) []mutant {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "internal/plan"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "internal/plan/plan.go"), []byte("package plan\n\tif a < b {\n\treturn -1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mutants, err := parse([]byte(result), target{module: "m", pkg: "internal/plan"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mutants
+}
+
+func TestScore(t *testing.T) {
+	s := rate(target{module: "m", pkg: "internal/plan"}, parsed(t))
+	if s.mutants != 4 || s.reached != 3 || s.survived != 1 {
+		t.Errorf("%+v, want 4 mutants, 3 reached, 1 survived", s)
+	}
+	if err := s.check(); err == nil || !strings.Contains(err.Error(), "m/internal/plan: 75.0 % covered and 66.7 % of those killed") {
+		t.Errorf("error %v", err)
+	}
+	if err := (score{mutants: 100, reached: 95, survived: 4}).check(); err != nil {
+		t.Errorf("95 and 95.8 %% are enough: %v", err)
+	}
+	if err := (score{}).check(); err != nil {
+		t.Errorf("a package without mutants: %v", err)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	known := reason{File: "m/internal/plan/plan.go", Type: "CONDITIONALS_BOUNDARY", Source: "if a < b {", Reason: "a and b differ"}
+	survivors := []mutant{parsed(t)[0]}
+	tests := map[string]struct {
+		reasons            reasons
+		unexplained, stale int
+	}{
+		"none":           {unexplained: 1},
+		"known":          {reasons: reasons{known}},
+		"other mutation": {reasons: reasons{{File: known.File, Type: "CONDITIONALS_NEGATION", Source: known.Source, Reason: "x"}}, unexplained: 1, stale: 1},
+		"stale beside":   {reasons: reasons{known, {File: known.File, Type: known.Type, Source: "if c {", Reason: "x"}}, stale: 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			unexplained, stale := test.reasons.match(survivors)
+			if len(unexplained) != test.unexplained || len(stale) != test.stale {
+				t.Errorf("without a reason %v, stale %v", unexplained, stale)
+			}
+		})
+	}
+}
+
+// The list in the tree is complete, and names files that exist.
+func TestSurvivors(t *testing.T) {
+	list, err := readReasons("survivors.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		data, err := os.ReadFile(filepath.Join("../..", r.File))
+		if err != nil {
+			t.Error(err)
+		} else if !strings.Contains(string(data), r.Source) {
+			t.Errorf("%s no longer has the line %q", r.File, r.Source)
+		}
+	}
+	incomplete := filepath.Join(t.TempDir(), "reasons.yaml")
+	if err := os.WriteFile(incomplete, []byte("- file: a.go\n  type: X\n  source: y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readReasons(incomplete); err == nil || !strings.Contains(err.Error(), "entry 1: file, type, source and reason are required") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTargetsExist(t *testing.T) {
+	for _, target := range targets {
+		dir := filepath.Join("../..", target.path())
+		others, err := otherFiles(dir, target.files)
+		if err != nil {
+			t.Errorf("%s: %v", target.path(), err)
+			continue
+		}
+		for _, name := range target.files {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Errorf("%s: %v", target.path(), err)
+			}
+		}
+		if entries, _ := os.ReadDir(dir); len(entries) <= len(others) {
+			t.Errorf("%s: nothing would be changed", target.path())
+		}
+	}
+}
