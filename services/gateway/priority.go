@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Priority ranks a call's use of the cloud's rate limits. Each method has a highest priority, which is also its default: a caller can
-// lower the priority of a call, and what would raise it has no effect.
+// Priority ranks a call's use of the cloud's rate limits. Each method has a highest priority, and the gateway's configuration one for each
+// caller. The lower of them is the default. A call can ask for less; asking for more has no effect.
 type Priority string
 
 // The priorities, lowest first.

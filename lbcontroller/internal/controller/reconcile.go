@@ -118,7 +118,7 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 		c.events.emit(r.Service, Normalf(ReasonTypeChanged, "the Service no longer asks for the load balancer that it has; it is released"))
 	}
 	start := time.Now()
-	o := kind.Kind.Release(ctx, r)
+	o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), r)
 	if err := c.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
 		return err
 	}

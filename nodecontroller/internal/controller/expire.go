@@ -13,6 +13,7 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
@@ -138,7 +139,7 @@ func (c *Controller) agreed(ctx context.Context, names []string, kept map[held]i
 	if len(names) == 0 {
 		return nil
 	}
-	alive, err := c.interfacesOf(ctx, names)
+	alive, err := c.interfacesOf(gateway.WithPriority(ctx, gateway.Deletion), names)
 	if err != nil {
 		kept[heldWitness] = len(names)
 		c.log.Warn("nodes without instances are kept, a second witness can't be asked", "nodes", len(names), "error", err)

@@ -185,7 +185,7 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 	for _, route := range v.claims.Wanted[:min(len(v.claims.Wanted), max(minWitnesses, oneCall-len(unknown)))] {
 		witnesses = append(witnesses, route.InstanceID)
 	}
-	if err := c.askStanding(ctx, m, unknown, witnesses); err != nil {
+	if err := c.askStanding(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, witnesses); err != nil {
 		c.log.Warn("can't tell whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
 		return false
 	}
@@ -219,7 +219,7 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory, age ti
 		return nil
 	}
 	now := time.Now()
-	if m.known { // the reading is not in doubt, only old
+	if m.known || !c.awaited() { // The reading is only old, or a leader begins and all nodes have their routes.
 		ctx = gateway.WithPriority(ctx, gateway.Background)
 	}
 	// All entries are asked for, not only those to instances: any custom one may be in the way, all of them count for the quota, and the
@@ -231,6 +231,21 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory, age ti
 	m.remember(c.cfg.Scope.EntriesOf(resp.GetRouteEntries()), table.CountCustom(resp.GetRouteEntries()), now)
 	m.reserved = table.Reserved(resp.GetRouteEntries())
 	return nil
+}
+
+// awaited reports whether a node waits for a route: its condition doesn't say that it has one.
+func (c *Controller) awaited() bool {
+	list, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return true
+	}
+	served := map[string]bool{}
+	for _, node := range list {
+		served[node.Name] = networkUnavailable(node) == corev1.ConditionFalse
+	}
+	scope := c.cfg.Scope
+	scope.Region = c.region
+	return slices.ContainsFunc(scope.Claims(list).Wanted, func(r table.Route) bool { return !served[r.Node] })
 }
 
 // plan diffs, and once more if unmarked entries in the way turn out to lead to instances of the cluster, or to none at all.

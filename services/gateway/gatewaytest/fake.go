@@ -24,6 +24,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // Limits of the cloud by default.
@@ -100,8 +101,26 @@ type Call struct {
 	Method  string // e.g. "CreateLoadBalancer"
 	Request proto.Message
 	Err     error
-	// Priority is what the caller asked for; empty for that of the method.
+	// Priority is what the call has in the gateway: what the caller asked for, as far as the method allows.
 	Priority gateway.Priority
+}
+
+// highest are the priorities of the methods, by name.
+var highest = sync.OnceValue(func() map[string]gateway.Priority {
+	priorities := map[string]gateway.Priority{}
+	for _, m := range method.All() {
+		priorities[m.Name] = gateway.Priority(m.Priority())
+	}
+	return priorities
+})
+
+// effective is the lower of two priorities. One that is not known is as high as any.
+func effective(highest, asked gateway.Priority) gateway.Priority {
+	order := []gateway.Priority{gateway.Background, gateway.Deletion, gateway.User, gateway.Backend}
+	if i := slices.Index(order, asked); i >= 0 && i < slices.Index(order, highest) {
+		return asked
+	}
+	return highest
 }
 
 // Fault is how a call fails: with Before it has no effect, with After it has and only the answer is lost.
@@ -274,12 +293,12 @@ func (f *Fake) faultOf(method string, req proto.Message) Fault {
 	return decide(seq, method, req)
 }
 
-func (f *Fake) record(ctx context.Context, method string, req proto.Message, err error) {
+func (f *Fake) record(ctx context.Context, name string, req proto.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	call := Call{Method: method, Request: proto.Clone(req), Err: err}
-	if asked := metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey); len(asked) > 0 {
-		call.Priority = gateway.Priority(asked[0])
+	call := Call{Method: name, Request: proto.Clone(req), Err: err, Priority: highest()[name]}
+	for _, asked := range metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey) {
+		call.Priority = effective(call.Priority, gateway.Priority(asked))
 	}
 	f.calls = append(f.calls, call)
 }

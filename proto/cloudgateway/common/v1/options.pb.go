@@ -215,7 +215,7 @@ type MethodOptions struct {
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The longest that a call takes: the gateway ends it then, and clients have it as their default deadline.
 	Timeout *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// The highest priority of the method's calls to the cloud, which is also the default; a caller can lower it.
+	// The highest priority of the method's calls to the cloud. A caller may have a lower one, and can ask for a lower one.
 	Priority Priority `protobuf:"varint,4,opt,name=priority,proto3,enum=cloudgateway.common.v1.Priority" json:"priority,omitempty"`
 	// What a repetition does.
 	Idempotency Idempotency `protobuf:"varint,5,opt,name=idempotency,proto3,enum=cloudgateway.common.v1.Idempotency" json:"idempotency,omitempty"`

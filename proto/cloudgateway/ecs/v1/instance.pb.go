@@ -1736,7 +1736,7 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x0fInstanceService\x12{\n" +
 	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x19\x8a\xce\x18\x15\b\x01\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
 	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
-	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x01(\x01\x12\xa4\x01\n" +
+	"\rListInstances\x12).cloudgateway.ecs.v1.ListInstancesRequest\x1a*.cloudgateway.ecs.v1.ListInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\xa4\x01\n" +
 	"\x18BatchGetInstanceStatuses\x124.cloudgateway.ecs.v1.BatchGetInstanceStatusesRequest\x1a5.cloudgateway.ecs.v1.BatchGetInstanceStatusesResponse\"\x1b\x8a\xce\x18\x17\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x010\x01\x12\x86\x01\n" +
 	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"\x1b\x8a\xce\x18\x17\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01\x12\x84\x01\n" +
 	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x81\x01\n" +
