@@ -28,7 +28,7 @@ func kubernetes(t testing.TB) http.Handler {
 		switch review := object.(type) {
 		case *authenticationv1.TokenReview:
 			review.APIVersion, review.Kind = "authentication.k8s.io/v1", "TokenReview"
-			review.Status.User.Username = "system:serviceaccount:kube-system:bench"
+			review.Status.User.Username = "system:serviceaccount:kube-system:lbcontroller"
 			review.Status.Authenticated, review.Status.Audiences = true, review.Spec.Audiences
 		case *authorizationv1.SubjectAccessReview:
 			review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"

@@ -124,7 +124,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	if err != nil {
 		return err
 	}
-	behalf, policies := onBehalf(g.cfg.Budget), server.Policies(g.cfg.API)
+	behalf, policies := onBehalf(g.cfg), server.Policies(g.cfg.API)
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:      rpc.TLSConfig(g.cfg.TLS),
 		Policies: policies,

@@ -33,39 +33,66 @@ func newLocks(b config.Budget) *flow.Keyed[string] { return &flow.Keyed[string]{
 func terms(b config.Budget) map[string]flow.Terms {
 	callers := make(map[string]flow.Terms, len(b.Callers))
 	for name, t := range b.Callers {
-		callers[name] = flow.Terms(t)
+		callers[name] = flow.Terms{Weight: t.Weight, Share: t.Share}
 	}
 	return callers
 }
 
-// onBehalf tells the queues on whose behalf a call is: that of the gateway's caller, with the priority of the method that was called, or a
-// lower one that the caller asked for.
-func onBehalf(b config.Budget) func(context.Context) context.Context {
+// priorities rank calls. None is above what the protocol allows for its method, nor above what the configuration allows for its caller.
+type priorities struct {
+	callers map[string]flow.Priority
+	others  flow.Priority
+}
+
+func newPriorities(cfg config.Config) priorities {
+	p := priorities{callers: map[string]flow.Priority{}}
+	p.others, _ = flow.ParsePriority(cfg.Budget.MaxPriority) // The names are the same, as a test knows.
+	for _, account := range cfg.ControllerAccounts() {
+		p.callers[account] = flow.Backend
+	}
+	for name, terms := range cfg.Budget.Callers {
+		if highest, named := flow.ParsePriority(terms.MaxPriority); named {
+			p.callers[name] = highest
+		}
+	}
+	return p
+}
+
+// of is the priority of a call: what the caller asks for, as far as method and caller allow. Names that this version does not know count as
+// the highest.
+func (p priorities) of(caller string, method flow.Priority, asked []string) flow.Priority {
+	highest, named := p.callers[caller]
+	if !named {
+		highest = p.others
+	}
+	highest = min(highest, method)
+	for _, name := range asked {
+		if wanted, known := flow.ParsePriority(name); known {
+			highest = min(highest, wanted)
+		}
+	}
+	return highest
+}
+
+// onBehalf tells the queues on whose behalf a call is, and with which priority.
+func onBehalf(cfg config.Config) func(context.Context) context.Context {
+	p := newPriorities(cfg)
 	return func(ctx context.Context) context.Context {
 		caller, ok := rpc.CallerFrom(ctx)
 		if !ok {
 			return ctx
 		}
 		policy, _ := rpc.PolicyFrom(ctx)
-		return inTheNameOf(ctx, b, flow.Caller{Name: caller.Name, Priority: priority(ctx, flow.Priority(policy.Priority))})
+		priority := p.of(caller.Name, flow.Priority(policy.Priority), metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey))
+		return inTheNameOf(ctx, cfg.Budget, flow.Caller{Name: caller.Name, Priority: priority})
 	}
-}
-
-// priority is that of a call, at most the highest that its method allows. Names that this version does not know count as the highest.
-func priority(ctx context.Context, highest flow.Priority) flow.Priority {
-	for _, name := range metadata.ValueFromIncomingContext(ctx, gateway.PriorityKey) {
-		if p, known := flow.ParsePriority(name); known {
-			highest = min(highest, p)
-		}
-	}
-	return highest
 }
 
 // inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority. Those of a caller who
 // may not use all of the budget share them with its own only: what waits for its share of the budget must not make others wait.
 func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
 	owner := ""
-	if flow.Terms(b.Callers[caller.Name]).Bounded() {
+	if (flow.Terms{Share: b.Callers[caller.Name].Share}).Bounded() {
 		owner = caller.Name
 	}
 	return batch.WithLane(flow.WithCaller(ctx, caller), caller.Name, owner, int(caller.Priority))

@@ -23,9 +23,9 @@ import (
 // TestCallersTerms: a tool that is given a tenth of the budget gets no more, and others go on.
 func TestCallersTerms(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
-	cfg := config.Default().Budget
-	cfg.Callers = map[string]config.Terms{tool: {Share: 0.1}}
-	budget, err := newBudget(cfg, prometheus.NewRegistry(), nil)
+	cfg := config.Default()
+	cfg.Budget.Callers = map[string]config.Terms{tool: {Share: 0.1}}
+	budget, err := newBudget(cfg.Budget, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +53,13 @@ func TestCallersTerms(t *testing.T) {
 func TestSharesDoNotHoldResources(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
 	synctest.Test(t, func(t *testing.T) {
-		cfg := config.Default().Budget
-		cfg.Callers = map[string]config.Terms{tool: {Share: 0.1}}
-		budget, err := newBudget(cfg, prometheus.NewRegistry(), nil)
+		cfg := config.Default()
+		cfg.Budget.Callers = map[string]config.Terms{tool: {Share: 0.1}}
+		budget, err := newBudget(cfg.Budget, prometheus.NewRegistry(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		locks := newLocks(cfg)
+		locks := newLocks(cfg.Budget)
 		as := func(name string) context.Context {
 			return onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}))
 		}
@@ -102,7 +102,9 @@ func TestBoundedCallersReadApart(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				with := onBehalf(config.Budget{Callers: map[string]config.Terms{tool: tt.terms}})
+				cfg := config.Default()
+				cfg.Budget.Callers = map[string]config.Terms{tool: tt.terms}
+				with := onBehalf(cfg)
 				var calls atomic.Int32
 				c, err := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
 					calls.Add(1)

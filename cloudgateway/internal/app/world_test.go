@@ -106,6 +106,7 @@ credentials: {accessKey: {idFile: %[1]s/id, secretFile: %[1]s/secret}}
 endpoints: {slb: %[2]q, vpc: %[3]q, ecs: %[4]q}
 scheme: HTTP
 api: {enable: [vpc.v1.NetworkService, slb.v1.CertificateService]}
+budget: {callers: {"system:serviceaccount:kube-system:writer": {maxPriority: backend}}}
 logging: {level: debug}
 `, w.dir, w.serve("slb"), w.serve("vpc"), w.serve("ecs")))
 	return w

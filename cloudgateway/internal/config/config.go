@@ -21,6 +21,8 @@ type Config struct {
 	Region string `json:"region"`
 	// VpcID is told to callers who ask for the gateway's capabilities.
 	VpcID string `json:"vpcID"`
+	// ClusterID is the id of the cluster, for scopeControllers.
+	ClusterID string `json:"clusterID"`
 	// Listen is the address of the gRPC server.
 	Listen string       `json:"listen"`
 	Admin  admin.Config `json:"admin"`
@@ -43,6 +45,8 @@ type Config struct {
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
 	// Reflection tells the protocol to whoever asks, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
+	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and routecontroller in vpcID.
+	ScopeControllers bool `json:"scopeControllers"`
 	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. Who is in none may change what its ClusterRoles allow.
 	Scopes  []Scope        `json:"scopes"`
 	Logging logging.Config `json:"logging"`
@@ -93,6 +97,8 @@ type Budget struct {
 	// LearnUpTo is how many times of its documented limit an action's limit may be learned to be, 1 to 10. With 1, limits are only
 	// learned to be lower.
 	LearnUpTo float64 `json:"learnUpTo"`
+	// MaxPriority is the highest priority of the calls of others than the controllers: "backend", "user", "deletion" or "background".
+	MaxPriority string `json:"maxPriority"`
 	// Callers are the terms of callers that get more or less than the others, by user name, e.g.
 	// "system:serviceaccount:tools:backup".
 	Callers map[string]Terms `json:"callers"`
@@ -104,7 +110,12 @@ type Terms struct {
 	Weight int `json:"weight"`
 	// Share is the part of the gateway's share that the caller may use at most, above 0 to 1. Default: all of the budget.
 	Share float64 `json:"share"`
+	// MaxPriority is the highest priority of the caller's calls. Default: "backend" for the controllers, that of the budget for others.
+	MaxPriority string `json:"maxPriority"`
 }
+
+// Priorities are the names that maxPriority takes, highest first.
+func Priorities() []string { return []string{"backend", "user", "deletion", "background"} }
 
 // Limit is a number of calls in a window.
 type Limit struct {
@@ -132,6 +143,16 @@ type Scope struct {
 	// balancers that users made by hand, but nothing that is tagged for another cluster. They know which load balancer a server group is of,
 	// so that the gateway need not read it. It needs clusterID.
 	Controller bool `json:"controller"`
+	// forControllers: it is one that scopeControllers stands for.
+	forControllers bool
+}
+
+// Key is where the scope with an index stands in the configuration.
+func (s Scope) Key(index int) string {
+	if s.forControllers {
+		return "scopeControllers"
+	}
+	return fmt.Sprintf("scopes[%d]", index)
 }
 
 // Limits bound the size of calls.
@@ -159,7 +180,7 @@ func Default() Config {
 		MetadataEndpoint: "http://100.100.100.200",
 		Scheme:           "HTTPS",
 		Network:          "vpc",
-		Budget:           Budget{Share: 0.7, LearnUpTo: 1},
+		Budget:           Budget{Share: 0.7, LearnUpTo: 1, MaxPriority: "background"},
 		Limits:           Limits{ServersPerCall: 40, RoutesPerCall: 50},
 		Coalesce:         Coalesce{Idle: config.Duration(20 * time.Millisecond), Max: config.Duration(time.Second)},
 		// The standby looks twice as often as usual, and so serves within 20 s when the active replica is gone: the lease may be seen to
@@ -185,6 +206,7 @@ func Load(path, cloudConfig string, environ func(string) string) (Config, []stri
 	cfg.adopt(existing)
 	cfg.adoptEnvironment(environ)
 	cfg.adoptDefaults()
+	warnings = append(warnings, cfg.addControllerScopes()...)
 	if err := cfg.Validate(); err != nil {
 		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
@@ -195,6 +217,7 @@ func Load(path, cloudConfig string, environ func(string) string) (Config, []stri
 func (c *Config) adopt(existing *cloudconfig.CloudConfig) {
 	config.Fill(&c.Region, existing.Region)
 	config.Fill(&c.VpcID, existing.VpcID)
+	config.Fill(&c.ClusterID, existing.ClusterID)
 	if c.Credentials.sources() == 0 && existing.AccessKeyID != "" {
 		c.Credentials.given = &KeyPair{ID: existing.AccessKeyID, Secret: existing.AccessKeySecret}
 	}
@@ -204,6 +227,7 @@ func (c *Config) adopt(existing *cloudconfig.CloudConfig) {
 func (c *Config) adoptEnvironment(environ func(string) string) {
 	config.Fill(&c.Region, environ("REGION_ID"))
 	config.Fill(&c.VpcID, environ("VPC_ID"))
+	config.Fill(&c.ClusterID, environ("CLUSTER_ID"))
 	config.Fill(&c.MetadataEndpoint, environ("METADATA_ENDPOINT"))
 	config.Fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
 	config.Fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))

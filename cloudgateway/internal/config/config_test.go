@@ -40,7 +40,7 @@ func TestLoadFillsInDefaults(t *testing.T) {
 	want.Region = "cn-hangzhou"
 	want.TLS = TLS{CertFile: "tls.crt", KeyFile: "tls.key"}
 	want.Credentials.ECSRAMRole = &ECSRAMRole{}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{}, Scope{})); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
 }
@@ -64,7 +64,8 @@ budget:
   share: 0.5
   overrides: {slb/CreateLoadBalancer: {calls: 60, window: 60s}}
   learnUpTo: 2
-  callers: {"system:serviceaccount:tools:backup": {weight: 1, share: 0.1}}
+  maxPriority: deletion
+  callers: {"system:serviceaccount:tools:backup": {weight: 1, share: 0.1, maxPriority: user}}
 scopes:
   - {callers: ["system:serviceaccount:tools:*"], tags: {team: web}, vpcIDs: [vpc-1]}
   - {callers: ["system:serviceaccount:kube-system:lbcontroller"], clusterID: c-1, controller: true}
@@ -85,8 +86,8 @@ logging: {level: debug, format: text}
 		Budget: Budget{
 			Share:     0.5,
 			Overrides: map[string]Limit{"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)}},
-			LearnUpTo: 2,
-			Callers:   map[string]Terms{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1}},
+			LearnUpTo: 2, MaxPriority: "deletion",
+			Callers: map[string]Terms{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1, MaxPriority: "user"}},
 		},
 		Scopes: []Scope{
 			{Callers: []string{"system:serviceaccount:tools:*"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-1"}},
@@ -100,7 +101,7 @@ logging: {level: debug, format: text}
 	want.LeaderElection.Enabled, want.LeaderElection.Namespace, want.LeaderElection.Name = true, "ns", "lease"
 	want.LeaderElection.LeaseDuration, want.LeaderElection.RetryPeriod = config.Duration(15*time.Second), config.Duration(time.Second)
 	want.Logging.Level, want.Logging.Format = "debug", "text"
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Credentials{}, Scope{})); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
 }
@@ -156,7 +157,7 @@ metadataEndpoint: 100.100.100.200
 endpoints: {slb: "http://slb"}
 scheme: FTP
 network: moon
-budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, callers: {backup: {weight: -1, share: 10}}}
+budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, maxPriority: high, callers: {backup: {weight: -1, share: 10, maxPriority: low}}}
 scopes:
   - {}
   - {callers: ["", "a*b", "c*"], tags: {ack.aliyun.com: c-1, "": x}, clusterID: c-1, vpcIDs: [""]}
@@ -177,8 +178,10 @@ scheme: "FTP" is not one of HTTPS, HTTP
 network: "moon" is not one of vpc, public
 budget.share: 2 is not above 0 and at most 1
 budget.learnUpTo: 11 is not in 1 to 10
+budget.maxPriority: "high" is not one of backend, user, deletion, background
 budget.callers.backup.weight: -1 is not in 1 to 100
 budget.callers.backup.share: 10 is not above 0 and at most 1
+budget.callers.backup.maxPriority: "low" is not one of backend, user, deletion, background
 budget.overrides.CreateLoadBalancer: is not of the form "product/Action", e.g. "slb/CreateLoadBalancer"
 budget.overrides.CreateLoadBalancer.calls: 0 is below 1
 budget.overrides.CreateLoadBalancer.window: 5s is neither 1s nor 60s, the windows that the cloud has

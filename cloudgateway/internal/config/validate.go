@@ -23,6 +23,7 @@ func (c *Config) adoptDefaults() {
 	config.Fill(&c.Network, d.Network)
 	config.Fill(&c.Budget.Share, d.Budget.Share)
 	config.Fill(&c.Budget.LearnUpTo, d.Budget.LearnUpTo)
+	config.Fill(&c.Budget.MaxPriority, d.Budget.MaxPriority)
 	config.Fill(&c.Limits.ServersPerCall, d.Limits.ServersPerCall)
 	config.Fill(&c.Limits.RoutesPerCall, d.Limits.RoutesPerCall)
 	config.Fill(&c.Coalesce.Idle, d.Coalesce.Idle)
@@ -64,7 +65,7 @@ func (c *Config) Validate() error {
 	c.API.validate(&p)
 	c.Budget.validate(&p)
 	for i, s := range c.Scopes {
-		s.validate(&p, fmt.Sprintf("scopes[%d]", i))
+		s.validate(&p, s.Key(i))
 	}
 	p.Range("limits.serversPerCall", c.Limits.ServersPerCall, 1, mostServersPerCall)
 	p.Range("limits.routesPerCall", c.Limits.RoutesPerCall, 1, mostRoutesPerCall)
@@ -96,6 +97,7 @@ func (b Budget) validate(p *config.Problems) {
 	if b.LearnUpTo < 1 || b.LearnUpTo > mostLearned {
 		p.Addf("budget.learnUpTo", "%g is not in 1 to %d", b.LearnUpTo, mostLearned)
 	}
+	p.OneOf("budget.maxPriority", b.MaxPriority, Priorities()...)
 	for _, name := range slices.Sorted(maps.Keys(b.Callers)) {
 		b.Callers[name].validate(p, "budget.callers."+name)
 	}
@@ -120,6 +122,9 @@ func (t Terms) validate(p *config.Problems, key string) {
 	}
 	if t.Share < 0 || t.Share > 1 {
 		p.Addf(key+".share", "%g is not above 0 and at most 1", t.Share)
+	}
+	if t.MaxPriority != "" {
+		p.OneOf(key+".maxPriority", t.MaxPriority, Priorities()...)
 	}
 }
 

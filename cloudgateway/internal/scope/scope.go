@@ -216,7 +216,7 @@ type rule struct {
 }
 
 func newRule(index int, s config.Scope) rule {
-	r := rule{key: fmt.Sprintf("scopes[%d]", index), callers: s.Callers, tags: maps.Clone(s.Tags), vpcs: s.VpcIDs, controller: s.Controller}
+	r := rule{key: s.Key(index), callers: s.Callers, tags: maps.Clone(s.Tags), vpcs: s.VpcIDs, controller: s.Controller}
 	if s.ClusterID != "" {
 		if r.tags == nil {
 			r.tags = map[string]string{}

@@ -35,25 +35,10 @@
 {{- $tls := dict "certFile" "/etc/tls/tls.crt" "keyFile" "/etc/tls/tls.key" -}}
 {{- if .Values.tls.clientCASecret -}}{{- $tls = set $tls "clientCAFile" "/etc/client-ca/ca.crt" -}}{{- end -}}
 {{- dict
-  "vpcID" .Values.vpcID
+  "vpcID" .Values.vpcID "clusterID" .Values.clusterID
   "listen" (printf ":%d" (int .Values.gatewayPort))
   "tls" $tls "credentials" $credentials "budget" (include "budget" . | fromYaml) "reflection" .Values.reflection "api" .Values.api
-  "scopes" (include "scopes" . | fromYamlArray) | toYaml -}}
-{{- end }}
-
-{{/* Which resources callers may change. A load balancer that a user names by annotation has no tag of the cluster. */}}
-{{- define "scopes" -}}
-{{- $scopes := list -}}
-{{- $account := printf "system:serviceaccount:%s:" .Release.Namespace -}}
-{{- if .Values.scopes.controllers -}}
-{{- if .Values.clusterID -}}
-{{- $scopes = append $scopes (dict "callers" (list (print $account "lbcontroller")) "clusterID" .Values.clusterID "controller" true) -}}
-{{- end -}}
-{{- if .Values.vpcID -}}
-{{- $scopes = append $scopes (dict "callers" (list (print $account "routecontroller")) "vpcIDs" (list .Values.vpcID)) -}}
-{{- end -}}
-{{- end -}}
-{{- concat $scopes .Values.scopes.others | toYaml -}}
+  "scopeControllers" .Values.scopes.controllers "scopes" .Values.scopes.others | toYaml -}}
 {{- end }}
 
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}

@@ -73,11 +73,8 @@ func (w *World) gatewaySection(name string) section {
 		"endpoints": section{
 			"slb": w.addresses["slb"], "vpc": w.addresses["vpc"], "ecs": w.addresses["ecs"], "sts": w.addresses["sts"],
 		},
-		"scheme": "HTTP",
-		"scopes": []section{ // as the chart has them
-			{"callers": []string{"system:serviceaccount:" + chart.Namespace + ":lbcontroller"}, "clusterID": ClusterID, "controller": true},
-			{"callers": []string{"system:serviceaccount:" + chart.Namespace + ":routecontroller"}, "vpcIDs": []string{VpcID}},
-		},
+		"scheme":    "HTTP",
+		"clusterID": ClusterID, "scopeControllers": true, // as the chart has it
 		"leaderElection": lease("cloudgateway"),
 	}
 }

@@ -1,0 +1,61 @@
+package app
+
+import (
+	"testing"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
+)
+
+// TestPriorities: each caller × each priority that a method allows × each that is asked for. A call never ranks above its caller, its method, or
+// what was asked for, and never below the lowest of them.
+func TestPriorities(t *testing.T) {
+	const account = "system:serviceaccount:"
+	cfg := config.Default()
+	cfg.LeaderElection.Namespace = "cloud"
+	cfg.Budget.Callers = map[string]config.Terms{
+		account + "tools:web":            {MaxPriority: "user"},
+		account + "tools:cleaner":        {MaxPriority: "deletion"},
+		account + "tools:balancer":       {MaxPriority: "backend"},
+		account + "tools:weighted":       {Weight: 2},
+		account + "cloud:nodecontroller": {MaxPriority: "user"},
+	}
+	callers := map[string]flow.Priority{
+		account + "cloud:lbcontroller":       flow.Backend,
+		account + "cloud:nodecontroller":     flow.Change, // by configuration
+		account + "cloud:routecontroller":    flow.Backend,
+		account + "cloud:backup":             flow.Background,
+		account + "kube-system:lbcontroller": flow.Background, // one of the name elsewhere
+		account + "tools:web":                flow.Change,
+		account + "tools:cleaner":            flow.Deletion,
+		account + "tools:balancer":           flow.Backend,
+		account + "tools:weighted":           flow.Background,
+		"inventory.example.com":              flow.Background,
+	}
+	// The names are those of call metadata; others, as of a later version, count as the highest.
+	asked := map[string]flow.Priority{
+		"": flow.Backend, "urgent": flow.Backend, "backend": flow.Backend, "user": flow.Change, "deletion": flow.Deletion, "background": flow.Background,
+	}
+	p := newPriorities(cfg)
+	for caller, ceiling := range callers {
+		for method := flow.Background; method <= flow.Backend; method++ {
+			for name, wanted := range asked {
+				if got, want := p.of(caller, method, []string{name}), min(ceiling, method, wanted); got != want {
+					t.Errorf("%s calls a method of priority %s and asks for %q: %s, want %s", caller, method, name, got, want)
+				}
+			}
+			if got, want := p.of(caller, method, nil), min(ceiling, method); got != want {
+				t.Errorf("%s calls a method of priority %s: %s, want %s", caller, method, got, want)
+			}
+		}
+	}
+	cfg.Budget.MaxPriority = "user"
+	if got := newPriorities(cfg).of("inventory.example.com", flow.Backend, nil); got != flow.Change {
+		t.Errorf("with budget.maxPriority user, others have %s", got)
+	}
+	for _, name := range config.Priorities() {
+		if _, known := flow.ParsePriority(name); !known {
+			t.Errorf("the configuration allows %q, which is no priority", name)
+		}
+	}
+}
