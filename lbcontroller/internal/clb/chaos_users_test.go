@@ -84,9 +84,9 @@ func (m *monkey) mendUsers() {
 		}
 		var ports []string
 		for _, port := range svc.Spec.Ports {
-			ports = append(ports, fmt.Sprint(id, port.Port, m.protocol(svc, port) == "udp"))
+			ports = append(ports, fmt.Sprintf("%s:%d udp:%t", id, port.Port, m.protocol(svc, port) == "udp"))
 		}
-		others := func(port string) bool { return taken[port] || port == "lb-users-18080false" }
+		others := func(port string) bool { return taken[port] || port == "lb-users-1:8080 udp:false" }
 		if slices.ContainsFunc(ports, others) {
 			m.edit(svc, annotationPatch(annotation.ForceOverride, nil))
 			continue
