@@ -137,6 +137,7 @@ func (w *world) start() {
 		})
 	}
 	start(c.Watch)
+	synctest.Wait() // Else the caches are found complete at once or a moment later, by the order of goroutines.
 	w.elect = func() { start(c.Run) }
 	if !w.standby {
 		w.elect()
