@@ -142,21 +142,20 @@ func (k *Kind) wants(svc *corev1.Service) bool {
 func (k *Kind) Changed(old, svc *corev1.Service) {
 	switch {
 	case !k.wants(svc):
-	case k.forgotten(old, svc):
+	case forgotten(old, svc):
 		k.memory.Forget(keyOf(svc))
+		k.memory.Doubt(keyOf(svc)) // What a pass under way remembers was read before.
 	case controller.ChangedByUser(old, svc):
 		k.memory.Doubt(keyOf(svc))
 	}
 }
 
 // forgotten reports whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
-// the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and remembers another one then.
-func (k *Kind) forgotten(old, svc *corev1.Service) bool {
-	if len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0 {
-		return true
-	}
-	entry, ok := k.memory.Get(keyOf(svc), string(svc.UID))
-	return ok && entry.Hash != "" && old.Labels[LabelHash] == entry.Hash && svc.Labels[LabelHash] == ""
+// the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and notes then what it makes.
+func forgotten(old, svc *corev1.Service) bool {
+	cleared := len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0
+	unmarked := old.Labels[LabelHash] != "" && svc.Labels[LabelHash] == "" && svc.Annotations[annotation.Making] == ""
+	return cleared || unmarked
 }
 
 // Forget implements controller.Kind.

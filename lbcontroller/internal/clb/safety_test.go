@@ -2,6 +2,7 @@ package clb
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -224,4 +225,50 @@ func (w *world) deleteInConsole(id string) {
 	if _, err := client.DeleteLoadBalancer(w.t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id}); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// TestConflictWithOwnConditions: a pass fails and says so in the conditions, which the cache shows only after the next pass has begun. The API
+// server refuses what that one writes. It is made good, although the arrival of conditions queues nothing.
+func TestConflictWithOwnConditions(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.create(web())
+		w.versions()
+		w.lag(func() time.Duration { return 1500 * time.Millisecond }) // The first retry comes sooner.
+		w.restart()
+		w.cloud.Fail("GetLoadBalancer", 1, &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable})
+		moved := annotate(annotation.Prefix+annotation.ID, usersLB)
+		moved["status"] = map[string]any{"loadBalancer": nil}
+		w.patch("web", moved, "status")
+		w.after(time.Minute)
+		check(t, "CLB", usersLB, w.service().Labels[LabelLoadBalancerID])
+		check(t, "CLBs", 1, len(w.instances()))
+		check(t, "conditions", []string{"LoadBalancerReady=True Published", "Synced=True Synced"}, w.conditions())
+	})
+}
+
+// TestClearedStatusOutlivesAPass: a CLB is deleted in the console and the status cleared, while a pass has already read the CLB. What that pass
+// remembers doesn't count: the Service gets another CLB.
+func TestClearedStatusOutlivesAPass(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.ExternalIPType, "eip")))
+		first := w.service().Labels[LabelLoadBalancerID]
+		var once sync.Once
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ListEips" { // The last call of a pass.
+				once.Do(func() {
+					w.deleteInConsole(first)
+					w.patch("web", map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
+					<-time.After(time.Second)
+				})
+			}
+			return gatewaytest.Fault{}
+		})
+		w.update(annotated(annotation.Name, "mine"))
+		w.after(time.Minute)
+		check(t, "CLBs", 1, len(w.instances()))
+		if now := w.service().Labels[LabelLoadBalancerID]; now == first {
+			t.Errorf("the Service shows CLB %s, which is gone, and status %v", now, w.service().Status.LoadBalancer)
+		}
+	})
 }

@@ -13,6 +13,10 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 )
 
+// retrySuperseded is when a pass is repeated that worked on an outdated Service. The event that is on its way mostly comes first, but one of nothing
+// but the controller's own conditions queues nothing, and no look is left of the passes before.
+const retrySuperseded = time.Second
+
 // assignment says which kinds have to do with a Service.
 type assignment struct {
 	// wanted is the kind whose load balancer the Service asks for; nil for none.
@@ -170,7 +174,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	}
 	if Superseded(err) {
 		c.metrics.conflicts.WithLabelValues("version").Inc()
-		return nil
+		return reconcile.After(err, retrySuperseded)
 	}
 	c.events.settle(r.Key, o.Settled...)
 	for _, e := range o.Events {
@@ -232,10 +236,10 @@ func ingressOf(p *Publication) []corev1.LoadBalancerIngress {
 	return p.Ingress
 }
 
-// refusedByAPI says that the API server didn't take what the controller writes on a Service, unless an event on its way makes that good.
+// refusedByAPI says that the API server didn't take what the controller writes on a Service, unless the cache only trails.
 func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error) error {
 	if Superseded(err) {
-		return nil
+		return reconcile.After(err, retrySuperseded)
 	}
 	c.events.emit(svc, Failure(reason, err))
 	return err

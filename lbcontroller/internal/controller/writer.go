@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// ErrGone reports that the Service is deleted or being deleted, which the cache doesn't show yet. The event is on its way.
+// ErrGone reports that the Service is deleted or being deleted, which the cache doesn't show yet.
 var ErrGone = errors.New("the Service was deleted meanwhile")
 
-// ErrStale reports that the Service has changed since the cache was read. The event is on its way.
+// ErrStale reports that the Service has changed since the cache was read.
 var ErrStale = errors.New("the Service was changed meanwhile")
 
-// Superseded reports whether an event that is on its way makes an error good.
+// Superseded reports whether an error only means that the cache trails: another pass makes it good.
 func Superseded(err error) bool { return errors.Is(err, ErrGone) || errors.Is(err, ErrStale) }
 
 // Notes are labels and annotations that the controller writes on a Service. An empty value removes the key.
