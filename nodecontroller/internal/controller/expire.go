@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -96,6 +97,7 @@ func (c *Controller) expire(ctx context.Context) error {
 		kept[heldNothingFound] = c.keepSilent("Not one instance of the nodes was found; check the credentials and the region of the gateway")
 		return nil
 	}
+	kept[heldUnanswered] = c.keepUnclear(sightings)
 	isAbsent := func(s lifecycle.Sighting) bool { return s.Answer == lifecycle.Absent }
 	if c.deletions.loaded && c.deletions.state.Empty() && !slices.ContainsFunc(sightings, isAbsent) {
 		return nil
@@ -164,8 +166,11 @@ func (c *Controller) agreed(ctx context.Context, names []string, kept map[held]i
 }
 
 // interfacesOf finds the network interfaces of the instances of nodes by the addresses of the nodes, which is another answer of the cloud
-// than the list of instances.
+// than the list of instances. Nodes whose instances were found lately are asked about as well: an answer without any of their interfaces is
+// no evidence.
 func (c *Controller) interfacesOf(ctx context.Context, names []string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	capabilities, err := c.cfg.Gateway.Capabilities.GetCapabilities(ctx, &commonv1.GetCapabilitiesRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the gateway for its region: %w", err)
@@ -173,23 +178,15 @@ func (c *Controller) interfacesOf(ctx context.Context, names []string) (map[stri
 	if region := capabilities.GetRegionId(); region != "" && region != c.cfg.Region {
 		return nil, fmt.Errorf("the gateway works in region %s, and this controller for %s", region, c.cfg.Region)
 	}
-	instances, asked, addresses := map[string]string{}, []string(nil), []string(nil)
-	for _, name := range names {
-		node, err := c.nodes.Get(name)
-		if err != nil {
-			continue // It is gone already.
-		}
-		id, _ := c.ours(node)
-		for _, address := range node.Status.Addresses {
-			if address.Type == corev1.NodeInternalIP && !strings.Contains(address.Address, ":") {
-				instances[name] = id.InstanceID
-				asked, addresses = append(asked, name), append(addresses, address.Address)
-				break
-			}
-		}
-	}
-	if len(addresses) == 0 {
+	suspects := c.addressed(names)
+	if len(suspects) == 0 {
 		return nil, nil
+	}
+	witnesses := c.addressed(c.round.witnesses(names))
+	all := slices.Concat(suspects, witnesses)
+	addresses := make([]string, len(all))
+	for i, of := range all {
+		addresses[i] = of.address
 	}
 	vpc, err := c.cfg.Gateway.VPC(ctx, c.cfg.VPCID)
 	if err != nil {
@@ -207,23 +204,68 @@ func (c *Controller) interfacesOf(ctx context.Context, names []string) (map[stri
 	for i, result := range resp.GetResults() {
 		err := rpcerr.FromItem(result.GetError())
 		switch eni := result.GetNetworkInterface(); {
-		case eni != nil && eni.GetInstanceId() == instances[asked[i]]:
-			alive[asked[i]] = eni.GetNetworkInterfaceId()
-		case eni != nil || rpcerr.ReasonOf(err) == rpcerr.NetworkInterfaceNotFound:
+		case eni != nil && eni.GetInstanceId() == all[i].instance:
+			alive[all[i].node] = eni.GetNetworkInterfaceId()
+		case eni != nil || rpcerr.ReasonOf(err) == rpcerr.NetworkInterfaceNotFound || i >= len(suspects):
 		case err == nil:
 			return nil, errors.New("gateway answered neither a network interface nor an error")
 		default:
 			return nil, err
 		}
 	}
+	found := func(w addressed) bool { return alive[w.node] != "" }
+	if len(witnesses) > 0 && !slices.ContainsFunc(witnesses, found) {
+		return nil, fmt.Errorf("the cloud does not list the network interfaces of nodes whose instances are there, such as %s", witnesses[0].node)
+	}
 	return alive, nil
+}
+
+// addressed is a node with its instance and its internal IPv4 address.
+type addressed struct{ node, instance, address string }
+
+// addressed gives those of the nodes that have an address.
+func (c *Controller) addressed(names []string) []addressed {
+	list := make([]addressed, 0, len(names))
+	for _, name := range names {
+		node, err := c.nodes.Get(name)
+		if err != nil {
+			continue // It is gone already.
+		}
+		id, _ := c.ours(node)
+		for _, a := range node.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP && !strings.Contains(a.Address, ":") {
+				list = append(list, addressed{name, id.InstanceID, a.Address})
+				break
+			}
+		}
+	}
+	return list
 }
 
 // unanswered reports that the instances of nodes can't be read.
 func (c *Controller) unanswered(err error) {
-	c.metrics.expiry(map[held]int{heldUnanswered: c.silent(func(name string) {
-		c.fail(name, eventDeleteFailed, fmt.Errorf("whether the instance exists can't be found out: %w", err))
-	})}, c.round.fault)
+	if c.cfg.Deletion == nil {
+		return
+	}
+	c.metrics.expiry(map[held]int{heldUnanswered: c.silent(func(name string) { c.failUnclear(name, err) })}, c.round.fault)
+}
+
+// keepUnclear reports to silent nodes that their instances in particular can't be read, and counts them.
+func (c *Controller) keepUnclear(sightings []lifecycle.Sighting) int {
+	unclear := 0
+	for _, s := range sightings {
+		if !s.Silent || s.Answer != lifecycle.Unclear {
+			continue
+		}
+		if unclear++; unclear <= maxEvents {
+			c.failUnclear(s.Node, c.round.answers[identity{s.Node, types.UID(s.UID)}].err)
+		}
+	}
+	return unclear
+}
+
+func (c *Controller) failUnclear(node string, err error) {
+	c.fail(node, eventDeleteFailed, fmt.Errorf("whether the instance exists can't be found out: %w", err))
 }
 
 // keepSilent tells the silent nodes why they are not deleted, and counts them.

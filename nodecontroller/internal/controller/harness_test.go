@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,8 @@ type world struct {
 	lead    func()
 	// reigns lets the controller made last lead.
 	reigns func()
+	// held is closed when calls may go on that are held back; nil if none are.
+	held chan struct{}
 }
 
 // run starts a controller in a world that prepare has furnished, and lets body play once the controller has nothing to do.
@@ -141,6 +144,24 @@ func (w *world) vanish(i int) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-%d", i))
+}
+
+// holdInstances lets reads of instances wait in the gateway until release.
+func (w *world) holdInstances() {
+	held := make(chan struct{})
+	w.held = held
+	w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+		if method == "BatchGetInstances" {
+			<-held
+		}
+		return gatewaytest.Fault{}
+	})
+}
+
+func (w *world) release() {
+	if w.held != nil {
+		close(w.held)
+	}
 }
 
 // hide takes an instance out of the cloud's answers about instances only.

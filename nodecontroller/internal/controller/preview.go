@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -99,11 +98,11 @@ func (c *Controller) previewPart(ctx context.Context, part []corev1.Node) ([]Nod
 
 // previewInstance is about a node with the id of an instance.
 func (c *Controller) previewInstance(about *NodePreview, node *corev1.Node, id nodes.ID, result *ecsv1.InstanceResult) {
-	switch answer := answerOf(result); {
+	switch answer, err := answerOf(result); {
 	case answer == lifecycle.Present:
 		c.previewChange(about, node, result.GetInstance())
 	case answer == lifecycle.Unclear:
-		about.Problem = fmt.Sprintf("instance %s can't be read: %s", id.InstanceID, cmp.Or(result.GetError().GetMessage(), "no answer"))
+		about.Problem = fmt.Sprintf("instance %s can't be read: %v", id.InstanceID, err)
 	case nodes.Silent(node) && c.cfg.Deletion != nil:
 		about.Changes = []string{fmt.Sprintf("delete the node, if the cloud lacks its instance %s still after %s", id.InstanceID, c.cfg.Deletion.ConfirmAfter)}
 	default:

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +35,9 @@ const (
 	sweepPart, firstPart = 100, 1000
 	// sweepWitnesses are the nodes of other parts that are read again with each part: an answer without them is no evidence.
 	sweepWitnesses = 3
+	// answerTimeout bounds the waiting for one answer of the gateway, so that somebody who waits for silent nodes to go learns why they
+	// stay. It is longer than the gateway itself waits for the cloud, whose error says more than that the time is over.
+	answerTimeout = time.Minute
 )
 
 // round is one look at all nodes, part by part. Its first parts are read one after the other, those of later rounds at times spread over
@@ -60,10 +65,11 @@ type identity struct {
 
 func identify(node *corev1.Node) identity { return identity{node.Name, node.UID} }
 
-// answer is what the cloud said about a node's instance, and when.
+// answer is what the cloud said about a node's instance, and when. If it said nothing, err is why.
 type answer struct {
 	lifecycle.Answer
-	at time.Time
+	at  time.Time
+	err error
 }
 
 // begin divides nodes into parts.
@@ -167,35 +173,53 @@ func (c *Controller) look(ctx context.Context, names []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	background := gateway.WithPriority(ctx, gateway.Background)
 	at := time.Now()
-	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(background, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+	results, err := c.readInstances(ctx, ids)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.unanswered(err)
 		}
 		return fmt.Errorf("get %d instances: %w", len(ids), err)
 	}
-	if len(resp.GetResults()) != len(ids) {
-		return fmt.Errorf("gateway answered %d results for %d instances", len(resp.GetResults()), len(ids))
-	}
-	c.sync(ctx, asked, resp.GetResults())
-	c.keepAnswers(asked, resp.GetResults(), at)
+	c.sync(ctx, asked, results)
+	c.keepAnswers(asked, results, at)
 	return ctx.Err()
+}
+
+// readInstances reads instances in one call. An answer that says nothing about any of them is an error: the first one that it has.
+func (c *Controller) readInstances(ctx context.Context, ids []string) ([]*ecsv1.InstanceResult, error) {
+	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Background), answerTimeout)
+	defer cancel()
+	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+	if err != nil {
+		return nil, err
+	}
+	results := resp.GetResults()
+	if len(results) != len(ids) {
+		return nil, fmt.Errorf("gateway answered %d results for %d instances", len(results), len(ids))
+	}
+	for _, result := range results {
+		answer, unclear := answerOf(result)
+		if answer != lifecycle.Unclear {
+			return results, nil
+		}
+		err = cmp.Or(err, unclear)
+	}
+	return nil, err
 }
 
 // keepAnswers remembers what was said about nodes. If not one instance was found, nothing was said.
 func (c *Controller) keepAnswers(asked []*corev1.Node, results []*ecsv1.InstanceResult, at time.Time) {
-	answers := make([]lifecycle.Answer, len(asked))
+	answers, unclear := make([]lifecycle.Answer, len(asked)), make([]error, len(asked))
 	for i := range asked {
-		answers[i] = answerOf(results[i])
+		answers[i], unclear[i] = answerOf(results[i])
 	}
 	c.round.fault = !lifecycle.Credible(answers)
 	if c.round.fault {
 		return
 	}
 	for i, node := range asked {
-		c.round.answers[identify(node)] = answer{answers[i], at}
+		c.round.answers[identify(node)] = answer{answers[i], at, unclear[i]}
 		if answers[i] == lifecycle.Present {
 			c.round.present = append(c.round.present, node.Name)
 		}
@@ -228,15 +252,18 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 	_ = group.Wait() // The functions give no errors.
 }
 
-func answerOf(result *ecsv1.InstanceResult) lifecycle.Answer {
+// answerOf gives what a result says about an instance. If it says nothing, the error is why.
+func answerOf(result *ecsv1.InstanceResult) (lifecycle.Answer, error) {
 	err := rpcerr.FromItem(result.GetError())
 	switch {
 	case err == nil && result.GetInstance() != nil:
-		return lifecycle.Present
+		return lifecycle.Present, nil
 	case rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound:
-		return lifecycle.Absent
+		return lifecycle.Absent, nil
+	case err == nil:
+		return lifecycle.Unclear, errors.New("gateway answered neither an instance nor an error")
 	default:
-		return lifecycle.Unclear
+		return lifecycle.Unclear, err
 	}
 }
 

@@ -47,6 +47,19 @@ func TestBadWitnesses(t *testing.T) {
 	failing := func(err *rpcerr.Error) func(*world) {
 		return func(w *world) { w.cloud.Fail("BatchGetInstances", 1<<30, err) }
 	}
+	// The gateway answers a read of many instances even if it can't read one of them, with an error for each.
+	unreadable := func(n int, err *rpcerr.Error) func(*world) {
+		return func(w *world) {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.cloud.UnreadableInstances = map[string]error{}
+			for i := range n {
+				w.cloud.UnreadableInstances[fmt.Sprintf("i-%d", i)] = err
+			}
+		}
+	}
+	throttled := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second}
+	expired := &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"}
 	hide := func(from, to int) func(*world) {
 		return func(w *world) {
 			for i := from; i < to; i++ {
@@ -71,17 +84,24 @@ func TestBadWitnesses(t *testing.T) {
 			clear(w.cloud.NetworkInterfaces)
 			w.cloud.Unlock()
 		}, "node-3 DeleteNodeFailed: the instance seems gone, and the node stays until that is certain: the gateway works in region cn-beijing", "witness", false},
+		"without any network interface": {func(w *world) {
+			hide(0, 5)(w)
+			w.cloud.Lock()
+			clear(w.cloud.NetworkInterfaces)
+			w.cloud.Unlock()
+		}, "node-3 DeleteNodeFailed: the instance seems gone, and the node stays until that is certain: the cloud does not list", "witness", false},
 		"without answers about network interfaces": {func(w *world) {
 			hide(0, 5)(w)
 			w.cloud.Fail("BatchGetNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
 		}, "node-3 DeleteNodeFailed: the instance seems gone, and the node stays until that is certain", "witness", false},
-		"throttled": {
-			failing(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second}),
-			"node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
+		"throttled":     {unreadable(20, throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
+		"expired token": {unreadable(20, expired), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: token expired", "unanswered", false},
+		"throttled where the silent nodes are read": {
+			unreadable(5, throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false,
 		},
-		"expired token": {
-			failing(&rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "token expired"}),
-			"node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
+		"gateway that refuses": {failing(throttled), "node-3 DeleteNodeFailed: whether the instance exists can't be found out: slow down", "unanswered", false},
+		"gateway that does not answer": {
+			(*world).holdInstances, "node-3 DeleteNodeFailed: whether the instance exists can't be found out", "unanswered", false,
 		},
 		"gateway away": {
 			failing(&rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "connection refused"}),
@@ -111,6 +131,7 @@ func TestBadWitnesses(t *testing.T) {
 				}
 				tt.spoil(w)
 				w.Pass(time.Hour)
+				w.release()
 				if n := len(w.NodeNames()); n != 20 {
 					t.Errorf("%d nodes are left, want all 20", n)
 				}
