@@ -37,6 +37,8 @@ const (
 	// oneCall is how many instances one call of the cloud tells about (source: ECS API, DescribeInstances). Questions about orphans are filled
 	// up to it with the instances of nodes, minWitnesses at least.
 	oneCall, minWitnesses = 100, 3
+	// askTimeout bounds a question about instances, for nodes wait for the rest of the pass.
+	askTimeout = 30 * time.Second
 	// clusterTag is the tag that ACK puts on the instances of a cluster; its value is the cluster's id.
 	clusterTag = "ack.aliyun.com"
 )
@@ -187,6 +189,9 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 	}
 	if err := c.askStanding(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, witnesses); err != nil {
 		c.log.Warn("can't tell whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
+		for _, id := range unknown {
+			m.standing[id] = plan.Stranger // The next pass asks nothing, for nodes would wait again; the next reading of the table will.
+		}
 		return false
 	}
 	return true
@@ -276,6 +281,8 @@ func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) p
 // before their Nodes go.
 func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes []string) error {
 	ids := slices.Concat(unknown, nodes)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	resp, err := c.cfg.Gateway.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
 	if err != nil {
 		return err

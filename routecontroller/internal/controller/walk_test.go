@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/budget"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -170,11 +173,50 @@ func TestTwoClustersWithOneID(t *testing.T) {
 	})
 }
 
+// TestNodesDoNotWaitForAQuestion lets the question about the instance of an orphan wait in the gateway, as when the cloud throttles. A node
+// that joins then gets its route all the same.
+func TestNodesDoNotWaitForAQuestion(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.9.0/24", "i-9", marked(9))
+		w.instance(makeNode(9), tag("ack.aliyun.com", cluster))
+	}
+	run(t, nil, makeNodes(3), prepare, func(w *world) {
+		held := make(chan struct{})
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "BatchGetInstances" {
+				<-held
+			}
+			return gatewaytest.Fault{}
+		})
+		w.Pass(2 * time.Minute) // The orphan has been one for as long as makes its instance worth a question.
+		w.instance(makeNode(3))
+		w.CreateNode(makeNode(3))
+		w.Pass(40 * time.Second)
+		close(held)
+		want := "10.0.0.0/24→i-0 10.0.1.0/24→i-1 10.0.2.0/24→i-2 10.0.3.0/24→i-3 10.0.9.0/24→i-9"
+		if got := strings.Join(w.routes(tableA), " "); got != want {
+			t.Errorf("routes %s, want %s", got, want)
+		}
+	})
+}
+
 // TestBadAnswersAboutInstances lets the cloud answer wrongly about instances for an hour, while ten Nodes are missing in the API. No route goes.
 func TestBadAnswersAboutInstances(t *testing.T) {
 	t.Parallel()
 	failing := func(err *rpcerr.Error) func(*world) {
 		return func(w *world) { w.cloud.Fail("BatchGetInstances", 1<<30, err) }
+	}
+	// The gateway answers a read of many instances even if it can't read one of them, with an error for each.
+	unreadable := func(err *rpcerr.Error) func(*world) {
+		return func(w *world) {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.cloud.UnreadableInstances = map[string]error{}
+			for id := range w.cloud.Instances {
+				w.cloud.UnreadableInstances[id] = err
+			}
+		}
 	}
 	for name, spoil := range map[string]func(*world){
 		"no instance at all": func(w *world) {
@@ -189,10 +231,10 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 				delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
 			}
 		},
-		"throttled": failing(&rpcerr.Error{
+		"throttled": unreadable(&rpcerr.Error{
 			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,
 		}),
-		"expired token": failing(&rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "token expired"}),
+		"expired token": unreadable(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"}),
 		"gateway away":  failing(&rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "connection refused"}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,13 +246,59 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 				}
 				spoil(w)
 			}
-			run(t, nil, makeNodes(10), prepare, func(w *world) {
+			registry := prometheus.NewRegistry()
+			edit := func(cfg *controller.Config) { cfg.Registerer = registry }
+			run(t, edit, makeNodes(10), prepare, func(w *world) {
 				w.Pass(59 * time.Minute)
 				if n := len(w.routes(tableA)); n != 20 || len(w.cloud.Writes()) != 0 {
 					t.Errorf("%d routes, want all 20; writes %v", n, w.cloud.Writes())
 				}
+				if got := kubetest.Metric(t, registry, "routecontroller_orphan_routes")[tableA]; got != 10 {
+					t.Errorf("metric of routes without a Node: %v, want 10", got)
+				}
 				if len(w.Events.Matching("vtb-a RoutesWithoutNode")) == 0 {
 					t.Errorf("events %v", w.Events.Matching("vtb-a"))
+				}
+			})
+		})
+	}
+}
+
+// TestUnreadableTable lets the gateway be away for an hour, or be one that can't read the table, while ten Nodes are missing in the API. No
+// route goes, an event and a metric say why, and the Nodes that are there keep their condition.
+func TestUnreadableTable(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]*rpcerr.Error{
+		"gateway away":      {Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "connection refused"},
+		"expired token":     {Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"},
+		"of another region": {Code: codes.NotFound, Reason: rpcerr.RouteTableNotFound, Message: "no such table"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := prometheus.NewRegistry()
+			edit := func(cfg *controller.Config) { cfg.Registerer = registry }
+			prepare := func(w *world) {
+				for i := range 20 {
+					w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), marked(i))
+					w.instance(makeNode(i), tag("ack.aliyun.com", cluster))
+				}
+			}
+			run(t, edit, makeNodes(10), prepare, func(w *world) {
+				for _, method := range []string{"ListRouteEntries", "ListRouteTables", "BatchGetInstances"} {
+					w.cloud.Fail(method, 1<<30, err)
+				}
+				w.Pass(59 * time.Minute)
+				if n := len(w.routes(tableA)); n != 20 || len(w.cloud.Writes()) != 0 {
+					t.Errorf("%d routes, want all 20; writes %v", n, w.cloud.Writes())
+				}
+				if got := w.Events.Matching("vtb-a SyncRouteFailed: list the entries of route table vtb-a: " + err.Message); len(got) == 0 || len(got) > 3 {
+					t.Errorf("events %v", w.Events.Matching("vtb-a"))
+				}
+				if got := kubetest.Metric(t, registry, "reconcile_total")["error"]; got < 1 {
+					t.Errorf("metric of failed attempts: %v", got)
+				}
+				if got := w.network("node-3"); got != "False RouteCreated" {
+					t.Errorf("NetworkUnavailable %s", got)
 				}
 			})
 		})
