@@ -7,10 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,7 +74,7 @@ func TestFaultMatrix(t *testing.T) {
 		mu    sync.Mutex
 		table = map[string]string{}
 	)
-	cells.SetLimit(32) // They mostly wait.
+	cells.SetLimit(runtime.GOMAXPROCS(0))
 	for _, op := range writetest.Operations() {
 		undisturbed := newWorld(t, emptySeed)
 		at := undisturbed.site(t, op)
@@ -85,10 +87,12 @@ func TestFaultMatrix(t *testing.T) {
 				cells.Go(func() error {
 					name := cell(op.Name, action, m.name)
 					t.Run(name, func(t *testing.T) {
-						outcome := m.strike(t, op, action, want)
-						mu.Lock()
-						defer mu.Unlock()
-						table[name] = outcome
+						synctest.Test(t, func(t *testing.T) {
+							outcome := m.strike(t, op, action, want)
+							mu.Lock()
+							defer mu.Unlock()
+							table[name] = outcome
+						})
 					})
 					return nil
 				})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -435,20 +436,18 @@ func TestOwnWritesOfForwardingRulesAreSeen(t *testing.T) {
 // TestForwardingRulesOfABusyCloud: in a cloud that takes its time, and in one that is busy after every write as well, callers never
 // hear of it.
 func TestForwardingRulesOfABusyCloud(t *testing.T) {
-	t.Run("default", func(t *testing.T) { t.Parallel(); testForwardingRulesOfABusyCloud(t, api.DefaultSettings()) })
-	t.Run("busy", func(t *testing.T) { t.Parallel(); testForwardingRulesOfABusyCloud(t, api.BusySettings()) })
-}
-
-func testForwardingRulesOfABusyCloud(t *testing.T, settings api.Settings) {
-	t.Helper()
-	s := newWebSite(t, func(c *openapisim.Config) { c.Settings = &settings })
-	rules := s.rules(0, 12)
-	results := s.create(t, rules)
-	s.wantReasons(t, rules, results, slices.Repeat([]rpcerr.Reason{""}, 12)...)
-	for _, r := range s.delete(t, results[0].GetRuleId(), results[11].GetRuleId()) {
-		if r.GetError() != nil {
-			t.Errorf("delete: %v", r)
-		}
+	for _, settings := range []api.Settings{api.DefaultSettings(), api.BusySettings()} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newWebSite(t, func(c *openapisim.Config) { c.Settings = &settings })
+			rules := s.rules(0, 12)
+			results := s.create(t, rules)
+			s.wantReasons(t, rules, results, slices.Repeat([]rpcerr.Reason{""}, 12)...)
+			for _, r := range s.delete(t, results[0].GetRuleId(), results[11].GetRuleId()) {
+				if r.GetError() != nil {
+					t.Errorf("delete: %v", r)
+				}
+			}
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -33,25 +34,27 @@ func TestEveryOwnWriteIsSeen(t *testing.T) {
 	asked := map[string]bool{}
 	for _, op := range writetest.Operations() {
 		t.Run(op.Name, func(t *testing.T) {
-			w := newWorld(t, emptySeed)
-			at := w.site(t, op)
-			before := w.questions()
-			for q := range before {
-				w.ask(t, q, before[q], time.Hour)
-			}
-			if err := op.Run(t.Context(), w.Client, at); err != nil {
-				t.Fatal(err)
-			}
-			all := w.questions()
-			maps.Copy(all, before)
-			for _, q := range slices.Sorted(maps.Keys(all)) {
-				method, _, _ := strings.Cut(q, " ")
-				asked[method] = true
-				remembered := w.ask(t, q, all[q], time.Hour)
-				if now := w.ask(t, q, all[q], 0); remembered != now {
-					t.Errorf("%s: remembered\n%s, it is now\n%s", q, remembered, now)
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, emptySeed)
+				at := w.site(t, op)
+				before := w.questions()
+				for q := range before {
+					w.ask(t, q, before[q], time.Hour)
 				}
-			}
+				if err := op.Run(t.Context(), w.Client, at); err != nil {
+					t.Fatal(err)
+				}
+				all := w.questions()
+				maps.Copy(all, before)
+				for _, q := range slices.Sorted(maps.Keys(all)) {
+					method, _, _ := strings.Cut(q, " ")
+					asked[method] = true
+					remembered := w.ask(t, q, all[q], time.Hour)
+					if now := w.ask(t, q, all[q], 0); remembered != now {
+						t.Errorf("%s: remembered\n%s, it is now\n%s", q, remembered, now)
+					}
+				}
+			})
 		})
 	}
 	for method, row := range Policies(config.API{Enable: method.ToolServices()}) {

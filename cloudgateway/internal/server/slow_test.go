@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,16 +27,19 @@ func TestWritesInSlowClouds(t *testing.T) {
 		settings api.Settings
 	}{{"default", api.DefaultSettings()}, {"busy", api.BusySettings()}}
 	var cells errgroup.Group
-	cells.SetLimit(32) // They mostly wait.
+	cells.SetLimit(runtime.GOMAXPROCS(0))
 	for _, op := range writetest.Operations() {
 		want := sync.OnceValue(func() []string { return afterwards(t, op, newWorld(t)) })
 		for _, cloud := range clouds {
 			cells.Go(func() error {
 				t.Run(cloud.name+"/"+op.Name, func(t *testing.T) {
-					w := newWorld(t, func(c *openapisim.Config) { c.Settings = &cloud.settings })
-					if diff := cmp.Diff(want(), afterwards(t, op, w)); diff != "" {
-						t.Errorf("the cloud's state (-fast +%s):\n%s", cloud.name, diff)
-					}
+					want := want()
+					synctest.Test(t, func(t *testing.T) {
+						w := newWorld(t, func(c *openapisim.Config) { c.Settings = &cloud.settings })
+						if diff := cmp.Diff(want, afterwards(t, op, w)); diff != "" {
+							t.Errorf("the cloud's state (-fast +%s):\n%s", cloud.name, diff)
+						}
+					})
 				})
 				return nil
 			})
@@ -59,44 +64,44 @@ func afterwards(t *testing.T, op writetest.Operation, w *world) []string {
 // TestFewWritesAreRefused: a gateway that has seen some writes knows when a load balancer is ready for the next one. Without that
 // each of these writes would be refused first. How few it gets down to is counted on virtual time, in package settle.
 func TestFewWritesAreRefused(t *testing.T) {
-	t.Parallel()
-	const balancers, learning, rounds = 6, 6, 20
-	settings := api.BusySettings()
-	settings.BusyAfterWrite /= 2 // The rest of the test's time is well spent elsewhere.
-	w := newWorld(t, func(c *openapisim.Config) { c.Settings = &settings })
-	work := make([]ids, balancers)
-	for i := range work {
-		work[i].lb = w.createBalancer(t, fmt.Sprintf("lb-%d", i))
-		work[i].group = w.createGroup(t, work[i].lb, ecsServers(0, 10)...)
-	}
-	run := func(from, to int) {
-		var all sync.WaitGroup
-		for _, at := range work {
-			all.Go(func() {
-				for n := from; n < to; n++ {
-					if _, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
-						LoadBalancerId: at.lb, ServerGroupId: at.group, Add: ecsServers(n+10, 1), Remove: ecsServers(n, 1),
-					}); err != nil {
-						t.Errorf("write: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		const balancers, learning, rounds = 6, 6, 20
+		settings := api.BusySettings()
+		w := newWorld(t, func(c *openapisim.Config) { c.Settings = &settings })
+		work := make([]ids, balancers)
+		for i := range work {
+			work[i].lb = w.createBalancer(t, fmt.Sprintf("lb-%d", i))
+			work[i].group = w.createGroup(t, work[i].lb, ecsServers(0, 10)...)
+		}
+		run := func(from, to int) {
+			var all sync.WaitGroup
+			for _, at := range work {
+				all.Go(func() {
+					for n := from; n < to; n++ {
+						if _, err := w.ServerGroups.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
+							LoadBalancerId: at.lb, ServerGroupId: at.group, Add: ecsServers(n+10, 1), Remove: ecsServers(n, 1),
+						}); err != nil {
+							t.Errorf("write: %v", err)
+						}
 					}
-				}
-			})
+				})
+			}
+			all.Wait()
 		}
-		all.Wait()
-	}
-	run(0, learning)
-	w.forget()
-	run(learning, learning+rounds)
-	refused := 0
-	for _, c := range w.calls(false) {
-		if c.Code != "" {
-			refused++
+		run(0, learning)
+		w.forget()
+		run(learning, learning+rounds)
+		refused := 0
+		for _, c := range w.calls(false) {
+			if c.Code != "" {
+				refused++
+			}
 		}
-	}
-	t.Logf("%d of %d writes refused", refused, balancers*rounds)
-	if limit := balancers * rounds / 4; refused > limit {
-		t.Errorf("%d of %d writes were refused, at most %d are right", refused, balancers*rounds, limit)
-	}
+		t.Logf("%d of %d writes refused", refused, balancers*rounds)
+		if limit := balancers * rounds / 4; refused > limit {
+			t.Errorf("%d of %d writes were refused, at most %d are right", refused, balancers*rounds, limit)
+		}
+	})
 }
 
 // TestBusyStartIsNotLookedAt: a busy instance has not started the listener, so there is nothing to look at.

@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http/httptest"
+	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +39,7 @@ type world struct {
 
 	conn      *grpc.ClientConn
 	sim       *openapisim.Simulator
-	endpoints map[openapi.Product]string
+	endpoints map[openapi.Product]*bufconn.Listener
 	patience  time.Duration  // of the gateway, for one answer of the cloud
 	kill      func()         // the gateway, in the middle of whatever it does
 	scopes    []config.Scope // of the caller, whose name is scoped
@@ -53,7 +53,8 @@ const (
 	testCA      = "ca-1"
 )
 
-// newWorld starts a world whose cloud has a VPC, 100 instances and a certificate, and in which every change is done at once.
+// newWorld starts a world whose cloud has a VPC, 100 instances and a certificate, and in which every change is done at once. All its
+// connections are in memory, so that it can live in a bubble of synctest, where waiting takes no time.
 func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	t.Helper()
 	settings := api.FastSettings()
@@ -65,14 +66,39 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{sim: sim, endpoints: map[openapi.Product]string{}, patience: patience}
+	w := &world{sim: sim, endpoints: map[openapi.Product]*bufconn.Listener{}, patience: patience}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
-		server := httptest.NewServer(sim.Handler(string(p)))
-		t.Cleanup(server.Close)
-		w.endpoints[p] = strings.TrimPrefix(server.URL, "http://")
+		w.endpoints[p] = serve(t, sim.Handler(string(p)))
 	}
 	w.startGateway(t)
 	return w
+}
+
+// serve answers HTTP in memory.
+func serve(t *testing.T, handler http.Handler) *bufconn.Listener {
+	t.Helper()
+	listener := bufconn.Listen(64 << 10)
+	server, done := &http.Server{Handler: handler}, make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serve: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = server.Close() // There is nothing to close but memory.
+		<-done
+	})
+	return listener
+}
+
+// dial connects to the endpoint of a product, whose name is its host.
+func (w *world) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	product, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	return w.endpoints[openapi.Product(product)].DialContext(ctx)
 }
 
 // emptySeed leaves out the instances, for worlds whose operations bring their own.
@@ -84,8 +110,12 @@ const patience = 2 * time.Second
 // startGateway starts a gateway that knows nothing yet, and lets the world's client talk to it.
 func (w *world) startGateway(t *testing.T) {
 	t.Helper()
+	hosts := map[openapi.Product]string{}
+	for p := range w.endpoints {
+		hosts[p] = string(p)
+	}
 	client, err := openapi.New(openapi.Config{
-		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: w.endpoints, Credentials: fixedKey{}, Budget: noBudget{},
+		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: hosts, Dial: w.dial, Credentials: fixedKey{}, Budget: noBudget{},
 		AttemptTimeout: w.patience, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
 	if err != nil {
