@@ -57,17 +57,17 @@ func (s *Server) identify(ctx context.Context, method string) (context.Context, 
 	defer done()
 	caller, err := authenticate(ctx, s.cfg.Authenticator)
 	if err != nil {
-		s.refused.WithLabelValues("unknown").Inc()
+		s.metrics.refused.WithLabelValues("unknown").Inc()
 		s.unknown.Warn(s.cfg.Logger, "caller is not known", "address", address(ctx), "method", method, "error", err)
 		return nil, Caller{}, typed(err, s.cfg.Logger, method)
 	}
 	trace.SpanFromContext(ctx).SetAttributes(attribute.String("caller", caller.Name))
 	if policy.Off != "" {
-		s.refused.WithLabelValues("off").Inc()
+		s.metrics.refused.WithLabelValues("off").Inc()
 		return nil, Caller{}, &rpcerr.Error{Code: codes.Unimplemented, Message: policy.Off}
 	}
 	if err := s.cfg.Authorizer.Authorize(ctx, caller, policy.Resource, policy.Verb); err != nil {
-		s.refused.WithLabelValues("forbidden").Inc()
+		s.metrics.refused.WithLabelValues("forbidden").Inc()
 		s.forbidden.Warn(s.cfg.Logger, "refused", "caller", caller.Name, "method", method, "resource", policy.Resource, "verb", policy.Verb,
 			"error", err)
 		return nil, Caller{}, typed(err, s.cfg.Logger, method)

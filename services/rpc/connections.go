@@ -46,6 +46,7 @@ type connection struct {
 
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
+	refused  atomic.Int64 // calls, likewise
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
 }
@@ -153,6 +154,13 @@ func (c *connections) of(ctx context.Context) *connection {
 func (n *connection) called() {
 	if n != nil {
 		n.first.Stop()
+	}
+}
+
+// refuse notes that a call was refused.
+func (n *connection) refuse() {
+	if n != nil && n.stranger.Load() && n.refused.Add(1) == n.owner.limits.StrangerCalls {
+		n.end("too many refusals")
 	}
 }
 

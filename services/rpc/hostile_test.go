@@ -3,10 +3,7 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"runtime"
@@ -15,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -26,85 +21,12 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/services/internal/tlstest"
+	"alicloud-controllers.dev/services/rpc/hostile"
 )
 
-// raw is a client that speaks HTTP/2 as it likes.
-type raw struct {
-	net.Conn
-
-	framer *http2.Framer
-	block  bytes.Buffer
-	hpack  *hpack.Encoder
-	writes sync.Mutex
-}
-
 // dialRaw connects from an address of the loopback network. It fails softly: the server may have had enough.
-func (w *world) dialRaw(from string) (*raw, error) { return dialRaw(w.address, from) }
-
-func dialRaw(address, from string) (*raw, error) {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := tls.DialWithDialer(dialer, "tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-	if err != nil {
-		return nil, err
-	}
-	r := &raw{Conn: conn, framer: http2.NewFramer(conn, conn)}
-	r.hpack = hpack.NewEncoder(&r.block)
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		return nil, err
-	}
-	return r, r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
-}
-
-// headers begins a call.
-func (r *raw) headers(stream uint32, method, token string, complete bool) error {
-	r.writes.Lock()
-	defer r.writes.Unlock()
-	r.block.Reset()
-	fields := [][2]string{
-		{":method", "POST"}, {":scheme", "https"}, {":path", method}, {":authority", tlstest.ServerName},
-		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-timeout", "99999999H"},
-	}
-	if token != "" {
-		fields = append(fields, [2]string{"authorization", "Bearer " + token})
-	}
-	for _, f := range fields {
-		if err := r.hpack.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
-			return err
-		}
-	}
-	return r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: r.block.Bytes(), EndHeaders: complete})
-}
-
-// stall announces a message and sends a part of it.
-func (r *raw) stall(stream uint32, announced, sent int) error {
-	r.writes.Lock()
-	defer r.writes.Unlock()
-	const frame = 16 << 10
-	prefix := make([]byte, 5)
-	binary.BigEndian.PutUint32(prefix[1:], uint32(announced))
-	if err := r.framer.WriteData(stream, false, prefix); err != nil {
-		return err
-	}
-	for ; sent > 0; sent -= frame {
-		if err := r.framer.WriteData(stream, false, make([]byte, min(frame, sent))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// drain reads until the server ends the connection, and counts the streams that it has ended.
-func (r *raw) drain(ended *atomic.Int64) {
-	for {
-		frame, err := r.framer.ReadFrame()
-		if err != nil {
-			return
-		}
-		h := frame.Header()
-		if h.Type == http2.FrameRSTStream || h.Type == http2.FrameHeaders && h.Flags.Has(http2.FlagHeadersEndStream) {
-			ended.Add(1)
-		}
-	}
+func (w *world) dialRaw(from string) (*hostile.Client, error) {
+	return hostile.Dial(w.t.Context(), w.address, from)
 }
 
 // heap is what is in use after a collection, in MiB.
@@ -147,16 +69,16 @@ func TestStalledMessages(t *testing.T) {
 			before := heap()
 			var work sync.WaitGroup
 			var refused atomic.Int64
-			open := make(chan *raw, connections)
+			open := make(chan *hostile.Client, connections)
 			for range connections {
 				r, err := w.dialRaw("127.0.0.2")
 				if err != nil {
 					continue // crowded out in the middle of its handshake
 				}
 				open <- r
-				work.Go(func() { r.drain(&refused) })
+				work.Go(func() { r.Drain(&refused) })
 				for stream := range uint32(8) {
-					if r.headers(2*stream+1, getMethod, "", true) != nil || r.stall(2*stream+1, 1<<20-5, 16<<10) != nil {
+					if r.Headers(2*stream+1, getMethod, "", true) != nil || r.Stall(2*stream+1, 1<<20-5, 16<<10) != nil {
 						break
 					}
 				}
@@ -190,9 +112,9 @@ func TestStalledMessages(t *testing.T) {
 func TestSlowHeaders(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Limits = Limits{FirstCall: 200 * time.Millisecond} })
 	var ended atomic.Int64
-	for name, begin := range map[string]func(*raw) error{
-		"nothing":      func(*raw) error { return nil },
-		"half headers": func(r *raw) error { return r.headers(1, getMethod, tokenEditor, false) },
+	for name, begin := range map[string]func(*hostile.Client) error{
+		"nothing":      func(*hostile.Client) error { return nil },
+		"half headers": func(r *hostile.Client) error { return r.Headers(1, getMethod, tokenEditor, false) },
 	} {
 		r, err := w.dialRaw("127.0.0.1")
 		if err != nil {
@@ -201,7 +123,7 @@ func TestSlowHeaders(t *testing.T) {
 		if err := begin(r); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		r.drain(&ended) // It comes back when the connection ends.
+		r.Drain(&ended) // It comes back when the connection ends.
 	}
 	until(t, "connections forgotten", func() bool {
 		callers, strangers := w.strangers()
@@ -219,17 +141,17 @@ func TestSlowMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.headers(1, method, token, true); err != nil {
+		if err := r.Headers(1, method, token, true); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.stall(1, 1000, 10); err != nil {
+		if err := r.Stall(1, 1000, 10); err != nil {
 			t.Fatal(err)
 		}
 		var ended atomic.Int64
 		drained := make(chan struct{})
 		go func() {
 			defer close(drained)
-			r.drain(&ended)
+			r.Drain(&ended)
 		}()
 		until(t, method+" ends", func() bool { return ended.Load() > 0 })
 		_ = r.Close()
@@ -248,14 +170,52 @@ func TestStrangersSendLittle(t *testing.T) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		r.drain(&ended)
+		r.Drain(&ended)
 	}()
 	for stream := range uint32(100) {
-		if r.headers(2*stream+1, healthv1.Health_Check_FullMethodName, "", true) != nil || r.stall(2*stream+1, 1<<20-5, 32<<10) != nil {
+		if r.Headers(2*stream+1, healthv1.Health_Check_FullMethodName, "", true) != nil || r.Stall(2*stream+1, 1<<20-5, 32<<10) != nil {
 			break
 		}
 	}
 	<-drained // The server has ended the connection.
+	until(t, "connection forgotten", func() bool {
+		_, strangers := w.strangers()
+		return strangers == 0
+	})
+}
+
+// TestManyRefusals: a connection on which call after call is refused is closed, however few bytes the calls take.
+func TestManyRefusals(t *testing.T) {
+	const most = 10
+	w := newWorld(t, func(c *Config) { c.Limits = Limits{StrangerCalls: most} })
+	r, err := w.dialRaw("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Int64
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		r.Drain(&ended)
+	}()
+	for call, open := uint32(0), true; open; call++ {
+		if call > most {
+			t.Fatalf("the connection is open after %d refused calls", call)
+		}
+		answered := ended.Load()
+		if r.Headers(2*call+1, getMethod, "guess", true) != nil {
+			break
+		}
+		until(t, "an answer", func() bool {
+			select {
+			case <-drained:
+				open = false
+				return true
+			default:
+				return ended.Load() > answered
+			}
+		})
+	}
 	until(t, "connection forgotten", func() bool {
 		_, strangers := w.strangers()
 		return strangers == 0

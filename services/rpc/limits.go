@@ -16,6 +16,9 @@ type Limits struct {
 	// StrangerBytes is how much is read from such a connection before it is closed. Default 256 KiB: a connection lives for ten
 	// minutes, in which a handshake and health checks need a tenth of that.
 	StrangerBytes int64
+	// StrangerCalls is how many calls on such a connection are refused before it is closed. Default 100: headers that repeat take a
+	// few bytes, so that StrangerBytes would let through 10 000.
+	StrangerCalls int64
 	// FirstCall is the time for the handshake and the headers of the first call. Default 10 s.
 	FirstCall time.Duration
 	// Streams bounds the calls on one connection. A client lets further ones wait. Default 256.
@@ -40,7 +43,7 @@ func (l Limits) withDefaults() Limits {
 	const kib, mib = 1 << 10, 1 << 20
 	return Limits{
 		Connections: cmp.Or(l.Connections, 1024), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
-		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
+		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
 		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16), Unproven: cmp.Or(l.Unproven, 4096),
 		Request: cmp.Or(l.Request, mib), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),
 		Calls: cmp.Or(l.Calls, 4096), CallsPerCaller: cmp.Or(l.CallsPerCaller, 1024),

@@ -81,12 +81,13 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, und
 	}
 	ctx, caller, err := s.identify(ctx, method)
 	if err != nil {
+		from.refuse()
 		return nil, nil, err
 	}
 	from.prove()
 	call, err := s.account.enter(caller.Name)
 	if err != nil {
-		s.refused.WithLabelValues("busy").Inc()
+		s.metrics.refused.WithLabelValues("busy").Inc()
 		return nil, nil, err
 	}
 	return ctx, call, nil
@@ -152,28 +153,34 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	if !info.IsClientStream && !info.IsServerStream {
 		return next(srv, ss)
 	}
-	return s.metrics.StreamServerInterceptor()(srv, ss, info, func(srv any, ss grpc.ServerStream) error {
-		if !exempt(info.FullMethod) {
-			return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
+	begun := time.Now()
+	err := s.exempted(srv, ss, info, next)
+	s.metrics.ended(info.FullMethod, begun, err)
+	return err
+}
+
+// exempted handles a stream of an exempt service.
+func (s *Server) exempted(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if !exempt(info.FullMethod) {
+		return &rpcerr.Error{Code: codes.Unimplemented, Message: info.FullMethod + " is a stream; streams are not supported"}
+	}
+	_, call, err := s.admit(ss.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	defer call.end()
+	ctx, cancel := context.WithCancel(ss.Context())
+	defer cancel()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-ended:
 		}
-		_, call, err := s.admit(ss.Context(), info.FullMethod)
-		if err != nil {
-			return err
-		}
-		defer call.end()
-		ctx, cancel := context.WithCancel(ss.Context())
-		defer cancel()
-		ended := make(chan struct{})
-		defer close(ended)
-		go func() {
-			select {
-			case <-s.stopping:
-				cancel()
-			case <-ended:
-			}
-		}()
-		return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s})
-	})
+	}()
+	return next(srv, boundedStream{ServerStream: ss, ctx: ctx, server: s})
 }
 
 // boundedStream is a stream with a context of ours, whose messages have to come in time.

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
@@ -70,9 +69,7 @@ type Server struct {
 	account  *account
 	grpc     *grpc.Server
 	health   *health.Server
-	metrics  *grpcprometheus.ServerMetrics
-	refused  *prometheus.CounterVec
-	closed   *prometheus.CounterVec
+	metrics  metrics
 	stopping chan struct{}
 
 	outer, inner       grpc.UnaryServerInterceptor // around the headers, and around the message
@@ -94,14 +91,14 @@ func New(cfg Config) (*Server, error) {
 		cfg:      cfg,
 		limits:   cfg.Limits.withDefaults(),
 		health:   health.NewServer(),
-		metrics:  grpcprometheus.NewServerMetrics(grpcprometheus.WithServerHandlingTimeHistogram()),
+		metrics:  newMetrics(),
 		stopping: make(chan struct{}),
 	}
 	s.account = newAccount(s.limits)
-	if err := s.register(); err != nil {
+	if err := s.metrics.register(cfg.Registerer, s.count); err != nil {
 		return nil, fmt.Errorf("register the metrics of the server: %w", err)
 	}
-	s.outer = chain(s.metrics.UnaryServerInterceptor(), recovering(cfg.Logger))
+	s.outer = chain(s.metrics.unary, recovering(cfg.Logger))
 	s.inner = chain(
 		audit(cfg.Logger),
 		limit(cfg.Logger),
@@ -132,38 +129,12 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// register makes the metrics.
-func (s *Server) register() error {
-	s.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cloudgateway_refused_calls_total",
-		Help: "Calls that were refused by their headers: unknown (no accepted identity), off (not enabled), forbidden or busy (too much under way).",
-	}, []string{"reason"})
-	s.closed = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cloudgateway_closed_connections_total",
-		Help: "Connections without a permitted call that were closed: no call, too many bytes, crowded out or full.",
-	}, []string{"reason"})
-	if s.cfg.Registerer == nil {
-		return nil
+// count gives the number of connections, of which there are none before Serve.
+func (s *Server) count() (callers, strangers int) {
+	if c := s.connections.Load(); c != nil {
+		return c.count()
 	}
-	count := func(which string, get func(callers, strangers int) int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "cloudgateway_connections", Help: "Open connections, of callers and of strangers, who have made no permitted call yet.",
-			ConstLabels: prometheus.Labels{"of": which},
-		}, func() float64 {
-			if c := s.connections.Load(); c != nil {
-				return float64(get(c.count()))
-			}
-			return 0
-		})
-	}
-	var errs []error
-	for _, c := range []prometheus.Collector{
-		s.metrics, s.refused, s.closed,
-		count("callers", func(callers, _ int) int { return callers }), count("strangers", func(_, strangers int) int { return strangers }),
-	} {
-		errs = append(errs, s.cfg.Registerer.Register(c))
-	}
-	return errors.Join(errs...)
+	return 0, 0
 }
 
 // RegisterService implements grpc.ServiceRegistrar, for the generated Register functions.
@@ -197,13 +168,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err := s.Check(); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.metrics.InitializeMetrics(s.grpc)
 	stopped := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		s.stop()
 	})
-	bounded := newConnections(listener, s.limits, func(reason string) { s.closed.WithLabelValues(reason).Inc() })
+	bounded := newConnections(listener, s.limits, func(reason string) { s.metrics.closed.WithLabelValues(reason).Inc() })
 	s.connections.Store(bounded)
 	err := s.grpc.Serve(bounded)
 	if !unhook() {

@@ -50,7 +50,8 @@ type world struct {
 	log   lockedBuffer
 	stop  func() error
 
-	agents sync.Map // the user agents of requests to the API server, by path
+	latency time.Duration // of the API server
+	agents  sync.Map      // the user agents of requests to the API server, by path
 }
 
 // lockedBuffer takes the log of all goroutines.
@@ -120,7 +121,7 @@ func (w *world) serve(product string) string {
 }
 
 // start runs the gateway until the end of the test.
-func (w *world) start() {
+func (w *world) start() *Gateway {
 	w.t.Helper()
 	cfg, _, err := config.Load(w.file, "", func(string) string { return "" })
 	if err != nil {
@@ -148,6 +149,7 @@ func (w *world) start() {
 			w.t.Errorf("the gateway ended with: %v", err)
 		}
 	})
+	return g
 }
 
 // dial connects a caller with a token and waits for the gateway.
@@ -244,7 +246,7 @@ func (w *world) selfSigned(name string) (certificate, privateKey string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
-// review is the API server: the token "reader" may read load balancers, "writer" may do everything, "elsewhere" was made for
+// review is the API server: the token "reader" may read load balancers, "writer" and "bulk" may do everything, "elsewhere" was made for
 // another audience, others are unknown.
 func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -252,6 +254,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		w.t.Error(err)
 	}
 	w.agents.Store(r.URL.Path, r.UserAgent())
+	<-time.After(w.latency)
 	if r.URL.Path == "/version" {
 		w.answer(out, map[string]string{"gitVersion": "v1.36.3"})
 		return
@@ -274,7 +277,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 		review.APIVersion, review.Kind = "authentication.k8s.io/v1", "TokenReview"
 		review.Status.User.Username = "system:serviceaccount:kube-system:" + review.Spec.Token
 		switch review.Spec.Token {
-		case "reader", "writer":
+		case "reader", "writer", "bulk":
 			review.Status.Authenticated, review.Status.Audiences = true, review.Spec.Audiences
 		case "elsewhere":
 			review.Status.Error = "token audiences are invalid"
@@ -283,7 +286,7 @@ func (w *world) review(out http.ResponseWriter, r *http.Request) {
 	case *authorizationv1.SubjectAccessReview:
 		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
 		wanted := review.Spec.ResourceAttributes
-		review.Status.Allowed = strings.HasSuffix(review.Spec.User, ":writer") ||
+		review.Status.Allowed = strings.HasSuffix(review.Spec.User, ":writer") || strings.HasSuffix(review.Spec.User, ":bulk") ||
 			wanted.Resource == "loadbalancers" && (wanted.Verb == "get" || wanted.Verb == "list")
 		w.answer(out, review)
 	default:
