@@ -148,6 +148,7 @@ func (w *world) await(action string, count int) {
 type replica struct {
 	t    *testing.T
 	addr string
+	pid  int
 	kill func()
 
 	lines chan map[string]any
@@ -166,7 +167,7 @@ func (w *world) startReplica(file string) *replica {
 	if err := command.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	p := &replica{t: w.t, lines: make(chan map[string]any, 16)}
+	p := &replica{t: w.t, pid: command.Process.Pid, lines: make(chan map[string]any, 16)}
 	ended := make(chan struct{})
 	p.kill = sync.OnceFunc(func() {
 		if err := command.Process.Kill(); err != nil {

@@ -1,0 +1,225 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/rpc/hostile"
+)
+
+// besiegeWith is the environment variable that makes the test binary the strangers of an assault, in JSON.
+const besiegeWith = "GATEWAY_ASSAULT"
+
+// assault is what strangers, and callers who ask for too much, do to a gateway.
+type assault struct {
+	Kind        string
+	Connections int // at a time
+	PerSecond   int // calls of all connections together, for "tokens"
+	Length      time.Duration
+	Address     string
+	Dir         string // with the certificate and the token of a caller
+}
+
+// tally is what came of it.
+type tally struct {
+	Tried, Open, Most atomic.Int64 // connections: begun, open at present, most of them at a time
+	Closed            atomic.Int64 // by the gateway, also in the middle of the handshake
+	Calls, Ended      atomic.Int64 // begun, and answered or refused
+}
+
+// told is a tally on its way to the test.
+type told struct{ Tried, Most, Closed, Calls, Ended int64 }
+
+// The strangers come from many addresses, so that it is not the bound for one of them that helps.
+const strangersPerAddress = 30
+
+// again is how long a stranger waits whose connection was closed, before the next one. Who guesses tokens does not wait.
+const again = time.Second
+
+// assaults are the strangers' means.
+var assaults = map[string]func(a *assault, t *tally) func(ctx context.Context, c *hostile.Client){
+	"stalled messages": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) { t.stall(c, "", 8, 16<<10) }
+	},
+	"slow headers": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(ctx context.Context, c *hostile.Client) {
+			t.Calls.Add(1)
+			for err := c.Headers(1, stalledMethod, "", false); err == nil; err = c.MoreHeaders(1) {
+				pause(ctx, time.Second)
+			}
+		}
+	},
+	"tokens": func(a *assault, t *tally) func(context.Context, *hostile.Client) {
+		every := time.Second * time.Duration(a.Connections) / time.Duration(a.PerSecond)
+		return func(ctx context.Context, c *hostile.Client) {
+			tick := time.NewTicker(every)
+			defer tick.Stop()
+			for stream := uint32(1); ctx.Err() == nil && c.Headers(stream, stalledMethod, rand.Text(), true) == nil; stream += 2 {
+				t.Calls.Add(1)
+				<-tick.C
+			}
+		}
+	},
+	"messages at the limit": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) { t.stall(c, rand.Text(), 16, 48<<10) }
+	},
+	"streams": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) { t.stall(c, rand.Text(), 1000, 0) }
+	},
+	"streams of a caller": func(_ *assault, t *tally) func(context.Context, *hostile.Client) {
+		return func(_ context.Context, c *hostile.Client) { t.stall(c, "bulk", 10_000, 0) }
+	},
+}
+
+const stalledMethod = slbv1.LoadBalancerService_GetLoadBalancer_FullMethodName
+
+// stall begins calls whose messages, of the greatest size, do not come to their end.
+func (t *tally) stall(c *hostile.Client, token string, calls, sent int) {
+	const mib = 1 << 20
+	for i := range calls {
+		stream := uint32(2*i + 1)
+		if c.Headers(stream, stalledMethod, token, true) != nil || sent > 0 && c.Stall(stream, mib-5, sent) != nil {
+			return
+		}
+		t.Calls.Add(1)
+	}
+}
+
+// strangers runs an assault in this process, which gives way to the gateway: strangers have machines of their own.
+func strangers(plan string) error {
+	var a assault
+	if err := json.Unmarshal([]byte(plan), &a); err != nil {
+		return err
+	}
+	const lowest = 19
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowest); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.Length)
+	defer cancel()
+	var t tally
+	if err := a.run(ctx, &t); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(told{t.Tried.Load(), t.Most.Load(), t.Closed.Load(), t.Calls.Load(), t.Ended.Load()})
+}
+
+func (a *assault) run(ctx context.Context, t *tally) error {
+	if calls, ok := a.callers()[a.Kind]; ok {
+		return a.call(ctx, t, calls)
+	}
+	begin, ok := assaults[a.Kind]
+	if !ok {
+		return fmt.Errorf("no assault %q", a.Kind)
+	}
+	do := begin(a, t)
+	var all sync.WaitGroup
+	for i := range a.Connections {
+		all.Go(func() {
+			from := fmt.Sprintf("127.0.%d.%d", 1+i/strangersPerAddress/200, 1+i/strangersPerAddress%200)
+			for ctx.Err() == nil {
+				t.connect(ctx, a.Address, from, do)
+				if a.PerSecond == 0 {
+					pause(ctx, again)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// connect holds one connection until the gateway ends it.
+func (t *tally) connect(ctx context.Context, address, from string, do func(context.Context, *hostile.Client)) {
+	t.Tried.Add(1)
+	c, err := hostile.Dial(ctx, address, from)
+	if err != nil {
+		if ctx.Err() == nil {
+			t.Closed.Add(1)
+		}
+		return
+	}
+	for open, most := t.Open.Add(1), t.Most.Load(); open > most && !t.Most.CompareAndSwap(most, open); most = t.Most.Load() {
+	}
+	leave := context.AfterFunc(ctx, func() { _ = c.Close() })
+	var doing sync.WaitGroup
+	doing.Go(func() { do(ctx, c) })
+	c.Drain(&t.Ended)
+	if ctx.Err() == nil {
+		t.Closed.Add(1)
+	}
+	leave()
+	_ = c.Close()
+	t.Open.Add(-1)
+	doing.Wait()
+}
+
+// callers are the means of a caller with a token.
+func (a *assault) callers() map[string]func(context.Context, *gateway.Client) error {
+	const mib, mostIDs = 1 << 20, 20_000
+	long := strings.Repeat("l", mib-100)
+	ids := make([]string, mostIDs)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("i-%020d", i)
+	}
+	return map[string]func(context.Context, *gateway.Client) error{
+		"messages at the limit of a caller": func(ctx context.Context, c *gateway.Client) error {
+			_, err := c.LoadBalancers.GetLoadBalancer(ctx, &slbv1.GetLoadBalancerRequest{LoadBalancerId: long})
+			return err
+		},
+		"20 000 ids": func(ctx context.Context, c *gateway.Client) error {
+			_, err := c.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+			return err
+		},
+	}
+}
+
+// call lets a caller make calls, as many at a time as there are connections otherwise.
+func (a *assault) call(ctx context.Context, t *tally, call func(context.Context, *gateway.Client) error) error {
+	conn, err := gateway.Dial(gateway.Config{
+		Address: a.Address, CAFile: filepath.Join(a.Dir, "tls.crt"), ServerName: "cloudgateway", TokenFile: filepath.Join(a.Dir, "token-bulk"),
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	t.Tried.Add(1)
+	t.Most.Store(1)
+	var all sync.WaitGroup
+	for range a.Connections {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				t.Calls.Add(1)
+				if err := call(ctx, conn.Client()); err != nil {
+					pause(ctx, again/10)
+				}
+				if ctx.Err() == nil {
+					t.Ended.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+func pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+}
