@@ -1,10 +1,10 @@
 // Package annotation knows the annotations of a Service: one table describes each of them, and the parser, the validation
-// errors and the reference page all come from that table.
+// errors, the reference page and the admission policy all come from that table.
 //
 // The package is pure: it reads a map of strings and answers typed values or a list of problems.
 package annotation
 
-//go:generate go run ./gen -o ../../../docs/reference/annotations.md
+//go:generate go run ./gen -root ../../..
 
 // Prefixes of the keys. A key under Prefix wins over the same key under LegacyPrefix, even when its value is empty.
 const (

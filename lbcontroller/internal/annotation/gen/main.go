@@ -1,19 +1,46 @@
-// Command gen writes the reference page of the annotations.
+// Command gen writes what is made of the table of annotations: the reference page, the admission policy of the chart, and values by which
+// the end-to-end tests hold that policy against the parser.
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 func main() {
-	out := flag.String("o", "annotations.md", "the `FILE` to write")
+	root := flag.String("root", ".", "the `DIRECTORY` of the source tree")
 	flag.Parse()
-	if err := os.WriteFile(*out, []byte(annotation.Markdown()), 0o644); err != nil { //nolint:gosec // A file of the source tree.
+	if err := run(*root); err != nil {
 		fmt.Fprintf(os.Stderr, "gen: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+func run(root string) error {
+	values := "[\n"
+	for i, s := range samples() {
+		line, err := json.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("encode values: %w", err)
+		}
+		if i > 0 {
+			values += ",\n"
+		}
+		values += string(line)
+	}
+	for path, text := range map[string]string{
+		"docs/reference/annotations.md":             annotation.Markdown(),
+		"deploy/chart/files/admission.yaml":         annotation.AdmissionPolicy(),
+		"deploy/e2e/testdata/annotationvalues.json": values + "\n]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil { //nolint:gosec // A file of the source tree.
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+	return nil
 }

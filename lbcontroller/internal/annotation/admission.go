@@ -1,0 +1,153 @@
+package annotation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// AdmissionPolicy renders the table as a ValidatingAdmissionPolicy, so that the API server refuses the values that the parser refuses. It
+// looks only at annotations that a request adds or changes: a Service that has had a bad value for long can be edited elsewhere, and its
+// finalizer can be taken away. Deleted Services and those of other controllers don't match, nor does their status.
+func AdmissionPolicy() string {
+	var b strings.Builder
+	b.WriteString("# Generated from lbcontroller/internal/annotation; do not edit.\n" +
+		"apiVersion: admissionregistration.k8s.io/v1\n" +
+		"kind: ValidatingAdmissionPolicy\n" +
+		"metadata:\n" +
+		"  name: service-annotations.lbcontroller.alibabacloud.com\n" +
+		"spec:\n" +
+		"  # The controller refuses bad values itself: what can't be judged here is left to it.\n" +
+		"  failurePolicy: Ignore\n" +
+		"  matchConstraints:\n" +
+		"    resourceRules:\n" +
+		"      - {apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [services]}\n" +
+		"  matchConditions:\n" +
+		"    - name: served\n")
+	expression(&b, "      expression", served("object"))
+	b.WriteString("    - name: stays\n" +
+		"      expression: '!has(object.metadata.deletionTimestamp)'\n" +
+		"  variables:\n" +
+		"    # The annotations, and those that the Service had, if it was served before.\n" +
+		"    - name: annotations\n" +
+		"      expression: 'object.metadata.?annotations.orValue({})'\n" +
+		"    - name: before\n")
+	expression(&b, "      expression", "oldObject != null && "+served("oldObject")+"\n  ? oldObject.metadata.?annotations.orValue({}) : {}")
+	b.WriteString("    # Those of a load balancer that the request adds or changes. A current name hides the older one.\n" +
+		"    - name: asked\n")
+	expression(&b, "      expression", fmt.Sprintf(`variables.annotations.filter(n,
+  (n.startsWith('%[1]s') ||
+    n.startsWith('%[2]s') && !(n.replace('%[2]s', '%[1]s', 1) in variables.annotations)) &&
+  variables.annotations[n] != '' && variables.annotations[n] != variables.before[?n].orValue(''))
+.map(n, {
+  'key': n.substring(n.indexOf('loadbalancer-') + %[3]d),
+  'value': variables.annotations[n].trim(),
+  'refusal': 'annotation ' + n + ': value "' + variables.annotations[n] + '" is not allowed, use '})`, Prefix, LegacyPrefix, len("loadbalancer-")))
+	b.WriteString("  validations:\n")
+	for _, s := range Table() {
+		expression(&b, "    - expression", fmt.Sprintf("variables.asked.all(a, a.key != '%s' ||\n  %s)", s.Key, s.condition()))
+		expression(&b, "      messageExpression", fmt.Sprintf("variables.asked.filter(a, a.key == '%s')[0].refusal +\n  '%s'", s.Key, s.Allowed()))
+		fmt.Fprintf(&b, "      message: 'annotation %s%s: the value is not allowed, use %s'\n", Prefix, s.Key, s.Allowed())
+	}
+	return b.String()
+}
+
+// expression writes an entry with a text of several lines.
+func expression(b *strings.Builder, key, text string) {
+	fmt.Fprintf(b, "%s: |-\n", key)
+	indent := strings.Repeat(" ", len(key)-len(strings.TrimLeft(key, " -"))+2)
+	for line := range strings.Lines(text) {
+		b.WriteString(indent + line)
+	}
+	b.WriteString("\n")
+}
+
+// served is a condition in CEL: the CLB of the Service is the controller's. A Service with LoadBalancerType is never checked: whether it is
+// another controller's is in the configuration.
+func served(object string) string {
+	return fmt.Sprintf(`%[1]s.spec.type == 'LoadBalancer' && !has(%[1]s.spec.loadBalancerClass) &&
+  %[1]s.metadata.?annotations[?'%[2]s'].orValue('') == '' &&
+  %[1]s.metadata.?annotations[?'%[3]s'].orValue('') == '' &&
+  !%[1]s.metadata.?annotations[?'%[4]s'].hasValue()`, object, Class, LoadBalancerType, TunnelType)
+}
+
+// items are the parts of a list, in CEL.
+const items = "a.value.split(',').map(i, i.trim()).filter(i, i != '')"
+
+// short leaves long lists to the controller: annotations may have a quarter of a MiB, and to take that apart costs the API server seconds.
+const short = "size(a.value) > 4096 || "
+
+// condition is what parse asks of a value, in CEL. The value is a.value, without the spaces around it. The end-to-end tests hold the API
+// server and parse against each other.
+func (s Spec) condition() string {
+	if s.Refused {
+		return "false"
+	}
+	switch s.Kind {
+	case Choice:
+		return matches("a.value", oneOf(s.Values))
+	case Choices:
+		return fmt.Sprintf(short+"size(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s)", items, matches("i", oneOf(s.Values)))
+	case Switch:
+		return "a.value.lowerAscii() in ['on', 'true', 'off', 'false']"
+	case Number:
+		text := fmt.Sprintf("int(a.value) >= %d && int(a.value) <= %d", s.Min, s.Max)
+		for _, n := range s.Also {
+			text += fmt.Sprintf(" || int(a.value) == %d", n)
+		}
+		// No range needs more than nine digits, and int fails above nineteen.
+		return matches("a.value", "^[+-]?0*[0-9]{1,9}$") + " &&\n  (" + text + ")"
+	case List:
+		return fmt.Sprintf(short+"size(%s) > 0", items)
+	case Pairs:
+		return fmt.Sprintf(short+"size(%[1]s) > 0 &&\n  %[1]s.all(i, %[2]s)", items, s.pairCondition())
+	case Text:
+	}
+	conditions := []string{"a.value != ''"}
+	if s.Max > 0 {
+		conditions = append(conditions, fmt.Sprintf("size(bytes(a.value)) <= %d", s.Max))
+	}
+	if expr := s.Pattern.expr(); expr != "" {
+		conditions = append(conditions, matches("a.value", expr))
+	}
+	return strings.Join(conditions, " && ")
+}
+
+// pairCondition is about i, one key and value.
+func (s Spec) pairCondition() string {
+	key := fmt.Sprintf("i.split('%s', 2)[0].trim()", s.Separator)
+	conditions := []string{key + " != ''"}
+	if expr := s.Pattern.expr(); expr != "" {
+		conditions = []string{matches(key, expr)}
+	}
+	if s.Key != AdditionalTags {
+		conditions = append(conditions, fmt.Sprintf("i.contains('%s')", s.Separator))
+	}
+	if s.Separator == ":" {
+		conditions = append(conditions, "i.split(':', 2)[1].trim() != ''")
+	}
+	return strings.Join(conditions, " && ")
+}
+
+// expr is a regular expression for what matches accepts, or "" if it accepts everything.
+func (p Pattern) expr() string {
+	switch p {
+	case CookieText:
+		return "^[A-Za-z0-9_-]*$"
+	case PathText:
+		return "^/"
+	case IPv4Text:
+		const octet = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+		return "^(" + octet + "[.]){3}" + octet + "$"
+	case HostText:
+		return "^[A-Za-z0-9.-]*$"
+	case IDText:
+		return "^[A-Za-z0-9._-]{1,64}$"
+	case AnyText:
+	}
+	return ""
+}
+
+func matches(what, expr string) string { return fmt.Sprintf("%s.matches('%s')", what, expr) }
+
+// oneOf folds the case of letters as strings.EqualFold does.
+func oneOf(values []string) string { return "(?i)^(" + strings.Join(values, "|") + ")$" }

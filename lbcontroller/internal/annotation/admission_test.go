@@ -1,0 +1,45 @@
+package annotation
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestAdmissionPolicy: the chart has the policy of this table, with one rule for each annotation, and texts that are safe in CEL and YAML.
+// That the API server takes it and judges as Parse does is tested end to end (deploy/e2e).
+func TestAdmissionPolicy(t *testing.T) {
+	t.Parallel()
+	shipped, err := os.ReadFile("../../../deploy/chart/files/admission.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(shipped), AdmissionPolicy()); diff != "" {
+		t.Errorf("run make generate (-shipped +table):\n%s", diff)
+	}
+	var policy admissionv1.ValidatingAdmissionPolicy
+	if err := yaml.UnmarshalStrict(shipped, &policy); err != nil {
+		t.Fatal(err)
+	}
+	if len(policy.Spec.Validations) != len(Table()) {
+		t.Fatalf("%d rules, want %d", len(policy.Spec.Validations), len(Table()))
+	}
+	for i, s := range Table() {
+		rule := policy.Spec.Validations[i]
+		if !strings.Contains(rule.Expression, "'"+s.Key+"'") || !strings.Contains(rule.MessageExpression, "'"+s.Allowed()+"'") {
+			t.Errorf("the rule of %s is %+v", s.Key, rule)
+		}
+		for _, value := range s.Values {
+			if strings.ContainsAny(value, `.+*?()|[]{}^$\'"`) {
+				t.Errorf("%s: the value %q needs quotes in a regular expression", s.Key, value)
+			}
+		}
+		if strings.ContainsAny(s.Key+s.Allowed()+s.Separator, `\'"`) {
+			t.Errorf("%s: quotes in %q", s.Key, s.Allowed())
+		}
+	}
+}

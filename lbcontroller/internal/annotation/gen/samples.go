@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// sample is a value of an annotation.
+type sample struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// Allowed says that the parser takes it.
+	Allowed bool `json:"allowed"`
+}
+
+// odd are values that only look right, or look wrong only: spaces that are not ASCII, letters that fold to ASCII ones, signs, and numbers
+// that need more bits than there are.
+func odd() []string {
+	return []string{
+		" ", ",", " , ,", "x", "-", "+", "=", ":", "a=", "=b", "a=b=c", "a:", ":b", "a:b", "a:b:c", " a : b ,, c:d, ", "a b:c", "a=b,c", "/", "/a b", "on", "On ", "true", "off", "oN",
+		"\u00a0on\u2003", "fal\u017fe", "\u212a", "http_2xx,\u3000HTTP_3xx,", "http_2xx,http_1xx", "1.0", "0x10", "1_0", "+5", "-0", "007", "00000000000000000000010", "9999999999",
+		"99999999999999999999", "-99999999999999999999", "1.2.3.4", "01.2.3.4", "1.2.3", "256.1.1.1", "::1", "1.2.3.4 ", "a.example.com", "no_host", "bis;cuit", "a_b-c.d",
+		"\u4e91", strings.Repeat("x", 64), strings.Repeat("x", 65), strings.Repeat("\u4e91", 30),
+	}
+}
+
+// samples returns values of every annotation: what is on either side of each bound, and all that is odd for the first of each syntax.
+func samples() []sample {
+	type syntax struct {
+		kind      annotation.Kind
+		pattern   annotation.Pattern
+		separator string
+		tags      bool
+	}
+	seen := map[syntax]bool{}
+	var all []sample
+	for _, spec := range annotation.Table() {
+		values := append([]string{"?"}, spec.Values...)
+		if s := (syntax{spec.Kind, spec.Pattern, spec.Separator, spec.Key == annotation.AdditionalTags}); !seen[s] {
+			seen[s] = true
+			values = append(values, odd()...)
+		}
+		for _, v := range spec.Values {
+			values = append(values, strings.ToUpper(v), v+"x", " "+v+"\t", v+","+v)
+		}
+		if spec.Kind == annotation.Text && spec.Max > 0 {
+			values = append(values, strings.Repeat("y", spec.Max), strings.Repeat("y", spec.Max+1), strings.Repeat("/", spec.Max), strings.Repeat("/", spec.Max+1))
+		}
+		for _, n := range append([]int{spec.Min, spec.Max}, spec.Also...) {
+			if spec.Kind != annotation.Number {
+				break
+			}
+			values = append(values, strconv.Itoa(n-1), strconv.Itoa(n), strconv.Itoa(n+1))
+		}
+		slices.Sort(values)
+		for _, value := range slices.Compact(values) {
+			_, problems := annotation.Parse(map[string]string{annotation.Prefix + spec.Key: value})
+			all = append(all, sample{spec.Key, value, len(problems) == 0})
+		}
+	}
+	return all
+}
