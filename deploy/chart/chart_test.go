@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -139,7 +140,7 @@ func TestObjects(t *testing.T) {
 		},
 		"everything on": {
 			"networkPolicy": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true},
-			"prometheusRule": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
+			"prometheusRule": map[string]any{"enabled": true}, "admissionPolicy": map[string]any{"enabled": true}, "dashboard": map[string]any{"enabled": true}, "vswitchIDs": []any{"vsw-1"},
 			"nodeSelector": map[string]any{"role": "control"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}},
 			"image":     map[string]any{"registry": "registry.example.com", "pullPolicy": "Always"},
 			"tracing":   map[string]any{"endpoint": "https://collector:4317", "caSecret": "collector"},
@@ -179,6 +180,10 @@ func TestObjects(t *testing.T) {
 					decode[rbacv1.ClusterRoleBinding](t, doc)
 				case "PodDisruptionBudget":
 					decode[policyv1.PodDisruptionBudget](t, doc)
+				case "ValidatingAdmissionPolicy":
+					decode[admissionv1.ValidatingAdmissionPolicy](t, doc)
+				case "ValidatingAdmissionPolicyBinding":
+					decode[admissionv1.ValidatingAdmissionPolicyBinding](t, doc)
 				case "NetworkPolicy":
 					decode[networkingv1.NetworkPolicy](t, doc)
 				case "PodMonitor", "ServiceMonitor", "PrometheusRule", "Issuer", "Certificate": // Their types are not ours to depend on.
@@ -388,6 +393,7 @@ func TestSchema(t *testing.T) {
 		},
 		"bad reflection": {values: values(map[string]any{"reflection": "yes"}), want: "/reflection"},
 		"bad authority":  {values: values(map[string]any{"tls": map[string]any{"clientCASecret": "a b"}}), want: "/tls/clientCASecret"},
+		"bad action":     {values: values(map[string]any{"admissionPolicy": map[string]any{"actions": []any{"Deny", "Warn"}}}), want: "/admissionPolicy/actions"},
 		"bad digest": {
 			values: values(map[string]any{"components": map[string]any{"lbcontroller": map[string]any{"digest": "latest"}}}), want: "digest",
 		},
