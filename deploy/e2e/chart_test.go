@@ -52,6 +52,14 @@ func TestChartIsAccepted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("admission policy", func(t *testing.T) {
+		d := closeDoor(t, cfg)
+		t.Run("parser", d.testParser)
+		t.Run("messages", d.testMessages)
+		t.Run("examples", d.testExamples)
+		t.Run("others", d.testOthers)
+		t.Run("tolerated", d.testTolerated)
+	})
 }
 
 // admitted has the API server hold the pods to a level of the Pod Security Standards, without keeping them. All are of level restricted, but
