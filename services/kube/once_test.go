@@ -85,6 +85,21 @@ func TestWarningIsRecordedOncePerCause(t *testing.T) {
 			e.Forget(node)
 			e.Warning(node, "SyncNodeFailed", "no")
 		}, 2},
+		{"a cause of its own, whatever the text", func(e *kube.Events) {
+			for i := range 3 {
+				e.Warn(service, kube.Warning{Reason: "SkipSyncBackends", Cause: "nodes without provider ID", Message: fmt.Sprint(i, " nodes")})
+			}
+		}, 1},
+		{"trouble that is over, and comes back", func(e *kube.Events) {
+			for range 2 {
+				e.Failure(node, "SyncNodeFailed", throttled("r"))
+				e.FailureOf("10.0.0.0/24", node, "CreateRouteFailed", throttled("r"))
+				e.FailureOf("fd00::/64", node, "CreateRouteFailed", throttled("r"))
+				for range 3 {
+					e.Resolve(node, "SyncNodeFailed", "CreateRouteFailed", "AnotherReason")
+				}
+			}
+		}, 8},
 		{"again when its reason was forgotten", func(e *kube.Events) {
 			for range 2 {
 				e.Warning(node, "SyncNodeFailed", "no")
@@ -98,7 +113,7 @@ func TestWarningIsRecordedOncePerCause(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			recorder := &kubetest.Recorder{}
-			tt.play(kube.NewEvents(recorder))
+			tt.play(kube.NewEvents(recorder, kube.RepeatWarnings))
 			if got := recorder.Matching(""); len(got) != tt.want {
 				t.Errorf("%d events, want %d: %v", len(got), tt.want, got)
 			}
@@ -111,7 +126,7 @@ func TestLastingWarningIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		recorder := &kubetest.Recorder{}
-		events := kube.NewEvents(recorder)
+		events := kube.NewEvents(recorder, kube.RepeatWarnings)
 		for minute := range 61 {
 			events.Failure(kube.NodeReference("node-1"), "SyncNodeFailed", throttled(fmt.Sprint("request-", minute)))
 			<-time.After(time.Minute)
@@ -123,10 +138,46 @@ func TestLastingWarningIsRepeated(t *testing.T) {
 	})
 }
 
+// Without a time after which they are repeated, warnings are recorded on change only.
+func TestLastingWarningIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		recorder := &kubetest.Recorder{}
+		events := kube.NewEvents(recorder, 0)
+		for range 100 {
+			events.Warning(kube.NodeReference("node-1"), "UnknownAnnotation", "it has no effect")
+			<-time.After(time.Hour)
+		}
+		if got := recorder.Matching(""); len(got) != 1 {
+			t.Errorf("%d events, want one: %v", len(got), got)
+		}
+	})
+}
+
+// The last word about an object is not a warning of long ago.
+func TestTroubleThatIsOverIsTold(t *testing.T) {
+	t.Parallel()
+	recorder := &kubetest.Recorder{}
+	events, node := kube.NewEvents(recorder, kube.RepeatWarnings), kube.NodeReference("node-1")
+	events.Resolve(node)
+	events.Warning(node, "SyncNodeFailed", "no")
+	events.Warning(node, "WaitingForCloud", "not yet")
+	events.Warning(node, "DeleteNodeFailed", "no")
+	events.Warn(node, kube.Warning{Reason: "DoneWithForce", Message: "yes", Done: true})
+	events.Resolve(node, "SyncNodeFailed", "WaitingForCloud", "DoneWithForce")
+	events.Resolve(node, "SyncNodeFailed", "WaitingForCloud")
+	events.Forget(node)
+	events.Resolve(node)
+	want := []string{"node-1 Resolved: what was told by SyncNodeFailed, WaitingForCloud is over"}
+	if diff := cmp.Diff(want, recorder.Matching(kube.ReasonResolved)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestRememberedWarningsAreBounded(t *testing.T) {
 	t.Parallel()
 	recorder := &kubetest.Recorder{}
-	events := kube.NewEvents(recorder)
+	events := kube.NewEvents(recorder, kube.RepeatWarnings)
 	const objects = 25_000
 	for i := range objects {
 		events.Warning(kube.NodeReference(fmt.Sprint("node-", i)), "SyncNodeFailed", "no")

@@ -80,7 +80,7 @@ func New(cfg Config) (*Controller, error) {
 	c := &Controller{
 		cfg:        cfg,
 		log:        cfg.Logger,
-		events:     kube.NewEvents(cfg.Recorder),
+		events:     kube.NewEvents(cfg.Recorder, kube.RepeatWarnings),
 		forwarding: newForwarding(),
 		factory: informers.NewSharedInformerFactoryWithOptions(cfg.Client, 0,
 			informers.WithTransform(kube.TrimNode)),
