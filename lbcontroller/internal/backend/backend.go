@@ -232,14 +232,14 @@ func (s Source) Warnings(p Policy) []string {
 		}
 	}
 	var warnings []string
-	warn := func(names []string, why string) {
+	warn := func(names []string, why, next string) {
 		if len(names) > 0 {
 			slices.Sort(names)
-			warnings = append(warnings, fmt.Sprintf("%d nodes are left out because %s: %s", len(names), why, strings.Join(names[:min(len(names), shownNames)], ", ")))
+			warnings = append(warnings, fmt.Sprintf("%d nodes are left out because %s: %s; %s", len(names), why, strings.Join(names[:min(len(names), shownNames)], ", "), next))
 		}
 	}
-	warn(unnamed, "spec.providerID is not region.instanceId")
-	warn(unknown, "the cloud has no such instance in this region")
+	warn(unnamed, "spec.providerID is not region.instanceId", "see the events of these nodes")
+	warn(unknown, "the cloud has no such instance in this region", "delete the Nodes whose instances are released")
 	return warnings
 }
 

@@ -41,21 +41,26 @@ func TestIPMode(t *testing.T) {
 	})
 }
 
+// dropIPModes makes the API server an old one, which does not know the field.
+func (w *world) dropIPModes() {
+	w.kube.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		_, answer, err := clienttesting.ObjectReaction(w.kube.Tracker())(action)
+		svc, ok := answer.(*corev1.Service)
+		if err != nil || !ok {
+			return true, answer, err
+		}
+		old := svc.DeepCopy()
+		for i := range old.Status.LoadBalancer.Ingress {
+			old.Status.LoadBalancer.Ingress[i].IPMode = nil
+		}
+		return true, old, w.kube.Tracker().Update(action.GetResource(), old, old.Namespace)
+	})
+}
+
 // TestIPModeIsDropped: an API server that doesn't know the field is not written to again and again.
 func TestIPModeIsDropped(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.kube.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			_, answer, err := clienttesting.ObjectReaction(w.kube.Tracker())(action)
-			svc, ok := answer.(*corev1.Service)
-			if err != nil || !ok {
-				return true, answer, err
-			}
-			old := svc.DeepCopy()
-			for i := range old.Status.LoadBalancer.Ingress {
-				old.Status.LoadBalancer.Ingress[i].IPMode = nil
-			}
-			return true, old, w.kube.Tracker().Update(action.GetResource(), old, old.Namespace)
-		})
+		w.dropIPModes()
 		w.create(web(annotated(annotation.IPMode, "Proxy")))
 		check(t, "mode", "none", w.ipMode())
 		w.after(time.Minute)

@@ -15,6 +15,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -48,7 +49,7 @@ func (k *Kind) watchOrphans(ctx context.Context) error {
 		return nil
 	}
 	ctx = gateway.WithPriority(ctx, gateway.Background)
-	told := ""
+	events := kube.NewEvents(k.Orphans.Recorder, 0)
 	for pause := min(k.Orphans.Interval, 10*time.Minute); ; pause = k.Orphans.Interval { //nolint:mnd // A new leader has more urgent reads.
 		select {
 		case <-ctx.Done():
@@ -61,11 +62,10 @@ func (k *Kind) watchOrphans(ctx context.Context) error {
 			continue
 		}
 		k.metrics.orphans.Set(float64(len(found)))
-		if text := k.orphansText(found); text != told {
-			told = text
-			if text != "" {
-				k.Orphans.Recorder.Event(clusterObject(), corev1.EventTypeWarning, controller.ReasonOrphan, text)
-			}
+		if text := k.orphansText(found); text != "" {
+			events.Warning(clusterObject(), controller.ReasonOrphan, text)
+		} else {
+			events.Resolve(clusterObject(), controller.ReasonOrphan)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func clusterObject() *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: metav1.NamespaceSystem}
 }
 
-// orphansText tells people about orphans, and what to do.
+// orphansText tells people about orphans, and what to do; empty if there are none.
 func (k *Kind) orphansText(found []orphan.Orphan) string {
 	if len(found) == 0 {
 		return ""

@@ -51,6 +51,7 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 	switch {
 	case !s.want.EIP:
 		m.entry.EIPs = nil
+		m.quiet = append(m.quiet, controller.ReasonEIP)
 	case m.entry.EIPs == nil:
 		ips, err := k.eips(ctx, result.observed.InstanceID)
 		switch {
@@ -58,7 +59,8 @@ func (k *Kind) remember(ctx context.Context, s subject, d decision, result done)
 			m.eipUnknown = true
 			m.events = append(m.events, controller.Failure(controller.ReasonEIP, fmt.Errorf("what is published stays until the EIP can be read: %w", err)))
 		case len(ips) == 0:
-			m.events = append(m.events, controller.Warningf(controller.ReasonEIP, "no EIP is bound to CLB %s; the address of the CLB is published instead", result.observed.InstanceID))
+			m.events = append(m.events, controller.Warningf(controller.ReasonEIP, "no EIP is bound to CLB %s, and its own address is published instead; "+
+				"bind an EIP, or remove annotation %s%s", result.observed.InstanceID, annotation.Prefix, annotation.ExternalIPType))
 		default:
 			m.quiet = append(m.quiet, controller.ReasonEIP)
 		}
@@ -97,6 +99,7 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	}
 	s.entry = m.entry
 	o.Looks = append(o.Looks, s.looks()...)
+	o.Settled = append(o.Settled, controller.ReasonCleanFailed, controller.ReasonUnconfirmed)
 	if complete {
 		o.Settled = append(o.Settled, controller.ReasonSyncFailed)
 	}
@@ -105,13 +108,12 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 		o.Settled = append(o.Settled, controller.ReasonHeld)
 	}
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
-		o.Settled = append(o.Settled, controller.ReasonEnsured)
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
 	o.Settled = append(o.Settled, s.tell(&o, result.observed)...)
 	if len(d.reported) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonDrift, "CLB %s was changed by somebody else and is left so by the configuration (drift); "+
-			"without label %s on the Service this is done: %s", result.observed.InstanceID, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})))
+			"to bring back what the Service asks for, remove its label %s; this is done then: %s", result.observed.InstanceID, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})))
 	} else if d.known.extent == all {
 		o.Settled = append(o.Settled, controller.ReasonDrift)
 	}
@@ -153,18 +155,20 @@ func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []s
 		}
 	}
 	if len(empty) > 0 {
-		o.Events = append(o.Events, controller.Warningf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies", id, strings.Join(empty, ", ")))
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonNoBackends, "CLB %s has no backends for %s: no ready node or pod qualifies; "+
+			"look whether pods match the selector and are ready, and whether nodes are ready and have the labels of annotation backend-label", id, strings.Join(empty, ", ")))
 	} else {
 		quiet = append(quiet, controller.ReasonNoBackends)
 	}
 	warnings := slices.Clone(s.want.Warnings)
 	if n := len(s.pods.Missing); n > 0 {
 		shown := strings.Join(s.pods.Missing[:min(n, shownPods)], ", ")
-		warnings = append(warnings, fmt.Sprintf("%d pods are left out because no network interface has their address: %s", n, shown))
+		warnings = append(warnings, fmt.Sprintf("%d pods are left out because no network interface has their address: %s; "+
+			"use pods with addresses of the VPC, or remove annotation %s", n, shown, annotation.BackendType))
 	}
 	if len(warnings) > 0 {
 		event := controller.Warningf(controller.ReasonSkipBackends, "%s", joined(warnings))
-		event.Gist = gist(warnings)
+		event.Cause = gist(warnings)
 		o.Events = append(o.Events, event)
 	} else {
 		quiet = append(quiet, controller.ReasonSkipBackends)
@@ -175,7 +179,7 @@ func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []s
 		quiet = append(quiet, controller.ReasonUnknown)
 	}
 	if kept := s.view.Kept(); len(kept) > 0 {
-		o.Events = append(o.Events, controller.Warningf(controller.ReasonKept, "CLB %s keeps what was asked for by the annotations that were removed: %s; "+
+		o.Events = append(o.Events, controller.Donef(controller.ReasonKept, "CLB %s keeps what was asked for by the annotations that were removed: %s; "+
 			"set them to another value, or change it in the console", id, strings.Join(kept, ", ")))
 	} else {
 		quiet = append(quiet, controller.ReasonKept)
@@ -183,8 +187,10 @@ func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []s
 	if !s.view.Reverts(annotation.ACLStatus) {
 		quiet = append(quiet, controller.ReasonOpened)
 	}
-	if s.view.Preserved() {
-		o.Events = append(o.Events, controller.Warningf(controller.ReasonPreserved, "CLB %s will be kept when the Service goes (annotation %s%s)", id, annotation.Prefix, annotation.PreserveOnDelete))
+	if !s.view.Preserved() {
+		quiet = append(quiet, controller.ReasonPreserved)
+	} else {
+		o.Events = append(o.Events, controller.Warningf(controller.ReasonPreserved, "CLB %s will be kept when the Service goes; remove annotation %s%s to have it released then", id, annotation.Prefix, annotation.PreserveOnDelete))
 	}
 	return quiet
 }
@@ -206,7 +212,7 @@ func opened(before, after model.Observed) []controller.Event {
 	if len(texts) == 0 {
 		return nil
 	}
-	return []controller.Event{controller.Warningf(controller.ReasonOpened, "CLB %s lets everyone in, because annotation %s%s was removed: %s; set it to on to restrict the access again",
+	return []controller.Event{controller.Donef(controller.ReasonOpened, "CLB %s lets everyone in, because annotation %s%s was removed: %s; set it to on to restrict the access again",
 		after.InstanceID, annotation.Prefix, annotation.ACLStatus, joined(texts))}
 }
 

@@ -169,7 +169,7 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 			}
 		}
 		if rest := reuse.Remains(owner, after); rest != "" {
-			result.events = append(result.events, controller.Warningf(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
+			result.events = append(result.events, controller.Donef(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))
 		}
 	}
 	return result

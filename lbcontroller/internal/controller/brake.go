@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,12 +65,13 @@ func (c *Controller) tellBrake(before, after *backend.Set) {
 	switch {
 	case len(was.Nodes) == 0 && len(is.Nodes) > 0:
 		c.Logger.Error("most nodes turned NotReady together; their servers stay", "nodes", len(is.Nodes), "of", is.Eligible, "until", is.Until)
-		c.Recorder.Eventf(cluster, corev1.EventTypeWarning, ReasonBrakeOn,
-			"%d of %d nodes turned NotReady within a minute; they stay servers of load balancers until they recover, or until %s at the latest",
-			len(is.Nodes), is.Eligible, is.Until.UTC().Format(time.RFC3339))
+		c.events.Warning(cluster, ReasonBrakeOn, fmt.Sprintf(
+			"%d of %d nodes turned NotReady within a minute; they stay servers of load balancers until they recover, or until %s at the latest; "+
+				"look at the API server, the network and the kubelets", len(is.Nodes), is.Eligible, is.Until.UTC().Format(time.RFC3339)))
 	case len(was.Nodes) > 0 && len(is.Nodes) == 0:
 		c.Logger.Info("the servers of load balancers follow the nodes again")
-		c.Recorder.Event(cluster, corev1.EventTypeNormal, ReasonBrakeOff, "the servers of load balancers follow the nodes again")
+		c.events.Forget(cluster, ReasonBrakeOn)
+		c.events.Normal(cluster, ReasonBrakeOff, "the servers of load balancers follow the nodes again")
 	}
 }
 

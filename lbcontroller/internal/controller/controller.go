@@ -68,7 +68,7 @@ type Registration struct {
 // Controller reconciles Services.
 type Controller struct {
 	Config
-	events  *eventLog
+	events  *kube.Events
 	turns   turns
 	shown   shown
 	modes   modes
@@ -90,7 +90,7 @@ type Controller struct {
 func New(cfg Config) (*Controller, error) {
 	c := &Controller{
 		Config:  cfg,
-		events:  &eventLog{recorder: cfg.Recorder},
+		events:  kube.NewEvents(cfg.Recorder, 0),
 		metrics: newMetrics(cfg.Registerer),
 	}
 	runner, err := reconcile.New(reconcile.Config{

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
 
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -56,71 +56,58 @@ func Warningf(reason, format string, args ...any) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
+// Donef makes a warning about something that was done.
+func Donef(reason, format string, args ...any) Event {
+	e := Warningf(reason, format, args...)
+	e.Done = true
+	return e
+}
+
 // Failure makes a Warning of errors that came together. The same failures with other request ids, or in another order, aren't news.
 func Failure(reason string, errs ...error) Event {
-	var gists, texts []string
+	var found, texts []string
 	for _, err := range errs {
-		gist := err.Error()
-		if e, ok := rpcerr.From(err); ok {
-			gist = fmt.Sprint(e.Code, e.Reason, e.API, e.CloudCode)
-		}
-		gists, texts = append(gists, gist), append(texts, err.Error())
+		found, texts = append(found, causeOf(err)), append(texts, err.Error())
 	}
-	slices.Sort(gists)
-	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: strings.Join(texts, "\n"), Gist: strings.Join(slices.Compact(gists), "\n")}
+	slices.Sort(found)
+	if steps := remedies(errs); steps != "" {
+		texts = append(texts, "next: "+steps)
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: strings.Join(texts, "\n"), Cause: strings.Join(slices.Compact(found), "\n")}
 }
 
-// eventLog emits events for Services, each once until it changes.
-type eventLog struct {
-	recorder record.EventRecorder
-
-	mu   sync.Mutex
-	last map[string]map[string]string // by Service, then reason: the gist emitted last
+// causeOf is what an error has in common with those of other attempts. What was being done matters only if that is what was refused: when the
+// gateway or the cloud can't be reached, one attempt ends with this call and the next with that one.
+func causeOf(err error) string {
+	e, ok := rpcerr.From(err)
+	if ok && !slices.Contains([]codes.Code{codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition}, e.Code) {
+		return rpcerr.Cause(e)
+	}
+	return rpcerr.Cause(err)
 }
 
-// emit emits an event unless it would repeat the last one of its reason.
-func (l *eventLog) emit(svc *corev1.Service, e Event) {
-	gist := e.Gist
-	if gist == "" {
-		gist = e.Message
+// announce records the events of a pass, and that what was told by warnings of some reasons is over.
+func (c *Controller) announce(svc *corev1.Service, over []string, list []Event) {
+	isDone := slices.ContainsFunc(list, func(e Event) bool { return e.Type == corev1.EventTypeNormal })
+	switch {
+	case len(over) == 0:
+	case isDone:
+		c.events.Forget(svc, over...) // What was done says so.
+	default:
+		c.events.Resolve(svc, over...)
 	}
-	if l.isNews(keyOf(svc), e.Reason, string(svc.UID)+" "+gist) {
-		l.recorder.Event(svc, e.Type, e.Reason, e.Message)
-	}
-}
-
-// settle forgets reasons, so that they are news when they come back.
-func (l *eventLog) settle(key string, reasons ...string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range reasons {
-		delete(l.last[key], r)
+	for _, e := range list {
+		c.tell(svc, e)
 	}
 }
 
-// forget drops what was emitted for a Service.
-func (l *eventLog) forget(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.last, key)
-}
-
-func (l *eventLog) isNews(key, reason, gist string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == nil {
-		l.last = map[string]map[string]string{}
+// tell records an event; a warning unless it would repeat the last one of its reason.
+func (c *Controller) tell(svc *corev1.Service, e Event) {
+	if e.Type == corev1.EventTypeNormal {
+		c.events.Normal(svc, e.Reason, e.Message)
+		return
 	}
-	last := l.last[key]
-	if last == nil {
-		last = map[string]string{}
-		l.last[key] = last
-	}
-	if last[reason] == gist {
-		return false
-	}
-	last[reason] = gist
-	return true
+	c.events.Warn(svc, kube.Warning{Reason: e.Reason, Message: e.Message, Cause: e.Cause, Done: e.Done})
 }
 
 func keyOf(svc *corev1.Service) string { return svc.Namespace + "/" + svc.Name }

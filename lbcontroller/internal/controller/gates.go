@@ -112,10 +112,12 @@ func Strays(gated readiness.Pods, names []string, why string) (verdicts []readin
 func (c *Controller) openGates(ctx context.Context, r Request, verdicts []readiness.Verdict) error {
 	err := c.writeGates(ctx, r.Service.Namespace, r.Service.Name, r.Gated, verdicts)
 	if err != nil {
-		c.events.emit(r.Service, Failure(ReasonReadinessGate, err))
+		c.tell(r.Service, Failure(ReasonReadinessGate, err))
 		return err
 	}
-	c.events.settle(r.Key, ReasonReadinessGate)
+	if len(verdicts) > 0 || len(r.Gated.Waiting()) == 0 { // A pod may wait for its next attempt.
+		c.events.Resolve(r.Service, ReasonReadinessGate)
+	}
 	return nil
 }
 

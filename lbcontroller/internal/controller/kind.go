@@ -61,9 +61,9 @@ type Outcome struct {
 	Publish *Publication
 	// Gates are written on pods that wait for the load balancer, where they say something new.
 	Gates []readiness.Verdict
-	// Events are emitted unless they repeat the last one of their reason.
+	// Events are recorded; warnings unless they repeat the last one of their reason.
 	Events []Event
-	// Settled are reasons of events that hold no longer, so that they are news when they come back.
+	// Settled are reasons of warnings that hold no longer. That is told, and they are news when they come back.
 	Settled []string
 	// Err is what went wrong, and Retry when the pass is repeated for that.
 	Err   error
@@ -125,7 +125,8 @@ type Event struct {
 	Type    string
 	Reason  string
 	Message string
-	// Gist is compared with that of the last event of the reason; empty for the message. It leaves out what changes without meaning
-	// anything, such as request ids.
-	Gist string
+	// Cause tells news from repetitions of a warning; empty for the message.
+	Cause string
+	// Done says of a warning that it is about something that was done, and not about trouble that ends.
+	Done bool
 }

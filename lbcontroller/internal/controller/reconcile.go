@@ -118,9 +118,6 @@ func (c *Controller) pass(ctx context.Context, key string, cached *corev1.Servic
 
 // release lets a kind give up what it has of a Service, and the Service go.
 func (c *Controller) release(ctx context.Context, kind Registration, r Request) error {
-	if r.Service.DeletionTimestamp == nil {
-		c.events.emit(r.Service, Normalf(ReasonTypeChanged, "the Service no longer asks for the load balancer that it has; it is released"))
-	}
 	start := time.Now()
 	o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), r)
 	if err := c.conclude(ctx, r, kind.MetricType, verbDeletion, start, o); err != nil || o.Err != nil {
@@ -131,6 +128,9 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 	c.metrics.states.set(r.Key, "")
 	if err := r.Writer.letGo(ctx, r.Service, o.Publish); ignoreGone(err) != nil {
 		return c.refusedByAPI(r.Service, ReasonRemoveFinalizer, err)
+	}
+	if r.Service.DeletionTimestamp == nil {
+		c.events.Resolve(r.Service)
 	}
 	return nil
 }
@@ -144,6 +144,8 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	if c.modes.strip(o.Publish) {
 		o.Events = append(o.Events, Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
 			"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
+	} else if o.Publish != nil && !o.Publish.KeepIngress && !slices.ContainsFunc(o.Publish.Ingress, hasMode) {
+		o.Settled = append(o.Settled, ReasonIPMode)
 	}
 	writes := o.Publish != nil && o.Publish.differs(r.Service)
 	if writes && verb != verbDeletion && c.shown.justPublished(r.Key, *o.Publish) { // The cache doesn't show it yet.
@@ -166,20 +168,21 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		if writes {
 			c.shown.publish(r.Key, *o.Publish)
 		}
-		c.events.settle(r.Key, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
+		o.Settled = append(o.Settled, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
+		if c.shown.calm(r.Key) {
+			o.Settled = append(o.Settled, ReasonContested)
+		}
 		if restores && c.shown.wrote(r.Key, o.Publish.Ingress) {
 			c.metrics.conflicts.WithLabelValues("status").Inc()
-			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else; they are written again, more and more seldom"))
+			o.Events = append(o.Events, Warningf(ReasonContested, "the addresses in the status are overwritten by somebody else, and are written again, more and more seldom; "+
+				"find out who else serves the Service and stop that, or give the Service a class"))
 		}
 	}
 	if Superseded(err) {
 		c.metrics.conflicts.WithLabelValues("version").Inc()
 		return reconcile.After(err, retrySuperseded)
 	}
-	c.events.settle(r.Key, o.Settled...)
-	for _, e := range o.Events {
-		c.events.emit(r.Service, e)
-	}
+	c.announce(r.Service, o.Settled, o.Events)
 	for _, look := range o.Looks {
 		c.runner.AddAfter(r.Key, look.Priority, look.After)
 	}
@@ -241,7 +244,7 @@ func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error)
 	if Superseded(err) {
 		return reconcile.After(err, retrySuperseded)
 	}
-	c.events.emit(svc, Failure(reason, err))
+	c.tell(svc, Failure(reason, err))
 	return err
 }
 
@@ -263,7 +266,6 @@ func (c *Controller) forget(key string) {
 	for _, kind := range c.Kinds {
 		kind.Kind.Forget(key)
 	}
-	c.events.forget(key)
 	c.shown.forget(key)
 	c.conditions.forget(key)
 	c.metrics.states.set(key, "")

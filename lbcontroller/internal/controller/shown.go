@@ -94,6 +94,14 @@ func (s *shown) wrote(key string, ingress []corev1.LoadBalancerIngress) (isConte
 	return next.delay >= contested
 }
 
+// calm reports whether nobody has overwritten the addresses for long enough.
+func (s *shown) calm(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.last[key]
+	return w.delay < contested || time.Since(w.at) >= forgiven
+}
+
 func (s *shown) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

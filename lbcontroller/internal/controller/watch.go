@@ -161,20 +161,30 @@ func (c *Controller) serviceAdded(obj any) {
 func (c *Controller) serviceChanged(oldObj, newObj any) {
 	old, ok1 := oldObj.(*corev1.Service)
 	svc, ok2 := newObj.(*corev1.Service)
-	if !ok1 || !ok2 || c.assign(svc).idle() || c.conditions.arrived(keyOf(svc), old, svc) {
+	if !ok1 || !ok2 {
+		return
+	}
+	a := c.assign(svc)
+	if a.idle() || c.conditions.arrived(keyOf(svc), old, svc) {
 		return
 	}
 	for _, r := range c.Kinds {
 		r.Kind.Changed(old, svc)
 	}
 	if reason, message := change(old, svc); reason != "" && c.leading.Load() && !c.assign(old).idle() {
-		c.Recorder.Event(svc, corev1.EventTypeNormal, reason, message)
+		c.events.Normal(svc, reason, message)
+	}
+	if svc.DeletionTimestamp == nil && len(a.release) > 0 && c.leading.Load() && len(c.assign(old).release) == 0 {
+		c.events.Normal(svc, ReasonTypeChanged, "the Service no longer asks for the load balancer that it has; it is released")
 	}
 	c.queue(keyOf(svc), reconcile.User)
 }
 
 // serviceDeleted queues every Service, so that what is remembered of it is dropped.
 func (c *Controller) serviceDeleted(obj any) {
+	if svc, ok := obj.(*corev1.Service); ok {
+		c.events.Forget(svc)
+	}
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
 		c.queue(key, reconcile.Periodic)
 	}

@@ -45,7 +45,7 @@ func (c *Checker) Learn(ctx context.Context, ids []string) error {
 	}
 	answer, err := c.Client.Instances.BatchGetInstances(ctx, &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
 	if err != nil {
-		return fmt.Errorf("look for %d instances: %w", len(ids), err)
+		return fmt.Errorf("look for the instances that were refused as servers: %w", err)
 	}
 	if len(answer.GetResults()) != len(ids) {
 		return fmt.Errorf("look for %d instances: got %d results", len(ids), len(answer.GetResults()))

@@ -193,7 +193,7 @@ func (r *Resolver) look(ctx context.Context, ips []string, ids map[string]string
 	}
 	answer, err := r.Client.NetworkInterfaces.BatchGetNetworkInterfaces(ctx, &ecsv1.BatchGetNetworkInterfacesRequest{IpAddresses: ips, VpcId: vpc})
 	if err != nil {
-		return fmt.Errorf("find the network interfaces of %d pods: %w", len(ips), err)
+		return fmt.Errorf("find the network interfaces of pods: %w", err)
 	}
 	if len(answer.GetResults()) != len(ips) {
 		return fmt.Errorf("find the network interfaces of %d pods: got %d results", len(ips), len(answer.GetResults()))

@@ -40,8 +40,8 @@ type Failure struct {
 	Err    error
 }
 
-// Error names the action and the error.
-func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Action, f.Err) }
+// Error names the action and the error. How many servers it is about is no part of that: it differs with every attempt.
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", plan.Name(f.Action), f.Err) }
 
 // Unwrap returns the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }

@@ -140,6 +140,8 @@ func (v View) Unknown() []string {
 		text := "annotation " + u.Key + " is not known and has no effect"
 		if u.Value != "" {
 			text += "; did you mean " + annotation.Prefix + u.Value + "?"
+		} else {
+			text += "; correct or remove it"
 		}
 		warnings = append(warnings, text)
 	}

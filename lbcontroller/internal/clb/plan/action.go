@@ -122,11 +122,22 @@ func (a UpdateInstance) String() string { return "change CLB: " + strings.Join(a
 func (DeleteInstance) String() string   { return "delete CLB" }
 
 func (a CreateGroup) String() string {
-	return fmt.Sprintf("create vServer group %s with %d servers", a.Group.Name, len(a.Group.Servers))
+	return fmt.Sprintf("%s with %d servers", Name(a), len(a.Group.Servers))
 }
 
 func (a ChangeServers) String() string {
-	return fmt.Sprintf("change servers of %s: add %d, remove %d, update %d", a.Name, len(a.Add), len(a.Remove), len(a.Update))
+	return fmt.Sprintf("%s: add %d, remove %d, update %d", Name(a), len(a.Add), len(a.Remove), len(a.Update))
+}
+
+// Name is an action as people write it, without the number of its servers.
+func Name(a Action) string {
+	switch a := a.(type) {
+	case CreateGroup:
+		return "create vServer group " + a.Group.Name
+	case ChangeServers:
+		return "change servers of " + a.Name
+	}
+	return a.String()
 }
 
 func (a DeleteGroup) String() string    { return "delete vServer group " + a.Name }

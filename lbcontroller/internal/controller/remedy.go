@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"alicloud-controllers.dev/services/rpcerr"
+)
+
+// remedies says what somebody can do about failed calls, each step once. Errors that are no failed calls say so themselves.
+func remedies(errs []error) string {
+	var steps []string
+	for _, err := range errs {
+		if step := remedy(err); step != "" && !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	}
+	return strings.Join(steps, "; ")
+}
+
+// remedy says what somebody can do about a failed call, of the gateway or of the API server.
+func remedy(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		if status.ErrStatus.Code >= http.StatusInternalServerError {
+			return "it is tried again"
+		}
+		return "check the ClusterRole of lbcontroller and the admission webhooks; it is tried again"
+	}
+	e, ok := rpcerr.From(err)
+	if !ok {
+		return ""
+	}
+	switch e.Reason {
+	case rpcerr.QuotaExceeded:
+		return "ask the cloud for a higher quota, or release what nobody needs; it is tried again"
+	case rpcerr.ServerLimit:
+		return "ask the cloud for a higher quota of servers, or take fewer by annotation max-nodes-per-server-group; it is tried again"
+	case rpcerr.NoFreeAddress:
+		return "name a vSwitch with free addresses in annotation vswitch-id; it is tried again"
+	case rpcerr.CloudBilling:
+		return "settle the bill of the cloud account; it is tried again"
+	case rpcerr.CloudForbidden, rpcerr.CloudCredentials:
+		return "look what the gateway may do and with which credentials, by cloudgateway doctor; it is tried again"
+	case rpcerr.CallerForbidden, rpcerr.CallerUnauthenticated:
+		return "check the ClusterRole of lbcontroller; it is tried again"
+	case rpcerr.DeleteProtected:
+		return "switch the delete protection off in the console; it is tried again"
+	case rpcerr.NetworkConflict:
+		return "use servers and load balancer of one VPC"
+	case rpcerr.ListenerExists, rpcerr.ListenerInUse, rpcerr.ServerGroupInUse, rpcerr.DomainExtensionInUse, rpcerr.AclInUse, rpcerr.CertificateInUse,
+		rpcerr.ResourceInUse, rpcerr.AlreadyExists, rpcerr.InvalidState:
+		return "look in the console what stands in the way; it is tried again"
+	case rpcerr.CertificateNotFound:
+		return "upload the certificate, or name another one"
+	case rpcerr.AclNotFound:
+		return "make the access control list, or name another one"
+	case rpcerr.VSwitchNotFound:
+		return "name another vSwitch"
+	}
+	switch {
+	case e.Code == codes.InvalidArgument:
+		return "correct what the Service asks for"
+	case e.Code == codes.Unavailable && e.Reason == "":
+		return "look whether cloudgateway runs; it is tried again"
+	default:
+		return "it is tried again"
+	}
+}
