@@ -15,7 +15,6 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -378,81 +377,4 @@ func TestAccessControlListThatCanNotBeTold(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAccessControlRequestsAreChecked(t *testing.T) {
-	checked(t, []badRequest{
-		{
-			name: "GetAccessControlList", request: &slbv1.GetAccessControlListRequest{MaxAge: durationpb.New(-1)},
-			want: []string{"acl_id: is required", "max_age: must be a duration of zero or more"},
-		},
-		{
-			name: "ListAccessControlLists", request: &slbv1.ListAccessControlListsRequest{
-				AclIds: []string{"acl 1"}, Tags: []*commonv1.Tag{{}}, IpVersion: 9, ResourceGroupId: "rg 1", MaxAge: durationpb.New(-1),
-			},
-			want: []string{
-				`acl_ids[0]: "acl 1" is not an id of the cloud`, "tags[0].key: is 0 characters long, must be 1 to 64",
-				"ip_version: 9 is not known to this gateway", `resource_group_id: "rg 1" is not an id of the cloud`,
-				"max_age: must be a duration of zero or more",
-			},
-		},
-		{
-			name: "CreateAccessControlList", request: &slbv1.CreateAccessControlListRequest{
-				IpVersion: 9, ResourceGroupId: "rg 1", Tags: []*commonv1.Tag{{}},
-				Entries: []*slbv1.AccessControlEntry{
-					{Cidr: "10.0.0.1"}, {Cidr: "10.0.0.1/24", Comment: strings.Repeat("x", 257)}, {Cidr: "10.0.0.0/24"}, {Cidr: "10.0.0.0/24"},
-					{Cidr: "fd00::/8"},
-				},
-			},
-			want: []string{
-				"request_id: must be 1 to 64 printable ASCII characters", "name: is 0 characters long, must be 1 to 80",
-				"ip_version: 9 is not known to this gateway", `resource_group_id: "rg 1" is not an id of the cloud`,
-				"tags[0].key: is 0 characters long, must be 1 to 64", "entries[1].comment: is 257 characters long, must be 0 to 256",
-				`entries[0].cidr: "10.0.0.1" is not of the form "10.1.2.0/24"`,
-				`entries[1].cidr: "10.0.0.1/24" has bits outside of its mask, write "10.0.0.0/24"`,
-				"entries[3].cidr: is the same network as entries[2].cidr",
-				`entries[4].cidr: "fd00::/8" is not of the list's family; a list takes either IPv4 or IPv6`,
-			},
-		},
-		{
-			name: "CreateAccessControlList, IPv6", request: &slbv1.CreateAccessControlListRequest{
-				RequestId: "r", Name: "six", IpVersion: slbv1.IpVersion_IP_VERSION_IPV6,
-				Entries: []*slbv1.AccessControlEntry{{Cidr: "fd00::/8"}, {Cidr: "FD01::/16"}, {Cidr: "10.0.0.0/8"}},
-			},
-			want: []string{
-				`entries[1].cidr: "FD01::/16" is not the usual form, write "fd01::/16"`,
-				`entries[2].cidr: "10.0.0.0/8" is not of the list's family; a list takes either IPv4 or IPv6`,
-			},
-		},
-		{
-			name: "UpdateAccessControlList", request: &slbv1.UpdateAccessControlListRequest{
-				RequestId: "two words", Name: new(""), AddEntries: []*slbv1.AccessControlEntry{{Cidr: "10.0.0.0/8"}},
-				RemoveEntries: []string{"fd00::/8", "x"}, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"a"},
-				ResourceGroupId: new(""),
-			},
-			want: []string{
-				"request_id: must be 1 to 64 printable ASCII characters", "acl_id: is required", "name: is 0 characters long, must be 1 to 80",
-				`add_entries[0].cidr: "10.0.0.0/8" is not of the list's family; a list takes either IPv4 or IPv6`,
-				`remove_entries[1]: "x" is not of the form "10.1.2.0/24"`,
-				`remove_entries[1]: "x" is not of the list's family; a list takes either IPv4 or IPv6`,
-				`remove_tag_keys: "a" is also in set_tags`, "resource_group_id: is required",
-			},
-		},
-		{
-			name: "UpdateAccessControlList with nothing", request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", RemoveFirst: true},
-			want: []string{"name: the request changes nothing; at least one change is required"},
-		},
-		{
-			name: "UpdateAccessControlList with too much", request: &slbv1.UpdateAccessControlListRequest{
-				AclId: "acl-1", AddEntries: make([]*slbv1.AccessControlEntry, check.MaxItems+1), RemoveEntries: make([]string, check.MaxItems+1),
-			},
-			want: []string{
-				"add_entries: has 20001 items, at most 20000 are allowed", "remove_entries: has 20001 items, at most 20000 are allowed",
-			},
-		},
-		{
-			name: "DeleteAccessControlList", request: &slbv1.DeleteAccessControlListRequest{RequestId: "two words"},
-			want: []string{"request_id: must be 1 to 64 printable ASCII characters", "acl_id: is required"},
-		},
-	})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -207,49 +206,4 @@ func TestRefusalsOfDomainExtensions(t *testing.T) {
 	wantNotFound(t, err, rpcerr.ListenerNotFound)
 	_, err = s.extend(t, "r-3", "www.example.com", testCert)
 	wantNotFound(t, err, rpcerr.ListenerNotFound)
-}
-
-func TestDomainExtensionRequestsAreChecked(t *testing.T) {
-	web := &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_HTTP}
-	const (
-		protocol = "key.protocol: only HTTPS listeners have domain extensions"
-		id       = "request_id: must be 1 to 64 printable ASCII characters"
-	)
-	create := func(domain string) error {
-		return Checks().Check(&slbv1.CreateDomainExtensionRequest{
-			Key: web, Domain: domain, ServerCertificateId: "cert 1",
-		})
-	}
-	form := func(domain string) string {
-		return "domain: \"" + domain + "\" is not of the form \"www.example.com\" or \"*.example.com\", with at most 253 characters"
-	}
-	long := strings.Repeat("a", 250) + ".com"
-	const certificate = `server_certificate_id: "cert 1" is not an id of the cloud`
-	tests := []struct {
-		name string
-		err  error
-		want []string
-	}{
-		{
-			name: "list", err: Checks().Check(&slbv1.ListDomainExtensionsRequest{Key: web, MaxAge: durationpb.New(-1)}),
-			want: []string{protocol, "max_age: must be a duration of zero or more"},
-		},
-		{name: "create for nothing", err: create(""), want: []string{id, protocol, form(""), certificate}},
-		{name: "create for a label", err: create("example"), want: []string{id, protocol, form("example"), certificate}},
-		{name: "create for a URL", err: create("www.example.com/a"), want: []string{id, protocol, form("www.example.com/a"), certificate}},
-		{name: "create for a long name", err: create(long), want: []string{id, protocol, form(long[:40] + "…"), certificate}},
-		{
-			name: "update", err: Checks().Check(&slbv1.UpdateDomainExtensionRequest{RequestId: "é"}),
-			want: []string{
-				id, "load_balancer_id: is required", "domain_extension_id: is required", "server_certificate_id: is required",
-			},
-		},
-		{
-			name: "delete", err: Checks().Check(&slbv1.DeleteDomainExtensionRequest{RequestId: "é"}),
-			want: []string{id, "load_balancer_id: is required", "domain_extension_id: is required"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { wantViolations(t, tt.err, tt.want) })
-	}
 }

@@ -179,26 +179,3 @@ func TestListNetworks(t *testing.T) {
 		}
 	}
 }
-
-func TestNetworkRequestsAreChecked(t *testing.T) {
-	checked(t, []badRequest{
-		{"ListVpcs", &vpcv1.ListVpcsRequest{VpcIds: []string{"a,b"}, Name: "https://x", Tags: []*commonv1.Tag{{}}}, []string{
-			`vpc_ids[0]: "a,b" is not an id of the cloud`, "name: must not begin with http:// or https://",
-			"tags[0].key: is 0 characters long, must be 1 to 64",
-		}},
-		{"GetVSwitch", &vpcv1.GetVSwitchRequest{}, []string{"vswitch_id: is required"}},
-		{"CreateVSwitch", &vpcv1.CreateVSwitchRequest{
-			CidrBlock: "192.168.0.1/24", Ipv6Subnet: new(int32(256)), Name: strings.Repeat("x", 129),
-		}, []string{
-			"request_id: must be 1 to 64 printable ASCII characters", "vpc_id: is required", "zone_id: is required",
-			`cidr_block: "192.168.0.1/24" has bits outside of its mask, write "192.168.0.0/24"`, "ipv6_subnet: 256 is out of range, must be 0 to 255",
-			"name: is 129 characters long, must be 0 to 128",
-		}},
-		{"CreateVSwitch, too large", &vpcv1.CreateVSwitchRequest{
-			RequestId: "r", VpcId: "vpc-1", ZoneId: "z", CidrBlock: "10.0.0.0/8",
-		}, []string{`cidr_block: "10.0.0.0/8" must be an IPv4 range with a mask of 16 to 29 bits`}},
-		{"DeleteVSwitch", &vpcv1.DeleteVSwitchRequest{RequestId: "é"}, []string{
-			"request_id: must be 1 to 64 printable ASCII characters", "vpc_id: is required", "vswitch_id: is required",
-		}},
-	})
-}
