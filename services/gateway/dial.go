@@ -28,8 +28,8 @@ const (
 	// keepaliveTime finds a dead connection, e.g. of a vanished node, before a call has to wait for it.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
-	// reconnectDelay is the longest wait, give or take a fifth, before a lost replica is tried again.
-	reconnectDelay = 3 * time.Second
+	// firstReconnect and reconnectDelay are the first and the longest wait, give or take a fifth, before a lost replica is tried again.
+	firstReconnect, reconnectDelay = 100 * time.Millisecond, 3 * time.Second
 	// connectTimeout is gRPC's own.
 	connectTimeout = 20 * time.Second
 	// maxAnswer fits the answer that lists 20 000 instances.
@@ -137,10 +137,11 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 func (c *Conn) replicasChanged() { c.cc.ResetConnectBackoff() }
 
 // reconnect is how a replica that is gone is tried again. gRPC's own longest wait is 2 minutes, for which a standby that came back
-// would not be there for this client.
+// would not be there for this client. Its own first wait is a second: pods on the node's network have an address before they listen, so on a
+// fresh cluster every client would lose that second, and again after each restart of the gateway's container.
 func reconnect() grpc.ConnectParams {
 	wait := backoff.DefaultConfig
-	wait.MaxDelay = reconnectDelay
+	wait.BaseDelay, wait.MaxDelay = firstReconnect, reconnectDelay
 	return grpc.ConnectParams{Backoff: wait, MinConnectTimeout: connectTimeout}
 }
 
@@ -159,6 +160,17 @@ func (c *Conn) Watch(ctx context.Context, ready func()) error {
 		}
 	}
 	return nil
+}
+
+// Await waits until an active gateway answers, and gives up with the reason when patience is over. It is for programs that ask once; others
+// try again when Watch calls them.
+func (c *Conn) Await(ctx context.Context, patience time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := healthv1.NewHealthClient(c.cc).Check(waiting, &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true)); err == nil {
+		return nil
+	}
+	return c.Ready(ctx) // The error of a call that waits does not have the reason.
 }
 
 // Ready gives nil if an active gateway answers, and otherwise why not.
