@@ -387,3 +387,20 @@ func TestAnyReplica(t *testing.T) {
 		t.Errorf("got %v, %v", answer, err)
 	}
 }
+
+// TestAwait: who asks once waits for the active replica, and hears in the end why there is none.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	standby := newReplica(t, dir, "standby")
+	conn := connect(t, dir, standby)
+	if err := conn.Await(t.Context(), 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "NOT_SERVING") {
+		t.Errorf("with a standby alone: %v", err)
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- conn.Await(t.Context(), time.Minute) }()
+	standby.server.SetServing(true)
+	if err := <-waited; err != nil {
+		t.Errorf("with an active replica: %v", err)
+	}
+}

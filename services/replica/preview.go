@@ -2,8 +2,10 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"k8s.io/client-go/tools/record"
 
@@ -11,6 +13,9 @@ import (
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/version"
 )
+
+// previewPatience is how long a preview waits for the gateway. The chart's Jobs start together with it.
+const previewPatience = 30 * time.Second
 
 // Preview lets look see what a controller with this configuration would work with. There are no events, metrics or election, and look must
 // only read.
@@ -26,6 +31,9 @@ func Preview[T any](ctx context.Context, name string, cfg Config, look func(cont
 	conn, err := gateway.Dial(cfg.Gateway)
 	if err != nil {
 		return none, fmt.Errorf("connect to the gateway: %w", err)
+	}
+	if err := conn.Await(ctx, previewPatience); err != nil {
+		return none, errors.Join(err, conn.Close())
 	}
 	found, err := look(gateway.WithPriority(ctx, gateway.Background), Dependencies{
 		Client: client, Gateway: conn.Client(), Recorder: &record.FakeRecorder{}, Namespace: cfg.namespace(), Logger: log,

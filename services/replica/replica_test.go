@@ -200,6 +200,19 @@ func TestWhatCannotStartIsNamed(t *testing.T) {
 	}
 }
 
+// TestPreviewNeedsTheGateway: without it a preview would call everything it looks for a failure, or nothing at all.
+func TestPreviewNeedsTheGateway(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := replica.Preview(ctx, "sample", settings(t, ""), func(context.Context, replica.Dependencies) (int, error) {
+		t.Error("it looks without the gateway")
+		return 0, nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "ask the gateway for its health") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	cfg := replica.Config{Region: "cn-hangzhou"}
