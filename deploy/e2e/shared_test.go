@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	"alicloud-controllers.dev/deploy/chart"
+	"alicloud-controllers.dev/deploy/local/world"
 )
 
 // parseService reads a manifest as kubectl does.
@@ -64,17 +68,88 @@ func (o oldCCM) servers(group string, want map[string]int) {
 	})
 }
 
-// instances are the ids of the nodes' instances.
-func (o oldCCM) instances() []string {
-	var ids []string
-	for id := range o.state(o.t).Instances {
-		if id != outsider {
-			ids = append(ids, id)
-		}
+// instances are the ids of the instances that are nodes of a cluster.
+func (w testWorld) instances(t *testing.T) (ids []string) {
+	t.Helper()
+	list, err := w.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	slices.Sort(ids)
+	for _, node := range list.Items {
+		ids = append(ids, strings.TrimPrefix(node.Spec.ProviderID, world.Region+"."))
+	}
 	return ids
 }
+
+// share notes the same weight for each of some servers.
+func share(want map[string]int, weight int, servers []string) {
+	for _, id := range servers {
+		want[id] = weight
+	}
+}
+
+// The manifests of the scenarios as they are published (Alibaba Cloud, "Use the CCM to deploy services across clusters"), but for their comments.
+const (
+	hybridService = `apiVersion: v1
+kind: Service
+metadata:
+  annotations:
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-id: ${YOUR_LB_ID}
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-force-override-listeners: "false"
+  labels:
+    app: nignx
+  name: my-nginx-svc
+  namespace: default
+spec:
+  ports:
+  - port: 80
+    protocol: TCP
+    targetPort: 80
+  selector:
+    app: nginx
+  type: LoadBalancer
+`
+	serviceOfA = `apiVersion: v1
+kind: Service
+metadata:
+  annotations:
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-id: "${YOUR_LB_ID}"
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-vgroup-port: "${YOUR_VGROUP_ID}:80"
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-weight: "20"
+  name: service-a
+  namespace: default
+spec:
+  ports:
+  - name: http
+    port: 80
+    protocol: TCP
+    targetPort: 80
+  selector:
+    app: nginx
+  sessionAffinity: None
+  type: LoadBalancer
+`
+	serviceOfB = `apiVersion: v1
+kind: Service
+metadata:
+  annotations:
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-id: "${YOUR_LB_ID}"
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-vgroup-port: "${YOUR_VGROUP_ID}:80"
+    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-weight: "80"
+  name: service-b
+  namespace: default
+spec:
+  ports:
+  - name: http
+    port: 80
+    protocol: TCP
+    targetPort: 80
+  selector:
+    app: nginx
+  sessionAffinity: None
+  type: LoadBalancer
+`
+)
 
 // TestNodesAndOutsideServers is the published scenario of one load balancer for nodes and for instances outside of the cluster: the vServer
 // group is the Service's, the listener and the outside server are the user's.
@@ -84,20 +159,7 @@ func TestNodesAndOutsideServers(t *testing.T) {
 	users := oldCCM{testWorld: w, t: t, api: w.slb(t)}
 	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine", "InstanceChargeType": "PayByCLCU"})
 	id := users.lbOf("mine").ID
-	w.create(t, parseService(t, `
-apiVersion: v1
-kind: Service
-metadata:
-  name: my-nginx-svc
-  namespace: default
-  annotations:
-    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-id: `+id+`
-    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-force-override-listeners: "false"
-spec:
-  type: LoadBalancer
-  selector: {app: nginx}
-  ports: [{port: 80, protocol: TCP, targetPort: 80}]
-`))
+	w.create(t, parseService(t, strings.ReplaceAll(hybridService, "${YOUR_LB_ID}", id)))
 	service := w.balanced(t, "my-nginx-svc")
 	var group string
 	for groupID, g := range w.state(t).ServerGroups {
@@ -105,77 +167,89 @@ spec:
 			group = groupID
 		}
 	}
-	users.call("CreateLoadBalancerTCPListener", map[string]string{
-		"LoadBalancerId": id, "ListenerPort": "80", "Bandwidth": "-1", "VServerGroupId": group,
-	})
-	users.call("StartLoadBalancerListener", map[string]string{"LoadBalancerId": id, "ListenerPort": "80", "ListenerProtocol": "tcp"})
+	users.listenOn(id, group)
 	users.seedOutsider()
 	users.addServers(group, map[string]any{"ServerId": outsider, "Port": service.Spec.Ports[0].NodePort, "Weight": 30, "Type": "ecs", "Description": "by hand"})
 
 	want := map[string]int{outsider: 30}
-	for _, node := range users.instances() {
-		want[node] = 100
-	}
+	share(want, 100, w.instances(t))
 	users.servers(group, want)
-	w.addNodes(t, 1)
-	for _, node := range users.instances() {
-		want[node] = 100
+	added, err := w.AddNodes(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	without := maps.Clone(want)
+	share(want, 100, w.instances(t))
 	users.servers(group, want)
+	if err := w.RemoveNode(t.Context(), added[0]); err != nil {
+		t.Fatal(err)
+	}
+	users.servers(group, without)
 
 	w.remove(t, "my-nginx-svc")
 	users.servers(group, map[string]int{outsider: 30})
-	if lb := w.state(t).LoadBalancers[id]; lb == nil || len(lb.Listeners) != 1 || lb.Listeners[0].Status != "running" {
-		t.Errorf("the user's load balancer: %+v", lb)
-	}
+	users.listening(id)
 }
 
 // TestClustersShareAGroup is the published scenario of one load balancer for two clusters: both fill one vServer group of the user's, each with
-// its part of the weight. What the other cluster has there is as it writes it.
+// its part of the weight.
 func TestClustersShareAGroup(t *testing.T) {
-	w := boot(t, 2, instant)
-	w.initialised(t)
-	users := oldCCM{testWorld: w, t: t, api: w.slb(t)}
+	a := boot(t, 2, instant)
+	b := bootWith(t, world.Config{
+		Nodes: 2, Controllers: []string{world.LB}, Fast: true, Beside: a.World, LB: map[string]any{"clusterID": "c-b"},
+		Gateway: map[string]any{"scopes": []map[string]any{
+			{"callers": []string{"system:serviceaccount:" + chart.Namespace + ":lbcontroller"}, "clusterID": "c-b", "controller": true},
+		}},
+	})
+	a.initialised(t)
+	users := oldCCM{testWorld: a, t: t, api: a.slb(t)}
 	users.call("CreateLoadBalancer", map[string]string{"AddressType": "internet", "LoadBalancerName": "mine", "InstanceChargeType": "PayByCLCU"})
 	id := users.lbOf("mine").ID
 	users.call("CreateVServerGroup", map[string]string{"LoadBalancerId": id, "VServerGroupName": "both"})
 	group := users.groupOf(id, "both")
-	users.call("CreateLoadBalancerTCPListener", map[string]string{
-		"LoadBalancerId": id, "ListenerPort": "80", "Bandwidth": "-1", "VServerGroupId": group,
-	})
-	users.call("StartLoadBalancerListener", map[string]string{"LoadBalancerId": id, "ListenerPort": "80", "ListenerProtocol": "tcp"})
-	users.seedOutsider()
-	users.addServers(group, map[string]any{
-		"ServerId": outsider, "Port": 30080, "Weight": 80, "Type": "ecs", "Description": "k8s/30080/service-b/default/c-other",
-	})
-	w.create(t, parseService(t, `
-apiVersion: v1
-kind: Service
-metadata:
-  name: service-a
-  namespace: default
-  annotations:
-    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-id: `+id+`
-    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-vgroup-port: `+group+`:80
-    service.beta.kubernetes.io/alibaba-cloud-loadbalancer-weight: "20"
-spec:
-  type: LoadBalancer
-  selector: {app: nginx}
-  sessionAffinity: None
-  ports: [{name: http, port: 80, protocol: TCP, targetPort: 80}]
-`))
-	w.balanced(t, "service-a")
-	want := map[string]int{outsider: 80}
-	for _, node := range users.instances() {
-		want[node] = 10
-	}
+	users.listenOn(id, group)
+	ids := strings.NewReplacer("${YOUR_LB_ID}", id, "${YOUR_VGROUP_ID}", group)
+	a.create(t, parseService(t, ids.Replace(serviceOfA)))
+	a.balanced(t, "service-a")
+	b.create(t, parseService(t, ids.Replace(serviceOfB)))
+	b.balanced(t, "service-b")
+	want := map[string]int{}
+	share(want, 10, a.instances(t))
+	share(want, 40, b.instances(t))
+	users.servers(group, want)
+
+	a.addNodes(t, 2)
+	share(want, 5, a.instances(t))
 	users.servers(group, want)
 	// The user moves the traffic.
-	w.change(t, "service-a", func(s *corev1.Service) { s.Annotations[annotationPrefix+"weight"] = "100" })
-	for _, node := range users.instances() {
-		want[node] = 50
-	}
+	a.change(t, "service-a", func(s *corev1.Service) { s.Annotations[annotationPrefix+"weight"] = "100" })
+	share(want, 25, a.instances(t))
 	users.servers(group, want)
-	w.remove(t, "service-a")
-	users.servers(group, map[string]int{outsider: 80})
+	b.change(t, "service-b", func(s *corev1.Service) { s.Annotations[annotationPrefix+"weight"] = "0" })
+	share(want, 0, b.instances(t))
+	users.servers(group, want)
+	a.remove(t, "service-a")
+	rest := map[string]int{}
+	share(rest, 0, b.instances(t))
+	users.servers(group, rest)
+	b.remove(t, "service-b")
+	users.servers(group, map[string]int{})
+	users.listening(id)
+}
+
+// listenOn makes the user's listener and starts it.
+func (o oldCCM) listenOn(id, group string) {
+	o.t.Helper()
+	o.call("CreateLoadBalancerTCPListener", map[string]string{
+		"LoadBalancerId": id, "ListenerPort": "80", "Bandwidth": "-1", "VServerGroupId": group,
+	})
+	o.call("StartLoadBalancerListener", map[string]string{"LoadBalancerId": id, "ListenerPort": "80", "ListenerProtocol": "tcp"})
+}
+
+// listening fails unless the user's load balancer still has its one listener.
+func (o oldCCM) listening(id string) {
+	o.t.Helper()
+	if lb := o.state(o.t).LoadBalancers[id]; lb == nil || len(lb.Listeners) != 1 || lb.Listeners[0].Status != "running" {
+		o.t.Errorf("the user's load balancer: %+v", lb)
+	}
 }
