@@ -151,8 +151,9 @@ func (c *Conn) Client() *Client { return c.client }
 // Close ends the connection and all calls on it.
 func (c *Conn) Close() error { return c.cc.Close() }
 
-// Watch calls back each time that the connection becomes ready, until ctx ends. The first time may be before the call.
+// Watch connects, and calls back each time that the connection becomes ready, until ctx ends. The first time may be before the call.
 func (c *Conn) Watch(ctx context.Context, ready func()) error {
+	c.cc.Connect() // gRPC would wait for the first call, which a controller makes when it leads: a standby would still have to connect then.
 	state := c.cc.GetState()
 	for c.cc.WaitForStateChange(ctx, state) {
 		if state = c.cc.GetState(); state == connectivity.Ready {

@@ -201,6 +201,22 @@ func TestWatchReportsThatTheGatewayIsBack(t *testing.T) {
 	watching.Wait()
 }
 
+// A standby makes no call, and is connected when it takes over.
+func TestWatchConnects(t *testing.T) {
+	t.Parallel()
+	dir := setUp(t)
+	a := newReplica(t, dir, "a")
+	a.server.SetServing(true)
+	conn := connect(t, dir, a)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	if err := conn.Watch(ctx, cancel); err != nil {
+		t.Errorf("Watch = %v", err)
+	}
+	if state := conn.cc.GetState(); state != connectivity.Ready {
+		t.Errorf("without any call, the connection is %s", state)
+	}
+}
+
 func TestTokenIsReadForEveryCall(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
