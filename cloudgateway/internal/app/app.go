@@ -170,6 +170,13 @@ func (g *Gateway) lead(ctx context.Context) error {
 		standing, _ := g.election.Standing() // What was seen stays true, also if the Lease can't be read at present.
 		g.gate.begin(ctx, standing.Until)
 		g.learned().run(ctx, func() {
+			// The controllers of a fresh cluster call at once, and back off if they are refused for credentials that are on their way. A source
+			// that fails holds nobody up: callers then hear why.
+			select {
+			case <-g.credentials.Tried():
+			case <-ctx.Done():
+				return
+			}
 			g.rpc.SetServing(true)
 			g.leader.Set(1)
 		})

@@ -4,10 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/logging"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -35,6 +39,43 @@ func TestRegionOfTheInstance(t *testing.T) {
 	answer, err := client.Capabilities.GetCapabilities(t.Context(), &commonv1.GetCapabilitiesRequest{})
 	if err != nil || answer.GetRegionId() != "cn-hangzhou" {
 		t.Errorf("the gateway works in %q, %v", answer.GetRegionId(), err)
+	}
+}
+
+// TestFirstCredentials: a gateway whose credentials take a while serves when it has them. The first caller is not refused.
+func TestFirstCredentials(t *testing.T) {
+	w := newWorld(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) })
+	slow := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		ask()
+		<-answer
+		w.sim.Handler("metadata").ServeHTTP(out, r)
+	}))
+	defer slow.Close()
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := regexp.MustCompile("(?m)^credentials:.*$").ReplaceAllString(string(text), "credentials: {ecsRAMRole: {}}")
+	w.write("gateway.yaml", role+"metadataEndpoint: "+slow.URL+"\n")
+	w.start()
+	<-asked
+	conn, err := gateway.Dial(gateway.Config{
+		Address: w.addr, CAFile: filepath.Join(w.dir, "tls.crt"), ServerName: "cloudgateway", TokenFile: w.write("token", "writer"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Ready(t.Context()); err == nil {
+		t.Error("it serves without having credentials")
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	if err := create(t.Context(), w.dial("writer")); err != nil {
+		t.Error(err)
 	}
 }
 

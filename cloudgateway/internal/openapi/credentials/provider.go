@@ -41,6 +41,7 @@ type Provider struct {
 	now     func() time.Time
 	current atomic.Pointer[snapshot]
 	renew   chan chan struct{}
+	tried   chan struct{}
 	metrics metrics
 }
 
@@ -75,6 +76,7 @@ func New(cfg Config) (*Provider, error) {
 		log:    cfg.Logger.With("source", cfg.Source.Name()),
 		now:    time.Now,
 		renew:  make(chan chan struct{}),
+		tried:  make(chan struct{}),
 		metrics: metrics{
 			expiry: factory.NewGauge(prometheus.GaugeOpts{
 				Name:        "cloudgateway_credentials_expiry_timestamp_seconds",
@@ -104,6 +106,9 @@ func (p *Provider) Current() (Credentials, error) {
 	}
 	return Credentials{}, fmt.Errorf("no valid cloud credentials from %s: %w", p.source.Name(), err)
 }
+
+// Tried is closed once the source has answered or failed for the first time.
+func (p *Provider) Tried() <-chan struct{} { return p.tried }
 
 // Ready is nil when there are credentials; for readiness checks.
 func (p *Provider) Ready() error {
@@ -135,9 +140,10 @@ func (p *Provider) differs(refused Credentials) bool {
 	return err == nil && c != refused
 }
 
-// Run fetches credentials and keeps them fresh until ctx ends. It never fails: the state is told by Ready, logs and metrics.
+// Run fetches credentials and keeps them fresh until ctx ends. It never fails: the state is told by Ready, logs and metrics. It runs once.
 func (p *Provider) Run(ctx context.Context) error {
 	due := p.refresh(ctx)
+	close(p.tried)
 	for ctx.Err() == nil {
 		// The clock is looked at every now and then: a timer stands still while the machine is suspended.
 		timer := time.NewTimer(min(due.Sub(p.now()), p.poll))
