@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,6 +223,11 @@ func TestRollout(t *testing.T) {
 					t.Errorf("%s does not know its %s", component, name)
 				}
 			}
+			apart := pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+			if len(apart) != 2 || apart[0].PodAffinityTerm.TopologyKey != corev1.LabelHostname || apart[0].Weight <= apart[1].Weight ||
+				!maps.Equal(apart[0].PodAffinityTerm.LabelSelector.MatchLabels, d.Spec.Selector.MatchLabels) || len(pod.TopologySpreadConstraints) > 0 {
+				t.Errorf("%s: what keeps replicas apart on nodes without a zone: %+v, %+v", component, apart, pod.TopologySpreadConstraints)
+			}
 			budget := decode[policyv1.PodDisruptionBudget](t, documents["PodDisruptionBudget "+component]).Spec
 			if p := budget.UnhealthyPodEvictionPolicy; p == nil || *p != policyv1.AlwaysAllow || budget.MaxUnavailable.IntVal != 1 {
 				t.Errorf("disruption budget: %+v", budget)
@@ -230,6 +236,15 @@ func TestRollout(t *testing.T) {
 		if s := decode[corev1.Service](t, documents["Service cloudgateway"]); !s.Spec.PublishNotReadyAddresses || s.Spec.ClusterIP != "None" {
 			t.Errorf("Service: %+v", s.Spec)
 		}
+	}
+}
+
+// TestAffinity: a user's takes the place of the chart's.
+func TestAffinity(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "kube-system", map[string]any{"affinity": map[string]any{"nodeAffinity": map[string]any{}}})
+	if a := decode[appsv1.Deployment](t, documents["Deployment lbcontroller"]).Spec.Template.Spec.Affinity; a.NodeAffinity == nil || a.PodAntiAffinity != nil {
+		t.Errorf("affinity %+v", a)
 	}
 }
 
