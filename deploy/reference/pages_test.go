@@ -1,0 +1,219 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const top = "../.."
+
+// pages are those that people write and read, by their path from the top.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "cloudgateway/openapisim/docs/*.md", "deploy/chart/templates/NOTES.txt"} {
+		paths, err := filepath.Glob(filepath.Join(top, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no page is like %s: %v", pattern, err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[strings.TrimPrefix(path, top+"/")] = string(text)
+		}
+	}
+	return found
+}
+
+// fences are the blocks of code of any kind.
+var fences = regexp.MustCompile("(?ms)^```.*?^```$")
+
+// anchors are the names that the headings of a page have in links.
+func anchors(page string) map[string]bool {
+	names := map[string]bool{}
+	for _, heading := range regexp.MustCompile("(?m)^#+ (.*)$").FindAllStringSubmatch(fences.ReplaceAllString(page, ""), -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		names[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return names
+}
+
+// TestLinks: each leads to a file and a heading that are there.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	seen := 0
+	for name, text := range all {
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+			path, anchor, _ := strings.Cut(link[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			seen++
+			target := name
+			if path != "" {
+				target = filepath.Join(filepath.Dir(name), path)
+			}
+			if _, err := os.Stat(filepath.Join(top, target)); err != nil {
+				t.Errorf("%s: %s leads nowhere", name, link[1])
+			} else if page, ok := all[target]; anchor != "" && (!ok || !anchors(page)[anchor]) {
+				t.Errorf("%s: %s leads to no heading", name, link[1])
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there are no links")
+	}
+}
+
+// keysOf are the keys of a configuration or of values, with those that contain others.
+func keysOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(page, -1) {
+		for key := row[1]; key != ""; {
+			all[key] = true
+			key = key[:max(0, strings.LastIndex(key, "."))]
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("a page of reference has no keys")
+	}
+	return all
+}
+
+// free are the values below which the schema lets users choose the keys, or the chart hands them on.
+var free = regexp.MustCompile(`^(credentials\.(rrsa|assumeRole)|budget\.(callers|overrides)|tls\.certManager\.issuerRef|components\.[a-z*]+\.(config|resources))(\.|$)`)
+
+// TestNames: what a page names is there: values and keys of the configuration, metrics, targets of make, tests.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	metrics := keysOf(t, all["docs/reference/metrics.md"])
+	known := keysOf(t, all["docs/reference/config.md"])
+	text, err := os.ReadFile("../chart/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := keysOf(t, string(text))
+	var tops map[string]any
+	if text, err = os.ReadFile("../chart/values.yaml"); err == nil {
+		err = yaml.Unmarshal(text, &tops)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = os.ReadFile(top + "/Makefile"); err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, rule := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(string(text), -1) {
+		targets[rule[1]] = true
+	}
+	tests := testNames(t)
+
+	seen := map[string]int{}
+	valid := func(key string) bool {
+		first, _, _ := strings.Cut(key, ".")
+		if part, ok := strings.CutPrefix(key, "components."); ok {
+			component, rest, _ := strings.Cut(part, ".")
+			if component == "*" {
+				component = "lbcontroller"
+			}
+			if setting, ok := strings.CutPrefix(rest, "config."); ok {
+				return known[setting]
+			}
+			return values["components."+component+"."+rest]
+		}
+		if tops[first] != nil && (values[key] || free.MatchString(key)) {
+			return true
+		}
+		return known[key]
+	}
+	for name, page := range all {
+		if strings.HasPrefix(name, "docs/reference/") || name == "CHANGELOG.md" || strings.HasPrefix(name, "cloudgateway/openapisim/") {
+			continue // Generated, of the past, or about another program.
+		}
+		for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(fences.ReplaceAllString(page, ""), -1) {
+			word := quoted[1]
+			first, _, dotted := strings.Cut(word, ".")
+			key := regexp.MustCompile(`^[a-z][A-Za-z0-9]*(\.([a-z*][A-Za-z0-9]*))+$`).FindString(strings.TrimSuffix(word, ".*"))
+			if key == "" || !dotted || tops[first] == nil && !known[first] || strings.HasPrefix(key, "kubernetes.do.not") || strings.HasPrefix(key, "kubernetes.reused") {
+				continue // Not a key, or a tag of the cloud.
+			}
+			if seen["keys"]++; !valid(key) {
+				t.Errorf("%s: %s is neither a value nor a key of a configuration", name, word)
+			}
+		}
+		for _, metric := range regexp.MustCompile(`\b(?:cloudgateway|lbcontroller|nodecontroller|routecontroller|ccm|reconcile|readiness)_[a-z0-9_]+`).FindAllString(page, -1) {
+			base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(metric, "")
+			if seen["metrics"]++; !metrics[metric] && !metrics[base] {
+				t.Errorf("%s: there is no metric %s", name, metric)
+			}
+		}
+		for _, target := range regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z0-9-]+)").FindAllStringSubmatch(page, -1) {
+			if seen["targets"]++; !targets[target[1]] {
+				t.Errorf("%s: there is no make %s", name, target[1])
+			}
+		}
+		for _, test := range regexp.MustCompile(`\b(?:Test|Benchmark)[A-Z]\w+`).FindAllString(page, -1) {
+			if seen["tests"]++; !tests[test] {
+				t.Errorf("%s: there is no %s", name, test)
+			}
+		}
+	}
+	for _, kind := range []string{"keys", "metrics", "targets", "tests"} {
+		if seen[kind] == 0 {
+			t.Errorf("no page names any of the %s", kind)
+		}
+	}
+}
+
+// TestVersionsOfPages: the names of images in the installation are those of this chart.
+func TestVersionsOfPages(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../chart/Chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about struct{ Version string }
+	if err := yaml.Unmarshal(text, &about); err != nil || about.Version == "" {
+		t.Fatalf("Chart.yaml: %v", err)
+	}
+	named := regexp.MustCompile(`lbcontroller[-:]([0-9]+\.[0-9]+\.[0-9]+)|VERSION=v([0-9.]+)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
+	for _, name := range named {
+		if name[1]+name[2] != about.Version {
+			t.Errorf("docs/install.md: %s is not of version %s", name[0], about.Version)
+		}
+	}
+	if len(named) == 0 {
+		t.Error("docs/install.md names no image")
+	}
+}
+
+// testNames are those of all tests and benchmarks of the tree.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)`).FindAllSubmatch(text, -1) {
+			names[string(name[1])] = true
+		}
+		return err
+	})
+	if err != nil || len(names) == 0 {
+		t.Fatalf("tests of the tree: %d, %v", len(names), err)
+	}
+	return names
+}
