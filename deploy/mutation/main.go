@@ -51,19 +51,25 @@ func run(ctx context.Context, args []string) error {
 
 	var scores []score
 	var survivors []mutant
+	var problems []error
 	for _, t := range targets {
 		if !strings.Contains(t.path(), *only) {
 			continue
 		}
-		fmt.Fprintln(os.Stderr, t.path())
 		mutants, err := tester.test(ctx, t)
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.path(), err)
+			problems = append(problems, fmt.Errorf("%s: %w", t.path(), err))
+			continue
 		}
-		scores = append(scores, rate(t, mutants))
+		s := rate(t, mutants)
+		fmt.Fprintf(os.Stderr, "%s: %d mutants, %d covered, %d survived\n", s.path, s.mutants, s.reached, s.survived)
+		scores = append(scores, s)
 		for _, m := range mutants {
-			if m.Status == lived {
+			switch m.Status {
+			case lived:
 				survivors = append(survivors, m)
+			case notCovered:
+				fmt.Fprintf(os.Stderr, "  not covered: %s\n", m)
 			}
 		}
 	}
@@ -72,7 +78,6 @@ func run(ctx context.Context, args []string) error {
 	for _, m := range unexplained {
 		fmt.Printf("survived without a reason: %s\n", m)
 	}
-	var problems []error
 	for _, s := range scores {
 		if err := s.check(); err != nil {
 			problems = append(problems, err)

@@ -60,7 +60,11 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 	for _, name := range others {
 		args = append(args, "--exclude-files", "(^|/)"+regexp.QuoteMeta(name)+"$")
 	}
-	if err := command(ctx, module, t.program, append(args, "./"+target.pkg)...); err != nil {
+	var env []string
+	if target.skip != "" {
+		env = append(env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -skip="+target.skip))
+	}
+	if _, err := output(ctx, module, env, t.program, append(args, "./"+target.pkg)...); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(out)
@@ -134,7 +138,7 @@ func (t tester) copyOf(ctx context.Context, module string) (string, error) {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return "", fmt.Errorf("copy the module: %w", err)
 	}
-	list, err := output(ctx, from, "go", "mod", "edit", "-json")
+	list, err := output(ctx, from, nil, "go", "mod", "edit", "-json")
 	if err != nil {
 		return "", err
 	}
@@ -145,7 +149,7 @@ func (t tester) copyOf(ctx context.Context, module string) (string, error) {
 		return "", fmt.Errorf("parse go.mod: %w", err)
 	}
 	for _, r := range file.Replace {
-		if err := command(ctx, to, "go", "mod", "edit", "-replace", r.Old.Path+"="+filepath.Join(from, r.New.Path)); err != nil {
+		if _, err := output(ctx, to, nil, "go", "mod", "edit", "-replace", r.Old.Path+"="+filepath.Join(from, r.New.Path)); err != nil {
 			return "", err
 		}
 	}
@@ -153,14 +157,9 @@ func (t tester) copyOf(ctx context.Context, module string) (string, error) {
 	return to, nil
 }
 
-func command(ctx context.Context, dir, name string, args ...string) error {
-	_, err := output(ctx, dir, name, args...)
-	return err
-}
-
-func output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+func output(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "GOWORK=off"), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
