@@ -43,6 +43,8 @@ type Fake struct {
 	LoadBalancers map[string]*slbv1.LoadBalancer // without listeners and groups, which are below
 	Listeners     map[ListenerKey]*slbv1.Listener
 	ServerGroups  map[string]*ServerGroup
+	// DefaultGroups are the default server groups by load balancer. Their servers have no port.
+	DefaultGroups map[string]*ServerGroup
 	// DomainExtensions are the further certificates of HTTPS listeners, by id.
 	DomainExtensions map[string]*DomainExtension
 	// ServerCertificates are those of the region, by id. Listeners may name others.
@@ -141,7 +143,7 @@ func New(t testing.TB) *Fake {
 	t.Helper()
 	f := &Fake{
 		LoadBalancers: map[string]*slbv1.LoadBalancer{}, Listeners: map[ListenerKey]*slbv1.Listener{},
-		ServerGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
+		ServerGroups: map[string]*ServerGroup{}, DefaultGroups: map[string]*ServerGroup{}, DomainExtensions: map[string]*DomainExtension{}, ServerCertificates: map[string]*slbv1.ServerCertificate{},
 		Vpcs: map[string]*vpcv1.Vpc{}, VSwitches: map[string]*vpcv1.VSwitch{}, Eips: map[string]*vpcv1.Eip{},
 		RouteTables: map[string]*vpcv1.RouteTable{}, Routes: map[RouteKey]*vpcv1.RouteEntry{},
 		Instances: map[string]*ecsv1.Instance{}, NetworkInterfaces: map[string]*ecsv1.NetworkInterface{},

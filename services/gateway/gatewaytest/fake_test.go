@@ -329,3 +329,40 @@ func TestFaults(t *testing.T) {
 		t.Errorf("Calls after ResetCalls = %v", calls)
 	}
 }
+
+// TestDefaultGroup: it is there from the beginning, has servers without ports, and goes with its load balancer.
+func TestDefaultGroup(t *testing.T) {
+	t.Parallel()
+	f := world(t)
+	lb, c := balancer(t, f, "one"), f.Client().ServerGroups
+	server := func(id string, weight int32) *slbv1.DefaultServer {
+		return &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: id, Weight: weight}
+	}
+	apply := func(request *slbv1.ApplyDefaultServerChangesRequest) error {
+		request.LoadBalancerId = lb
+		_, err := c.ApplyDefaultServerChanges(t.Context(), request)
+		return err
+	}
+	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Add: []*slbv1.DefaultServer{server("i-1", 100), server("i-2", 100)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Remove: []*slbv1.DefaultServer{server("i-1", 0)}, Update: []*slbv1.DefaultServer{server("i-2", 5)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(&slbv1.ApplyDefaultServerChangesRequest{Add: []*slbv1.DefaultServer{server("i-none", 1)}}); rpcerr.ReasonOf(err) != rpcerr.ServerNotFound {
+		t.Errorf("a server that isn't there: %v", err)
+	}
+	answer, err := c.GetDefaultServerGroup(t.Context(), &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: lb})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]*slbv1.DefaultServer{server("i-2", 5)}, answer.GetServers(), protocmp.Transform()); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	if _, err := f.Client().LoadBalancers.DeleteLoadBalancer(t.Context(), &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: lb}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.GetDefaultServerGroup(t.Context(), &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: lb}); rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
+		t.Errorf("after the load balancer: %v", err)
+	}
+}

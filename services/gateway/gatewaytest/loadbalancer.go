@@ -256,5 +256,6 @@ func (s *loadBalancers) DeleteLoadBalancer(_ context.Context, req *slbv1.DeleteL
 			delete(s.f.ServerGroups, groupID)
 		}
 	}
+	delete(s.f.DefaultGroups, id)
 	return &slbv1.DeleteLoadBalancerResponse{}, nil
 }

@@ -144,11 +144,19 @@ func (s *serverGroups) CreateServerGroup(_ context.Context, req *slbv1.CreateSer
 
 // validServers checks the servers of a request and that they exist; f is locked.
 func (f *Fake) validServers(field string, servers []*slbv1.Server) error {
+	for _, s := range servers {
+		if s.GetPort() < 1 || s.GetPort() > maxPort {
+			return invalid(field+".port", "%d is not in 1 to %d", s.GetPort(), maxPort)
+		}
+	}
+	return f.validDefaultServers(field, servers)
+}
+
+// validDefaultServers is the same for servers without a port.
+func (f *Fake) validDefaultServers(field string, servers []*slbv1.Server) error {
 	const maxWeight = 100
 	for _, s := range servers {
 		switch {
-		case s.GetPort() < 1 || s.GetPort() > maxPort:
-			return invalid(field+".port", "%d is not in 1 to %d", s.GetPort(), maxPort)
 		case s.GetWeight() < 0 || s.GetWeight() > maxWeight:
 			return invalid(field+".weight", "%d is not in 0 to %d", s.GetWeight(), maxWeight)
 		}
@@ -191,26 +199,84 @@ func (s *serverGroups) ApplyServerChanges(_ context.Context, req *slbv1.ApplySer
 	if err := firstError(s.f.validServers("add", req.GetAdd()), s.f.validServers("update", req.GetUpdate())); err != nil {
 		return nil, err
 	}
-	// The changes are made on a copy, so that a refused request has none.
+	if err := s.f.change(group, req); err != nil {
+		return nil, err
+	}
+	calls := callsFor(max(len(req.GetAdd()), len(req.GetRemove()))) + callsFor(len(req.GetUpdate()))
+	return &slbv1.ApplyServerChangesResponse{CloudCalls: calls}, nil
+}
+
+// change makes the changes on a copy first, so that a refused request has none; f is locked.
+func (f *Fake) change(group *ServerGroup, req *slbv1.ApplyServerChangesRequest) error {
 	after := &ServerGroup{ID: group.ID, Servers: cloneServers(group.Servers)}
 	if req.GetRemoveFirst() {
 		after.remove(req.GetRemove())
 	}
 	after.add(req.GetAdd())
-	if err := s.f.roomFor(len(after.Servers)); err != nil {
-		return nil, err
+	if err := f.roomFor(len(after.Servers)); err != nil {
+		return err
 	}
 	after.remove(req.GetRemove())
 	for _, changed := range req.GetUpdate() {
 		i := after.find(changed)
 		if i < 0 {
-			return nil, notFound(rpcerr.ServerNotFound, "server of the group", changed.GetServerId())
+			return notFound(rpcerr.ServerNotFound, "server of the group", changed.GetServerId())
 		}
 		after.Servers[i] = proto.CloneOf(changed)
 	}
 	group.Servers = after.Servers
-	calls := callsFor(max(len(req.GetAdd()), len(req.GetRemove()))) + callsFor(len(req.GetUpdate()))
-	return &slbv1.ApplyServerChangesResponse{CloudCalls: calls}, nil
+	return nil
+}
+
+func (s *serverGroups) GetDefaultServerGroup(_ context.Context, req *slbv1.GetDefaultServerGroupRequest,
+) (*slbv1.GetDefaultServerGroupResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	if _, err := s.f.loadBalancer(req.GetLoadBalancerId()); err != nil {
+		return nil, err
+	}
+	response := &slbv1.GetDefaultServerGroupResponse{}
+	if group := s.f.DefaultGroups[req.GetLoadBalancerId()]; group != nil {
+		for _, server := range group.Servers {
+			response.Servers = append(response.Servers, &slbv1.DefaultServer{
+				Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Weight: server.GetWeight(), Description: server.GetDescription(),
+			})
+		}
+	}
+	return response, nil
+}
+
+func (s *serverGroups) ApplyDefaultServerChanges(_ context.Context, req *slbv1.ApplyDefaultServerChangesRequest,
+) (*slbv1.ApplyDefaultServerChangesResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	id := req.GetLoadBalancerId()
+	if _, err := s.f.loadBalancer(id); err != nil {
+		return nil, err
+	}
+	add, remove, update := withoutPorts(req.GetAdd()), withoutPorts(req.GetRemove()), withoutPorts(req.GetUpdate())
+	if err := firstError(s.f.validDefaultServers("add", add), s.f.validDefaultServers("update", update)); err != nil {
+		return nil, err
+	}
+	group := s.f.DefaultGroups[id]
+	if group == nil {
+		group = &ServerGroup{LoadBalancerID: id}
+	}
+	if err := s.f.change(group, &slbv1.ApplyServerChangesRequest{Add: add, Remove: remove, Update: update, RemoveFirst: req.GetRemoveFirst()}); err != nil {
+		return nil, err
+	}
+	s.f.DefaultGroups[id] = group
+	return &slbv1.ApplyDefaultServerChangesResponse{CloudCalls: callsFor(len(add)) + callsFor(len(remove)) + callsFor(len(update))}, nil
+}
+
+func withoutPorts(servers []*slbv1.DefaultServer) []*slbv1.Server {
+	list := make([]*slbv1.Server, 0, len(servers))
+	for _, s := range servers {
+		list = append(list, &slbv1.Server{
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+		})
+	}
+	return list
 }
 
 // callsFor is the number of cloud calls for n servers.
