@@ -69,6 +69,7 @@ func badAnnotations() []badAnnotation {
 		{key: "sync-policy", value: "dry-run", allowed: "upsert-only, report"},
 		{key: "max-nodes-per-server-group", value: "0", allowed: "10000"},
 		{key: "drain-terminating", value: "2", allowed: "on"},
+		{key: "default-server-group", value: "2", allowed: "on"},
 		{key: "additional-resource-tags", value: "=blue", allowed: "key=value"},
 		{key: "backend-label", value: "zone", allowed: "key=value"},
 		{key: "forward-port", value: "eighty:443", allowed: "port:port", protocol: "http"},

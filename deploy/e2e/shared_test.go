@@ -68,6 +68,21 @@ func (o oldCCM) servers(group string, want map[string]int) {
 	})
 }
 
+// defaultServers waits until the default server group of a load balancer has the weights, by server.
+func (o oldCCM) defaultServers(id string, want map[string]int) {
+	o.t.Helper()
+	eventually(o.t, "the default server group of "+id, func(context.Context) error {
+		got := map[string]int{}
+		for _, s := range o.state(o.t).LoadBalancers[id].DefaultServers {
+			got[s.ServerID] = s.Weight
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("weights (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
 // instances are the ids of the instances that are nodes of a cluster.
 func (w testWorld) instances(t *testing.T) (ids []string) {
 	t.Helper()
@@ -152,7 +167,7 @@ spec:
 )
 
 // TestNodesAndOutsideServers is the published scenario of one load balancer for nodes and for instances outside of the cluster: the vServer
-// group is the Service's, the listener and the outside server are the user's.
+// group is the Service's, the listener and the outside server are the user's. The default server group is kept the same way.
 func TestNodesAndOutsideServers(t *testing.T) {
 	w := boot(t, 2, instant)
 	w.initialised(t)
@@ -174,6 +189,9 @@ func TestNodesAndOutsideServers(t *testing.T) {
 	want := map[string]int{outsider: 30}
 	share(want, 100, w.instances(t))
 	users.servers(group, want)
+	users.call("AddBackendServers", map[string]string{"LoadBalancerId": id, "BackendServers": `[{"ServerId":"` + outsider + `","Weight":30}]`})
+	w.change(t, "my-nginx-svc", func(s *corev1.Service) { s.Annotations[annotationPrefix+"default-server-group"] = "on" })
+	users.defaultServers(id, want)
 	added, err := w.AddNodes(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -181,13 +199,16 @@ func TestNodesAndOutsideServers(t *testing.T) {
 	without := maps.Clone(want)
 	share(want, 100, w.instances(t))
 	users.servers(group, want)
+	users.defaultServers(id, want)
 	if err := w.RemoveNode(t.Context(), added[0]); err != nil {
 		t.Fatal(err)
 	}
 	users.servers(group, without)
+	users.defaultServers(id, without)
 
 	w.remove(t, "my-nginx-svc")
 	users.servers(group, map[string]int{outsider: 30})
+	users.defaultServers(id, map[string]int{outsider: 30})
 	users.listening(id)
 }
 

@@ -10,7 +10,7 @@ import (
 // TestEveryAnnotation tries good and bad values of every row of the table.
 func TestEveryAnnotation(t *testing.T) {
 	t.Parallel()
-	switches := []string{DrainTerminating, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2, ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
+	switches := []string{DrainTerminating, DefaultServerGroup, ForceOverride, DeleteProtection, PreserveOnDelete, HTTP2, ConnectionDrain, ProxyProtocol, ACLStatus, StickySession,
 		XForwardedForProto, XForwardedForSLBPort, XForwardedForSrcPort, HealthCheckSwitch, HealthCheckFlag, RemoveUnscheduled, IgnoreWeightUpdate}
 	type values struct {
 		good map[string]string // value to canonical value

@@ -76,6 +76,7 @@ const (
 	BackendIPVersion   = "backend-ip-version"
 	MaxNodes           = "max-nodes-per-server-group"
 	DrainTerminating   = "drain-terminating"
+	DefaultServerGroup = "default-server-group"
 )
 
 // Table returns every annotation the controller knows, in the order of the reference page. The ranges are the cloud's.
@@ -241,5 +242,7 @@ func backendTable() []Spec {
 			Doc: "At most so many nodes are backends of a vServer group, the same ones for a Service, spread over the zones; for externalTrafficPolicy Cluster."},
 		{Key: DrainTerminating, Kind: Switch, Scope: Backends, Default: "the configuration's drainTerminating", Removal: Reverts, Since: "new",
 			Doc: "Sets the weight of a pod that terminates to 0 until it is gone, instead of removing it at once."},
+		{Key: DefaultServerGroup, Kind: Switch, Scope: Backends, Default: "off", Removal: Reverts, Reset: "off", Since: "new",
+			Doc: "Keeps the nodes of the Service in the default server group of the CLB, too, for listeners made by hand that forward to it; not for backend-type eni."},
 	}
 }

@@ -172,6 +172,9 @@ func (k *Kind) readAll(ctx context.Context, s subject) (knowledge, error) {
 	if id == "" {
 		found, err := k.observer.Find(ctx, hint, slbv1.View_VIEW_FULL)
 		if err == nil {
+			err = k.observer.Default(ctx, &found, s.want.Desired.Groups)
+		}
+		if err == nil {
 			err = k.observer.Extensions(ctx, &found, plan.Unread(s.want.Desired, found))
 		}
 		return knowledge{extent: all, observed: found, read: true}, err

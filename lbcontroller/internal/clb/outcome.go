@@ -150,7 +150,7 @@ func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []s
 	id := observed.InstanceID
 	var empty []string
 	for _, g := range s.want.Desired.Groups {
-		if len(g.Servers) == 0 {
+		if len(g.Servers) == 0 && g.ID != model.DefaultGroup { // It has the servers of the others.
 			empty = append(empty, g.Name)
 		}
 	}

@@ -72,7 +72,11 @@ func (k *Kind) present(ctx context.Context, s subject, backends *model.Desired) 
 	case id == "":
 		return model.Nothing(), nil
 	case !claims.Has(id):
-		return k.observer.Serving(ctx, k.hint(s.svc, claims))
+		observed, err := k.observer.Serving(ctx, k.hint(s.svc, claims))
+		if err == nil {
+			err = k.observer.Default(ctx, &observed, backends.Groups)
+		}
+		return observed, err
 	default:
 		p := parts(backends)
 		p.IDs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.IDs, claims.Of(id).Groups))))

@@ -125,6 +125,12 @@ func (r *run) call(ctx context.Context, action plan.Action) (plan.Result, error)
 	case plan.DeleteInstance:
 		_, err = r.Client.LoadBalancers.DeleteLoadBalancer(ctx, &slbv1.DeleteLoadBalancerRequest{LoadBalancerId: id})
 	case plan.ChangeServers:
+		if a.GroupID == model.DefaultGroup {
+			_, err = r.Client.ServerGroups.ApplyDefaultServerChanges(ctx, &slbv1.ApplyDefaultServerChangesRequest{
+				LoadBalancerId: id, RemoveFirst: a.RemoveFirst, Add: defaultServers(a.Add), Remove: defaultServers(a.Remove), Update: defaultServers(a.Update),
+			})
+			break
+		}
 		_, err = r.Client.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
 			ServerGroupId: a.GroupID, LoadBalancerId: id, RemoveFirst: a.RemoveFirst,
 			Add: servers(a.Add), Remove: servers(a.Remove), Update: servers(a.Update),
@@ -215,6 +221,16 @@ func (r *run) deleteGroup(ctx context.Context, instance string, a plan.DeleteGro
 
 func key(id string, k model.ListenerKey) *slbv1.ListenerKey {
 	return &slbv1.ListenerKey{LoadBalancerId: id, Port: k.Port, Protocol: k.Protocol}
+}
+
+func defaultServers(list []model.Server) []*slbv1.DefaultServer {
+	result := make([]*slbv1.DefaultServer, 0, len(list))
+	for _, s := range servers(list) {
+		result = append(result, &slbv1.DefaultServer{
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+		})
+	}
+	return result
 }
 
 func servers(list []model.Server) []*slbv1.Server {

@@ -131,6 +131,9 @@ func Build(cfg Config, in Input) (Result, error) {
 	d.Groups = b.groups()
 	d.Former = b.former()
 	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
+	if b.values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
+		b.warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)
+	}
 	if b.left > 0 {
 		b.warn("%d backends are left out because the cloud takes no more servers: raise the quota, or set annotation %s%s", b.left, annotation.Prefix, annotation.MaxNodes)
 	}
@@ -185,7 +188,7 @@ func (b *builder) mappedGroups() map[int32]string {
 	mapped := map[int32]string{}
 	for _, p := range b.values.Pairs(annotation.VGroupPort) {
 		port, err := parsePort(p.Value)
-		if other, twice := mapped[port]; err != nil || twice && other != p.Key {
+		if other, twice := mapped[port]; err != nil || twice && other != p.Key || p.Key == model.DefaultGroup {
 			b.misfit(annotation.VGroupPort, "vServer group:port,… with ports 1 to 65535 and one vServer group for each")
 			return nil
 		}

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,8 +81,56 @@ func (b *builder) groups() []model.Group {
 	for _, g := range byName {
 		groups = append(groups, g)
 	}
+	if b.fillsDefaultGroup() {
+		groups = append(groups, b.defaultGroup(groups))
+	}
 	slices.SortFunc(groups, func(a, b model.Group) int { return strings.Compare(a.Name, b.Name) })
 	return groups
+}
+
+// fillsDefaultGroup reports whether the Service says anything of the default server group: its servers are to be there, or to go. On a user's
+// instance they go as they do from vServer groups that are named no more.
+func (b *builder) fillsDefaultGroup() bool {
+	return b.values.On(annotation.DefaultServerGroup) || b.values.Has(annotation.DefaultServerGroup) && b.reuse.ID == ""
+}
+
+// defaultGroup has the instances of all ports, each with its highest weight.
+func (b *builder) defaultGroup(ports []model.Group) model.Group {
+	g := model.Group{
+		ID: model.DefaultGroup, Name: model.DefaultGroup, KeepWeights: b.keepWeights || b.values.On(annotation.IgnoreWeightUpdate), OnlyRemove: b.keepChoice,
+	}
+	if !b.values.On(annotation.DefaultServerGroup) || b.view.Mode == backend.Pods {
+		return g
+	}
+	servers := map[model.ServerKey]model.Server{}
+	for _, port := range ports {
+		for _, s := range port.Servers {
+			if s.Type != slbv1.ServerType_SERVER_TYPE_ECS {
+				continue
+			}
+			s.Port = 0
+			s.Weight, s.Description = max(s.Weight, servers[s.ServerKey].Weight), b.owner.Group("default")
+			servers[s.ServerKey] = s
+		}
+		g.Draining, g.Kept = withInstances(g.Draining, port.Draining), withInstances(g.Kept, port.Kept)
+	}
+	g.Servers = slices.SortedFunc(maps.Values(servers), model.Server.Compare)
+	return g
+}
+
+// withInstances adds the instances among keys, without their ports.
+func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
+	for key := range keys {
+		if key.Type != slbv1.ServerType_SERVER_TYPE_ECS {
+			continue
+		}
+		if to == nil {
+			to = map[model.ServerKey]bool{}
+		}
+		key.Port = 0
+		to[key] = true
+	}
+	return to
 }
 
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.

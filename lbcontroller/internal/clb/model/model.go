@@ -122,7 +122,11 @@ func (s Server) Compare(other Server) int {
 	return cmp.Or(cmp.Compare(s.Type, other.Type), cmp.Compare(s.IP, other.IP), cmp.Compare(s.Port, other.Port))
 }
 
-// Group is a wanted or present vServer group.
+// DefaultGroup is the id and the name, here, of the default server group that every instance has. It is nobody's own: it is only filled, as
+// the user's vServer groups are. Its servers have no port: each listener that forwards to it brings its own.
+const DefaultGroup = "default-server-group"
+
+// Group is a wanted or present vServer group, or the default server group.
 type Group struct {
 	// ID is known of present groups. A wanted one has it if it is the user's, which is only filled; it serves as its name, too.
 	ID   string

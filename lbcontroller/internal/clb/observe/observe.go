@@ -87,7 +87,7 @@ type Parts struct {
 	Owner ownership.Owner
 	// Names are the names that are expected among these: they save calls.
 	Names []string
-	// IDs are those of the user's that are or were filled.
+	// IDs are those of the user's that are or were filled, model.DefaultGroup among them.
 	IDs []string
 }
 
@@ -95,7 +95,8 @@ type Parts struct {
 // share an instance.
 func (o Observer) Reused(ctx context.Context, id string, parts Parts) (model.Observed, error) {
 	found, others, err := o.get(ctx, &slbv1.GetLoadBalancerRequest{
-		LoadBalancerId: id, View: slbv1.View_VIEW_FULL, ServerGroupIds: parts.IDs,
+		LoadBalancerId: id, View: slbv1.View_VIEW_FULL,
+		ServerGroupIds:          slices.DeleteFunc(slices.Clone(parts.IDs), func(id string) bool { return id == model.DefaultGroup }),
 		ServerGroupNamePrefixes: append(slices.Clone(parts.Names), parts.Owner.Group("0")), // No group has it, and no selection is all.
 	})
 	if err != nil {
@@ -110,7 +111,33 @@ func (o Observer) Reused(ctx context.Context, id string, parts Parts) (model.Obs
 			delete(found.OtherGroups, g.GetServerGroupId())
 		}
 	}
-	return found, nil
+	if slices.Contains(parts.IDs, model.DefaultGroup) {
+		err = o.addDefault(ctx, &found)
+	}
+	return found, err
+}
+
+// Default reads the default server group, too, if it is among the wanted ones.
+func (o Observer) Default(ctx context.Context, found *model.Observed, wanted []model.Group) error {
+	if found.InstanceID == "" || !slices.ContainsFunc(wanted, func(g model.Group) bool { return g.ID == model.DefaultGroup }) {
+		return nil
+	}
+	return o.addDefault(ctx, found)
+}
+
+func (o Observer) addDefault(ctx context.Context, to *model.Observed) error {
+	answer, err := o.Client.ServerGroups.GetDefaultServerGroup(ctx, &slbv1.GetDefaultServerGroupRequest{LoadBalancerId: to.InstanceID})
+	if err != nil {
+		return fmt.Errorf("read the default server group of CLB %s: %w", to.InstanceID, err)
+	}
+	g := &slbv1.ServerGroup{ServerGroupId: model.DefaultGroup, Name: model.DefaultGroup}
+	for _, s := range answer.GetServers() {
+		g.Servers = append(g.Servers, &slbv1.Server{
+			Type: s.GetType(), ServerId: s.GetServerId(), ServerIp: s.GetServerIp(), Weight: s.GetWeight(), Description: s.GetDescription(),
+		})
+	}
+	to.Groups = append(to.Groups, group(g))
+	return nil
 }
 
 // get reads an instance. A vServer group whose servers weren't read is no part of the result.
@@ -185,6 +212,11 @@ func (o Observer) Groups(ctx context.Context, id string, parts Parts) (model.Obs
 			continue
 		}
 		if err := o.addGroup(ctx, &result, g.GetServerGroupId()); err != nil {
+			return model.Observed{}, err
+		}
+	}
+	if slices.Contains(parts.IDs, model.DefaultGroup) {
+		if err := o.addDefault(ctx, &result); err != nil {
 			return model.Observed{}, err
 		}
 	}

@@ -169,7 +169,7 @@ func unusable(d *model.Desired, o model.Observed, current map[string]model.Group
 		why = append(why, "annotation vgroup-port names vServer group "+g.ID+", which "+fmt.Sprintf(format, args...))
 	}
 	for _, want := range d.Groups {
-		if _, ok := current[want.Name]; ok || want.ID == "" {
+		if _, ok := current[want.Name]; ok || want.ID == "" || want.ID == model.DefaultGroup && o.InstanceID == "" {
 			continue
 		}
 		if i := slices.IndexFunc(o.Groups, func(g model.Group) bool { return g.ID == want.ID }); i >= 0 {
@@ -185,6 +185,9 @@ func groupPhase(owner ownership.Owner, wanted []model.Group, current map[string]
 	var phase Phase
 	for _, want := range wanted {
 		have, ok := current[want.Name]
+		if want.ID == model.DefaultGroup && !ok { // A new instance has it, without servers.
+			have, ok = model.Group{ID: want.ID, Name: want.Name}, true
+		}
 		if !ok {
 			want.Servers = resolved(want.Servers)
 			phase = append(phase, CreateGroup{Group: want})

@@ -82,6 +82,10 @@ func (a CreateGroup) Effect(o *model.Observed, r Result) {
 
 // Effect implements Action.
 func (a ChangeServers) Effect(o *model.Observed, _ Result) {
+	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
+	if a.GroupID == model.DefaultGroup && !slices.ContainsFunc(o.Groups, isDefault) { // The instance is new.
+		o.Groups = append(o.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup})
+	}
 	for i := range o.Groups {
 		g := &o.Groups[i]
 		if g.ID != a.GroupID {

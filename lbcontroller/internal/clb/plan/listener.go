@@ -221,7 +221,13 @@ func (w *listenerWork) extensions(want, old model.Listener) {
 }
 
 // Knows reports whether all is known of what is there that a Service asks for: the further certificates of listeners are read apart.
-func Knows(d *model.Desired, o model.Observed) bool { return len(Unread(d, o)) == 0 }
+func Knows(d *model.Desired, o model.Observed) bool {
+	isDefault := func(g model.Group) bool { return g.ID == model.DefaultGroup }
+	if o.InstanceID != "" && slices.ContainsFunc(d.Groups, isDefault) && !slices.ContainsFunc(o.Groups, isDefault) {
+		return false
+	}
+	return len(Unread(d, o)) == 0
+}
 
 // Unread are the present listeners whose further certificates have to be read for a comparison.
 func Unread(d *model.Desired, o model.Observed) []model.ListenerKey {

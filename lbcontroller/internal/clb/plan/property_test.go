@@ -58,10 +58,23 @@ func genDesired(t *rapid.T) *model.Desired {
 		}
 	}
 	reuse(t, d)
+	if rapid.IntRange(0, 2).Draw(t, "default group") == 0 {
+		d.Groups = append(d.Groups, genDefault(t, []string{us().Group("default")}))
+	}
 	forward(t, d.Listeners)
 	slices.SortFunc(d.Listeners, func(a, b model.Listener) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(d.Groups, func(a, b model.Group) int { return cmp.Compare(a.Name, b.Name) })
 	return d
+}
+
+// genDefault draws the default server group, with servers of the given descriptions.
+func genDefault(t *rapid.T, descriptions []string) model.Group {
+	g := model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup}
+	for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 6), 0, 4, rapid.ID).Draw(t, "default servers") {
+		g.Servers = append(g.Servers, ecs(n, 0, rapid.Int32Range(1, 2).Draw(t, "weight"), rapid.SampledFrom(descriptions).Draw(t, "description")))
+	}
+	slices.SortFunc(g.Servers, model.Server.Compare)
+	return g
 }
 
 // reuse makes it a user's instance from time to time, with a group of the user's to fill, or that was filled before.
@@ -71,6 +84,9 @@ func reuse(t *rapid.T, d *model.Desired) {
 	}
 	id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("rsp-%d", rapid.IntRange(0, 4).Draw(t, "id")) })
 	d.Reuse = model.Reuse{ID: "lb-1", Listeners: rapid.Bool().Draw(t, "override"), Filled: rapid.SliceOfNDistinct(id, 0, 2, rapid.ID).Draw(t, "filled")}
+	if rapid.Bool().Draw(t, "default filled") {
+		d.Reuse.Filled = append(d.Reuse.Filled, model.DefaultGroup)
+	}
 	if len(d.Groups) > 0 && rapid.Bool().Draw(t, "mapped") {
 		own := d.Groups[0].Name
 		d.Groups[0].ID = id.Draw(t, "mapped group")
@@ -132,6 +148,7 @@ func genObserved(t *rapid.T) model.Observed {
 		o.Listeners = append(o.Listeners, l)
 	}
 	forward(t, o.Listeners)
+	o.Groups = append(o.Groups, genDefault(t, []string{us().Group("default"), "by hand", ""}))
 	return o
 }
 
@@ -199,6 +216,7 @@ func foreign(d *model.Desired, o model.Observed) []string {
 	for _, g := range o.Groups {
 		switch {
 		case us().Owns(g.Name):
+		case g.ID == model.DefaultGroup && slices.Contains(filled, g.ID): // Every instance has it.
 		case slices.Contains(filled, g.ID):
 			list = append(list, "group "+g.ID)
 		default:
