@@ -176,6 +176,22 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestEveryRowSaysSomething: no key of the configuration, value or metric is without a meaning.
+func TestEveryRowSaysSomething(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"docs/reference/config.md", "docs/reference/metrics.md", "docs/reference/events.md", "deploy/chart/README.md"} {
+		text, err := os.ReadFile(filepath.Join(top, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range strings.Lines(string(text)) {
+			if strings.HasPrefix(row, "| ") && strings.HasSuffix(row, "|  |\n") {
+				t.Errorf("%s: %s", page, row)
+			}
+		}
+	}
+}
+
 // TestVersionsOfPages: the names of images in the installation are those of this chart.
 func TestVersionsOfPages(t *testing.T) {
 	t.Parallel()

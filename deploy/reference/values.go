@@ -29,7 +29,7 @@ func valuesPage(root string) (string, error) {
 		return "", fmt.Errorf("values.schema.json: %w", err)
 	}
 	t := newTable("value", "type", "default", "meaning")
-	if err := valueRows(t, "", document.Content[0], s); err != nil {
+	if err := valueRows(t, "", document.Content[0], s.resolve(s.Definitions), map[string]string{}); err != nil {
 		return "", err
 	}
 	return "# Chart alicloud-controllers\n\n" +
@@ -46,6 +46,24 @@ type schema struct {
 	Maximum    *float64          `json:"maximum"`
 	AnyOf      []schema          `json:"anyOf"`
 	Properties map[string]schema `json:"properties"`
+	// Ref is for what several values have in common.
+	Ref         string            `json:"$ref"`
+	Definitions map[string]schema `json:"definitions"`
+}
+
+// resolve puts the definitions where they are referred to.
+func (s schema) resolve(definitions map[string]schema) schema {
+	if name, ok := strings.CutPrefix(s.Ref, "#/definitions/"); ok {
+		ref := s.Ref
+		s = definitions[name]
+		s.Ref = ref
+	}
+	properties := make(map[string]schema, len(s.Properties))
+	for key, property := range s.Properties {
+		properties[key] = property.resolve(definitions)
+	}
+	s.Properties = properties
+	return s
 }
 
 // kind says what a value may be.
@@ -72,8 +90,9 @@ func (s schema) kind() string {
 	return text
 }
 
-// valueRows writes a row for each value, and one for each section that has something to say.
-func valueRows(t *table, prefix string, section *yaml.Node, s schema) error {
+// valueRows writes a row for each value, and one for each section that has something to say. What several sections have in common is said in the
+// first of them; said remembers it.
+func valueRows(t *table, prefix string, section *yaml.Node, s schema, said map[string]string) error {
 	for i := 0; i+1 < len(section.Content); i += 2 {
 		key, value := section.Content[i], section.Content[i+1]
 		path, known := prefix+key.Value, s.Properties[key.Value]
@@ -82,7 +101,7 @@ func valueRows(t *table, prefix string, section *yaml.Node, s schema) error {
 			if comment != "" {
 				t.row(code(path), "", "", comment)
 			}
-			if err := valueRows(t, path+".", value, known); err != nil {
+			if err := valueRows(t, path+".", value, known, said); err != nil {
 				return err
 			}
 			continue
@@ -94,6 +113,11 @@ func valueRows(t *table, prefix string, section *yaml.Node, s schema) error {
 		standard, err := json.Marshal(plain)
 		if err != nil {
 			return fmt.Errorf("value %s: %w", path, err)
+		}
+		if name := s.Ref + "." + key.Value; s.Ref != "" && comment == "" {
+			comment = said[name]
+		} else {
+			said[name] = comment
 		}
 		t.row(code(path), known.kind(), code(string(standard)), comment)
 	}
