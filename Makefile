@@ -6,7 +6,7 @@ MODULES     := proto services cloudgateway cloudgateway/openapisim cloudgateway/
                routecontroller deploy deploy/alerts
 PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapisim lbcontroller/cmd/lbcontroller \
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
-VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
 CACHE       := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/alicloud-controllers
 TOOLS       := $(CACHE)/tools-$(shell cat deploy/tools/go.mod deploy/tools/go.sum | cksum | cut -d' ' -f1)
 # The race detector needs a C compiler; go sets CGO_ENABLED=0 when there is none.
