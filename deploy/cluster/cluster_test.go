@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -317,6 +318,11 @@ func (c *cluster) simulate(t *testing.T) {
 	replace := strings.NewReplacer("$NODE", c.nodes[0].name, "$SEED", string(text), "$SECRET", c.secret, "$ID", accessKeyID, "$TAG", c.tag(t))
 	manifest, err := os.ReadFile(filepath.Join(c.built.Root, "deploy/cluster/testdata/openapisim.yaml"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	// Every machine of a VPC finds the metadata service at the same address.
+	if err := errors.Join(script(c.nodes[0].enter(), "ip addr add "+metadataService+"/32 dev lo"),
+		script(nil, "ip route add "+metadataService+" via "+c.nodes[0].address.String())); err != nil {
 		t.Fatal(err)
 	}
 	c.apply(t, replace.Replace(string(manifest)))

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,6 +39,7 @@ func TestInstall(t *testing.T) {
 	c.commands(t)
 	c.rights(t)
 	c.uninstall(t)
+	c.takeOver(t)
 }
 
 // commands runs those of the docs that look and change nothing.
@@ -142,21 +144,26 @@ func (c *cluster) each(ctx context.Context) func(func(*corev1.Node) bool) {
 // documented finds the block of code in docs/install.md that begins so.
 func (c *cluster) documented(t *testing.T, beginning string) string {
 	t.Helper()
-	for _, block := range regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(c.page(t, "install.md"), -1) {
+	return c.block(t, "install.md", beginning)
+}
+
+// block finds the block of code in a page of the docs that begins so.
+func (c *cluster) block(t *testing.T, page, beginning string) string {
+	t.Helper()
+	for _, block := range regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(c.page(t, page), -1) {
 		if strings.HasPrefix(block[1], beginning) {
 			return block[1]
 		}
 	}
-	t.Fatalf("docs/install.md has no block that begins with %q", beginning)
+	t.Fatalf("docs/%s has no block that begins with %q", page, beginning)
 	return ""
 }
 
-// install runs helm as the docs say, with the docs' values and what leads to the simulated cloud, and prints how long everything took.
-func (c *cluster) install(t *testing.T) {
+// configure writes the docs' values, with what leads to the simulated cloud, and with other changes.
+func (c *cluster) configure(t *testing.T, change func(values string) string) {
 	t.Helper()
 	address := c.nodes[0].address.String()
-	values := c.documented(t, "clusterID:") + `credentials: {existingSecret: cloud-key}
-components:
+	values := change(c.documented(t, "clusterID:")) + `components:
   cloudgateway:
     config:
       scheme: HTTP
@@ -165,6 +172,12 @@ components:
 	if err := os.WriteFile(filepath.Join(c.dir, "values.yaml"), []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// install runs helm as the docs say, and prints how long everything took.
+func (c *cluster) install(t *testing.T) {
+	t.Helper()
+	c.configure(t, func(values string) string { return values + "credentials: {existingSecret: cloud-key}\n" })
 	c.run(t, "kubectl -n kube-system create secret generic cloud-key --from-literal=id="+accessKeyID+" --from-literal=secret="+c.secret)
 	c.before = c.objects(t)
 	begin := time.Now()
@@ -197,6 +210,47 @@ components:
 		t.Fatalf("helm install: %v\n%s", err, c.describe(t))
 	}
 	t.Logf("helm install returned after %.1f s", time.Since(begin).Seconds())
+	for _, component := range chart.Components() {
+		hosts := map[string]bool{}
+		for _, pod := range c.pods(t, component) {
+			hosts[pod.Spec.NodeName] = true
+		}
+		if len(hosts) < len(c.nodes) {
+			t.Errorf("not every node has a replica of %s: %v", component, hosts)
+		}
+	}
+	t.Logf("what our processes and the cloud did meanwhile:\n%s", c.timeline(t, begin))
+}
+
+// timeline is what the processes logged and the cloud was asked since then, in the order of time.
+func (c *cluster) timeline(t *testing.T, since time.Time) string {
+	t.Helper()
+	var lines []string
+	note := func(at time.Time, what ...any) {
+		lines = append(lines, fmt.Sprintf("%7.2fs  %s", at.Sub(since).Seconds(), fmt.Sprintln(what...)))
+	}
+	logs := c.run(t, "kubectl -n kube-system logs --selector app.kubernetes.io/instance=alicloud --prefix --tail=30")
+	for line := range strings.Lines(logs) {
+		var entry struct {
+			Time time.Time
+			Msg  string
+		}
+		pod, text, _ := strings.Cut(line, " ")
+		if json.Unmarshal([]byte(text), &entry) == nil {
+			note(entry.Time, pod, entry.Msg)
+		}
+	}
+	calls, _, err := c.cloud.Calls(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range calls {
+		if call.Time.After(since) {
+			note(call.Time, "the cloud:", call.Action, call.Status, call.Code)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 // without holds when no node has the taint.

@@ -33,6 +33,8 @@ const (
 	serviceNet  = "10.96.0.0/16"
 	region      = "cn-hangzhou"
 	firstOfHost = 10
+	// metadataService is where programs on an instance ask for what that is.
+	metadataService = "100.100.100.200"
 )
 
 // newNode makes the i-th machine, and plugs it into the network of the VPC.
