@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -236,6 +237,34 @@ func TestRollout(t *testing.T) {
 		if s := decode[corev1.Service](t, documents["Service cloudgateway"]); !s.Spec.PublishNotReadyAddresses || s.Spec.ClusterIP != "None" {
 			t.Errorf("Service: %+v", s.Spec)
 		}
+	}
+}
+
+// TestExtras: what a component is given besides is in its pods and in no other's, also in those of a plan, but for arguments.
+func TestExtras(t *testing.T) {
+	t.Parallel()
+	changes := map[string]any{"components": map[string]any{"lbcontroller": map[string]any{
+		"extraArgs": []any{"--version"}, "extraEnv": []any{map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}},
+		"extraVolumes":      []any{map[string]any{"name": "more", "configMap": map[string]any{"name": "more"}}},
+		"extraVolumeMounts": []any{map[string]any{"name": "more", "mountPath": "/etc/more"}},
+	}}}
+	has := func(pod corev1.PodSpec) bool {
+		c := pod.Containers[0]
+		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" }) &&
+			slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "more" && v.ConfigMap != nil }) &&
+			slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/more" })
+	}
+	documents := render(t, "kube-system", changes)
+	for _, component := range ours.Components() {
+		pod := decode[appsv1.Deployment](t, documents["Deployment "+component]).Spec.Template.Spec
+		if want := component == "lbcontroller"; has(pod) != want || slices.Contains(pod.Containers[0].Args, "--version") != want {
+			t.Errorf("%s: %+v", component, pod)
+		}
+	}
+	changes["plan"] = true
+	pod := decode[batchv1.Job](t, render(t, "kube-system", changes)["Job lbcontroller-plan-0"]).Spec.Template.Spec
+	if !has(pod) || slices.Contains(pod.Containers[0].Args, "--version") {
+		t.Errorf("the plan: %+v", pod)
 	}
 }
 

@@ -192,7 +192,7 @@ func TestEveryRowSaysSomething(t *testing.T) {
 	}
 }
 
-// TestVersionsOfPages: the names of images in the installation are those of this chart.
+// TestVersionsOfPages: the names of images in the installation are those of this chart, and the tests run what it says that they do.
 func TestVersionsOfPages(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../chart/Chart.yaml")
@@ -211,6 +211,16 @@ func TestVersionsOfPages(t *testing.T) {
 	}
 	if len(named) == 0 {
 		t.Error("docs/install.md names no image")
+	}
+	for file, module := range map[string]string{"../go.mod": `helm.sh/helm/v3 v(3\.\d+)`, "../local/kubernetes/go.mod": `k8s.io/kubernetes v(1\.\d+)`} {
+		text, err := os.ReadFile(file)
+		version := regexp.MustCompile(module).FindStringSubmatch(string(text))
+		if err != nil || version == nil {
+			t.Fatalf("%s: no %s, %v", file, module, err)
+		}
+		if !strings.Contains(pages(t)["docs/install.md"], "tested with "+version[1]+",") {
+			t.Errorf("docs/install.md does not say that it is tested with %s of %s", version[1], module)
+		}
 	}
 }
 
