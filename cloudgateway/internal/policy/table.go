@@ -182,7 +182,7 @@ func Rows() []Row {
 		row(openapi.VPC, "DeleteRouteEntries", "delete routes", Routes),
 
 		row(openapi.ECS, "DescribeInstances", "read instances", LoadBalancers, Nodes, Routes, instanceService),
-		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes, networkInterfaceService),
+		row(openapi.ECS, "DescribeNetworkInterfaces", "find the interfaces of nodes and pods", LoadBalancers, Nodes, Routes, networkInterfaceService),
 		row(openapi.ECS, "ModifyNetworkInterfaceAttribute", "change the source/destination check and other attributes", Nodes, networkInterfaceService),
 		row(openapi.ECS, "DescribeInstanceStatus", "see whether instances run", instanceService),
 		row(openapi.ECS, "StartInstance", "start an instance", instanceService),

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"sync"
 
 	"alicloud-controllers.dev/routecontroller/internal/table"
@@ -19,6 +20,8 @@ type verdict struct {
 	err error
 	// part is what of the node err is about, for kube.Events.
 	part string
+	// cause is err where it stays the same until somebody acts or a long time has passed, which makes it fit for the condition.
+	cause string
 }
 
 // board collects the verdicts of all tables, for the conditions of the nodes: a node's network is there only when its routes are
@@ -45,9 +48,9 @@ func (b *board) post(tableID string, verdicts map[claim]verdict) {
 	b.verdicts[tableID] = verdicts
 }
 
-// ready reports whether the routes of a node are ready in all tables. It is not known as long as a table has not said anything about
+// ready reports whether the routes of a node are ready in all tables, and the first lasting cause why not. It is not known as long as a table has not said anything about
 // these very routes, be it because the table was not read yet or because the node has changed since.
-func (b *board) ready(node string, keys []table.Key) (ready, known bool) {
+func (b *board) ready(node string, keys []table.Key) (ready, known bool, cause string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ready = true
@@ -55,10 +58,10 @@ func (b *board) ready(node string, keys []table.Key) (ready, known bool) {
 		for _, key := range keys {
 			v, ok := b.verdicts[id][claim{node, key}]
 			if !ok {
-				return false, false
+				return false, false, ""
 			}
-			ready = ready && v.ready
+			ready, cause = ready && v.ready, cmp.Or(cause, v.cause)
 		}
 	}
-	return ready, len(b.expected) > 0
+	return ready, len(b.expected) > 0, cause
 }

@@ -52,7 +52,7 @@ func (c *Controller) reconcileCondition(ctx context.Context, name string) error 
 
 // wantedCondition gives the condition to write, and false if there is nothing to write.
 func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, bool) {
-	ready, known := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node))
+	ready, known, cause := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node))
 	if !known {
 		return corev1.NodeCondition{}, false
 	}
@@ -61,10 +61,19 @@ func (c *Controller) wantedCondition(node *corev1.Node) (corev1.NodeCondition, b
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonRoute, Message: messageRoute,
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
-	if !ready {
-		condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, reasonNoRoute, messageNoRoute
+	if ready {
+		return condition, networkUnavailable(node) != condition.Status
 	}
-	return condition, networkUnavailable(node) != condition.Status
+	condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, reasonNoRoute, messageNoRoute
+	if cause == "" {
+		return condition, networkUnavailable(node) != condition.Status
+	}
+	condition.Message += ": " + cause
+	there, _ := nodes.Condition(node, corev1.NodeNetworkUnavailable)
+	if there.Status == condition.Status {
+		condition.LastTransitionTime = there.LastTransitionTime
+	}
+	return condition, there.Status != condition.Status || there.Message != condition.Message
 }
 
 // networkUnavailable is the status of the condition, empty if there is none.

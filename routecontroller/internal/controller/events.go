@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,8 @@ const quotaWarning = 80
 // report says what became of the routes: events for what is new, conditions through the board, metrics.
 func (c *Controller) report(tableID string, v view, result apply.Result) {
 	p := v.plan
-	verdicts := verdictsOf(tableID, v.claims, p, result)
+	blocked, partly := c.kept(v)
+	verdicts := verdictsOf(tableID, v.claims, p, blocked, result)
 	c.board.post(tableID, verdicts)
 	failing := map[string]bool{}
 	for about, verdict := range verdicts {
@@ -49,7 +51,7 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 			c.events.FailureOf(verdict.part, kube.NodeReference(about.node), eventCreateFailed, verdict.err)
 		}
 	}
-	for _, refusal := range p.Foreign {
+	for _, refusal := range slices.Concat(p.Foreign, partly) {
 		c.events.FailureOf(tableID+" "+refusal.Entry.CIDR.String(), kube.NodeReference(refusal.Route.Node), eventForeign,
 			errors.New("route table "+tableID+": "+refusal.Reason))
 	}
@@ -69,8 +71,8 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 		}
 		c.events.Normal(kube.NodeReference(route.Node), eventCreated, fmt.Sprintf("Created route %s to %s in route table %s", route.CIDR, route.InstanceID, tableID))
 	}
-	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused)))
-	c.metrics.count(tableID, v, result)
+	c.metrics.refused.WithLabelValues(tableID).Set(float64(len(p.Refused) + len(blocked)))
+	c.metrics.count(tableID, v, len(blocked), result)
 	// A node of two families has two verdicts, and is looked at once: the second look might see a cache without the first one's write.
 	affected := map[string]bool{}
 	for about := range verdicts {
@@ -122,8 +124,35 @@ func nameRoutes(orphans []orphan.Orphan) string {
 	return strings.Join(names, ", ")
 }
 
+// kept says of the entries of ours in the way of routes that do not go now why they stay, and until when: of those that block a route, and of
+// those that take a part of its traffic. The texts stay the same meanwhile.
+func (c *Controller) kept(v view) (blocked, partly []plan.Refusal) {
+	about := make(map[table.Key]orphan.Orphan, len(v.plan.Obstacles))
+	for _, o := range v.waiting {
+		about[o.Entry.Key] = o
+	}
+	for _, o := range v.plan.Obstacles {
+		if slices.Contains(v.orphans.Delete, o.Entry) {
+			continue
+		}
+		why := "which goes as soon as deletions are allowed again: the events of the route table say what holds them"
+		if due := about[o.Entry.Key].Due(c.cfg.Orphans); time.Now().Before(due) {
+			why = fmt.Sprintf("which is the instance of no Node here; the entry stays until that instance is gone, or until %s. Check that no other "+
+				"cluster has the id %q or this range of pods; delete the entry if nobody needs it", due.UTC().Format(time.RFC3339), c.cfg.ClusterID)
+		}
+		if o.Blocks() {
+			what := fmt.Sprintf("destination %s has an entry of this cluster to %s, ", o.Entry.CIDR, o.Entry.NextHop)
+			blocked = append(blocked, plan.Refusal{Route: o.Route, Entry: o.Entry, Reason: what + why})
+			continue
+		}
+		what := fmt.Sprintf("a part of pod CIDR %s, %s, has an entry of this cluster to %s, ", o.Route.CIDR, o.Entry.CIDR, o.Entry.NextHop)
+		partly = append(partly, plan.Refusal{Route: o.Route, Entry: o.Entry, Reason: what + why})
+	}
+	return blocked, partly
+}
+
 // verdictsOf says about every claim whether the table has the route.
-func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.Result) map[claim]verdict {
+func verdictsOf(tableID string, claims table.Claims, p plan.Plan, blocked []plan.Refusal, result apply.Result) map[claim]verdict {
 	verdicts := make(map[claim]verdict, len(claims.Wanted)+len(claims.Unroutable))
 	of := func(r table.Route) claim { return claim{r.Node, r.Key} }
 	part := func(r table.Route) string { return tableID + " " + r.CIDR.String() }
@@ -140,8 +169,9 @@ func verdictsOf(tableID string, claims table.Claims, p plan.Plan, result apply.R
 			verdicts[of(route)] = verdict{}
 		}
 	}
-	for _, refusal := range p.Refused {
-		verdicts[of(refusal.Route)] = verdict{err: errors.New("route table " + tableID + ": " + refusal.Reason), part: part(refusal.Route)}
+	for _, refusal := range slices.Concat(p.Refused, blocked) {
+		cause := "route table " + tableID + ": " + refusal.Reason
+		verdicts[of(refusal.Route)] = verdict{err: errors.New(cause), part: part(refusal.Route), cause: cause}
 	}
 	available := make(map[table.Key]bool, len(result.Created))
 	for _, entry := range result.Created {

@@ -152,6 +152,22 @@ func (w *world) instance(n *corev1.Node, tags ...*commonv1.Tag) {
 	w.cloud.Lock()
 	defer w.cloud.Unlock()
 	w.cloud.Instances[id] = &ecsv1.Instance{InstanceId: id, RegionId: region, VpcId: vpcID, Tags: tags}
+	w.cloud.NetworkInterfaces["eni-"+id] = &ecsv1.NetworkInterface{NetworkInterfaceId: "eni-" + id, InstanceId: id, VpcId: vpcID}
+}
+
+// release takes an instance away, with its network interface.
+func (w *world) release(id string) {
+	w.hide(id)
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	delete(w.cloud.NetworkInterfaces, "eni-"+id)
+}
+
+// hide takes an instance out of the cloud's answers about instances only.
+func (w *world) hide(id string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	delete(w.cloud.Instances, id)
 }
 
 // entry lets the cloud have a route.

@@ -150,9 +150,7 @@ func TestRouteWithoutAMarkIsRemembered(t *testing.T) {
 		}
 		w.DeleteNode("node-7")
 		w.DeleteNode("node-8")
-		w.cloud.Lock()
-		delete(w.cloud.Instances, "i-7")
-		w.cloud.Unlock()
+		w.release("i-7")
 		reign(time.Minute)
 		if n := len(w.routes(tableA)); n != 500 {
 			t.Errorf("%d routes after a minute, want all", n)

@@ -115,28 +115,33 @@ func (m *memory) note(claims table.Claims) {
 	maps.Copy(m.seen, claimed)
 }
 
-// orphans gives the entries without a node, those of excluded nodes left out, with what is known of them.
-func (m *memory) orphans(entries []table.Entry, now time.Time, watched func(table.Key) bool) []orphan.Orphan {
-	since := make(map[table.Key]time.Time, len(entries))
-	orphans := make([]orphan.Orphan, 0, len(entries))
-	for _, entry := range entries {
-		if m.excluded[entry.Key] {
-			continue
+// orphans gives the entries that no node claims, with what is known of them. Those of excluded nodes are left out, unless they are in the
+// way of a node.
+func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) bool) []orphan.Orphan {
+	var orphans []orphan.Orphan
+	for _, o := range p.Obstacles {
+		orphans = append(orphans, orphan.Orphan{Entry: o.Entry, InTheWay: true, Moved: o.Moved})
+	}
+	for _, entry := range p.Orphans {
+		if !m.excluded[entry.Key] {
+			orphans = append(orphans, orphan.Orphan{Entry: entry})
 		}
-		first, known := m.orphanSince[entry.Key]
-		if !known {
-			first = now
+	}
+	since := make(map[table.Key]time.Time, len(orphans))
+	for i := range orphans {
+		o := &orphans[i]
+		o.Since, o.Watched = now, watched(o.Entry.Key)
+		if first, known := m.orphanSince[o.Entry.Key]; known {
+			o.Since = first
 		}
-		since[entry.Key] = first
-		o := orphan.Orphan{Entry: entry, Since: first, Watched: watched(entry.Key)}
-		switch standing, asked := m.standing[entry.InstanceID]; {
+		since[o.Entry.Key] = o.Since
+		switch standing, asked := m.standing[o.Entry.InstanceID]; {
 		case !asked:
 		case standing == plan.Gone:
 			o.Instance = orphan.Gone
 		default:
 			o.Instance = orphan.Living
 		}
-		orphans = append(orphans, o)
 	}
 	m.orphanSince = since
 	return orphans

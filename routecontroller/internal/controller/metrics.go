@@ -48,7 +48,7 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 			Name: "routecontroller_route_entries", Help: "Custom entries of a route table.",
 		}, []string{"route_table"}),
 		refused: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "routecontroller_refused_routes", Help: "Routes of nodes that can't be created because of somebody else's entry.",
+			Name: "routecontroller_refused_routes", Help: "Routes of nodes that can't be created because of an entry that is not ours to delete, or not yet.",
 		}, []string{"route_table"}),
 		orphans: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_orphan_routes", Help: "Routes of this cluster that no Node claims and that are kept for now.",
@@ -61,7 +61,7 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		}, []string{"route_table"}),
 		routes: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_routes",
-			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, refused, orphan.",
+			Help: "Routes of Nodes and of this cluster by state: available, pending, missing, refused, blocked (by an entry of ours that stays for now), orphan.",
 		}, []string{"route_table", "state"}),
 		quotaUsed: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_route_quota_used_ratio", Help: "Share of the configured quota that the custom entries of a route table use.",
@@ -81,7 +81,7 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 }
 
 // count shows how many routes of a table are in which state.
-func (m *metrics) count(tableID string, v view, result apply.Result) {
+func (m *metrics) count(tableID string, v view, blocked int, result apply.Result) {
 	made, working := 0, 0
 	for _, entry := range result.Created {
 		if entry.Available {
@@ -94,6 +94,7 @@ func (m *metrics) count(tableID string, v view, result apply.Result) {
 		"pending":   len(v.plan.Pending) + made - working,
 		"missing":   len(v.plan.Create) - made,
 		"refused":   len(v.plan.Refused),
+		"blocked":   blocked,
 		"orphan":    len(v.waiting) - len(v.orphans.Delete),
 	} {
 		m.routes.WithLabelValues(tableID, state).Set(float64(n))

@@ -66,16 +66,16 @@ func (c *Controller) Preview(ctx context.Context) (Preview, error) {
 		if err := records.load(ctx, id, memories[id]); err != nil {
 			return Preview{}, err
 		}
-		v, err := c.look(ctx, id, memories[id], c.liveNodes, 0)
+		v, err := c.lookLive(ctx, id, memories[id], 0)
 		if err != nil {
 			return Preview{}, fmt.Errorf("route table %s: %w", id, err)
 		}
-		preview.Tables = append(preview.Tables, previewOf(id, v))
+		preview.Tables = append(preview.Tables, c.previewOf(id, v))
 	}
 	return preview, nil
 }
 
-func previewOf(tableID string, v view) TablePreview {
+func (c *Controller) previewOf(tableID string, v view) TablePreview {
 	about := TablePreview{
 		RouteTable: tableID, Create: []RoutePreview{}, Delete: []RoutePreview{}, Orphans: []RoutePreview{}, Problems: []RoutePreview{},
 		Available: len(v.plan.Ready), Pending: len(v.plan.Pending),
@@ -90,22 +90,21 @@ func previewOf(tableID string, v view) TablePreview {
 	ofEntry := func(e table.Entry, reason string) RoutePreview {
 		return RoutePreview{Destination: e.CIDR.String(), NextHop: e.NextHop, Reason: reason}
 	}
-	for _, route := range v.plan.Create {
+	for _, route := range slices.Concat(v.plan.Freed(v.orphans.Delete), v.plan.Create) {
 		about.Create = append(about.Create, ofRoute(route, ""))
 	}
-	for _, entry := range v.plan.Delete {
-		about.Delete = append(about.Delete, ofEntry(entry, "it is in the way of a node's route"))
-	}
-	for _, entry := range v.orphans.Delete {
-		about.Delete = append(about.Delete, ofEntry(entry, "its node is gone"))
-	}
 	for _, o := range v.waiting {
-		if slices.Contains(v.orphans.Delete, o.Entry) {
-			continue
+		switch goes := slices.Contains(v.orphans.Delete, o.Entry); {
+		case goes && o.InTheWay:
+			about.Delete = append(about.Delete, ofEntry(o.Entry, "it is in the way of a node's route"))
+		case goes:
+			about.Delete = append(about.Delete, ofEntry(o.Entry, "its node is gone"))
+		default:
+			about.Orphans = append(about.Orphans, ofEntry(o.Entry, "without a node since "+o.Since.UTC().Format(time.RFC3339)))
 		}
-		about.Orphans = append(about.Orphans, ofEntry(o.Entry, "without a node since "+o.Since.UTC().Format(time.RFC3339)))
 	}
-	for _, refusals := range [][]plan.Refusal{v.plan.Refused, v.plan.Foreign} {
+	blocked, partly := c.kept(v)
+	for _, refusals := range [][]plan.Refusal{v.plan.Refused, v.plan.Foreign, blocked, partly} {
 		for _, refusal := range refusals {
 			about.Problems = append(about.Problems, ofRoute(refusal.Route, refusal.Reason))
 		}

@@ -68,13 +68,13 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	return err
 }
 
-// pass looks at one table once. Orphans are deleted only if a look at the live nodes and a fresh reading of the table agree with
+// pass looks at one table once. Entries are deleted only if a look at the live nodes and a fresh reading of the table agree with
 // what is cached, and if the deletion is on record before: the next leader has to know of it.
 func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *memory) error {
 	recordErr := errors.Join(t.ledger.load(ctx, tableID, m), t.adopted.load(ctx, t.memories))
 	v, err := c.look(ctx, tableID, m, c.cachedNodes, c.cfg.SyncInterval)
 	if err == nil && len(v.orphans.Delete) > 0 && recordErr == nil {
-		v, err = c.look(ctx, tableID, m, c.liveNodes, confirmAge)
+		v, err = c.lookLive(ctx, tableID, m, confirmAge)
 	}
 	if err != nil {
 		if _, wait := rpcerr.RetryAfter(err); !wait {
@@ -83,8 +83,9 @@ func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *mem
 		return err
 	}
 	c.record(ctx, t, tableID, m, &v, recordErr)
+	v.plan.Create = slices.Concat(v.plan.Freed(v.orphans.Delete), v.plan.Create)
 	create := m.turn(v.plan.Create)
-	result := c.apply(ctx, t.applier, tableID, slices.Concat(v.plan.Delete, v.orphans.Delete), create)
+	result := c.apply(ctx, t.applier, tableID, v.orphans.Delete, create)
 	m.applied(result)
 	c.report(tableID, v, result)
 	c.watchQuota(tableID, m)
@@ -122,7 +123,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 type view struct {
 	claims table.Claims
 	plan   plan.Plan
-	// waiting are the entries without a node, whether or not they go now.
+	// waiting are the entries that no node claims, those in the way of routes included, whether or not they go now.
 	waiting []orphan.Orphan
 	orphans orphan.Verdict
 	// recordErr is why nothing is deleted though it is due: the next leader would not know of it.
@@ -144,15 +145,36 @@ func (c *Controller) look(ctx context.Context, tableID string, m *memory, list f
 	scope.Region = c.region
 	v := view{claims: scope.Claims(nodes)}
 	m.note(v.claims)
-	v.plan = c.plan(ctx, m, v.claims)
+	c.askObstacles(ctx, m, v.claims)
 	now := time.Now()
-	v.waiting = m.orphans(v.plan.Orphans, now, c.departed.has)
+	c.decide(m, &v, now)
 	if c.askOrphans(ctx, m, v, now) {
-		v.waiting = m.orphans(v.plan.Orphans, now, c.departed.has)
+		c.decide(m, &v, now)
 	}
+	return v, nil
+}
+
+// lookLive looks at the live nodes and a reading of the table that is no older than age, and asks for a second witness of what is to be
+// deleted.
+func (c *Controller) lookLive(ctx context.Context, tableID string, m *memory, age time.Duration) (view, error) {
+	v, err := c.look(ctx, tableID, m, c.liveNodes, age)
+	if now := time.Now(); err == nil && c.contradicted(ctx, m, v, now) {
+		c.decide(m, &v, now)
+	}
+	return v, err
+}
+
+// decide makes of what is known what has to be done.
+func (c *Controller) decide(m *memory, v *view, now time.Time) {
+	v.plan = c.diff(m, v.claims)
+	v.waiting = m.orphans(v.plan, now, c.departed.has)
 	facts := orphan.Facts{Claimed: len(v.claims.Wanted) + len(v.claims.Held) + len(v.claims.Excluded), Deleted: m.deleted}
 	v.orphans = orphan.Decide(now, v.waiting, facts, c.cfg.Orphans)
-	return v, nil
+}
+
+func (c *Controller) diff(m *memory, claims table.Claims) plan.Plan {
+	return plan.Diff(plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Standing: m.standing},
+		plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs, Reserved: m.reserved})
 }
 
 func (c *Controller) cachedNodes(context.Context) ([]*corev1.Node, error) {
@@ -253,11 +275,9 @@ func (c *Controller) awaited() bool {
 	return slices.ContainsFunc(scope.Claims(list).Wanted, func(r table.Route) bool { return !served[r.Node] })
 }
 
-// plan diffs, and once more if unmarked entries in the way turn out to lead to instances of the cluster, or to none at all.
-func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) plan.Plan {
-	policy := plan.Policy{ClusterID: c.cfg.ClusterID, ClusterCIDRs: c.cfg.ClusterCIDRs, Reserved: m.reserved}
-	in := plan.Input{Claims: claims, Entries: m.list(), Seen: m.seen, Standing: m.standing}
-	p := plan.Diff(in, policy)
+// askObstacles asks about the instances that unmarked entries in the way lead to: they may be of the cluster, or there no more.
+func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.Claims) {
+	p := c.diff(m, claims)
 	var unknown, nodes []string
 	for _, refusal := range slices.Concat(p.Refused, p.Foreign) {
 		id := refusal.Entry.InstanceID
@@ -266,14 +286,12 @@ func (c *Controller) plan(ctx context.Context, m *memory, claims table.Claims) p
 		}
 	}
 	if len(unknown) == 0 {
-		return p
+		return
 	}
 	if err := c.askStanding(ctx, m, unknown, nodes); err != nil {
 		// Not knowing is no failure: the entries are left alone then.
 		c.log.Warn("can't tell whose instances are in the way of routes", "instances", unknown, "error", err)
-		return p
 	}
-	return plan.Diff(in, policy)
 }
 
 // askStanding asks the cloud about instances that entries lead to, and about the instances of nodes: only an answer that has those proves
@@ -302,6 +320,72 @@ func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes 
 		m.standing[id] = c.standingOf(results[i], credible)
 	}
 	return nil
+}
+
+// contradicted asks the cloud's list of network interfaces about the instances of entries that would be deleted now only because the list of
+// instances lacks them, and reports whether it says otherwise. An answer can be complete but for just these instances, as with a RAM policy
+// that lets the gateway see some instances only: the nodes that are asked about together with them are found all the same. What no list
+// can leave out by the same mistake is the network interface that an instance has as long as it exists, and which goes with it. An answer
+// counts only if it has the interface of a node. One instance that is there after all, or a question without an answer, takes the evidence
+// from all that the list of instances lacked.
+func (c *Controller) contradicted(ctx context.Context, m *memory, v view, now time.Time) bool {
+	var gone []string
+	for _, o := range v.waiting {
+		if o.Gone(now, c.cfg.Orphans) && slices.Contains(v.orphans.Delete, o.Entry) && !slices.Contains(gone, o.Entry.InstanceID) {
+			gone = append(gone, o.Entry.InstanceID)
+		}
+	}
+	if len(gone) == 0 {
+		return false
+	}
+	err := c.confirmGone(ctx, gone, v.claims)
+	if err == nil {
+		return false
+	}
+	c.log.Warn("instances may exist though the cloud does not list them, their routes are kept", "instances", gone, "error", err)
+	for id, standing := range m.standing {
+		if standing == plan.Gone {
+			m.standing[id] = plan.Stranger
+		}
+	}
+	return true
+}
+
+// confirmGone is nil if none of some instances has a network interface.
+func (c *Controller) confirmGone(ctx context.Context, gone []string, claims table.Claims) error {
+	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Deletion), askTimeout)
+	defer cancel()
+	found := false
+	for _, route := range claims.Wanted[:min(len(claims.Wanted), minWitnesses)] {
+		interfaces, err := c.interfacesOf(ctx, route.InstanceID)
+		if err != nil {
+			return err
+		}
+		if found = len(interfaces) > 0; found {
+			break
+		}
+	}
+	if !found {
+		return errors.New("not even the network interfaces of nodes are found")
+	}
+	for _, id := range gone {
+		interfaces, err := c.interfacesOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		if len(interfaces) > 0 {
+			return fmt.Errorf("network interface %s of instance %s exists", interfaces[0].GetNetworkInterfaceId(), id)
+		}
+	}
+	return nil
+}
+
+func (c *Controller) interfacesOf(ctx context.Context, instance string) ([]*ecsv1.NetworkInterface, error) {
+	resp, err := c.cfg.Gateway.NetworkInterfaces.ListNetworkInterfaces(ctx, &ecsv1.ListNetworkInterfacesRequest{InstanceId: instance})
+	if err != nil {
+		return nil, fmt.Errorf("list the network interfaces of instance %s: %w", instance, err)
+	}
+	return resp.GetNetworkInterfaces(), nil
 }
 
 func (c *Controller) standingOf(result *ecsv1.InstanceResult, credible bool) plan.Standing {

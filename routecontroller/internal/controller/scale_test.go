@@ -17,7 +17,7 @@ import (
 )
 
 // TestFiveThousandNodes starts on 5 000 nodes that have their routes, made by the existing CCM. One read of the table is all it takes, which
-// the gateway does in pages of 100; nothing is written to the cloud, and an hour of heartbeats costs a read in five minutes. The memory is that
+// the gateway does in pages; nothing is written to the cloud, and an hour of heartbeats costs a read in five minutes. The memory is that
 // of the controller, with the journals of the fakes; the processor time is that of the fakes, too.
 func TestFiveThousandNodes(t *testing.T) {
 	const many = 5000
@@ -123,9 +123,7 @@ func TestThousandNodesInTwoTables(t *testing.T) {
 		w.cloud.ResetCalls()
 		for i := range removed {
 			w.DeleteNode(fmt.Sprintf("node-%d", i))
-			w.cloud.Lock()
-			delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
-			w.cloud.Unlock()
+			w.release(fmt.Sprintf("i-%d", i))
 		}
 		w.Pass(10 * time.Minute)
 		for _, table := range []string{tableA, tableB} {

@@ -12,12 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/budget"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/kube/kubetest"
+	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/routecontroller/internal/controller"
@@ -40,9 +42,7 @@ func TestLeaderDiesAtEveryCall(t *testing.T) {
 			d.Reign(w.Cluster, w.cloud, 10*time.Minute, func() func() { return w.reign(t, nil) })
 			_, err := w.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(t.Context(), "routecontroller-routes", metav1.GetOptions{})
 			w.DeleteNode("node-1") // While nobody looks.
-			w.cloud.Lock()
-			delete(w.cloud.Instances, "i-1")
-			w.cloud.Unlock()
+			w.release("i-1")
 			reign(30 * time.Minute)
 			want := "10.0.0.0/24→i-0 10.0.2.0/24→i-2"
 			if apierrors.IsNotFound(err) { // No leader lived long enough to see the Node of the route without a mark.
@@ -89,7 +89,7 @@ func walk(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	inWorld(t, nil, func(t *testing.T, w *world, _ func(time.Duration)) {
 		const most = 5
-		exists := map[int]bool{}
+		exists, aliens := map[int]bool{}, map[int]time.Time{}
 		for i := range 3 {
 			w.instance(makeNode(i))
 			w.CreateNode(makeNode(i))
@@ -100,7 +100,14 @@ func walk(t *testing.T, random *rand.Rand) {
 		w.settle()
 		for range 5 {
 			i := random.IntN(most)
-			switch act := random.IntN(5); {
+			switch act := random.IntN(6); {
+			case act == 5 && !exists[i] && aliens[i].IsZero(): // Another cluster with our id has a node with this range.
+				id := fmt.Sprintf("i-alien-%d", i)
+				w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + "." + id}}, tag("ack.aliyun.com", cluster))
+				if !strings.Contains(strings.Join(w.routes(tableA), " "), fmt.Sprintf("10.0.%d.0/24", i)) {
+					w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), id, marked(i))
+					aliens[i] = time.Now()
+				}
 			case act == 0: // The leader dies.
 				stop()
 				stop = w.reign(t, impatient)
@@ -113,9 +120,7 @@ func walk(t *testing.T, random *rand.Rand) {
 				w.DeleteNode(fmt.Sprintf("node-%d", i))
 				delete(exists, i)
 				if random.IntN(2) == 0 {
-					w.cloud.Lock()
-					delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
-					w.cloud.Unlock()
+					w.release(fmt.Sprintf("i-%d", i))
 				}
 			default:
 				w.instance(makeNode(i))
@@ -128,6 +133,12 @@ func walk(t *testing.T, random *rand.Rand) {
 			for i := range exists {
 				if route := fmt.Sprintf("10.0.%d.0/24→i-%d", i, i); slices.Contains(before, route) && !slices.Contains(now, route) {
 					t.Errorf("the route of node-%d is gone", i)
+				}
+			}
+			for i, since := range aliens {
+				route := fmt.Sprintf("10.0.%d.0/24→i-alien-%d", i, i)
+				if time.Since(since) < 10*time.Minute && !slices.Contains(now, route) {
+					t.Errorf("the route of another cluster's living instance is gone after %s: %s", time.Since(since), route)
 				}
 			}
 		}
@@ -201,6 +212,95 @@ func TestNodesDoNotWaitForAQuestion(t *testing.T) {
 	})
 }
 
+// TestTwoClustersWithOneIDAndRange lets this cluster run for an hour beside another with the same id and the same ranges, whose routes have the
+// places of five of our nodes. None of the other's routes goes, whichever leader looks, and the nodes say what keeps their routes away. Then
+// one of the instances is released, and its place is free. In the end the entries have been reported for an hour, and go in the budget.
+func TestTwoClustersWithOneIDAndRange(t *testing.T) {
+	t.Parallel()
+	var registry *prometheus.Registry // of the last leader
+	edit := func(cfg *controller.Config) {
+		registry = prometheus.NewRegistry()
+		cfg.Registerer = registry
+	}
+	inWorld(t, edit, func(t *testing.T, w *world, reign func(time.Duration)) {
+		var theirs []string
+		for i, node := range makeNodes(10) {
+			w.instance(node)
+			w.CreateNode(node)
+			if i < 5 {
+				other := fmt.Sprintf("i-other-%d", i)
+				w.entry(tableA, node.Spec.PodCIDR, other, marked(i))
+				w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + "." + other}}, tag("ack.aliyun.com", cluster))
+				theirs = append(theirs, node.Spec.PodCIDR+"→"+other)
+			}
+		}
+		kept := func() (n int) {
+			for _, route := range theirs {
+				if slices.Contains(w.routes(tableA), route) {
+					n++
+				}
+			}
+			return n
+		}
+		for range 3 {
+			reign(19 * time.Minute)
+		}
+		if n := w.calls("BatchDeleteRouteEntries"); n != 0 || kept() != 5 || len(w.routes(tableA)) != 10 {
+			t.Errorf("%d deletions in an hour, routes %v", n, w.routes(tableA))
+		}
+		metrics := kubetest.Metric(t, registry, "routecontroller_routes")
+		if refused := kubetest.Metric(t, registry, "routecontroller_refused_routes")[tableA]; refused != 5 || metrics["blocked"] != 5 {
+			t.Errorf("metrics: %v refused, by state %v", refused, metrics)
+		}
+		for i := range 5 {
+			text := fmt.Sprintf("route table vtb-a: destination 10.0.%d.0/24 has an entry of this cluster to i-other-%d, which is the instance of no Node here; "+
+				"the entry stays until that instance is gone, or until 2000-01-01T01:00:", i, i)
+			event := fmt.Sprintf("node-%d CreateRouteFailed: %s", i, text)
+			if n := len(w.Events.Matching(event)); n == 0 || n > 3 { // One of each leader.
+				t.Errorf("%d events with %q: %q", n, event, w.Events.Matching(fmt.Sprintf("node-%d", i)))
+			}
+			got, _ := nodes.Condition(w.Node(fmt.Sprintf("node-%d", i)), corev1.NodeNetworkUnavailable)
+			if got.Status != corev1.ConditionTrue || got.Reason != "NoRouteCreated" ||
+				!strings.HasPrefix(got.Message, "RouteController failed to create a route: "+text) {
+				t.Errorf("condition of node-%d: %+v", i, got)
+			}
+		}
+		w.release("i-other-0")
+		reign(30 * time.Second) // The record has it that the entry was there for longer than the short grace.
+		if got := w.routes(tableA); kept() != 4 || !slices.Contains(got, "10.0.0.0/24→i-0") {
+			t.Errorf("routes %v after one instance was released", got)
+		}
+		if got, _ := nodes.Condition(w.Node("node-0"), corev1.NodeNetworkUnavailable); got.Message != "RouteController created a route" {
+			t.Errorf("condition %+v", got)
+		}
+		reign(5 * time.Minute)
+		if n := kept(); n != 2 {
+			t.Errorf("%d of the other's routes after the long grace, want two of five in the budget: %v", n, w.routes(tableA))
+		}
+		reign(10 * time.Minute)
+		if n := kept(); n != 0 {
+			t.Errorf("%d of the other's routes in the end", n)
+		}
+	})
+}
+
+// TestPlaceOfAFormerNode lets a node have the range of another that was seen to go, and whose instance lives on. It waits for nothing.
+func TestPlaceOfAFormerNode(t *testing.T) {
+	t.Parallel()
+	keep := func(cfg *controller.Config) { cfg.GatherQuiet, cfg.GatherMax = time.Minute, time.Minute }
+	run(t, keep, makeNodes(8), nil, func(w *world) {
+		w.DeleteNode("node-1")
+		joining := makeNode(9)
+		joining.Spec.PodCIDR, joining.Spec.PodCIDRs = "10.0.1.0/24", []string{"10.0.1.0/24"}
+		w.instance(joining)
+		w.CreateNode(joining)
+		w.Pass(time.Minute + time.Second)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.1.0/24→i-9") || w.network("node-9") != "False RouteCreated" {
+			t.Errorf("routes %v, NetworkUnavailable %s", got, w.network("node-9"))
+		}
+	})
+}
+
 // TestBadAnswersAboutInstances lets the cloud answer wrongly about instances for an hour, while ten Nodes are missing in the API. No route goes.
 func TestBadAnswersAboutInstances(t *testing.T) {
 	t.Parallel()
@@ -225,11 +325,28 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 			clear(w.cloud.Instances)
 		},
 		"some of the instances": func(w *world) {
+			for i := 6; i < 20; i++ { // All that are asked about, and four of ten nodes.
+				w.hide(fmt.Sprintf("i-%d", i))
+			}
+		},
+		"all but those that are asked about": func(w *world) {
+			for i := 10; i < 20; i++ {
+				w.hide(fmt.Sprintf("i-%d", i))
+			}
+		},
+		"all but those that are asked about, and no network interface": func(w *world) {
+			for i := 10; i < 20; i++ {
+				w.hide(fmt.Sprintf("i-%d", i))
+			}
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
-			for i := 6; i < 20; i++ { // All that are asked about, and four of ten nodes.
-				delete(w.cloud.Instances, fmt.Sprintf("i-%d", i))
+			clear(w.cloud.NetworkInterfaces)
+		},
+		"all but those that are asked about, and network interfaces can't be read": func(w *world) {
+			for i := 10; i < 20; i++ {
+				w.hide(fmt.Sprintf("i-%d", i))
 			}
+			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
 		},
 		"throttled": unreadable(&rpcerr.Error{
 			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,

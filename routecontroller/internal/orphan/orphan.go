@@ -26,6 +26,10 @@ const (
 // Orphan is an entry of ours that no node claims.
 type Orphan struct {
 	Entry table.Entry
+	// InTheWay is set if a node can't have its route, or not all of its traffic, before the entry goes.
+	InTheWay bool
+	// Moved is set if the entry leads to the instance of a Node that claims another range by now. The Node itself is the second fact.
+	Moved bool
 	// Since is when the entry was first found without a node.
 	Since time.Time
 	// Watched is set if this process saw the API server delete the Node. That a Node is missing in a list is no such evidence: the list
@@ -64,7 +68,8 @@ type Verdict struct {
 	Wait time.Duration
 }
 
-// Decide chooses the orphans to delete now, those first that have been orphans for longest.
+// Decide chooses the orphans to delete now: those first that a node waits for, and of these and the others those that have been orphans for
+// longest.
 func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict {
 	var v Verdict
 	if len(orphans) == 0 {
@@ -73,10 +78,18 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 	if facts.Claimed == 0 {
 		return Verdict{Fault: true}
 	}
-	ordered := slices.SortedStableFunc(slices.Values(orphans), func(a, b Orphan) int { return a.Since.Compare(b.Since) })
+	ordered := slices.SortedStableFunc(slices.Values(orphans), func(a, b Orphan) int {
+		if a.InTheWay != b.InTheWay {
+			if a.InTheWay {
+				return -1
+			}
+			return 1
+		}
+		return a.Since.Compare(b.Since)
+	})
 	left := policy.Left(now, len(orphans)+facts.Claimed, facts.Deleted)
 	for _, o := range ordered {
-		early := o.due(policy).Sub(now)
+		early := o.Due(policy).Sub(now)
 		switch {
 		case early > 0:
 			v.wait(min(early, o.untilAsking(now, policy)))
@@ -92,10 +105,10 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 	return v
 }
 
-// due is when an orphan may go.
-func (o Orphan) due(policy Policy) time.Time {
+// Due is when an orphan may go, if the budget lets it.
+func (o Orphan) Due(policy Policy) time.Time {
 	switch {
-	case o.Watched:
+	case o.Watched || o.Moved:
 		return o.Since
 	case o.Instance == Gone:
 		return o.Since.Add(policy.GoneGrace)
@@ -106,7 +119,12 @@ func (o Orphan) due(policy Policy) time.Time {
 
 // Asking reports whether the instance of an orphan is worth a question: its answer would let the orphan go now.
 func (o Orphan) Asking(now time.Time, policy Policy) bool {
-	return !o.Watched && o.Entry.InstanceID != "" && !now.Before(o.Since.Add(policy.GoneGrace)) && now.Before(o.Since.Add(policy.Grace))
+	return !o.Watched && !o.Moved && o.Entry.InstanceID != "" && !now.Before(o.Since.Add(policy.GoneGrace)) && now.Before(o.Since.Add(policy.Grace))
+}
+
+// Gone reports whether nothing but the answers about its instance lets an orphan go now.
+func (o Orphan) Gone(now time.Time, policy Policy) bool {
+	return o.Asking(now, policy) && o.Instance == Gone
 }
 
 // untilAsking is the time until the instance of an orphan is worth a question, and the whole grace if it is not or was asked about.

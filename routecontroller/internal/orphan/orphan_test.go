@@ -38,6 +38,10 @@ func ago(durations ...time.Duration) []time.Time {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	all := func(orphans ...orphan.Orphan) []orphan.Orphan { return orphans }
+	blocking := func(o orphan.Orphan, moved bool) orphan.Orphan {
+		o.InTheWay, o.Moved = true, moved
+		return o
+	}
 	tests := []struct {
 		name    string
 		orphans []orphan.Orphan
@@ -59,6 +63,23 @@ func TestDecide(t *testing.T) {
 		{name: "instance lives", orphans: all(aged(1, 59*time.Minute, orphan.Living, false)), claimed: 9, wait: time.Minute},
 		{name: "instance lives, long grace over", orphans: all(aged(1, time.Hour, orphan.Living, false)), claimed: 9, want: []byte{1}},
 		{name: "instance unclear, long grace over", orphans: all(aged(1, time.Hour, orphan.Unclear, false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, the instance lives", orphans: all(blocking(aged(1, 0, orphan.Living, false), false)), claimed: 9, wait: time.Hour},
+		{name: "in the way, the instance lives, almost an hour", orphans: all(blocking(aged(1, 59*time.Minute, orphan.Living, false), false)), claimed: 9, wait: time.Minute},
+		{name: "in the way, long grace over", orphans: all(blocking(aged(1, time.Hour, orphan.Living, false), false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, instance gone, short grace", orphans: all(blocking(aged(1, 0, orphan.Gone, false), false)), claimed: 9, wait: 2 * time.Minute},
+		{name: "in the way, instance gone", orphans: all(blocking(aged(1, 2*time.Minute, orphan.Gone, false), false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, its Node was deleted before our eyes", orphans: all(blocking(aged(1, 0, orphan.Living, true), false)), claimed: 9, want: []byte{1}},
+		{name: "in the way, its Node has another range", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)), claimed: 9, want: []byte{1}},
+		{
+			name: "in the way, its Node has another range, no budget", orphans: all(blocking(aged(1, 0, orphan.Unclear, false), true)), claimed: 9,
+			deleted: ago(9*time.Minute, 5*time.Minute, time.Minute), held: 1, wait: time.Minute,
+		},
+		{
+			name: "those in the way first",
+			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 4*time.Hour, 0, false), aged(3, 3*time.Hour, 0, false),
+				blocking(aged(4, 0, 0, true), false)),
+			claimed: 9, want: []byte{4, 2, 3}, held: 1, wait: 10 * time.Minute,
+		},
 		{
 			name:    "the oldest first, within the budget",
 			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 4*time.Hour, 0, false), aged(3, 3*time.Hour, 0, false), aged(4, 5*time.Hour, 0, false)),

@@ -44,10 +44,11 @@ const (
 
 // Plan is what has to happen to a table, and what is the case without anything happening.
 type Plan struct {
-	// Delete comes first: entries of ours in the way of wanted routes.
-	Delete []table.Entry
-	// Create are the wanted routes that are missing.
+	// Create are the wanted routes that are missing, and whose place is free.
 	Create []table.Route
+	// Obstacles are entries of ours in the way of wanted routes. To replace an entry is to delete it, so they are orphans that somebody waits
+	// for.
+	Obstacles []Obstacle
 	// Orphans are entries of ours that no node claims. When they go is a matter of time, and thus of the caller.
 	Orphans []table.Entry
 	// Ready are the wanted routes that exist and work.
@@ -68,11 +69,33 @@ type Refusal struct {
 	Entry table.Entry
 }
 
+// Obstacle is an entry of ours that is in the way of a wanted route: at its destination, or inside of it.
+type Obstacle struct {
+	Route table.Route
+	Entry table.Entry
+	// Moved is set if the entry leads to the instance of a node that claims another range by now.
+	Moved bool
+}
+
+// Blocks reports whether the route can't be there together with the entry. An entry inside of its destination takes a part of its traffic.
+func (o Obstacle) Blocks() bool { return o.Entry.CIDR == o.Route.CIDR }
+
+// Freed are the wanted routes whose places are free once some entries have been deleted.
+func (p Plan) Freed(deleted []table.Entry) []table.Route {
+	var routes []table.Route
+	for _, o := range p.Obstacles {
+		if o.Blocks() && slices.Contains(deleted, o.Entry) {
+			routes = append(routes, o.Route)
+		}
+	}
+	return routes
+}
+
 // Diff plans the way from the entries of a table to the claims of the nodes. The plan does not depend on the order of the
 // entries.
 func Diff(in Input, policy Policy) Plan {
 	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
-		held: map[table.Key]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
+		held: map[table.Key]string{}, nodes: map[string]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
 	d.index()
 	var p Plan
 	for _, route := range in.Claims.Wanted {
@@ -88,10 +111,12 @@ func Diff(in Input, policy Policy) Plan {
 type differ struct {
 	Input
 	Policy
-	byCIDR  map[netip.Prefix]table.Entry
-	wanted  map[netip.Prefix]table.Route
-	held    map[table.Key]bool
-	members map[string]bool
+	byCIDR map[netip.Prefix]table.Entry
+	wanted map[netip.Prefix]table.Route
+	// held are the routes of silent, leaving and excluded nodes, with the nodes.
+	held map[table.Key]string
+	// nodes are the instances of nodes, and members those and the instances of former nodes.
+	nodes, members map[string]bool
 	// unclear are nodes whose route is not known, and their marks; what was made for them is kept.
 	unclear      map[string]bool
 	unclearMarks map[string]bool
@@ -103,11 +128,12 @@ func (d *differ) index() {
 	}
 	for _, route := range d.Claims.Wanted {
 		d.wanted[route.CIDR] = route
-		d.members[route.InstanceID] = true
 	}
 	for _, route := range slices.Concat(d.Claims.Held, d.Claims.Excluded) {
-		d.held[route.Key] = true
-		d.members[route.InstanceID] = true
+		d.held[route.Key] = route.Node
+	}
+	for _, route := range slices.Concat(d.Claims.Wanted, d.Claims.Held, d.Claims.Excluded) {
+		d.nodes[route.InstanceID], d.members[route.InstanceID] = true, true
 	}
 	for key := range d.Seen {
 		d.members[key.InstanceID] = true
@@ -137,17 +163,24 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 		p.Refused = append(p.Refused, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
 			"destination %s is taken by an entry to %s that is not of this cluster; delete it to let the route be created",
 			entry.CIDR, entry.NextHop)})
+	case d.held[entry.Key] != "":
+		p.Refused = append(p.Refused, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
+			"destination %s has the route of node %s, which has the same pod CIDR; delete one of the two nodes", entry.CIDR, d.held[entry.Key])})
 	case !entry.Available:
 		p.Pending = append(p.Pending, route)
 	default:
-		p.Delete = append(p.Delete, entry)
-		p.Create = append(p.Create, route)
+		p.Obstacles = append(p.Obstacles, d.obstacle(route, entry))
 	}
+}
+
+// obstacle says of an entry in the way, which is the route of no node, whether a node used to have it.
+func (d *differ) obstacle(route table.Route, entry table.Entry) Obstacle {
+	return Obstacle{Route: route, Entry: entry, Moved: d.nodes[entry.InstanceID]}
 }
 
 // planUnclaimed looks at an entry that is no node's route: it may take a part of a node's traffic, or be left over.
 func (d *differ) planUnclaimed(p *Plan, entry table.Entry) {
-	if _, claimed := d.wanted[entry.CIDR]; claimed || d.held[entry.Key] || !d.inCluster(entry.CIDR) {
+	if _, claimed := d.wanted[entry.CIDR]; claimed || d.held[entry.Key] != "" || !d.inCluster(entry.CIDR) {
 		return
 	}
 	route, inside := d.wantedAround(entry.CIDR)
@@ -156,7 +189,7 @@ func (d *differ) planUnclaimed(p *Plan, entry table.Entry) {
 		p.Foreign = append(p.Foreign, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
 			"entry %s to %s is not of this cluster and takes a part of pod CIDR %s", entry.CIDR, entry.NextHop, route.CIDR)})
 	case inside && entry.Available:
-		p.Delete = append(p.Delete, entry)
+		p.Obstacles = append(p.Obstacles, d.obstacle(route, entry))
 	case inside:
 		p.Pending = append(p.Pending, route)
 	case entry.Available && d.leftOver(entry):

@@ -32,6 +32,10 @@ func entry(cidr, instance, description string) table.Entry {
 	return table.Entry{Key: key(cidr, instance), NextHop: instance, Description: description, Available: true}
 }
 
+func obstacle(r table.Route, e table.Entry, moved bool) plan.Plan {
+	return plan.Plan{Obstacles: []plan.Obstacle{{Route: r, Entry: e, Moved: moved}}}
+}
+
 func wanted(routes ...table.Route) table.Claims { return table.Claims{Wanted: routes} }
 
 func TestDiff(t *testing.T) {
@@ -52,7 +56,7 @@ func TestDiff(t *testing.T) {
 		{name: "being made", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{{Key: a.Key, NextHop: "i-a", Description: mine}}},
 			want: plan.Plan{Pending: []table.Route{a}}},
 		{name: "taken by an old route of ours", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-old", mine)}},
-			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-old", mine)}, Create: []table.Route{a}}},
+			want: obstacle(a, entry("10.0.1.0/24", "i-old", mine), false)},
 		{name: "taken by an old route of ours that is going",
 			in:   plan.Input{Claims: wanted(a), Entries: []table.Entry{{Key: key("10.0.1.0/24", "i-old"), Description: mine}}},
 			want: plan.Plan{Pending: []table.Route{a}}},
@@ -61,25 +65,34 @@ func TestDiff(t *testing.T) {
 				entry("10.0.1.0/24", "i-b", ""), entry("10.0.2.0/24", "i-b", ""),
 			}},
 			want: plan.Plan{
-				Delete: []table.Entry{entry("10.0.1.0/24", "i-b", "")}, Create: []table.Route{a},
-				Ready: []table.Route{route("10.0.2.0/24", "i-b", "b")},
+				Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.0/24", "i-b", ""), Moved: true}},
+				Ready:     []table.Route{route("10.0.2.0/24", "i-b", "b")},
 			}},
+		{name: "taken by our route to a node that has another range by now",
+			in: plan.Input{Claims: table.Claims{Wanted: []table.Route{a}, Held: []table.Route{route("10.0.2.0/24", "i-b", "b")}},
+				Entries: []table.Entry{entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b"))}},
+			want: obstacle(a, entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b")), true)},
+		{name: "taken by the route of a silent node with the same range",
+			in: plan.Input{Claims: table.Claims{Wanted: []table.Route{a}, Held: []table.Route{route("10.0.1.0/24", "i-b", "b")}},
+				Entries: []table.Entry{entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b"))}},
+			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b")), Reason: "destination " +
+				"10.0.1.0/24 has the route of node b, which has the same pod CIDR; delete one of the two nodes"}}}},
 		{name: "taken by an unmarked route to a former node",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Seen: map[table.Key]string{key("10.0.9.0/24", "i-z"): "z"}},
-			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-z", "")}, Create: []table.Route{a}}},
+			want: obstacle(a, entry("10.0.1.0/24", "i-z", ""), false)},
 		{name: "taken by an unmarked route to a proven member",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Standing: map[string]plan.Standing{"i-z": plan.Member}},
-			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-z", "")}, Create: []table.Route{a}}},
+			want: obstacle(a, entry("10.0.1.0/24", "i-z", ""), false)},
 		{name: "taken by an unmarked route to an instance that is gone",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Standing: map[string]plan.Standing{"i-z": plan.Gone}},
-			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/24", "i-z", "")}, Create: []table.Route{a}}},
+			want: obstacle(a, entry("10.0.1.0/24", "i-z", ""), false)},
 		{name: "a part of it is taken by an unmarked route to an instance that is gone",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.0/25", "i-z", "")},
 				Standing: map[string]plan.Standing{"i-z": plan.Gone}},
-			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.0/25", "i-z", "")}, Ready: []table.Route{a}}},
+			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.0/25", "i-z", "")}}, Ready: []table.Route{a}}},
 		{name: "taken by a route that somebody has described, though to an instance that is gone",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "our VPN")},
 				Standing: map[string]plan.Standing{"i-z": plan.Gone}},
@@ -118,7 +131,7 @@ func TestDiff(t *testing.T) {
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 				entry("10.0.1.0/24", "i-a", mine), entry("10.0.1.128/25", "i-a", ""),
 			}},
-			want: plan.Plan{Delete: []table.Entry{entry("10.0.1.128/25", "i-a", "")}, Ready: []table.Route{a}}},
+			want: plan.Plan{Obstacles: []plan.Obstacle{{Route: a, Entry: entry("10.0.1.128/25", "i-a", ""), Moved: true}}, Ready: []table.Route{a}}},
 		{name: "smaller entry of a stranger takes a part",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 				entry("10.0.1.0/24", "i-a", mine), {Key: key("10.0.1.128/25", ""), NextHop: "ngw-1", Available: true},
@@ -186,7 +199,7 @@ func TestReservedRanges(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"around": true, "cloud": true}, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
-	if len(got.Create) != 1 || got.Create[0].Node != "free" || len(got.Ready) != 1 || len(got.Delete) != 0 {
+	if len(got.Create) != 1 || got.Create[0].Node != "free" || len(got.Ready) != 1 || len(got.Obstacles) != 0 {
 		t.Errorf("plan %+v", got)
 	}
 }

@@ -145,6 +145,17 @@ func (s *networkInterfaces) BatchGetNetworkInterfaces(_ context.Context, req *ec
 	return response, nil
 }
 
+func (s *networkInterfaces) ListNetworkInterfaces(_ context.Context, req *ecsv1.ListNetworkInterfacesRequest,
+) (*ecsv1.ListNetworkInterfacesResponse, error) {
+	s.f.Lock()
+	defer s.f.Unlock()
+	matches := func(filter, value string) bool { return filter == "" || filter == value }
+	found := sorted(s.f.NetworkInterfaces, func(eni *ecsv1.NetworkInterface) bool {
+		return matches(req.GetInstanceId(), eni.GetInstanceId()) && matches(req.GetVpcId(), eni.GetVpcId())
+	})
+	return &ecsv1.ListNetworkInterfacesResponse{NetworkInterfaces: found}, nil
+}
+
 func interfaceResult(eni *ecsv1.NetworkInterface, item string) *ecsv1.NetworkInterfaceResult {
 	if eni == nil {
 		return &ecsv1.NetworkInterfaceResult{
