@@ -39,9 +39,11 @@ func (s *Service) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntrie
 
 // describeEntries reads all pages of DescribeRouteEntryList now.
 func (s *Service) describeEntries(ctx context.Context, tableID string, filter cloud.Params) ([]*vpcv1.RouteEntry, error) {
-	filter = cloud.Params{"RouteTableId": tableID}.Merge(filter).Int("MaxResult", entriesPerPage)
+	params := cloud.Params{"RouteTableId": tableID}.Merge(filter).Int("MaxResult", entriesPerPage)
 	var found []*vpcv1.RouteEntry
-	err := cloud.Tokened(ctx, filter, func(p cloud.Params) (string, error) {
+	calls := 0
+	err := cloud.Tokened(ctx, params, func(p cloud.Params) (string, error) {
+		calls++
 		var answer struct {
 			NextToken   string
 			RouteEntrys struct{ RouteEntry []entryAnswer }
@@ -54,5 +56,8 @@ func (s *Service) describeEntries(ctx context.Context, tableID string, filter cl
 		}
 		return answer.NextToken, nil
 	})
+	if err == nil && len(filter) == 0 {
+		s.pages.set(tableID, calls)
+	}
 	return vpc.SortedBy(found, (*vpcv1.RouteEntry).GetDestinationCidr), err
 }

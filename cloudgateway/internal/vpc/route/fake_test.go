@@ -21,6 +21,8 @@ import (
 // meanwhile.
 type fakeCloud struct {
 	settle time.Duration
+	// page bounds how many entries an answer has; 0: as many as are asked for.
+	page int
 	// before and after stand in the way of a write: before refuses it, after loses its answer. Nil lets it pass.
 	before, after func(call openapi.Call, nth int) error
 
@@ -134,7 +136,11 @@ func (f *fakeCloud) list(params map[string]string) any {
 		cidrs = slices.DeleteFunc(cidrs, func(cidr string) bool { return "rte-"+cidr != id })
 	}
 	first, _ := strconv.Atoi(params["NextToken"])
-	last, next := min(first+entriesPerPage, len(cidrs)), ""
+	size, _ := strconv.Atoi(params["MaxResult"])
+	if f.page > 0 {
+		size = min(size, f.page)
+	}
+	last, next := min(first+size, len(cidrs)), ""
 	if last < len(cidrs) {
 		next = strconv.Itoa(last)
 	}

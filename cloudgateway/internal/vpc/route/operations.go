@@ -117,6 +117,9 @@ func hops(e *vpcv1.RouteEntry) string {
 	return strings.Join(texts, " and ")
 }
 
+// exact: what is missing is waited for.
+func (creation) exact() bool { return false }
+
 func (creation) refused(err error) write.Verdict {
 	switch {
 	case rpcerr.ReasonOf(err) == rpcerr.AlreadyExists:
@@ -154,6 +157,9 @@ func (deletion) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 		return write.Todo, nil
 	}
 }
+
+// exact: what is missing is taken for deleted.
+func (deletion) exact() bool { return true }
 
 func (deletion) refused(err error) write.Verdict {
 	switch {

@@ -31,6 +31,9 @@ type operation interface {
 	alone(*vpcv1.RouteEntry) bool
 	// judge compares an entry with what its table holds at that destination, nil for nothing.
 	judge(want, got *vpcv1.RouteEntry) (write.Verdict, error)
+	// exact reports whether entries have to be asked for by their destinations: a table that changes while its pages are read may show less
+	// than there is.
+	exact() bool
 	// refused judges the refusal of one entry: Todo if it was sent too early, Waiting if only the table can tell.
 	refused(err error) write.Verdict
 }
@@ -194,7 +197,7 @@ func (r *run) subject(sent []*job) []*job {
 	return subject
 }
 
-// look judges jobs by what the table holds, as many per call as it takes. It reports whether the cloud is still at work on some. Then the
+// look judges jobs by what the table holds, in as few calls as it takes: a call about some of the entries, or all of the table. It reports whether the cloud is still at work on some. Then the
 // others were not looked at, since they hardly have come further.
 func (r *run) look(ctx context.Context, jobs []*job) (waiting bool, err error) {
 	var known, ids []*job
@@ -203,6 +206,13 @@ func (r *run) look(ctx context.Context, jobs []*job) (waiting bool, err error) {
 			known = append(known, j)
 		} else {
 			ids = append(ids, j)
+		}
+	}
+	if calls := (len(known) + cidrsPerCall - 1) / cidrsPerCall; !r.op.exact() && r.service.pages.fewerThan(calls, r.tableID) {
+		waiting, err = r.judge(ctx, known, nil)
+		known = nil
+		if waiting || err != nil {
+			return waiting, err
 		}
 	}
 	for group := range slices.Chunk(known, cidrsPerCall) {

@@ -2,6 +2,7 @@
 package route
 
 import (
+	"sync"
 	"time"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -17,9 +18,11 @@ import (
 
 // The cloud's limits (VPC API reference).
 const (
-	maxRoutesPerCall = 50  // CreateRouteEntries, DeleteRouteEntries
-	entriesPerPage   = 100 // DescribeRouteEntryList
-	cidrsPerCall     = 20  // DescribeRouteEntryList
+	maxRoutesPerCall = 50 // CreateRouteEntries, DeleteRouteEntries
+	cidrsPerCall     = 20 // DescribeRouteEntryList
+	// entriesPerPage is more than the 100 that the reference of DescribeRouteEntryList names. The existing controllers ask for as many, and the
+	// cloud takes it. Where it gives fewer in an answer, the next page goes on behind them.
+	entriesPerPage = 500
 )
 
 const (
@@ -40,6 +43,30 @@ type Service struct {
 	entries       *batch.Cache[[]*vpcv1.RouteEntry] // by filter
 	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
 	pace          busytime.Estimator // how long changes take to come into force
+	pages         pages
+}
+
+// pages is how many calls the last complete reading of each table took. It decides how entries are read back in the fewest calls.
+type pages struct {
+	mu      sync.Mutex
+	byTable map[string]int
+}
+
+func (p *pages) set(tableID string, calls int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byTable == nil {
+		p.byTable = map[string]int{}
+	}
+	p.byTable[tableID] = calls
+}
+
+// fewerThan reports whether all of a table can be read in fewer calls.
+func (p *pages) fewerThan(calls int, tableID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, ok := p.byTable[tableID]
+	return ok && known < calls
 }
 
 // fallback answers methods that a later version of the protocol adds, as gRPC asks for. It is embedded one level deeper than the methods
