@@ -85,9 +85,10 @@ func of(service protoreflect.ServiceDescriptor) []Method {
 	return all
 }
 
-// ToolServices are the services that have methods which no controller uses, in order.
+// ToolServices are the services that offer other programs more than the controllers use, in order: methods that none of them calls, or, of
+// network interfaces, changes that they do not make.
 func ToolServices() []string {
-	var services []string
+	services := []string{strings.TrimPrefix(ecsv1.NetworkInterfaceService_ServiceDesc.ServiceName, prefix)}
 	for _, m := range All() {
 		if m.Options.GetToolOnly() {
 			services = append(services, m.Service)
