@@ -110,3 +110,45 @@ func TestTargetsExist(t *testing.T) {
 		}
 	}
 }
+
+func TestMutate(t *testing.T) {
+	const source = "package x\n\tcase a != b:\n\tn++\n"
+	tests := map[string]struct {
+		mutant mutant
+		want   string // "" for none
+	}{
+		"negation":        {mutant{Type: "CONDITIONALS_NEGATION", Line: 2, Column: 9}, "package x\n\tcase a == b:\n\tn++\n"},
+		"increment":       {mutant{Type: "INCREMENT_DECREMENT", Line: 3, Column: 3}, "package x\n\tcase a != b:\n\tn--\n"},
+		"other operator":  {mutant{Type: "ARITHMETIC_BASE", Line: 2, Column: 9}, ""},
+		"after the end":   {mutant{Type: "INCREMENT_DECREMENT", Line: 9, Column: 1}, ""},
+		"after the line":  {mutant{Type: "INCREMENT_DECREMENT", Line: 3, Column: 9}, ""},
+		"unknown type":    {mutant{Type: "X", Line: 2, Column: 9}, ""},
+		"before the line": {mutant{Type: "INCREMENT_DECREMENT", Line: 3}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := mutate([]byte(source), tt.mutant)
+			if string(got) != tt.want || (err != nil) != (tt.want == "") {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestOutsideOfBlocks(t *testing.T) {
+	for source, want := range map[string]bool{
+		"case a != b:":                 true,
+		"deniedLife = 5 * time.Second": true,
+		"const most = 2 * few":         true,
+		"if a < b {":                   false,
+		"for i := 0; i < n; i++ {":     false,
+		"return a < b":                 false,
+		"x := a + b":                   false,
+		"if found = a < b; found {":    false,
+		"got = append(got, a+b)":       true, // counted in a block: if it was not reached, its mutant survives
+	} {
+		if got := outsideOfBlocks(source); got != want {
+			t.Errorf("%q: %t", source, got)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 		return nil, err
 	}
 	for _, name := range others {
-		args = append(args, "--exclude-files", "(^|/)"+regexp.QuoteMeta(name)+"$")
+		args = append(args, "--exclude-files", "(^|/)"+regexp.QuoteMeta(name)+"($|/)")
 	}
 	var env []string
 	if target.skip != "" {
@@ -71,7 +71,19 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the result: %w", err)
 	}
-	return parse(data, target, module)
+	mutants, err := parse(data, target, module)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range mutants {
+		if m.Status != notCovered || !outsideOfBlocks(m.Source) {
+			continue
+		}
+		if mutants[i].Status, err = t.apply(ctx, m, module, target, env); err != nil {
+			return nil, err
+		}
+	}
+	return mutants, nil
 }
 
 // parse reads the result of gremlins. The names of its files are relative to the module or to the package.
@@ -107,11 +119,9 @@ func parse(data []byte, target target, module string) ([]mutant, error) {
 	return mutants, nil
 }
 
-// otherFiles lists the files of a package that aren't among files; none if files is empty.
+// otherFiles lists what of a package's directory isn't to be changed: the packages below it, and files that aren't among files, unless
+// that is empty.
 func otherFiles(dir string, files []string) ([]string, error) {
-	if len(files) == 0 {
-		return nil, nil
-	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list the package: %w", err)
@@ -119,7 +129,8 @@ func otherFiles(dir string, files []string) ([]string, error) {
 	var others []string
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !slices.Contains(files, name) {
+		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+		if e.IsDir() || source && len(files) > 0 && !slices.Contains(files, name) {
 			others = append(others, name)
 		}
 	}

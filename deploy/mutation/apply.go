@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// outsideOfBlocks reports whether a line is one that Go's coverage counts in no block, reached or not: the conditions of a switch, and
+// constants. Gremlins takes mutants there for not covered and leaves them out.
+func outsideOfBlocks(source string) bool {
+	return strings.HasPrefix(source, "case ") || strings.Contains(source, " = ") && !strings.Contains(source, ":=") && !strings.HasPrefix(source, "if ")
+}
+
+// operators are what the mutations of gremlins make of an operator, by the type of the mutation; longer ones first.
+func operators() map[string][][2]string {
+	return map[string][][2]string{
+		"CONDITIONALS_NEGATION": {{"==", "!="}, {"!=", "=="}, {"<=", ">"}, {">=", "<"}, {"<", ">="}, {">", "<="}},
+		"CONDITIONALS_BOUNDARY": {{"<=", "<"}, {">=", ">"}, {"<", "<="}, {">", ">="}},
+		"ARITHMETIC_BASE":       {{"+", "-"}, {"-", "+"}, {"*", "/"}, {"/", "*"}, {"%", "*"}},
+		"INVERT_NEGATIVES":      {{"-", "+"}},
+		"INCREMENT_DECREMENT":   {{"++", "--"}, {"--", "++"}},
+	}
+}
+
+// mutate gives a file with one operator changed.
+func mutate(source []byte, m mutant) ([]byte, error) {
+	lines := bytes.SplitAfter(source, []byte("\n"))
+	if m.Line < 1 || m.Line > len(lines) || m.Column < 1 || m.Column > len(lines[m.Line-1]) {
+		return nil, fmt.Errorf("%s: no such place", m)
+	}
+	before, after := lines[m.Line-1][:m.Column-1], lines[m.Line-1][m.Column-1:]
+	for _, change := range operators()[m.Type] {
+		if rest, ok := bytes.CutPrefix(after, []byte(change[0])); ok {
+			lines[m.Line-1] = bytes.Join([][]byte{before, []byte(change[1]), rest}, nil)
+			return bytes.Join(lines, nil), nil
+		}
+	}
+	return nil, fmt.Errorf("%s: no operator of that kind", m)
+}
+
+// apply runs the tests of the package with one operator changed, and puts the operator back.
+func (t tester) apply(ctx context.Context, m mutant, module string, target target, env []string) (status string, err error) {
+	name := filepath.Join(module, strings.TrimPrefix(m.File, target.module+"/"))
+	source, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("read the source of a mutant: %w", err)
+	}
+	changed, err := mutate(source, m)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(name, changed, 0o600); err != nil {
+		return "", fmt.Errorf("write a mutant: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.WriteFile(name, source, 0o600)) }()
+	const failed = 1 // of go test, for tests and builds alike; gremlins tells them apart by the same code
+	_, err = output(ctx, module, env, "go", "test", "-timeout", "5m", "-failfast", "./"+target.pkg)
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return lived, nil
+	case ok && exit.ExitCode() == failed:
+		return killed, nil
+	default:
+		return "", err
+	}
+}
