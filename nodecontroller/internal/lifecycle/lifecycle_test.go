@@ -225,3 +225,31 @@ func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 		}
 	})
 }
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	state := lifecycle.State{Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now}}
+	tests := map[string]struct {
+		other        lifecycle.State
+		equal, empty bool
+	}{
+		"the same in another zone": {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now.UTC()}, Deleted: []time.Time{now.UTC()}}, equal: true},
+		"absent since later":       {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now.Add(1)}, Deleted: []time.Time{now}}},
+		"deleted later":            {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now.Add(1)}}},
+		"nothing deleted":          {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}}},
+		"nothing absent":           {other: lifecycle.State{Deleted: []time.Time{now}}},
+		"nothing":                  {empty: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := state.Equal(tt.other); got != tt.equal {
+				t.Errorf("Equal = %t", got)
+			}
+			if got := tt.other.Empty(); got != tt.empty {
+				t.Errorf("Empty = %t", got)
+			}
+		})
+	}
+}

@@ -168,3 +168,26 @@ func TestSameClaim(t *testing.T) {
 		})
 	}
 }
+
+func TestKeysOf(t *testing.T) {
+	t.Parallel()
+	unknown := []table.Key{{}}
+	six, four := netip.MustParsePrefix("fd00::/64"), netip.MustParsePrefix("10.0.1.0/24")
+	for name, tt := range map[string]struct {
+		node *corev1.Node
+		want []table.Key
+	}{
+		"one family":                      {node("a"), []table.Key{{CIDR: four, InstanceID: "i-a"}}},
+		"two families":                    {node("a", podCIDRs("10.0.1.0/24", "fd00::/64")), []table.Key{{CIDR: four, InstanceID: "i-a"}, {CIDR: six, InstanceID: "i-a"}}},
+		"of another region, all the same": {node("a", providerID("cn-beijing.i-a")), []table.Key{{CIDR: four, InstanceID: "i-a"}}},
+		"no instance yet":                 {node("a", providerID("")), unknown},
+		"no range yet":                    {node("a", podCIDRs()), unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, table.Scope{Region: region, IPv6: true}.KeysOf(tt.node), opts); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -122,3 +122,41 @@ func FuzzEntryOf(f *testing.F) {
 		}
 	})
 }
+
+func TestReserved(t *testing.T) {
+	t.Parallel()
+	got := table.Reserved([]*vpcv1.RouteEntry{
+		{DestinationCidr: "192.168.0.0/24", Type: "System"}, {DestinationCidr: "fd00:1::1/64", Type: "System"}, {DestinationCidr: "0.0.0.0/0", Type: "System"},
+		{DestinationCidr: "10.0.1.0/24", Type: "Custom"}, {DestinationCidr: "pl-1", Type: "System"}, {DestinationCidr: "0.0.0.0/1", Type: "System"},
+	})
+	var texts []string
+	for _, prefix := range got {
+		texts = append(texts, prefix.String())
+	}
+	if diff := cmp.Diff([]string{"100.64.0.0/10", "192.168.0.0/24", "fd00:1::/64", "0.0.0.0/1"}, texts); diff != "" {
+		t.Errorf("ranges (-want +got):\n%s", diff)
+	}
+}
+
+func TestCountCustom(t *testing.T) {
+	t.Parallel()
+	if n := table.CountCustom([]*vpcv1.RouteEntry{{Type: "Custom"}, {}, {Type: "System"}, {Type: "CEN"}}); n != 2 {
+		t.Errorf("%d entries, want 2", n)
+	}
+}
+
+func TestOrdered(t *testing.T) {
+	t.Parallel()
+	entry := func(cidr, instance string) table.Entry {
+		return table.Entry{Key: table.Key{CIDR: netip.MustParsePrefix(cidr), InstanceID: instance}}
+	}
+	want := []table.Entry{entry("10.0.0.0/16", "i-a"), entry("10.0.0.0/24", "i-a"), entry("10.0.0.0/24", "i-b"), entry("10.0.1.0/24", "i-a")}
+	given := []table.Entry{want[3], want[1], want[2], want[0]}
+	same := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	if diff := cmp.Diff(want, table.Ordered(given), same); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if given[0] != want[3] {
+		t.Error("the argument was ordered, too")
+	}
+}
