@@ -40,6 +40,11 @@ func (w *world) state() []string {
 		slices.Sort(servers)
 		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, w.cloud.LoadBalancers[g.LoadBalancerID].GetName(), strings.Join(servers, " ")))
 	}
+	for id, g := range w.cloud.DefaultGroups {
+		for _, s := range g.Servers {
+			lines = append(lines, fmt.Sprintf("default group of %s %s=%d %s", w.cloud.LoadBalancers[id].GetName(), s.GetServerId(), s.GetWeight(), s.GetDescription()))
+		}
+	}
 	for k, l := range w.cloud.Listeners {
 		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s", w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(), names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler()))
 	}
@@ -154,6 +159,18 @@ func scenarios() map[string]scenario {
 		}},
 		"change mapping": {users: []string{usersLB}, before: web(twoPorts, naming(usersLB), override, mapped), change: func(w *world) {
 			w.update(annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":443"))
+		}},
+		"default group":       {change: func(w *world) { w.create(web(defaultGroup)) }},
+		"leave default group": {before: web(defaultGroup), change: func(w *world) { w.update(without(annotation.DefaultServerGroup)) }},
+		"ask for the default group for a moment": {before: web(), change: func(w *world) {
+			w.update(defaultGroup)
+			w.update(without(annotation.DefaultServerGroup))
+		}},
+		"default group of a user's": {users: []string{usersLB}, before: web(naming(usersLB)), change: func(w *world) {
+			w.update(defaultGroup)
+			w.addNode(7)
+			w.settle()
+			w.remove()
 		}},
 		"change name": {before: web(), change: func(w *world) { w.update(annotated(annotation.Name, "mine")) }},
 		"forward":     {change: func(w *world) { w.create(web(twoPorts, forwarding)) }},

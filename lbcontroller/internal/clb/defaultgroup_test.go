@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -84,6 +85,22 @@ func TestDefaultGroup(t *testing.T) {
 		w.addNode(4)
 		w.settle()
 		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
+	})
+}
+
+// TestDefaultGroupIsNoted: whoever takes over after a crash knows that there may be servers to take out, even if nobody asks for them any more.
+func TestDefaultGroupIsNoted(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		noted := ""
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ApplyDefaultServerChanges" {
+				noted = w.service().Annotations[annotation.Applied]
+			}
+			return gatewaytest.Fault{}
+		})
+		w.update(defaultGroup)
+		check(t, "note before the first server", annotation.DefaultServerGroup, noted)
 	})
 }
 

@@ -265,6 +265,10 @@ func (k *Kind) apply(ctx context.Context, s subject, p plan.Plan, observed model
 		_, n.Annotations[annotation.Applied] = s.view.Applied()
 		n.Annotations[annotation.Making] = making(s, p)
 	}
+	if p.FillsDefaultGroup() {
+		// Nor servers in the default server group, if nobody asks for them any more afterwards.
+		_, n.Annotations[annotation.Applied] = s.view.Applied()
+	}
 	// Nor leave anything on a user's CLB that nobody knows of.
 	claims := s.claims()
 	for _, claim := range reuse.Claim(want) {

@@ -206,6 +206,18 @@ func (p Plan) ChangesConfig() bool {
 	return false
 }
 
+// FillsDefaultGroup reports whether servers of the default server group change.
+func (p Plan) FillsDefaultGroup() bool {
+	for _, phase := range p.Phases {
+		for _, a := range phase {
+			if change, ok := a.(ChangeServers); ok && change.GroupID == model.DefaultGroup {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Deletes reports whether listeners or vServer groups are deleted, with whatever others may have put into them.
 func (p Plan) Deletes() bool {
 	for _, phase := range p.Phases {
