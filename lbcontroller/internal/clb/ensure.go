@@ -245,7 +245,7 @@ func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, do
 	if d.plan.Empty() {
 		return s, done{observed: d.known.observed}
 	}
-	s, result := k.apply(ctx, s, d.plan, d.known.observed)
+	s, result := k.execute(ctx, s, d.plan, d.known.observed)
 	result.changed = true
 	if s.view.Reverts(annotation.ACLStatus) {
 		result.events = append(result.events, opened(d.known.observed, result.observed)...)
@@ -253,7 +253,7 @@ func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, do
 	return s, result
 }
 
-func (k *Kind) apply(ctx context.Context, s subject, p plan.Plan, observed model.Observed) (subject, done) {
+func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed model.Observed) (subject, done) {
 	k.Logger.Info("changing the CLB", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
 	replaces := s.svc.Labels[LabelLoadBalancerID]
 	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims}}

@@ -114,7 +114,7 @@ func verbOf(svc *corev1.Service, wanted bool) string {
 	}
 }
 
-func (m metrics) record(metricType, verb string, start time.Time, err error) {
+func (m metrics) count(metricType, verb string, start time.Time, err error) {
 	status := statusSucceeded
 	if err != nil {
 		status = statusFailed

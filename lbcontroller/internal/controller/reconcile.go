@@ -250,7 +250,7 @@ func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error)
 
 func (c *Controller) measure(metricType, verb string, start time.Time, changed bool, err error) {
 	if changed || err != nil {
-		c.metrics.record(metricType, verb, start, err)
+		c.metrics.count(metricType, verb, start, err)
 	}
 }
 
