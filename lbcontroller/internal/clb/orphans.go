@@ -63,16 +63,11 @@ func (k *Kind) watchOrphans(ctx context.Context) error {
 		}
 		k.metrics.orphans.Set(float64(len(found)))
 		if text := k.orphansText(found); text != "" {
-			events.Warning(clusterObject(), controller.ReasonOrphan, text)
+			events.Warning(controller.ClusterObject(), controller.ReasonOrphan, text)
 		} else {
-			events.Resolve(clusterObject(), controller.ReasonOrphan)
+			events.Resolve(controller.ClusterObject(), controller.ReasonOrphan)
 		}
 	}
-}
-
-// clusterObject carries events that are no Service's.
-func clusterObject() *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: metav1.NamespaceSystem}
 }
 
 // orphansText tells people about orphans, and what to do; empty if there are none.
@@ -163,7 +158,7 @@ func (k *Kind) deleteOrphan(ctx context.Context, o orphan.Orphan, services []*co
 	if _, err := k.applier.Apply(ctx, apply.Work{Plan: plan.Release(observed, false), Observed: observed}); err != nil && rpcerr.ReasonOf(err) != rpcerr.LoadBalancerNotFound {
 		return "", err
 	}
-	k.Orphans.Recorder.Eventf(clusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone, "CLB %s (%s) is deleted: its Service is gone since %s",
+	k.Orphans.Recorder.Eventf(controller.ClusterObject(), corev1.EventTypeNormal, controller.ReasonOrphanGone, "CLB %s (%s) is deleted: its Service is gone since %s",
 		o.LoadBalancer, o.Address, state.Since[o.LoadBalancer].UTC().Format(time.RFC3339))
 	return "", nil
 }

@@ -61,7 +61,7 @@ func (c *Controller) tellBrake(before, after *backend.Set) {
 	if !is.Until.Equal(was.Until) {
 		c.brake.wake(is.Until, c.gather.Trigger)
 	}
-	cluster := &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "kube-system"}
+	cluster := ClusterObject()
 	switch {
 	case len(was.Nodes) == 0 && len(is.Nodes) > 0:
 		c.Logger.Error("most nodes turned NotReady together; their servers stay", "nodes", len(is.Nodes), "of", is.Eligible, "until", is.Until)

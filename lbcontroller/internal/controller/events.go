@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -45,6 +46,11 @@ const (
 	ReasonIPMode          = "IPModeDropped"             // Warning: the API server is too old for annotation ip-mode.
 	ReasonTypeChanged     = "TypeChanged"               // Normal: the Service no longer asks for a load balancer.
 )
+
+// ClusterObject carries events that are no Service's.
+func ClusterObject() *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: metav1.NamespaceSystem}
+}
 
 // Normalf makes an event about something that goes well.
 func Normalf(reason, format string, args ...any) Event {

@@ -39,9 +39,9 @@ func remedy(err error) string {
 	case rpcerr.QuotaExceeded:
 		return "ask the cloud for a higher quota, or release what nobody needs; it is tried again"
 	case rpcerr.ServerLimit:
-		return "ask the cloud for a higher quota of servers, or take fewer by annotation max-nodes-per-server-group; it is tried again"
+		return "ask the cloud for a higher quota of servers, or let fewer nodes be servers; it is tried again"
 	case rpcerr.NoFreeAddress:
-		return "name a vSwitch with free addresses in annotation vswitch-id; it is tried again"
+		return "name a vSwitch with free addresses; it is tried again"
 	case rpcerr.CloudBilling:
 		return "settle the bill of the cloud account; it is tried again"
 	case rpcerr.CloudForbidden, rpcerr.CloudCredentials:
