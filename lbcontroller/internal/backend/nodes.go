@@ -54,7 +54,9 @@ type entry struct {
 // Set is a snapshot. It may be used by several goroutines.
 type Set struct {
 	entries []entry
-	hold    Hold
+	// instances are those of the nodes, in order.
+	instances []string
+	hold      Hold
 
 	mu    sync.Mutex
 	views map[View]map[string]Node
@@ -79,9 +81,12 @@ func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
 		e := entry{Node: Node{Name: n.Name, Virtual: virtual, Zone: n.Labels[corev1.LabelTopologyZone], Held: held && !seen[n.Name]}, labels: n.Labels, cordoned: n.Spec.Unschedulable}
 		if id, ok := nodes.ParseProviderID(n.Spec.ProviderID); ok && !virtual {
 			e.InstanceID = id.InstanceID
+			s.instances = append(s.instances, id.InstanceID)
 		}
 		s.entries = append(s.entries, e)
 	}
+	slices.Sort(s.instances)
+	s.instances = slices.Compact(s.instances)
 	slices.SortFunc(s.entries, func(a, b entry) int { return cmp.Compare(a.Name, b.Name) })
 	return s
 }
@@ -90,6 +95,9 @@ func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
 func WithoutControlPlane(list []*corev1.Node) []*corev1.Node {
 	return slices.DeleteFunc(slices.Clone(list), nodes.IsControlPlane)
 }
+
+// Instances are those of the nodes, in order. The result is shared and must not be changed.
+func (s *Set) Instances() []string { return s.instances }
 
 // Hold is what the brake held when the snapshot was taken.
 func (s *Set) Hold() Hold { return s.hold }

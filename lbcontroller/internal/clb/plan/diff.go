@@ -217,24 +217,27 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	if len(want.Unresolved) == 0 && slices.Equal(want.Servers, have.Servers) {
 		return nil
 	}
-	present := make(map[model.ServerKey]model.Server, len(have.Servers))
-	for _, s := range have.Servers {
-		present[s.ServerKey] = s
+	present, wanted := make(map[model.ServerKey]int, len(have.Servers)), make([]bool, len(have.Servers))
+	for i, s := range have.Servers {
+		present[s.ServerKey] = i
 	}
 	change := ChangeServers{GroupID: have.ID, Name: have.Name}
-	wanted := make(map[model.ServerKey]bool, len(want.Servers))
-	for _, s := range resolved(want.Servers) {
-		wanted[s.ServerKey] = true
-		old, ok := present[s.ServerKey]
-		if want.KeepWeights && ok {
-			s.Weight = old.Weight
-		}
+	for _, s := range want.Servers {
+		i, ok := present[s.ServerKey]
 		switch {
+		case s.ID == "": // Its network interface isn't known.
 		case !ok && want.OnlyRemove:
 		case !ok:
 			change.Add = append(change.Add, s)
-		case old != s && owner.Owns(old.Description):
-			change.Update = append(change.Update, s)
+		default:
+			wanted[i] = true
+			old := have.Servers[i]
+			if want.KeepWeights {
+				s.Weight = old.Weight
+			}
+			if old != s && owner.Owns(old.Description) {
+				change.Update = append(change.Update, s)
+			}
 		}
 	}
 	keep := make(map[string]bool, len(want.Unresolved))
@@ -243,7 +246,7 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	}
 	for _, s := range have.Servers {
 		switch place := s.Place(); {
-		case wanted[s.ServerKey] || !owner.Owns(s.Description) || s.IP != "" && keep[s.IP] || want.Kept[place]:
+		case wanted[present[s.ServerKey]] || !owner.Owns(s.Description) || s.IP != "" && keep[s.IP] || want.Kept[place]:
 		case want.Draining[place] && !want.KeepWeights:
 			if s.Weight != 0 {
 				s.Weight = 0
