@@ -181,6 +181,7 @@ func New(t testing.TB) *Fake {
 	}()
 	conn, err := grpc.NewClient("passthrough:///fake",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // It never leaves the process.
+		grpc.WithIdleTimeout(0),                                  // In a bubble half an hour passes all the time.
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
 	)
 	if err != nil {
