@@ -114,8 +114,8 @@ func (m *monkey) deleteCLB(id string) {
 	m.clearStatus()
 }
 
-// clearStatus takes away addresses that no CLB has, and those of CLBs that their Services are to move away from.
-func (m *monkey) clearStatus() {
+// clearStatus takes away addresses that no CLB has, and those of CLBs that their Services are to move away from. It reports whether there are any.
+func (m *monkey) clearStatus() (cleared bool) {
 	m.cloud.Lock()
 	alive := map[string]bool{}
 	for _, lb := range m.cloud.LoadBalancers {
@@ -125,8 +125,10 @@ func (m *monkey) clearStatus() {
 	for _, svc := range m.services() {
 		if ingress := svc.Status.LoadBalancer.Ingress; len(ingress) > 0 && (!alive[ingress[0].IP] || m.elsewhere(svc)) {
 			m.edit(svc, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
+			cleared = true
 		}
 	}
+	return cleared
 }
 
 // addForeign puts a server into each group of a CLB of ours, and a listener and a tag onto it.

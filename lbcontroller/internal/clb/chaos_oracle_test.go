@@ -23,8 +23,11 @@ func (m *monkey) value(svc *corev1.Service, suffix string) string {
 	return svc.Annotations[annotation.Prefix+suffix]
 }
 
+// driftTime is longer than the time between two checks for drift, and lookTime than that between two looks at what is refused.
+const driftTime, lookTime = 6 * time.Hour, time.Hour
+
 // mend corrects every Service that is wrong, and waits until whatever was noticed late is noticed.
-func (m *monkey) mend() {
+func (m *monkey) mend(late time.Duration) {
 	for _, svc := range m.services() {
 		if asked := m.value(svc, annotation.Scheduler); asked == "" || asked == "fastest" { // Who says nothing gets what there is.
 			m.edit(svc, annotationPatch(annotation.Scheduler, "rr"))
@@ -34,7 +37,9 @@ func (m *monkey) mend() {
 				m.edit(svc, annotationPatch(suffix, nil))
 			}
 		}
-		m.edit(svc, annotationPatch(annotation.CertID, "cert-1"))
+		if m.value(svc, annotation.CertID) != "cert-1" {
+			m.edit(svc, annotationPatch(annotation.CertID, "cert-1"))
+		}
 	}
 	m.mendUsers()
 	for _, svc := range m.services() {
@@ -42,16 +47,19 @@ func (m *monkey) mend() {
 		for _, port := range svc.Spec.Ports {
 			protocols[port.Port] = m.protocol(svc, port)
 		}
-		if protocols[80] != "http" || protocols[443] != "https" {
+		if m.value(svc, annotation.ForwardPort) != "" && (protocols[80] != "http" || protocols[443] != "https") {
 			m.edit(svc, annotationPatch(annotation.ForwardPort, nil))
 		}
 	}
 	for range 2 { // A CLB that is found gone only now waits for its Service's status to be cleared, and a Service that shall move, too.
-		m.after(6 * time.Hour)
-		m.clearStatus()
+		m.after(late)
+		moves := m.clearStatus()
 		m.mendUsers()
+		if !moves {
+			break
+		}
 	}
-	m.after(time.Hour)
+	m.after(lookTime)
 }
 
 // judge compares what is there with what the Services ask for.

@@ -139,7 +139,7 @@ func (m *monkey) play() {
 		m.reap()
 	}
 	m.set(func() { m.wild = false })
-	m.mend()
+	m.mend(driftTime)
 	m.judge()
 
 	m.calls()

@@ -67,11 +67,11 @@ func (m *monkey) mendUsers() {
 			continue
 		}
 		id := m.named(svc)
-		if !users(id) {
+		if id != "" && !users(id) {
 			m.edit(svc, annotationPatch(annotation.ID, nil))
 			id = ""
 		}
-		if id != "" {
+		if id != "" && m.value(svc, annotation.AddressType) != "" {
 			m.edit(svc, annotationPatch(annotation.AddressType, nil)) // The users' are public.
 		}
 		mapping := m.value(svc, annotation.VGroupPort)
