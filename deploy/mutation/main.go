@@ -52,7 +52,11 @@ func run(ctx context.Context, args []string) error {
 	var scores []score
 	var survivors []mutant
 	var problems []error
-	for _, t := range targets {
+	list, err := targets(*root)
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
 		if !strings.Contains(t.path(), *only) {
 			continue
 		}

@@ -93,7 +93,11 @@ func TestSurvivors(t *testing.T) {
 }
 
 func TestTargetsExist(t *testing.T) {
-	for _, target := range targets {
+	list, err := targets("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range list {
 		dir := filepath.Join("../..", target.path())
 		others, err := otherFiles(dir, target.files)
 		if err != nil {
@@ -108,6 +112,9 @@ func TestTargetsExist(t *testing.T) {
 		if entries, _ := os.ReadDir(dir); len(entries) <= len(others) {
 			t.Errorf("%s: nothing would be changed", target.path())
 		}
+	}
+	if _, err := targets(t.TempDir()); err == nil {
+		t.Error("an empty directory is taken for a checkout")
 	}
 }
 
