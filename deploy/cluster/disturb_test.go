@@ -4,6 +4,8 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -202,6 +204,23 @@ func (c *cluster) disturb(t *testing.T, url string) {
 		c.run(t, "kubectl rollout restart deployment/echo && kubectl rollout status deployment/echo --timeout=120s")
 	})
 	c.disturbed(t, url, "an upgrade of the chart", func() { c.upgrade(t) })
+	c.disturbed(t, url, "a rollback", func() {
+		c.run(t, c.inline(t, "install.md", "helm rollback")+" --wait")
+		c.wait(t, time.Minute, "the old version runs alone", c.deployed(chart.Components()...))
+	})
+	c.disturbed(t, url, "an upgrade that fails and the one that mends it", func() {
+		upgrade := strings.TrimSpace(c.documented(t, "helm upgrade"))
+		if out, err := c.command(t.Context(), upgrade+" --set image.tag=missing --timeout 15s").CombinedOutput(); err == nil {
+			t.Errorf("helm does not notice that there are no images: %s", out)
+		}
+		c.run(t, upgrade)
+		c.wait(t, time.Minute, "the right version runs alone", c.deployed(chart.Components()...))
+	})
+	c.disturbed(t, url, "another certificate", func() {
+		c.run(t, c.inline(t, "install.md", "kubectl -n kube-system delete secret cloudgateway-tls"))
+		c.run(t, c.documented(t, "helm upgrade"))
+	})
+	c.certified(t)
 	for _, component := range chart.Components() {
 		c.disturbed(t, url, "a kill -9 of the leading "+component, func() { c.kill(t, c.leader(t, component)) })
 		c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
@@ -217,6 +236,31 @@ func (c *cluster) disturb(t *testing.T, url string) {
 			c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
 		}
 	}
+}
+
+// certified waits until both replicas of the gateway show the certificate that the Secret has.
+func (c *cluster) certified(t *testing.T) {
+	t.Helper()
+	secret, err := c.client.CoreV1().Secrets(namespace).Get(t.Context(), "cloudgateway-tls", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(secret.Data["ca.crt"]) {
+		t.Fatal("the Secret of the gateway has no authority")
+	}
+	dialer := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: "cloudgateway." + namespace + ".svc"}}
+	took := c.wait(t, 2*time.Minute, "the gateway shows its new certificate", func(ctx context.Context) error {
+		for _, n := range c.nodes {
+			conn, err := dialer.DialContext(ctx, "tcp", n.address.String()+":7443")
+			if err != nil {
+				return err
+			}
+			_ = conn.Close() // Nothing was sent.
+		}
+		return nil
+	})
+	t.Logf("the new certificate was there after %.1f s more", took.Seconds())
 }
 
 // uninstall follows the docs, and looks at what stays.

@@ -97,6 +97,11 @@ func (c *cluster) fresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.apply(t, string(manifest))
+	for line := range strings.Lines(c.documented(t, "curl http://100.100.100.200")) {
+		if err := script(c.nodes[1].enter(), strings.TrimSpace(line)+" --fail --silent"); err != nil {
+			t.Errorf("docs/install.md: %v", err)
+		}
+	}
 	c.wait(t, time.Minute, "nodes are ready but for the cloud", func(ctx context.Context) error {
 		for n := range c.each(ctx) {
 			if keys := taints(n); !slices.Equal(keys, []string{uninitialized}) {

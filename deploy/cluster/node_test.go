@@ -173,6 +173,8 @@ failCgroupV1: false
 cgroupDriver: cgroupfs
 cgroupRoot: /`+cgroup+"/"+n.host+`
 failSwapOn: false
+# Pods hear of changed Secrets when they are synchronised, after a minute by default.
+syncFrequency: 5s
 evictionHard: {}
 imageGCHighThresholdPercent: 100
 containerRuntimeEndpoint: unix://`+n.socket()+`

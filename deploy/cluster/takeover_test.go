@@ -39,6 +39,15 @@ func (c *cluster) takeOver(t *testing.T) {
 	c.run(t, c.block(t, "migrate.md", "helm upgrade"))
 	c.wait(t, time.Minute, "the controllers run in place of the Jobs", c.deployed(chart.Components()...))
 	c.run(t, c.block(t, "migrate.md", "kubectl get events"))
+	counted := c.run(t, c.block(t, "migrate.md", "active="))
+	if !strings.Contains(counted, `action="DescribeInstances"`) {
+		t.Errorf("docs/migrate.md: the gateway counts these calls:\n%s", counted)
+	}
+	for _, call := range regexp.MustCompile(`action="([^"]+)"`).FindAllStringSubmatch(counted, -1) {
+		if !regexp.MustCompile("^(Describe|List)").MatchString(call[1]) {
+			t.Errorf("docs/migrate.md: %s is a call", call[1])
+		}
+	}
 	t.Logf("the takeover took %.1f s", time.Since(begin).Seconds())
 	if calls := c.writes(t, begin); len(calls) > 0 {
 		t.Errorf("the takeover wrote to the cloud: %q", calls)

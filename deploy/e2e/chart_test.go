@@ -10,8 +10,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -34,18 +34,15 @@ func TestChartIsAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, network := range map[string]map[string]any{
-		"flannel": {"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8"}}, "terway": {"mode": "terway"},
+		"flannel": {"mode": "flannel", "clusterCIDRs": []any{"10.0.0.0/8"}}, "terway": {"mode": "terway"}, "plan": {"mode": "terway"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			documents := renderChart(t, cfg, map[string]any{
 				"clusterID": "c-1", "region": world.Region, "vpcID": world.VpcID, "network": network,
-				"credentials": map[string]any{"existingSecret": "key"}, "networkPolicy": map[string]any{"enabled": true},
+				"credentials": map[string]any{"existingSecret": "key"}, "networkPolicy": map[string]any{"enabled": true}, "plan": name == "plan",
 			})
 			kinds := accept(t, cfg, documents)
-			want := 4 // Deployments
-			if name == "terway" {
-				want--
-			}
+			want := map[string]int{"flannel": 4, "terway": 3, "plan": 1}[name] // Deployments
 			admitted(t, cfg, documents, name)
 			if got := len(slices.DeleteFunc(kinds, func(kind string) bool { return kind != "Deployment" })); got != want {
 				t.Errorf("%d Deployments, want %d", got, want)
@@ -62,7 +59,7 @@ func TestChartIsAccepted(t *testing.T) {
 	})
 }
 
-// admitted has the API server hold the pods to a level of the Pod Security Standards, without keeping them. All are of level restricted, but
+// admitted has the API server hold all pods, those of Jobs and of the test of the release too, to a level of the Pod Security Standards, without keeping them. All are of level restricted, but
 // for the network of the node, which the gateway needs in front of routes.
 func admitted(t *testing.T, cfg *rest.Config, documents []string, network string) {
 	t.Helper()
@@ -77,31 +74,54 @@ func admitted(t *testing.T, cfg *rest.Config, documents []string, network string
 			t.Fatal(err)
 		}
 		for _, document := range documents {
-			var d appsv1.Deployment
-			if err := yaml.Unmarshal([]byte(document), &d); err != nil {
-				t.Fatal(err)
-			}
-			if d.Kind != "Deployment" {
+			pod := podOf(t, document)
+			if pod == nil {
 				continue
 			}
-			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: d.Spec.Template.Spec.ServiceAccountName}}
-			if _, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.ServiceAccountName}}
+			_, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Fatal(err)
 			}
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: d.Name, Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
-			_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			_, err = client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if !pod.Spec.HostNetwork {
 				if err != nil {
-					t.Errorf("%s at level %s: %v", d.Name, level, err)
+					t.Errorf("%s at level %s: %v", pod.Name, level, err)
 				}
 				continue
 			}
 			only := fmt.Sprintf("violates PodSecurity \"%s:latest\": host namespaces (hostNetwork=true)", level)
 			if err == nil || !strings.HasSuffix(err.Error(), only) {
-				t.Errorf("%s at level %s: %v, want that it %s", d.Name, level, err, only)
+				t.Errorf("%s at level %s: %v, want that it %s", pod.Name, level, err, only)
 			}
 		}
 	}
+}
+
+// podOf is the pod that an object makes, or nil.
+func podOf(t *testing.T, document string) *corev1.Pod {
+	t.Helper()
+	var o struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+
+		Spec struct{ Template *corev1.PodTemplateSpec }
+	}
+	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case o.Kind == "Pod":
+		var pod corev1.Pod
+		if err := yaml.Unmarshal([]byte(document), &pod); err != nil {
+			t.Fatal(err)
+		}
+		pod.Namespace = ""
+		return &pod
+	case o.Spec.Template != nil && (o.Kind == "Deployment" || o.Kind == "Job"):
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Spec.Template.Labels}, Spec: o.Spec.Template.Spec}
+	}
+	return nil
 }
 
 // renderChart is what helm install sends.

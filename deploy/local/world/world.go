@@ -57,8 +57,8 @@ type Config struct {
 	LB, Node, Route map[string]any
 	// DualStack gives instances IPv6 addresses and nodes a range of IPv6, and the controllers take care of both.
 	DualStack bool
-	// Beside is a world whose cloud is this one's, too: another cluster in the same VPC, with the same cluster id. It must be stopped after
-	// this one.
+	// Beside is a world whose cloud is this one's, too: another cluster in the same VPC. It has the same cluster id unless LB,
+	// Node and Route say otherwise, and must be stopped before that one.
 	Beside *World
 	// Traffic lets load balancers really forward: their addresses and those of the instances are loopback addresses then. Linux
 	// only.
