@@ -15,6 +15,9 @@ import (
 // made of. Base images are not to be had here.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds all processes")
+	}
 	text, err := os.ReadFile("Dockerfile")
 	if err != nil {
 		t.Fatal(err)
