@@ -16,6 +16,7 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -245,6 +246,8 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 			if _, err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
 				c.log.Warn("node is not in step with its instance", "node", node.Name, "error", err)
 				c.fail(node.Name, eventSyncFailed, err)
+			} else if err == nil {
+				c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
 			}
 			return nil
 		})

@@ -96,6 +96,8 @@ func (c *Controller) reportOrphans(tableID string, v view) {
 	c.metrics.foreign.WithLabelValues(tableID).Set(float64(len(v.plan.Foreign)))
 	c.metrics.fault.WithLabelValues(tableID).Set(0)
 	switch {
+	case len(v.waiting) == 0:
+		c.events.Resolve(tableReference(tableID), eventOrphans, eventHeld)
 	case v.orphans.Fault:
 		c.metrics.fault.WithLabelValues(tableID).Set(1)
 		c.log.Error("no node claims a route, routes are kept; check that the API server has the nodes of this cluster",
@@ -213,7 +215,7 @@ func (c *Controller) watchQuota(tableID string, m *memory) {
 		c.metrics.quotaUsed.WithLabelValues(tableID).Set(float64(m.custom) / float64(c.cfg.RouteQuota))
 	}
 	if c.cfg.RouteQuota == 0 || m.custom*100 < c.cfg.RouteQuota*quotaWarning {
-		c.events.Forget(tableReference(tableID), eventQuota)
+		c.events.Resolve(tableReference(tableID), eventQuota)
 		return
 	}
 	c.events.Warning(tableReference(tableID), eventQuota, fmt.Sprintf("%d %% of the %d custom entries that the table may hold are used; "+

@@ -51,6 +51,9 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 		if _, call := rpcerr.From(err); err != nil && !call {
 			c.tableFailure(discoverEvents, eventSyncFailed, err)
 		}
+		if err == nil {
+			c.events.Resolve(tableReference(discoverEvents), eventSyncFailed)
+		}
 		return err
 	}
 	start := time.Now()
@@ -62,6 +65,9 @@ func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	}
 	defer func() { c.metrics.observe(verbReconcile, start) }()
 	err := c.pass(ctx, t, tableID, m)
+	if err == nil {
+		c.events.Resolve(tableReference(tableID), eventSyncFailed)
+	}
 	if wait, ok := rpcerr.RetryAfter(err); ok {
 		m.notBefore = time.Now().Add(wait)
 	}
@@ -107,7 +113,7 @@ func (c *Controller) record(ctx context.Context, t *target, tableID string, m *m
 	}
 	c.metrics.recordFault.Set(0)
 	if err == nil {
-		c.events.Forget(tableReference(tableID), eventRecordFailed)
+		c.events.Resolve(tableReference(tableID), eventRecordFailed)
 		return
 	}
 	v.recordErr, m.deleted = err, before
