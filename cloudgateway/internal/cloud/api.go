@@ -49,3 +49,11 @@ func (a API) ChangeTags(
 ) error {
 	return As(notFound, a.SetAll(ctx, TagCalls(a.Product, kind, id, set, remove)))
 }
+
+// Answer gives a response to the caller, unless there is an error.
+func Answer[M any](response *M, err error) (*M, error) {
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}

@@ -3,11 +3,8 @@ package ecs
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
@@ -23,26 +20,16 @@ const (
 
 // Config holds what the resources work with.
 type Config struct {
+	cloud.Shared
+
 	// Caller reaches the cloud.
 	Caller cloud.Caller
-	// Locks orders the writes to one resource.
-	Locks cloud.Locker
 	// Idle and Max shape the gathering of reads, see batch.Config.
-	Idle, Max  time.Duration
-	Registerer prometheus.Registerer
-	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
-	// Logger gets the stacks of panics in reads. It is required.
-	Logger *slog.Logger
+	Idle, Max time.Duration
 }
 
 // API makes the calls of the product.
 func (cfg Config) API() cloud.API { return cloud.API{Product: openapi.ECS, Caller: cfg.Caller} }
-
-// NewListCache makes a cache of lists by filter.
-func NewListCache[V any](cfg Config, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: cfg.Room, Registerer: cfg.Registerer, Logger: cfg.Logger})
-}
 
 // NewReader makes a reader of single items. Reads that come at about the same time share calls of at most perCall items.
 func NewReader[K comparable, V any](

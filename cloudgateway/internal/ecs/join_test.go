@@ -12,6 +12,7 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
@@ -61,8 +62,8 @@ func (e *everything) Do(_ context.Context, call openapi.Call, out any) (openapi.
 func TestJoiningNodesShareReads(t *testing.T) {
 	const nodes, most = 200, 6
 	synctest.Test(t, func(t *testing.T) {
-		cloud := &everything{reads: map[string]int{}}
-		cfg := ecs.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}
+		fake := &everything{reads: map[string]int{}}
+		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}
 		interfaces, err := networkinterface.New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +87,8 @@ func TestJoiningNodesShareReads(t *testing.T) {
 			<-time.After(2 * time.Second / nodes)
 		}
 		work.Wait()
-		if sum := cloud.reads["DescribeInstances"] + cloud.reads["DescribeNetworkInterfaces"]; sum > most {
-			t.Errorf("%d reads (%v) for %d nodes, want at most %d", sum, cloud.reads, nodes, most)
+		if sum := fake.reads["DescribeInstances"] + fake.reads["DescribeNetworkInterfaces"]; sum > most {
+			t.Errorf("%d reads (%v) for %d nodes, want at most %d", sum, fake.reads, nodes, most)
 		}
 	})
 }

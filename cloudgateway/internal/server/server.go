@@ -65,6 +65,10 @@ type Config struct {
 	Version, Region, VpcID string
 }
 
+func (cfg Config) shared() cloud.Shared {
+	return cloud.Shared{Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger}
+}
+
 // Services are all services of the API.
 type Services struct {
 	register []func(grpc.ServiceRegistrar)
@@ -89,7 +93,7 @@ func New(cfg Config) (*Services, error) {
 }
 
 func (s *Services) addECS(cfg Config) error {
-	product := ecs.Config{Caller: cfg.Caller, Locks: cfg.Locks, Idle: cfg.Idle, Max: cfg.Max, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger}
+	product := ecs.Config{Shared: cfg.shared(), Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
 	interfaces, err := networkinterface.New(product)
 	if err != nil {
 		return err
@@ -109,7 +113,7 @@ func (s *Services) addECS(cfg Config) error {
 }
 
 func (s *Services) addVPC(cfg Config) error {
-	product := vpc.New(vpc.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger})
+	product := vpc.New(cfg.Caller, cfg.shared())
 	eips, err := eip.New(product)
 	if err != nil {
 		return err
@@ -133,7 +137,7 @@ func (s *Services) addVPC(cfg Config) error {
 }
 
 func (s *Services) addSLB(cfg Config) error {
-	product := slb.New(slb.Config{Caller: cfg.Caller, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger, Saw: s.guard.Saw})
+	product := slb.New(cfg.Caller, cfg.shared(), s.guard.Saw)
 	listeners, err := listener.New(product)
 	if err != nil {
 		return err

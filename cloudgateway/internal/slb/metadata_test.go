@@ -11,6 +11,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
@@ -50,7 +51,7 @@ func TestChangeMetadata(t *testing.T) {
 		"refused":        {change: all, refuse: "UntagResources", want: []openapi.Call{tag, untag}},
 	} {
 		r := &recorder{refuse: tt.refuse}
-		if err := New(Config{Caller: r}).ChangeMetadata(t.Context(), "acl", "acl-1", rpcerr.AclNotFound, tt.change); (tt.refuse != "") != errors.Is(err, errRefused) {
+		if err := New(r, cloud.Shared{}, nil).ChangeMetadata(t.Context(), "acl", "acl-1", rpcerr.AclNotFound, tt.change); (tt.refuse != "") != errors.Is(err, errRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(tt.want, r.calls); diff != "" {

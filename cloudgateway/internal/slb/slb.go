@@ -3,10 +3,7 @@ package slb
 
 import (
 	"context"
-	"log/slog"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -19,31 +16,11 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
-// Config holds what the resources work with.
-type Config struct {
-	// Caller reaches the cloud.
-	Caller cloud.Caller
-	// Locks orders the writes to one resource, which the cloud refuses to take at the same time.
-	Locks      cloud.Locker
-	Registerer prometheus.Registerer
-	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
-	// Logger gets the stacks of panics in reads. It is required.
-	Logger *slog.Logger
-	// Saw is told of every load balancer in an answer of the cloud; nil: nobody is.
-	Saw func(*slbv1.LoadBalancer)
-}
-
 // Product is what the resources share.
 type Product struct {
 	cloud.API
+	cloud.Shared
 
-	Locks      cloud.Locker
-	Registerer prometheus.Registerer
-	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
-	// Logger gets the stacks of panics in reads. It is required.
-	Logger *slog.Logger
 	// Saw is to be told of every load balancer in an answer of the cloud.
 	Saw func(*slbv1.LoadBalancer)
 
@@ -52,15 +29,11 @@ type Product struct {
 	releases  *memo.Memo[string, struct{}] // load balancers whose listeners or rules let go of a vServer group a moment ago
 }
 
-// New makes a Product.
-func New(cfg Config) *Product {
-	if cfg.Saw == nil {
-		cfg.Saw = func(*slbv1.LoadBalancer) {}
-	}
+// New makes a Product. Saw is told of every load balancer in an answer of the cloud.
+func New(caller cloud.Caller, shared cloud.Shared, saw func(*slbv1.LoadBalancer)) *Product {
 	return &Product{
-		API: cloud.API{Product: openapi.SLB, Caller: cfg.Caller}, Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger,
-		Saw:       cfg.Saw,
-		balancers: write.NewSerial(cfg.Locks), pace: newPace(cfg.Registerer), releases: memo.New[string, struct{}](mostBalancers),
+		API: cloud.API{Product: openapi.SLB, Caller: caller}, Shared: shared, Saw: saw,
+		balancers: write.NewSerial(shared.Locks), pace: newPace(shared.Registerer), releases: memo.New[string, struct{}](mostBalancers),
 	}
 }
 
@@ -101,20 +74,11 @@ func (p *Product) Released(loadBalancerID string) bool {
 	return released
 }
 
-// NewCache makes a cache.
-func NewCache[V any](p *Product, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger})
-}
-
-// NewReader makes a reader of what there is of single load balancers. Reads that come while others are under way share calls. A read
-// that comes alone hardly waits.
+// NewReader makes a reader of what there is of single load balancers.
 func NewReader[V any](
 	p *Product, name string, load func(context.Context, []string) (map[string]V, error),
 ) (*batch.Reader[string, V], error) {
-	return batch.New(batch.Config[string, V]{
-		Name: name, Load: load, MaxItems: IDsPerCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond, Parallel: ParallelReads,
-		Blames: cloud.BlamesItem, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
-	})
+	return cloud.NewReader(p.Shared, name, IDsPerCall, ParallelReads, load)
 }
 
 // Metadata is what requests to change any resource may have.

@@ -48,7 +48,7 @@ func (b *busyCloud) change(group string) error {
 }
 
 func newProduct(caller cloud.Caller) *Product {
-	return New(Config{Caller: caller, Locks: &flow.Keyed[string]{}})
+	return New(caller, cloud.Shared{Locks: &flow.Keyed[string]{}}, nil)
 }
 
 // TestBusyAnswersAreTheException: writes that follow each other on the same instance wait until the cloud is ready, and no longer.

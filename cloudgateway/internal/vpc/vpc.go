@@ -3,18 +3,15 @@ package vpc
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
@@ -27,46 +24,19 @@ const (
 	Available = "Available"
 )
 
-// Config holds what the resources work with.
-type Config struct {
-	// Caller reaches the cloud.
-	Caller cloud.Caller
-	// Locks orders the writes to one resource.
-	Locks      cloud.Locker
-	Registerer prometheus.Registerer
-	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
-	// Logger gets the stacks of panics in reads. It is required.
-	Logger *slog.Logger
-}
-
 // Product is what the resources share.
 type Product struct {
 	cloud.API
+	cloud.Shared
 
 	// Networks orders the writes to the routes, route tables and vSwitches of a VPC, which the cloud refuses to take at the same time.
 	// Its keys are VPC ids. Each of these resources shows in the others.
 	Networks *write.Serial
-	// Locks orders the writes to other resources.
-	Locks      cloud.Locker
-	Registerer prometheus.Registerer
-	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
-	// Logger gets the stacks of panics in reads. It is required.
-	Logger *slog.Logger
 }
 
 // New makes a Product.
-func New(cfg Config) *Product {
-	return &Product{
-		API: cloud.API{Product: openapi.VPC, Caller: cfg.Caller}, Networks: write.NewSerial(cfg.Locks), Locks: cfg.Locks,
-		Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger,
-	}
-}
-
-// NewCache makes a cache.
-func NewCache[V any](p *Product, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger})
+func New(caller cloud.Caller, shared cloud.Shared) *Product {
+	return &Product{API: cloud.API{Product: openapi.VPC, Caller: caller}, Shared: shared, Networks: write.NewSerial(shared.Locks)}
 }
 
 // WhenAvailable judges something new by its status.

@@ -18,6 +18,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -102,9 +103,9 @@ func refusal(call openapi.Call, status int, code string) error {
 	})
 }
 
-func newService(t *testing.T, cloud *fakeCloud) *Service {
+func newService(t *testing.T, fake *fakeCloud) *Service {
 	t.Helper()
-	c, err := New(ecs.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, func() {})
+	c, err := New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,21 +199,21 @@ func TestLifecycle(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cloud := &fakeCloud{status: tt.status, takes: tt.takes, fails: tt.fails}
+				fake := &fakeCloud{status: tt.status, takes: tt.takes, fails: tt.fails}
 				if tt.becomes != "" || tt.status == starting {
-					cloud.becomes, cloud.at = tt.becomes, time.Now().Add(time.Second)
+					fake.becomes, fake.at = tt.becomes, time.Now().Add(time.Second)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				err := tt.run(ctx, newService(t, cloud))
+				err := tt.run(ctx, newService(t, fake))
 				if got := rpcerr.ReasonOf(err); got != tt.want || (err == nil) != (tt.want == "") || !strings.Contains(fmt.Sprint(err), tt.text) {
 					t.Errorf("got %v, want %q and %q", err, tt.want, tt.text)
 				}
-				if got := strings.Join(cloud.calls, " "); tt.calls != "" && got != tt.calls {
+				if got := strings.Join(fake.calls, " "); tt.calls != "" && got != tt.calls {
 					t.Errorf("calls %q, want %q", got, tt.calls)
 				}
-				if cloud.status != tt.end {
-					t.Errorf("the instance is %q, want %q", cloud.status, tt.end)
+				if fake.status != tt.end {
+					t.Errorf("the instance is %q, want %q", fake.status, tt.end)
 				}
 			})
 		})
@@ -230,11 +231,11 @@ func TestEarlyChangesAreRepeated(t *testing.T) {
 	} {
 		t.Run(tt.action, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cloud := &fakeCloud{status: stopping, becomes: stopped, at: time.Now().Add(5 * time.Second)}
+				fake := &fakeCloud{status: stopping, becomes: stopped, at: time.Now().Add(5 * time.Second)}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				if err := tt.run(ctx, newService(t, cloud)); err != nil || cloud.status != tt.end {
-					t.Errorf("the instance is %q: %v", cloud.status, err)
+				if err := tt.run(ctx, newService(t, fake)); err != nil || fake.status != tt.end {
+					t.Errorf("the instance is %q: %v", fake.status, err)
 				}
 			})
 		})
@@ -244,8 +245,8 @@ func TestEarlyChangesAreRepeated(t *testing.T) {
 // TestWaitingHoldsNobodyUp: an instance that does not come to its end can be stopped by force.
 func TestWaitingHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cloud := &fakeCloud{status: stopped, takes: time.Hour}
-		c := newService(t, cloud)
+		fake := &fakeCloud{status: stopped, takes: time.Hour}
+		c := newService(t, fake)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		started := make(chan error, 1)
@@ -265,8 +266,8 @@ func TestWaitingHoldsNobodyUp(t *testing.T) {
 // TestWatchersShareCalls: whoever waits for many instances costs as many calls as one who waits for one, up to 50.
 func TestWatchersShareCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cloud := &fakeCloud{status: stopped}
-		c := newService(t, cloud)
+		fake := &fakeCloud{status: stopped}
+		c := newService(t, fake)
 		ids := make([]string, 0, 51)
 		for i := range 51 {
 			ids = append(ids, fmt.Sprintf("i-%d", i))
@@ -283,8 +284,8 @@ func TestWatchersShareCalls(t *testing.T) {
 		if diff := cmp.Diff([]string{"INSTANCE_NOT_FOUND", stopped, "INSTANCE_NOT_FOUND"}, got); diff != "" || len(results) != 51 {
 			t.Errorf("%d results (-want +got):\n%s", len(results), diff)
 		}
-		if len(cloud.calls) != 2 {
-			t.Errorf("%d calls for 51 instances, want 2", len(cloud.calls))
+		if len(fake.calls) != 2 {
+			t.Errorf("%d calls for 51 instances, want 2", len(fake.calls))
 		}
 	})
 }

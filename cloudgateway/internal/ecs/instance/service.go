@@ -32,7 +32,7 @@ type Service struct {
 func New(cfg ecs.Config, onDelete func()) (s *Service, err error) {
 	s = &Service{
 		api: cfg.API(), locks: cfg.Locks, updates: write.NewSerial(cfg.Locks), onDelete: onDelete,
-		lists: ecs.NewListCache[[]*ecsv1.Instance](cfg, "instance_lists"),
+		lists: cloud.NewCache[[]*ecsv1.Instance](cfg.Shared, "instance_lists"),
 	}
 	s.updates.OnWrite(func(id string) { s.forget(id, false) })
 	if s.instances, err = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound); err != nil {
@@ -51,10 +51,7 @@ func (s *Service) Close() {
 // GetInstance reads one instance.
 func (s *Service) GetInstance(ctx context.Context, r *ecsv1.GetInstanceRequest) (*ecsv1.GetInstanceResponse, error) {
 	found, err := s.instances.Get(ctx, r.GetInstanceId(), r.GetMaxAge().AsDuration())
-	if err != nil {
-		return nil, err
-	}
-	return &ecsv1.GetInstanceResponse{Instance: found}, nil
+	return cloud.Answer(&ecsv1.GetInstanceResponse{Instance: found}, err)
 }
 
 // BatchGetInstances reads many instances.
@@ -82,10 +79,7 @@ func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReque
 	found, err := s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
 		return s.list(ctx, filter, of)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &ecsv1.ListInstancesResponse{Instances: found}, nil
+	return cloud.Answer(&ecsv1.ListInstancesResponse{Instances: found}, err)
 }
 
 // BatchGetInstanceStatuses reads the statuses of many instances.
@@ -115,24 +109,15 @@ func (s *Service) UpdateInstance(ctx context.Context, r *ecsv1.UpdateInstanceReq
 
 // StartInstance starts an instance and waits until it runs.
 func (s *Service) StartInstance(ctx context.Context, r *ecsv1.StartInstanceRequest) (*ecsv1.StartInstanceResponse, error) {
-	if err := s.change(ctx, r.GetInstanceId(), start()); err != nil {
-		return nil, err
-	}
-	return &ecsv1.StartInstanceResponse{}, nil
+	return cloud.Answer(&ecsv1.StartInstanceResponse{}, s.change(ctx, r.GetInstanceId(), start()))
 }
 
 // StopInstance stops an instance and waits until it is stopped.
 func (s *Service) StopInstance(ctx context.Context, r *ecsv1.StopInstanceRequest) (*ecsv1.StopInstanceResponse, error) {
-	if err := s.change(ctx, r.GetInstanceId(), stop(r)); err != nil {
-		return nil, err
-	}
-	return &ecsv1.StopInstanceResponse{}, nil
+	return cloud.Answer(&ecsv1.StopInstanceResponse{}, s.change(ctx, r.GetInstanceId(), stop(r)))
 }
 
 // DeleteInstance deletes an instance and waits until it is gone.
 func (s *Service) DeleteInstance(ctx context.Context, r *ecsv1.DeleteInstanceRequest) (*ecsv1.DeleteInstanceResponse, error) {
-	if err := s.change(ctx, r.GetInstanceId(), deletion(r.GetForce())); err != nil {
-		return nil, err
-	}
-	return &ecsv1.DeleteInstanceResponse{}, nil
+	return cloud.Answer(&ecsv1.DeleteInstanceResponse{}, s.change(ctx, r.GetInstanceId(), deletion(r.GetForce())))
 }

@@ -34,7 +34,7 @@ type Service struct {
 func New(cfg ecs.Config) (s *Service, err error) {
 	s = &Service{
 		api: cfg.API(), updates: write.NewSerial(cfg.Locks),
-		lists: ecs.NewListCache[[]*ecsv1.NetworkInterface](cfg, "networkinterface_lists"),
+		lists: cloud.NewCache[[]*ecsv1.NetworkInterface](cfg.Shared, "networkinterface_lists"),
 	}
 	s.updates.OnWrite(func(id string) {
 		s.interfaces.Invalidate(id)
@@ -69,10 +69,7 @@ func (s *Service) GetNetworkInterface(
 	ctx context.Context, r *ecsv1.GetNetworkInterfaceRequest,
 ) (*ecsv1.GetNetworkInterfaceResponse, error) {
 	found, err := s.interfaces.Get(ctx, r.GetNetworkInterfaceId(), r.GetMaxAge().AsDuration())
-	if err != nil {
-		return nil, err
-	}
-	return &ecsv1.GetNetworkInterfaceResponse{NetworkInterface: found}, nil
+	return cloud.Answer(&ecsv1.GetNetworkInterfaceResponse{NetworkInterface: found}, err)
 }
 
 // BatchGetNetworkInterfaces reads many interfaces by their ids, or those of a VPC by one of their addresses.
@@ -120,10 +117,7 @@ func (s *Service) ListNetworkInterfaces(
 				return a.GetNetworkInterfaceId() == b.GetNetworkInterfaceId()
 			}), err
 		})
-	if err != nil {
-		return nil, err
-	}
-	return &ecsv1.ListNetworkInterfacesResponse{NetworkInterfaces: found}, nil
+	return cloud.Answer(&ecsv1.ListNetworkInterfacesResponse{NetworkInterfaces: found}, err)
 }
 
 // UpdateNetworkInterface changes what is present in the request.

@@ -14,6 +14,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -42,7 +43,7 @@ func (s *script) Do(_ context.Context, call openapi.Call, out any) (openapi.Resu
 
 func newService(answers ...any) (*Service, *script) {
 	s := &script{answers: answers}
-	return New(slb.New(slb.Config{Caller: s, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})), s
+	return New(slb.New(s, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, nil)), s
 }
 
 // page is an answer with some entries of a list.

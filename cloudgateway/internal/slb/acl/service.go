@@ -36,8 +36,8 @@ type Service struct {
 func New(p *slb.Product) *Service {
 	s := &Service{
 		product: p, writes: write.NewSerial(p.Locks),
-		lists:    slb.NewCache[*slbv1.AccessControlList](p, "acls"),
-		listings: slb.NewCache[[]*slbv1.AccessControlList](p, "acl_lists"),
+		lists:    cloud.NewCache[*slbv1.AccessControlList](p.Shared, "acls"),
+		listings: cloud.NewCache[[]*slbv1.AccessControlList](p.Shared, "acl_lists"),
 		ledger:   write.NewLedger(),
 	}
 	s.writes.OnWrite(func(id string) {
@@ -53,10 +53,7 @@ func (s *Service) GetAccessControlList(
 ) (*slbv1.GetAccessControlListResponse, error) {
 	found, err := s.lists.Get(ctx, r.GetAclId(), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) (*slbv1.AccessControlList, error) { return s.describe(ctx, r.GetAclId()) })
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.GetAccessControlListResponse{AccessControlList: found}, nil
+	return cloud.Answer(&slbv1.GetAccessControlListResponse{AccessControlList: found}, err)
 }
 
 // ListAccessControlLists reads every list that matches, ordered by id.
@@ -100,10 +97,7 @@ func (s *Service) UpdateAccessControlList(
 		}
 		return s.product.ChangeMetadata(ctx, "acl", id, rpcerr.AclNotFound, r)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateAccessControlListResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateAccessControlListResponse{}, err)
 }
 
 // DeleteAccessControlList removes a list.
@@ -115,8 +109,5 @@ func (s *Service) DeleteAccessControlList(
 		err := s.product.Set(ctx, "DeleteAccessControlList", cloud.Params{"AclId": id}, nil)
 		return cloud.Unless(err, rpcerr.AclNotFound)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteAccessControlListResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteAccessControlListResponse{}, err)
 }

@@ -18,6 +18,7 @@ import (
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -42,7 +43,7 @@ func (f *fakeCloud) Do(_ context.Context, call openapi.Call, out any) (openapi.R
 
 func newService(listed string) (*Service, *fakeCloud) {
 	f := &fakeCloud{listed: listed}
-	return New(slb.New(slb.Config{Caller: f, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})), f
+	return New(slb.New(f, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, nil)), f
 }
 
 // TestAnswerOfTheCertificateService: a certificate that came from there is known by its id, and everything that the cloud tells about

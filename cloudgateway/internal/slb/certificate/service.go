@@ -7,6 +7,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/logging"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
@@ -86,38 +87,26 @@ func (s *Service) UploadCaCertificate(
 func (s *Service) UpdateServerCertificate(
 	ctx context.Context, r *slbv1.UpdateServerCertificateRequest,
 ) (*slbv1.UpdateServerCertificateResponse, error) {
-	if err := s.servers.update(ctx, r.GetServerCertificateId(), r.Name, r); err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateServerCertificateResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateServerCertificateResponse{}, s.servers.update(ctx, r.GetServerCertificateId(), r.Name, r))
 }
 
 // UpdateCaCertificate changes what is present in the request.
 func (s *Service) UpdateCaCertificate(
 	ctx context.Context, r *slbv1.UpdateCaCertificateRequest,
 ) (*slbv1.UpdateCaCertificateResponse, error) {
-	if err := s.authorities.update(ctx, r.GetCaCertificateId(), r.Name, r); err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateCaCertificateResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateCaCertificateResponse{}, s.authorities.update(ctx, r.GetCaCertificateId(), r.Name, r))
 }
 
 // DeleteServerCertificate removes a server certificate.
 func (s *Service) DeleteServerCertificate(
 	ctx context.Context, r *slbv1.DeleteServerCertificateRequest,
 ) (*slbv1.DeleteServerCertificateResponse, error) {
-	if err := s.servers.remove(ctx, r.GetServerCertificateId()); err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteServerCertificateResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteServerCertificateResponse{}, s.servers.remove(ctx, r.GetServerCertificateId()))
 }
 
 // DeleteCaCertificate removes a CA certificate.
 func (s *Service) DeleteCaCertificate(
 	ctx context.Context, r *slbv1.DeleteCaCertificateRequest,
 ) (*slbv1.DeleteCaCertificateResponse, error) {
-	if err := s.authorities.remove(ctx, r.GetCaCertificateId()); err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteCaCertificateResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteCaCertificateResponse{}, s.authorities.remove(ctx, r.GetCaCertificateId()))
 }

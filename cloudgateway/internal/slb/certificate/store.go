@@ -21,7 +21,7 @@ type store struct {
 
 func newStore(p *slb.Product, kind, cache string) *store {
 	return &store{
-		product: p, kind: kind, listings: slb.NewCache[[]*cert](p, cache), ledger: write.NewLedger(),
+		product: p, kind: kind, listings: cloud.NewCache[[]*cert](p.Shared, cache), ledger: write.NewLedger(),
 	}
 }
 

@@ -29,7 +29,7 @@ type Service struct {
 // New makes a Service.
 func New(p *slb.Product) *Service {
 	s := &Service{
-		product: p, extensions: slb.NewCache[[]*slbv1.DomainExtension](p, "domain_extensions"),
+		product: p, extensions: cloud.NewCache[[]*slbv1.DomainExtension](p.Shared, "domain_extensions"),
 		ledger: write.NewLedger(),
 	}
 	s.owners = slb.NewOwners("domain extension", s.findOwner)
@@ -43,10 +43,7 @@ func (s *Service) ListDomainExtensions(
 ) (*slbv1.ListDomainExtensionsResponse, error) {
 	found, err := s.extensions.Get(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.DomainExtension, error) { return s.describe(ctx, r.GetKey()) })
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.ListDomainExtensionsResponse{DomainExtensions: found}, nil
+	return cloud.Answer(&slbv1.ListDomainExtensionsResponse{DomainExtensions: found}, err)
 }
 
 // describe reads the domain extensions of one listener now; the cloud has no pages for them.
@@ -138,10 +135,7 @@ func (s *Service) UpdateDomainExtension(
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		return w.Set(ctx, "SetDomainExtensionAttribute", params)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateDomainExtensionResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateDomainExtensionResponse{}, err)
 }
 
 // DeleteDomainExtension removes a domain extension.
@@ -155,8 +149,5 @@ func (s *Service) DeleteDomainExtension(
 		err := w.Set(ctx, "DeleteDomainExtension", cloud.Params{"DomainExtensionId": r.GetDomainExtensionId()})
 		return cloud.Unless(err, rpcerr.DomainExtensionNotFound)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteDomainExtensionResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteDomainExtensionResponse{}, err)
 }

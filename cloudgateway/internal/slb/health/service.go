@@ -24,7 +24,7 @@ type Service struct {
 
 // New makes a Service.
 func New(p *slb.Product) *Service {
-	s := &Service{product: p, health: slb.NewCache[[]*slbv1.ServerHealth](p, "health")}
+	s := &Service{product: p, health: cloud.NewCache[[]*slbv1.ServerHealth](p.Shared, "health")}
 	p.OnWrite(func(loadBalancerID string) { s.health.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
 }

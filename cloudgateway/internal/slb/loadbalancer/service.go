@@ -41,8 +41,8 @@ type Service struct {
 // New makes a Service. Close it when its callers are gone.
 func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) (s *Service, err error) {
 	s = &Service{
-		product: p, listeners: listeners, groups: groups, lists: slb.NewCache[[]*slbv1.LoadBalancer](p, "loadbalancer_lists"),
-		zones: slb.NewCache[[]*slbv1.ZonePair](p, "zones"),
+		product: p, listeners: listeners, groups: groups, lists: cloud.NewCache[[]*slbv1.LoadBalancer](p.Shared, "loadbalancer_lists"),
+		zones: cloud.NewCache[[]*slbv1.ZonePair](p.Shared, "zones"),
 	}
 	p.OnWrite(func(id string) {
 		s.balancers.Invalidate(id)
@@ -63,10 +63,7 @@ func (s *Service) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerR
 		read = s.basic
 	}
 	found, err := read(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.GetLoadBalancerResponse{LoadBalancer: found}, nil
+	return cloud.Answer(&slbv1.GetLoadBalancerResponse{LoadBalancer: found}, err)
 }
 
 func (s *Service) basic(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
@@ -112,10 +109,7 @@ func (s *Service) ListLoadBalancers(
 	ctx context.Context, r *slbv1.ListLoadBalancersRequest,
 ) (*slbv1.ListLoadBalancersResponse, error) {
 	found, err := s.list(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.ListLoadBalancersResponse{LoadBalancers: found}, nil
+	return cloud.Answer(&slbv1.ListLoadBalancersResponse{LoadBalancers: found}, err)
 }
 
 func (s *Service) list(ctx context.Context, r *slbv1.ListLoadBalancersRequest) ([]*slbv1.LoadBalancer, error) {

@@ -35,10 +35,7 @@ func (s *Service) UpdateLoadBalancer(
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateLoadBalancerResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateLoadBalancerResponse{}, err)
 }
 
 // update is one call of UpdateLoadBalancer.
@@ -122,8 +119,5 @@ func (s *Service) DeleteLoadBalancer(
 		err := s.product.Set(ctx, "DeleteLoadBalancer", cloud.Params{"LoadBalancerId": id}, nil)
 		return cloud.Unless(err, rpcerr.LoadBalancerNotFound)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteLoadBalancerResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteLoadBalancerResponse{}, err)
 }

@@ -199,5 +199,5 @@ func TestFinishedCreationOfRules(t *testing.T) {
 }
 
 func newService(caller cloud.Caller) *Service {
-	return New(slb.New(slb.Config{Caller: caller, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}))
+	return New(slb.New(caller, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, nil))
 }

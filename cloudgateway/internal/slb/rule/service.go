@@ -28,7 +28,7 @@ type Service struct {
 // New makes a Service.
 func New(p *slb.Product) *Service {
 	s := &Service{
-		product: p, rules: slb.NewCache[[]*slbv1.ForwardingRule](p, "forwarding_rules"),
+		product: p, rules: cloud.NewCache[[]*slbv1.ForwardingRule](p.Shared, "forwarding_rules"),
 		ledger: write.NewLedger(),
 	}
 	s.owners = slb.NewOwners("forwarding rule", s.findOwner)

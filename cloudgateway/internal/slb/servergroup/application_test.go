@@ -16,6 +16,7 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -67,11 +68,11 @@ func decode(param string) []serverDoc {
 func TestUnknownServersAreLeftOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		group, c := drawChanges(t)
-		cloud := &fakeGroup{servers: map[string]string{}, unknown: map[string]bool{}}
+		fake := &fakeGroup{servers: map[string]string{}, unknown: map[string]bool{}}
 		for _, s := range group {
-			cloud.servers[s.GetServerId()] = "100"
+			fake.servers[s.GetServerId()] = "100"
 		}
-		want := maps.Clone(cloud.servers)
+		want := maps.Clone(fake.servers)
 		for _, s := range c.remove {
 			delete(want, s.GetServerId())
 		}
@@ -80,28 +81,28 @@ func TestUnknownServersAreLeftOut(t *testing.T) {
 		}
 		for _, s := range c.add {
 			if strings.HasPrefix(s.GetServerId(), "i-1") && len(s.GetServerId()) > 5 && rapid.IntRange(0, 9).Draw(t, "luck") == 0 {
-				cloud.unknown[s.GetServerId()] = true
+				fake.unknown[s.GetServerId()] = true
 				delete(want, s.GetServerId())
 			}
 		}
-		service := New(slb.New(slb.Config{Caller: cloud, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}), 20)
+		service := New(slb.New(fake, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, nil), 20)
 		service.owners.Learn("rsp-1", "lb-1")
 		response, err := service.ApplyServerChanges(context.Background(), &slbv1.ApplyServerChangesRequest{
 			LoadBalancerId: "lb-1", ServerGroupId: "rsp-1", Add: c.add, Remove: c.remove, Update: c.update, RemoveFirst: c.removeFirst,
 		})
-		if (rpcerr.ReasonOf(err) == rpcerr.ServerNotFound) != (len(cloud.unknown) > 0) || err != nil && len(cloud.unknown) == 0 {
-			t.Fatalf("got %v with %d unknown servers", err, len(cloud.unknown))
+		if (rpcerr.ReasonOf(err) == rpcerr.ServerNotFound) != (len(fake.unknown) > 0) || err != nil && len(fake.unknown) == 0 {
+			t.Fatalf("got %v with %d unknown servers", err, len(fake.unknown))
 		}
-		for id := range cloud.unknown {
+		for id := range fake.unknown {
 			if !mentions(err.Error(), id) {
 				t.Fatalf("%v does not name %s", err, id)
 			}
 		}
-		if diff := cmp.Diff(want, cloud.servers); diff != "" {
+		if diff := cmp.Diff(want, fake.servers); diff != "" {
 			t.Fatalf("group (-want +got):\n%s", diff)
 		}
-		if calls := response.GetCloudCalls(); err == nil && int(calls) != cloud.writes {
-			t.Fatalf("told of %d calls, made %d", calls, cloud.writes)
+		if calls := response.GetCloudCalls(); err == nil && int(calls) != fake.writes {
+			t.Fatalf("told of %d calls, made %d", calls, fake.writes)
 		}
 	})
 }

@@ -45,10 +45,7 @@ func (s *Service) CreateServerGroup(
 		s.ledger.End(creation.Key)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.CreateServerGroupResponse{ServerGroupId: id}, nil
+	return cloud.Answer(&slbv1.CreateServerGroupResponse{ServerGroupId: id}, err)
 }
 
 // creation creates the group with its first servers.

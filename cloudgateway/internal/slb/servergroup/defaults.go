@@ -21,10 +21,7 @@ func (s *Service) GetDefaultServerGroup(
 	found, err := s.defaults.Get(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*slbv1.DefaultServer, error) {
 		return s.describeDefaultGroup(ctx, id)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.GetDefaultServerGroupResponse{Servers: found}, nil
+	return cloud.Answer(&slbv1.GetDefaultServerGroupResponse{Servers: found}, err)
 }
 
 // describeDefaultGroup reads the servers now. They are in no listing, only in the attributes of one instance.

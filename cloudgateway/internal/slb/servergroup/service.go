@@ -42,10 +42,10 @@ type Service struct {
 func New(p *slb.Product, serversPerCall int) *Service {
 	s := &Service{
 		product: p, ledger: write.NewLedger(), callSizes: newCallSizes(serversPerCall),
-		groups:   slb.NewCache[*slbv1.ServerGroup](p, "servergroups"),
-		lists:    slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_lists"),
-		used:     slb.NewCache[[]*slbv1.ServerGroup](p, "servergroup_users"),
-		defaults: slb.NewCache[[]*slbv1.DefaultServer](p, "default_servergroups"),
+		groups:   cloud.NewCache[*slbv1.ServerGroup](p.Shared, "servergroups"),
+		lists:    cloud.NewCache[[]*slbv1.ServerGroup](p.Shared, "servergroup_lists"),
+		used:     cloud.NewCache[[]*slbv1.ServerGroup](p.Shared, "servergroup_users"),
+		defaults: cloud.NewCache[[]*slbv1.DefaultServer](p.Shared, "default_servergroups"),
 	}
 	s.owners = slb.NewOwners("vServer group", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
@@ -62,10 +62,7 @@ func (s *Service) Forget() { s.groups.Clear() }
 // GetServerGroup reads one group with its servers.
 func (s *Service) GetServerGroup(ctx context.Context, r *slbv1.GetServerGroupRequest) (*slbv1.GetServerGroupResponse, error) {
 	found, err := s.group(ctx, r.GetServerGroupId(), r.GetMaxAge().AsDuration())
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.GetServerGroupResponse{ServerGroup: found}, nil
+	return cloud.Answer(&slbv1.GetServerGroupResponse{ServerGroup: found}, err)
 }
 
 func (s *Service) group(ctx context.Context, id string, maxAge time.Duration) (*slbv1.ServerGroup, error) {
@@ -106,10 +103,7 @@ func (s *Service) ListServerGroups(ctx context.Context, r *slbv1.ListServerGroup
 		list = s.listWithUsers
 	}
 	found, err := list(ctx, id, r.GetMaxAge().AsDuration())
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.ListServerGroupsResponse{ServerGroups: found}, nil
+	return cloud.Answer(&slbv1.ListServerGroupsResponse{ServerGroups: found}, err)
 }
 
 func (s *Service) list(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
@@ -227,10 +221,7 @@ func (s *Service) UpdateServerGroup(
 		}
 		return s.product.ChangeTags(ctx, "vservergroup", id, rpcerr.ServerGroupNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateServerGroupResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateServerGroupResponse{}, err)
 }
 
 // DeleteServerGroup removes a group. A listener lets go of its group a while after it was deleted or pointed elsewhere, so
@@ -258,8 +249,5 @@ func (s *Service) DeleteServerGroup(
 		})
 		return cloud.Unless(cloud.Unless(err, rpcerr.ServerGroupNotFound), rpcerr.LoadBalancerNotFound)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteServerGroupResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteServerGroupResponse{}, err)
 }

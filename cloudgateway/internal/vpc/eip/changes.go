@@ -50,10 +50,7 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 			return write.Done, nil
 		},
 	}.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.AllocateEipResponse{Eip: made}, nil
+	return cloud.Answer(&vpcv1.AllocateEipResponse{Eip: made}, err)
 }
 
 // look reads an EIP as it is after all that was sent; nil: there is none.
@@ -77,10 +74,7 @@ func (s *Service) UpdateEip(ctx context.Context, r *vpcv1.UpdateEipRequest) (*vp
 		}
 		return s.api.ChangeTags(ctx, "EIP", id, rpcerr.EipNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.UpdateEipResponse{}, nil
+	return cloud.Answer(&vpcv1.UpdateEipResponse{}, err)
 }
 
 // AssociateEip binds an EIP to an instance and waits until it is in use.
@@ -103,10 +97,7 @@ func (s *Service) AssociateEip(ctx context.Context, r *vpcv1.AssociateEipRequest
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.AssociateEipResponse{Eip: eip}, nil
+	return cloud.Answer(&vpcv1.AssociateEipResponse{Eip: eip}, err)
 }
 
 func judgeAssociation(r *vpcv1.AssociateEipRequest, e *vpcv1.Eip) (write.Verdict, error) {
@@ -167,10 +158,7 @@ func (s *Service) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipReq
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.UnassociateEipResponse{}, nil
+	return cloud.Answer(&vpcv1.UnassociateEipResponse{}, err)
 }
 
 // ReleaseEip gives an EIP back and waits until it is gone.
@@ -199,8 +187,5 @@ func (s *Service) ReleaseEip(ctx context.Context, r *vpcv1.ReleaseEipRequest) (*
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ReleaseEipResponse{}, nil
+	return cloud.Answer(&vpcv1.ReleaseEipResponse{}, err)
 }

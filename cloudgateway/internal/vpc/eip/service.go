@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -35,13 +34,9 @@ type Service struct {
 
 // New makes a Service. Close it when its callers are gone.
 func New(p *vpc.Product) (*Service, error) {
-	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: vpc.NewCache[[]*vpcv1.Eip](p, "eip_lists")}
-	// A read that comes alone hardly waits; those that come while others are under way are gathered.
+	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: cloud.NewCache[[]*vpcv1.Eip](p.Shared, "eip_lists")}
 	var err error
-	s.eips, err = batch.New(batch.Config[string, *vpcv1.Eip]{
-		Name: "eips", Load: s.fetch, MaxItems: perCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond,
-		Blames: cloud.BlamesItem, Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
-	})
+	s.eips, err = cloud.NewReader(p.Shared, "eips", perCall, 0, s.fetch)
 	s.writes.OnWrite(func(id string) {
 		s.eips.Invalidate(id)
 		s.lists.Clear()
@@ -58,19 +53,13 @@ func (s *Service) GetEip(ctx context.Context, r *vpcv1.GetEipRequest) (*vpcv1.Ge
 	if err == nil && found == nil {
 		err = notFound(r.GetAllocationId())
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.GetEipResponse{Eip: found}, nil
+	return cloud.Answer(&vpcv1.GetEipResponse{Eip: found}, err)
 }
 
 // ListEips reads every EIP that matches, ordered by id.
 func (s *Service) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpcv1.ListEipsResponse, error) {
 	found, err := s.list(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListEipsResponse{Eips: found}, nil
+	return cloud.Answer(&vpcv1.ListEipsResponse{Eips: found}, err)
 }
 
 func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.Eip, error) {

@@ -28,7 +28,9 @@ type Service struct {
 
 // New makes a Service.
 func New(p *vpc.Product) *Service {
-	return &Service{api: p.API, vpcs: vpc.NewCache[*vpcv1.Vpc](p, "vpcs"), lists: vpc.NewCache[[]*vpcv1.Vpc](p, "vpc_lists")}
+	return &Service{
+		api: p.API, vpcs: cloud.NewCache[*vpcv1.Vpc](p.Shared, "vpcs"), lists: cloud.NewCache[[]*vpcv1.Vpc](p.Shared, "vpc_lists"),
+	}
 }
 
 // GetVpc reads one VPC.
@@ -41,10 +43,7 @@ func (s *Service) GetVpc(ctx context.Context, r *vpcv1.GetVpcRequest) (*vpcv1.Ge
 		}
 		return a.decode(), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.GetVpcResponse{Vpc: found}, nil
+	return cloud.Answer(&vpcv1.GetVpcResponse{Vpc: found}, err)
 }
 
 // ListVpcs reads every VPC that matches, ordered by id.
@@ -53,10 +52,7 @@ func (s *Service) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv
 	r = proto.CloneOf(r)
 	r.MaxAge, r.VpcIds = nil, cloud.Sorted(r.GetVpcIds())
 	found, err := s.lists.Get(ctx, vpc.ListKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.Vpc, error) { return s.list(ctx, r) })
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListVpcsResponse{Vpcs: found}, nil
+	return cloud.Answer(&vpcv1.ListVpcsResponse{Vpcs: found}, err)
 }
 
 func (s *Service) list(ctx context.Context, r *vpcv1.ListVpcsRequest) ([]*vpcv1.Vpc, error) {

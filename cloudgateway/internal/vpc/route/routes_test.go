@@ -60,7 +60,7 @@ func (f *fakeCloud) held() []string {
 // service makes a Service for a test.
 func service(t *testing.T, f cloud.Caller) *Service {
 	t.Helper()
-	p := vpc.New(vpc.Config{Caller: f, Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
+	p := vpc.New(f, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
 	s, err := New(p, vswitch.New(p), 50)
 	if err != nil {
 		t.Fatal(err)

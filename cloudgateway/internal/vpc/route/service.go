@@ -79,7 +79,7 @@ type fallback struct {
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) (s *Service, err error) {
 	s = &Service{
 		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
-		entries: vpc.NewCache[[]*vpcv1.RouteEntry](p, "routeentries"),
+		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"),
 	}
 	p.Networks.OnWrite(func(string) { s.entries.Clear() })
 	s.changes, err = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{

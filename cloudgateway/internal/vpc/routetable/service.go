@@ -38,7 +38,7 @@ type Service struct {
 // New makes a Service.
 func New(p *vpc.Product, vswitches *vswitch.Service) *Service {
 	s := &Service{
-		api: p.API, networks: p.Networks, vswitches: vswitches, tables: vpc.NewCache[[]*vpcv1.RouteTable](p, "routetables"),
+		api: p.API, networks: p.Networks, vswitches: vswitches, tables: cloud.NewCache[[]*vpcv1.RouteTable](p.Shared, "routetables"),
 		networkOf: memo.New[string, string](mostTables),
 	}
 	p.Networks.OnWrite(func(string) { s.tables.Clear() })
@@ -50,10 +50,7 @@ func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesR
 	found, err := s.tables.Get(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
 		return s.describe(ctx, cloud.Params{"VpcId": r.GetVpcId()})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListRouteTablesResponse{RouteTables: found}, nil
+	return cloud.Answer(&vpcv1.ListRouteTablesResponse{RouteTables: found}, err)
 }
 
 // describe reads all pages of DescribeRouteTableList.
@@ -130,10 +127,7 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.CreateRouteTableResponse{RouteTable: table}, nil
+	return cloud.Answer(&vpcv1.CreateRouteTableResponse{RouteTable: table}, err)
 }
 
 // DeleteRouteTable deletes a table and waits until it is gone.
@@ -159,10 +153,7 @@ func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTabl
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.DeleteRouteTableResponse{}, nil
+	return cloud.Answer(&vpcv1.DeleteRouteTableResponse{}, err)
 }
 
 // AssociateRouteTable binds a table to a vSwitch and waits until it is bound.
@@ -185,10 +176,7 @@ func (s *Service) AssociateRouteTable(
 		// The vSwitch has a table already: perhaps this one.
 		Doubtful: func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceInUse },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.AssociateRouteTableResponse{}, nil
+	return cloud.Answer(&vpcv1.AssociateRouteTableResponse{}, err)
 }
 
 // UnassociateRouteTable gives a vSwitch the system's table back and waits until it has it.
@@ -212,10 +200,7 @@ func (s *Service) UnassociateRouteTable(
 			return ok && (e.Code == codes.NotFound || e.Reason == rpcerr.InvalidState)
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.UnassociateRouteTableResponse{}, nil
+	return cloud.Answer(&vpcv1.UnassociateRouteTableResponse{}, err)
 }
 
 // bond names a table and a vSwitch of one VPC.

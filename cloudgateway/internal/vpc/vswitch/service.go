@@ -34,8 +34,8 @@ type Service struct {
 // New makes a Service.
 func New(p *vpc.Product) *Service {
 	s := &Service{
-		api: p.API, networks: p.Networks, vswitches: vpc.NewCache[*vpcv1.VSwitch](p, "vswitches"),
-		lists: vpc.NewCache[[]*vpcv1.VSwitch](p, "vswitch_lists"),
+		api: p.API, networks: p.Networks, vswitches: cloud.NewCache[*vpcv1.VSwitch](p.Shared, "vswitches"),
+		lists: cloud.NewCache[[]*vpcv1.VSwitch](p.Shared, "vswitch_lists"),
 	}
 	p.Networks.OnWrite(func(string) {
 		s.vswitches.Clear()
@@ -52,10 +52,7 @@ func (s *Service) GetVSwitch(ctx context.Context, r *vpcv1.GetVSwitchRequest) (*
 	if err == nil && found == nil {
 		err = NotFound(id)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.GetVSwitchResponse{Vswitch: found}, nil
+	return cloud.Answer(&vpcv1.GetVSwitchResponse{Vswitch: found}, err)
 }
 
 // NotFound is the error about a vSwitch that does not exist.
@@ -78,10 +75,7 @@ func (s *Service) Look(ctx context.Context, id string) (*vpcv1.VSwitch, error) {
 // ListVSwitches reads every vSwitch that matches, ordered by id.
 func (s *Service) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesRequest) (*vpcv1.ListVSwitchesResponse, error) {
 	found, err := s.list(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListVSwitchesResponse{Vswitches: found}, nil
+	return cloud.Answer(&vpcv1.ListVSwitchesResponse{Vswitches: found}, err)
 }
 
 func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*vpcv1.VSwitch, error) {
@@ -176,10 +170,7 @@ func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchReque
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.CreateVSwitchResponse{Vswitch: made}, nil
+	return cloud.Answer(&vpcv1.CreateVSwitchResponse{Vswitch: made}, err)
 }
 
 // DeleteVSwitch deletes a vSwitch and waits until it is gone.
@@ -204,8 +195,5 @@ func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchReque
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.DeleteVSwitchResponse{}, nil
+	return cloud.Answer(&vpcv1.DeleteVSwitchResponse{}, err)
 }

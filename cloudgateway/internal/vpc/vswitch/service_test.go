@@ -11,6 +11,7 @@ import (
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 )
@@ -48,8 +49,8 @@ func TestVSwitchesByID(t *testing.T) {
 		{vswitches: 301, ids: 6, calls: 1 + 6},
 		{vswitches: 2, ids: 20_000, calls: 1},
 	} {
-		cloud := &region{vswitches: tt.vswitches}
-		c := New(vpc.New(vpc.Config{Caller: cloud, Logger: slog.New(slog.DiscardHandler)}))
+		answers := &region{vswitches: tt.vswitches}
+		c := New(vpc.New(answers, cloud.Shared{Logger: slog.New(slog.DiscardHandler)}))
 		var ids, want []string
 		for i := range tt.ids {
 			ids = append(ids, fmt.Sprintf("vsw-%03d", i))
@@ -63,8 +64,8 @@ func TestVSwitchesByID(t *testing.T) {
 		for _, v := range list {
 			got = append(got, v.GetVswitchId())
 		}
-		if !slices.Equal(got, want) || cloud.calls != tt.calls {
-			t.Errorf("%d of %d: got %d vSwitches in %d calls, want %d in %d", tt.ids, tt.vswitches, len(got), cloud.calls, len(want), tt.calls)
+		if !slices.Equal(got, want) || answers.calls != tt.calls {
+			t.Errorf("%d of %d: got %d vSwitches in %d calls, want %d in %d", tt.ids, tt.vswitches, len(got), answers.calls, len(want), tt.calls)
 		}
 	}
 }
