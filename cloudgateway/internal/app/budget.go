@@ -22,18 +22,18 @@ func newBudget(b config.Budget, registry *prometheus.Registry, log *slog.Logger)
 		overrides[action] = flow.Limit{Calls: l.Calls, Window: l.Window.Or(0)}
 	}
 	return flow.New(flow.Config{
-		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: terms(b), Registerer: registry, Logger: log,
+		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: budgets(b), Registerer: registry, Logger: log,
 	})
 }
 
 // newLocks makes the queues in front of single resources.
-func newLocks(b config.Budget) *flow.Keyed[string] { return &flow.Keyed[string]{Callers: terms(b)} }
+func newLocks(b config.Budget) *flow.Keyed[string] { return &flow.Keyed[string]{Callers: budgets(b)} }
 
-// terms are those of the callers that the configuration names.
-func terms(b config.Budget) map[string]flow.Terms {
-	callers := make(map[string]flow.Terms, len(b.Callers))
-	for name, t := range b.Callers {
-		callers[name] = flow.Terms{Weight: t.Weight, Share: t.Share}
+// budgets are those of the callers that the configuration names.
+func budgets(b config.Budget) map[string]flow.CallerBudget {
+	callers := make(map[string]flow.CallerBudget, len(b.Callers))
+	for name, own := range b.Callers {
+		callers[name] = flow.CallerBudget{Weight: own.Weight, Share: own.Share}
 	}
 	return callers
 }
@@ -50,8 +50,8 @@ func newPriorities(cfg config.Config) priorities {
 	for _, account := range cfg.ControllerAccounts() {
 		p.callers[account] = flow.Backend
 	}
-	for name, terms := range cfg.Budget.Callers {
-		if highest, named := flow.ParsePriority(terms.MaxPriority); named {
+	for name, own := range cfg.Budget.Callers {
+		if highest, named := flow.ParsePriority(own.MaxPriority); named {
 			p.callers[name] = highest
 		}
 	}
@@ -92,7 +92,7 @@ func onBehalf(cfg config.Config) func(context.Context) context.Context {
 // may not use all of the budget share them with its own only: what waits for its share of the budget must not make others wait.
 func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
 	owner := ""
-	if (flow.Terms{Share: b.Callers[caller.Name].Share}).Bounded() {
+	if (flow.CallerBudget{Share: b.Callers[caller.Name].Share}).Bounded() {
 		owner = caller.Name
 	}
 	return batch.WithLane(flow.WithCaller(ctx, caller), caller.Name, owner, int(caller.Priority))

@@ -24,7 +24,7 @@ import (
 func TestCallersTerms(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
 	cfg := config.Default()
-	cfg.Budget.Callers = map[string]config.Terms{tool: {Share: 0.1}}
+	cfg.Budget.Callers = map[string]config.CallerBudget{tool: {Share: 0.1}}
 	budget, err := newBudget(cfg.Budget, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSharesDoNotHoldResources(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config.Default()
-		cfg.Budget.Callers = map[string]config.Terms{tool: {Share: 0.1}}
+		cfg.Budget.Callers = map[string]config.CallerBudget{tool: {Share: 0.1}}
 		budget, err := newBudget(cfg.Budget, prometheus.NewRegistry(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -93,17 +93,17 @@ func TestSharesDoNotHoldResources(t *testing.T) {
 func TestBoundedCallersReadApart(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
 	for _, tt := range []struct {
-		name  string
-		terms config.Terms
-		apart bool
+		name   string
+		budget config.CallerBudget
+		apart  bool
 	}{
-		{name: "a tenth", terms: config.Terms{Share: 0.1}, apart: true},
-		{name: "all", terms: config.Terms{Share: 1, Weight: 3}},
+		{name: "a tenth", budget: config.CallerBudget{Share: 0.1}, apart: true},
+		{name: "all", budget: config.CallerBudget{Share: 1, Weight: 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := config.Default()
-				cfg.Budget.Callers = map[string]config.Terms{tool: tt.terms}
+				cfg.Budget.Callers = map[string]config.CallerBudget{tool: tt.budget}
 				with := onBehalf(cfg)
 				var calls atomic.Int32
 				c, err := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {

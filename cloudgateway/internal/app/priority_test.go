@@ -13,7 +13,7 @@ func TestPriorities(t *testing.T) {
 	const account = "system:serviceaccount:"
 	cfg := config.Default()
 	cfg.LeaderElection.Namespace = "cloud"
-	cfg.Budget.Callers = map[string]config.Terms{
+	cfg.Budget.Callers = map[string]config.CallerBudget{
 		account + "tools:web":            {MaxPriority: "user"},
 		account + "tools:cleaner":        {MaxPriority: "deletion"},
 		account + "tools:balancer":       {MaxPriority: "backend"},

@@ -99,13 +99,13 @@ type Budget struct {
 	LearnUpTo float64 `json:"learnUpTo"`
 	// MaxPriority is the highest priority of the calls of others than the controllers: "backend", "user", "deletion" or "background".
 	MaxPriority string `json:"maxPriority"`
-	// Callers are the terms of callers that get more or less than the others, by user name, e.g.
+	// Callers are the budgets of callers that get more or less than the others, by user name, e.g.
 	// "system:serviceaccount:tools:backup".
-	Callers map[string]Terms `json:"callers"`
+	Callers map[string]CallerBudget `json:"callers"`
 }
 
-// Terms are what one caller gets of the budget.
-type Terms struct {
+// CallerBudget is what one caller gets of the budget.
+type CallerBudget struct {
 	// Weight is the number of calls that the caller may make in its turn, 1 to 100. Default: 1.
 	Weight int `json:"weight"`
 	// Share is the part of the gateway's share that the caller may use at most, above 0 to 1. Default: all of the budget.

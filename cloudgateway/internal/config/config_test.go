@@ -87,7 +87,7 @@ logging: {level: debug, format: text}
 			Share:     0.5,
 			Overrides: map[string]Limit{"slb/CreateLoadBalancer": {Calls: 60, Window: config.Duration(time.Minute)}},
 			LearnUpTo: 2, MaxPriority: "deletion",
-			Callers: map[string]Terms{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1, MaxPriority: "user"}},
+			Callers: map[string]CallerBudget{"system:serviceaccount:tools:backup": {Weight: 1, Share: 0.1, MaxPriority: "user"}},
 		},
 		Scopes: []Scope{
 			{Callers: []string{"system:serviceaccount:tools:*"}, Tags: map[string]string{"team": "web"}, VpcIDs: []string{"vpc-1"}},

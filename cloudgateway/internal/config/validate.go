@@ -116,15 +116,15 @@ func (b Budget) validate(p *config.Problems) {
 	}
 }
 
-func (t Terms) validate(p *config.Problems, key string) {
-	if t.Weight < 0 || t.Weight > greatestWeight {
-		p.Addf(key+".weight", "%d is not in 1 to %d", t.Weight, greatestWeight)
+func (b CallerBudget) validate(p *config.Problems, key string) {
+	if b.Weight < 0 || b.Weight > greatestWeight {
+		p.Addf(key+".weight", "%d is not in 1 to %d", b.Weight, greatestWeight)
 	}
-	if t.Share < 0 || t.Share > 1 {
-		p.Addf(key+".share", "%g is not above 0 and at most 1", t.Share)
+	if b.Share < 0 || b.Share > 1 {
+		p.Addf(key+".share", "%g is not above 0 and at most 1", b.Share)
 	}
-	if t.MaxPriority != "" {
-		p.OneOf(key+".maxPriority", t.MaxPriority, Priorities()...)
+	if b.MaxPriority != "" {
+		p.OneOf(key+".maxPriority", b.MaxPriority, Priorities()...)
 	}
 }
 

@@ -32,8 +32,8 @@ type Config struct {
 	// LearnUpTo is how many times of its documented limit an action's limit may be learned to be, 1 to 10. Default 1: limits are
 	// only learned to be lower. Learning that a limit is higher means to hit it now and then.
 	LearnUpTo float64
-	// Callers are the terms of those who get more or less than the others, by name.
-	Callers map[string]Terms
+	// Callers are the budgets of those who get more or less than the others, by name.
+	Callers map[string]CallerBudget
 	// Headroom is what the deadline of a call has to leave for the call itself when it had to wait. Default 500 ms.
 	Headroom time.Duration
 	// MaxWaiting bounds the calls of one caller that wait for one action. Default 5000.
@@ -67,8 +67,8 @@ func (cfg *Config) check() error {
 	if cfg.LearnUpTo < 1 || cfg.LearnUpTo > mostLearned {
 		return fmt.Errorf("budget learnUpTo %g: want 1 to %d", cfg.LearnUpTo, mostLearned)
 	}
-	for name, terms := range cfg.Callers {
-		if err := terms.check(); err != nil {
+	for name, own := range cfg.Callers {
+		if err := own.check(); err != nil {
 			return fmt.Errorf("budget of caller %q: %w", name, err)
 		}
 	}

@@ -168,8 +168,8 @@ func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
 // TestCallersByTheirTerms: three callers keep the queue full for ten minutes.
 func TestCallersByTheirTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := map[string]Terms{"heavy": {Weight: 3}, "backup": {Share: 0.1}}
-		b := newBudget(t, func(cfg *Config) { cfg.Callers = terms })
+		budgets := map[string]CallerBudget{"heavy": {Weight: 3}, "backup": {Share: 0.1}}
+		b := newBudget(t, func(cfg *Config) { cfg.Callers = budgets })
 		drain(t, b, "AddVServerGroupBackendServers") // so that nobody profits from being the first
 		stop := make(chan struct{})
 		var work sync.WaitGroup
@@ -197,7 +197,7 @@ func TestCallersByTheirTerms(t *testing.T) {
 // TestBoundedCallerAlone: what one caller may not use stays free although nobody else wants it, whatever its priority.
 func TestBoundedCallerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(t, func(cfg *Config) { cfg.Callers = map[string]Terms{"backup": {Share: 0.1}} })
+		b := newBudget(t, func(cfg *Config) { cfg.Callers = map[string]CallerBudget{"backup": {Share: 0.1}} })
 		stop := make(chan struct{})
 		var work sync.WaitGroup
 		var sent atomic.Int32
@@ -375,8 +375,8 @@ func TestConfigErrors(t *testing.T) {
 		{name: "share", cfg: Config{Share: 1.5}, want: "budget share 1.5: want more than 0 and at most 1"},
 		{name: "negative share", cfg: Config{Share: -1}, want: "budget share -1: want more than 0 and at most 1"},
 		{name: "learning", cfg: Config{LearnUpTo: 0.5}, want: "budget learnUpTo 0.5: want 1 to 10"},
-		{name: "weight", cfg: Config{Callers: map[string]Terms{"a": {Weight: -1}}}, want: `budget of caller "a": weight -1: want at least 1`},
-		{name: "caller's share", cfg: Config{Callers: map[string]Terms{"a": {Share: 2}}},
+		{name: "weight", cfg: Config{Callers: map[string]CallerBudget{"a": {Weight: -1}}}, want: `budget of caller "a": weight -1: want at least 1`},
+		{name: "caller's share", cfg: Config{Callers: map[string]CallerBudget{"a": {Share: 2}}},
 			want: `budget of caller "a": share 2: want more than 0 and at most 1`},
 		{name: "unknown action", cfg: Config{Overrides: map[string]Limit{"slb/Typo": {Calls: 1, Window: time.Second}}},
 			want: `budget override "slb/Typo": no such action; want PRODUCT/ACTION such as slb/CreateLoadBalancer`},

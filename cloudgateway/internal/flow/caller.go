@@ -50,8 +50,8 @@ type Caller struct {
 	Priority Priority
 }
 
-// Terms are what a caller gets of the budget. The zero value is what a caller gets who is not named.
-type Terms struct {
+// CallerBudget is what a caller gets of the budget. The zero value is what a caller gets who is not named.
+type CallerBudget struct {
 	// Weight is the number of calls that the caller may make in its turn. Default 1.
 	Weight int
 	// Share is the part of the gateway's budget for an action that the caller may use at most, also if nobody else wants it. 0
@@ -59,18 +59,18 @@ type Terms struct {
 	Share float64
 }
 
-func (t Terms) check() error {
-	if t.Weight < 0 {
-		return fmt.Errorf("weight %d: want at least 1", t.Weight)
+func (b CallerBudget) check() error {
+	if b.Weight < 0 {
+		return fmt.Errorf("weight %d: want at least 1", b.Weight)
 	}
-	if t.Share < 0 || t.Share > 1 {
-		return fmt.Errorf("share %g: want more than 0 and at most 1", t.Share)
+	if b.Share < 0 || b.Share > 1 {
+		return fmt.Errorf("share %g: want more than 0 and at most 1", b.Share)
 	}
 	return nil
 }
 
 // Bounded reports whether the caller may not use all of the budget.
-func (t Terms) Bounded() bool { return t.Share > 0 && t.Share < 1 }
+func (b CallerBudget) Bounded() bool { return b.Share > 0 && b.Share < 1 }
 
 type callerKey struct{}
 

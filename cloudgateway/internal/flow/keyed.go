@@ -22,8 +22,8 @@ const (
 // in the name of those who wait for the key, so that nobody waits behind the low priority or the small share of another. The zero
 // value is ready for use. Who would be one too many to wait is refused.
 type Keyed[K comparable] struct {
-	// Callers are the terms of those who get more or less of the budget than the others, by name.
-	Callers map[string]Terms
+	// Callers are the budgets of those who get more or less of the budget than the others, by name.
+	Callers map[string]CallerBudget
 
 	mu    sync.Mutex
 	locks map[K]*lock // those that somebody holds

@@ -41,7 +41,7 @@ func newLimiter(name string, cfg *Config, documented Limit, metrics actionMetric
 		pacer:     newPacer(documented, now),
 		bounded:   make(map[string]*pacer),
 		sentBy:    make(map[string]int),
-		queue:     queue{terms: cfg.Callers},
+		queue:     queue{budgets: cfg.Callers},
 	}
 	l.background = newPacer(Limit{Calls: l.shared(1), Window: documented.Window}, now)
 	l.adjust()
@@ -159,13 +159,13 @@ func (l *limiter) long() bool {
 
 // ownPacer is the pacer of a caller that may not use all of the budget, else nil.
 func (l *limiter) ownPacer(caller string, now time.Time) *pacer {
-	terms := l.cfg.Callers[caller]
-	if !terms.Bounded() {
+	own := l.cfg.Callers[caller]
+	if !own.Bounded() {
 		return nil
 	}
 	p := l.bounded[caller]
 	if p == nil {
-		p = newPacer(Limit{Calls: l.shared(terms.Share), Window: l.pacer.window}, now)
+		p = newPacer(Limit{Calls: l.shared(own.Share), Window: l.pacer.window}, now)
 		p.even = true
 		l.bounded[caller] = p
 	}

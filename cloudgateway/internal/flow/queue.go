@@ -25,7 +25,7 @@ type waiter struct {
 // queue orders waiters: by priority, inside a priority callers take turns, and the calls of one caller go in order.
 type queue struct {
 	classes [priorities]class
-	terms   map[string]Terms // by caller
+	budgets map[string]CallerBudget // by caller
 	size    int
 }
 
@@ -173,7 +173,7 @@ func (q *queue) ahead(c Caller) int {
 		for _, l := range q.classes[i].lanes {
 			switch {
 			case i == c.Priority && l.caller == c.Name:
-			case q.terms[l.caller].Bounded():
+			case q.budgets[l.caller].Bounded():
 				bounded = append(bounded, l)
 			case i == c.Priority:
 				same += min(len(l.waiters), rounds*q.weight(l.caller)) // callers take turns
@@ -184,7 +184,7 @@ func (q *queue) ahead(c Caller) int {
 	}
 	n := same + min(higher, (same+1)*patience) // is not passed over for ever, and neither are those before it
 	for _, l := range bounded {                // goes beside the others, at its own pace
-		share := q.terms[l.caller].Share
+		share := q.budgets[l.caller].Share
 		n += min(len(l.waiters), int(float64(n+1)*share/(1-share)))
 	}
 	for i := Background; i < c.Priority; i++ { // are not passed over for ever either
@@ -219,4 +219,4 @@ func (q *queue) expired(t time.Time) []*waiter {
 	return out
 }
 
-func (q *queue) weight(caller string) int { return max(1, q.terms[caller].Weight) }
+func (q *queue) weight(caller string) int { return max(1, q.budgets[caller].Weight) }

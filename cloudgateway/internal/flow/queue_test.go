@@ -11,22 +11,22 @@ import (
 
 func TestQueueOrder(t *testing.T) {
 	tests := []struct {
-		name  string
-		push  string // caller and priority of each call, in the order of arrival
-		terms map[string]Terms
-		mayNo string // the caller that may not call
-		want  string // callers and priorities in the order they go
+		name    string
+		push    string // caller and priority of each call, in the order of arrival
+		budgets map[string]CallerBudget
+		mayNo   string // the caller that may not call
+		want    string // callers and priorities in the order they go
 	}{
 		{name: "first come, first served", push: "a1 a1 a1", want: "a1 a1 a1"},
 		{name: "callers take turns", push: "a1 a1 a1 b1 b1 c1", want: "a1 b1 c1 a1 b1 a1"},
-		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", terms: map[string]Terms{"a": {Weight: 2}}, want: "a1 a1 b1 a1 b1 b1"},
+		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", budgets: map[string]CallerBudget{"a": {Weight: 2}}, want: "a1 a1 b1 a1 b1 b1"},
 		{name: "who may not call keeps the turn", push: "a1 b1 b1 c0 a3", mayNo: "a", want: "b1 b1 c0"},
 		{name: "the highest priority first", push: "a0 a1 b3 a2 a3", want: "b3 a3 a2 a1 a0"},
 		{name: "nobody starves", push: "z0 " + strings.Repeat("a3 ", 12), want: strings.Repeat("a3 ", 8) + "z0 " + strings.Repeat("a3 ", 4)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := queue{terms: tt.terms}
+			q := queue{budgets: tt.budgets}
 			may := func(c Caller) bool { return c.Name != tt.mayNo }
 			for call := range strings.FieldsSeq(tt.push) {
 				q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
@@ -133,7 +133,7 @@ func TestQueueKeepsEverybody(t *testing.T) {
 }
 
 func TestAhead(t *testing.T) {
-	q := queue{terms: map[string]Terms{"h": {Weight: 3}, "s": {Share: 0.5}}}
+	q := queue{budgets: map[string]CallerBudget{"h": {Weight: 3}, "s": {Share: 0.5}}}
 	for call := range strings.FieldsSeq("a1 a1 a1 b1 c2 c0 " + strings.Repeat("s3 ", 100)) {
 		q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
 	}

@@ -22,12 +22,12 @@ func (e *task) onBehalf() Caller {
 }
 
 // lend lets the task go on in the name of one who waits for it.
-func (e *task) lend(c Caller, terms map[string]Terms) {
+func (e *task) lend(c Caller, budgets map[string]CallerBudget) {
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
-	lent := e.caller.with(c, terms)
+	lent := e.caller.with(c, budgets)
 	changed := lent != e.caller
 	e.caller = lent
 	waiting := maps.Clone(e.waiting)
@@ -42,9 +42,9 @@ func (e *task) lend(c Caller, terms map[string]Terms) {
 
 // with is the caller together with one who waits for it: of the higher priority, and not held up by a share of the budget unless both
 // have one.
-func (c Caller) with(waiting Caller, terms map[string]Terms) Caller {
+func (c Caller) with(waiting Caller, budgets map[string]CallerBudget) Caller {
 	c.Priority = max(c.Priority, waiting.Priority)
-	if terms[c.Name].Bounded() && !terms[waiting.Name].Bounded() {
+	if budgets[c.Name].Bounded() && !budgets[waiting.Name].Bounded() {
 		c.Name = waiting.Name
 	}
 	return c

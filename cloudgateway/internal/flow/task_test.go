@@ -32,9 +32,9 @@ func TestNobodyWaitsBehindTheTurnOfAnother(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				terms := map[string]Terms{"backup": {Share: 0.1}}
-				b := newBudget(t, func(cfg *Config) { cfg.Callers = terms })
-				locks := Keyed[string]{Callers: terms}
+				budgets := map[string]CallerBudget{"backup": {Share: 0.1}}
+				b := newBudget(t, func(cfg *Config) { cfg.Callers = budgets })
+				locks := Keyed[string]{Callers: budgets}
 				stop := make(chan struct{})
 				var work sync.WaitGroup
 				var sent atomic.Int32
@@ -89,8 +89,8 @@ func TestNobodyWaitsBehindTheTurnOfAnother(t *testing.T) {
 // TestNextHolderIsHelpedToo: who gets the key goes on in the name of those who wait for it already.
 func TestNextHolderIsHelpedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := map[string]Terms{"backup": {Share: 0.1}}
-		locks := Keyed[string]{Callers: terms}
+		budgets := map[string]CallerBudget{"backup": {Share: 0.1}}
+		locks := Keyed[string]{Callers: budgets}
 		unlock, err := locks.Lock(as(t.Context(), "first", Change), "lb")
 		if err != nil {
 			t.Fatal(err)
