@@ -2,36 +2,19 @@ package batch
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
-
-// CacheConfig of a Cache.
-type CacheConfig struct {
-	// Name is the metrics' label, e.g. "vpcs".
-	Name string
-	// Timeout bounds one read. Default 30 s.
-	Timeout time.Duration
-	// Room bounds the memory of what is remembered. Nil: 8 MiB of its own.
-	Room       *Room
-	Registerer prometheus.Registerer
-	// Logger gets the stacks of panics. It is required.
-	Logger *slog.Logger
-}
 
 // Cache is a Reader of answers that are not gathered: every read has a load of its own.
 type Cache[V any] struct{ reader *Reader[string, V] }
 
 // NewCache makes an empty cache. It panics without a Logger.
-func NewCache[V any](cfg CacheConfig) *Cache[V] {
-	all := Config[string, V]{Name: cfg.Name, Timeout: cfg.Timeout, Room: cfg.Room, Registerer: cfg.Registerer, Logger: cfg.Logger}
-	if err := all.complete(); err != nil {
+func NewCache[V any](cfg Config[string, V]) *Cache[V] {
+	if err := cfg.complete(); err != nil {
 		panic(err) // A defect of the program, which every start of it shows.
 	}
-	return &Cache[V]{newReader(all)}
+	return &Cache[V]{newReader(cfg)}
 }
 
 // Get returns the value of a key as it was at most maxAge ago, or as load reads it. Errors are not remembered.

@@ -13,7 +13,7 @@ import (
 
 func TestCacheAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Logger: discard, Name: "test"})
+		c := NewCache(Config[string, int]{Logger: discard, Name: "test"})
 		version := 0
 		get := func(maxAge time.Duration) int {
 			v, err := c.Get(t.Context(), "k", maxAge, func(context.Context) (int, error) { version++; return version, nil })
@@ -48,7 +48,7 @@ func TestCacheAge(t *testing.T) {
 
 func TestCacheSharesReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int32](CacheConfig{Logger: discard, Name: "test"})
+		c := NewCache(Config[string, int32]{Logger: discard, Name: "test"})
 		var loads atomic.Int32
 		load := func(context.Context) (int32, error) {
 			n := loads.Add(1)
@@ -84,7 +84,7 @@ func TestCacheSharesReads(t *testing.T) {
 
 func TestCacheForgetsErrorsAndPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Logger: discard, Name: "test"})
+		c := NewCache(Config[string, int]{Logger: discard, Name: "test"})
 		broken := errors.New("broken")
 		if _, err := c.Get(t.Context(), "k", time.Hour, func(context.Context) (int, error) { return 0, broken }); !errors.Is(err, broken) {
 			t.Errorf("error %v, want %v", err, broken)
@@ -100,7 +100,7 @@ func TestCacheForgetsErrorsAndPanics(t *testing.T) {
 
 func TestCacheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Logger: discard, Name: "test", Timeout: time.Second})
+		c := NewCache(Config[string, int]{Logger: discard, Name: "test", Timeout: time.Second})
 		_, err := c.Get(t.Context(), "k", 0, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want DeadlineExceeded", err)
@@ -110,7 +110,7 @@ func TestCacheTimeout(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Logger: discard, Name: "test", Room: NewRoom(3 * sizeOf(0))})
+		c := NewCache(Config[string, int]{Logger: discard, Name: "test", Room: NewRoom(3 * sizeOf(0))})
 		loads := 0
 		get := func(i int) {
 			if _, err := c.Get(t.Context(), fmt.Sprint(i), time.Hour, func(context.Context) (int, error) { loads++; return i, nil }); err != nil {
@@ -134,7 +134,7 @@ func TestCacheIsBounded(t *testing.T) {
 // TestClear: nothing that was read before is remembered, nor is a read that was under way.
 func TestClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Logger: discard})
+		c := NewCache(Config[string, int]{Logger: discard})
 		loads := 0
 		get := func(key string, takes time.Duration) {
 			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {
@@ -165,7 +165,7 @@ func TestClear(t *testing.T) {
 
 func TestInvalidatePrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[int](CacheConfig{Logger: discard})
+		c := NewCache(Config[string, int]{Logger: discard})
 		loads := map[string]int{}
 		get := func(key string, takes time.Duration) {
 			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {

@@ -109,7 +109,7 @@ func TestSharedReadsAreLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exporter := tracetest.NewInMemoryExporter()
 		recording := tracing.Tracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
-		cache := NewCache[string](CacheConfig{Name: "test", Logger: discard})
+		cache := NewCache(Config[string, string]{Name: "test", Logger: discard})
 		get := func(name string) trace.SpanContext {
 			ctx, span := recording.Start(t.Context(), name)
 			defer span.End()

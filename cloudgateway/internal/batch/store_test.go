@@ -21,7 +21,7 @@ func group(i, servers int) *slbv1.ServerGroup {
 // TestNobodyAsked: what is read without an age is not remembered, and what is remembered goes when its time is over.
 func TestNobodyAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache[*slbv1.ServerGroup](CacheConfig{Name: "groups", Logger: discard})
+		c := NewCache(Config[string, *slbv1.ServerGroup]{Name: "groups", Logger: discard})
 		read := func(i int, maxAge time.Duration) {
 			if _, err := c.Get(t.Context(), fmt.Sprint(i), maxAge, func(context.Context) (*slbv1.ServerGroup, error) {
 				return group(i, 200), nil

@@ -23,7 +23,7 @@ type Shared struct {
 
 // NewCache makes a cache.
 func NewCache[V any](s Shared, name string) *batch.Cache[V] {
-	return batch.NewCache[V](batch.CacheConfig{Name: name, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger})
+	return batch.NewCache(batch.Config[string, V]{Name: name, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger})
 }
 
 // NewReader makes a reader of single items. Reads that come while others are under way share calls of at most perCall items. A read that

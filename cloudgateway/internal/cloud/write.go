@@ -1,7 +1,9 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -29,17 +31,18 @@ func Unless(err error, reason rpcerr.Reason) error {
 	return err
 }
 
-// TagList is how answers of SLB tell the tags of a resource.
+// TagList is what answers say about the tags of a resource. The names of the fields differ between products and actions.
 type TagList struct {
-	Tag []struct{ TagKey, TagValue string }
+	Tag []struct{ TagKey, TagValue, Key, Value string }
 }
 
-// Decode gives the tags.
+// Decode gives the tags, ordered by key.
 func (l TagList) Decode() []*commonv1.Tag {
 	var tags []*commonv1.Tag
 	for _, t := range l.Tag {
-		tags = append(tags, &commonv1.Tag{Key: t.TagKey, Value: t.TagValue})
+		tags = append(tags, &commonv1.Tag{Key: cmp.Or(t.TagKey, t.Key), Value: cmp.Or(t.TagValue, t.Value)})
 	}
+	slices.SortFunc(tags, func(a, b *commonv1.Tag) int { return strings.Compare(a.GetKey(), b.GetKey()) })
 	return tags
 }
 

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
-
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -54,24 +52,6 @@ func Boolean(p cloud.Params, name string, value *bool) {
 	if value != nil {
 		p[name] = strconv.FormatBool(*value)
 	}
-}
-
-// TagList is what answers say about tags. Their names differ between actions.
-type TagList struct {
-	Tag []struct{ TagKey, TagValue, Key, Value string }
-}
-
-// Decode gives the tags.
-func (l TagList) Decode() []*commonv1.Tag {
-	var tags []*commonv1.Tag
-	for _, t := range l.Tag {
-		tag := &commonv1.Tag{Key: t.TagKey, Value: t.TagValue}
-		if tag.GetKey() == "" {
-			tag = &commonv1.Tag{Key: t.Key, Value: t.Value}
-		}
-		tags = append(tags, tag)
-	}
-	return tags
 }
 
 // Ipv6Sets is what answers say about IPv6 addresses.

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -64,20 +63,6 @@ func InUse(action, format string, args ...any) error {
 	return &rpcerr.Error{
 		Code: codes.FailedPrecondition, Reason: rpcerr.ResourceInUse, API: "vpc/" + action, Message: fmt.Sprintf(format, args...),
 	}
-}
-
-// TagList is the tags of a resource in an answer.
-type TagList struct {
-	Tag []struct{ Key, Value string }
-}
-
-// Decode gives the tags, ordered by key.
-func (l TagList) Decode() []*commonv1.Tag {
-	var tags []*commonv1.Tag
-	for _, t := range l.Tag {
-		tags = append(tags, &commonv1.Tag{Key: t.Key, Value: t.Value})
-	}
-	return SortedBy(tags, (*commonv1.Tag).GetKey)
 }
 
 // ListKey names a listing by its filters, which are all that the request holds.

@@ -45,7 +45,7 @@ type instanceAnswer struct {
 	OperationLocks struct {
 		LockReason []struct{ LockReason string }
 	}
-	Tags ecs.TagList
+	Tags cloud.TagList
 
 	Description                                           string
 	ResourceGroupID                                       string `json:"ResourceGroupId"`

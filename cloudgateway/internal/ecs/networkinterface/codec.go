@@ -47,7 +47,7 @@ type interfaceAnswer struct {
 	Ipv6PrefixSets struct {
 		Ipv6PrefixSet []struct{ Ipv6Prefix string }
 	}
-	Tags ecs.TagList
+	Tags cloud.TagList
 }
 
 func (a interfaceAnswer) decode() *ecsv1.NetworkInterface {

@@ -4,7 +4,6 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 )
 
 // answer is one EIP in the answer to DescribeEipAddresses.
@@ -20,7 +19,7 @@ type answer struct {
 	Name               string
 	Description        string
 	Misspelt           string `json:"Descritpion"` //nolint:misspell // As in the cloud.
-	Tags               vpc.TagList
+	Tags               cloud.TagList
 	ResourceGroupID    string `json:"ResourceGroupId"`
 	ISP                string
 	RegionID           string `json:"RegionId"`

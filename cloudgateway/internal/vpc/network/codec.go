@@ -5,7 +5,7 @@ import (
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // answer is a VPC in the answers to DescribeVpcAttribute and DescribeVpcs.
@@ -16,7 +16,7 @@ type answer struct {
 	Status              string
 	IsDefault           bool
 	ResourceGroupID     string `json:"ResourceGroupId"`
-	Tags                vpc.TagList
+	Tags                cloud.TagList
 	CidrBlock           string
 	Ipv6CidrBlock       string
 	SecondaryCidrBlocks struct{ SecondaryCidrBlock []string }

@@ -3,7 +3,7 @@ package routetable
 import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // tableAnswer is one table in the answer to DescribeRouteTableList.
@@ -18,7 +18,7 @@ type tableAnswer struct {
 	VSwitchIDs      struct {
 		VSwitchID []string `json:"VSwitchId"`
 	} `json:"VSwitchIds"`
-	Tags vpc.TagList
+	Tags cloud.TagList
 }
 
 func (a tableAnswer) decode() *vpcv1.RouteTable {

@@ -3,7 +3,7 @@ package vswitch
 import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
 // answer is one vSwitch in the answer to DescribeVSwitches.
@@ -22,7 +22,7 @@ type answer struct {
 	RouteTable              struct {
 		RouteTableID string `json:"RouteTableId"`
 	}
-	Tags vpc.TagList
+	Tags cloud.TagList
 }
 
 func (a answer) decode() *vpcv1.VSwitch {
