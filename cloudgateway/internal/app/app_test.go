@@ -218,3 +218,12 @@ func TestLeaseHasItsOwnClient(t *testing.T) {
 		t.Error("nothing warns of a scheme without encryption")
 	}
 }
+
+// TestPlainHTTPIsWarnedAbout: whoever sends secrets in clear text reads so at the start.
+func TestPlainHTTPIsWarnedAbout(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	if log := w.log.String(); !strings.Contains(log, `"level":"WARN","msg":"scheme is HTTP: identity tokens, security tokens and private keys`) {
+		t.Errorf("log:\n%s", log)
+	}
+}
