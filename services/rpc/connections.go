@@ -20,8 +20,10 @@ var errStrangerBytes = errors.New("too much was sent before a permitted call")
 type connections struct {
 	net.Listener
 
-	limits Limits
-	closed func(reason string) // for the metrics
+	limits     Limits
+	closed     func(reason string) // for the metrics
+	arrivals   Peers
+	handshakes chan struct{} // one place for each that is computed
 
 	mu        sync.Mutex
 	all       map[string]*connection   // by remote address
@@ -31,8 +33,9 @@ type connections struct {
 
 func newConnections(l net.Listener, limits Limits, closed func(string)) *connections {
 	return &connections{
-		Listener: l, limits: limits, closed: closed,
-		all: make(map[string]*connection), strangers: make(map[string][]*connection),
+		Listener: l, limits: limits, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
+		handshakes: make(chan struct{}, limits.Handshakes),
+		all:        make(map[string]*connection), strangers: make(map[string][]*connection),
 	}
 }
 
@@ -47,8 +50,10 @@ type connection struct {
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
 	refused  atomic.Int64 // calls, likewise
+	computes atomic.Bool  // its handshake, with one of the places
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
+	left     chan struct{} // closed when it is gone
 }
 
 // Accept implements net.Listener.
@@ -58,17 +63,21 @@ func (c *connections) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if accepted := c.admit(raw); accepted != nil {
-			return accepted, nil
+		reason := "too often"
+		if c.arrivals.Take(peerOf(raw.RemoteAddr())) {
+			if accepted := c.admit(raw); accepted != nil {
+				return accepted, nil
+			}
+			reason = "full"
 		}
-		c.closed("full")
+		c.closed(reason)
 		_ = raw.Close() // Nobody is there yet who could care.
 	}
 }
 
 // admit makes room for a connection, at the cost of strangers only. It returns nil if there is none.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr())}
+	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), left: make(chan struct{})}
 	n.stranger.Store(true)
 	c.mu.Lock()
 	var leaves *connection
@@ -157,6 +166,36 @@ func (n *connection) called() {
 	}
 }
 
+// greeted waits for a place to compute the handshake, once the client has sent its part. The place is given back with the first answer,
+// so nobody has one while he waits for a client.
+func (n *connection) greeted() error {
+	select {
+	case n.owner.handshakes <- struct{}{}:
+	case <-n.left:
+		return net.ErrClosed
+	}
+	n.computes.Store(true)
+	select {
+	case <-n.left:
+		n.computed()
+		return net.ErrClosed
+	default:
+		return nil
+	}
+}
+
+func (n *connection) computed() {
+	if n.computes.CompareAndSwap(true, false) {
+		<-n.owner.handshakes
+	}
+}
+
+// Write implements net.Conn.
+func (n *connection) Write(p []byte) (int, error) {
+	n.computed()
+	return n.Conn.Write(p)
+}
+
 // refuse notes that a call was refused.
 func (n *connection) refuse() {
 	if n != nil && n.stranger.Load() && n.refused.Add(1) == n.owner.limits.StrangerCalls {
@@ -169,6 +208,7 @@ func (n *connection) prove() {
 	if n == nil || !n.stranger.Swap(false) {
 		return
 	}
+	n.owner.arrivals.GiveBack(n.peer)
 	n.owner.mu.Lock()
 	defer n.owner.mu.Unlock()
 	n.owner.known(n)
@@ -187,6 +227,8 @@ func (n *connection) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (n *connection) Close() error {
 	n.gone.Do(func() {
+		close(n.left)
+		n.computed()
 		n.owner.mu.Lock()
 		defer n.owner.mu.Unlock()
 		n.first.Stop()

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -351,6 +353,111 @@ func TestWorkOfOneCaller(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestArrivals: an address from which connection after connection comes to nothing is soon served slowly, and others are not.
+func TestArrivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const burst = 3
+		waiting := make(chan net.Conn)
+		c := newConnections(queue{conns: waiting}, Limits{Arrivals: burst, ArrivalsPerSecond: 1}.withDefaults(), func(string) {})
+		accepted := make(chan net.Conn, 100)
+		go func() {
+			for {
+				conn, err := c.Accept()
+				if err != nil {
+					return
+				}
+				accepted <- conn
+			}
+		}()
+		port := 0
+		arrive := func(ip string, times int) (let int) {
+			for range times {
+				port++
+				near, far := net.Pipe()
+				t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+				waiting <- addressed{near, &net.TCPAddr{IP: net.ParseIP(ip), Port: port}}
+				synctest.Wait()
+			}
+			for ; len(accepted) > 0; let++ {
+				conn := <-accepted
+				if ip == "10.0.0.2" {
+					conn.(*connection).prove()
+				}
+				t.Cleanup(func() { _ = conn.Close() })
+			}
+			return let
+		}
+		if let := arrive("10.0.0.1", 20); let != burst {
+			t.Errorf("%d connections of a stranger, want %d", let, burst)
+		}
+		for range 20 {
+			if arrive("10.0.0.2", 1) != 1 {
+				t.Error("the connection of a caller is closed")
+			}
+		}
+		<-time.After(2 * time.Second)
+		if let := arrive("10.0.0.1", 20); let != 2 {
+			t.Errorf("%d connections of a stranger two seconds later, want 2", let)
+		}
+		close(waiting)
+	})
+}
+
+// TestHandshakes: so many handshakes are computed at a time as there are places, and a place comes back with the answer, and with the end
+// of the connection.
+func TestHandshakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(nil, Limits{Handshakes: 1}.withDefaults(), func(string) {})
+		var greeted atomic.Int64
+		begin := func(port int) *connection {
+			near, far := net.Pipe()
+			t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+			go func() { _, _ = io.Copy(io.Discard, far) }()
+			n := c.admit(addressed{near, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: port}})
+			go func() {
+				if n.greeted() == nil {
+					greeted.Add(1)
+				}
+			}()
+			synctest.Wait()
+			return n
+		}
+		want := func(n int64) {
+			t.Helper()
+			if synctest.Wait(); greeted.Load() != n {
+				t.Fatalf("%d handshakes, want %d", greeted.Load(), n)
+			}
+		}
+		first, second, third, fourth := begin(1), begin(2), begin(3), begin(4)
+		want(1)
+		if _, err := first.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		want(2)
+		_, _ = third.Close(), second.Close() // One waits, and one has the place.
+		want(3)
+		_, _ = first.Close(), fourth.Close()
+		if len(c.handshakes) != 0 {
+			t.Errorf("%d places are lost", len(c.handshakes))
+		}
+	})
+}
+
+// queue is a listener whose connections come from the test.
+type queue struct {
+	net.Listener
+
+	conns chan net.Conn
+}
+
+// Accept implements net.Listener.
+func (q queue) Accept() (net.Conn, error) {
+	if conn, ok := <-q.conns; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
 }
 
 // TestOldestStrangerGoes: where there are too many strangers, the oldest of the address with the most has to go.

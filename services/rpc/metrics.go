@@ -32,7 +32,7 @@ func newMetrics() metrics {
 		}, []string{"reason"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_closed_connections_total",
-			Help: "Connections without a permitted call that were closed: no call, too many bytes, too many refusals, crowded out or full.",
+			Help: "Connections without a permitted call that were closed: no call, too many bytes, too many refusals, crowded out, too often or full.",
 		}, []string{"reason"}),
 	}
 }

@@ -4,6 +4,7 @@ package rpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,6 +87,15 @@ func New(cfg Config) (*Server, error) {
 	tlsConfig, err := cfg.TLS.reloading(cfg.Logger)
 	if err != nil {
 		return nil, err
+	}
+	reload := tlsConfig.GetConfigForClient
+	tlsConfig.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if n, ok := hello.Conn.(*connection); ok {
+			if err := n.greeted(); err != nil {
+				return nil, err
+			}
+		}
+		return reload(hello)
 	}
 	s := &Server{
 		cfg:      cfg,

@@ -37,6 +37,13 @@ const (
 	provenLife = time.Hour
 )
 
+// What one peer may ask about tokens that are not accepted. A caller shows one token, and a new one every hour; the burst is for many
+// callers behind one address.
+const (
+	burst     = 20
+	perSecond = 2
+)
+
 // Reviewer is the API server's side; kubernetes.Interface.AuthenticationV1().TokenReviews() is one.
 type Reviewer interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, opts metav1.CreateOptions) (*authenticationv1.TokenReview, error)
@@ -57,7 +64,7 @@ type Authenticator struct {
 	accepted *memo.Memo[hash, rpc.Caller]
 	denied   *memo.Memo[hash, string] // why
 	proven   *memo.Memo[hash, struct{}]
-	strange  peers
+	strange  rpc.Peers
 	outage   logging.Occasional
 }
 
@@ -73,7 +80,7 @@ func (d denial) Error() string { return string(d) }
 func New(cfg Config) *Authenticator {
 	return &Authenticator{
 		cfg: cfg, accepted: memo.New[hash, rpc.Caller](acceptedKept), denied: memo.New[hash, string](deniedKept),
-		proven: memo.New[hash, struct{}](acceptedKept),
+		proven: memo.New[hash, struct{}](acceptedKept), strange: rpc.Peers{Burst: burst, PerSecond: perSecond},
 	}
 }
 
@@ -102,7 +109,7 @@ func notAccepted(why string) error {
 func (a *Authenticator) lookUp(ctx context.Context, key hash, token string) (rpc.Caller, time.Duration, error) {
 	_, proven := a.proven.Get(key)
 	peer := rpc.Peer(ctx)
-	if !proven && !a.strange.take(peer) {
+	if !proven && !a.strange.Take(peer) {
 		return rpc.Caller{}, 0, &rpcerr.Error{
 			Code: codes.ResourceExhausted, RetryAfter: time.Second, Message: "too many tokens from this address were not accepted; try again later",
 		}
@@ -116,7 +123,7 @@ func (a *Authenticator) lookUp(ctx context.Context, key hash, token string) (rpc
 		return rpc.Caller{}, 0, denial(v.denied)
 	}
 	if !proven {
-		a.strange.giveBack(peer)
+		a.strange.GiveBack(peer)
 	}
 	a.proven.Put(key, struct{}{}, provenLife)
 	return v.caller, life, nil

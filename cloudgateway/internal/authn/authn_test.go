@@ -214,26 +214,6 @@ func TestInventedTokens(t *testing.T) {
 	})
 }
 
-// TestManyPeers: the memory for peers is bounded, also if each comes from another network.
-func TestManyPeers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var p peers
-		for i := range 3 * peersKept {
-			p.take(fmt.Sprint(i))
-		}
-		if len(p.buckets) > peersKept+1 {
-			t.Errorf("%d peers are remembered, want at most %d", len(p.buckets), peersKept+1)
-		}
-		if p.take("one more") {
-			t.Error("peers without a bucket of their own share none")
-		}
-		<-time.After(burst / perSecond * time.Second)
-		if !p.take("one more") {
-			t.Error("peers that did nothing for a while are remembered")
-		}
-	})
-}
-
 func FuzzExpiryOf(f *testing.F) {
 	f.Add("a.eyJleHAiOjF9.b")
 	f.Add("..")
