@@ -147,9 +147,10 @@ func (w *world) await(action string, count int) {
 // replica is a gateway in a process of its own.
 type replica struct {
 	t    *testing.T
-	addr string
 	pid  int
 	kill func()
+
+	addr, admin string
 
 	lines chan map[string]any
 }
@@ -183,7 +184,9 @@ func (w *world) startReplica(file string) *replica {
 			w.t.Errorf("the gateway ended with %v", err)
 		}
 	}()
-	p.addr, _ = p.await("starting")["listen"].(string)
+	started := p.await("starting")
+	p.addr, _ = started["listen"].(string)
+	p.admin, _ = started["admin"].(string)
 	return p
 }
 
