@@ -81,6 +81,8 @@ soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n
 	cd lbcontroller && WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/clb/
 	cd routecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
+	cd cloudgateway && CHURN=full go test -count=1 -timeout 2h -run TestChurn -v $(TESTFLAGS) ./bench
+	cd cloudgateway && SIEGE=$(or $(SIEGE),60s) go test -count=1 -timeout 2h -run TestSiege -v $(TESTFLAGS) ./internal/app
 
 # The latest release before this commit, or, as long as there is none, the last commit before the one that changed a process last.
 SKEW_FROM ?= $(or $(shell git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null),$(shell git rev-list --skip=1 -n 1 HEAD -- \
