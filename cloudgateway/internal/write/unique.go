@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"fmt"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -31,24 +30,23 @@ func (u Unique[T]) Run(ctx context.Context) (made *T, err error) {
 	if err := u.Ledger.Begin(u.Key, Begun{}); err != nil {
 		return nil, err
 	}
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
-	err = cloud.Retry(ctx, again, func(ctx context.Context) (err error) {
-		made, err = u.Send(ctx)
-		sent = sent || err == nil || cloud.Unclear(err)
-		echo := sent && rpcerr.ReasonOf(err) == u.Exists
-		if !echo && !cloud.Unclear(err) {
+	err = Attempt{
+		Send: func(ctx context.Context) (err error) {
+			made, err = u.Send(ctx)
+			sent = sent || err == nil || cloud.Unclear(err)
 			return err
-		}
-		found, lookErr := u.Find(ctx)
-		switch {
-		case lookErr != nil && echo:
-			return fmt.Errorf("%s is there already, but reading whether it is as asked for failed: %w", u.Name, lookErr)
-		case lookErr == nil && found != nil:
+		},
+		Doubtful: func(err error) bool { return sent && rpcerr.ReasonOf(err) == u.Exists },
+		Done: func(ctx context.Context) (bool, error) {
+			found, err := u.Find(ctx)
+			if err != nil || found == nil {
+				return false, err
+			}
 			made = found
-			return nil
-		}
-		return err
-	})
+			return true, nil
+		},
+		Doubt: u.Name + " is there already, but reading whether it is as asked for failed",
+	}.Run(ctx)
 	if !sent {
 		u.Ledger.End(u.Key) // There is nothing that a repetition could find.
 	}

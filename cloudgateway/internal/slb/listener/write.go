@@ -125,18 +125,17 @@ func (s *Service) StartListener(ctx context.Context, r *slbv1.StartListenerReque
 func (s *Service) start(ctx context.Context, w *slb.Writer, key *slbv1.ListenerKey) error {
 	const busyAtFirst = 2
 	attempts := 0
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
-	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		attempts++
-		err := w.Write(ctx, "StartLoadBalancerListener", slb.StateParams(key), nil)
-		if err == nil || !again(err) || cloud.Busy(err) && attempts <= busyAtFirst {
-			return err
-		}
-		if l, readErr := s.find(ctx, key); readErr == nil && (l.GetStatus() == "running" || l.GetStatus() == "starting") {
-			return nil
-		}
-		return err
-	})
+	return write.Attempt{
+		Send: func(ctx context.Context) error {
+			attempts++
+			return w.Write(ctx, "StartLoadBalancerListener", slb.StateParams(key), nil)
+		},
+		Doubtful: func(err error) bool { return cloud.Busy(err) && attempts > busyAtFirst },
+		Done: func(ctx context.Context) (bool, error) {
+			l, err := s.find(ctx, key)
+			return l.GetStatus() == "running" || l.GetStatus() == "starting", err
+		},
+	}.Run(ctx)
 }
 
 // StopListener makes a listener refuse connections.

@@ -72,23 +72,20 @@ func (r *creation) recall(ctx context.Context, all []*addition) error {
 // send creates some rules in one call. The cloud makes all of them or none. If the answer is lost, or the cloud says that there is one
 // already without telling which, it looks which are there.
 func (r *creation) send(ctx context.Context, some []*addition) error {
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
-	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		rest := unfinished(some)
-		err := r.create(ctx, rest)
-		e, ok := rpcerr.From(err)
-		if !ok || !cloud.Unclear(err) && e.Code != codes.AlreadyExists {
+	var refusal *rpcerr.Error
+	return write.Attempt{
+		Send: func(ctx context.Context) error {
+			err := r.create(ctx, unfinished(some))
+			refusal, _ = rpcerr.From(err)
 			return err
-		}
-		lookErr := r.look(ctx, rest, e)
-		switch {
-		case lookErr != nil && !cloud.Unclear(err):
-			return fmt.Errorf("a rule is there already, but reading which one failed: %w", lookErr)
-		case lookErr == nil && len(unfinished(rest)) == 0:
-			return nil
-		}
-		return err
-	})
+		},
+		Doubtful: func(error) bool { return refusal != nil && refusal.Code == codes.AlreadyExists },
+		Done: func(ctx context.Context) (bool, error) {
+			err := r.look(ctx, unfinished(some), refusal)
+			return len(unfinished(some)) == 0, err
+		},
+		Doubt: "a rule is there already, but reading which one failed",
+	}.Run(ctx)
 }
 
 func (r *creation) create(ctx context.Context, some []*addition) error {
