@@ -46,7 +46,7 @@ type told struct{ Tried, Most, Closed, Calls, Ended int64 }
 // The strangers come from many addresses, so that it is not the bound for one of them that helps.
 const strangersPerAddress = 30
 
-// again is how long a stranger waits whose connection was closed, before the next one. Who guesses tokens does not wait.
+// again is how long a stranger waits whose connection was closed, before the next one. Who guesses tokens hardly waits.
 const again = time.Second
 
 // assaults are the strangers' means.
@@ -129,12 +129,18 @@ func (a *assault) run(ctx context.Context, t *tally) error {
 	var all sync.WaitGroup
 	for i := range a.Connections {
 		all.Go(func() {
-			from := fmt.Sprintf("127.0.%d.%d", 1+i/strangersPerAddress/200, 1+i/strangersPerAddress%200)
+			address := i / strangersPerAddress
+			if a.PerSecond > 0 {
+				address = i // From one address, no more than 200 a second are let in.
+			}
+			from := fmt.Sprintf("127.0.%d.%d", 1+address/200, 1+address%200)
 			for ctx.Err() == nil {
 				t.connect(ctx, a.Address, from, do)
-				if a.PerSecond == 0 {
-					pause(ctx, again)
+				if a.PerSecond > 0 {
+					pause(ctx, again/100)
+					continue
 				}
+				pause(ctx, again)
 			}
 		})
 	}
