@@ -93,9 +93,9 @@ type Extension struct {
 // ServerKey identifies a server within a group. The address counts only for network interfaces: the cloud may fill it in for
 // instances.
 type ServerKey struct {
-	Type slbv1.ServerType
 	ID   string
 	IP   string
+	Type slbv1.ServerType
 	Port int32
 }
 
@@ -107,7 +107,7 @@ func (k ServerKey) Place() ServerKey {
 	return k
 }
 
-// Server is a backend of a vServer group.
+// Server is a backend of a vServer group. Thousands for each Service are remembered, so that the order of fields, which decides the size, matters.
 type Server struct {
 	ServerKey
 	Weight      int32
