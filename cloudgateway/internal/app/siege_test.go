@@ -54,7 +54,7 @@ func TestSiege(t *testing.T) {
 	}
 	id := made.GetLoadBalancer().GetLoadBalancerId()
 	limit := chartMemory(t)
-	for _, a := range []assault{
+	for n, a := range []assault{
 		{Kind: "stalled messages", Connections: 30},
 		{Kind: "stalled messages", Connections: 300},
 		{Kind: "stalled messages", Connections: most},
@@ -66,7 +66,7 @@ func TestSiege(t *testing.T) {
 		{Kind: "streams", Connections: 10},
 		{Kind: "streams of a caller", Connections: 1},
 	} {
-		a.Length, a.Address, a.Dir = length, active.addr, w.dir
+		a.Network, a.Length, a.Address, a.Dir = 1+n, length, active.addr, w.dir
 		took, told, late := w.besieged(a, client, id)
 		p50, p99 := took[len(took)/2], took[len(took)*99/100]
 		got, resident := w.memory(), peakMemory(t, active.pid)

@@ -28,6 +28,7 @@ type assault struct {
 	Kind        string
 	Connections int // at a time
 	PerSecond   int // calls of all connections together, for "tokens"
+	Network     int // of the strangers: no assault finds that those before it have used up what their addresses may do
 	Length      time.Duration
 	Address     string
 	Dir         string // with the certificate and the token of a caller
@@ -108,9 +109,16 @@ func strangers(plan string) error {
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowest); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), a.Length)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var t tally
+	go func() {
+		defer cancel()
+		<-time.After(a.Length)
+		for t.Calls.Load() == 0 { // On a slow machine it takes longer.
+			<-time.After(again / 100)
+		}
+	}()
 	if err := a.run(ctx, &t); err != nil {
 		return err
 	}
@@ -133,7 +141,7 @@ func (a *assault) run(ctx context.Context, t *tally) error {
 			if a.PerSecond > 0 {
 				address = i // From one address, no more than 200 a second are let in.
 			}
-			from := fmt.Sprintf("127.0.%d.%d", 1+address/200, 1+address%200)
+			from := fmt.Sprintf("127.%d.%d.%d", a.Network, 1+address/200, 1+address%200)
 			for ctx.Err() == nil {
 				t.connect(ctx, a.Address, from, do)
 				if a.PerSecond > 0 {
