@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -46,7 +47,8 @@ func (w *world) state() []string {
 		}
 	}
 	for k, l := range w.cloud.Listeners {
-		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s", w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(), names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler()))
+		lines = append(lines, fmt.Sprintf("listener %s %d %s %s -> %s %s %ds", w.cloud.LoadBalancers[k.LoadBalancerID].GetName(), k.Port, k.Protocol, l.GetStatus(),
+			names[l.GetConfig().GetServerGroupId()], l.GetConfig().GetScheduler(), l.GetConfig().GetEstablishedTimeout()))
 	}
 	for _, e := range w.cloud.DomainExtensions {
 		lines = append(lines, fmt.Sprintf("certificate of %d %s for %s: %s", e.Listener.Port, e.Listener.Protocol, e.Extension.GetDomain(), e.Extension.GetServerCertificateId()))
@@ -80,10 +82,10 @@ func (w *world) services() []*corev1.Service {
 	return services
 }
 
-// marks describe what is written on the Service and on its pods. Why a pod was released depends on when.
+// marks describe what is written on the Service and on its pods, and the record. Why a pod was released depends on when.
 func (w *world) marks() []string {
 	w.t.Helper()
-	lines := w.podMarks()
+	lines := append(w.podMarks(), w.recorded()...)
 	if len(w.services()) == 0 {
 		return lines
 	}
@@ -94,6 +96,23 @@ func (w *world) marks() []string {
 	for _, c := range svc.Status.Conditions {
 		lines = append(lines, c.Type+" "+string(c.Status)+" "+c.Reason)
 	}
+	return lines
+}
+
+// recorded lists the Services in the record, and which parts are recorded of them: digests depend on ids.
+func (w *world) recorded() (lines []string) {
+	w.t.Helper()
+	kept, err := w.kube.CoreV1().ConfigMaps("kube-system").Get(w.t.Context(), recordName, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	for name, value := range kept.Data {
+		if strings.Contains(name, ".") { // The others are memos of the kind.
+			made, applied, _ := strings.Cut(value, ".")
+			lines = append(lines, fmt.Sprintf("record %s made=%t applied=%t", name, made != "", applied != ""))
+		}
+	}
+	slices.Sort(lines)
 	return lines
 }
 
@@ -172,6 +191,12 @@ func scenarios() map[string]scenario {
 			w.settle()
 			w.remove()
 		}},
+		"remove annotations": {before: web(twoPorts, annotated(annotation.Scheduler, "wlc"), annotated(annotation.EstablishedTimeout, "60")), change: func(w *world) {
+			w.update(func(svc *corev1.Service) {
+				without(annotation.Scheduler)(svc)
+				without(annotation.EstablishedTimeout)(svc)
+			})
+		}},
 		"change name": {before: web(), change: func(w *world) { w.update(annotated(annotation.Name, "mine")) }},
 		"forward":     {change: func(w *world) { w.create(web(twoPorts, forwarding)) }},
 		"change forward": {before: web(twoPorts, forwarding), change: func(w *world) {
@@ -231,6 +256,7 @@ func domains(value string) func(*corev1.Service) {
 func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Bool), heal func(w *world)) (state, marks []string, happened bool) {
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
+		withRecords(w)
 		for _, id := range s.users {
 			w.usersCLB(id)
 		}

@@ -73,7 +73,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && address == "" {
 		address = entry.Released
 	}
-	k.Records.Drop(r.Key)
+	k.Records.Remove(ctx, r.Key)
 	k.certs.Use(r.Key, nil)
 	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{

@@ -18,10 +18,13 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
 )
 
+// recordName is the ConfigMap of the record.
+const recordName = "lbcontroller-backends"
+
 // withRecords makes each controller keep the record, as a process does.
 func withRecords(w *world) {
 	w.config = func(cfg *settings) {
-		cfg.Kind.Records = record.New(record.Config{Client: w.kube, Namespace: "kube-system", Name: "lbcontroller-backends", Logger: slog.New(slog.DiscardHandler)})
+		cfg.Kind.Records = record.New(record.Config{Client: w.kube, Namespace: "kube-system", Name: recordName, Logger: slog.New(slog.DiscardHandler)})
 	}
 	w.restart()
 }
@@ -90,7 +93,7 @@ func TestRestartFindsWhatChanged(t *testing.T) {
 		"an annotation": {func(w *world) { w.update(annotated(annotation.Scheduler, "wlc")) },
 			[]string{"GetLoadBalancer", "UpdateListener"}},
 		"the record": {func(w *world) {
-			if err := w.kube.CoreV1().ConfigMaps("kube-system").Delete(w.t.Context(), "lbcontroller-backends", metav1.DeleteOptions{}); err != nil {
+			if err := w.kube.CoreV1().ConfigMaps("kube-system").Delete(w.t.Context(), recordName, metav1.DeleteOptions{}); err != nil {
 				w.t.Fatal(err)
 			}
 		}, []string{"ListServerGroups", "GetServerGroup"}},

@@ -116,6 +116,13 @@ func (s *Store) Drop(key string) {
 	}
 }
 
+// Remove forgets a Service before its finalizer goes: nobody would do it later. An API server that fails holds nothing up.
+func (s *Store) Remove(ctx context.Context, key string) {
+	if s != nil {
+		s.writeNow(ctx, key, Entry{})
+	}
+}
+
 // Change removes what is recorded as applied, before it is changed: only then a crash on the way can't be taken for success. An API server that
 // fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded and what is wanted goes back
 // meanwhile.
@@ -128,6 +135,11 @@ func (s *Store) Change(ctx context.Context, key string) {
 		return
 	}
 	e.Applied = ""
+	s.writeNow(ctx, key, e)
+}
+
+// writeNow records an entry and waits until it is written.
+func (s *Store) writeNow(ctx context.Context, key string, e Entry) {
 	s.want(name(key), e.String())
 	if err := s.flush(ctx, name(key)); err != nil {
 		s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
