@@ -367,3 +367,25 @@ func TestClassAtTheTakeover(t *testing.T) {
 		check(t, "instances", 0, len(w.instances()))
 	})
 }
+
+// TestGoneCLBCostsFewReads: the Service's own CLB that was deleted in the console is looked for from time to time, and not at each event.
+func TestGoneCLBCostsFewReads(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web())
+		w.deleteInConsole(w.service().Labels[LabelLoadBalancerID])
+		w.after(6 * time.Hour)
+		w.told("what is wrong", "SyncLoadBalancerFailed")
+		w.calls()
+		for n := range 5 {
+			w.addNode(2 + n)
+			w.settle()
+		}
+		if calls := w.calls(); len(calls) > 3 { // The time may have come meanwhile.
+			t.Errorf("calls for five nodes, one after the other: %v", calls)
+		}
+		w.after(6 * time.Hour)
+		if n := len(w.cloud.Calls()); n == 0 || n > 60 {
+			t.Errorf("%d reads in six hours", n)
+		}
+	})
+}
