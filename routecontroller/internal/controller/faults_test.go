@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,7 +11,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	kubetesting "k8s.io/client-go/testing"
 
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -66,4 +72,116 @@ func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 		}
 	})
 	return happened.Load()
+}
+
+// forgetful lets the API server lose Nodes when the result is called: their watch breaks, and the next lists lack them.
+func (w *world) forgetful() (lose func(names ...string)) {
+	var watches []watch.Interface
+	var lost []string
+	expired := false
+	w.Client.PrependWatchReactor("nodes", func(action kubetesting.Action) (bool, watch.Interface, error) {
+		if expired {
+			expired = false
+			return true, nil, apierrors.NewResourceExpired("too old resource version")
+		}
+		made, err := w.Client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		watches = append(watches, made)
+		return true, made, err
+	})
+	w.Client.PrependReactor("list", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		list, err := w.Client.Tracker().List(action.GetResource(), corev1.SchemeGroupVersion.WithKind("Node"), "")
+		nodes, ok := list.(*corev1.NodeList)
+		if ok {
+			nodes = nodes.DeepCopy()
+			nodes.Items = slices.DeleteFunc(nodes.Items, func(n corev1.Node) bool { return slices.Contains(lost, n.Name) })
+		}
+		return true, nodes, err
+	})
+	return func(names ...string) {
+		lost, expired = names, true
+		for _, made := range watches {
+			made.Stop()
+		}
+	}
+}
+
+// TestNodeMadeAnewIsThere deletes a Node and makes it anew, with the instance and the range that it had. As ever, it gets its range after it
+// was made. That the old one was seen to go then says nothing about the new one, whose Node the API server loses while its instance lives.
+func TestNodeMadeAnewIsThere(t *testing.T) {
+	t.Parallel()
+	var lose func(...string)
+	run(t, nil, makeNodes(8), func(w *world) { lose = w.forgetful() }, func(w *world) {
+		w.DeleteNode("node-1")
+		w.settle()
+		again := makeNode(1)
+		spec := again.Spec
+		again.Spec.PodCIDR, again.Spec.PodCIDRs = "", nil
+		again.UID = "again"
+		w.CreateNode(again)
+		w.settle()
+		w.UpdateNode("node-1", func(n *corev1.Node) { n.Spec = spec })
+		w.settle()
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.1.0/24→i-1") {
+			t.Fatalf("routes %v, want that of the new Node", got)
+		}
+		lose("node-1", "node-2")
+		w.Pass(50 * time.Minute)
+		if got := w.routes(tableA); len(got) != 8 {
+			t.Errorf("routes %v, want all: the instances live, and no Node was seen to go", got)
+		}
+	})
+}
+
+// TestUndeletableRoutesKeepNoOthers lets the cloud refuse the deletion of as many routes as may go within the budget's window. Others go.
+func TestUndeletableRoutesKeepNoOthers(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		for i := 10; i < 19; i++ {
+			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), marked(i))
+		}
+		w.cloud.Interpose(func(_ int, _ string, request proto.Message) gatewaytest.Fault {
+			unwanted, _ := request.(*vpcv1.BatchDeleteRouteEntriesRequest)
+			for _, entry := range unwanted.GetRouteEntries() {
+				if slices.Contains([]string{"i-10", "i-11", "i-12"}, entry.GetNextHopId()) {
+					return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.InvalidState, Message: "in use"}}
+				}
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, makeNodes(10), prepare, func(w *world) {
+		w.Pass(time.Hour)
+		if got := w.routes(tableA); len(got) != 13 {
+			t.Errorf("routes %v, want those of the 10 Nodes and the 3 that can't be deleted", got)
+		}
+	})
+}
+
+// TestBlockedNodesAreQuiet counts what 100 nodes cost within an hour whose places are taken by living instances: nothing but the reading of
+// the table, a question about the instances with each, and a warning that is repeated once.
+func TestBlockedNodesAreQuiet(t *testing.T) {
+	t.Parallel()
+	const blocked = 100
+	prepare := func(w *world) {
+		for i := range blocked {
+			other := fmt.Sprintf("i-other-%d", i)
+			w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), other, marked(i))
+			w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + "." + other}}, tag("ack.aliyun.com", cluster))
+		}
+	}
+	run(t, nil, makeNodes(120), prepare, func(w *world) {
+		w.Pass(58 * time.Minute)
+		if n := len(w.routes(tableA)); n != 120 || w.calls("BatchDeleteRouteEntries") != 0 {
+			t.Errorf("%d routes, want all 120 and none replaced", n)
+		}
+		if lists, asks := w.calls("ListRouteEntries"), w.calls("BatchGetInstances"); lists > 13 || asks > 13 {
+			t.Errorf("the table was read %d times, and instances %d times", lists, asks)
+		}
+		if n := len(w.Events.Matching("CreateRouteFailed")); n != 2*blocked {
+			t.Errorf("%d warnings, want two for each node", n)
+		}
+		if n := len(w.Patches()); n != 120 {
+			t.Errorf("%d patches, want one for each node", n)
+		}
+	})
 }

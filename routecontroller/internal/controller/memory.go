@@ -36,8 +36,8 @@ type memory struct {
 	charged map[table.Key]time.Time
 	// recorded is set once the memory holds what earlier leaders have recorded.
 	recorded bool
-	// failed says when the creation of a route failed last.
-	failed map[table.Key]time.Time
+	// failed says when the creation of a route failed last, and undeleted when the deletion of an orphan did.
+	failed, undeleted map[table.Key]time.Time
 	// standing is what the cloud said about instances that entries in the way of routes lead to.
 	standing map[string]plan.Standing
 	// notBefore is when the gateway may be asked again.
@@ -48,6 +48,7 @@ func newMemory() *memory {
 	return &memory{
 		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
 		standing: map[string]plan.Standing{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
+		undeleted: map[table.Key]time.Time{},
 	}
 }
 
@@ -127,7 +128,7 @@ func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) boo
 			orphans = append(orphans, orphan.Orphan{Entry: entry})
 		}
 	}
-	since := make(map[table.Key]time.Time, len(orphans))
+	since, undeleted := make(map[table.Key]time.Time, len(orphans)), make(map[table.Key]time.Time, len(m.undeleted))
 	for i := range orphans {
 		o := &orphans[i]
 		o.Since, o.Watched = now, watched(o.Entry.Key)
@@ -135,6 +136,9 @@ func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) boo
 			o.Since = first
 		}
 		since[o.Entry.Key] = o.Since
+		if at, failed := m.undeleted[o.Entry.Key]; failed {
+			o.Failed, undeleted[o.Entry.Key] = at, at
+		}
 		switch standing, asked := m.standing[o.Entry.InstanceID]; {
 		case !asked:
 		case standing == plan.Gone:
@@ -143,7 +147,7 @@ func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) boo
 			o.Instance = orphan.Living
 		}
 	}
-	m.orphanSince = since
+	m.orphanSince, m.undeleted = since, undeleted
 	return orphans
 }
 
@@ -165,6 +169,9 @@ func (m *memory) turn(missing []table.Route) []table.Route {
 func (m *memory) applied(result apply.Result) {
 	for _, failure := range result.CreateFailed {
 		m.failed[failure.Route.Key] = time.Now()
+	}
+	for _, failure := range result.DeleteFailed {
+		m.undeleted[failure.Entry.Key] = time.Now()
 	}
 	for _, entry := range result.Deleted {
 		delete(m.entries, entry.CIDR)

@@ -69,10 +69,17 @@ func (c *Controller) nodeDeleted(object any) {
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)
-	if !isOld || !isNode || !c.leading.Load() {
+	if !isOld || !isNode {
 		return
 	}
-	if !table.SameClaim(old, node) {
+	news := !table.SameClaim(old, node)
+	if news { // A Node has neither instance nor range when it is added; it may get those of one that departed.
+		c.departed.remove(c.cfg.Scope.KeysOf(node))
+	}
+	if !c.leading.Load() {
+		return
+	}
+	if news {
 		c.gather.Trigger()
 	}
 	if networkUnavailable(old) != networkUnavailable(node) {

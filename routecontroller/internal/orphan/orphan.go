@@ -32,6 +32,8 @@ type Orphan struct {
 	Moved bool
 	// Since is when the entry was first found without a node.
 	Since time.Time
+	// Failed is when its deletion failed last, zero if it did not.
+	Failed time.Time
 	// Watched is set if this process saw the API server delete the Node. That a Node is missing in a list is no such evidence: the list
 	// may be one of a restored etcd.
 	Watched  bool
@@ -68,8 +70,9 @@ type Verdict struct {
 	Wait time.Duration
 }
 
-// Decide chooses the orphans to delete now: those first that a node waits for, and of these and the others those that have been orphans for
-// longest.
+// Decide chooses the orphans to delete now. Those whose deletion failed come last, and of them those whose failure is the longest ago come
+// first, so that entries which can't be deleted keep no others. Of the rest those come first that a node waits for, and then those that have
+// been orphans for longest.
 func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict {
 	var v Verdict
 	if len(orphans) == 0 {
@@ -79,6 +82,9 @@ func Decide(now time.Time, orphans []Orphan, facts Facts, policy Policy) Verdict
 		return Verdict{Fault: true}
 	}
 	ordered := slices.SortedStableFunc(slices.Values(orphans), func(a, b Orphan) int {
+		if order := a.Failed.Compare(b.Failed); order != 0 {
+			return order
+		}
 		if a.InTheWay != b.InTheWay {
 			if a.InTheWay {
 				return -1

@@ -42,6 +42,10 @@ func TestDecide(t *testing.T) {
 		o.InTheWay, o.Moved = true, moved
 		return o
 	}
+	failed := func(o orphan.Orphan, ago time.Duration) orphan.Orphan {
+		o.Failed = now.Add(-ago)
+		return o
+	}
 	tests := []struct {
 		name    string
 		orphans []orphan.Orphan
@@ -79,6 +83,12 @@ func TestDecide(t *testing.T) {
 			orphans: all(aged(1, 2*time.Hour, 0, false), aged(2, 4*time.Hour, 0, false), aged(3, 3*time.Hour, 0, false),
 				blocking(aged(4, 0, 0, true), false)),
 			claimed: 9, want: []byte{4, 2, 3}, held: 1, wait: 10 * time.Minute,
+		},
+		{
+			name: "those whose deletion failed last, the longest ago first",
+			orphans: all(failed(aged(1, 4*time.Hour, 0, false), time.Minute), failed(blocking(aged(2, 3*time.Hour, 0, false), false), time.Second),
+				failed(aged(3, 2*time.Hour, 0, false), time.Hour), aged(4, time.Hour, 0, false)),
+			claimed: 9, want: []byte{4, 3, 1}, held: 1, wait: 10 * time.Minute,
 		},
 		{
 			name:    "the oldest first, within the budget",
