@@ -185,3 +185,34 @@ func TestBlockedNodesAreQuiet(t *testing.T) {
 		}
 	})
 }
+
+// TestStuckRouteIsPolledLessAndLess lets the cloud work on a route for an hour. It is not asked every few seconds all the time; a route that
+// joins meanwhile is looked at as soon as ever, and the stuck one is there within a minute once it is done.
+func TestStuckRouteIsPolledLessAndLess(t *testing.T) {
+	t.Parallel()
+	run(t, nil, makeNodes(3), nil, func(w *world) {
+		w.entry(tableA, "10.0.30.0/24", "i-30", marked(30))
+		w.status(tableA, "10.0.2.0/24", "Modifying")
+		w.Pass(10 * time.Minute)
+		w.cloud.ResetCalls()
+		w.Pass(time.Hour)
+		if n := w.calls("ListRouteEntries"); n > 70 {
+			t.Errorf("the table was read %d times in an hour", n)
+		}
+		w.entry(tableA, "10.0.3.0/24", "i-3", marked(3))
+		w.status(tableA, "10.0.3.0/24", "Pending")
+		w.instance(makeNode(3))
+		w.CreateNode(makeNode(3))
+		w.Pass(time.Minute) // The reading that shows the entry, after which the wait is short again.
+		w.status(tableA, "10.0.3.0/24", "Available")
+		w.Pass(20 * time.Second)
+		if got := w.network("node-3"); got != "False RouteCreated" {
+			t.Errorf("node-3: NetworkUnavailable %s", got)
+		}
+		w.status(tableA, "10.0.2.0/24", "Available")
+		w.Pass(time.Minute)
+		if got := w.network("node-2"); got != "False RouteCreated" {
+			t.Errorf("node-2: NetworkUnavailable %s", got)
+		}
+	})
+}

@@ -38,6 +38,8 @@ type memory struct {
 	recorded bool
 	// failed says when the creation of a route failed last, and undeleted when the deletion of an orphan did.
 	failed, undeleted map[table.Key]time.Time
+	// unfinished says since when a route has been there without being available.
+	unfinished map[table.Key]time.Time
 	// standing is what the cloud said about instances that entries in the way of routes lead to.
 	standing map[string]plan.Standing
 	// notBefore is when the gateway may be asked again.
@@ -163,6 +165,35 @@ func (m *memory) turn(missing []table.Route) []table.Route {
 	m.failed = failed
 	ordered := slices.SortedStableFunc(slices.Values(missing), func(a, b table.Route) int { return failed[a.Key].Compare(failed[b.Key]) })
 	return ordered[:min(len(ordered), createTogether)]
+}
+
+// pending gives the time until the next look at routes that are not available yet, 0 if all are.
+func (m *memory) pending(routes []table.Route, created []table.Entry, now time.Time) time.Duration {
+	var keys []table.Key
+	for _, route := range routes {
+		keys = append(keys, route.Key)
+	}
+	for _, entry := range created {
+		if !entry.Available {
+			keys = append(keys, entry.Key)
+		}
+	}
+	unfinished, latest := make(map[table.Key]time.Time, len(keys)), time.Time{}
+	for _, key := range keys {
+		since, known := m.unfinished[key]
+		if !known {
+			since = now
+		}
+		unfinished[key] = since
+		if since.After(latest) {
+			latest = since
+		}
+	}
+	m.unfinished = unfinished
+	if len(keys) == 0 {
+		return 0
+	}
+	return min(max(pendingDelay, now.Sub(latest)/pendingShare), tableMaxDelay)
 }
 
 // applied takes over what was done.

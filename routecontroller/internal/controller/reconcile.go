@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// pendingDelay is when to look again at entries that the cloud is working on.
-	pendingDelay = 5 * time.Second
+	// pendingDelay is when to look again at entries that the cloud is working on, and pendingShare how much of the time is let pass again that
+	// the latest of them has taken, for each look reads the table. tableMaxDelay is the most.
+	pendingDelay, pendingShare = 5 * time.Second, 4
 	// recordRetry is when to try again what the next leader has to know.
 	recordRetry = 30 * time.Second
 	// createTogether is how many routes one pass creates: enough to fill the gateway's calls, and few enough that no node waits for the
@@ -230,9 +231,9 @@ func (c *Controller) next(tableID string, m *memory, v view, result apply.Result
 	if err := result.Err(); err != nil {
 		return fmt.Errorf("route table %s: %w", tableID, err)
 	}
-	if len(v.plan.Pending) > 0 || slices.ContainsFunc(result.Created, func(e table.Entry) bool { return !e.Available }) {
+	if delay := m.pending(v.plan.Pending, result.Created, time.Now()); delay > 0 {
 		m.forget()
-		return reconcile.After(errors.New("routes are not available yet"), pendingDelay)
+		return reconcile.After(errors.New("routes are not available yet"), delay)
 	}
 	check := time.Until(m.readAt.Add(c.cfg.SyncInterval))
 	c.tables.AddAfter(tableID, reconcile.Periodic, check+rand.N(c.cfg.SyncInterval/10+1)) //nolint:gosec // Spreading load needs no secrecy.
