@@ -21,8 +21,9 @@ type connections struct {
 	net.Listener
 
 	limits     Limits
-	closed     func(reason string) // for the metrics
+	closed     func(reason, peer string) // for the metrics and the log
 	arrivals   Peers
+	beyond     Peers         // one bucket for the arrivals of all who have used up their own
 	handshakes chan struct{} // one place for each that is computed
 
 	mu        sync.Mutex
@@ -31,9 +32,10 @@ type connections struct {
 	unknown   int                      // the number of strangers
 }
 
-func newConnections(l net.Listener, limits Limits, closed func(string)) *connections {
+func newConnections(l net.Listener, limits Limits, closed func(reason, peer string)) *connections {
 	return &connections{
 		Listener: l, limits: limits, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
+		beyond:     Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
 		handshakes: make(chan struct{}, limits.Handshakes),
 		all:        make(map[string]*connection), strangers: make(map[string][]*connection),
 	}
@@ -46,6 +48,8 @@ type connection struct {
 	owner *connections
 	peer  string
 	first *time.Timer // ends the connection of somebody who makes no call
+	took  *Peers      // what it was let in by
+	as    string      // as whom
 
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
@@ -63,15 +67,29 @@ func (c *connections) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		reason := "too often"
-		if c.arrivals.Take(peerOf(raw.RemoteAddr())) {
+		peer, reason := peerOf(raw.RemoteAddr()), "too often"
+		if took, as := c.arrive(peer); took != nil {
 			if accepted := c.admit(raw); accepted != nil {
+				accepted.took, accepted.as = took, as
 				return accepted, nil
 			}
 			reason = "full"
 		}
-		c.closed(reason)
+		c.closed(reason, peer)
 		_ = raw.Close() // Nobody is there yet who could care.
+	}
+}
+
+// arrive lets a connection in by what its peer has left, or else by what is there for all: callers behind one address, such as that of a node,
+// must not be locked out by another one there whose connections come to nothing. It returns nil if neither has anything left.
+func (c *connections) arrive(peer string) (took *Peers, as string) {
+	switch {
+	case c.arrivals.Take(peer):
+		return &c.arrivals, peer
+	case c.beyond.Take(""):
+		return &c.beyond, ""
+	default:
+		return nil, ""
 	}
 }
 
@@ -208,7 +226,9 @@ func (n *connection) prove() {
 	if n == nil || !n.stranger.Swap(false) {
 		return
 	}
-	n.owner.arrivals.GiveBack(n.peer)
+	if n.took != nil {
+		n.took.GiveBack(n.as)
+	}
 	n.owner.mu.Lock()
 	defer n.owner.mu.Unlock()
 	n.owner.known(n)
@@ -239,7 +259,7 @@ func (n *connection) Close() error {
 
 // end closes a connection for a reason of ours.
 func (n *connection) end(reason string) {
-	n.owner.closed(reason)
+	n.owner.closed(reason, n.peer)
 	_ = n.Close() // It is of no use any more.
 }
 

@@ -14,8 +14,11 @@ type Limits struct {
 	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
 	Strangers, StrangersPerPeer int
 	// Arrivals bounds the connections of one address that come to no permitted call: so many at once, and ArrivalsPerSecond after that.
-	// Further ones are closed before their handshake, which costs a hundred times as much. Defaults 20 and 2.
+	// Defaults 20 and 2. What is beyond ArrivalsBeyond, too, is closed before its handshake, which costs a hundred times as much.
 	Arrivals, ArrivalsPerSecond float64
+	// ArrivalsBeyond is how many connections a second are let in beyond that, of all addresses together, a fifth of it at once:
+	// with Arrivals fewer than StrangersPerPeer, so that callers who come at once do not crowd each other out. Default 50.
+	ArrivalsBeyond float64
 	// Handshakes bounds the TLS handshakes that are computed at the same time, so that callers need not wait for hundreds. Default 4.
 	Handshakes int
 	// StrangerBytes is how much is read from such a connection before it is closed. Default 256 KiB: a connection lives for ten
@@ -49,7 +52,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Connections: cmp.Or(l.Connections, 1024), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
-		Handshakes:    cmp.Or(l.Handshakes, 4),
+		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50), Handshakes: cmp.Or(l.Handshakes, 4),
 		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),
 		Streams: cmp.Or(l.Streams, 256), ExemptPerConnection: cmp.Or(l.ExemptPerConnection, 16), Unproven: cmp.Or(l.Unproven, 4096),
 		Request: cmp.Or(l.Request, mib), Receive: cmp.Or(l.Receive, 10*time.Second), ReceivingPerCaller: cmp.Or(l.ReceivingPerCaller, 16),

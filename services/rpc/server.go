@@ -73,8 +73,8 @@ type Server struct {
 	metrics  metrics
 	stopping chan struct{}
 
-	outer, inner       grpc.UnaryServerInterceptor // around the headers, and around the message
-	unknown, forbidden logging.Occasional
+	outer, inner               grpc.UnaryServerInterceptor // around the headers, and around the message
+	unknown, forbidden, closed logging.Occasional
 
 	connections atomic.Pointer[connections] // nil until Serve
 }
@@ -183,7 +183,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	bounded := newConnections(listener, s.limits, func(reason string) { s.metrics.closed.WithLabelValues(reason).Inc() })
+	bounded := newConnections(listener, s.limits, func(reason, peer string) {
+		s.metrics.closed.WithLabelValues(reason).Inc()
+		s.closed.Warn(s.cfg.Logger, "connection without a permitted call is closed", "address", peer, "reason", reason)
+	})
 	s.connections.Store(bounded)
 	err := s.grpc.Serve(bounded)
 	if !unhook() {
