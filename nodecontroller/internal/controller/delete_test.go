@@ -3,16 +3,23 @@ package controller_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
+
+	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // liveNode lets the API server know a state of node-1 that the cache of the controller does not have yet.
@@ -124,6 +131,34 @@ func TestNodeMadeAnewIsNotWritten(t *testing.T) {
 	run(t, nil, prepare, func(w *world) {
 		if labels := w.Node("node-0").Labels; len(labels) > 0 {
 			t.Errorf("labels %v of the instance of the node before", labels)
+		}
+	})
+}
+
+// TestNodeWithABadAddressKeepsNoOthers lets the kubelet of a node have written nonsense for its address, which the gateway refuses.
+func TestNodeWithABadAddressKeepsNoOthers(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		furnished(20)(w)
+		w.cloud.Interpose(func(_ int, _ string, request proto.Message) gatewaytest.Fault {
+			asked, _ := request.(*ecsv1.BatchGetNetworkInterfacesRequest)
+			if slices.Contains(asked.GetIpAddresses(), "nonsense") {
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField, Message: "ip_addresses[1]"}}
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		for i := range 2 {
+			w.vanish(i)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.UpdateNode("node-0", func(n *corev1.Node) {
+			n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "nonsense"}}
+		})
+		w.Pass(20 * time.Minute)
+		if got := w.NodeNames(); len(got) != 18 {
+			t.Errorf("%d nodes, want the 18 whose instances are there: events %v", len(got), w.Events.Matching("DeleteNodeFailed"))
 		}
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -223,7 +223,8 @@ func (c *Controller) interfacesOf(ctx context.Context, names []string) (map[stri
 // addressed is a node with its instance and its internal IPv4 address.
 type addressed struct{ node, instance, address string }
 
-// addressed gives those of the nodes that have an address.
+// addressed gives those of the nodes that have an address. The kubelet may have written anything, and what is no address the gateway would refuse
+// together with those of all other nodes.
 func (c *Controller) addressed(names []string) []addressed {
 	list := make([]addressed, 0, len(names))
 	for _, name := range names {
@@ -233,7 +234,7 @@ func (c *Controller) addressed(names []string) []addressed {
 		}
 		id, _ := c.ours(node)
 		for _, a := range node.Status.Addresses {
-			if a.Type == corev1.NodeInternalIP && !strings.Contains(a.Address, ":") {
+			if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && ip.Is4() {
 				list = append(list, addressed{name, id.InstanceID, a.Address})
 				break
 			}
