@@ -108,7 +108,7 @@ type Call struct {
 }
 
 // highest are the priorities of the methods, by name.
-var highest = sync.OnceValue(func() map[string]gateway.Priority {
+var highest = sync.OnceValue(func() map[string]gateway.Priority { //nolint:gochecknoglobals // A constant.
 	priorities := map[string]gateway.Priority{}
 	for _, m := range method.All() {
 		priorities[m.Name] = gateway.Priority(m.Priority())

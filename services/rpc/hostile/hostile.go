@@ -90,7 +90,7 @@ func (c *Client) Stall(stream uint32, announced, sent int) error {
 	defer c.writes.Unlock()
 	const frame = 16 << 10
 	prefix := make([]byte, 5)
-	binary.BigEndian.PutUint32(prefix[1:], uint32(announced)) //nolint:gosec // A test's number.
+	binary.BigEndian.PutUint32(prefix[1:], uint32(announced))
 	if err := c.framer.WriteData(stream, false, prefix); err != nil {
 		return err
 	}
