@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ type world struct {
 
 	conn      *grpc.ClientConn
 	sim       *openapisim.Simulator
-	endpoints map[openapi.Product]*bufconn.Listener
+	endpoints map[openapi.Product]*pipes
 	patience  time.Duration  // of the gateway, for one answer of the cloud
 	kill      func()         // the gateway, in the middle of whatever it does
 	scopes    []config.Scope // of the caller, whose name is scoped
@@ -66,7 +67,7 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{sim: sim, endpoints: map[openapi.Product]*bufconn.Listener{}, patience: patience}
+	w := &world{sim: sim, endpoints: map[openapi.Product]*pipes{}, patience: patience}
 	for _, p := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
 		w.endpoints[p] = serve(t, sim.Handler(string(p)))
 	}
@@ -75,9 +76,9 @@ func newWorld(t *testing.T, adjust ...func(*openapisim.Config)) *world {
 }
 
 // serve answers HTTP in memory.
-func serve(t *testing.T, handler http.Handler) *bufconn.Listener {
+func serve(t *testing.T, handler http.Handler) *pipes {
 	t.Helper()
-	listener := bufconn.Listen(64 << 10)
+	listener := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
 	server, done := &http.Server{Handler: handler}, make(chan struct{})
 	go func() {
 		defer close(done)
@@ -98,8 +99,47 @@ func (w *world) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.endpoints[openapi.Product(product)].DialContext(ctx)
+	return w.endpoints[openapi.Product(product)].dial(ctx)
 }
+
+// pipes listens in memory. It isn't bufconn, where a read deadline that net/http has lifted may strike all the same: the server then takes the
+// connection for broken and ends the request.
+type pipes struct {
+	dialed chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.dialed <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.dialed:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
 // emptySeed leaves out the instances, for worlds whose operations bring their own.
 func emptySeed(c *openapisim.Config) { c.Seed = seed(0) }
