@@ -132,6 +132,26 @@ func TestNodeMadeAnewIsThere(t *testing.T) {
 	})
 }
 
+// TestRenamedNodeIsThere has a node register under another name with what it had, and removes the old Node. The API server then loses the new
+// one, without a watched deletion: the route stays.
+func TestRenamedNodeIsThere(t *testing.T) {
+	t.Parallel()
+	var lose func(...string)
+	run(t, nil, makeNodes(8), func(w *world) { lose = w.forgetful() }, func(w *world) {
+		renamed := makeNode(1)
+		renamed.Name, renamed.UID = "renamed", "renamed"
+		w.CreateNode(renamed)
+		w.settle()
+		w.DeleteNode("node-1")
+		w.settle()
+		lose("renamed", "node-2")
+		w.Pass(50 * time.Minute)
+		if got := w.routes(tableA); len(got) != 8 {
+			t.Errorf("routes %v, want all: the instances live, and only a former name was seen to go", got)
+		}
+	})
+}
+
 // TestUndeletableRoutesKeepNoOthers lets the cloud refuse the deletion of as many routes as may go within the budget's window. Others go.
 func TestUndeletableRoutesKeepNoOthers(t *testing.T) {
 	t.Parallel()

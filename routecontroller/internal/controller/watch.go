@@ -2,10 +2,12 @@ package controller
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/reconcile"
@@ -60,10 +62,23 @@ func (c *Controller) nodeAdded(object any) {
 // may be missing because the API server lost it.
 func (c *Controller) nodeDeleted(object any) {
 	if node, ok := object.(*corev1.Node); ok {
-		c.departed.add(c.cfg.Scope.KeysOf(node))
+		c.departed.add(c.unclaimed(c.cfg.Scope.KeysOf(node)))
 		c.events.Forget(kube.NodeReference(node.Name))
 	}
 	c.gather.Trigger()
+}
+
+// unclaimed leaves out the routes of Nodes that there are: a Node may have registered under another name and kept instance and range.
+func (c *Controller) unclaimed(keys []table.Key) []table.Key {
+	present, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return nil // The cache of an informer gives no error; without it nothing is evidence.
+	}
+	for _, node := range present {
+		claims := c.cfg.Scope.KeysOf(node)
+		keys = slices.DeleteFunc(keys, func(key table.Key) bool { return slices.Contains(claims, key) })
+	}
+	return keys
 }
 
 func (c *Controller) nodeUpdated(before, after any) {
