@@ -226,8 +226,9 @@ func TestHundredNodes(t *testing.T) {
 	if reads := ecs["DescribeInstances"] + ecs["DescribeNetworkInterfaces"]; reads > 3 {
 		t.Errorf("%d reads of instances and interfaces for 100 nodes, want at most 3: %v", reads, ecs)
 	}
-	if writes := vpc["CreateRouteEntries"] + vpc["CreateRouteEntry"]; writes > 2 {
-		t.Errorf("%d writes of routes for 100 nodes in one table, want at most 2: %v", writes, vpc)
+	// A write takes 50. The first one doesn't wait for nodes that come later, as they do on a busy machine.
+	if writes := vpc["CreateRouteEntries"] + vpc["CreateRouteEntry"]; writes > 3 {
+		t.Errorf("%d writes of routes for 100 nodes in one table, want at most 3: %v", writes, vpc)
 	}
 	for id, eni := range w.state(t).Interfaces {
 		if eni.SourceDestCheck {

@@ -55,9 +55,10 @@ func (t tester) apply(ctx context.Context, m mutant, module string, target targe
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(name, changed, 0o600); err != nil {
+	if err := os.WriteFile(name, changed, 0o600); err != nil { //nolint:gosec // A file of the copy.
 		return "", fmt.Errorf("write a mutant: %w", err)
 	}
+	//nolint:gosec // The same file.
 	defer func() { err = errors.Join(err, os.WriteFile(name, source, 0o600)) }()
 	const failed = 1 // of go test, for tests and builds alike; gremlins tells them apart by the same code
 	_, err = output(ctx, module, env, "go", "test", "-timeout", "5m", "-failfast", "./"+target.pkg)

@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string) error {
 	printScores(scores)
 	unexplained, stale := reasons.match(survivors)
 	for _, m := range unexplained {
-		fmt.Printf("survived without a reason: %s\n", m)
+		fmt.Fprintf(os.Stdout, "survived without a reason: %s\n", m)
 	}
 	for _, s := range scores {
 		if err := s.check(); err != nil {

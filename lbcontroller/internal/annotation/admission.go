@@ -90,12 +90,12 @@ func (s Spec) condition() string {
 	case Switch:
 		return "a.value.lowerAscii() in ['on', 'true', 'off', 'false']"
 	case Number:
-		text := fmt.Sprintf("int(a.value) >= %d && int(a.value) <= %d", s.Min, s.Max)
+		cases := []string{fmt.Sprintf("int(a.value) >= %d && int(a.value) <= %d", s.Min, s.Max)}
 		for _, n := range s.Also {
-			text += fmt.Sprintf(" || int(a.value) == %d", n)
+			cases = append(cases, fmt.Sprintf("int(a.value) == %d", n))
 		}
 		// No range needs more than nine digits, and int fails above nineteen.
-		return matches("a.value", "^[+-]?0*[0-9]{1,9}$") + " &&\n  (" + text + ")"
+		return matches("a.value", "^[+-]?0*[0-9]{1,9}$") + " &&\n  (" + strings.Join(cases, " || ") + ")"
 	case List:
 		return fmt.Sprintf(short+"size(%s) > 0", items)
 	case Pairs:

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,11 +36,11 @@ func quotaUsed(api string) error {
 	}
 }
 
-// failAt lets the calls of a method, or all, fail until err is nil.
-func (w *world) failAt(method string, err *error) {
+// failAt lets the calls of a method, or all, fail with an error until mended is set.
+func (w *world) failAt(method string, err error, mended *atomic.Bool) {
 	w.cloud.Interpose(func(_ int, name string, _ proto.Message) gatewaytest.Fault {
-		if method == "" || name == method {
-			return gatewaytest.Fault{Before: *err}
+		if (method == "" || name == method) && !mended.Load() {
+			return gatewaytest.Fault{Before: err}
 		}
 		return gatewaytest.Fault{}
 	})
@@ -73,16 +74,16 @@ func warnings() map[string]struct {
 		cloud bool
 	}{
 		"SyncLoadBalancerFailed": {next: failed, cloud: true, lead: func(w *world) {
-			w.failAt("CreateListener", &quota)
+			w.failAt("CreateListener", quota, &atomic.Bool{})
 			w.create(web())
 		}},
 		"CleanLoadBalancerFailed": {next: failed, cloud: true, lead: func(w *world) {
-			w.failAt("DeleteLoadBalancer", &quota)
+			w.failAt("DeleteLoadBalancer", quota, &atomic.Bool{})
 			w.create(web())
 			w.remove()
 		}},
 		"FailedSetEIPAddress": {next: failed, cloud: true, lead: func(w *world) {
-			w.failAt("ListEips", &quota)
+			w.failAt("ListEips", quota, &atomic.Bool{})
 			w.create(web(annotated(annotation.ExternalIPType, "eip")))
 		}},
 		"FailedAddFinalizer": {next: patches, lead: func(w *world) {
@@ -214,40 +215,40 @@ func TestEveryWarningNamesTheNextStep(t *testing.T) {
 func TestTroubleThatIsOver(t *testing.T) {
 	quota := quotaUsed("slb/X")
 	tests := map[string]struct {
-		strike, mend func(w *world, err *error)
+		strike, mend func(w *world, mended *atomic.Bool)
 		want         []string
 	}{
 		"what was done says so": {
-			strike: func(w *world, err *error) {
-				w.failAt("CreateListener", err)
+			strike: func(w *world, mended *atomic.Bool) {
+				w.failAt("CreateListener", quota, mended)
 				w.create(web())
 			},
-			mend: func(_ *world, err *error) { *err = nil },
+			mend: func(_ *world, mended *atomic.Bool) { mended.Store(true) },
 			want: []string{"Warning SyncLoadBalancerFailed", "Normal EnsuredLoadBalancer"},
 		},
 		"nothing was left to do": {
-			strike: func(w *world, err *error) {
+			strike: func(w *world, mended *atomic.Bool) {
 				w.create(web())
 				w.events.take()
-				w.failAt("", err)
+				w.failAt("", quota, mended)
 				w.after(6 * time.Hour)
 			},
-			mend: func(_ *world, err *error) { *err = nil },
+			mend: func(_ *world, mended *atomic.Bool) { mended.Store(true) },
 			want: []string{"Warning SyncLoadBalancerFailed", "Normal Resolved"},
 		},
 		"servers follow pods": {
-			strike: func(w *world, _ *error) {
+			strike: func(w *world, _ *atomic.Bool) {
 				w.create(web(local))
 				w.events.take()
 				w.pods(pod("10.9.0.1", "node-1"))
 				w.events.take()
 				w.pods()
 			},
-			mend: func(w *world, _ *error) { w.pods(pod("10.9.0.1", "node-1")) },
+			mend: func(w *world, _ *atomic.Bool) { w.pods(pod("10.9.0.1", "node-1")) },
 			want: []string{"Warning UnAvailableLoadBalancer", "Normal Resolved"},
 		},
 		"the fight for the status": {
-			strike: func(w *world, _ *error) {
+			strike: func(w *world, _ *atomic.Bool) {
 				w.create(web())
 				w.events.take()
 				for range 10 {
@@ -256,17 +257,17 @@ func TestTroubleThatIsOver(t *testing.T) {
 					})
 				}
 			},
-			mend: func(*world, *error) {},
+			mend: func(*world, *atomic.Bool) {},
 			want: []string{"Warning StatusContested", "Normal Resolved"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 2, func(w *world) {
-				err := quota
-				tt.strike(w, &err)
+				var mended atomic.Bool
+				tt.strike(w, &mended)
 				w.after(time.Hour)
-				tt.mend(w, &err)
+				tt.mend(w, &mended)
 				w.after(12 * time.Hour)
 				var got []string
 				for _, e := range w.events.take() {

@@ -61,6 +61,7 @@ func remedy(err error) string {
 		return "make the access control list, or name another one"
 	case rpcerr.VSwitchNotFound:
 		return "name another vSwitch"
+	default:
 	}
 	switch {
 	case e.Code == codes.InvalidArgument:

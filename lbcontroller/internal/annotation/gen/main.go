@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -22,21 +23,18 @@ func main() {
 }
 
 func run(root string) error {
-	values := "[\n"
-	for i, s := range samples() {
+	var values []string
+	for _, s := range samples() {
 		line, err := json.Marshal(s)
 		if err != nil {
 			return fmt.Errorf("encode values: %w", err)
 		}
-		if i > 0 {
-			values += ",\n"
-		}
-		values += string(line)
+		values = append(values, string(line))
 	}
 	for path, text := range map[string]string{
 		"docs/reference/annotations.md":             annotation.Markdown(),
 		"deploy/chart/files/admission.yaml":         annotation.AdmissionPolicy(),
-		"deploy/e2e/testdata/annotationvalues.json": values + "\n]\n",
+		"deploy/e2e/testdata/annotationvalues.json": "[\n" + strings.Join(values, ",\n") + "\n]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil { //nolint:gosec // A file of the source tree.
 			return fmt.Errorf("write: %w", err)

@@ -92,7 +92,7 @@ func TestElsewhere(t *testing.T) {
 
 func TestTaken(t *testing.T) {
 	t.Parallel()
-	const clear = "kubectl -n default patch service web --subresource=status"
+	const next = "kubectl -n default patch service web --subresource=status"
 	for name, tt := range map[string]struct {
 		published []string
 		eip       bool
@@ -105,8 +105,8 @@ func TestTaken(t *testing.T) {
 		"there and elsewhere":             {published: []string{"2.2.2.2", "1.1.1.1"}},
 		"by a host name":                  {published: []string{"2.2.2.2", ""}},
 		"by an EIP":                       {published: []string{"2.2.2.2"}, eip: true},
-		"elsewhere":                       {published: []string{"2.2.2.2"}, want: []string{"publishes 2.2.2.2, which is not the address of CLB lb-1", clear}},
-		"on its own":                      {published: []string{"2.2.2.2"}, own: "lb-9", want: []string{"has CLB lb-9 of its own", "CLB lb-9 is released", clear}},
+		"elsewhere":                       {published: []string{"2.2.2.2"}, want: []string{"publishes 2.2.2.2, which is not the address of CLB lb-1", next}},
+		"on its own":                      {published: []string{"2.2.2.2"}, own: "lb-9", want: []string{"has CLB lb-9 of its own", "CLB lb-9 is released", next}},
 		"on its own, with the address":    {published: []string{"1.1.1.1"}, own: "lb-9", want: []string{"has CLB lb-9 of its own"}},
 		"on its own, published by an EIP": {published: []string{"2.2.2.2"}, eip: true, own: "lb-9", want: []string{"has CLB lb-9 of its own"}},
 	} {
