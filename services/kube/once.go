@@ -15,7 +15,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// ReasonResolved is the reason of the Normal event which says that what warnings told is over.
+// ReasonResolved is the reason of the Normal event which says that the trouble that warnings reported is over.
 const ReasonResolved = "Resolved"
 
 // RepeatWarnings is when a warning whose cause lasts is recorded again. The API server forgets events after an hour by default
@@ -102,7 +102,7 @@ func (e *Events) Warn(object runtime.Object, w Warning) {
 // event says so: the last word about an object must not be a warning of long ago.
 func (e *Events) Resolve(object runtime.Object, reasons ...string) {
 	if over := e.forget(object, reasons); len(over) > 0 {
-		e.Normal(object, ReasonResolved, "what was told by "+strings.Join(over, ", ")+" is over")
+		e.Normal(object, ReasonResolved, "the trouble that "+strings.Join(over, ", ")+" reported is over")
 	}
 }
 

@@ -168,7 +168,7 @@ func TestTroubleThatIsOverIsTold(t *testing.T) {
 	events.Resolve(node, "SyncNodeFailed", "WaitingForCloud")
 	events.Forget(node)
 	events.Resolve(node)
-	want := []string{"node-1 Resolved: what was told by SyncNodeFailed, WaitingForCloud is over"}
+	want := []string{"node-1 Resolved: the trouble that SyncNodeFailed, WaitingForCloud reported is over"}
 	if diff := cmp.Diff(want, recorder.Matching(kube.ReasonResolved)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

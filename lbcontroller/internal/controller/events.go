@@ -92,7 +92,7 @@ func causeOf(err error) string {
 	return rpcerr.Cause(err)
 }
 
-// announce records the events of a pass, and that what was told by warnings of some reasons is over.
+// announce records the events of a pass, and that the trouble that warnings of some reasons reported is over.
 func (c *Controller) announce(svc *corev1.Service, over []string, list []Event) {
 	isDone := slices.ContainsFunc(list, func(e Event) bool { return e.Type == corev1.EventTypeNormal })
 	switch {
