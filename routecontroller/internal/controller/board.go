@@ -48,8 +48,8 @@ func (b *board) post(tableID string, verdicts map[claim]verdict) {
 	b.verdicts[tableID] = verdicts
 }
 
-// ready reports whether the routes of a node are ready in all tables, and the first lasting cause why not. It is not known as long as a table has not said anything about
-// these very routes, be it because the table was not read yet or because the node has changed since.
+// ready reports whether the routes of a node are ready in all tables, and the first lasting cause why not. It is not known as long as a
+// table has not said anything about these very routes, be it because the table was not read yet or because the node has changed since.
 func (b *board) ready(node string, keys []table.Key) (ready, known bool, cause string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
