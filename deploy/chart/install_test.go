@@ -310,7 +310,7 @@ func TestNotes(t *testing.T) {
 		notes := files["alicloud-controllers/templates/NOTES.txt"]
 		for _, part := range []string{
 			"kubectl -n cloud exec deployment/cloudgateway -- cloudgateway doctor --config /etc/cloudgateway/config.yaml",
-			"service.k8s.alibaba/resources", "delete lease cloudgateway", "app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
+			"service.k8s.alibaba/resources", "wait --for=delete pod", "delete lease cloudgateway", "app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
 		} {
 			if !strings.Contains(notes, part) {
 				t.Errorf("%s: the notes lack %q:\n%s", mode, part, notes)

@@ -273,13 +273,7 @@ func (c *cluster) uninstall(t *testing.T) {
 		t.Errorf("%d load balancers are left, %v", len(s.LoadBalancers), err)
 	}
 	c.run(t, "helm uninstall alicloud --namespace kube-system")
-	c.wait(t, time.Minute, "the pods are gone", func(ctx context.Context) error {
-		list, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=alicloud"})
-		if err == nil && len(list.Items) > 0 {
-			err = fmt.Errorf("%d are left", len(list.Items))
-		}
-		return err
-	})
+	c.run(t, c.inline(t, "install.md", "kubectl -n kube-system wait --for=delete pod"))
 	for _, component := range chart.Components() {
 		lease, err := c.client.CoordinationV1().Leases(namespace).Get(ctx, component, metav1.GetOptions{})
 		if err != nil {
