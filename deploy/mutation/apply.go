@@ -44,31 +44,29 @@ func mutate(source []byte, m mutant) ([]byte, error) {
 	return nil, fmt.Errorf("%s: no operator of that kind", m)
 }
 
-// apply runs the tests of the package with one operator changed, and puts the operator back.
-func (t tester) apply(ctx context.Context, m mutant, module string, target target, env []string) (status string, err error) {
+// mayNotCompile reports whether the type of a mutant is one that makes mistakes that the compiler finds, e.g. "-" between texts.
+func mayNotCompile(m mutant) bool { return m.Type == "ARITHMETIC_BASE" || m.Type == "INVERT_NEGATIVES" }
+
+// passes makes the change of a mutant, runs go, and puts the operator back. It reports whether go was content.
+func passes(ctx context.Context, m mutant, module string, target target, env []string, args ...string) (ok bool, err error) {
 	name := filepath.Join(module, strings.TrimPrefix(m.File, target.module+"/"))
 	source, err := os.ReadFile(name)
 	if err != nil {
-		return "", fmt.Errorf("read the source of a mutant: %w", err)
+		return false, fmt.Errorf("read the source of a mutant: %w", err)
 	}
 	changed, err := mutate(source, m)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	if err := os.WriteFile(name, changed, 0o600); err != nil { //nolint:gosec // A file of the copy.
-		return "", fmt.Errorf("write a mutant: %w", err)
+		return false, fmt.Errorf("write a mutant: %w", err)
 	}
 	//nolint:gosec // The same file.
 	defer func() { err = errors.Join(err, os.WriteFile(name, source, 0o600)) }()
-	const failed = 1 // of go test, for tests and builds alike; gremlins tells them apart by the same code
-	_, err = output(ctx, module, env, "go", "test", "-timeout", "5m", "-failfast", "./"+target.pkg)
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	switch {
-	case err == nil:
-		return lived, nil
-	case ok && exit.ExitCode() == failed:
-		return killed, nil
-	default:
-		return "", err
+	const failed = 1 // of go, for tests and for what does not compile alike
+	_, err = output(ctx, module, env, "go", append(args, "./"+target.pkg)...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == failed {
+		return false, nil
 	}
+	return err == nil, err
 }

@@ -142,6 +142,60 @@ func TestMutate(t *testing.T) {
 	}
 }
 
+// TestCorrect: gremlins' verdicts that are known to be wrong are mended, and the file is as it was.
+func TestCorrect(t *testing.T) {
+	const source = `package p
+
+const whole = 1 + 1
+
+func text(a string) string { return "a" + a }
+func double(n int) int { return n * whole }
+`
+	const check = `package p
+
+import "testing"
+
+func Test(t *testing.T) {
+	if whole != 2 || text("b") != "ab" {
+		t.Fatal(whole)
+	}
+	_ = double(1)
+}
+`
+	module := t.TempDir()
+	for name, data := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "p/p.go": source, "p/p_test.go": check} {
+		if err := os.MkdirAll(filepath.Join(module, "p"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(module, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		line, column int
+		source       string
+		said, want   string
+	}{
+		"a constant that a test looks at": {3, 17, "const whole = 1 + 1", notCovered, killed},
+		"texts have no difference":        {5, 41, `return "a" + a`, killed, notViable},
+		"what compiles is killed":         {6, 35, "return n * whole", killed, killed},
+		"what is not covered stays so":    {6, 35, "return n * whole", notCovered, notCovered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mutant{File: "m/p/p.go", Type: "ARITHMETIC_BASE", Status: tt.said, Line: tt.line, Column: tt.column, Source: tt.source}
+			if err := correct(t.Context(), &m, module, target{module: "m", pkg: "p"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if m.Status != tt.want {
+				t.Errorf("status %s, want %s", m.Status, tt.want)
+			}
+			if now, err := os.ReadFile(filepath.Join(module, "p/p.go")); err != nil || string(now) != source {
+				t.Errorf("the file is left as %q, %v", now, err)
+			}
+		})
+	}
+}
+
 func TestOutsideOfBlocks(t *testing.T) {
 	for source, want := range map[string]bool{
 		"case a != b:":                 true,

@@ -19,6 +19,7 @@ const (
 	killed     = "KILLED"
 	timedOut   = "TIMED OUT"
 	notCovered = "NOT COVERED"
+	notViable  = "NOT VIABLE"
 )
 
 // timeoutCoefficient gives the tests of a mutant this many times the time that they take without one: a shorter limit takes a busy
@@ -75,15 +76,35 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, m := range mutants {
-		if m.Status != notCovered || !outsideOfBlocks(m.Source) {
-			continue
-		}
-		if mutants[i].Status, err = t.apply(ctx, m, module, target, env); err != nil {
+	for i := range mutants {
+		if err := correct(ctx, &mutants[i], module, target, env); err != nil {
 			return nil, err
 		}
 	}
 	return mutants, nil
+}
+
+// correct mends two verdicts of gremlins: it takes what Go's coverage does not count for not covered, and what does not compile for killed.
+func correct(ctx context.Context, m *mutant, module string, target target, env []string) error {
+	if m.Status == notCovered && outsideOfBlocks(m.Source) {
+		ok, err := passes(ctx, *m, module, target, env, "test", "-timeout", "5m", "-failfast")
+		if err != nil {
+			return err
+		}
+		if m.Status = killed; ok {
+			m.Status = lived
+		}
+	}
+	if m.Status == killed && mayNotCompile(*m) {
+		ok, err := passes(ctx, *m, module, target, nil, "build")
+		if err != nil {
+			return err
+		}
+		if !ok {
+			m.Status = notViable
+		}
+	}
+	return nil
 }
 
 // parse reads the result of gremlins. The names of its files are relative to the module or to the package.
