@@ -29,7 +29,7 @@ func targets(root string) ([]target, error) {
 		{module: "cloudgateway", pkg: "internal/authn"},
 		{module: "cloudgateway", pkg: "internal/authz"},
 		{module: "cloudgateway", pkg: "internal/check"},
-		{module: "cloudgateway", pkg: "internal/openapi/catalogue", skip: "^(TestReferencePage|TestEveryKnownCode)$", files: []string{"catalogue.go"}},
+		{module: "cloudgateway", pkg: "internal/openapi/catalogue", skip: "^(TestReferencePage|TestEveryKnownCodeIsDocumented)$", files: []string{"catalogue.go", "table.go"}},
 	}
 	const checks = "check.go"
 	found, err := filepath.Glob(filepath.Join(root, "cloudgateway/internal/*/*", checks))

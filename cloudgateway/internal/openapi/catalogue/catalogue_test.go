@@ -89,6 +89,35 @@ func TestError(t *testing.T) {
 	}
 }
 
+// TestRetryHints: how long a caller waits where the cloud doesn't say it.
+func TestRetryHints(t *testing.T) {
+	for code, want := range map[string]time.Duration{
+		"Throttling":                           10 * time.Second,
+		"InternalError":                        2 * time.Second,
+		"SystemBusy":                           time.Second,
+		"LX_REQUEST_TOKEN_CONFLICT":            2 * time.Second,
+		"LbStatusNotSupport":                   30 * time.Second,
+		"OperationFailed.ServerGroupInUse":     time.Second,
+		"InvalidLoadBalancerId.NotFound":       0,
+		"OperationDenied.DeleteProtectionIsOn": 0,
+	} {
+		if e := Error(Answer{Product: slb, Status: 400, Code: code}); e.RetryAfter != want {
+			t.Errorf("%s: wait %s, want %s", code, e.RetryAfter, want)
+		}
+	}
+}
+
+// TestLongMessages: the cloud's own text comes whole to the caller, but for a page.
+func TestLongMessages(t *testing.T) {
+	const longest = 300
+	whole := strings.Repeat("x", longest)
+	for text, want := range map[string]string{whole: whole, whole + "y": whole + "…"} {
+		if e := Error(Answer{Product: slb, Status: 400, Code: "X", Message: text}); e.Message != want {
+			t.Errorf("%d bytes become %q", len(text), e.Message)
+		}
+	}
+}
+
 // TestServersOfAnotherNetwork: to wait does not bring a server into the load balancer's VPC.
 func TestServersOfAnotherNetwork(t *testing.T) {
 	e := Error(Answer{Product: slb, Action: "AddVServerGroupBackendServers", Status: 400, Code: "NetworkConflict", Mutating: true})
