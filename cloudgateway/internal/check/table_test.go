@@ -50,6 +50,9 @@ func TestCommonFields(t *testing.T) {
 			"tags[3].key: is 65 characters long, must be 1 to 64", "tags[3].value: is 129 characters long, must be 0 to 128",
 		}},
 		{Name: "twenty keys", Request: &vpcv1.UpdateEipRequest{RemoveTagKeys: many[:20]}},
+		{Name: "twenty keys, one of them empty", Request: &vpcv1.UpdateEipRequest{RemoveTagKeys: append([]string{""}, many[:19]...)}, Want: []string{
+			"remove_tag_keys: is 0 characters long, must be 1 to 64",
+		}},
 		{Name: "too many tags", Request: &vpcv1.UpdateEipRequest{SetTags: tags(many...), RemoveTagKeys: many}, Want: []string{
 			"set_tags: has 21 items, at most 20 are allowed", "remove_tag_keys: has 21 items, at most 20 are allowed",
 		}},

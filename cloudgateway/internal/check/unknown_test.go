@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -10,44 +11,66 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// TestUnknownFilters: a filter of a newer caller is refused and not dropped, which would make the answer too broad.
-func TestUnknownFilters(t *testing.T) {
-	table := NewTable([]Rule{Of(func(*Request, *slbv1.ListLoadBalancersRequest) {})})
-	newer := func(number protowire.Number) []byte {
-		return protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), "x")
+// newer gives a message a field that this version of the protocol lacks.
+func newer[M proto.Message](m M, numbers ...protowire.Number) M {
+	var fields []byte
+	for _, number := range numbers {
+		fields = protowire.AppendString(protowire.AppendTag(fields, number, protowire.BytesType), "x")
+	}
+	m.ProtoReflect().SetUnknown(fields)
+	return m
+}
+
+// TestUnknownFields: what a newer caller asks for is refused and not dropped: without a filter the answer would be too broad, and without
+// an attribute the resource would not be as it is wanted.
+func TestUnknownFields(t *testing.T) {
+	table := NewTable([]Rule{
+		Of(func(*Request, *slbv1.ListLoadBalancersRequest) {}), Of(func(*Request, *slbv1.UpdateListenerRequest) {}),
+		Of(func(*Request, *vpcv1.BatchCreateRouteEntriesRequest) {}), Of(func(*Request, *slbv1.ListListenersResponse) {}),
+	})
+	var thirty []protowire.Number
+	for i := range 30 {
+		thirty = append(thirty, protowire.Number(900+i))
 	}
 	for _, tc := range []struct {
-		name        string
-		outside, in []byte // of fields that this version lacks: of the request, and of its second tag
-		want        []string
+		name string
+		sent proto.Message
+		want []string
+		more bool // than the answer names
 	}{
-		{name: "none"},
-		{name: "one", outside: newer(900), want: []string{"900"}},
-		{name: "one of them twice", outside: slices.Concat(newer(900), newer(901), newer(900)), want: []string{"900", "901"}},
-		{name: "in a message of a list", in: newer(77), want: []string{"tags[1].77"}},
-		{name: "more than an answer tells", outside: slices.Concat(slices.Collect(func(yield func([]byte) bool) {
-			for i := range 30 {
-				if !yield(newer(protowire.Number(900 + i))) {
-					return
-				}
-			}
-		})...), want: []string{
+		{name: "none", sent: &slbv1.ListLoadBalancersRequest{Name: "web", Tags: []*commonv1.Tag{{Key: "a"}}}},
+		{name: "one", sent: newer(&slbv1.ListLoadBalancersRequest{Name: "web"}, 900), want: []string{"900"}},
+		{name: "one of them twice", sent: newer(&slbv1.ListLoadBalancersRequest{}, 900, 901, 900), want: []string{"900", "901"}},
+		{name: "in a message", want: []string{"config.health_check.77", "key.78"}, sent: &slbv1.UpdateListenerRequest{
+			Key: newer(&slbv1.ListenerKey{}, 78), Config: &slbv1.ListenerConfig{HealthCheck: newer(&slbv1.HealthCheck{}, 77)},
+		}},
+		{name: "in a message of a list", want: []string{"tags[1].77"}, sent: &slbv1.ListLoadBalancersRequest{
+			Tags: []*commonv1.Tag{{Key: "a"}, newer(&commonv1.Tag{Key: "b"}, 77)},
+		}},
+		{name: "in a list of a list", want: []string{"route_entries[1].next_hops[1].77"}, sent: &vpcv1.BatchCreateRouteEntriesRequest{
+			RouteEntries: []*vpcv1.RouteEntry{
+				{NextHops: []*vpcv1.NextHop{{NextHopId: "i-1"}, {NextHopId: "i-2"}}},
+				{NextHops: []*vpcv1.NextHop{{NextHopId: "i-1"}, newer(&vpcv1.NextHop{NextHopId: "i-2"}, 77)}},
+			},
+		}},
+		// No request has one as deep yet.
+		{name: "in a message of a message of a list", want: []string{"listeners[0].config.health_check.77"}, sent: &slbv1.ListListenersResponse{
+			Listeners: []*slbv1.Listener{{Config: &slbv1.ListenerConfig{HealthCheck: newer(&slbv1.HealthCheck{}, 77)}}},
+		}},
+		{name: "more than an answer names", sent: newer(&slbv1.ListLoadBalancersRequest{}, thirty...), more: true, want: []string{
 			"900", "901", "902", "903", "904", "905", "906", "907", "908", "909", "910", "911", "912", "913", "914", "915", "916", "917", "918", "919",
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			second := &commonv1.Tag{Key: "b"}
-			second.ProtoReflect().SetUnknown(tc.in)
-			sent := &slbv1.ListLoadBalancersRequest{Name: "web", Tags: []*commonv1.Tag{{Key: "a"}, second}}
-			sent.ProtoReflect().SetUnknown(tc.outside)
-			wire, err := proto.Marshal(sent)
+			wire, err := proto.Marshal(tc.sent)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := &slbv1.ListLoadBalancersRequest{}
+			got := tc.sent.ProtoReflect().New().Interface()
 			if err := proto.Unmarshal(wire, got); err != nil {
 				t.Fatal(err)
 			}
@@ -66,8 +89,12 @@ func TestUnknownFilters(t *testing.T) {
 			for _, v := range e.Fields {
 				fields = append(fields, v.Field)
 			}
+			slices.Sort(fields)
 			if !slices.Equal(fields, tc.want) {
 				t.Errorf("the refusal names %q, want %q", fields, tc.want)
+			}
+			if more := strings.Contains(e.Fields[len(e.Fields)-1].Description, "more problems"); more != tc.more {
+				t.Errorf("the refusal says that there is more: %t, want %t", more, tc.more)
 			}
 		})
 	}
