@@ -60,6 +60,7 @@ func TestChecks(t *testing.T) {
 		{Name: "of the protection", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id, DeletionProtection: new(true)}},
 		{Name: "of a tag", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id, SetTags: tags}},
 		{Name: "without a tag", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id, RemoveTagKeys: []string{"a"}}},
+		{Name: "of one tag for another", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id, SetTags: tags, RemoveTagKeys: []string{"b"}}},
 		{Name: "of nothing", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id}, Want: []string{
 			"name: the request changes nothing; at least one attribute is required",
 		}},

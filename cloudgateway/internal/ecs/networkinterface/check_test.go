@@ -51,6 +51,7 @@ func TestChecks(t *testing.T) {
 		{Name: "of its end", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id, DeleteOnRelease: new(true)}},
 		{Name: "of a tag", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id, SetTags: tags}},
 		{Name: "without a tag", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id, RemoveTagKeys: []string{"a"}}},
+		{Name: "of one tag for another", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id, SetTags: tags, RemoveTagKeys: []string{"b"}}},
 		{Name: "of nothing", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id}, Want: []string{
 			"source_dest_check: the request changes nothing; at least one attribute is required",
 		}},

@@ -50,6 +50,15 @@ func TestChecks(t *testing.T) {
 		{Name: "without a tag", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", RemoveTagKeys: []string{"a"}}},
 		{Name: "with an entry", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", AddEntries: []*slbv1.AccessControlEntry{entry("fd00::/8")}}},
 		{Name: "without an entry", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1", RemoveEntries: []string{"fd00::/8"}}},
+		{Name: "of one entry for another", Request: &slbv1.UpdateAccessControlListRequest{
+			AclId: "acl-1", AddEntries: []*slbv1.AccessControlEntry{entry("10.0.0.0/8")}, RemoveEntries: []string{"11.0.0.0/8"},
+		}},
+		{Name: "of an entry and a tag", Request: &slbv1.UpdateAccessControlListRequest{
+			AclId: "acl-1", AddEntries: []*slbv1.AccessControlEntry{entry("10.0.0.0/8")}, SetTags: []*commonv1.Tag{{Key: "a"}},
+		}},
+		{Name: "of one tag for another", Request: &slbv1.UpdateAccessControlListRequest{
+			AclId: "acl-1", SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"b"},
+		}},
 		{Name: "of nothing", Request: &slbv1.UpdateAccessControlListRequest{AclId: "acl-1"}, Want: []string{nothing}},
 		{Request: &slbv1.UpdateAccessControlListRequest{
 			Name: new(""), ResourceGroupId: new(""), AddEntries: []*slbv1.AccessControlEntry{entry("10.0.0.0/8")}, RemoveEntries: []string{"fd00::/8", "fd00::/8"},

@@ -101,6 +101,7 @@ func TestChecks(t *testing.T) {
 		{Name: "of the group", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", ResourceGroupId: new("rg-1")}},
 		{Name: "of a tag", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", SetTags: tags}},
 		{Name: "without a tag", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", RemoveTagKeys: keys}},
+		{Name: "of one tag for another", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c", SetTags: tags, RemoveTagKeys: []string{"b"}}},
 		{Name: "of nothing", Request: &slbv1.UpdateServerCertificateRequest{ServerCertificateId: "c"}, Want: []string{nothing}},
 		{Request: &slbv1.UpdateServerCertificateRequest{Name: new(""), ResourceGroupId: new("")}, Want: []string{
 			"server_certificate_id: is required", emptyName, "resource_group_id: is required",

@@ -56,6 +56,9 @@ func TestChecks(t *testing.T) {
 		{Name: "of what can be set later", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{SynProxy: new(true)}}},
 		{Name: "of a tag", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), SetTags: []*commonv1.Tag{{Key: "a"}}}},
 		{Name: "without a tag", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), RemoveTagKeys: []string{"a"}}},
+		{Name: "of one tag for another", Request: &slbv1.UpdateListenerRequest{
+			Key: key(protoTCP), SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"b"},
+		}},
 		{Name: "of nothing", Request: &slbv1.UpdateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{}}}, Want: []string{
 			"config: the request changes nothing; at least one attribute is required",
 		}},

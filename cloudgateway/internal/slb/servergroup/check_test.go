@@ -1,6 +1,7 @@
 package servergroup
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,6 +19,10 @@ func TestChecks(t *testing.T) {
 	groupKey := []string{"server_group_id: is required", "load_balancer_id: is required"}
 	tooMany := func(field string) string { return field + ": has 20001 items, at most 20000 are allowed" }
 	many, manyDefault := make([]*slbv1.Server, check.MaxItems+1), make([]*slbv1.DefaultServer, check.MaxItems+1)
+	most := make([]*slbv1.Server, check.MaxItems)
+	for i := range most {
+		most[i] = &slbv1.Server{Type: ecs, ServerId: fmt.Sprint("i-", i%(check.MaxItems-1)), Port: 80}
+	}
 	checktest.Run(t, Checks(), []checktest.Case{
 		{Request: &slbv1.GetServerGroupRequest{ServerGroupId: group}},
 		{Request: &slbv1.GetServerGroupRequest{}, Want: groupKey[:1]},
@@ -34,6 +39,9 @@ func TestChecks(t *testing.T) {
 			"servers[2]: is the same server as servers[0]", "servers[3].type: is required", "servers[3].server_id: is required",
 			`servers[3].server_ip: "x" is not an IP address`, "servers[3].port: 65536 is out of range, must be 1 to 65535",
 			"servers[3].weight: -1 is out of range, must be 0 to 100",
+		}},
+		{Name: "of as many as are allowed", Request: &slbv1.CreateServerGroupRequest{RequestId: "r", LoadBalancerId: lb, Name: "web", Servers: most}, Want: []string{
+			"servers[19999]: is the same server as servers[0]",
 		}},
 		{Name: "of too many", Request: &slbv1.CreateServerGroupRequest{RequestId: "r", LoadBalancerId: lb, Name: "web", Servers: many}, Want: []string{tooMany("servers")}},
 		{Request: &slbv1.ApplyServerChangesRequest{
@@ -52,6 +60,9 @@ func TestChecks(t *testing.T) {
 		{Name: "of the name", Request: &slbv1.UpdateServerGroupRequest{LoadBalancerId: lb, ServerGroupId: group, Name: new("n")}},
 		{Name: "of a tag", Request: &slbv1.UpdateServerGroupRequest{LoadBalancerId: lb, ServerGroupId: group, SetTags: []*commonv1.Tag{{Key: "a"}}}},
 		{Name: "without a tag", Request: &slbv1.UpdateServerGroupRequest{LoadBalancerId: lb, ServerGroupId: group, RemoveTagKeys: []string{"a"}}},
+		{Name: "of one tag for another", Request: &slbv1.UpdateServerGroupRequest{
+			LoadBalancerId: lb, ServerGroupId: group, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"b"},
+		}},
 		{Name: "of nothing", Request: &slbv1.UpdateServerGroupRequest{LoadBalancerId: lb, ServerGroupId: group}, Want: []string{
 			"name: the request changes nothing; at least one attribute is required",
 		}},
