@@ -211,8 +211,8 @@ images: ## Build the container images into dist/images, without a container engi
 	@cd deploy && go run ./images -out ../dist/images -version "$(VERSION)" -platforms "$(PLATFORMS)" -registry "$(REGISTRY)"
 
 .PHONY: release
-release: images ## Collect images, chart package, bills of materials, notes and checksums in dist/release
-	@cd deploy && go run ./release -images ../dist/images -out ../dist/release -version "$(VERSION)"
+release: images ## Collect images, chart package, bills of materials, notes and checksums in dist/release; SOURCE=url of the files of all tags
+	@cd deploy && go run ./release -images ../dist/images -out ../dist/release -version "$(VERSION)" -source "$(SOURCE)"
 
 .PHONY: clean
 clean: ## Remove what was built in the tree; the cache outside stays

@@ -16,7 +16,10 @@ const top = "../.."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "cloudgateway/openapisim/docs/*.md", "deploy/chart/templates/NOTES.txt"} {
+	for _, pattern := range []string{
+		"*.md", "docs/*.md", "docs/adr/*.md", "docs/reference/*.md", "deploy/chart/README.md", "deploy/chart/templates/NOTES.txt",
+		"cloudgateway/openapisim/*.md", "cloudgateway/openapisim/docs/*.md",
+	} {
 		paths, err := filepath.Glob(filepath.Join(top, pattern))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("no page is like %s: %v", pattern, err)
@@ -203,7 +206,7 @@ func TestVersionsOfPages(t *testing.T) {
 	if err := yaml.Unmarshal(text, &about); err != nil || about.Version == "" {
 		t.Fatalf("Chart.yaml: %v", err)
 	}
-	named := regexp.MustCompile(`lbcontroller[-:]([0-9]+\.[0-9]+\.[0-9]+)|VERSION=v([0-9.]+)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
+	named := regexp.MustCompile(`controllers?[-:]([0-9]+\.[0-9]+\.[0-9]+)|VERSION=v([0-9.]+)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
 	for _, name := range named {
 		if name[1]+name[2] != about.Version {
 			t.Errorf("docs/install.md: %s is not of version %s", name[0], about.Version)

@@ -29,6 +29,8 @@ func main() {
 	flag.StringVar(&o.images, "images", "../dist/images", "`DIRECTORY` with what make images wrote")
 	flag.StringVar(&o.out, "out", "../dist/release", "`DIRECTORY` to write")
 	flag.StringVar(&o.version, "version", "", "`VERSION` of the processes; a tag, such as v1.2.3, has to be that of the chart and of the changes")
+	flag.StringVar(&o.source, "source", "",
+		"`URL` below which the files of each tag are published, such as https://git.example.com/team/repo/blob; if empty, the notes name files without a link")
 	flag.Parse()
 	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -37,7 +39,7 @@ func main() {
 }
 
 // options are the flags.
-type options struct{ chart, changelog, images, out, version string }
+type options struct{ chart, changelog, images, out, version, source string }
 
 func (o options) run() error {
 	c, err := loader.Load(o.chart)
@@ -60,9 +62,11 @@ func (o options) run() error {
 	if err != nil {
 		return fmt.Errorf("read the changes: %w", err)
 	}
-	if files["NOTES.md"], err = notes(string(changes), version, tagged); err != nil {
+	text, err := notes(string(changes), version, tagged)
+	if err != nil {
 		return err
 	}
+	files["NOTES.md"] = []byte(absolute(text, version, o.source))
 	if err := collect(o.images, version, files); err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func pack(c *chart.Chart) ([]byte, error) {
 }
 
 // notes are the part of the changes about a version, or, before its tag, about what is not released.
-func notes(changes, version string, tagged bool) ([]byte, error) {
+func notes(changes, version string, tagged bool) (string, error) {
 	headings := []string{"## " + version, "## [" + version + "]"}
 	if !tagged {
 		headings = append(headings, "## Unreleased")
@@ -106,9 +110,35 @@ func notes(changes, version string, tagged bool) ([]byte, error) {
 		}
 		_, rest, _ = strings.Cut(rest, "\n") // The date.
 		rest, _, _ = strings.Cut(rest, "\n## ")
-		return []byte("# " + version + "\n\n" + strings.TrimSpace(rest) + "\n"), nil
+		return "# " + version + "\n\n" + strings.TrimSpace(rest) + "\n", nil
 	}
-	return nil, fmt.Errorf("the changes have no part about %s", version)
+	return "", fmt.Errorf("the changes have no part about %s", version)
+}
+
+// absolute gives the links of the changes, which lead to files beside them, the address of those files at the tag. Where that is not known, each
+// file is named instead: on the page of a release a relative link leads nowhere.
+func absolute(notes, version, source string) string {
+	tag, named := "v"+version, false
+	links := regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)\)`)
+	notes = links.ReplaceAllStringFunc(notes, func(link string) string {
+		text, target, _ := strings.Cut(links.ReplaceAllString(link, "$1\n$2"), "\n")
+		path, _, _ := strings.Cut(target, "#")
+		switch {
+		case strings.Contains(target, "://"):
+			return link
+		case source != "":
+			return "[" + text + "](" + strings.TrimSuffix(source, "/") + "/" + tag + "/" + target + ")"
+		case text == path:
+			named = true
+			return "`" + path + "`"
+		}
+		named = true
+		return text + " (`" + path + "`)"
+	})
+	if named {
+		notes += "\nThe files that are named here are those of the source at the tag " + tag + ".\n"
+	}
+	return notes
 }
 
 // collect reads the images of the version.
