@@ -57,9 +57,12 @@ func situations() map[string]struct {
 			about:  `{}`,
 		},
 		"AlicloudNotReady": {
-			silent: []recording{{`readiness_check{check="cloud",pod="a"} 1x60`, `readiness_check{check="cloud",pod="b"} 0x60`}},
-			loud:   []recording{{`readiness_check{check="cloud",pod="a"} 0x60`, `readiness_check{check="cloud",pod="b"} 0x60`, `readiness_check{check="caches"} 1x60`}},
-			about:  `{check="cloud"}`,
+			silent: []recording{{`readiness_check{job="lb",check="gateway",pod="a"} 1x60`, `readiness_check{job="lb",check="gateway",pod="b"} 0x60`}},
+			loud: []recording{{ // Another process has a condition of the same name, which holds.
+				`readiness_check{job="lb",check="gateway",pod="a"} 0x60`, `readiness_check{job="lb",check="gateway",pod="b"} 0x60`,
+				`readiness_check{job="node",check="gateway",pod="c"} 1x60`, `readiness_check{job="lb",check="caches",pod="a"} 1x60`,
+			}},
+			about: `{check="gateway", job="lb"}`,
 		},
 		"AlicloudCloudUnanswered": {
 			silent: []recording{{`cloudgateway_openapi_unanswered{product="slb"} 2x60`}, {`cloudgateway_openapi_unanswered{product="slb"} 9x3 0x57`}},
