@@ -311,6 +311,7 @@ func TestNotes(t *testing.T) {
 		for _, part := range []string{
 			"kubectl -n cloud exec deployment/cloudgateway -- cloudgateway doctor --config /etc/cloudgateway/config.yaml",
 			"service.k8s.alibaba/resources", "wait --for=delete pod", "delete lease cloudgateway", "app.kubernetes.io/instance=alicloud", "tracing.endpoint c:4317",
+			"image.registry is empty",
 		} {
 			if !strings.Contains(notes, part) {
 				t.Errorf("%s: the notes lack %q:\n%s", mode, part, notes)
@@ -318,6 +319,10 @@ func TestNotes(t *testing.T) {
 		}
 		if got := strings.Contains(notes, `level "privileged"`); got != privileged {
 			t.Errorf("%s: privileged pods are told of: %t\n%s", mode, got, notes)
+		}
+		changes["image"] = map[string]any{"registry": "registry.example.com"}
+		if files, err = tryRender(t, "cloud", values(changes), cluster(t)); err != nil || strings.Contains(files["alicloud-controllers/templates/NOTES.txt"], "image.registry") {
+			t.Errorf("%s: with a registry the notes still ask for one, %v", mode, err)
 		}
 	}
 }
