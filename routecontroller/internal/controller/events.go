@@ -24,12 +24,12 @@ import (
 const (
 	eventCreated      = "CreatedRoute"         // Normal: the route of the Node is in the table.
 	eventCreateFailed = "CreateRouteFailed"    // Warning: the cloud did not make the route; it is tried again.
-	eventSyncFailed   = "SyncRouteFailed"      // Warning: the VPC or a route table can't be read or changed; it is tried again.
+	eventSyncFailed   = "SyncRouteFailed"      // Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
 	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
-	eventQuota        = "RouteTableNearlyFull" // Warning: 80 % of the table's quota is used; ask for more.
-	eventOrphans      = "RoutesWithoutNode"    // Warning: no Node claims these routes; the text says when they go.
-	eventRecordFailed = "RecordFailed"         // Warning: a ConfigMap for the next leader can't be read or written; no route without a Node is deleted.
-	eventHeld         = "RouteDeletionHeld"    // Warning: routes without a Node are kept, because too many would go or no Node is left.
+	eventQuota        = "RouteTableNearlyFull" // Warning on the route table: 80 % of its quota is used; ask for more.
+	eventOrphans      = "RoutesWithoutNode"    // Warning on the route table: no Node claims these routes; the text says when they go.
+	eventRecordFailed = "RecordFailed"         // Warning on the route table: a ConfigMap for the next leader can't be read or written; no route without a Node is deleted.
+	eventHeld         = "RouteDeletionHeld"    // Warning on the route table: routes without a Node are kept, because too many would go or no Node is left.
 )
 
 // namedRoutes bounds the routes that an event names.
