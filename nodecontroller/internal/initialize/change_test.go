@@ -3,6 +3,7 @@ package initialize_test
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +102,14 @@ func TestDecide(t *testing.T) {
 			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintUninitialized},
 			Taint: keptOff,
 		}},
+		{name: "fresh, its network is unknown", node: fresh(network(corev1.ConditionUnknown, "NodeStatusUnknown")), opts: routes, want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Condition: noRoute, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
+			Taint: keptOff,
+		}},
+		{name: "fresh, known to be without a network", node: fresh(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{
+			Addresses: addressList, AddressesDiffer: true, Labels: labels(), Managed: managed, Untaint: []string{nodes.TaintUninitialized},
+			Taint: keptOff,
+		}},
 		{name: "has everything", node: done(), opts: routes, want: initialize.Change{}},
 		{name: "has everything and no route", node: done(network(corev1.ConditionTrue, "NoRouteCreated")), opts: routes, want: initialize.Change{}},
 		{name: "label edited", node: done(func(n *corev1.Node) { n.Labels["topology.kubernetes.io/zone"] = "x" }), opts: routes,
@@ -149,6 +158,79 @@ func TestWrongNodeIPStopsTheInitialisation(t *testing.T) {
 	node := fresh(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "1.2.3.4"} })
 	if _, err := initialize.Decide(node, instance(), initialize.Options{}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestUnknownRegionStopsTheInitialisation: a provider id without a region names no instance, and it can't be changed later.
+func TestUnknownRegionStopsTheInitialisation(t *testing.T) {
+	t.Parallel()
+	node, noRegion := fresh(func(n *corev1.Node) { n.Spec.ProviderID = "" }), instance()
+	noRegion.RegionId = ""
+	if _, err := initialize.Decide(node, noRegion, initialize.Options{}); err == nil || !strings.Contains(err.Error(), "i-1") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := initialize.Decide(fresh(), noRegion, initialize.Options{}); err != nil {
+		t.Errorf("a node with a provider id needs no region: %v", err)
+	}
+}
+
+// TestTainted: a node that has to wait keeps its taint, and everything else is written.
+func TestTainted(t *testing.T) {
+	t.Parallel()
+	change := initialize.Change{ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintShutdown, nodes.TaintUninitialized}}
+	want := initialize.Change{ProviderID: "cn-hangzhou.i-1", Untaint: []string{nodes.TaintShutdown}}
+	if diff := cmp.Diff(want, change.Tainted()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(change.Untaint) != 2 {
+		t.Error("the change itself was changed")
+	}
+}
+
+// TestObjectPatchSaysNoMore: a patch holds what changes and nothing else, so that it can't undo what others write at the same time.
+func TestObjectPatchSaysNoMore(t *testing.T) {
+	t.Parallel()
+	type fields = map[string]any
+	for name, tt := range map[string]struct {
+		change initialize.Change
+		want   fields
+	}{
+		"nothing":        {initialize.Change{}, fields{}},
+		"status":         {initialize.Change{AddressesDiffer: true, Condition: &corev1.NodeCondition{}}, fields{}},
+		"label":          {initialize.Change{Labels: map[string]string{"a": "b"}}, fields{"metadata": fields{"labels": fields{"a": "b"}}}},
+		"label to go":    {initialize.Change{Unlabel: []string{"a"}}, fields{"metadata": fields{"labels": fields{"a": nil}}}},
+		"one of each":    {initialize.Change{Labels: map[string]string{"a": "b"}, Unlabel: []string{"c"}}, fields{"metadata": fields{"labels": fields{"a": "b", "c": nil}}}},
+		"labels of ours": {initialize.Change{Managed: new("a")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: "a"}}}},
+		"none of ours":   {initialize.Change{Managed: new("")}, fields{"metadata": fields{"annotations": fields{nodes.AnnotationCloudLabels: nil}}}},
+		"provider id":    {initialize.Change{ProviderID: "cn-hangzhou.i-1"}, fields{"spec": fields{"providerID": "cn-hangzhou.i-1"}}},
+		"taint": {
+			initialize.Change{Untaint: []string{nodes.TaintUninitialized}},
+			fields{"metadata": fields{"resourceVersion": "7"}, "spec": fields{"taints": fresh().Spec.Taints[1:]}},
+		},
+	} {
+		if diff := cmp.Diff(tt.want, tt.change.ObjectPatch(fresh())); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestStatusPatchSaysNoMore is the same of the status.
+func TestStatusPatchSaysNoMore(t *testing.T) {
+	t.Parallel()
+	now := metav1.NewTime(time.Unix(0, 0))
+	address := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.168.0.1"}
+	dated := corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable, LastHeartbeatTime: now, LastTransitionTime: now}
+	for name, tt := range map[string]struct {
+		change initialize.Change
+		want   map[string]any
+	}{
+		"nothing":   {initialize.Change{Labels: map[string]string{"a": "b"}, Addresses: []corev1.NodeAddress{address}}, map[string]any{}},
+		"addresses": {initialize.Change{Addresses: []corev1.NodeAddress{address}, AddressesDiffer: true}, map[string]any{"addresses": []any{address, map[string]any{"$patch": "replace"}}}},
+		"condition": {initialize.Change{Condition: &corev1.NodeCondition{Type: corev1.NodeNetworkUnavailable}}, map[string]any{"conditions": []corev1.NodeCondition{dated}}},
+	} {
+		if diff := cmp.Diff(map[string]any{"status": tt.want}, tt.change.StatusPatch(now)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -254,6 +336,7 @@ func TestMatters(t *testing.T) {
 		{name: "node ip", before: fresh(), edit: func(n *corev1.Node) {
 			n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "192.168.0.1"}
 		}, want: true},
+		{name: "excluded no more", before: fresh(func(n *corev1.Node) { n.Labels[nodes.LabelExclude] = "" }), edit: func(n *corev1.Node) { delete(n.Labels, nodes.LabelExclude) }, want: true},
 		{name: "made anew", before: fresh(), edit: func(n *corev1.Node) { n.UID = "2" }, want: true},
 		{name: "tainted again", before: done(), edit: func(n *corev1.Node) { n.Spec.Taints = fresh().Spec.Taints }, want: true},
 		{name: "falls silent", before: done(ready(corev1.ConditionTrue)), edit: ready(corev1.ConditionUnknown)},

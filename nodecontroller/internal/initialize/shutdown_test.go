@@ -78,3 +78,14 @@ func TestShutdownTaint(t *testing.T) {
 		})
 	}
 }
+
+func TestStopping(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]bool{"Stopping": true, "Stopped": false, "Running": false, "": false} {
+		cloud := instance()
+		cloud.Status = status
+		if got := initialize.Stopping(cloud); got != want {
+			t.Errorf("%q: %t", status, got)
+		}
+	}
+}

@@ -124,6 +124,29 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestAbsencesAreBounded: what is remembered is written to the API server, so that it must not grow without an end. What is remembered
+// already isn't forgotten for that.
+func TestAbsencesAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 5000
+	var state lifecycle.State
+	for pass := range 2 {
+		now := start.Add(time.Duration(pass) * time.Minute)
+		sightings := make([]lifecycle.Sighting, most+2)
+		for i := range sightings {
+			sightings[i] = with(gone(fmt.Sprintf("n%05d", i)), func(s *lifecycle.Sighting) { s.At = now })
+		}
+		var verdict lifecycle.Verdict
+		verdict, state = lifecycle.Decide(now, sightings, state, policy)
+		if waiting, confirmed := len(verdict.Waiting), len(verdict.Confirmed); waiting != most*(1-pass) || confirmed != most*pass {
+			t.Errorf("pass %d: %d wait and %d are confirmed", pass, waiting, confirmed)
+		}
+		if len(state.Absent) != most {
+			t.Errorf("pass %d: %d are remembered, want %d", pass, len(state.Absent), most)
+		}
+	}
+}
+
 func TestSpend(t *testing.T) {
 	t.Parallel()
 	ago := func(minutes ...time.Duration) lifecycle.State {

@@ -143,6 +143,11 @@ func TestDiff(t *testing.T) {
 		{name: "larger entry of a stranger", in: plan.Input{Claims: wanted(a), Entries: []table.Entry{
 			entry("10.0.1.0/24", "i-a", mine), entry("10.0.0.0/16", "i-x", ""),
 		}}, want: plan.Plan{Ready: []table.Route{a}}},
+		{name: "larger entry of a stranger, from the same address", in: plan.Input{Claims: wanted(route("10.0.0.0/24", "i-a", "a")), Entries: []table.Entry{
+			entry("10.0.0.0/24", "i-a", mine), entry("10.0.0.0/23", "i-x", ""),
+		}}, want: plan.Plan{Ready: []table.Route{route("10.0.0.0/24", "i-a", "a")}}},
+		{name: "the whole range of the cluster", in: plan.Input{Claims: wanted(route("10.0.0.0/16", "i-a", "a"))},
+			want: plan.Plan{Create: []table.Route{route("10.0.0.0/16", "i-a", "a")}}},
 		{name: "node is gone, marked", in: plan.Input{Entries: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}},
 			want: plan.Plan{Orphans: []table.Entry{entry("10.0.1.0/24", "i-a", mine)}}},
 		{name: "node is gone, unmarked but seen", in: plan.Input{

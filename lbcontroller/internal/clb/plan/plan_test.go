@@ -215,13 +215,6 @@ func TestUnresolvedAddressKeepsItsServer(t *testing.T) {
 
 func TestBilling(t *testing.T) {
 	t.Parallel()
-	const (
-		bySpec    = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC
-		byCLCU    = slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU
-		traffic   = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
-		bandwidth = slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
-		internet  = slbv1.AddressType_ADDRESS_TYPE_INTERNET
-	)
 	for name, test := range map[string]struct {
 		spec    *slbv1.CreateLoadBalancerRequest
 		asked   model.Asked
@@ -234,16 +227,16 @@ func TestBilling(t *testing.T) {
 		"to CLCU":                    {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: byCLCU}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: bySpec}, &slbv1.UpdateLoadBalancerRequest{InstanceChargeType: byCLCU.Enum()}, 0},
 		"no way back":                {&slbv1.CreateLoadBalancerRequest{InstanceChargeType: bySpec}, model.Asked{InstanceChargeType: true}, &slbv1.LoadBalancer{InstanceChargeType: byCLCU}, nil, 1},
 		"bandwidth": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: bandwidth, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
-			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: bandwidth, BandwidthMbps: 5},
-			&slbv1.UpdateLoadBalancerRequest{InternetSpec: &slbv1.InternetSpec{ChargeType: bandwidth, BandwidthMbps: 9}}, 0,
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
+			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: byBandwidth, BandwidthMbps: 5},
+			&slbv1.UpdateLoadBalancerRequest{InternetSpec: &slbv1.InternetSpec{ChargeType: byBandwidth, BandwidthMbps: 9}}, 0,
 		},
 		"bandwidth by traffic is not billed": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: traffic, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
-			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: traffic, BandwidthMbps: 5}, nil, 0,
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byTraffic, BandwidthMbps: 9}, model.Asked{InternetChargeType: true, Bandwidth: true},
+			&slbv1.LoadBalancer{AddressType: internet, InternetChargeType: byTraffic, BandwidthMbps: 5}, nil, 0,
 		},
 		"intranet": {
-			&slbv1.CreateLoadBalancerRequest{InternetChargeType: bandwidth}, model.Asked{InternetChargeType: true}, &slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
+			&slbv1.CreateLoadBalancerRequest{InternetChargeType: byBandwidth}, model.Asked{InternetChargeType: true}, &slbv1.LoadBalancer{AddressType: slbv1.AddressType_ADDRESS_TYPE_INTRANET}, nil, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

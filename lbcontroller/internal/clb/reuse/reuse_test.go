@@ -251,12 +251,16 @@ func TestWithFilled(t *testing.T) {
 		{ID: "rsp-0", Name: "by hand", Servers: []model.Server{others()}},
 		{ID: "rsp-1", Name: "named", Servers: []model.Server{mine(5)}},
 		{ID: "rsp-2", Name: "named before", Servers: []model.Server{others(), mine(5)}},
+		{ID: "rsp-5", Name: "named before, too", Servers: []model.Server{mine(6), others()}},
 		{ID: "rsp-3", Name: owner().Group("80"), Servers: []model.Server{mine(5)}},
 		{ID: "rsp-4", Name: "of a port that is gone", Servers: []model.Server{{ServerKey: server("i-1"), Description: owner().Group("81")}}},
 	}
 	got := WithFilled(want, there)
-	filled := model.Group{ID: "rsp-2", Name: "rsp-2", KeepWeights: true, Servers: []model.Server{{ServerKey: server("i-1"), Weight: 5}, {ServerKey: server("i-3"), Weight: 5}}}
-	if diff := cmp.Diff(append(want.Groups[:3:3], filled), got.Groups); diff != "" {
+	filled := func(id string, weight int32) model.Group {
+		servers := []model.Server{{ServerKey: server("i-1"), Weight: weight}, {ServerKey: server("i-3"), Weight: weight}}
+		return model.Group{ID: id, Name: id, KeepWeights: true, Servers: servers}
+	}
+	if diff := cmp.Diff(append(want.Groups[:3:3], filled("rsp-2", 5), filled("rsp-5", 6)), got.Groups); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	if len(want.Groups) != 3 || want.Groups[0].Servers[0].Weight != 100 {

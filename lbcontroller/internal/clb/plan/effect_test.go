@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// TestEffects: each action changes what it names, and nothing beside it. What is believed to be there is compared with what is wanted
+// until the next read.
+func TestEffects(t *testing.T) {
+	t.Parallel()
+	key := func(port int32, protocol slbv1.Protocol) model.ListenerKey {
+		return model.ListenerKey{Port: port, Protocol: protocol}
+	}
+	listener := func(k model.ListenerKey, group string) model.Listener {
+		return model.Listener{Key: k, Config: &slbv1.ListenerConfig{Scheduler: new("rr"), AclIds: []string{"acl-1"}, ServerGroupId: &group}, Stopped: true}
+	}
+	web, dns := key(80, http), key(80, udp)
+	start := func() model.Observed {
+		return model.Observed{
+			InstanceID: "lb-1", ConfigKnown: true,
+			Listeners: []model.Listener{listener(web, "rsp-1"), listener(dns, "rsp-2")},
+			Groups: []model.Group{
+				{ID: "rsp-1", Name: "a", Servers: []model.Server{ecs(1, 80, 1, ""), ecs(3, 80, 1, "")}}, {ID: "rsp-2", Name: "b", Servers: []model.Server{ecs(1, 80, 1, "")}},
+			},
+		}
+	}
+	for name, test := range map[string]struct {
+		action Action
+		result Result
+		want   func(*model.Observed)
+	}{
+		"new group": {
+			CreateGroup{Group: model.Group{Name: "c", Servers: []model.Server{ecs(1, 80, 1, "")}}}, Result{GroupID: "rsp-3"},
+			func(o *model.Observed) {
+				o.Groups = append(o.Groups, model.Group{ID: "rsp-3", Name: "c", Servers: []model.Server{ecs(1, 80, 1, "")}})
+			},
+		},
+		"servers": {
+			ChangeServers{GroupID: "rsp-1", Add: []model.Server{ecs(2, 80, 1, "")}, Update: []model.Server{ecs(3, 80, 9, "")}, Remove: []model.Server{ecs(1, 80, 1, "")}}, Result{},
+			func(o *model.Observed) { o.Groups[0].Servers = []model.Server{ecs(2, 80, 1, ""), ecs(3, 80, 9, "")} },
+		},
+		"servers of the default group of a new instance": {
+			ChangeServers{GroupID: model.DefaultGroup, Add: []model.Server{ecs(2, 0, 1, "")}}, Result{},
+			func(o *model.Observed) {
+				o.Groups = append(o.Groups, model.Group{ID: model.DefaultGroup, Name: model.DefaultGroup, Servers: []model.Server{ecs(2, 0, 1, "")}})
+			},
+		},
+		"group goes": {DeleteGroup{GroupID: "rsp-1"}, Result{}, func(o *model.Observed) { o.Groups = o.Groups[1:] }},
+		"group that the cloud keeps": {
+			DeleteGroup{GroupID: "rsp-1", Servers: []model.Server{ecs(1, 80, 1, "")}}, Result{GroupHeld: true},
+			func(o *model.Observed) { o.Groups[0].Servers, o.Groups[0].Held = o.Groups[0].Servers[1:], true },
+		},
+		"new listener": {
+			CreateListener{Listener: model.Listener{Key: key(81, tcp), Group: "b", Config: &slbv1.ListenerConfig{Scheduler: new("wrr")}}, Group: GroupRef{Name: "b"}}, Result{},
+			func(o *model.Observed) {
+				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, tcp), Config: &slbv1.ListenerConfig{Scheduler: new("wrr"), ServerGroupId: new("rsp-2")}})
+			},
+		},
+		"new redirect": {
+			CreateListener{Listener: model.Listener{Key: key(81, http), Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}}}, Result{},
+			func(o *model.Observed) {
+				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, http), Config: &slbv1.ListenerConfig{ForwardPort: new(int32(443))}})
+			},
+		},
+		"new https listener has no further certificates": {
+			CreateListener{Listener: model.Listener{Key: key(81, https), Config: &slbv1.ListenerConfig{}}}, Result{},
+			func(o *model.Observed) {
+				o.Listeners = append(o.Listeners, model.Listener{Key: key(81, https), Config: &slbv1.ListenerConfig{}, Extensions: []model.Extension{}})
+			},
+		},
+		"attribute": {
+			UpdateListener{Key: web, Changed: &slbv1.ListenerConfig{Scheduler: new("wrr")}}, Result{},
+			func(o *model.Observed) { o.Listeners[0].Config.Scheduler = new("wrr") },
+		},
+		"access control lists": {
+			UpdateListener{Key: web, Changed: &slbv1.ListenerConfig{AclIds: []string{"acl-2"}}}, Result{},
+			func(o *model.Observed) { o.Listeners[0].Config.AclIds = []string{"acl-2"} },
+		},
+		"group of a listener": {
+			UpdateListener{Key: web, Group: GroupRef{ID: "rsp-2"}}, Result{},
+			func(o *model.Observed) { o.Listeners[0].Config.ServerGroupId = new("rsp-2") },
+		},
+		"listener starts": {StartListener{Key: dns}, Result{}, func(o *model.Observed) { o.Listeners[1].Stopped = false }},
+		"listener goes":   {DeleteListener{Key: dns}, Result{}, func(o *model.Observed) { o.Listeners = o.Listeners[:1] }},
+		"instance goes":   {DeleteInstance{}, Result{}, func(o *model.Observed) { *o = model.Nothing() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, got := start(), start()
+			test.want(&want)
+			test.action.Effect(&got, test.result)
+			if diff := gocmp.Diff(want, got, protocmp.Transform()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := WithGroup(nil, ""); gocmp.Diff(&slbv1.ListenerConfig{}, got, protocmp.Transform()) != "" {
+		t.Errorf("no attributes are %v", got)
+	}
+}
