@@ -22,7 +22,7 @@ type Spec struct {
 	LogFile string
 	// Ready reports nil when the process does its work. It is asked again and again until it does.
 	Ready func(ctx context.Context) error
-	// ReadyTimeout limits the asking; zero: 60 s.
+	// ReadyTimeout limits the asking; zero: 3 minutes, for an API server takes seconds of a processor that may have other work.
 	ReadyTimeout time.Duration
 }
 
@@ -117,7 +117,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	}
 	timeout := p.spec.ReadyTimeout
 	if timeout == 0 {
-		timeout = time.Minute
+		timeout = 3 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

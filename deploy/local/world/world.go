@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/deploy/local/binaries"
@@ -165,7 +166,7 @@ func (w *World) joinCloud(other *World) error {
 	return nil
 }
 
-// Stop stops all processes in the reverse order of their start, those that hold state last.
+// Stop stops all processes: those that need others before these, and those that need none of each other at the same time.
 func (w *World) Stop() error {
 	if w.cancel != nil {
 		w.cancel()
@@ -175,10 +176,34 @@ func (w *World) Stop() error {
 	processes := slices.Clone(w.processes)
 	w.mu.Unlock()
 	var errs []error
-	for _, p := range slices.Backward(processes) {
-		errs = append(errs, p.Stop())
+	for rank := range ranks {
+		var group errgroup.Group
+		for _, p := range processes {
+			if w.rank(p.Name()) == rank {
+				group.Go(p.Stop)
+			}
+		}
+		errs = append(errs, group.Wait())
 	}
 	return errors.Join(append(errs, w.plan.release(), w.ports.release())...)
+}
+
+// ranks is how many there are.
+const ranks = 5
+
+// rank says when a process is stopped: the controllers give their Leases back, and what keeps these ends last.
+func (w *World) rank(name string) int {
+	switch {
+	case name == "etcd":
+		return ranks - 1
+	case name == "kube-apiserver":
+		return ranks - 2
+	case slices.Contains([]string{"kube-controller-manager", "kwok", "openapisim"}, name):
+		return ranks - 3
+	case slices.Contains(w.gatewayNames(), name):
+		return 1
+	}
+	return 0
 }
 
 // Process returns a process by its name, or nil.
