@@ -118,6 +118,7 @@ func TestBadAnnotationsAreAll(t *testing.T) {
 // TestBadAnnotations has one Service for each annotation: each is told what is wrong and costs no write, and the one Service
 // among them that is right gets its load balancer.
 func TestBadAnnotations(t *testing.T) {
+	t.Parallel()
 	w := boot(t, 1, instant)
 	w.initialised(t)
 	since := w.position(t)

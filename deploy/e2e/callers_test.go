@@ -27,6 +27,7 @@ import (
 
 // TestCallers calls the gateway as somebody who may not: the answer says so, and the cloud hears nothing of it.
 func TestCallers(t *testing.T) {
+	t.Parallel()
 	w := boot(t, 1, instant)
 	w.initialised(t)
 	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: chart.Namespace}}

@@ -47,6 +47,7 @@ func seed(t *testing.T) uint64 {
 // been touched, and further looks must write nothing. The seed fixes what is done, but not how it meets the processes; lbcontroller
 // has the same test in time of its own, where a thousand such runs take minutes.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	seed, duration := seed(t), chaosTime
 	if d, err := time.ParseDuration(os.Getenv("CHAOS_FOR")); err == nil {
 		duration = d

@@ -28,6 +28,7 @@ import (
 
 // TestChartIsAccepted renders the chart with the API server to look into, which then checks every object as it does in an installation.
 func TestChartIsAccepted(t *testing.T) {
+	t.Parallel()
 	w := bootWith(t, world.Config{Fast: true})
 	cfg, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig())
 	if err != nil {

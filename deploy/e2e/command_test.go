@@ -25,16 +25,24 @@ type command struct {
 	done chan struct{} // closed when it has ended
 }
 
-// buildWorld builds the command.
-func buildWorld(t *testing.T) string {
-	t.Helper()
+// worldCommand builds the command, once for all tests.
+var worldCommand = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(built.bin, "world")
 	args := []string{"build", "-o", path, "../local/cmd/world"}
 	if raceEnabled {
 		args = append([]string{args[0], "-race"}, args[1:]...)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("build the command: %v\n%s", err, out)
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the command: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func buildWorld(t *testing.T) string {
+	t.Helper()
+	path, err := worldCommand()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -146,6 +154,7 @@ func empty(t *testing.T, dir string) {
 
 // TestDemo: the demo shows what it promises, also after one that was killed, and leaves nothing.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	path, temp := buildWorld(t), t.TempDir()
 	killed := start(t, path, temp, "demo")
 	killed.says("starting cloudgateway")
@@ -181,6 +190,7 @@ func TestDemo(t *testing.T) {
 
 // TestInterrupted: Ctrl-C ends worlds at any moment, and leaves neither a process nor a file.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	path := buildWorld(t)
 	tests := []struct {
 		moment string // what is said before
@@ -195,6 +205,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args[0]+", "+tt.moment, func(t *testing.T) {
+			t.Parallel()
 			temp := t.TempDir()
 			args := tt.args
 			if args[0] == "up" {

@@ -22,6 +22,7 @@ import (
 
 // TestDev has two worlds side by side, as two people do who work on one machine, one without our controllers.
 func TestDev(t *testing.T) {
+	t.Parallel()
 	path := buildWorld(t)
 	home := filepath.Join(t.TempDir(), "it's a home")
 	first, second := filepath.Join(home, "1", ".dev"), filepath.Join(home, "2", ".dev")
@@ -67,6 +68,7 @@ func TestDev(t *testing.T) {
 
 // TestDevKeepsFiles: a directory with things that are not a world's is not cleaned.
 func TestDevKeepsFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "config")
 	if err := os.WriteFile(precious, nil, 0o600); err != nil {

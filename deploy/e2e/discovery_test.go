@@ -9,6 +9,7 @@ import (
 // TestGatewayIsFoundThroughTheAPIServer: with the permissions of the chart, and without DNS, the controllers find the gateway by the
 // EndpointSlices of its Service.
 func TestGatewayIsFoundThroughTheAPIServer(t *testing.T) {
+	t.Parallel()
 	w := bootWith(t, world.Config{Nodes: 1, Controllers: world.Controllers(), Fast: true, Discovery: true})
 	w.initialised(t)
 	w.create(t, newService("web", nil, 80))

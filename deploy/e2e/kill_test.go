@@ -54,6 +54,7 @@ func shapeOf(c *state.Cloud, lb *state.LoadBalancer) shape {
 // TestKill kills each process at a random moment while 20 Services are created. What comes out must be what comes out when
 // nothing happens.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	const services = 20
 	w := boot(t, 3, realistic)
 	w.initialised(t)

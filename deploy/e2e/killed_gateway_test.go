@@ -61,6 +61,7 @@ type victim struct {
 // its turn, and lets the callers go on with the next gateway. The cloud must then hold exactly what it holds after an
 // undisturbed run. What came out is docs/reference/killed-gateway.md.
 func TestKilledGateway(t *testing.T) {
+	t.Parallel()
 	victims, overrides := victims()
 	w := bootWith(t, world.Config{
 		Gateways: 2, Fast: true,

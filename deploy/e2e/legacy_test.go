@@ -305,6 +305,7 @@ func legacyServices() []legacyService {
 // TestLegacyServices takes over what the existing controller manager made, call by call, of Services in several shapes: nothing in the
 // cloud is written, each CLB costs the reads of its shape, and from then on the CLBs are kept right and given up as our own.
 func TestLegacyServices(t *testing.T) {
+	t.Parallel()
 	w := boot(t, 2, instant)
 	w.initialised(t)
 	if err := w.Kill(world.LB); err != nil {

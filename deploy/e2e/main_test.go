@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"alicloud-controllers.dev/deploy/local/binaries"
@@ -16,11 +17,19 @@ var built struct {
 	kubernetes binaries.Kubernetes
 }
 
+// worlds is how many tests run at the same time unless -parallel says otherwise. A world waits for most of its time: 20 s take it 5 s of one
+// processor, of which the API server needs half.
+const worlds = 4
+
 // TestMain builds what is missing. With -short there is nothing to run: a world takes seconds.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
 		os.Exit(0)
+	}
+	if err := beside(worlds); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
 	}
 	code, err := run(context.Background(), m)
 	if err != nil {
@@ -28,6 +37,17 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// beside lets n tests run at the same time if nobody has asked for another number.
+func beside(n int) error {
+	const name = "test.parallel"
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
+	if asked {
+		return nil
+	}
+	return flag.Set(name, strconv.Itoa(n))
 }
 
 func run(ctx context.Context, m *testing.M) (code int, err error) {

@@ -29,9 +29,10 @@ import (
 // TestMigration moves a cluster from each version of the existing controller manager, back, and over again, by the commands of
 // docs/migrate.md. What Helm does is done by hand: there are no kubelets that would run its pods.
 func TestMigration(t *testing.T) {
+	t.Parallel()
 	for _, e := range eras() {
 		t.Run(e.name, func(t *testing.T) {
-			t.Parallel() // They wait for most of the time.
+			t.Parallel()
 			w := bootWith(t, world.Config{Nodes: 3, Fast: bool(instant)})
 			if err := w.Process("cloudgateway").Stop(); err != nil { // It is installed later.
 				t.Fatal(err)

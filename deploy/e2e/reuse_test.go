@@ -15,6 +15,7 @@ import (
 // TestUsersLoadBalancer is the life of two Services on a load balancer that somebody made by hand: one fills a vServer group of the user's,
 // the other has listeners. In the end all is as it was.
 func TestUsersLoadBalancer(t *testing.T) {
+	t.Parallel()
 	w := boot(t, 2, instant)
 	w.initialised(t)
 	users := oldCCM{testWorld: w, t: t, api: w.slb(t)}

@@ -169,6 +169,7 @@ spec:
 // TestNodesAndOutsideServers is the published scenario of one load balancer for nodes and for instances outside of the cluster: the vServer
 // group is the Service's, the listener and the outside server are the user's. The default server group is kept the same way.
 func TestNodesAndOutsideServers(t *testing.T) {
+	t.Parallel()
 	w := boot(t, 2, instant)
 	w.initialised(t)
 	users := oldCCM{testWorld: w, t: t, api: w.slb(t)}
@@ -215,6 +216,7 @@ func TestNodesAndOutsideServers(t *testing.T) {
 // TestClustersShareAGroup is the published scenario of one load balancer for two clusters: both fill one vServer group of the user's, each with
 // its part of the weight.
 func TestClustersShareAGroup(t *testing.T) {
+	t.Parallel()
 	a := boot(t, 2, instant)
 	b := bootWith(t, world.Config{
 		Nodes: 2, Controllers: []string{world.LB}, Fast: true, Beside: a.World, LB: map[string]any{"clusterID": "c-b"},

@@ -22,6 +22,7 @@ const takeoverLimit = 20 * time.Second
 // TestTakeover kills the active gateway, of two with the default lease, while users change Services and nodes join. The standby must
 // serve in time, and every change must come through, with the controllers that were there from the beginning.
 func TestTakeover(t *testing.T) {
+	t.Parallel()
 	const step, before, after = 500 * time.Millisecond, 8, 8 // changes before the kill, and after the standby serves
 	w := bootWith(t, world.Config{
 		Nodes: 3, Controllers: world.Controllers(), Fast: true, Gateways: 2,
@@ -40,11 +41,18 @@ func TestTakeover(t *testing.T) {
 	}
 
 	users := stream{world: w, alive: map[string]bool{}, nodes: 3}
+	// What this machine is slow at is measured: a takeover is about five calls to the API server, of which a change of a user has one or more.
+	slowest := time.Duration(0)
+	change := func() {
+		begun := time.Now()
+		users.change(t)
+		slowest = max(slowest, time.Since(begun))
+	}
 	ticker := time.NewTicker(step)
 	defer ticker.Stop()
 	for range before {
 		<-ticker.C
-		users.change(t)
+		change()
 	}
 	killed := time.Now()
 	if err := w.Kill(active); err != nil {
@@ -60,18 +68,18 @@ func TestTakeover(t *testing.T) {
 	for took := time.Duration(0); took == 0; {
 		select {
 		case <-ticker.C:
-			users.change(t)
+			change()
 		case took = <-served:
 			t.Logf("the standby served after %s, %d changes after the kill", took.Round(time.Millisecond), users.made-before)
-			if took == 0 || took > takeoverLimit {
-				t.Fatalf("the standby served after %s, at most %s are right", took, takeoverLimit)
+			if most := takeoverLimit + 5*slowest; took == 0 || took > most {
+				t.Fatalf("the standby served after %s, at most %s are right where a change takes %s", took, most, slowest)
 			}
 		}
 	}
 	w.topShows(t, standby, "\nactive since ", "kube-system/tool")
 	for range after {
 		<-ticker.C
-		users.change(t)
+		change()
 	}
 	if err := w.Cloud().ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)

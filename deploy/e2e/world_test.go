@@ -75,8 +75,9 @@ func (w testWorld) showLogs(t *testing.T) {
 	}
 }
 
-// pollInterval and patience of eventually. 100 nodes take half a minute on an idle machine, since the cloud limits the calls.
-const pollInterval, patience = 50 * time.Millisecond, 2 * time.Minute
+// pollInterval and patience of eventually. 240 nodes take more than a minute on an idle machine, since the cloud limits the calls; a machine
+// that has other work as well may take several times as long.
+const pollInterval, patience = 50 * time.Millisecond, 5 * time.Minute
 
 // eventually waits until check returns nil, and fails with its last error.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
