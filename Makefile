@@ -4,6 +4,9 @@
 SHELL       := /bin/sh
 MODULES     := proto services cloudgateway cloudgateway/openapisim cloudgateway/openapisim/thirdparty lbcontroller nodecontroller \
                routecontroller deploy deploy/alerts
+# Those with a workspace of their own, and those that go.work unites, which one go command tests; the longest of these come first.
+APART       := $(patsubst %/go.work,%,$(wildcard $(addsuffix /go.work,$(MODULES))))
+UNITED      := lbcontroller cloudgateway $(filter-out lbcontroller cloudgateway $(APART),$(MODULES))
 PROCESSES   := cloudgateway/cmd/cloudgateway cloudgateway/openapisim/cmd/openapisim lbcontroller/cmd/lbcontroller \
                nodecontroller/cmd/nodecontroller routecontroller/cmd/routecontroller
 VERSION     ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo dev)
@@ -16,6 +19,8 @@ WORLD_DIR   ?= .dev
 NODES       ?= 3
 CONTROLLERS ?= lb,node,route
 TRAFFIC     ?= false
+# A process with the race detector sleeps for a second when it ends, and the tests end hundreds of them.
+export GORACE := $(strip atexit_sleep_ms=10 $(GORACE))
 # Passed to go test, for example TESTFLAGS='-run TestDiff -v'.
 TESTFLAGS   ?=
 
@@ -26,9 +31,11 @@ export GOFLAGS := $(strip -trimpath $(GOFLAGS))
 # The command that runs worlds. It takes the place of its shell, so that a signal to make reaches it.
 WORLD       := (cd deploy && go build -o ../bin/ ./local/cmd/world) && exec bin/world
 
-# each runs a command in every module and says where it is, so that no module is skipped without notice.
+# each runs a command in every module and says where it is, so that no module is skipped without notice. It ends with the modules in which
+# the command failed.
 define each
-@set -e; for module in $(MODULES); do echo "== $$module: $(strip $(1))"; (cd $$module && $(2)); done
+@failed=; for module in $(or $(3),$(MODULES)); do echo "== $$module: $(strip $(1))"; (cd $$module && $(2)) || failed="$$failed $$module"; done; \
+	test -z "$$failed" || { echo "failed in:$$failed"; exit 1; }
 endef
 
 .PHONY: help
@@ -48,9 +55,23 @@ build: ## Build the processes into bin/
 kubernetes: ## Build the local control plane into the cache, once
 	@$(WORLD) prepare
 
+# The end-to-end tests wait for most of their time, and the others compute meanwhile. All run to their end, whatever fails, and what failed is
+# said once more at the end. Compilers come first, so that no two commands compile the same.
 .PHONY: test
 test: kubernetes ## Run the tests of all modules with the race detector, end to end included
-	$(call each,go test,go test $(RACE) -timeout 40m $(TESTFLAGS) ./...)
+	@go list -e -export -deps -test $(RACE) $(UNITED:%=./%/...) >/dev/null
+	@log=$$(mktemp); \
+	{ $(MAKE) --no-print-directory --keep-going --jobs=3 test-e2e test-packages test-apart || echo "== failed"; } 2>&1 | tee "$$log"; \
+	failed=$$(grep -E '^(FAIL.*/|--- FAIL|failed in:|== failed)' "$$log"); rm -f "$$log"; \
+	test -z "$$failed" || { printf '\n%s\n' "$$failed"; exit 1; }
+
+.PHONY: test-e2e test-packages test-apart
+test-e2e:
+	@cd deploy && go test $(RACE) -count=1 -timeout 40m $(TESTFLAGS) ./e2e
+test-packages:
+	@go test $(RACE) -timeout 40m $(TESTFLAGS) $$(go list $(UNITED:%=./%/...) | grep -v '/deploy/e2e$$')
+test-apart:
+	$(call each,go test,go test $(RACE) -timeout 40m $(TESTFLAGS) ./...,$(APART))
 
 # The inner loop: the modules with files that differ from SINCE. Packages that nothing changed for come out of the cache of go test.
 SINCE ?= HEAD
