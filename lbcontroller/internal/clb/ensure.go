@@ -114,15 +114,19 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		return controller.Outcome{Service: s.svc, Looks: s.looks()}
 	}
 	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && k.isYoung(s.svc)
+	have := recall(s)
+	if have.extent == refused { // The network interfaces of its pods needn't be looked up.
+		return k.refuse(ctx, s, have.refusal)
+	}
 	if s, err = k.withPods(ctx, s); err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
-	d, err := k.decide(s.unhurried(ctx), s)
+	d, err := k.decide(s.unhurried(ctx), s, have)
 	if err == nil {
 		s, err = k.allow(ctx, s, d)
 	}
 	if refusal, ok := errors.AsType[*reuse.Refusal](err); ok {
-		return k.serve(ctx, s, reuse.Anywhere(s.want.Desired, s.want.OwnGroups, s.claims()), refusal)
+		return k.refuse(ctx, s, refusal)
 	}
 	if err != nil {
 		return k.outcomeOfFailure(s, false, err)
@@ -364,6 +368,9 @@ func (k *Kind) releaseOwn(ctx context.Context, s subject, own model.Observed) (s
 // retryRefused is about when something is looked at again that only a user can mend, maybe in the cloud, of which nobody tells.
 const retryRefused = 30 * time.Minute
 
+// firstRetry is about when something is looked at again that may be made while the Service waits for it. The time grows by as much as has passed.
+const firstRetry = time.Minute
+
 // nextCheck spreads the drift checks: the share of the interval is the Service's own. What was read completely waits for at
 // least three quarters of it; what was not may come at any time within.
 func (k *Kind) nextCheck(s subject, e memory.Entry, complete bool) time.Duration {
@@ -374,7 +381,10 @@ func (k *Kind) nextCheck(s subject, e memory.Entry, complete bool) time.Duration
 		share = 0.75 + share/2
 	}
 	interval := k.DriftCheck
-	if e.Refused != "" || s.view.Reused() != "" && e.Hash == "" {
+	switch {
+	case e.Refused.Again > 0:
+		interval = min(interval, max(firstRetry, min(time.Since(e.RefusedSince), e.Refused.Again)))
+	case e.Refused.Text != "" || s.view.Reused() != "" && e.Hash == "":
 		interval = min(interval, retryRefused)
 	}
 	return time.Duration(share * float64(interval))
@@ -388,6 +398,19 @@ func (k *Kind) keep(s subject, e memory.Entry, completely bool) memory.Entry {
 	}
 	k.memory.Put(s.key, e)
 	return e
+}
+
+// keepRefused remembers a refusal, and when to look again: at no later time than for a Service that is refused for the first time.
+func (k *Kind) keepRefused(s subject, why reuse.Refusal) memory.Entry {
+	e := s.entry
+	e.Trusted, e.Refused, e.RefusedFor = "", why, s.saying()
+	if e.RefusedSince.IsZero() {
+		e.RefusedSince = time.Now()
+	}
+	if next := time.Now().Add(k.nextCheck(s, e, true)); e.VerifyAt.IsZero() || next.Before(e.VerifyAt) {
+		e.VerifyAt = next
+	}
+	return k.keep(s, e, true)
 }
 
 // saying is all that a refusal of the CLB that the Service names depends on, except that CLB.

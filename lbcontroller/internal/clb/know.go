@@ -51,11 +51,11 @@ func known(o model.Observed) knowledge {
 func recall(s subject) knowledge {
 	reused := s.view.Reused()
 	switch {
-	case s.entry.Trusted != "": // Something has changed since.
+	case s.state == memory.Known && s.entry.Refused.Text != "" && s.entry.RefusedFor == s.saying():
+		return knowledge{extent: refused, refusal: &s.entry.Refused}
+	case s.entry.Trusted != "" || s.entry.Absent: // Something has changed since, or little was looked at.
 		return knowledge{}
-	case s.state == memory.Known && s.entry.Refused != "" && s.entry.RefusedFor == s.saying():
-		return knowledge{extent: refused, refusal: &reuse.Refusal{Text: s.entry.Refused}}
-	case s.state == memory.Known && s.entry.Refused == "" && s.entry.Observed.Reused == (reused != "") &&
+	case s.state == memory.Known && s.entry.Refused.Text == "" && s.entry.Observed.Reused == (reused != "") &&
 		(reused == "" || s.entry.Observed.InstanceID == reused): // What is remembered may be the CLB that the Service had before.
 		return known(s.entry.Observed)
 	case s.fresh && reused == "":
@@ -114,9 +114,8 @@ func settle(s subject, k knowledge) (d decision, enough bool) {
 	return d, true
 }
 
-// decide finds out what is there, as cheaply as is safe, and what to do. What the Service can't have is a *reuse.Refusal.
-func (k *Kind) decide(ctx context.Context, s subject) (decision, error) {
-	have := recall(s)
+// decide finds out what is there, beyond what is known, as cheaply as is safe, and what to do. What the Service can't have is a *reuse.Refusal.
+func (k *Kind) decide(ctx context.Context, s subject, have knowledge) (decision, error) {
 	var err error
 	if have.extent == nothing && s.state != memory.Due && s.configured() {
 		if have, err = k.readServers(ctx, s); err != nil {

@@ -43,11 +43,11 @@ type memo struct {
 
 // remember keeps what is there now, and when to read it again.
 func (k *Kind) remember(ctx context.Context, s subject, d decision, result done) memo {
-	m := memo{entry: d.entry}
-	m.entry.Observed, m.entry.Hash, m.entry.Trusted = result.observed, s.hash, ""
+	noted := s.hash
 	if !d.complete() {
-		m.entry.Hash = ""
+		noted = ""
 	}
+	m := memo{entry: d.entry.Holds(result.observed, noted)}
 	switch {
 	case !s.want.EIP:
 		m.entry.EIPs = nil

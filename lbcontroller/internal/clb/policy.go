@@ -111,6 +111,9 @@ func (k *Kind) report(ctx context.Context, s subject) controller.Outcome {
 		}
 		return controller.Outcome{Looks: s.looks()}
 	}
+	if have := recall(s); have.extent == refused {
+		return k.outcomeOfRefusal(s, have.refusal)
+	}
 	s.fresh = false // Another controller may have made a CLB since.
 	s, err := k.withPods(ctx, s)
 	if err != nil {

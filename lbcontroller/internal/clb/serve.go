@@ -35,12 +35,22 @@ func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, wh
 	return k.withGates(ctx, o, s, result.observed)
 }
 
+// refuse is serve for a Service that can't have the CLB that it asks for: it has its servers on the one that it has now, if any.
+func (k *Kind) refuse(ctx context.Context, s subject, why *reuse.Refusal) controller.Outcome {
+	return k.serve(ctx, s, reuse.Anywhere(s.want.Desired, s.want.OwnGroups, s.claims()), why)
+}
+
 // follow brings the servers in the vServer groups that there are to what is wanted.
 func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (subject, done) {
 	s.entry, s.state = k.memory.Last(s.key, string(s.svc.UID), time.Now()) // The configuration isn't compared, so a doubt about it stays.
 	observed, err := k.present(ctx, s, backends)
-	if err != nil || observed.InstanceID == "" {
+	if err != nil {
 		return s, done{err: err}
+	}
+	s.entry.Trusted, s.entry.Absent = "", observed.InstanceID == ""
+	if s.entry.Absent {
+		s.entry = k.keep(s, s.entry, true)
+		return s, done{}
 	}
 	if s.pods, err = k.enis.Find(ctx, s.key, desired.PodAddresses(backends.Groups), nil); err != nil {
 		return s, done{err: err}
@@ -54,7 +64,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 	}
 	s, result := k.carryOut(ctx, s, decision{known: known(observed), plan: p})
 	if result.err == nil {
-		s.entry.Observed, s.entry.Trusted = result.observed, ""
+		s.entry.Observed = result.observed
 		s.entry = k.keep(s, s.entry, true)
 		s.state = memory.Known
 	}
@@ -64,7 +74,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 // present gives what is remembered, or else reads the instance that is written on the Service: it is not looked for, as nothing may
 // be written there.
 func (k *Kind) present(ctx context.Context, s subject, backends *model.Desired) (model.Observed, error) {
-	if s.state == memory.Known && s.entry.Observed.InstanceID != "" {
+	if s.state == memory.Known && (s.entry.Observed.InstanceID != "" || s.entry.Absent) {
 		return s.entry.Observed, nil
 	}
 	id := s.svc.Labels[LabelLoadBalancerID]
@@ -88,8 +98,8 @@ func (k *Kind) present(ctx context.Context, s subject, backends *model.Desired) 
 	}
 }
 
-// outcomeOfRefusal is that of a Service that can't have what it asks for. The reason is remembered: that spares the reads until the Service
-// says something else, or for the time of a check for drift.
+// outcomeOfRefusal is that of a Service that can't have what it asks for. A refusal is remembered: that spares the reads until the Service
+// says something else, or until it is time to look again.
 func (k *Kind) outcomeOfRefusal(s subject, why error) controller.Outcome {
 	invalid, isInvalid := errors.AsType[*desired.InvalidError](why)
 	refusal, isRefusal := errors.AsType[*reuse.Refusal](why)
@@ -100,13 +110,8 @@ func (k *Kind) outcomeOfRefusal(s subject, why error) controller.Outcome {
 	if isInvalid {
 		o.Err, o.Reason = invalid, controller.ReasonInvalid
 	}
-	if isRefusal && refusal.Again > 0 {
-		o.Retry = controller.Retry{Mode: controller.RetryAfter, After: refusal.Again}
-	}
-	if isRefusal && refusal.Again == 0 {
-		s.entry.Trusted = ""
-		s.entry.Refused, s.entry.RefusedFor = refusal.Text, s.saying()
-		s.entry = k.keep(s, s.entry, true)
+	if isRefusal {
+		s.entry = k.keepRefused(s, *refusal)
 	}
 	o.Looks = s.looks()
 	return o

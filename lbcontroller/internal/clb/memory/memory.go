@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 )
 
 // Entry is what is known about a Service.
@@ -20,8 +21,13 @@ type Entry struct {
 	Hash string
 	// VerifyAt is when the cloud must be read again.
 	VerifyAt time.Time
-	// Refused says why the Service can't have the CLB that it names, as long as it says RefusedFor.
-	Refused, RefusedFor string
+	// Refused is why the Service can't have the CLB that it names, as long as it says RefusedFor; without a text it is not refused.
+	Refused    reuse.Refusal
+	RefusedFor string
+	// RefusedSince is when a refusal was told first that every look since has repeated.
+	RefusedSince time.Time
+	// Absent reports that the Service was found to have no CLB whose servers could be kept right. Nothing else was looked at.
+	Absent bool
 	// EIPs are the addresses bound to the instance, if they are published.
 	EIPs []string
 	// Released is the address of the CLB that the Service has given up, as long as the cache may not show that yet.
@@ -99,7 +105,7 @@ func (m *Memory) Last(key, uid string, now time.Time) (Entry, State) {
 	case !ok:
 		return Entry{}, Unknown
 	case !e.VerifyAt.IsZero() && !now.Before(e.VerifyAt):
-		return Entry{due: true}, Due
+		return Entry{due: true, RefusedSince: e.RefusedSince}, Due
 	}
 	return e, Known
 }
@@ -117,12 +123,20 @@ func (m *Memory) Doubt(key string) {
 // Renew returns the empty entry for what was read after e was recalled.
 func Renew(e Entry) Entry { return Entry{doubts: e.doubts} }
 
+// Holds returns the entry for what a Service has now, and the digest of the configuration that was noted on it. It is refused nothing.
+func (e Entry) Holds(observed model.Observed, hash string) Entry {
+	e.Observed, e.Hash, e.Trusted, e.Absent = observed, hash, "", false
+	e.Refused, e.RefusedFor, e.RefusedSince = reuse.Refusal{}, "", time.Time{}
+	return e
+}
+
 // Doubted reports that a user has changed the Service since the cloud was read.
 func (e Entry) Doubted() bool { return e.doubts > 0 && e.VerifyAt.IsZero() && !e.due }
 
-// Settle returns an entry without the doubts that there were when another was recalled: the cloud has been compared since.
+// Settle returns an entry without the doubts that there were when another was recalled: the cloud has been compared since. A doubt makes a
+// refusal new.
 func Settle(e, recalled Entry) Entry {
-	e.doubts = recalled.doubts
+	e.doubts, e.RefusedSince = recalled.doubts, recalled.RefusedSince
 	return e
 }
 
@@ -132,7 +146,7 @@ func (m *Memory) Wake(except, loadBalancer string) []string {
 	defer m.mu.Unlock()
 	var keys []string
 	for key, e := range m.entries {
-		if key != except && e.Named == loadBalancer && (e.Hash == "" || e.Refused != "") {
+		if key != except && e.Named == loadBalancer && (e.Hash == "" || e.Refused.Text != "") {
 			keys = append(keys, key)
 		}
 	}

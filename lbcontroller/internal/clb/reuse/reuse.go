@@ -13,14 +13,14 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
-// RetryMissing is when a CLB that a Service names and that doesn't exist is looked for again.
+// RetryMissing is how long it takes at most until a CLB that a Service names and that doesn't exist is looked for again.
 const RetryMissing = 5 * time.Minute
 
 // Refusal is what isn't done until the Service changes.
 type Refusal struct {
 	// Text says what is wrong and what to do.
 	Text string
-	// Again is when to look again all the same; 0 for not before the next check for drift.
+	// Again is how long it takes at most until somebody looks again; 0 for as long as for anything that only a user can mend.
 	Again time.Duration
 }
 
