@@ -206,3 +206,36 @@ func TestDefaultGroupFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestDefaultGroupOfTwo: two Services fill one default server group, and a node that both want is there once. When one of them gives it up, the other
+// puts it back at once, and not with its next check for drift.
+func TestDefaultGroupOfTwo(t *testing.T) {
+	for name, leave := range map[string]func(w *world){
+		"deleted": func(w *world) { w.remove() },
+		"deleted after a restart": func(w *world) {
+			w.restart()
+			w.remove()
+		},
+		"without the annotation": func(w *world) { w.update(without(annotation.DefaultServerGroup)) },
+		"moved": func(w *world) {
+			w.usersCLB("lb-next")
+			w.update(naming("lb-next"))
+			w.clearStatus()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				withRecords(w)
+				w.usersCLB(usersLB)
+				w.byHand(usersLB, "i-users", 7)
+				w.create(web(naming(usersLB), defaultGroup))
+				w.create(api(443, naming(usersLB), defaultGroup))
+				w.create(named("beside", 1, naming(usersLB)))
+				check(t, "servers", "i-1=100* i-2=100* i-users=7", w.byDefault(usersLB))
+				w.calls()
+				leave(w)
+				check(t, "servers of the other one", "i-1=100 i-2=100 i-users=7", w.byDefault(usersLB))
+			})
+		})
+	}
+}

@@ -304,8 +304,8 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	k.Records.Change(ctx, s.key)
 	after, err := k.applier.Apply(ctx, work)
 	result := done{observed: after, err: err}
-	if err == nil && observed.Reused && madeRoom(observed, after) {
-		result.wake = k.memory.Wake(s.key, observed.InstanceID)
+	if err == nil && observed.Reused {
+		result.wake = k.wake(s.key, want.Owner, observed, after)
 	}
 	return s.with(svc), result
 }
@@ -315,16 +315,6 @@ type noteError struct{ err error }
 
 func (e *noteError) Error() string { return e.err.Error() }
 func (e *noteError) Unwrap() error { return e.err }
-
-// madeRoom reports whether a listener of a CLB is gone: others that share it and were refused something may have it now. A vServer group
-// that others use may be tried again and again, and makes none.
-func madeRoom(before, after model.Observed) bool {
-	kept := make(map[model.ListenerKey]bool, len(after.Listeners))
-	for _, l := range after.Listeners {
-		kept[l.Key] = true
-	}
-	return slices.ContainsFunc(before.Listeners, func(l model.Listener) bool { return !kept[l.Key] })
-}
 
 // moveOut gives up what the Service had before it moved to the CLB that it has now.
 func (k *Kind) moveOut(ctx context.Context, s subject, d decision, before done) (subject, done) {

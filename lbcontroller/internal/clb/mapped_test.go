@@ -183,3 +183,19 @@ func TestMappingGoesWithTheCLB(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedServerGroupIsHandedOver: two Services with the same pods fill one vServer group of the user's, and each pod is there once. When one of them
+// goes, the other puts its pods back at once.
+func TestSharedServerGroupIsHandedOver(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.addENI("eni-1", "10.0.0.1")
+		w.endpoints("web", pod("10.0.0.1", "node-1"))
+		w.endpoints("api", pod("10.0.0.1", "node-1"))
+		w.create(web(naming(usersLB), annotated(annotation.VGroupPort, usersRsp+":80"), eniMode))
+		w.create(api(443, naming(usersLB), annotated(annotation.VGroupPort, usersRsp+":443"), eniMode))
+		check(t, "servers", []string{"eni-1:8080=100", "i-users:9000=7"}, w.servers())
+		w.remove()
+		check(t, "servers of the other one", []string{"eni-1:8080=100", "i-users:9000=7"}, w.servers())
+	})
+}

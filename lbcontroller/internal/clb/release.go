@@ -164,9 +164,7 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 				return result
 			}
 			result.events = append(result.events, controller.Normalf(controller.ReasonCleaned, "CLB %s stays, without what was made on it for the Service", id))
-			if madeRoom(before, after) {
-				result.wake = append(result.wake, k.memory.Wake(key, id)...)
-			}
+			result.wake = append(result.wake, k.wake(key, owner, before, after)...)
 		}
 		if rest := reuse.Remains(owner, after); rest != "" {
 			result.events = append(result.events, controller.Donef(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))

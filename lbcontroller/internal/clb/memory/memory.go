@@ -140,13 +140,13 @@ func Settle(e, recalled Entry) Entry {
 	return e
 }
 
-// Wake forgets the entries of other Services that name a CLB and don't have there all that they ask for, and returns their keys.
-func (m *Memory) Wake(except, loadBalancer string) []string {
+// Wake forgets those entries of other Services that name a CLB for which concerned says so, and returns their keys.
+func (m *Memory) Wake(except, loadBalancer string, concerned func(Entry) bool) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []string
 	for key, e := range m.entries {
-		if key != except && e.Named == loadBalancer && (e.Hash == "" || e.Refused.Text != "") {
+		if key != except && e.Named == loadBalancer && concerned(e) {
 			keys = append(keys, key)
 		}
 	}
