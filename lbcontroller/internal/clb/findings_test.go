@@ -178,6 +178,40 @@ func TestHostnameRemovedWhileAway(t *testing.T) {
 	})
 }
 
+// TestExternalIPTypeChangedWhileAway: so is whether an EIP is published, be the backends recorded or read.
+func TestExternalIPTypeChangedWhileAway(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		inWorld(t, 1, func(w *world) {
+			if recorded {
+				withRecords(w)
+			}
+			w.create(web())
+			own := []corev1.LoadBalancerIngress{{IP: w.instances()[0].GetAddress()}}
+			w.cloud.Lock()
+			for id := range w.cloud.LoadBalancers {
+				w.cloud.Eips["eip-1"] = &vpcv1.Eip{AllocationId: "eip-1", IpAddress: "8.8.4.4", InstanceId: id, InstanceType: "SlbInstance"}
+			}
+			w.cloud.Unlock()
+			away := func(change func(*corev1.Service), want []corev1.LoadBalancerIngress) {
+				t.Helper()
+				w.stop()
+				w.update(change)
+				w.start()
+				check(t, "published", want, w.service().Status.LoadBalancer.Ingress)
+			}
+			away(annotated(annotation.ExternalIPType, "eip"), []corev1.LoadBalancerIngress{{IP: "8.8.4.4"}})
+			away(without(annotation.ExternalIPType), own)
+			away(annotated(annotation.Hostname, "www.example.com"), []corev1.LoadBalancerIngress{{Hostname: "www.example.com"}})
+			away(without(annotation.Hostname), own)
+			w.calls()
+			away(func(*corev1.Service) {}, own)
+			if recorded {
+				check(t, "calls of a restart without a change", []string(nil), w.calls())
+			}
+		})
+	}
+}
+
 // TestUnreadableEIPChangesNothing: while the EIPs can't be read, what is published stays.
 func TestUnreadableEIPChangesNothing(t *testing.T) {
 	inWorld(t, 1, func(w *world) {

@@ -122,6 +122,36 @@ func TestRestartFindsWhatChanged(t *testing.T) {
 	}
 }
 
+// TestManyDeletionsAtARestart: fifty Services that are deleted at once, while nobody leads or right after somebody has begun to, cost two writes
+// each and no read.
+func TestManyDeletionsAtARestart(t *testing.T) {
+	const services = 50
+	for _, leading := range []bool{false, true} {
+		inWorld(t, 2, func(w *world) {
+			withRecords(w)
+			w.many(services)
+			w.stop()
+			w.calls()
+			if leading {
+				w.start()
+			}
+			for n := range services {
+				w.patch(numbered(n).Name, map[string]any{"metadata": map[string]any{"deletionTimestamp": metav1.Now()}})
+			}
+			if !leading {
+				w.start()
+			}
+			w.after(time.Minute)
+			calls := map[string]int{}
+			for _, method := range w.calls() {
+				calls[method]++
+			}
+			check(t, "calls", map[string]int{"UpdateLoadBalancer": services, "DeleteLoadBalancer": services}, calls)
+			check(t, "CLBs in the end", 0, len(w.instances()))
+		})
+	}
+}
+
 // TestRestartAfterACrash: a process that dies after it changed the backends, and before that is recorded, leaves no record of what was
 // there before, though that is wanted again when the next one starts.
 func TestRestartAfterACrash(t *testing.T) {
