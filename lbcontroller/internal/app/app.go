@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
@@ -27,16 +26,10 @@ const eventSource = "service-controller"
 // Run runs the process until ctx ends or a signal comes.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	process := replica.Process{Name: Name, EventSource: eventSource, New: func(s replica.Dependencies) (replica.Controller, error) {
-		kind := kindConfig(cfg, s.Gateway, s.Logger)
-		kind.Registerer = s.Registerer
-		kind.Orphans.Client, kind.Orphans.Recorder = s.Client, s.Recorder
-		kind.Records = record.New(record.Config{
-			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
-		})
 		return controller.New(controller.Config{
 			Client: s.Client, Recorder: s.Recorder, Drain: s.Drain,
 			Registerer: s.Registerer, Tracers: s.Tracers, Logger: s.Logger,
-			Kinds:   []controller.Registration{clb.New(kind)},
+			Kinds:   kinds(cfg, s),
 			Workers: cfg.Workers, ExcludeControlPlane: cfg.ExcludeControlPlaneNodes,
 			Brake:     backend.Brake{Percent: cfg.Brake.Percent, After: time.Duration(cfg.Brake.After)},
 			NodeQuiet: time.Duration(cfg.NodeGather.Quiet),
@@ -46,10 +39,18 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	return process.Run(ctx, cfg.Config, log)
 }
 
-// kindConfig is what the configuration says about CLBs.
-func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb.Config {
+// kinds are the kinds of load balancers; each is registered here only. The first that wants a Service has it.
+func kinds(cfg config.Config, s replica.Dependencies) []controller.Registration {
+	return []controller.Registration{clb.New(clbConfig(cfg, s))}
+}
+
+// clbConfig is what the configuration says about CLBs.
+func clbConfig(cfg config.Config, s replica.Dependencies) clb.Config {
 	return clb.Config{
-		Gateway: client, Logger: log,
+		Gateway: s.Gateway, Registerer: s.Registerer, Logger: s.Logger,
+		Records: record.New(record.Config{
+			Client: s.Client, Namespace: cfg.LeaderElection.Namespace, Name: cfg.LeaderElection.Name + "-backends", Logger: s.Logger,
+		}),
 		Desired: desired.Config{
 			ClusterID: cfg.ClusterID, VPCID: cfg.VPCID, VSwitchIDs: cfg.VSwitchIDs, ResourceGroupID: cfg.ResourceGroupID,
 			MaxNodes: cfg.MaxNodesPerServerGroup, Drain: cfg.DrainTerminating, IgnoreBackendIPv6: !cfg.BackendIPv6,
@@ -63,6 +64,7 @@ func kindConfig(cfg config.Config, client *gateway.Client, log *slog.Logger) clb
 			ReportStopped:   cfg.Drift.StoppedListeners == config.DriftReport,
 		},
 		Orphans: clb.Orphans{
+			Client: s.Client, Recorder: s.Recorder,
 			Interval: time.Duration(cfg.Orphans.Interval), Delete: cfg.Orphans.Delete,
 			Policy: orphan.Policy{Grace: time.Duration(cfg.Orphans.Grace), PerDay: cfg.Orphans.PerDay},
 		},

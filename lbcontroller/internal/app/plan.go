@@ -17,8 +17,6 @@ import (
 	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/backend"
-	"alicloud-controllers.dev/lbcontroller/internal/clb"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
@@ -28,27 +26,23 @@ type Selection struct{ Namespace, Service string }
 
 // Preview is what the controller would do about the Services of a cluster.
 type Preview struct {
-	Services []clb.Preview `json:"services"`
-	// Orphans are CLBs of the cluster without a Service. They are looked for only among all Services.
-	Orphans []orphan.Orphan `json:"orphans,omitempty"`
+	Services []controller.Preview `json:"services"`
+	// Orphans are load balancers of the cluster without a Service. They are looked for only among all Services.
+	Orphans []controller.Orphan `json:"orphans,omitempty"`
 }
 
 // Plan finds out what a controller with this configuration would change. It writes nothing, neither in the cloud nor in Kubernetes.
 func Plan(ctx context.Context, cfg config.Config, which Selection) (Preview, error) {
 	found, err := replica.Preview(ctx, Name, cfg.Config, func(ctx context.Context, deps replica.Dependencies) (Preview, error) {
-		return previewAll(ctx, deps.Client, cfg, kindConfig(cfg, deps.Gateway, deps.Logger), which)
+		return previewAll(ctx, deps.Client, cfg, kinds(cfg, deps), which)
 	})
 	if err == nil && which.Service != "" && len(found.Services) == 0 {
-		return found, fmt.Errorf("there is no Service %s/%s with a CLB", which.Namespace, which.Service)
+		return found, fmt.Errorf("there is no Service %s/%s with a load balancer", which.Namespace, which.Service)
 	}
 	return found, err
 }
 
-func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kind clb.Config, which Selection) (Preview, error) {
-	previewer, err := clb.NewPreviewer(kind)
-	if err != nil {
-		return Preview{}, err
-	}
+func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Config, kinds []controller.Registration, which Selection) (Preview, error) {
 	services, err := client.CoreV1().Services(which.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return Preview{}, fmt.Errorf("list the Services: %w", err)
@@ -76,21 +70,30 @@ func previewAll(ctx context.Context, client kubernetes.Interface, cfg config.Con
 	slices.SortFunc(all, func(a, b *corev1.Service) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	preview := Preview{Services: []clb.Preview{}}
+	preview := Preview{Services: []controller.Preview{}}
 	for _, svc := range all {
-		if which.Service != "" && svc.Name != which.Service || !previewer.Concerns(svc) {
+		if which.Service != "" && svc.Name != which.Service {
 			continue
 		}
 		key := svc.Namespace + "/" + svc.Name
-		preview.Services = append(preview.Services, previewer.Service(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set}))
+		for _, kind := range controller.PreviewersOf(kinds, svc) {
+			preview.Services = append(preview.Services, kind.Preview(ctx, controller.Request{Key: key, Service: svc, Slices: slicesOf[key], Nodes: set}))
+		}
 		if err := ctx.Err(); err != nil {
 			return preview, err
 		}
 	}
-	if which == (Selection{}) {
-		preview.Orphans, err = previewer.Orphans(ctx, client)
+	if which != (Selection{}) {
+		return preview, nil
 	}
-	return preview, err
+	for _, kind := range kinds {
+		orphans, err := kind.Previewer.ListOrphans(ctx)
+		if err != nil {
+			return preview, err
+		}
+		preview.Orphans = append(preview.Orphans, orphans...)
+	}
+	return preview, nil
 }
 
 func pointers[T any](list []T) []*T {
@@ -105,7 +108,7 @@ func pointers[T any](list []T) []*T {
 func (p Preview) WriteText(w io.Writer) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SERVICE\tCLB\tRESULT\tDETAIL")
+	fmt.Fprintln(table, "SERVICE\tLOAD BALANCER\tRESULT\tDETAIL")
 	var unchanged, changing, refusedCount, failed, actions, withheld int
 	for _, s := range p.Services {
 		name, id := s.Namespace+"/"+s.Service, cmp.Or(s.LoadBalancer, "-")
@@ -146,7 +149,7 @@ func (p Preview) WriteText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&text, "\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in the cloud. %d CLBs without a Service.\n",
+	fmt.Fprintf(&text, "\n%d Services: %d unchanged, %d would change, %d are refused something, %d could not be compared. %d changes in the cloud. %d load balancers without a Service.\n",
 		len(p.Services), unchanged, changing, refusedCount, failed, actions, len(p.Orphans))
 	if withheld > 0 {
 		fmt.Fprintf(&text, "%d changes are withheld by the policy: they would be made with policy sync.\n", withheld)

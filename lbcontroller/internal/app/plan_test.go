@@ -15,6 +15,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/replica"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/config"
@@ -56,9 +57,9 @@ func TestPlan(t *testing.T) {
 	cloud.Unlock()
 	cfg := config.Default()
 	cfg.ClusterID, cfg.VPCID = "c-test", "vpc-test"
-	kind := kindConfig(cfg, cloud.Client(), slog.New(slog.DiscardHandler))
+	kinds := kinds(cfg, replica.Dependencies{Client: kube, Gateway: cloud.Client(), Logger: slog.New(slog.DiscardHandler)})
 
-	found, err := previewAll(t.Context(), kube, cfg, kind, Selection{})
+	found, err := previewAll(t.Context(), kube, cfg, kinds, Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,20 +67,20 @@ func TestPlan(t *testing.T) {
 	if err := found.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	want := `SERVICE      CLB        RESULT   DETAIL
-default/api  -          change   create CLB aapi
-default/api  -          change   create vServer group k8s/30080/api/default/c-test with 1 servers
-default/api  -          change   create listener 80/tcp
-default/bad  -          REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
--            lb-orphan  ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
+	want := `SERVICE      LOAD BALANCER  RESULT   DETAIL
+default/api  -              change   create CLB aapi
+default/api  -              change   create vServer group k8s/30080/api/default/c-test with 1 servers
+default/api  -              change   create listener 80/tcp
+default/bad  -              REFUSED  annotation service.beta.kubernetes.io/alibaba-cloud-loadbalancer-scheduler: value "fastest" is not allowed, use one of rr, wrr, wlc, sch, tch, qch
+-            lb-orphan      ORPHAN   name-of-lb-orphan 47.0.0.1: no Service has the mark agone; release it by hand if nobody needs it
 
-2 Services: 0 unchanged, 1 would change, 1 are refused something, 0 could not be compared. 3 changes in the cloud. 1 CLBs without a Service.
+2 Services: 0 unchanged, 1 would change, 1 are refused something, 0 could not be compared. 3 changes in the cloud. 1 load balancers without a Service.
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 
-	one, err := previewAll(t.Context(), kube, cfg, kind, Selection{Namespace: "default", Service: "bad"})
+	one, err := previewAll(t.Context(), kube, cfg, kinds, Selection{Namespace: "default", Service: "bad"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func New(cfg Config) controller.Registration {
 		certs:     newCertificates(cfg),
 		metrics:   newMetrics(cfg.Registerer),
 	}
-	return controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: kind, Run: kind.run}
+	return controller.Registration{MetricType: metricType, Finalizer: Finalizer, Kind: kind, Previewer: kind, Run: kind.run}
 }
 
 // run does what belongs to no Service, as long as this replica leads.

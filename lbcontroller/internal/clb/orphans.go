@@ -92,7 +92,7 @@ func (k *Kind) orphansText(found []orphan.Orphan) string {
 
 // lookForOrphans finds the orphans, and deletes those whose time has come. Anything that can't be read ends the look.
 func (k *Kind) lookForOrphans(ctx context.Context) ([]orphan.Orphan, error) {
-	found, living, services, err := k.orphans(ctx, func() ([]*corev1.Service, error) { return listServices(ctx, k.Orphans.Client) })
+	found, living, services, err := k.orphans(ctx)
 	if err != nil || !k.Orphans.Delete || k.Policy != PolicySync && k.Policy != "" {
 		return found, err
 	}
@@ -206,7 +206,7 @@ func listServices(ctx context.Context, client kubernetes.Interface) ([]*corev1.S
 }
 
 // orphans reads the CLBs of the cluster, then the Services, so that a Service which comes meanwhile is not missed.
-func (k *Kind) orphans(ctx context.Context, list func() ([]*corev1.Service, error)) (found []orphan.Orphan, living int, services []*corev1.Service, err error) {
+func (k *Kind) orphans(ctx context.Context) (found []orphan.Orphan, living int, services []*corev1.Service, err error) {
 	answer, err := k.Gateway.LoadBalancers.ListLoadBalancers(ctx, &slbv1.ListLoadBalancersRequest{
 		Tags: []*commonv1.Tag{{Key: ownership.TagCluster, Value: k.Desired.ClusterID}},
 	})
@@ -216,7 +216,7 @@ func (k *Kind) orphans(ctx context.Context, list func() ([]*corev1.Service, erro
 	if len(answer.GetLoadBalancers()) == 0 {
 		return nil, 0, nil, nil
 	}
-	if services, err = list(); err != nil {
+	if services, err = listServices(ctx, k.Orphans.Client); err != nil {
 		return nil, 0, nil, err
 	}
 	found, living = orphan.Find(k.Desired.ClusterID, answer.GetLoadBalancers(), services)

@@ -6,62 +6,24 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
-
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
-	"alicloud-controllers.dev/lbcontroller/internal/clb/orphan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
-// Preview is what the controller would do about a Service now.
-type Preview struct {
-	Namespace string `json:"namespace"`
-	Service   string `json:"service"`
-	// LoadBalancer is the CLB that the Service has, "" for none.
-	LoadBalancer string `json:"loadBalancer,omitempty"`
-	// Actions are the changes in the cloud, in their order.
-	Actions []string `json:"actions,omitempty"`
-	// Withheld are changes that the policy holds back.
-	Withheld []string `json:"withheld,omitempty"`
-	// Refused is what the Service asks for and would not be done.
-	Refused []string `json:"refused,omitempty"`
-	// Warnings are about what would be left out or has no effect.
-	Warnings []string `json:"warnings,omitempty"`
-	// Error is why the cloud could not be read.
-	Error string `json:"error,omitempty"`
-}
-
-// Previewer finds out what the controller would do. It reads, and writes nothing anywhere.
-type Previewer struct{ kind *Kind }
-
-// NewPreviewer makes a Previewer.
-func NewPreviewer(cfg Config) (Previewer, error) {
-	cfg.Records = nil // What is recorded is not what there is.
-	kind, ok := New(cfg).Kind.(*Kind)
-	if !ok {
-		return Previewer{}, errors.New("the kind can't be previewed")
-	}
-	return Previewer{kind: kind}, nil
-}
-
-// Concerns reports whether a Service has a CLB or is to have one.
-func (p Previewer) Concerns(svc *corev1.Service) bool { return p.kind.wants(svc) || isHeld(svc) }
-
-// Service compares what a Service asks for with what the cloud holds. The Writer of the request isn't used.
-func (p Previewer) Service(ctx context.Context, r controller.Request) Preview {
-	result := Preview{Namespace: r.Service.Namespace, Service: r.Service.Name, LoadBalancer: r.Service.Labels[LabelLoadBalancerID]}
+// Preview implements controller.Previewer.
+func (k *Kind) Preview(ctx context.Context, r controller.Request) controller.Preview {
+	result := controller.Preview{Namespace: r.Service.Namespace, Service: r.Service.Name, LoadBalancer: r.Service.Labels[LabelLoadBalancerID]}
 	var err error
-	if p.kind.wants(r.Service) {
-		err = p.ensure(ctx, r, &result)
+	if k.wants(r.Service) {
+		err = k.previewEnsure(ctx, r, &result)
 	} else {
-		err = p.release(ctx, r, &result)
+		err = k.previewRelease(ctx, r, &result)
 	}
 	if err != nil {
 		result.Error = err.Error()
@@ -69,8 +31,7 @@ func (p Previewer) Service(ctx context.Context, r controller.Request) Preview {
 	return result
 }
 
-func (p Previewer) ensure(ctx context.Context, r controller.Request, result *Preview) error {
-	k := p.kind
+func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *controller.Preview) error {
 	s := subject{key: r.Key, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service)}
 	s.policy = k.policyOf(s.view)
 	result.Warnings = s.view.Unknown()
@@ -135,20 +96,20 @@ func changedMode(want *model.Desired, observed model.Observed) string {
 	return ""
 }
 
-func (p Previewer) release(ctx context.Context, r controller.Request, result *Preview) error {
-	view := p.kind.Desired.View(r.Service)
-	observed, err := p.kind.observer.Find(ctx, p.kind.hint(r.Service, view.Claims()), slbv1.View_VIEW_BASIC)
+func (k *Kind) previewRelease(ctx context.Context, r controller.Request, result *controller.Preview) error {
+	view := k.Desired.View(r.Service)
+	observed, err := k.observer.Find(ctx, k.hint(r.Service, view.Claims()), slbv1.View_VIEW_BASIC)
 	if err != nil {
 		return err
 	}
 	result.LoadBalancer = observed.InstanceID
-	if p.kind.isOverlooked(r.Service) {
+	if k.isOverlooked(r.Service) {
 		result.Refused = []string{overlooked(r.Service)}
 		return nil
 	}
-	policy, released := p.kind.policyOf(view), plan.Release(observed, view.Preserved())
+	policy, released := k.policyOf(view), plan.Release(observed, view.Preserved())
 	list := &result.Actions
-	if policy == PolicyReport || p.kind.kept(policy, r, view, released) != "" {
+	if policy == PolicyReport || k.kept(policy, r, view, released) != "" {
 		list = &result.Withheld
 	}
 	for action := range released.Actions() {
@@ -162,11 +123,14 @@ func (p Previewer) release(ctx context.Context, r controller.Request, result *Pr
 	return nil
 }
 
-// Orphans lists the CLBs with the tags of this cluster that belong to none of its Services. The Services are listed anew: they must not be older
-// than the CLBs.
-func (p Previewer) Orphans(ctx context.Context, client kubernetes.Interface) ([]orphan.Orphan, error) {
-	found, _, _, err := p.kind.orphans(ctx, func() ([]*corev1.Service, error) { return listServices(ctx, client) })
-	return found, err
+// ListOrphans implements controller.Previewer.
+func (k *Kind) ListOrphans(ctx context.Context) ([]controller.Orphan, error) {
+	found, _, _, err := k.orphans(ctx)
+	list := make([]controller.Orphan, len(found))
+	for i, o := range found {
+		list[i] = controller.Orphan(o)
+	}
+	return list, err
 }
 
 // mayCreate refuses a CLB to a Service that had one which is gone, and a public one where the cluster doesn't allow these.

@@ -15,15 +15,12 @@ import (
 )
 
 // preview is what the controller would do about the Service web.
-func (w *world) preview(pods bool) Preview {
+func (w *world) preview(pods bool) controller.Preview {
 	w.t.Helper()
-	previewer, err := NewPreviewer(Config{
+	kind := New(Config{
 		Gateway: w.cloud.Client(), Logger: slog.New(slog.DiscardHandler),
 		Desired: desired.Config{ClusterID: clusterID, VPCID: "vpc-test", VSwitchIDs: []string{"vsw-a", "vsw-b"}, PodBackends: pods},
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	nodes, err := w.kube.CoreV1().Nodes().List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatal(err)
@@ -32,7 +29,7 @@ func (w *world) preview(pods bool) Preview {
 	for i := range nodes.Items {
 		list = append(list, &nodes.Items[i])
 	}
-	return previewer.Service(w.t.Context(), controller.Request{Key: webKey, Service: w.service(), Nodes: backend.New(list)})
+	return kind.Previewer.Preview(w.t.Context(), controller.Request{Key: webKey, Service: w.service(), Nodes: backend.New(list)})
 }
 
 // TestPreview: what is told beforehand is what is done then, and telling it writes nothing.
@@ -40,24 +37,24 @@ func TestPreview(t *testing.T) {
 	tests := map[string]struct {
 		change func(w *world)
 		pods   bool
-		want   Preview
+		want   controller.Preview
 	}{
-		"nothing": {func(*world) {}, false, Preview{}},
-		"an annotation and a node": {func(w *world) { w.update(annotated(annotation.Scheduler, "wlc")); w.addNode(3) }, false, Preview{
+		"nothing": {func(*world) {}, false, controller.Preview{}},
+		"an annotation and a node": {func(w *world) { w.update(annotated(annotation.Scheduler, "wlc")); w.addNode(3) }, false, controller.Preview{
 			Actions: []string{"change servers of " + groupName("30080") + ": add 1, remove 0, update 0", "change listener 80/tcp: scheduler"},
 		}},
-		"refused": {func(w *world) { w.update(annotated(annotation.AddressType, "intranet")) }, false, Preview{
+		"refused": {func(w *world) { w.update(annotated(annotation.AddressType, "intranet")) }, false, controller.Preview{
 			Refused: []string{"annotation address-type asks for intranet, but the CLB is internet, which can't be changed"},
 		}},
-		"deletion": {func(w *world) { w.remove() }, false, Preview{Actions: []string{"change CLB: delete protection", "delete CLB"}}},
+		"deletion": {func(w *world) { w.remove() }, false, controller.Preview{Actions: []string{"change CLB: delete protection", "delete CLB"}}},
 		"withheld": {func(w *world) {
 			w.update(annotated(annotation.SyncPolicy, "upsert-only"))
 			w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 81 })
-		}, false, Preview{Actions: []string{"create listener 81/tcp"}, Withheld: []string{"delete listener 80/tcp"}}},
-		"deletion withheld": {func(w *world) { w.update(annotated(annotation.SyncPolicy, "report")); w.remove() }, false, Preview{
+		}, false, controller.Preview{Actions: []string{"create listener 81/tcp"}, Withheld: []string{"delete listener 80/tcp"}}},
+		"deletion withheld": {func(w *world) { w.update(annotated(annotation.SyncPolicy, "report")); w.remove() }, false, controller.Preview{
 			Withheld: []string{"change CLB: delete protection", "delete CLB"},
 		}},
-		"pods instead of nodes": {func(*world) {}, true, Preview{
+		"pods instead of nodes": {func(*world) {}, true, controller.Preview{
 			Actions: []string{"create vServer group " + groupName("8080") + " with 0 servers", "change listener 80/tcp: vServer group", "delete vServer group " + groupName("30080")},
 			Warnings: []string{"the backends would change between nodes and pods: CLB " + oldLB + " has vServer group " + groupName("30080") +
 				"; where the existing CCM ran with SERVICE_FORCE_BACKEND_ENI=true, set backendType: eni"},

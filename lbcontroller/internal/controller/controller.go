@@ -61,6 +61,8 @@ type Registration struct {
 	// from one to another is given up by the first.
 	Finalizer string
 	Kind      Kind
+	// Previewer says what the kind would do.
+	Previewer Previewer
 	// Run is what the kind does beside the passes, as long as this replica leads; nil for nothing.
 	Run func(ctx context.Context) error
 }

@@ -33,13 +33,13 @@ type assignment struct {
 func (a assignment) idle() bool { return a.wanted == nil && len(a.release) == 0 }
 
 // assign asks every kind about a Service.
-func (c *Controller) assign(svc *corev1.Service) assignment {
+func assign(kinds []Registration, svc *corev1.Service) assignment {
 	var a assignment
-	for i, r := range c.Kinds {
+	for i, r := range kinds {
 		interest := r.Kind.Interest(svc)
-		wanted, held := interest.Wanted && a.wanted == nil, c.writer(r).Holds(svc)
+		wanted, held := interest.Wanted && a.wanted == nil, Writer{Finalizer: r.Finalizer}.Holds(svc)
 		if wanted {
-			a.wanted, a.interest = &c.Kinds[i], interest
+			a.wanted, a.interest = &kinds[i], interest
 		} else if held {
 			a.release = append(a.release, r)
 		}
@@ -51,6 +51,8 @@ func (c *Controller) assign(svc *corev1.Service) assignment {
 	a.shared = slices.Compact(a.shared)
 	return a
 }
+
+func (c *Controller) assign(svc *corev1.Service) assignment { return assign(c.Kinds, svc) }
 
 func (c *Controller) writer(r Registration) Writer {
 	return Writer{Client: c.Client, Finalizer: r.Finalizer, modes: &c.modes}

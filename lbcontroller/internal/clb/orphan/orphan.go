@@ -23,13 +23,11 @@ import (
 
 // Orphan is a CLB that was made for a Service of the cluster which no longer exists.
 type Orphan struct {
-	LoadBalancer string `json:"loadBalancer"`
-	Name         string `json:"name"`
-	Address      string `json:"address"`
+	LoadBalancer, Name, Address string
 	// Mark is the value of the tag that names the Service.
-	Mark string `json:"mark"`
+	Mark string
 	// Kept is why it is never deleted by the controller, if that is known.
-	Kept string `json:"kept,omitempty"`
+	Kept string
 }
 
 // Find returns the orphans among CLBs, ordered by id, and how many of the others belong to a Service. Both tags of the cluster must be there: a CLB

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Preview is what a kind would do about a Service now.
+type Preview struct {
+	Namespace string `json:"namespace"`
+	Service   string `json:"service"`
+	// LoadBalancer is the one that the Service has, "" for none.
+	LoadBalancer string `json:"loadBalancer,omitempty"`
+	// Actions are the changes in the cloud, in their order.
+	Actions []string `json:"actions,omitempty"`
+	// Withheld are changes that the policy holds back.
+	Withheld []string `json:"withheld,omitempty"`
+	// Refused is what the Service asks for and would not be done.
+	Refused []string `json:"refused,omitempty"`
+	// Warnings are about what would be left out or has no effect.
+	Warnings []string `json:"warnings,omitempty"`
+	// Error is why the cloud could not be read.
+	Error string `json:"error,omitempty"`
+}
+
+// Orphan is a load balancer that was made for a Service of the cluster which no longer exists.
+type Orphan struct {
+	LoadBalancer string `json:"loadBalancer"`
+	Name         string `json:"name"`
+	Address      string `json:"address"`
+	// Mark is what names the Service.
+	Mark string `json:"mark"`
+	// Kept is why it is never deleted by the controller, if that is known.
+	Kept string `json:"kept,omitempty"`
+}
+
+// Previewer finds out what a kind would do. It reads, and writes nothing anywhere.
+type Previewer interface {
+	// Preview compares what a Service asks for with what the cloud holds. The Writer of the request isn't used.
+	Preview(ctx context.Context, r Request) Preview
+	// ListOrphans lists the orphans. It reads the Services anew: they must not be older than the load balancers.
+	ListOrphans(ctx context.Context) ([]Orphan, error)
+}
+
+// PreviewersOf returns those of the kinds that have to do with a Service, in the order in which they would work on it; none for a Service that is
+// nobody's.
+func PreviewersOf(kinds []Registration, svc *corev1.Service) []Previewer {
+	var list []Previewer
+	a := assign(kinds, svc)
+	for _, kind := range a.release {
+		list = append(list, kind.Previewer)
+	}
+	if a.wanted != nil {
+		list = append(list, a.wanted.Previewer)
+	}
+	return list
+}
