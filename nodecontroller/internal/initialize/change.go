@@ -88,8 +88,9 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.keepPodsOff(node, opts)
 	}
 	change.shutdown(node, instance, opts)
-	// An empty list would take the node off the network; it means that the cloud has not given out addresses yet.
-	if len(list) > 0 && !slices.Equal(list, node.Status.Addresses) {
+	// Host names alone would take the node off the network; they mean that the cloud has not given out addresses yet.
+	told := slices.ContainsFunc(list, func(a corev1.NodeAddress) bool { return a.Type != corev1.NodeHostName })
+	if told && !slices.Equal(list, node.Status.Addresses) {
 		change.Addresses, change.AddressesDiffer = list, true
 	}
 	if node.Spec.ProviderID == "" {
