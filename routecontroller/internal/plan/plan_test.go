@@ -185,6 +185,20 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// TestRangeOfAllAddresses is the widest range that an entry can be inside of.
+func TestRangeOfAllAddresses(t *testing.T) {
+	t.Parallel()
+	all, inside := route("0.0.0.0/0", "i-a", "a"), entry("10.0.1.0/24", "i-x", "")
+	got := plan.Diff(plan.Input{Claims: wanted(all), Entries: []table.Entry{entry("0.0.0.0/0", "i-a", ""), inside}},
+		plan.Policy{ClusterID: cluster, ClusterCIDRs: []netip.Prefix{all.CIDR}})
+	want := plan.Plan{Ready: []table.Route{all}, Foreign: []plan.Refusal{{
+		Route: all, Entry: inside, Reason: "entry 10.0.1.0/24 to i-x is not of this cluster and takes a part of pod CIDR 0.0.0.0/0",
+	}}}
+	if diff := cmp.Diff(want, got, opts); diff != "" {
+		t.Errorf("Diff (-want +got):\n%s", diff)
+	}
+}
+
 // TestReservedRanges checks that no route is planned that overlaps a range of the cloud, and that a route that works is left alone.
 func TestReservedRanges(t *testing.T) {
 	t.Parallel()

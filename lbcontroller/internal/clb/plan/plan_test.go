@@ -47,6 +47,21 @@ func TestChanged(t *testing.T) {
 			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("black"), AclIds: []string{"a"}},
 			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
 		},
+		"access control turned on": {
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: new(false), AclType: new("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
+		},
+		"another access control list": {
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"b"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{AclEnabled: new(true), AclType: new("white"), AclIds: []string{"b"}},
+		},
+		"something else than access control": {
+			&slbv1.ListenerConfig{Scheduler: new("wrr"), AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{Scheduler: new("rr"), AclEnabled: new(true), AclType: new("white"), AclIds: []string{"a"}},
+			&slbv1.ListenerConfig{Scheduler: new("wrr")},
+		},
 		"health check off on both sides": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Enabled: new(false), Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
 		"health check off, nothing said": {&slbv1.ListenerConfig{HealthCheck: &slbv1.HealthCheck{Uri: new("/x")}}, &slbv1.ListenerConfig{HealthCheck: off}, nil},
 		"health check turned off":        {&slbv1.ListenerConfig{HealthCheck: off}, &slbv1.ListenerConfig{HealthCheck: on}, &slbv1.ListenerConfig{HealthCheck: off}},
@@ -378,6 +393,26 @@ func TestB22ListenersOfOtherServicesStay(t *testing.T) {
 			"or delete the listener if nobody needs it")
 		d.Listeners[0].Key.Protocol = tcp
 		wantPlan(t, Diff(d, o), "refused: port 80 of the CLB has a listener of Service default/other (cluster c); delete it, or choose another port")
+	}
+}
+
+// TestListenerOfAnotherServicesGroup: its description was edited, but the vServer group that it forwards to says whose it is, whether that
+// group was read with ours or only its name is known.
+func TestListenerOfAnotherServicesGroup(t *testing.T) {
+	t.Parallel()
+	other := ownership.Owner{Service: "other", Namespace: "default", ClusterID: us().ClusterID}
+	const want = "refused: listener 80/http of the CLB forwards to the vServer group of Service default/other (cluster c); choose another port for one of the two, " +
+		"or delete the listener if nobody needs it"
+	for _, known := range []bool{true, false} {
+		d, o := observed()
+		d.Reuse, o.Reused = model.Reuse{ID: "lb-1", Listeners: true}, true
+		o.Listeners[0].Config = &slbv1.ListenerConfig{Description: new("edited"), ServerGroupId: new("rsp-other")}
+		if known {
+			o.Groups = append([]model.Group{{ID: "rsp-other", Name: other.Group("31000")}}, o.Groups...)
+		} else {
+			o.OtherGroups = map[string]string{"rsp-other": other.Group("31000")}
+		}
+		wantPlan(t, Diff(d, o), want)
 	}
 }
 
