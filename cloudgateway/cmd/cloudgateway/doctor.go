@@ -13,7 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/app"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
 // examine is `cloudgateway doctor`: it prints what it finds and what to do, and fails if the gateway could not work.
@@ -22,7 +22,7 @@ func examine(args []string, out io.Writer) error {
 	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML), required")
 	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
 	list := flags.String("features", "", fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers and of "+
-		"the services in api.enable", policy.Features()))
+		"the services in api.enable", rampolicy.Features()))
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func examine(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	features := policy.Used(cfg.API)
+	features := rampolicy.Used(cfg.API)
 	if *list != "" {
 		if features, err = parseFeatures(*list); err != nil {
 			return err
@@ -54,12 +54,12 @@ func examine(args []string, out io.Writer) error {
 	return nil
 }
 
-func parseFeatures(list string) ([]policy.Feature, error) {
-	var features []policy.Feature
+func parseFeatures(list string) ([]rampolicy.Feature, error) {
+	var features []rampolicy.Feature
 	for name := range strings.SplitSeq(list, ",") {
-		f := policy.Feature(strings.TrimSpace(name))
-		if !slices.Contains(policy.Features(), f) {
-			return nil, fmt.Errorf("doctor: --features: %q is none of %q", f, policy.Features())
+		f := rampolicy.Feature(strings.TrimSpace(name))
+		if !slices.Contains(rampolicy.Features(), f) {
+			return nil, fmt.Errorf("doctor: --features: %q is none of %q", f, rampolicy.Features())
 		}
 		features = append(features, f)
 	}

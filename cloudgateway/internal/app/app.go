@@ -26,7 +26,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 )
@@ -112,7 +112,7 @@ const remembered = 64 << 20
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	locks := newLocks(g.cfg.Budget)
-	guarded := audited{policy.NewGuard(g.openapi)}
+	guarded := audited{rampolicy.NewGuard(g.openapi)}
 	var err error
 	g.services, err = server.New(server.Config{
 		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,

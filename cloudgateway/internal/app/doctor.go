@@ -9,11 +9,11 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/doctor"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
 // Examine finds out whether a gateway with this configuration could work in the cloud, without being one.
-func Examine(ctx context.Context, cfg config.Config, features []policy.Feature, log *slog.Logger) (*doctor.Report, error) {
+func Examine(ctx context.Context, cfg config.Config, features []rampolicy.Feature, log *slog.Logger) (*doctor.Report, error) {
 	if err := locate(ctx, &cfg); err != nil {
 		return nil, err
 	}

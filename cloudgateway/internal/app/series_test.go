@@ -20,7 +20,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
 )
 
@@ -35,7 +35,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	api := config.API{Enable: method.ToolServices()}
 	var wide []string
-	for _, row := range policy.Rows() {
+	for _, row := range rampolicy.Rows() {
 		wide = append(wide, fmt.Sprintf("%s/%s: {calls: 100000, window: 60s}", row.Product, row.Action))
 	}
 	w.file = w.write("all.yaml", strings.NewReplacer(
@@ -65,7 +65,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		all.Go(func() {
 			for priority := flow.Background; priority <= flow.Backend; priority++ {
 				caller := flow.Caller{Name: fmt.Sprintf("system:serviceaccount:team-%d:caller", i), Priority: priority}
-				for _, row := range policy.Rows() {
+				for _, row := range rampolicy.Rows() {
 					call := openapi.Call{Product: row.Product, Action: row.Action, Params: map[string]string{"RegionId": "cn-hangzhou"}}
 					ctx, cancel := context.WithCancel(flow.WithCaller(g.gate.within(t.Context()), caller))
 					if priority == flow.Background && i == 0 {
@@ -100,8 +100,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	for _, name := range largest[:10] {
 		t.Logf("%5d %s", families[name], name)
 	}
-	t.Logf("%d series of %d callers who called %d actions and %d methods", series, callers, len(policy.Rows()), len(server.Policies(api)))
-	if families["cloudgateway_openapi_calls_total"] < len(policy.Rows()) || families["cloudgateway_budget_calls_total"] < 4*callers {
+	t.Logf("%d series of %d callers who called %d actions and %d methods", series, callers, len(rampolicy.Rows()), len(server.Policies(api)))
+	if families["cloudgateway_openapi_calls_total"] < len(rampolicy.Rows()) || families["cloudgateway_budget_calls_total"] < 4*callers {
 		t.Error("not every action was called, or not by every caller: the test shows nothing")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -40,7 +40,7 @@ type Config struct {
 	Metadata MetadataReader
 	VpcID    string
 	// Features are those whose permissions are tried.
-	Features []policy.Feature
+	Features []rampolicy.Feature
 	// Now is the clock that requests are signed by.
 	Now func() time.Time
 }
@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer x.client.Close()
-	x.caller = policy.NewGuard(x.client)
+	x.caller = rampolicy.NewGuard(x.client)
 
 	x.endpoints(ctx)
 	if found {

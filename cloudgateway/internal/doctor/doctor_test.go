@@ -14,7 +14,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
@@ -48,7 +48,7 @@ func TestGoodHealth(t *testing.T) {
 			t.Errorf("%s answered %s, effect %t: it must be complete and without effect", call.Action, call.Code, call.Effect)
 		}
 	}
-	for _, row := range policy.Rows() {
+	for _, row := range rampolicy.Rows() {
 		if buys := row.Name() == "vpc:AllocateEipAddress"; tried[row.Name()] == buys {
 			t.Errorf("%s was tried: %t", row.Name(), tried[row.Name()])
 		}
@@ -57,7 +57,7 @@ func TestGoodHealth(t *testing.T) {
 
 func TestFeatures(t *testing.T) {
 	p := newPatient(t)
-	p.Features = []policy.Feature{policy.Nodes}
+	p.Features = []rampolicy.Feature{rampolicy.Nodes}
 	var tried []string
 	for _, f := range p.examine().Findings {
 		if action, ok := strings.CutPrefix(f.Check, "permission "); ok {
@@ -78,7 +78,7 @@ func TestDiseases(t *testing.T) {
 	}
 	permissionsOf := func(product openapi.Product, result Result) map[string]Result {
 		found := map[string]Result{}
-		for _, row := range policy.Rows() {
+		for _, row := range rampolicy.Rows() {
 			untried := result != Skipped && row.Name() == "vpc:AllocateEipAddress"
 			if (product == "" || row.Product == product) && !untried {
 				found["permission "+row.Name()] = result
@@ -281,14 +281,14 @@ func (m items) Get(_ context.Context, item string) (string, error) {
 
 // TestEveryActionHasHarmlessParameters: a new row of the table needs parameters here.
 func TestEveryActionHasHarmlessParameters(t *testing.T) {
-	for _, row := range policy.Rows() {
+	for _, row := range rampolicy.Rows() {
 		if buys := row.Name() == "vpc:AllocateEipAddress"; (len(harmless(row)) == 0) != buys {
 			t.Errorf("%s has %v", row.Name(), harmless(row))
 		}
 	}
-	rows := policy.Rows()
+	rows := rampolicy.Rows()
 	for line := range strings.Lines(harmlessText) {
-		named := func(row policy.Row) bool {
+		named := func(row rampolicy.Row) bool {
 			return strings.HasPrefix(strings.TrimSpace(line)+" ", string(row.Product)+" "+row.Action+" ")
 		}
 		if !strings.HasPrefix(line, "#") && !slices.ContainsFunc(rows, named) {

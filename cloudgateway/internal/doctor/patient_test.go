@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
@@ -53,7 +53,7 @@ func newPatient(t *testing.T) *patient {
 		OpenAPI: openapi.Config{
 			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, RetryMin: time.Millisecond, RetryMax: time.Millisecond,
 		},
-		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: policy.Features(), Now: time.Now,
+		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Now: time.Now,
 	}
 	p.sts = sts.Config{Region: "cn-hangzhou", Scheme: "HTTP", Endpoint: endpoints[openapi.STS]}
 	return p

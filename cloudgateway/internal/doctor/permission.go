@@ -8,15 +8,15 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // permissions tries every action of the features.
 func (x *examination) permissions(ctx context.Context) {
-	missing := map[policy.Feature][]string{}
-	for _, row := range policy.Rows() {
-		features := slices.DeleteFunc(slices.Clone(x.Features), func(f policy.Feature) bool { return !slices.Contains(row.Features, f) })
+	missing := map[rampolicy.Feature][]string{}
+	for _, row := range rampolicy.Rows() {
+		features := slices.DeleteFunc(slices.Clone(x.Features), func(f rampolicy.Feature) bool { return !slices.Contains(row.Features, f) })
 		if len(features) == 0 {
 			continue
 		}
@@ -30,7 +30,7 @@ func (x *examination) permissions(ctx context.Context) {
 		}
 		missing[features[0]] = append(missing[features[0]], row.Name())
 	}
-	for _, f := range policy.Features() {
+	for _, f := range rampolicy.Features() {
 		if actions := missing[f]; len(actions) > 0 {
 			x.advise(f, actions)
 		}
@@ -38,7 +38,7 @@ func (x *examination) permissions(ctx context.Context) {
 }
 
 // advise puts one advice on all refused actions of a feature.
-func (x *examination) advise(f policy.Feature, actions []string) {
+func (x *examination) advise(f rampolicy.Feature, actions []string) {
 	todo := fmt.Sprintf("Attach the policy deploy/ram-policies/%s.json to %s: it lacks %s.", f, x.who, strings.Join(actions, ", "))
 	for i := range x.report.Findings {
 		finding := &x.report.Findings[i]
@@ -49,7 +49,7 @@ func (x *examination) advise(f policy.Feature, actions []string) {
 }
 
 // permitted tries an action. It is true unless the cloud said that it is not permitted.
-func (x *examination) permitted(ctx context.Context, check string, row policy.Row) bool {
+func (x *examination) permitted(ctx context.Context, check string, row rampolicy.Row) bool {
 	if row.Action == "DescribeInstances" && x.instanceID != "" {
 		return x.seesItself(ctx, check)
 	}

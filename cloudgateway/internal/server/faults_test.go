@@ -23,7 +23,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -200,7 +200,7 @@ func TestMatrixIsComplete(t *testing.T) {
 			missing[method[strings.LastIndex(method, "/")+1:]] = true
 		}
 	}
-	for _, row := range policy.Rows() {
+	for _, row := range rampolicy.Rows() {
 		if !strings.HasPrefix(row.Action, "Describe") {
 			missing[row.Action] = true
 		}

@@ -25,7 +25,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
@@ -162,7 +162,7 @@ func (w *world) startGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	caller := policy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
+	caller := rampolicy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	locks := &flow.Keyed[string]{}
 	api := config.API{Enable: method.ToolServices()}
 	services, err := New(Config{

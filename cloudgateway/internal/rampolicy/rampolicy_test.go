@@ -1,4 +1,4 @@
-package policy
+package rampolicy
 
 import (
 	"context"
@@ -67,11 +67,11 @@ func TestCommittedFilesAreFresh(t *testing.T) {
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
-			t.Errorf("%v; run go generate ./internal/policy", err)
+			t.Errorf("%v; run go generate ./internal/rampolicy", err)
 			continue
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s is stale, run go generate ./internal/policy (-want +got):\n%s", name, diff)
+			t.Errorf("%s is stale, run go generate ./internal/rampolicy (-want +got):\n%s", name, diff)
 		}
 	}
 	committed, err := filepath.Glob(filepath.Join(root, "deploy", "ram-policies", "*.json"))

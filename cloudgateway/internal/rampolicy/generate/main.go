@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"alicloud-controllers.dev/cloudgateway/internal/policy"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
 func main() {
@@ -20,7 +20,7 @@ func main() {
 }
 
 func write(root string) error {
-	files, err := policy.Files()
+	files, err := rampolicy.Files()
 	if err != nil {
 		return err
 	}

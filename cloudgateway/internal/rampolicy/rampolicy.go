@@ -1,6 +1,6 @@
-// Package policy knows every action of the cloud that the gateway calls, and by which feature. From this one table come the RAM
+// Package rampolicy knows every action of the cloud that the gateway calls, and by which feature. From this one table come the RAM
 // policies that users attach, what `cloudgateway doctor` tries, and what the gateway lets itself send.
-package policy
+package rampolicy
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (g *Guard) Do(ctx context.Context, call openapi.Call, out any) (openapi.Res
 	if !g.allowed[name] {
 		return openapi.Result{}, &rpcerr.Error{
 			Code: codes.Internal, Reason: rpcerr.Internal,
-			Message: "no RAM policy has " + name + "; add it to the table of cloudgateway/internal/policy",
+			Message: "no RAM policy has " + name + "; add it to the table of cloudgateway/internal/rampolicy",
 		}
 	}
 	return g.caller.Do(ctx, call, out)
@@ -81,7 +81,7 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(`# RAM policies
 
-<!-- Generated from cloudgateway/internal/policy; do not edit. -->
+<!-- Generated from cloudgateway/internal/rampolicy; do not edit. -->
 
 The gateway's identity in the cloud (a RAM role or a RAM user) needs one policy for each feature that is used. The policies are in
 [deploy/ram-policies](../../deploy/ram-policies); the gateway calls nothing that they do not have. What is missing for the
