@@ -73,7 +73,7 @@ func (t Table) Check(request proto.Message) error {
 		c.MaxAge(r.GetMaxAge())
 	}
 	if r, ok := request.(page.Request); ok {
-		c.page(r)
+		c.paging(r)
 	}
 	return c.Err()
 }
@@ -83,8 +83,8 @@ type tagChanges interface {
 	GetRemoveTagKeys() []string
 }
 
-// page checks which part of a list is asked for.
-func (c *Request) page(r page.Request) {
+// paging checks which part of a list is asked for.
+func (c *Request) paging(r page.Request) {
 	const most = 20_000
 	if size := r.GetPageSize(); size < 0 || size > most {
 		c.Addf("page_size", "%d: must be 0, for all, to %d", size, most)

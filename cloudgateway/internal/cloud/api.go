@@ -26,8 +26,8 @@ func (a API) Set(ctx context.Context, action string, params Params, out any) err
 	return Set(ctx, a.Caller, Write(a.Product, action, params), out)
 }
 
-// Write makes a write of which a lost answer leaves the outcome open.
-func (a API) Write(ctx context.Context, action string, params Params, out any) error {
+// Send makes a write of which a lost answer leaves the outcome open.
+func (a API) Send(ctx context.Context, action string, params Params, out any) error {
 	_, err := a.Caller.Do(ctx, Write(a.Product, action, params), out)
 	return err
 }

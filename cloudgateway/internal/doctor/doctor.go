@@ -78,7 +78,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	x.refused = x.refused || !found
 	x.place(ctx)
-	x.vpc(ctx)
+	x.ownVPC(ctx)
 	x.permissions(ctx)
 	return &x.report, ctx.Err()
 }
@@ -90,7 +90,7 @@ func (x *examination) fetch(ctx context.Context) bool {
 	const check = "credentials"
 	got, err := x.Source.Fetch(ctx)
 	if err == nil {
-		err = got.Check(x.Now())
+		err = got.Usable(x.Now())
 	}
 	if err != nil {
 		x.report.add(check, Failed, "Give the gateway credentials: see credentials in its configuration, and the detail above.",
@@ -182,8 +182,8 @@ func (x *examination) place(ctx context.Context) {
 	}
 }
 
-// vpc looks whether the VPC is in the region and the account.
-func (x *examination) vpc(ctx context.Context) {
+// ownVPC looks whether the VPC is in the region and the account.
+func (x *examination) ownVPC(ctx context.Context) {
 	const check = "vpc"
 	switch {
 	case x.VpcID == "":

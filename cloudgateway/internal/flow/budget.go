@@ -60,7 +60,7 @@ func (cfg *Config) setDefaults() {
 	}
 }
 
-func (cfg *Config) check() error {
+func (cfg *Config) validate() error {
 	if cfg.Share < 0 || cfg.Share > 1 {
 		return fmt.Errorf("budget share %g: want more than 0 and at most 1", cfg.Share)
 	}
@@ -68,7 +68,7 @@ func (cfg *Config) check() error {
 		return fmt.Errorf("budget learnUpTo %g: want 1 to %d", cfg.LearnUpTo, mostLearned)
 	}
 	for name, own := range cfg.Callers {
-		if err := own.check(); err != nil {
+		if err := own.validate(); err != nil {
 			return fmt.Errorf("budget of caller %q: %w", name, err)
 		}
 	}
@@ -89,7 +89,7 @@ type Budget struct {
 // New makes a budget that nobody has used yet.
 func New(cfg Config) (*Budget, error) {
 	cfg.setDefaults()
-	if err := cfg.check(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	limits, err := Limits()
@@ -97,7 +97,7 @@ func New(cfg Config) (*Budget, error) {
 		return nil, err
 	}
 	for name, limit := range cfg.Overrides {
-		if err := limit.check(); err != nil {
+		if err := limit.validate(); err != nil {
 			return nil, fmt.Errorf("budget override %q: %w", name, err)
 		}
 		if _, known := limits[name]; !known {

@@ -59,7 +59,7 @@ type CallerBudget struct {
 	Share float64
 }
 
-func (b CallerBudget) check() error {
+func (b CallerBudget) validate() error {
 	if b.Weight < 0 {
 		return fmt.Errorf("weight %d: want at least 1", b.Weight)
 	}

@@ -21,7 +21,7 @@ func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Calls, l.Window) 
 // isBucket reports that the cloud counts with a bucket that fills all the time, and not in windows that begin with the clock's.
 func (l Limit) isBucket() bool { return l.Window <= time.Second }
 
-func (l Limit) check() error {
+func (l Limit) validate() error {
 	if l.Calls < 1 {
 		return fmt.Errorf("calls %d: want at least 1", l.Calls)
 	}
@@ -53,7 +53,7 @@ func Limits() (map[string]Limit, error) {
 		seconds, secondsErr := strconv.Atoi(row[3])
 		limit := Limit{Calls: calls, Window: time.Duration(seconds) * time.Second}
 		name := row[0] + "/" + row[1]
-		if callsErr != nil || secondsErr != nil || limit.check() != nil {
+		if callsErr != nil || secondsErr != nil || limit.validate() != nil {
 			return nil, fmt.Errorf("read limits.csv: %s: bad limit %s/%ss", name, row[2], row[3])
 		}
 		limits[name] = limit

@@ -41,7 +41,7 @@ type class struct {
 // lane is the waiters of one caller.
 type lane struct {
 	caller  string
-	turns   int // that it has left before the next lane's
+	credit  int // the calls that it may still make before it goes behind the other lanes
 	waiters []*waiter
 }
 
@@ -59,7 +59,7 @@ func (q *queue) push(w *waiter) {
 	if at < 0 {
 		at = len(c.lanes)
 	}
-	c.lanes = slices.Insert(c.lanes, at, &lane{caller: w.caller.Name, turns: q.weight(w.caller.Name), waiters: []*waiter{w}})
+	c.lanes = slices.Insert(c.lanes, at, &lane{caller: w.caller.Name, credit: q.weight(w.caller.Name), waiters: []*waiter{w}})
 }
 
 // next returns the waiter that goes next of those whose caller may call: of the highest priority, unless a lower one has been passed over
@@ -121,9 +121,9 @@ func (q *queue) pop(w *waiter) {
 	}
 	at := slices.IndexFunc(c.lanes, func(l *lane) bool { return l.caller == w.caller.Name })
 	l := c.lanes[at]
-	l.turns--
-	if l.turns <= 0 {
-		l.turns = q.weight(l.caller)
+	l.credit--
+	if l.credit <= 0 {
+		l.credit = q.weight(l.caller)
 		c.lanes = append(slices.Delete(c.lanes, at, at+1), l)
 	}
 	q.remove(w)

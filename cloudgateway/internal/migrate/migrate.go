@@ -50,7 +50,7 @@ func Convert(cloudConfig []byte, words []string, env map[string]string) (Result,
 	if err := r.flags(f); err != nil {
 		return Result{}, err
 	}
-	r.network(f)
+	r.routing(f)
 	r.environment(env)
 	return r, nil
 }
@@ -164,8 +164,8 @@ func (r *Result) gate(name string, on bool) {
 	}
 }
 
-// network chooses the mode: routes are made if the route controller ran.
-func (r *Result) network(f map[string]string) {
+// routing chooses the mode: routes are made if the route controller ran.
+func (r *Result) routing(f map[string]string) {
 	cidrs, routes := f["cluster-cidr"], true
 	if value, ok := f["configure-cloud-routes"]; ok {
 		routes = value != "false"

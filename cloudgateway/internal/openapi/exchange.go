@@ -90,7 +90,7 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 		HTTPClient:   x.client.http,
 		Logger:       nil, // it would print URLs with signatures
 		RetryMax:     x.client.cfg.MaxRetries,
-		CheckRetry:   x.check,
+		CheckRetry:   x.judge,
 		PrepareRetry: x.prepare,
 		Backoff:      x.backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
@@ -139,8 +139,8 @@ func (x *exchange) ready(r *http.Request) error {
 	return nil
 }
 
-// check looks at the outcome of an attempt and decides whether there is to be another. It is retryablehttp's CheckRetry.
-func (x *exchange) check(ctx context.Context, res *http.Response, err error) (bool, error) {
+// judge looks at the outcome of an attempt and decides whether there is to be another. It is retryablehttp's CheckRetry.
+func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bool, error) {
 	if err == nil {
 		x.answer, err = readAnswer(res)
 	}

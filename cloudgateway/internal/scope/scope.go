@@ -108,7 +108,7 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 				Message: "nothing says which resource " + info.FullMethod + " changes; add it to cloudgateway/internal/scope",
 			}
 		}
-		if err := g.check(ctx, r, change, caller.Name, policy.Verb); err != nil {
+		if err := g.permit(ctx, r, change, caller.Name, policy.Verb); err != nil {
 			return nil, err
 		}
 		if r.controller {
@@ -120,8 +120,8 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 	return response, err
 }
 
-// check says why a change is outside of the scope of a rule; nil if it is not.
-func (g *Guard) check(ctx context.Context, r rule, c change, caller, verb string) error {
+// permit says why a change is outside of the scope of a rule; nil if it is not.
+func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb string) error {
 	for _, resource := range c.of {
 		facts, err := g.facts(ctx, r, resource)
 		if rpcerr.IsNotFound(err) && verb == "delete" {

@@ -45,9 +45,9 @@ func (o *Owners) Of(id string) string {
 	return of
 }
 
-// Check refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
+// Confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
 // cloud. What is not known of a part is not read for callers that are believed.
-func (o *Owners) Check(ctx context.Context, id, loadBalancerID string) error {
+func (o *Owners) Confirm(ctx context.Context, id, loadBalancerID string) error {
 	of := o.Of(id)
 	if of == "" && cloud.Believed(ctx) {
 		return nil

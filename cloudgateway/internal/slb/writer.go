@@ -36,16 +36,16 @@ type Writer struct {
 	refused        bool // the last change sent, as busy
 }
 
-// Write sends a change.
-func (w *Writer) Write(ctx context.Context, action string, params cloud.Params, out any) error {
-	return w.send(ctx, cloud.Write(openapi.SLB, action, params), out)
+// Send sends a change.
+func (w *Writer) Send(ctx context.Context, action string, params cloud.Params, out any) error {
+	return w.do(ctx, cloud.Write(openapi.SLB, action, params), out)
 }
 
 // SetOnce sends a change that says how something shall be, so that it may be sent twice.
 func (w *Writer) SetOnce(ctx context.Context, action string, params cloud.Params) error {
 	call := cloud.Write(openapi.SLB, action, params)
 	call.Idempotent = true
-	return w.send(ctx, call, nil)
+	return w.do(ctx, call, nil)
 }
 
 // Set is SetOnce, repeated while the instance is busy.
@@ -53,7 +53,7 @@ func (w *Writer) Set(ctx context.Context, action string, params cloud.Params) er
 	return cloud.Retry(ctx, cloud.Busy, func(ctx context.Context) error { return w.SetOnce(ctx, action, params) })
 }
 
-func (w *Writer) send(ctx context.Context, call openapi.Call, out any) error {
+func (w *Writer) do(ctx context.Context, call openapi.Call, out any) error {
 	pace := w.product.pace
 	last, known := pace.last.Get(w.loadBalancerID)
 	if known {

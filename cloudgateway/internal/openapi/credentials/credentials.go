@@ -47,8 +47,8 @@ func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String())
 // MarshalText hides the secrets from encoders, and keeps a mistake from becoming a leak.
 func (c Credentials) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// Check refuses credentials that can't sign anything.
-func (c Credentials) Check(now time.Time) error {
+// Usable refuses credentials that can't sign anything.
+func (c Credentials) Usable(now time.Time) error {
 	switch {
 	case c.AccessKeyID == "":
 		return errors.New("the AccessKey id is empty")

@@ -97,7 +97,7 @@ func New(cfg Config) (*Provider, error) {
 // Current returns the credentials to sign with. Its error is for people: why there are none.
 func (p *Provider) Current() (Credentials, error) {
 	s := p.current.Load()
-	err := s.credentials.Check(p.now())
+	err := s.credentials.Usable(p.now())
 	if err == nil {
 		return s.credentials, nil
 	}
@@ -183,7 +183,7 @@ func (p *Provider) fetch(ctx context.Context) time.Duration {
 	now := p.now()
 	old := p.current.Load()
 	if err == nil {
-		err = got.Check(now)
+		err = got.Usable(now)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -220,7 +220,7 @@ func (p *Provider) refreshIn(c Credentials, now time.Time) time.Duration {
 // retryIn is short while there is nothing to sign with. The jitter keeps replicas from asking together.
 func (p *Provider) retryIn(c Credentials, now time.Time) time.Duration {
 	wait := defaultRetryMax
-	if c.Check(now) != nil {
+	if c.Usable(now) != nil {
 		wait = defaultRetryMin
 	} else if !c.Expires.IsZero() {
 		wait = max(defaultRetryMin, min(wait, c.Expires.Sub(now)/4))

@@ -59,7 +59,7 @@ func (s AssumeRole) Name() string { return s.Base.Name() + "+assume_role" }
 func (s AssumeRole) Fetch(ctx context.Context) (Credentials, error) {
 	with, err := s.Base.Fetch(ctx)
 	if err == nil {
-		err = with.Check(time.Now())
+		err = with.Usable(time.Now())
 	}
 	if err != nil {
 		return Credentials{}, fmt.Errorf("credentials from %s, to assume role %s with: %w", s.Base.Name(), s.Role.ARN, err)

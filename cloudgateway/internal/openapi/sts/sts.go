@@ -60,7 +60,7 @@ type temporary struct {
 	}
 }
 
-func (t temporary) credentials() credentials.Credentials {
+func (t temporary) decode() credentials.Credentials {
 	c := t.Credentials
 	return credentials.Credentials{
 		AccessKeyID: c.AccessKeyID, AccessKeySecret: c.AccessKeySecret, SecurityToken: c.SecurityToken, Expires: c.Expiration,
@@ -77,7 +77,7 @@ func (c *Client) AssumeRole(ctx context.Context, with credentials.Credentials, r
 	if err := c.do(ctx, with, "AssumeRole", params, &answer); err != nil {
 		return credentials.Credentials{}, explain("assume role "+role.ARN, err)
 	}
-	return answer.credentials(), nil
+	return answer.decode(), nil
 }
 
 // AssumeRoleWithOIDC implements credentials.STS.
@@ -88,7 +88,7 @@ func (c *Client) AssumeRoleWithOIDC(ctx context.Context, role credentials.Role, 
 	if err := c.oidc.do(ctx, "AssumeRoleWithOIDC", params, &answer); err != nil {
 		return credentials.Credentials{}, explain("assume role "+role.ARN+" with the ServiceAccount token", err)
 	}
-	return answer.credentials(), nil
+	return answer.decode(), nil
 }
 
 // Identity is who the cloud takes the owner of credentials for.

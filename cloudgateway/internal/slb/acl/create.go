@@ -50,7 +50,7 @@ func (s *Service) create(ctx context.Context, r *slbv1.CreateAccessControlListRe
 		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
 		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
 	var answer listAnswer
-	if err := s.product.Write(ctx, "CreateAccessControlList", params, &answer); err != nil {
+	if err := s.product.Send(ctx, "CreateAccessControlList", params, &answer); err != nil {
 		return nil, err
 	}
 	return answer.decode(), nil

@@ -14,8 +14,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// Check says what is wrong with a value, "" if nothing is.
-func (a Row) Check(value protoreflect.Value, creating bool) string {
+// Problem says what is wrong with a value, "" if nothing is.
+func (a Row) Problem(value protoreflect.Value, creating bool) string {
 	switch a.Kind {
 	case Number:
 		if n := int32(value.Int()); !a.inRange(n) {

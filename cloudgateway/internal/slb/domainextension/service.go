@@ -78,7 +78,7 @@ func (s *Service) CreateDomainExtension(
 			Name: fmt.Sprintf("the domain extension of %q", r.GetDomain()), Exists: rpcerr.AlreadyExists,
 			Send: func(ctx context.Context) (*slbv1.DomainExtension, error) {
 				var created answer
-				err := w.Write(ctx, "CreateDomainExtension", params, &created)
+				err := w.Send(ctx, "CreateDomainExtension", params, &created)
 				return created.decode(), err
 			},
 			Find: func(ctx context.Context) (*slbv1.DomainExtension, error) {
@@ -128,7 +128,7 @@ func (s *Service) findOwner(ctx context.Context, id, _ string) (string, error) {
 func (s *Service) UpdateDomainExtension(
 	ctx context.Context, r *slbv1.UpdateDomainExtensionRequest,
 ) (*slbv1.UpdateDomainExtensionResponse, error) {
-	if err := s.owners.Check(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
+	if err := s.owners.Confirm(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
 	params := cloud.Params{"DomainExtensionId": r.GetDomainExtensionId(), "ServerCertificateId": r.GetServerCertificateId()}
@@ -142,7 +142,7 @@ func (s *Service) UpdateDomainExtension(
 func (s *Service) DeleteDomainExtension(
 	ctx context.Context, r *slbv1.DeleteDomainExtensionRequest,
 ) (*slbv1.DeleteDomainExtensionResponse, error) {
-	if err := s.owners.Check(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
+	if err := s.owners.Confirm(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {

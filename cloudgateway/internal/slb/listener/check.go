@@ -93,7 +93,7 @@ func configViolations(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, creati
 			report(a.Field, "can't be set at creation, update the listener afterwards")
 			continue
 		}
-		if problem := a.Check(value, creating); problem != "" {
+		if problem := a.Problem(value, creating); problem != "" {
 			report(a.Field, "%s", problem)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Service) creation(ctx context.Context, w *slb.Writer, r *slbv1.CreateLi
 	return write.Unique[slbv1.Listener]{
 		Ledger: s.ledger, Key: keyOf(ctx, key), Name: "a listener of the port", Exists: rpcerr.ListenerExists,
 		Send: func(ctx context.Context) (*slbv1.Listener, error) {
-			return &slbv1.Listener{Key: key}, w.Write(ctx, "CreateLoadBalancer"+slb.ProtocolName(key.GetProtocol())+"Listener", params, nil)
+			return &slbv1.Listener{Key: key}, w.Send(ctx, "CreateLoadBalancer"+slb.ProtocolName(key.GetProtocol())+"Listener", params, nil)
 		},
 		Find: func(ctx context.Context) (*slbv1.Listener, error) {
 			found, err := s.find(ctx, key)
@@ -128,7 +128,7 @@ func (s *Service) start(ctx context.Context, w *slb.Writer, key *slbv1.ListenerK
 	return write.Attempt{
 		Send: func(ctx context.Context) error {
 			attempts++
-			return w.Write(ctx, "StartLoadBalancerListener", slb.StateParams(key), nil)
+			return w.Send(ctx, "StartLoadBalancerListener", slb.StateParams(key), nil)
 		},
 		Doubtful: func(err error) bool { return cloud.Busy(err) && attempts > busyAtFirst },
 		Done: func(ctx context.Context) (bool, error) {

@@ -104,7 +104,7 @@ func configViolations(cfg *slbv1.ForwardingRuleConfig) []rpcerr.FieldViolation {
 		if !present {
 			continue
 		}
-		if problem := a.Check(value, false); problem != "" {
+		if problem := a.Problem(value, false); problem != "" {
 			report(a.Field, "%s", problem)
 		}
 		if follows && slices.Contains(listenerSettings(), a.Field) {

@@ -105,7 +105,7 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 			return err
 		}
 	}
-	if err = r.writer.Write(ctx, "CreateRules", slb.StateParams(r.key).With("RuleList", encoded), &made); err != nil {
+	if err = r.writer.Send(ctx, "CreateRules", slb.StateParams(r.key).With("RuleList", encoded), &made); err != nil {
 		if !cloud.Unclear(err) {
 			for _, a := range fresh {
 				ledger.End(a.key)

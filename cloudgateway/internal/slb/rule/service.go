@@ -76,7 +76,7 @@ func (s *Service) findOwner(ctx context.Context, id, _ string) (string, error) {
 func (s *Service) UpdateForwardingRule(
 	ctx context.Context, r *slbv1.UpdateForwardingRuleRequest,
 ) (*slbv1.UpdateForwardingRuleResponse, error) {
-	if err := s.owners.Check(ctx, r.GetRuleId(), r.GetLoadBalancerId()); err != nil {
+	if err := s.owners.Confirm(ctx, r.GetRuleId(), r.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
 	params := cloud.Params{"RuleId": r.GetRuleId()}.Merge(configParams(r.GetConfig()))

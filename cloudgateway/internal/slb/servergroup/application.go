@@ -38,7 +38,7 @@ func (a *application) run(ctx context.Context) error {
 			return err
 		}
 		a.calls++
-		err = a.writer.Write(ctx, a.group.actions[next.verb], params, nil)
+		err = a.writer.Send(ctx, a.group.actions[next.verb], params, nil)
 		switch {
 		case err == nil:
 			a.todo = a.todo.after(next)

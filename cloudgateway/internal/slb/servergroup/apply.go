@@ -18,7 +18,7 @@ func (s *Service) ApplyServerChanges(
 	if todo.empty() {
 		return response, nil
 	}
-	if err := s.owners.Check(ctx, r.GetServerGroupId(), r.GetLoadBalancerId()); err != nil {
+	if err := s.owners.Confirm(ctx, r.GetServerGroupId(), r.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
 	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) (err error) {

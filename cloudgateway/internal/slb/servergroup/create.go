@@ -78,7 +78,7 @@ func (s *Service) send(
 	var answer struct {
 		VServerGroupID string `json:"VServerGroupId"`
 	}
-	if err := w.Write(ctx, createAction, params, &answer); err != nil {
+	if err := w.Send(ctx, createAction, params, &answer); err != nil {
 		return nil, err
 	}
 	return &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}, nil

@@ -208,7 +208,7 @@ func (s *Service) UpdateServerGroup(
 	ctx context.Context, r *slbv1.UpdateServerGroupRequest,
 ) (*slbv1.UpdateServerGroupResponse, error) {
 	id := r.GetServerGroupId()
-	if err := s.owners.Check(ctx, id, r.GetLoadBalancerId()); err != nil {
+	if err := s.owners.Confirm(ctx, id, r.GetLoadBalancerId()); err != nil {
 		return nil, err
 	}
 	defer s.groups.Invalidate(id)
@@ -230,7 +230,7 @@ func (s *Service) DeleteServerGroup(
 	ctx context.Context, r *slbv1.DeleteServerGroupRequest,
 ) (*slbv1.DeleteServerGroupResponse, error) {
 	loadBalancerID, id := r.GetLoadBalancerId(), r.GetServerGroupId()
-	if err := s.owners.Check(ctx, id, loadBalancerID); err != nil {
+	if err := s.owners.Confirm(ctx, id, loadBalancerID); err != nil {
 		return nil, err
 	}
 	defer s.groups.Invalidate(id)

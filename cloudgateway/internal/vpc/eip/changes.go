@@ -90,7 +90,7 @@ func (s *Service) AssociateEip(ctx context.Context, r *vpcv1.AssociateEipRequest
 			Look:  func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
 			Judge: func(e *vpcv1.Eip) (write.Verdict, error) { return judgeAssociation(r, e) },
 			Send: func(ctx context.Context, _ *vpcv1.Eip) error {
-				return s.api.Write(ctx, "AssociateEipAddress", params, nil)
+				return s.api.Send(ctx, "AssociateEipAddress", params, nil)
 			},
 			// The instance has an EIP already: perhaps this one.
 			Doubtful: func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceInUse },
@@ -149,7 +149,7 @@ func (s *Service) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipReq
 				return write.Todo, nil
 			},
 			Send: func(ctx context.Context, seen *vpcv1.Eip) error {
-				return s.api.Write(ctx, "UnassociateEipAddress", cloud.Params{"AllocationId": id}.
+				return s.api.Send(ctx, "UnassociateEipAddress", cloud.Params{"AllocationId": id}.
 					With("InstanceId", seen.GetInstanceId()).
 					With("InstanceType", seen.GetInstanceType()).
 					With("PrivateIpAddress", seen.GetPrivateIpAddress()), nil)
@@ -181,7 +181,7 @@ func (s *Service) ReleaseEip(ctx context.Context, r *vpcv1.ReleaseEipRequest) (*
 				}
 			},
 			Send: func(ctx context.Context, _ *vpcv1.Eip) error {
-				err := s.api.Write(ctx, "ReleaseEipAddress", cloud.Params{"AllocationId": id}, nil)
+				err := s.api.Send(ctx, "ReleaseEipAddress", cloud.Params{"AllocationId": id}, nil)
 				return cloud.Unless(err, rpcerr.EipNotFound)
 			},
 		}.Run(ctx)

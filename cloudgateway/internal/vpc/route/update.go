@@ -34,7 +34,7 @@ func (s *Service) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntr
 			},
 			Judge: func(e *vpcv1.RouteEntry) (write.Verdict, error) { return judgeUpdate(r, e) },
 			Send: func(ctx context.Context, seen *vpcv1.RouteEntry) error {
-				return s.api.Write(ctx, "ModifyRouteEntry", lacking(r, seen).With("RouteEntryId", id), nil)
+				return s.api.Send(ctx, "ModifyRouteEntry", lacking(r, seen).With("RouteEntryId", id), nil)
 			},
 			LookFirst: true,
 		}.Run(ctx)

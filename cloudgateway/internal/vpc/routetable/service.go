@@ -148,7 +148,7 @@ func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTabl
 				return vpc.UntilGone(t != nil, t.GetStatus()), nil
 			},
 			Send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
-				return cloud.Unless(s.api.Write(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
+				return cloud.Unless(s.api.Send(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
 			},
 		}.Run(ctx)
 		return err
@@ -215,7 +215,7 @@ func (s *Service) bind(ctx context.Context, action string, r bond, ch write.Conv
 	ch.Name = fmt.Sprintf("%s of %s and %s", action, r.GetRouteTableId(), r.GetVswitchId())
 	ch.Look = func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.vswitches.Look(ctx, r.GetVswitchId()) }
 	ch.Send = func(ctx context.Context, _ *vpcv1.VSwitch) error {
-		return s.api.Write(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
+		return s.api.Send(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
 	}
 	if err := cloud.Unless(s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
 		return err

@@ -190,7 +190,7 @@ func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchReque
 				return vpc.UntilGone(v != nil, v.GetStatus()), nil
 			},
 			Send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
-				return cloud.Unless(s.api.Write(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
+				return cloud.Unless(s.api.Send(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
 			},
 		}.Run(ctx)
 		return err
