@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net"
 	"net/netip"
@@ -21,6 +23,7 @@ type connections struct {
 	net.Listener
 
 	limits     Limits
+	serving    func() bool               // reports whether this is the active replica
 	closed     func(reason, peer string) // for the metrics and the log
 	arrivals   Peers
 	beyond     Peers         // one bucket for the arrivals of all who have used up their own
@@ -32,9 +35,9 @@ type connections struct {
 	unknown   int                      // the number of strangers
 }
 
-func newConnections(l net.Listener, limits Limits, closed func(reason, peer string)) *connections {
+func newConnections(l net.Listener, limits Limits, serving func() bool, closed func(reason, peer string)) *connections {
 	return &connections{
-		Listener: l, limits: limits, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
+		Listener: l, limits: limits, serving: serving, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
 		beyond:     Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
 		handshakes: make(chan struct{}, limits.Handshakes),
 		all:        make(map[string]*connection), strangers: make(map[string][]*connection),
@@ -55,6 +58,7 @@ type connection struct {
 	read     atomic.Int64 // bytes, counted for strangers
 	refused  atomic.Int64 // calls, likewise
 	computes atomic.Bool  // its handshake, with one of the places
+	again    atomic.Bool  // the client was asked for another hello, with which the handshake is computed
 	exempt   atomic.Int64 // calls under way that need no token
 	gone     sync.Once
 	left     chan struct{} // closed when it is gone
@@ -93,14 +97,20 @@ func (c *connections) arrive(peer string) (took *Peers, as string) {
 	}
 }
 
-// admit makes room for a connection, at the cost of strangers only. It returns nil if there is none.
+// admit makes room for a connection, at the cost of strangers only. It returns nil if there is none. To a standby all are strangers, since it
+// takes no calls: callers behind one address, who come back at once, would crowd each other out for ever. There the last ones are refused.
+// When it becomes the active replica, they get in as soon as the others have called.
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: raw, owner: c, peer: peerOf(raw.RemoteAddr()), left: make(chan struct{})}
 	n.stranger.Store(true)
 	c.mu.Lock()
 	var leaves *connection
-	if len(c.strangers[n.peer]) >= c.limits.StrangersPerPeer {
-		leaves = c.strangers[n.peer][0]
+	if of := c.strangers[n.peer]; len(of) >= c.limits.StrangersPerPeer {
+		if !c.serving() {
+			c.mu.Unlock()
+			return nil
+		}
+		leaves = of[0]
 	} else if c.unknown >= c.limits.Strangers || len(c.all) >= c.limits.Connections {
 		leaves = c.oldestOfMost()
 		if leaves == nil {
@@ -211,7 +221,21 @@ func (n *connection) computed() {
 // Write implements net.Conn.
 func (n *connection) Write(p []byte) (int, error) {
 	n.computed()
+	if len(p) > 0 && p[0] == handshakeRecord {
+		n.again.Store(asksAgain(p))
+	}
 	return n.Conn.Write(p)
+}
+
+// handshakeRecord is the type of a TLS record of the handshake, as long as that is not encrypted.
+const handshakeRecord = 22
+
+// asksAgain reports whether a record asks the client for another hello: it is a ServerHello with a random that stands for that
+// (RFC 8446, 4.1.3).
+func asksAgain(record []byte) bool {
+	const serverHello, header, random = 2, 5, 11
+	retry := sha256.Sum256([]byte("HelloRetryRequest"))
+	return len(record) >= random+len(retry) && record[header] == serverHello && bytes.HasPrefix(record[random:], retry[:])
 }
 
 // refuse notes that a call was refused.
@@ -234,9 +258,19 @@ func (n *connection) prove() {
 	n.owner.known(n)
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. What comes after the client was asked for another hello may be all of it, so that the handshake is computed.
+// If it is not, the place is given back while the rest is waited for.
 func (n *connection) Read(p []byte) (int, error) {
+	again := n.again.Load()
+	if again {
+		n.computed()
+	}
 	got, err := n.Conn.Read(p)
+	if again && got > 0 {
+		if err := n.greeted(); err != nil {
+			return 0, err
+		}
+	}
 	if n.stranger.Load() && n.read.Add(int64(got)) > n.owner.limits.StrangerBytes {
 		n.end("too many bytes")
 		return 0, errStrangerBytes

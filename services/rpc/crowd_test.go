@@ -127,6 +127,7 @@ func newStreet(t *testing.T, identity TLSConfig) (*street, *buffer) {
 		t.Fatal(err)
 	}
 	slbv1.RegisterLoadBalancerServiceServer(server, &balancers{get: nothing, remove: nothing})
+	server.SetServing(true)
 	s := &street{t: t, conns: make(chan net.Conn)}
 	s.end, s.close = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())

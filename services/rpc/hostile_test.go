@@ -3,6 +3,8 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"crypto"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -360,7 +362,7 @@ func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst, beyond = 3, 2
 		waiting := make(chan net.Conn)
-		c := newConnections(queue{conns: waiting}, Limits{Arrivals: burst, ArrivalsPerSecond: 1, ArrivalsBeyond: 5 * beyond}.withDefaults(), func(_, _ string) {})
+		c := newConnections(queue{conns: waiting}, Limits{Arrivals: burst, ArrivalsPerSecond: 1, ArrivalsBeyond: 5 * beyond}.withDefaults(), always, func(_, _ string) {})
 		accepted := make(chan net.Conn, 100)
 		go func() {
 			for {
@@ -409,7 +411,7 @@ func TestArrivals(t *testing.T) {
 // of the connection.
 func TestHandshakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newConnections(nil, Limits{Handshakes: 1}.withDefaults(), func(_, _ string) {})
+		c := newConnections(nil, Limits{Handshakes: 1}.withDefaults(), always, func(_, _ string) {})
 		var greeted atomic.Int64
 		begin := func(port int) *connection {
 			near, far := net.Pipe()
@@ -445,6 +447,165 @@ func TestHandshakes(t *testing.T) {
 	})
 }
 
+// always is for connections to the active replica.
+func always() bool { return true }
+
+// TestSecondHello: a handshake for which the client has to send another hello is computed with a place, too, and it has none while either
+// hello is waited for, or the rest of one.
+func TestSecondHello(t *testing.T) {
+	t.Parallel()
+	identity := issued(t)
+	pair, err := tls.LoadX509KeyPair(identity.CertFile, identity.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok {
+		t.Fatalf("the key is a %T", pair.PrivateKey)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(nil, Limits{Handshakes: 1}.withDefaults(), always, func(_, _ string) {})
+		near, far := net.Pipe()
+		n := c.admit(addressed{near, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}})
+		signed := -1 // The places in use while the server signs, which is what costs most.
+		pair.PrivateKey = watched{key, func() { signed = len(c.handshakes) }}
+		server := tls.Server(n, &tls.Config{
+			MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, CurvePreferences: []tls.CurveID{tls.CurveP384},
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, n.greeted() },
+		})
+		slow := newHalting(far, func() {
+			if synctest.Wait(); len(c.handshakes) != 0 {
+				t.Errorf("%d places are in use while the client is waited for", len(c.handshakes))
+			}
+		})
+		client := tls.Client(slow, &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}) //nolint:gosec // It is about the server.
+		ended := make(chan error, 1)
+		go func() {
+			err := server.HandshakeContext(t.Context())
+			if err == nil {
+				_, err = server.Write([]byte("settings"))
+			}
+			ended <- err
+		}()
+		settings := make([]byte, len("settings"))
+		if _, err := io.ReadFull(client, settings); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if !client.ConnectionState().HelloRetryRequest {
+			t.Error("the client had to send one hello only; the test shows nothing")
+		}
+		if signed != 1 {
+			t.Errorf("%d places were in use while the handshake was computed, want 1", signed)
+		}
+		_, _ = near.Close(), far.Close()
+		if _ = n.Close(); len(c.handshakes) != 0 {
+			t.Errorf("%d places are lost", len(c.handshakes))
+		}
+	})
+}
+
+// watched is a key of which each use is seen.
+type watched struct {
+	crypto.Signer
+
+	used func()
+}
+
+// Sign implements crypto.Signer.
+func (w watched) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	w.used()
+	return w.Signer.Sign(random, digest, opts)
+}
+
+// halting is a connection that writes in two parts, and halts before each. What comes is taken at once, as by a kernel: both sides may
+// write at the same time.
+type halting struct {
+	net.Conn
+
+	halts func()
+	came  chan []byte
+	rest  []byte // of what came
+}
+
+func newHalting(conn net.Conn, halts func()) *halting {
+	const most = 100
+	h := &halting{Conn: conn, halts: halts, came: make(chan []byte, most)}
+	go func() {
+		defer close(h.came)
+		for {
+			part := make([]byte, 1<<10)
+			n, err := conn.Read(part)
+			if err != nil {
+				return
+			}
+			h.came <- part[:n]
+		}
+	}()
+	return h
+}
+
+// Read implements net.Conn.
+func (h *halting) Read(p []byte) (int, error) {
+	if len(h.rest) == 0 {
+		h.rest = <-h.came
+	}
+	if len(h.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, h.rest)
+	h.rest = h.rest[n:]
+	return n, nil
+}
+
+// Write implements net.Conn.
+func (h *halting) Write(p []byte) (int, error) {
+	h.halts()
+	n, err := h.Conn.Write(p[:len(p)/2])
+	if err != nil {
+		return n, err
+	}
+	h.halts()
+	more, err := h.Conn.Write(p[n:])
+	return n + more, err
+}
+
+// TestStandbyIsNotCrowded: to a standby, where nobody can make a call, the callers of one address do not crowd each other out.
+func TestStandbyIsNotCrowded(t *testing.T) {
+	t.Parallel()
+	serving := false
+	var reasons []string
+	c := newConnections(nil, Limits{StrangersPerPeer: 2}.withDefaults(), func() bool { return serving },
+		func(reason, _ string) { reasons = append(reasons, reason) })
+	port := 0
+	admit := func() *connection {
+		port++
+		near, far := net.Pipe()
+		t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+		return c.admit(addressed{near, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: port}})
+	}
+	first, second := admit(), admit()
+	if admit() != nil || len(reasons) != 0 {
+		t.Errorf("a third one is let in, at the cost of others: %q", reasons)
+	}
+	serving = true
+	first.prove()
+	third := admit()
+	if third == nil || len(reasons) != 0 {
+		t.Errorf("when the first has called, the third is not let in, or at the cost of others: %q", reasons)
+	}
+	if fourth := admit(); fourth == nil || len(reasons) != 1 {
+		t.Errorf("the active replica refuses who comes last: %q", reasons)
+	} else {
+		_ = fourth.Close()
+	}
+	for _, n := range []*connection{first, second, third} {
+		_ = n.Close()
+	}
+}
+
 // queue is a listener whose connections come from the test.
 type queue struct {
 	net.Listener
@@ -465,7 +626,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 	t.Parallel()
 	limits := Limits{Strangers: 4, StrangersPerPeer: 3, Connections: 6}.withDefaults()
 	var reasons []string
-	c := newConnections(nil, limits, func(reason, _ string) { reasons = append(reasons, reason) })
+	c := newConnections(nil, limits, always, func(reason, _ string) { reasons = append(reasons, reason) })
 	port := 0
 	admit := func(ip string) *connection {
 		port++

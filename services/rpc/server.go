@@ -77,6 +77,7 @@ type Server struct {
 	unknown, forbidden, closed logging.Occasional
 
 	connections atomic.Pointer[connections] // nil until Serve
+	serving     atomic.Bool
 }
 
 // New makes a Server. Register the handlers, then Serve.
@@ -159,6 +160,7 @@ func (s *Server) SetServing(serving bool) {
 	if serving {
 		state = healthv1.HealthCheckResponse_SERVING
 	}
+	s.serving.Store(serving)
 	s.health.SetServingStatus("", state)
 	for service := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(service, state)
@@ -183,7 +185,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		s.stop()
 	})
-	bounded := newConnections(listener, s.limits, func(reason, peer string) {
+	bounded := newConnections(listener, s.limits, s.serving.Load, func(reason, peer string) {
 		s.metrics.closed.WithLabelValues(reason).Inc()
 		s.closed.Warn(s.cfg.Logger, "connection without a permitted call is closed", "address", peer, "reason", reason)
 	})
