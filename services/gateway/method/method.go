@@ -85,14 +85,14 @@ func of(service protoreflect.ServiceDescriptor) []Method {
 	return all
 }
 
-// ToolServices are the services that offer other programs more than the controllers use, in order: methods that none of them calls, or, of
-// network interfaces, changes that they do not make.
+// ToolServices are the services that offer other programs more than the controllers use, in order.
 func ToolServices() []string {
-	services := []string{strings.TrimPrefix(ecsv1.NetworkInterfaceService_ServiceDesc.ServiceName, prefix)}
+	var services []string
 	for _, m := range All() {
-		if m.Options.GetToolOnly() {
+		options, _ := proto.GetExtension(m.Descriptor.Parent().Options(), commonv1.E_Service).(*commonv1.ServiceOptions)
+		if options.GetForTools() {
 			services = append(services, m.Service)
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(services)))
+	return slices.Compact(services)
 }

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,5 +36,20 @@ func TestEveryMethodHasItsOptions(t *testing.T) {
 	}
 	if !strings.HasPrefix(all[0].FullName(), "/cloudgateway.common.v1.") {
 		t.Errorf("the full name %s does not begin with the package", all[0].FullName())
+	}
+}
+
+// TestToolServices: the services with methods that only tools use are for tools, and besides them the one of network interfaces, of which
+// controllers call every method, but change one attribute only.
+func TestToolServices(t *testing.T) {
+	want := []string{"ecs.v1.NetworkInterfaceService"}
+	for _, m := range All() {
+		if m.Options.GetToolOnly() {
+			want = append(want, m.Service)
+		}
+	}
+	want = slices.Compact(slices.Sorted(slices.Values(want)))
+	if got := ToolServices(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q; for_tools is an option of the service", got, want)
 	}
 }

@@ -206,6 +206,53 @@ func (Idempotency) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
+// ServiceOptions says what a service is for.
+type ServiceOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the service offers other programs more than the controllers use: methods that no controller calls (tool_only), or more attributes
+	// to change. The gateway's configuration then may list it (api.enable), and the permissions in the cloud for it are a policy of its own.
+	ForTools      bool `protobuf:"varint,1,opt,name=for_tools,json=forTools,proto3" json:"for_tools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServiceOptions) Reset() {
+	*x = ServiceOptions{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServiceOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServiceOptions) ProtoMessage() {}
+
+func (x *ServiceOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServiceOptions.ProtoReflect.Descriptor instead.
+func (*ServiceOptions) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ServiceOptions) GetForTools() bool {
+	if x != nil {
+		return x.ForTools
+	}
+	return false
+}
+
 // MethodOptions says what a method needs and does.
 type MethodOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -227,7 +274,7 @@ type MethodOptions struct {
 
 func (x *MethodOptions) Reset() {
 	*x = MethodOptions{}
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[0]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -239,7 +286,7 @@ func (x *MethodOptions) String() string {
 func (*MethodOptions) ProtoMessage() {}
 
 func (x *MethodOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[0]
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -252,7 +299,7 @@ func (x *MethodOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MethodOptions.ProtoReflect.Descriptor instead.
 func (*MethodOptions) Descriptor() ([]byte, []int) {
-	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{0}
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *MethodOptions) GetVerb() Verb {
@@ -299,6 +346,14 @@ func (x *MethodOptions) GetToolOnly() bool {
 
 var file_cloudgateway_common_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
+		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
+		ExtensionType: (*ServiceOptions)(nil),
+		Field:         50401,
+		Name:          "cloudgateway.common.v1.service",
+		Tag:           "bytes,50401,opt,name=service",
+		Filename:      "cloudgateway/common/v1/options.proto",
+	},
+	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
 		ExtensionType: (*MethodOptions)(nil),
 		Field:         50401,
@@ -308,19 +363,29 @@ var file_cloudgateway_common_v1_options_proto_extTypes = []protoimpl.ExtensionIn
 	},
 }
 
+// Extension fields to descriptorpb.ServiceOptions.
+var (
+	// What a service is for. A service without it is for the controllers only.
+	//
+	// optional cloudgateway.common.v1.ServiceOptions service = 50401;
+	E_Service = &file_cloudgateway_common_v1_options_proto_extTypes[0]
+)
+
 // Extension fields to descriptorpb.MethodOptions.
 var (
 	// What a method needs and does; every method has it. The gateway, its clients and the reference page read it here.
 	//
 	// optional cloudgateway.common.v1.MethodOptions method = 50401;
-	E_Method = &file_cloudgateway_common_v1_options_proto_extTypes[0]
+	E_Method = &file_cloudgateway_common_v1_options_proto_extTypes[1]
 )
 
 var File_cloudgateway_common_v1_options_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\n" +
-	"$cloudgateway/common/v1/options.proto\x12\x16cloudgateway.common.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\"\xb4\x02\n" +
+	"$cloudgateway/common/v1/options.proto\x12\x16cloudgateway.common.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\"-\n" +
+	"\x0eServiceOptions\x12\x1b\n" +
+	"\tfor_tools\x18\x01 \x01(\bR\bforTools\"\xb4\x02\n" +
 	"\rMethodOptions\x120\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1c.cloudgateway.common.v1.VerbR\x04verb\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x123\n" +
@@ -345,7 +410,8 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\x17IDEMPOTENCY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10IDEMPOTENCY_READ\x10\x01\x12\x1a\n" +
 	"\x16IDEMPOTENCY_REPEATABLE\x10\x02\x12\x1a\n" +
-	"\x16IDEMPOTENCY_REQUEST_ID\x10\x03:_\n" +
+	"\x16IDEMPOTENCY_REQUEST_ID\x10\x03:c\n" +
+	"\aservice\x12\x1f.google.protobuf.ServiceOptions\x18\xe1\x89\x03 \x01(\v2&.cloudgateway.common.v1.ServiceOptionsR\aservice:_\n" +
 	"\x06method\x12\x1e.google.protobuf.MethodOptions\x18\xe1\x89\x03 \x01(\v2%.cloudgateway.common.v1.MethodOptionsR\x06methodB@Z>alicloud-controllers.dev/proto/cloudgateway/common/v1;commonv1b\x06proto3"
 
 var (
@@ -361,26 +427,30 @@ func file_cloudgateway_common_v1_options_proto_rawDescGZIP() []byte {
 }
 
 var file_cloudgateway_common_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_cloudgateway_common_v1_options_proto_goTypes = []any{
-	(Verb)(0),                          // 0: cloudgateway.common.v1.Verb
-	(Priority)(0),                      // 1: cloudgateway.common.v1.Priority
-	(Idempotency)(0),                   // 2: cloudgateway.common.v1.Idempotency
-	(*MethodOptions)(nil),              // 3: cloudgateway.common.v1.MethodOptions
-	(*durationpb.Duration)(nil),        // 4: google.protobuf.Duration
-	(*descriptorpb.MethodOptions)(nil), // 5: google.protobuf.MethodOptions
+	(Verb)(0),                           // 0: cloudgateway.common.v1.Verb
+	(Priority)(0),                       // 1: cloudgateway.common.v1.Priority
+	(Idempotency)(0),                    // 2: cloudgateway.common.v1.Idempotency
+	(*ServiceOptions)(nil),              // 3: cloudgateway.common.v1.ServiceOptions
+	(*MethodOptions)(nil),               // 4: cloudgateway.common.v1.MethodOptions
+	(*durationpb.Duration)(nil),         // 5: google.protobuf.Duration
+	(*descriptorpb.ServiceOptions)(nil), // 6: google.protobuf.ServiceOptions
+	(*descriptorpb.MethodOptions)(nil),  // 7: google.protobuf.MethodOptions
 }
 var file_cloudgateway_common_v1_options_proto_depIdxs = []int32{
 	0, // 0: cloudgateway.common.v1.MethodOptions.verb:type_name -> cloudgateway.common.v1.Verb
-	4, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
+	5, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
 	1, // 2: cloudgateway.common.v1.MethodOptions.priority:type_name -> cloudgateway.common.v1.Priority
 	2, // 3: cloudgateway.common.v1.MethodOptions.idempotency:type_name -> cloudgateway.common.v1.Idempotency
-	5, // 4: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
-	3, // 5: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	5, // [5:6] is the sub-list for extension type_name
-	4, // [4:5] is the sub-list for extension extendee
+	6, // 4: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
+	7, // 5: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
+	3, // 6: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
+	4, // 7: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	6, // [6:8] is the sub-list for extension type_name
+	4, // [4:6] is the sub-list for extension extendee
 	0, // [0:4] is the sub-list for field type_name
 }
 
@@ -395,8 +465,8 @@ func file_cloudgateway_common_v1_options_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_common_v1_options_proto_rawDesc), len(file_cloudgateway_common_v1_options_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   1,
-			NumExtensions: 1,
+			NumMessages:   2,
+			NumExtensions: 2,
 			NumServices:   0,
 		},
 		GoTypes:           file_cloudgateway_common_v1_options_proto_goTypes,

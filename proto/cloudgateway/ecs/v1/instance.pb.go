@@ -1732,7 +1732,7 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\vStoppedMode\x12\x1c\n" +
 	"\x18STOPPED_MODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aSTOPPED_MODE_KEEP_CHARGING\x10\x01\x12\x1e\n" +
-	"\x1aSTOPPED_MODE_STOP_CHARGING\x10\x022\xe7\b\n" +
+	"\x1aSTOPPED_MODE_STOP_CHARGING\x10\x022\xef\b\n" +
 	"\x0fInstanceService\x12{\n" +
 	"\vGetInstance\x12'.cloudgateway.ecs.v1.GetInstanceRequest\x1a(.cloudgateway.ecs.v1.GetInstanceResponse\"\x19\x8a\xce\x18\x15\b\x01\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x8d\x01\n" +
 	"\x11BatchGetInstances\x12-.cloudgateway.ecs.v1.BatchGetInstancesRequest\x1a..cloudgateway.ecs.v1.BatchGetInstancesResponse\"\x19\x8a\xce\x18\x15\b\x02\x12\tinstances\x1a\x02\b\x1e \x03(\x01\x12\x81\x01\n" +
@@ -1741,7 +1741,7 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x0eUpdateInstance\x12*.cloudgateway.ecs.v1.UpdateInstanceRequest\x1a+.cloudgateway.ecs.v1.UpdateInstanceResponse\"\x1b\x8a\xce\x18\x17\b\x04\x12\tinstances\x1a\x02\b< \x03(\x020\x01\x12\x84\x01\n" +
 	"\rStartInstance\x12).cloudgateway.ecs.v1.StartInstanceRequest\x1a*.cloudgateway.ecs.v1.StartInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x81\x01\n" +
 	"\fStopInstance\x12(.cloudgateway.ecs.v1.StopInstanceRequest\x1a).cloudgateway.ecs.v1.StopInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x04\x12\tinstances\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x87\x01\n" +
-	"\x0eDeleteInstance\x12*.cloudgateway.ecs.v1.DeleteInstanceRequest\x1a+.cloudgateway.ecs.v1.DeleteInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x05\x12\tinstances\x1a\x03\b\x96\x01 \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
+	"\x0eDeleteInstance\x12*.cloudgateway.ecs.v1.DeleteInstanceRequest\x1a+.cloudgateway.ecs.v1.DeleteInstanceResponse\"\x1c\x8a\xce\x18\x18\b\x05\x12\tinstances\x1a\x03\b\x96\x01 \x02(\x020\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/ecs/v1;ecsv1b\x06proto3"
 
 var (
 	file_cloudgateway_ecs_v1_instance_proto_rawDescOnce sync.Once

@@ -1538,7 +1538,7 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1d\n" +
-	"\x1bDeleteCaCertificateResponse2\xb4\n" +
+	"\x1bDeleteCaCertificateResponse2\xbc\n" +
 	"\n" +
 	"\x12CertificateService\x12\xa5\x01\n" +
 	"\x16ListServerCertificates\x122.cloudgateway.slb.v1.ListServerCertificatesRequest\x1a3.cloudgateway.slb.v1.ListServerCertificatesResponse\"\"\x8a\xce\x18\x1e\b\x02\x12\x12servercertificates\x1a\x02\b\x1e \x01(\x01\x12\xaa\x01\n" +
@@ -1548,7 +1548,7 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x12ListCaCertificates\x12..cloudgateway.slb.v1.ListCaCertificatesRequest\x1a/.cloudgateway.slb.v1.ListCaCertificatesResponse\" \x8a\xce\x18\x1c\b\x02\x12\x0ecacertificates\x1a\x02\b\x1e \x01(\x010\x01\x12\x9a\x01\n" +
 	"\x13UploadCaCertificate\x12/.cloudgateway.slb.v1.UploadCaCertificateRequest\x1a0.cloudgateway.slb.v1.UploadCaCertificateResponse\" \x8a\xce\x18\x1c\b\x03\x12\x0ecacertificates\x1a\x02\b< \x03(\x030\x01\x12\x9a\x01\n" +
 	"\x13UpdateCaCertificate\x12/.cloudgateway.slb.v1.UpdateCaCertificateRequest\x1a0.cloudgateway.slb.v1.UpdateCaCertificateResponse\" \x8a\xce\x18\x1c\b\x04\x12\x0ecacertificates\x1a\x02\b< \x03(\x020\x01\x12\x9a\x01\n" +
-	"\x13DeleteCaCertificate\x12/.cloudgateway.slb.v1.DeleteCaCertificateRequest\x1a0.cloudgateway.slb.v1.DeleteCaCertificateResponse\" \x8a\xce\x18\x1c\b\x05\x12\x0ecacertificates\x1a\x02\b< \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
+	"\x13DeleteCaCertificate\x12/.cloudgateway.slb.v1.DeleteCaCertificateRequest\x1a0.cloudgateway.slb.v1.DeleteCaCertificateResponse\" \x8a\xce\x18\x1c\b\x05\x12\x0ecacertificates\x1a\x02\b< \x02(\x020\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/slb/v1;slbv1b\x06proto3"
 
 var (
 	file_cloudgateway_slb_v1_certificate_proto_rawDescOnce sync.Once

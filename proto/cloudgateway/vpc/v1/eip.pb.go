@@ -1386,7 +1386,7 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x12InternetChargeType\x12$\n" +
 	" INTERNET_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12'\n" +
 	"#INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC\x10\x01\x12)\n" +
-	"%INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH\x10\x022\xcc\x06\n" +
+	"%INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH\x10\x022\xd4\x06\n" +
 	"\n" +
 	"EipService\x12i\n" +
 	"\x06GetEip\x12\".cloudgateway.vpc.v1.GetEipRequest\x1a#.cloudgateway.vpc.v1.GetEipResponse\"\x16\x8a\xce\x18\x12\b\x01\x12\x04eips\x1a\x02\b\x1e \x03(\x010\x01\x12m\n" +
@@ -1396,7 +1396,7 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\fAssociateEip\x12(.cloudgateway.vpc.v1.AssociateEipRequest\x1a).cloudgateway.vpc.v1.AssociateEipResponse\"\x16\x8a\xce\x18\x12\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01\x12\x81\x01\n" +
 	"\x0eUnassociateEip\x12*.cloudgateway.vpc.v1.UnassociateEipRequest\x1a+.cloudgateway.vpc.v1.UnassociateEipResponse\"\x16\x8a\xce\x18\x12\b\x04\x12\x04eips\x1a\x02\b< \x03(\x020\x01\x12u\n" +
 	"\n" +
-	"ReleaseEip\x12&.cloudgateway.vpc.v1.ReleaseEipRequest\x1a'.cloudgateway.vpc.v1.ReleaseEipResponse\"\x16\x8a\xce\x18\x12\b\x05\x12\x04eips\x1a\x02\b< \x02(\x020\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"ReleaseEip\x12&.cloudgateway.vpc.v1.ReleaseEipRequest\x1a'.cloudgateway.vpc.v1.ReleaseEipResponse\"\x16\x8a\xce\x18\x12\b\x05\x12\x04eips\x1a\x02\b< \x02(\x020\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_eip_proto_rawDescOnce sync.Once

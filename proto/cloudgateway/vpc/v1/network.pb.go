@@ -421,10 +421,10 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"q\n" +
 	"\x10ListVpcsResponse\x12,\n" +
 	"\x04vpcs\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.VpcR\x04vpcs\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf2\xf4\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf2\xfc\x01\n" +
 	"\x0eNetworkService\x12m\n" +
 	"\x06GetVpc\x12\".cloudgateway.vpc.v1.GetVpcRequest\x1a#.cloudgateway.vpc.v1.GetVpcResponse\"\x1a\x8a\xce\x18\x16\b\x01\x12\bnetworks\x1a\x02\b\x1e \x03(\x010\x01\x12s\n" +
-	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x1a\x8a\xce\x18\x16\b\x02\x12\bnetworks\x1a\x02\b\x1e \x01(\x010\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"\bListVpcs\x12$.cloudgateway.vpc.v1.ListVpcsRequest\x1a%.cloudgateway.vpc.v1.ListVpcsResponse\"\x1a\x8a\xce\x18\x16\b\x02\x12\bnetworks\x1a\x02\b\x1e \x01(\x010\x01\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_network_proto_rawDescOnce sync.Once

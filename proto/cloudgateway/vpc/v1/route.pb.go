@@ -1623,7 +1623,7 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\f_description\"\\\n" +
 	"\x18UpdateRouteEntryResponse\x12@\n" +
 	"\vroute_entry\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\n" +
-	"routeEntry2\xcc\n" +
+	"routeEntry2\xd4\n" +
 	"\n" +
 	"\fRouteService\x12\x84\x01\n" +
 	"\x0fListRouteTables\x12+.cloudgateway.vpc.v1.ListRouteTablesRequest\x1a,.cloudgateway.vpc.v1.ListRouteTablesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x01(\x01\x12\x8f\x01\n" +
@@ -1634,7 +1634,7 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x10ListRouteEntries\x12,.cloudgateway.vpc.v1.ListRouteEntriesRequest\x1a-.cloudgateway.vpc.v1.ListRouteEntriesResponse\"\x16\x8a\xce\x18\x12\b\x02\x12\x06routes\x1a\x02\b\x1e \x03(\x01\x12\x9d\x01\n" +
 	"\x17BatchCreateRouteEntries\x123.cloudgateway.vpc.v1.BatchCreateRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchCreateRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x03\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x02\x12\x8a\x01\n" +
 	"\x10UpdateRouteEntry\x12,.cloudgateway.vpc.v1.UpdateRouteEntryRequest\x1a-.cloudgateway.vpc.v1.UpdateRouteEntryResponse\"\x19\x8a\xce\x18\x15\b\x04\x12\x06routes\x1a\x03\b\x96\x01 \x03(\x020\x01\x12\x9d\x01\n" +
-	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x05\x12\x06routes\x1a\x03\b\x96\x01 \x02(\x02B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
+	"\x17BatchDeleteRouteEntries\x123.cloudgateway.vpc.v1.BatchDeleteRouteEntriesRequest\x1a4.cloudgateway.vpc.v1.BatchDeleteRouteEntriesResponse\"\x17\x8a\xce\x18\x13\b\x05\x12\x06routes\x1a\x03\b\x96\x01 \x02(\x02\x1a\x06\x8a\xce\x18\x02\b\x01B:Z8alicloud-controllers.dev/proto/cloudgateway/vpc/v1;vpcv1b\x06proto3"
 
 var (
 	file_cloudgateway_vpc_v1_route_proto_rawDescOnce sync.Once
