@@ -22,7 +22,7 @@ func examine(args []string, out io.Writer) error {
 	file := flags.String("config", "", "configuration `FILE` of the gateway (YAML), required")
 	cloudConfig := flags.String("cloud-config", "", "the existing cloud-controller-manager's cloud-config `FILE`, if the gateway gets one")
 	list := flags.String("features", "", fmt.Sprintf("the `FEATURES` whose permissions are tried, of %q; if empty, those of the controllers and of "+
-		"the services in api.enable", rampolicy.Features()))
+		"the services in api.enable, and what is optional is only reported", rampolicy.Features()))
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -33,15 +33,16 @@ func examine(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	features := rampolicy.Used(cfg.API)
+	features, optional := rampolicy.Used(cfg.API), rampolicy.Optional()
 	if *list != "" {
 		if features, err = parseFeatures(*list); err != nil {
 			return err
 		}
+		optional = nil
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	report, err := app.Examine(ctx, cfg, features, slog.New(slog.DiscardHandler))
+	report, err := app.Examine(ctx, cfg, features, optional, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,11 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
-// Examine finds out whether a gateway with this configuration could work in the cloud, without being one.
-func Examine(ctx context.Context, cfg config.Config, features []rampolicy.Feature, log *slog.Logger) (*doctor.Report, error) {
+// Examine finds out whether a gateway with this configuration could work in the cloud, without being one. The permissions of optional
+// features may be missing.
+func Examine(
+	ctx context.Context, cfg config.Config, features, optional []rampolicy.Feature, log *slog.Logger,
+) (*doctor.Report, error) {
 	if err := locate(ctx, &cfg); err != nil {
 		return nil, err
 	}
@@ -33,6 +36,6 @@ func Examine(ctx context.Context, cfg config.Config, features []rampolicy.Featur
 		OpenAPI: openapi.Config{
 			Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
 		},
-		Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Now: time.Now,
+		Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
 	})
 }

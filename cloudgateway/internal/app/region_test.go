@@ -94,7 +94,7 @@ func TestNoRegion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, starting := New(t.Context(), cfg, log)
-	_, examining := Examine(t.Context(), cfg, nil, log)
+	_, examining := Examine(t.Context(), cfg, nil, nil, log)
 	for _, err := range []error{starting, examining} {
 		if err == nil || !strings.HasPrefix(err.Error(), "region: is not set") || !strings.Contains(err.Error(), "cn-hangzhou") {
 			t.Errorf("error %v", err)

@@ -39,8 +39,8 @@ type Config struct {
 	STS      *sts.Client
 	Metadata MetadataReader
 	VpcID    string
-	// Features are those whose permissions are tried.
-	Features []rampolicy.Feature
+	// Features are those whose permissions are tried. Those of Optional are tried, too, and may be missing.
+	Features, Optional []rampolicy.Feature
 	// Now is the clock that requests are signed by.
 	Now func() time.Time
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
@@ -67,6 +68,42 @@ func TestFeatures(t *testing.T) {
 	want := []string{"vpc:DescribeVpcAttribute", "ecs:DescribeInstances", "ecs:DescribeNetworkInterfaces", "ecs:ModifyNetworkInterfaceAttribute"}
 	if diff := cmp.Diff(want, tried); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
+	}
+}
+
+// TestOptionalFeatures: what only some Services need is a warning with what it is for, unless somebody asks for it.
+func TestOptionalFeatures(t *testing.T) {
+	forbidden := fault.Rule{Product: "slb", Action: "SetBackendServers", Error: &fault.Error{
+		Status: 403, Code: "Forbidden.RAM", Message: "User not authorized to operate on the specified resource.",
+	}}
+	const advice = "1. Attach the policy deploy/ram-policies/default-server-groups.json to acs:ram::1000000000000001:root: it lacks slb:SetBackendServers."
+	for _, tt := range []struct {
+		name               string
+		features, optional []rampolicy.Feature
+		want               Result
+		advice             string
+	}{
+		{"by default", rampolicy.Used(config.API{}), rampolicy.Optional(), Warning, advice + " Without it all works but this: The nodes of a Service are in"},
+		{"asked for", []rampolicy.Feature{rampolicy.DefaultServerGroups}, nil, Failed, advice + "\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPatient(t)
+			p.Features, p.Optional = tt.features, tt.optional
+			p.inject(forbidden)
+			report := p.examine()
+			want := map[string]Result{"permission slb:SetBackendServers": tt.want, "region": Skipped}
+			if diff := cmp.Diff(want, unwell(report)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if (report.Failed() > 0) != (tt.want == Failed) {
+				t.Errorf("%d checks failed", report.Failed())
+			}
+			var text strings.Builder
+			if _, err := report.WriteTo(&text); err != nil || !strings.Contains(text.String(), tt.advice) {
+				t.Errorf("the report lacks %q: %v\n%s", tt.advice, err, &text)
+			}
+		})
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 func (x *examination) permissions(ctx context.Context) {
 	missing := map[rampolicy.Feature][]string{}
 	for _, row := range rampolicy.Rows() {
-		features := slices.DeleteFunc(slices.Clone(x.Features), func(f rampolicy.Feature) bool { return !slices.Contains(row.Features, f) })
-		if len(features) == 0 {
+		feature, refused := x.feature(row)
+		if feature == "" {
 			continue
 		}
 		check := "permission " + row.Name()
@@ -25,10 +25,10 @@ func (x *examination) permissions(ctx context.Context) {
 			x.report.add(check, Skipped, "", "needs credentials and the endpoint")
 			continue
 		}
-		if x.permitted(ctx, check, row) {
+		if x.permitted(ctx, check, row, refused) {
 			continue
 		}
-		missing[features[0]] = append(missing[features[0]], row.Name())
+		missing[feature] = append(missing[feature], row.Name())
 	}
 	for _, f := range rampolicy.Features() {
 		if actions := missing[f]; len(actions) > 0 {
@@ -37,9 +37,24 @@ func (x *examination) permissions(ctx context.Context) {
 	}
 }
 
+// feature is the first one that needs an action, and what it means if the action is refused; "" if none of those that are asked about does.
+func (x *examination) feature(row rampolicy.Row) (of rampolicy.Feature, refused Result) {
+	needs := func(f rampolicy.Feature) bool { return slices.Contains(row.Features, f) }
+	if i := slices.IndexFunc(x.Features, needs); i >= 0 {
+		return x.Features[i], Failed
+	}
+	if i := slices.IndexFunc(x.Optional, needs); i >= 0 {
+		return x.Optional[i], Warning
+	}
+	return "", ""
+}
+
 // advise puts one advice on all refused actions of a feature.
 func (x *examination) advise(f rampolicy.Feature, actions []string) {
 	todo := fmt.Sprintf("Attach the policy deploy/ram-policies/%s.json to %s: it lacks %s.", f, x.who, strings.Join(actions, ", "))
+	if !slices.Contains(x.Features, f) {
+		todo += " Without it all works but this: " + f.About()
+	}
 	for i := range x.report.Findings {
 		finding := &x.report.Findings[i]
 		if action, ok := strings.CutPrefix(finding.Check, "permission "); ok && slices.Contains(actions, action) {
@@ -48,8 +63,8 @@ func (x *examination) advise(f rampolicy.Feature, actions []string) {
 	}
 }
 
-// permitted tries an action. It is true unless the cloud said that it is not permitted.
-func (x *examination) permitted(ctx context.Context, check string, row rampolicy.Row) bool {
+// permitted tries an action. It is true unless the cloud said that it is not permitted, which is reported as refused.
+func (x *examination) permitted(ctx context.Context, check string, row rampolicy.Row, refused Result) bool {
 	if row.Action == "DescribeInstances" && x.instanceID != "" {
 		return x.seesItself(ctx, check)
 	}
@@ -69,7 +84,7 @@ func (x *examination) permitted(ctx context.Context, check string, row rampolicy
 	}
 	switch rpcerr.ReasonOf(err) {
 	case rpcerr.CloudForbidden:
-		x.report.add(check, Failed, "", "%s", text(err))
+		x.report.add(check, refused, "", "%s", text(err))
 		return false
 	case rpcerr.Throttled, rpcerr.CloudUnavailable, rpcerr.OutcomeUnknown, rpcerr.Internal:
 		x.report.add(check, Warning, "Run the doctor again: not every permission could be tried.", "%s", text(err))

@@ -16,6 +16,8 @@ type Feature string
 const (
 	// LoadBalancers is what lbcontroller needs.
 	LoadBalancers Feature = "load-balancers"
+	// DefaultServerGroups is what lbcontroller needs besides where Services have the annotation default-server-group.
+	DefaultServerGroups Feature = "default-server-groups"
 	// Nodes is what nodecontroller needs.
 	Nodes Feature = "nodes"
 	// Routes is what routecontroller needs.
@@ -40,14 +42,14 @@ const (
 
 // Features are all features that need a permission, in the order in which people meet them.
 func Features() []Feature {
-	all := []Feature{LoadBalancers, Nodes, Routes}
+	all := []Feature{LoadBalancers, DefaultServerGroups, Nodes, Routes}
 	for _, service := range method.ToolServices() {
 		all = append(all, Feature(service))
 	}
 	return slices.DeleteFunc(all, func(f Feature) bool { return len(Of(f)) == 0 })
 }
 
-// Used are the features of all controllers, and those of the services that are enabled for other programs.
+// Used are the features that all controllers need in any case, and those of the services that are enabled for other programs.
 func Used(api config.API) []Feature {
 	used := []Feature{LoadBalancers, Nodes, Routes}
 	for _, service := range api.Enable {
@@ -56,11 +58,17 @@ func Used(api config.API) []Feature {
 	return used
 }
 
+// Optional are the features that the controllers need for what users may ask for, or may not.
+func Optional() []Feature { return []Feature{DefaultServerGroups} }
+
 // About tells people what a feature is.
 func (f Feature) About() string {
 	switch f {
 	case LoadBalancers:
 		return "Services of type LoadBalancer become CLB instances: lbcontroller."
+	case DefaultServerGroups:
+		return "The nodes of a Service are in the default server group of its CLB instance, too: lbcontroller, only if a Service has the annotation " +
+			"`default-server-group`. Other programs need it for `GetDefaultServerGroup` and `ApplyDefaultServerChanges`."
 	case Nodes:
 		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
 	case Routes:
@@ -124,10 +132,10 @@ func Rows() []Row {
 		row(openapi.SLB, "RemoveVServerGroupBackendServers", "remove servers", LoadBalancers),
 		row(openapi.SLB, "ModifyVServerGroupBackendServers", "replace servers", LoadBalancers),
 		row(openapi.SLB, "SetVServerGroupAttribute", "change weights of servers", LoadBalancers),
-		row(openapi.SLB, "DescribeLoadBalancerAttribute", "read the default server group of an instance", LoadBalancers),
-		row(openapi.SLB, "AddBackendServers", "add servers to a default server group", LoadBalancers),
-		row(openapi.SLB, "SetBackendServers", "change weights in a default server group", LoadBalancers),
-		row(openapi.SLB, "RemoveBackendServers", "remove servers from a default server group", LoadBalancers),
+		row(openapi.SLB, "DescribeLoadBalancerAttribute", "read the default server group of an instance", DefaultServerGroups),
+		row(openapi.SLB, "AddBackendServers", "add servers to a default server group", DefaultServerGroups),
+		row(openapi.SLB, "SetBackendServers", "change weights in a default server group", DefaultServerGroups),
+		row(openapi.SLB, "RemoveBackendServers", "remove servers from a default server group", DefaultServerGroups),
 
 		row(openapi.SLB, "DescribeRules", "read forwarding rules", forwardingRuleService),
 		row(openapi.SLB, "DescribeRuleAttribute", "find the load balancer of a forwarding rule", forwardingRuleService),
