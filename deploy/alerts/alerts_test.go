@@ -77,6 +77,17 @@ func situations() map[string]struct {
 			loud:  []recording{{`cloudgateway_credentials_expiry_timestamp_seconds{pod="a"} 3600x60`}},
 			about: `{pod="a"}`,
 		},
+		"AlicloudGatewayConnectionsRefused": {
+			silent: []recording{
+				{`cloudgateway_closed_connections_total{reason="too often",pod="a"} 0+3x120`},
+				{`cloudgateway_closed_connections_total{reason="crowded out",pod="a"} 0+60x4 240x116`}, // All callers came at once.
+				{`cloudgateway_closed_connections_total{reason="no call",pod="a"} 0+60x120`},           // Port checks.
+			},
+			loud: []recording{{
+				`cloudgateway_closed_connections_total{reason="too often",pod="a"} 0+30x120`, `cloudgateway_closed_connections_total{reason="full",pod="a"} 0x120`,
+			}},
+			about: `{reason="too often"}`,
+		},
 		"AlicloudThrottled": {
 			silent: []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+1x120`}, {`cloudgateway_budget_throttled_total{product="slb",action="X"} 0+60x10 600x110`}},
 			loud:   []recording{{`cloudgateway_budget_throttled_total{product="slb",action="X",pod="a"} 0+6x120`}},
