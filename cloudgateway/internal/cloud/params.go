@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Params are the parameters of a call. Empty values are never sent: the cloud knows no "set to nothing".
@@ -50,9 +51,13 @@ func (p Params) JSONList(name string, values []string) Params {
 	if len(values) == 0 {
 		return p
 	}
-	encoded, err := json.Marshal(values)
+	return p.JSON(name, values)
+}
+
+// JSON adds a value as one parameter in JSON form. The value must have one, as lists of texts, and of structs of texts, do.
+func (p Params) JSON(name string, value any) Params {
+	encoded, err := json.Marshal(value)
 	if err != nil {
-		// A list of strings always has a JSON form.
 		panic(err)
 	}
 	p[name] = string(encoded)
@@ -83,4 +88,19 @@ func Tags[T Tagged](p Params, tags []T) Params {
 // Sorted gives the distinct values in order.
 func Sorted(values []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(values)))
+}
+
+// SortedBy sorts items by a key, and gives them back.
+func SortedBy[T any](items []T, key func(T) string) []T {
+	slices.SortFunc(items, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	return items
+}
+
+// ByKey gives the items by a key.
+func ByKey[T any](items []T, key func(T) string) map[string]T {
+	byKey := make(map[string]T, len(items))
+	for _, item := range items {
+		byKey[key(item)] = item
+	}
+	return byKey
 }

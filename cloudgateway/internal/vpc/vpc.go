@@ -4,7 +4,6 @@ package vpc
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -80,10 +79,4 @@ func ChunksOf(values []string, size int) [][]string {
 		return [][]string{nil}
 	}
 	return slices.Collect(slices.Chunk(values, size))
-}
-
-// SortedBy sorts items by a key, and gives them back.
-func SortedBy[T any](items []T, key func(T) string) []T {
-	slices.SortFunc(items, func(a, b T) int { return strings.Compare(key(a), key(b)) })
-	return items
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -74,9 +73,7 @@ func (s *Service) list(ctx context.Context, filter cloud.Params, of listing) ([]
 			break
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *ecsv1.Instance) int {
-		return strings.Compare(a.GetInstanceId(), b.GetInstanceId())
-	}), nil
+	return cloud.SortedBy(slices.Collect(maps.Values(found)), (*ecsv1.Instance).GetInstanceId), nil
 }
 
 func notFound(id string) error {

@@ -101,10 +101,7 @@ func (s *Service) UpdateInstance(ctx context.Context, r *ecsv1.UpdateInstanceReq
 	calls := append(ecs.Attributes("ModifyInstanceAttribute", "InstanceId", id, params),
 		cloud.TagCalls(openapi.ECS, "instance", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
 	err := s.updates.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
-	if err != nil {
-		return nil, cloud.As(rpcerr.InstanceNotFound, err)
-	}
-	return &ecsv1.UpdateInstanceResponse{}, nil
+	return cloud.Answer(&ecsv1.UpdateInstanceResponse{}, cloud.As(rpcerr.InstanceNotFound, err))
 }
 
 // StartInstance starts an instance and waits until it runs.

@@ -49,11 +49,7 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*ecsv1.Ne
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]*ecsv1.NetworkInterface, len(list))
-	for _, n := range list {
-		found[n.GetNetworkInterfaceId()] = n
-	}
-	return found, nil
+	return cloud.ByKey(list, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), nil
 }
 
 // fetchAddresses reads the interfaces that have the addresses, at most ecs.ItemsPerCall: one call per VPC and family.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -110,10 +109,7 @@ func (s *Service) ListNetworkInterfaces(
 	found, err := s.lists.Get(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*ecsv1.NetworkInterface, error) {
 			found, err := s.describe(ctx, filter)
-			slices.SortFunc(found, func(a, b *ecsv1.NetworkInterface) int {
-				return strings.Compare(a.GetNetworkInterfaceId(), b.GetNetworkInterfaceId())
-			})
-			return slices.CompactFunc(found, func(a, b *ecsv1.NetworkInterface) bool {
+			return slices.CompactFunc(cloud.SortedBy(found, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), func(a, b *ecsv1.NetworkInterface) bool {
 				return a.GetNetworkInterfaceId() == b.GetNetworkInterfaceId()
 			}), err
 		})
@@ -132,8 +128,5 @@ func (s *Service) UpdateNetworkInterface(
 	calls := append(ecs.Attributes("ModifyNetworkInterfaceAttribute", "NetworkInterfaceId", id, params),
 		cloud.TagCalls(openapi.ECS, "eni", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
 	err := s.updates.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
-	if err != nil {
-		return nil, cloud.As(rpcerr.NetworkInterfaceNotFound, err)
-	}
-	return &ecsv1.UpdateNetworkInterfaceResponse{}, nil
+	return cloud.Answer(&ecsv1.UpdateNetworkInterfaceResponse{}, cloud.As(rpcerr.NetworkInterfaceNotFound, err))
 }

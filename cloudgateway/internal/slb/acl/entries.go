@@ -2,8 +2,6 @@ package acl
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -107,13 +105,9 @@ func (s *Service) send(ctx context.Context, id string, todo change) error {
 	for i, e := range todo.entries {
 		list[i] = entry{Entry: e.GetCidr(), Comment: e.GetComment()}
 	}
-	encoded, err := json.Marshal(list)
-	if err != nil {
-		return fmt.Errorf("encode entries: %w", err)
-	}
 	call := cloud.Write(openapi.SLB, todo.action, cloud.Params{"AclId": id})
-	call.Form = cloud.Params{"AclEntrys": string(encoded)} // fifty comments may be longer than a URL
+	call.Form = cloud.Params{}.JSON("AclEntrys", list) // fifty comments may be longer than a URL
 	call.Idempotent = true
-	_, err = s.product.Caller.Do(ctx, call, nil)
+	_, err := s.product.Caller.Do(ctx, call, nil)
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -96,7 +95,5 @@ func (s *Service) describeAll(ctx context.Context, filters cloud.Params) ([]*slb
 	if err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *slbv1.AccessControlList) int {
-		return strings.Compare(a.GetAclId(), b.GetAclId())
-	}), nil
+	return cloud.SortedBy(slices.Collect(maps.Values(found)), (*slbv1.AccessControlList).GetAclId), nil
 }

@@ -69,13 +69,10 @@ func (s *Service) ListAccessControlLists(
 	if err != nil {
 		return nil, err
 	}
-	wanted := make(map[string]bool, len(r.GetAclIds()))
-	for _, id := range r.GetAclIds() {
-		wanted[id] = true
-	}
+	ids := r.GetAclIds()
 	found = slices.DeleteFunc(slices.Clone(found), func(list *slbv1.AccessControlList) bool {
 		// The cloud's filter also finds names that contain the name.
-		return r.GetName() != "" && list.GetName() != r.GetName() || len(wanted) > 0 && !wanted[list.GetAclId()]
+		return r.GetName() != "" && list.GetName() != r.GetName() || len(ids) > 0 && !slices.Contains(ids, list.GetAclId())
 	})
 	return &slbv1.ListAccessControlListsResponse{AccessControlLists: found}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -30,12 +29,8 @@ func (s *store) list(ctx context.Context, ids []string, r filter) ([]*cert, erro
 	if err != nil {
 		return nil, err
 	}
-	wanted := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
-	}
 	return slices.DeleteFunc(slices.Clone(found), func(c *cert) bool {
-		return r.GetName() != "" && c.name != r.GetName() || len(wanted) > 0 && !wanted[c.id]
+		return r.GetName() != "" && c.name != r.GetName() || len(ids) > 0 && !slices.Contains(ids, c.id)
 	}), nil
 }
 
@@ -52,6 +47,5 @@ func (s *store) describe(ctx context.Context, params cloud.Params) ([]*cert, err
 	for _, a := range slices.Concat(out.ServerCertificates.ServerCertificate, out.CACertificates.CACertificate) {
 		found = append(found, a.decode())
 	}
-	slices.SortFunc(found, func(a, b *cert) int { return strings.Compare(a.id, b.id) })
-	return found, nil
+	return cloud.SortedBy(found, func(c *cert) string { return c.id }), nil
 }

@@ -4,7 +4,6 @@ package domainextension
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -59,10 +58,7 @@ func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv
 		extensions[i] = a.decode()
 		s.owners.Learn(extensions[i].GetDomainExtensionId(), key.GetLoadBalancerId())
 	}
-	slices.SortFunc(extensions, func(a, b *slbv1.DomainExtension) int {
-		return strings.Compare(a.GetDomainExtensionId(), b.GetDomainExtensionId())
-	})
-	return extensions, nil
+	return cloud.SortedBy(extensions, (*slbv1.DomainExtension).GetDomainExtensionId), nil
 }
 
 // CreateDomainExtension gives a listener a certificate for a domain. What is there already is taken for the work of the request only if

@@ -47,10 +47,7 @@ func (s *Service) Of(ctx context.Context, loadBalancerID string, maxAge time.Dur
 // ListListeners reads the listeners of many load balancers, ordered by load balancer, port and protocol.
 func (s *Service) ListListeners(ctx context.Context, r *slbv1.ListListenersRequest) (*slbv1.ListListenersResponse, error) {
 	found, err := batch.Values(s.listeners.GetMany(ctx, cloud.Sorted(r.GetLoadBalancerIds()), r.GetMaxAge().AsDuration()))
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.ListListenersResponse{Listeners: slices.Concat(found...)}, nil
+	return cloud.Answer(&slbv1.ListListenersResponse{Listeners: slices.Concat(found...)}, err)
 }
 
 // fetch reads the listeners of at most slb.IDsPerCall instances.

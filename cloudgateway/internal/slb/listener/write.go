@@ -28,10 +28,7 @@ func (s *Service) CreateListener(ctx context.Context, r *slbv1.CreateListenerReq
 		s.ledger.End(creation.Key)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.CreateListenerResponse{}, nil
+	return cloud.Answer(&slbv1.CreateListenerResponse{}, err)
 }
 
 // creation creates a stopped listener. One that is there already is taken for the work of the request only if it has the marks that were
@@ -83,10 +80,7 @@ func (s *Service) UpdateListener(ctx context.Context, r *slbv1.UpdateListenerReq
 		}
 		return s.product.ChangeTags(ctx, "listener", taggedID(key), rpcerr.ListenerNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateListenerResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateListenerResponse{}, err)
 }
 
 // taggedID is how listeners are named where they are tagged.
@@ -103,10 +97,7 @@ func (s *Service) DeleteListener(ctx context.Context, r *slbv1.DeleteListenerReq
 		err := cloud.Unless(w.Set(ctx, "DeleteLoadBalancerListener", slb.StateParams(key)), rpcerr.ListenerNotFound)
 		return cloud.Unless(err, rpcerr.LoadBalancerNotFound)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.DeleteListenerResponse{}, nil
+	return cloud.Answer(&slbv1.DeleteListenerResponse{}, err)
 }
 
 // StartListener lets a listener accept connections.
@@ -114,10 +105,7 @@ func (s *Service) StartListener(ctx context.Context, r *slbv1.StartListenerReque
 	key := r.GetKey()
 	err := s.product.Exclusively(ctx, key.GetLoadBalancerId(),
 		func(ctx context.Context, w *slb.Writer) error { return s.start(ctx, w, key) })
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.StartListenerResponse{}, nil
+	return cloud.Answer(&slbv1.StartListenerResponse{}, err)
 }
 
 // start starts a listener. A busy instance has not done so. But the cloud may refuse to start a listener that runs already, or
@@ -144,8 +132,5 @@ func (s *Service) StopListener(ctx context.Context, r *slbv1.StopListenerRequest
 	err := s.product.Exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		return w.Set(ctx, "StopLoadBalancerListener", slb.StateParams(key))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.StopListenerResponse{}, nil
+	return cloud.Answer(&slbv1.StopListenerResponse{}, err)
 }

@@ -154,9 +154,7 @@ func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.L
 	if err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *slbv1.LoadBalancer) int {
-		return strings.Compare(a.GetLoadBalancerId(), b.GetLoadBalancerId())
-	}), nil
+	return cloud.SortedBy(slices.Collect(maps.Values(found)), (*slbv1.LoadBalancer).GetLoadBalancerId), nil
 }
 
 // fetch reads at most slb.IDsPerCall instances; one that does not exist is not in the answer.
@@ -165,11 +163,7 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*slbv1.Lo
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]*slbv1.LoadBalancer, len(list))
-	for _, lb := range list {
-		found[lb.GetLoadBalancerId()] = lb
-	}
-	return found, nil
+	return cloud.ByKey(list, (*slbv1.LoadBalancer).GetLoadBalancerId), nil
 }
 
 // inChunks reads many ids, slb.IDsPerCall at a time and some calls at once, and joins the answers in the order of the ids.

@@ -86,14 +86,6 @@ type newRule struct {
 	VServerGroupID string `json:"VServerGroupId"`
 }
 
-func listParam(rules []*slbv1.NewForwardingRule) (string, error) {
-	docs := make([]newRule, len(rules))
-	for i, r := range rules {
-		docs[i] = newRule{RuleName: r.GetName(), Domain: r.GetDomain(), URL: r.GetUrl(), VServerGroupID: r.GetServerGroupId()}
-	}
-	encoded, err := json.Marshal(docs)
-	if err != nil {
-		return "", fmt.Errorf("encode rules: %w", err)
-	}
-	return string(encoded), nil
+func newRuleOf(r *slbv1.NewForwardingRule) newRule {
+	return newRule{RuleName: r.GetName(), Domain: r.GetDomain(), URL: r.GetUrl(), VServerGroupID: r.GetServerGroupId()}
 }

@@ -89,13 +89,9 @@ func (r *creation) send(ctx context.Context, some []*addition) error {
 }
 
 func (r *creation) create(ctx context.Context, some []*addition) error {
-	rules := make([]*slbv1.NewForwardingRule, len(some))
+	rules := make([]newRule, len(some))
 	for i, a := range some {
-		rules[i] = a.rule
-	}
-	encoded, err := listParam(rules)
-	if err != nil {
-		return err
+		rules[i] = newRuleOf(a.rule)
 	}
 	var made struct{ Rules struct{ Rule []answer } }
 	ledger := r.service.ledger
@@ -105,7 +101,7 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 			return err
 		}
 	}
-	if err = r.writer.Send(ctx, "CreateRules", slb.StateParams(r.key).With("RuleList", encoded), &made); err != nil {
+	if err := r.writer.Send(ctx, "CreateRules", slb.StateParams(r.key).JSON("RuleList", rules), &made); err != nil {
 		if !cloud.Unclear(err) {
 			for _, a := range fresh {
 				ledger.End(a.key)

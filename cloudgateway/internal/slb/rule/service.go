@@ -4,7 +4,6 @@ package rule
 import (
 	"context"
 	"slices"
-	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -42,10 +41,7 @@ func (s *Service) ListForwardingRules(
 ) (*slbv1.ListForwardingRulesResponse, error) {
 	found, err := s.rules.Get(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.ForwardingRule, error) { return s.describe(ctx, r.GetKey()) })
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.ListForwardingRulesResponse{Rules: found}, nil
+	return cloud.Answer(&slbv1.ListForwardingRulesResponse{Rules: found}, err)
 }
 
 // describe reads the rules of one listener now; the cloud has no pages for them.
@@ -59,8 +55,7 @@ func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv
 		rules[i] = a.decode()
 		s.owners.Learn(rules[i].GetRuleId(), key.GetLoadBalancerId())
 	}
-	slices.SortFunc(rules, func(a, b *slbv1.ForwardingRule) int { return strings.Compare(a.GetRuleId(), b.GetRuleId()) })
-	return rules, nil
+	return cloud.SortedBy(rules, (*slbv1.ForwardingRule).GetRuleId), nil
 }
 
 // findOwner reads of which load balancer a rule is; "" if there is no such rule.
@@ -86,10 +81,7 @@ func (s *Service) UpdateForwardingRule(
 		}
 		return w.Set(ctx, "SetRule", params)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &slbv1.UpdateForwardingRuleResponse{}, nil
+	return cloud.Answer(&slbv1.UpdateForwardingRuleResponse{}, err)
 }
 
 // removal is a rule to be deleted.

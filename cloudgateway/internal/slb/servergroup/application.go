@@ -33,12 +33,8 @@ type application struct {
 func (a *application) run(ctx context.Context) error {
 	for !a.todo.empty() {
 		next := a.group.next(a.todo, a.perCall)
-		params, err := a.group.params(next)
-		if err != nil {
-			return err
-		}
 		a.calls++
-		err = a.writer.Send(ctx, a.group.actions[next.verb], params, nil)
+		err := a.writer.Send(ctx, a.group.actions[next.verb], a.group.params(next), nil)
 		switch {
 		case err == nil:
 			a.todo = a.todo.after(next)

@@ -25,10 +25,7 @@ func (s *Service) ApplyServerChanges(
 		response.CloudCalls, err = s.applyToGroup(ctx, w, r.GetServerGroupId(), todo)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return response, nil
+	return cloud.Answer(response, err)
 }
 
 // applyToGroup makes changes of a vServer group, and forgets what was remembered about it.
@@ -52,10 +49,7 @@ func (s *Service) ApplyDefaultServerChanges(
 		response.CloudCalls, err = s.apply(ctx, w, s.defaultGroup(r.GetLoadBalancerId()), todo)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return response, nil
+	return cloud.Answer(response, err)
 }
 
 // apply makes the changes, one call after the other.

@@ -38,20 +38,20 @@ type serverDoc struct {
 	Description string `json:"Description,omitempty"`
 }
 
-// serversParam encodes servers to be added or changed.
-func serversParam(servers []*slbv1.Server) (string, error) {
-	return encodeServers(servers, func(s *slbv1.Server, doc *serverDoc) {
+// serverDocs describe servers to be added or changed.
+func serverDocs(servers []*slbv1.Server) []serverDoc {
+	return documents(servers, func(s *slbv1.Server, doc *serverDoc) {
 		doc.Weight = strconv.Itoa(int(s.GetWeight()))
 		doc.Description = s.GetDescription()
 	})
 }
 
-// serverKeysParam encodes servers to be removed, by nothing but their identity.
-func serverKeysParam(servers []*slbv1.Server) (string, error) {
-	return encodeServers(servers, func(*slbv1.Server, *serverDoc) {})
+// serverKeyDocs describe servers to be removed, by nothing but their identity.
+func serverKeyDocs(servers []*slbv1.Server) []serverDoc {
+	return documents(servers, func(*slbv1.Server, *serverDoc) {})
 }
 
-func encodeServers(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)) (string, error) {
+func documents(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)) []serverDoc {
 	docs := make([]serverDoc, len(servers))
 	for i, s := range servers {
 		docs[i] = serverDoc{
@@ -64,11 +64,7 @@ func encodeServers(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)
 		}
 		more(s, &docs[i])
 	}
-	encoded, err := json.Marshal(docs)
-	if err != nil {
-		return "", fmt.Errorf("encode servers: %w", err)
-	}
-	return string(encoded), nil
+	return docs
 }
 
 // serverAnswer is a server in the answers about groups.

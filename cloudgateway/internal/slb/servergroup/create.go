@@ -69,11 +69,7 @@ func (s *Service) send(
 ) (*slbv1.ServerGroup, error) {
 	params := cloud.Tags(cloud.Params{"LoadBalancerId": r.GetLoadBalancerId(), "VServerGroupName": r.GetName()}, r.GetTags())
 	if len(first) > 0 {
-		encoded, err := serversParam(first)
-		if err != nil {
-			return nil, err
-		}
-		params["BackendServers"] = encoded
+		params.JSON("BackendServers", serverDocs(first))
 	}
 	var answer struct {
 		VServerGroupID string `json:"VServerGroupId"`

@@ -52,23 +52,15 @@ func (p serverSet) next(todo changes, perCall func(action string) int) step {
 }
 
 // params encodes a call.
-func (p serverSet) params(s step) (cloud.Params, error) {
+func (p serverSet) params(s step) cloud.Params {
 	params := cloud.Params{p.param: p.id}
 	into := map[verb]string{add: "BackendServers", set: "BackendServers", replace: "NewBackendServers"}
 	if name, ok := into[s.verb]; ok {
-		encoded, err := serversParam(s.into)
-		if err != nil {
-			return nil, err
-		}
-		params[name] = encoded
+		params.JSON(name, serverDocs(s.into))
 	}
 	out := map[verb]string{remove: "BackendServers", replace: "OldBackendServers"}
 	if name, ok := out[s.verb]; ok {
-		encoded, err := serverKeysParam(s.out)
-		if err != nil {
-			return nil, err
-		}
-		params[name] = encoded
+		params.JSON(name, serverKeyDocs(s.out))
 	}
-	return params, nil
+	return params
 }

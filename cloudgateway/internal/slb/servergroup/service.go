@@ -145,10 +145,7 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string, mor
 			Listeners: a.AssociatedObjects.listeners(loadBalancerID), ForwardingRuleIds: a.AssociatedObjects.rules(),
 		})
 	}
-	slices.SortFunc(groups, func(a, b *slbv1.ServerGroup) int {
-		return strings.Compare(a.GetServerGroupId(), b.GetServerGroupId())
-	})
-	return groups, nil
+	return cloud.SortedBy(groups, (*slbv1.ServerGroup).GetServerGroupId), nil
 }
 
 // findOwner reads of which load balancer a group is; "" if there is no such group. The groups of the load balancer that the request names

@@ -11,7 +11,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 )
 
 func notFound(id string) error {
@@ -27,11 +26,7 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*vpcv1.Ei
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]*vpcv1.Eip, len(list))
-	for _, e := range list {
-		found[e.GetAllocationId()] = e
-	}
-	return found, nil
+	return cloud.ByKey(list, (*vpcv1.Eip).GetAllocationId), nil
 }
 
 // describe reads all pages of DescribeEipAddresses.
@@ -50,5 +45,5 @@ func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.E
 		}
 		return len(page.EipAddresses.EipAddress), page.TotalCount, nil
 	})
-	return vpc.SortedBy(found, (*vpcv1.Eip).GetAllocationId), err
+	return cloud.SortedBy(found, (*vpcv1.Eip).GetAllocationId), err
 }

@@ -90,6 +90,6 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.
 				found = append(found, some...)
 			}
 		}
-		return vpc.SortedBy(found, (*vpcv1.Eip).GetAllocationId), nil
+		return cloud.SortedBy(found, (*vpcv1.Eip).GetAllocationId), nil
 	})
 }

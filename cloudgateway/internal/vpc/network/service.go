@@ -76,5 +76,5 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListVpcsRequest) ([]*vpcv1.
 			return nil, err
 		}
 	}
-	return vpc.SortedBy(found, (*vpcv1.Vpc).GetVpcId), nil
+	return cloud.SortedBy(found, (*vpcv1.Vpc).GetVpcId), nil
 }

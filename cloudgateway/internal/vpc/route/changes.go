@@ -13,6 +13,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
@@ -21,10 +22,7 @@ func (s *Service) BatchCreateRouteEntries(
 	ctx context.Context, r *vpcv1.BatchCreateRouteEntriesRequest,
 ) (*vpcv1.BatchCreateRouteEntriesResponse, error) {
 	results, err := s.change(ctx, r.GetVpcId(), r.GetRouteEntries(), false)
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.BatchCreateRouteEntriesResponse{Results: results}, nil
+	return cloud.Answer(&vpcv1.BatchCreateRouteEntriesResponse{Results: results}, err)
 }
 
 // BatchDeleteRouteEntries deletes entries of one VPC and waits until they are gone. An error says that nothing was tried.
@@ -32,10 +30,7 @@ func (s *Service) BatchDeleteRouteEntries(
 	ctx context.Context, r *vpcv1.BatchDeleteRouteEntriesRequest,
 ) (*vpcv1.BatchDeleteRouteEntriesResponse, error) {
 	results, err := s.change(ctx, r.GetVpcId(), r.GetRouteEntries(), true)
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.BatchDeleteRouteEntriesResponse{Results: results}, nil
+	return cloud.Answer(&vpcv1.BatchDeleteRouteEntriesResponse{Results: results}, err)
 }
 
 // change is one entry that is to be created or deleted.

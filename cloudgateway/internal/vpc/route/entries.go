@@ -29,12 +29,9 @@ func (s *Service) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntrie
 			}
 			found = append(found, some...)
 		}
-		return vpc.SortedBy(found, (*vpcv1.RouteEntry).GetDestinationCidr), nil
+		return cloud.SortedBy(found, (*vpcv1.RouteEntry).GetDestinationCidr), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.ListRouteEntriesResponse{RouteEntries: list}, nil
+	return cloud.Answer(&vpcv1.ListRouteEntriesResponse{RouteEntries: list}, err)
 }
 
 // describeEntries reads all pages of DescribeRouteEntryList now.
@@ -59,5 +56,5 @@ func (s *Service) describeEntries(ctx context.Context, tableID string, filter cl
 	if err == nil && len(filter) == 0 {
 		s.pages.set(tableID, calls)
 	}
-	return vpc.SortedBy(found, (*vpcv1.RouteEntry).GetDestinationCidr), err
+	return cloud.SortedBy(found, (*vpcv1.RouteEntry).GetDestinationCidr), err
 }

@@ -40,10 +40,7 @@ func (s *Service) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntr
 		}.Run(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &vpcv1.UpdateRouteEntryResponse{RouteEntry: entry}, nil
+	return cloud.Answer(&vpcv1.UpdateRouteEntryResponse{RouteEntry: entry}, err)
 }
 
 // lacking are the parameters of what an entry is not yet.

@@ -71,7 +71,7 @@ func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.R
 		}
 		return len(list), answer.TotalCount, nil
 	})
-	return vpc.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
+	return cloud.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
 }
 
 // look reads a route table now; nil: there is none.

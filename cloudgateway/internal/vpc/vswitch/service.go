@@ -141,7 +141,7 @@ func (s *Service) describeIn(ctx context.Context, filter cloud.Params, pages int
 		}
 		return len(page.VSwitches.VSwitch), page.TotalCount, nil
 	})
-	return vpc.SortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
+	return cloud.SortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
 // CreateVSwitch creates a vSwitch and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.
