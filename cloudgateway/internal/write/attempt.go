@@ -15,13 +15,15 @@ type Attempt struct {
 	Doubtful func(error) bool
 	// Done looks.
 	Done func(ctx context.Context) (bool, error)
+	// Again reports whether what is left after such a refusal may be sent again; nil: the refusal stands.
+	Again func(error) bool
 	// Doubt is for the error when nobody can look after such a refusal, e.g. "it is there already, but reading it failed".
 	Doubt string
 }
 
 // Run ends when it is done, or can't be done.
 func (a Attempt) Run(ctx context.Context) error {
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) }
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || a.Again != nil && a.Again(err) }
 	return cloud.Retry(ctx, again, func(ctx context.Context) error {
 		err := a.Send(ctx)
 		if err == nil || !cloud.Unclear(err) && !a.Doubtful(err) {

@@ -9,6 +9,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 const (
@@ -56,26 +57,26 @@ func (s *Service) apply(ctx context.Context, id string, changes []change) error 
 // applyOne makes a change that fits into one call. The cloud refuses the whole call when an entry of it is there already, or gone
 // already; it is then sent again without those.
 func (s *Service) applyOne(ctx context.Context, id string, todo change) error {
-	progress := false
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || progress }
-	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		progress = false
-		err := s.send(ctx, id, todo)
-		if !contradicts(err) {
-			return err
-		}
-		there, readErr := s.describe(ctx, id)
-		if readErr != nil {
-			return readErr
-		}
-		rest := todo.rest(there.GetEntries())
-		if len(rest) == 0 {
-			return nil
-		}
-		progress = len(rest) < len(todo.entries)
-		todo.entries = rest
-		return err
-	})
+	fewer := false
+	return write.Attempt{
+		Send: func(ctx context.Context) error {
+			fewer = false
+			return s.send(ctx, id, todo)
+		},
+		Doubtful: contradicts,
+		Done: func(ctx context.Context) (bool, error) {
+			there, err := s.describe(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			rest := todo.rest(there.GetEntries())
+			fewer = len(rest) < len(todo.entries)
+			todo.entries = rest
+			return len(rest) == 0, nil
+		},
+		Again: func(error) bool { return fewer },
+		Doubt: "an entry is there or gone already, but reading which one failed",
+	}.Run(ctx)
 }
 
 // contradicts reports whether the cloud refused a change since an entry is there already, or gone already.

@@ -139,25 +139,25 @@ func (s *Service) finishGone(ctx context.Context, key *slbv1.ListenerKey, remova
 // deleteSome deletes some rules in one call. If the answer is lost, or the cloud says that one is gone, it looks which are.
 func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.ListenerKey, removals []*removal) error {
 	gone := func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ForwardingRuleNotFound }
-	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || gone(err) }
-	return cloud.Retry(ctx, again, func(ctx context.Context) error {
-		rest := unfinished(removals)
-		if len(rest) == 0 {
-			return nil
-		}
-		ids := make([]string, len(rest))
-		for i, r := range rest {
-			ids[i] = r.id
-		}
-		err := w.SetOnce(ctx, "DeleteRules", cloud.Params{}.JSONList("RuleIds", ids))
-		switch {
-		case err == nil:
-			finishAll(rest, nil)
-		case cloud.Unclear(err) || gone(err):
-			if s.finishGone(ctx, key, rest) == nil && len(unfinished(rest)) == 0 {
-				return nil
+	return write.Attempt{
+		Send: func(ctx context.Context) error {
+			rest := unfinished(removals)
+			ids := make([]string, len(rest))
+			for i, r := range rest {
+				ids[i] = r.id
 			}
-		}
-		return err
-	})
+			err := w.SetOnce(ctx, "DeleteRules", cloud.Params{}.JSONList("RuleIds", ids))
+			if err == nil {
+				finishAll(rest, nil)
+			}
+			return err
+		},
+		Doubtful: gone,
+		Done: func(ctx context.Context) (bool, error) {
+			err := s.finishGone(ctx, key, removals)
+			return len(unfinished(removals)) == 0, err
+		},
+		Again: gone,
+		Doubt: "a rule is gone already, but reading which one failed",
+	}.Run(ctx)
 }
