@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,26 @@ func TestServersOfAnotherNetwork(t *testing.T) {
 	e := Error(Answer{Product: slb, Action: "AddVServerGroupBackendServers", Status: 400, Code: "NetworkConflict", Mutating: true})
 	if e.Code != codes.FailedPrecondition || e.Reason != rpcerr.NetworkConflict || e.RetryAfter != 0 {
 		t.Errorf("got %+v, want NETWORK_CONFLICT, which is for good", e)
+	}
+}
+
+// TestOrderOfRows: where a row stands says nothing. Two rows that match an answer equally well would make it do so.
+func TestOrderOfRows(t *testing.T) {
+	reversed := rules()
+	slices.Reverse(reversed)
+	var answers []Answer
+	for _, k := range knownCodes() {
+		answers = append(answers, k.answer())
+	}
+	for _, row := range Rows() {
+		for _, product := range []string{slb, vpc, ecs, nlb} {
+			answers = append(answers, Answer{Product: product, Status: 400, Code: strings.TrimSuffix(row.Code, "*"), Message: row.Message})
+		}
+	}
+	for _, a := range answers {
+		if got, want := lookup(reversed, a), Lookup(a); got != want {
+			t.Errorf("%s %s %q: %+v by the last row that matches, %+v by the first", a.Product, a.Code, a.Message, got, want)
+		}
 	}
 }
 

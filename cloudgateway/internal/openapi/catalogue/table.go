@@ -224,37 +224,30 @@ func (r rule) matches(a Answer) bool {
 	if r.products != "" && !contains(r.products, a.Product) {
 		return false
 	}
-	return r.pattern(a.Code) != "" && strings.Contains(a.Message, r.message)
+	_, named := r.names(a.Code)
+	return named && strings.Contains(a.Message, r.message)
 }
 
-// pattern returns the row's pattern that the code matches best, or "".
-func (r rule) pattern(code string) string {
-	best := ""
+// names reports whether the row has a code, and whether it has all of it or only its beginning.
+func (r rule) names(code string) (whole, named bool) {
 	for pattern := range strings.FieldsSeq(r.codes) {
 		if pattern == code {
-			return pattern
+			return true, true
 		}
-		if prefix, open := strings.CutSuffix(pattern, "*"); open && strings.HasPrefix(code, prefix) && len(pattern) > len(best) {
-			best = pattern
-		}
+		prefix, open := strings.CutSuffix(pattern, "*")
+		named = named || open && strings.HasPrefix(code, prefix)
 	}
-	return best
+	return false, named
 }
 
-// moreExact reports whether r is a better match for the code than other: a whole code before a prefix, a message before none, a
-// product before all.
+// moreExact reports whether r is a better match for the code than other: a whole code before a beginning, a message before none. No two
+// rows of a product are alike in both.
 func (r rule) moreExact(other rule, code string) bool {
-	a, b := r.pattern(code), other.pattern(code)
-	switch {
-	case (a == code) != (b == code):
-		return a == code
-	case len(a) != len(b):
-		return len(a) > len(b)
-	case len(r.message) != len(other.message):
-		return len(r.message) > len(other.message)
-	default:
-		return other.products == "" && r.products != ""
+	whole, _ := r.names(code)
+	if otherWhole, _ := other.names(code); whole != otherWhole {
+		return whole
 	}
+	return r.message != "" && other.message == ""
 }
 
 func contains(list, item string) bool {
