@@ -82,9 +82,13 @@ func (e *Events) Failure(object runtime.Object, reason string, err error) {
 	e.FailureOf("", object, reason, err)
 }
 
-// FailureOf records an error about a part of an object as a warning.
+// FailureOf records an error about a part of an object as a warning, with what can be done about it.
 func (e *Events) FailureOf(part string, object runtime.Object, reason string, err error) {
-	e.Warn(object, Warning{Reason: reason, Part: part, Cause: rpcerr.Cause(err), Message: err.Error()})
+	message := err.Error()
+	if step := rpcerr.Remedy(err); step != "" {
+		message += "; next: " + step + "; it is tried again"
+	}
+	e.Warn(object, Warning{Reason: reason, Part: part, Cause: rpcerr.Cause(err), Message: message})
 }
 
 // Warn records a warning, unless it would only repeat the last one.

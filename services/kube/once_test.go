@@ -154,6 +154,18 @@ func TestLastingWarningIsNotRepeated(t *testing.T) {
 	})
 }
 
+// A warning about a failed call says what can be done about it.
+func TestFailureHasANextStep(t *testing.T) {
+	t.Parallel()
+	recorder := &kubetest.Recorder{}
+	events := kube.NewEvents(recorder, kube.RepeatWarnings)
+	events.Failure(kube.NodeReference("node-1"), "SyncNodeFailed", &rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"})
+	want := []string{"node-1 SyncNodeFailed: connection refused (Unavailable); next: look whether cloudgateway runs; it is tried again"}
+	if diff := cmp.Diff(want, recorder.Matching("")); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 // The last word about an object is not a warning of long ago.
 func TestTroubleThatIsOverIsTold(t *testing.T) {
 	t.Parallel()

@@ -206,3 +206,27 @@ func TestRetryAfter(t *testing.T) {
 		t.Errorf("ReasonOf(EOF) = %q", got)
 	}
 }
+
+func TestRemedy(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, want string
+		err        error
+	}{
+		{name: "no call", err: io.EOF},
+		{name: "gateway away", err: fmt.Errorf("list: %w", status.Error(codes.Unavailable, "connection refused")), want: "look whether cloudgateway runs"},
+		{name: "cloud away", err: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable}},
+		{name: "throttled", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled}},
+		{name: "quota", err: &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded}, want: "ask the cloud for a higher quota, or release what nobody needs"},
+		{name: "credentials", err: (&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials}).GRPCStatus().Err(),
+			want: "look what the gateway may do and with which credentials, by cloudgateway doctor"},
+		{name: "RBAC", err: &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden}, want: "check the ClusterRole of the controller"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := rpcerr.Remedy(tc.err); got != tc.want {
+				t.Errorf("Remedy = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

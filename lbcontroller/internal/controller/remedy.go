@@ -36,18 +36,10 @@ func remedy(err error) string {
 		return ""
 	}
 	switch e.Reason {
-	case rpcerr.QuotaExceeded:
-		return "ask the cloud for a higher quota, or release what nobody needs; it is tried again"
 	case rpcerr.ServerLimit:
 		return "ask the cloud for a higher quota of servers, or let fewer nodes be servers; it is tried again"
 	case rpcerr.NoFreeAddress:
 		return "name a vSwitch with free addresses; it is tried again"
-	case rpcerr.CloudBilling:
-		return "settle the bill of the cloud account; it is tried again"
-	case rpcerr.CloudForbidden, rpcerr.CloudCredentials:
-		return "look what the gateway may do and with which credentials, by cloudgateway doctor; it is tried again"
-	case rpcerr.CallerForbidden, rpcerr.CallerUnauthenticated:
-		return "check the ClusterRole of lbcontroller; it is tried again"
 	case rpcerr.DeleteProtected:
 		return "switch the delete protection off in the console; it is tried again"
 	case rpcerr.NetworkConflict:
@@ -63,11 +55,12 @@ func remedy(err error) string {
 		return "name another vSwitch"
 	default:
 	}
+	step := rpcerr.Remedy(err)
 	switch {
 	case e.Code == codes.InvalidArgument:
 		return "correct what the Service asks for"
-	case e.Code == codes.Unavailable && e.Reason == "":
-		return "look whether cloudgateway runs; it is tried again"
+	case step != "":
+		return step + "; it is tried again"
 	default:
 		return "it is tried again"
 	}
