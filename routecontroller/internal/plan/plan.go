@@ -95,7 +95,7 @@ func (p Plan) Freed(deleted []table.Entry) []table.Route {
 // entries.
 func Diff(in Input, policy Policy) Plan {
 	d := differ{Input: in, Policy: policy, byCIDR: map[netip.Prefix]table.Entry{}, wanted: map[netip.Prefix]table.Route{},
-		held: map[table.Key]string{}, nodes: map[string]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
+		possible: map[netip.Prefix]table.Route{}, held: map[table.Key]string{}, nodes: map[string]bool{}, members: map[string]bool{}, unclear: map[string]bool{}, unclearMarks: map[string]bool{}}
 	d.index()
 	var p Plan
 	for _, route := range in.Claims.Wanted {
@@ -112,8 +112,9 @@ type differ struct {
 	Input
 	Policy
 	byCIDR map[netip.Prefix]table.Entry
-	wanted map[netip.Prefix]table.Route
-	// held are the routes of silent, leaving and excluded nodes, with the nodes.
+	// wanted are all wanted routes, and possible those that are not refused, by destination.
+	wanted, possible map[netip.Prefix]table.Route
+	// held are the routes of silent, leaving, unroutable and excluded nodes, with the nodes.
 	held map[table.Key]string
 	// nodes are the instances of nodes, and members those and the instances of former nodes.
 	nodes, members map[string]bool
@@ -127,7 +128,7 @@ func (d *differ) index() {
 		d.byCIDR[entry.CIDR] = entry
 	}
 	for _, route := range d.Claims.Wanted {
-		d.wanted[route.CIDR] = route
+		d.wanted[route.CIDR], d.possible[route.CIDR] = route, route
 	}
 	for _, route := range slices.Concat(d.Claims.Held, d.Claims.Excluded) {
 		d.held[route.Key] = route.Node
@@ -152,25 +153,32 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 	case exists && entry.Key == route.Key:
 		p.Pending = append(p.Pending, route)
 	case !d.inCluster(route.CIDR):
-		p.Refused = append(p.Refused, Refusal{Route: route, Reason: fmt.Sprintf(
+		d.refuse(p, Refusal{Route: route, Reason: fmt.Sprintf(
 			"pod CIDR %s lies outside of clusterCIDRs %v", route.CIDR, d.ClusterCIDRs)})
 	case d.reserved(route.CIDR).IsValid():
-		p.Refused = append(p.Refused, Refusal{Route: route, Reason: fmt.Sprintf("pod CIDR %s overlaps %s, which is the range of a vSwitch "+
+		d.refuse(p, Refusal{Route: route, Reason: fmt.Sprintf("pod CIDR %s overlaps %s, which is the range of a vSwitch "+
 			"or of the cloud's own services; give the cluster other pod ranges", route.CIDR, d.reserved(route.CIDR))})
 	case !exists:
 		p.Create = append(p.Create, route)
 	case !d.ours(entry):
-		p.Refused = append(p.Refused, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
+		d.refuse(p, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
 			"destination %s is taken by an entry to %s that is not of this cluster; delete it to let the route be created",
 			entry.CIDR, entry.NextHop)})
 	case d.held[entry.Key] != "":
-		p.Refused = append(p.Refused, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
-			"destination %s has the route of node %s, which has the same pod CIDR; delete one of the two nodes", entry.CIDR, d.held[entry.Key])})
+		d.refuse(p, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
+			"nodes %s and %s have the same pod CIDR %s, and the route there is that of %s; delete one of the two Nodes, so that it gets another range "+
+				"when its kubelet registers again", d.held[entry.Key], route.Node, entry.CIDR, d.held[entry.Key])})
 	case !entry.Available:
 		p.Pending = append(p.Pending, route)
 	default:
 		p.Obstacles = append(p.Obstacles, d.obstacle(route, entry))
 	}
+}
+
+// refuse notes that a route can't be had. What lies inside of its destination is in nobody's way then.
+func (d *differ) refuse(p *Plan, refusal Refusal) {
+	p.Refused = append(p.Refused, refusal)
+	delete(d.possible, refusal.Route.CIDR)
 }
 
 // obstacle says of an entry in the way, which is the route of no node, whether a node used to have it.
@@ -183,7 +191,7 @@ func (d *differ) planUnclaimed(p *Plan, entry table.Entry) {
 	if _, claimed := d.wanted[entry.CIDR]; claimed || d.held[entry.Key] != "" || !d.inCluster(entry.CIDR) {
 		return
 	}
-	route, inside := d.wantedAround(entry.CIDR)
+	route, inside := d.possibleAround(entry.CIDR)
 	switch {
 	case inside && !d.ours(entry):
 		p.Foreign = append(p.Foreign, Refusal{Route: route, Entry: entry, Reason: fmt.Sprintf(
@@ -197,14 +205,14 @@ func (d *differ) planUnclaimed(p *Plan, entry table.Entry) {
 	}
 }
 
-// wantedAround finds the wanted route that strictly contains a range.
-func (d *differ) wantedAround(cidr netip.Prefix) (table.Route, bool) {
+// possibleAround finds the wanted route that strictly contains a range, among those that can be had.
+func (d *differ) possibleAround(cidr netip.Prefix) (table.Route, bool) {
 	for bits := cidr.Bits() - 1; bits >= 0; bits-- {
 		around, err := cidr.Addr().Prefix(bits)
 		if err != nil {
 			return table.Route{}, false
 		}
-		if route, ok := d.wanted[around]; ok {
+		if route, ok := d.possible[around]; ok {
 			return route, true
 		}
 	}

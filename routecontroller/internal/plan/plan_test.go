@@ -75,8 +75,19 @@ func TestDiff(t *testing.T) {
 		{name: "taken by the route of a silent node with the same range",
 			in: plan.Input{Claims: table.Claims{Wanted: []table.Route{a}, Held: []table.Route{route("10.0.1.0/24", "i-b", "b")}},
 				Entries: []table.Entry{entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b"))}},
-			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b")), Reason: "destination " +
-				"10.0.1.0/24 has the route of node b, which has the same pod CIDR; delete one of the two nodes"}}}},
+			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-b", table.Mark(cluster, "b")), Reason: "nodes " +
+				"b and a have the same pod CIDR 10.0.1.0/24, and the route there is that of b; delete one of the two Nodes, so that it gets another " +
+				"range when its kubelet registers again"}}}},
+		{name: "inside of a route that can't be had, to a member",
+			in: plan.Input{Claims: wanted(route("10.0.0.0/15", "i-a", "a")), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
+				Standing: map[string]plan.Standing{"i-z": plan.Member}},
+			want: plan.Plan{Refused: []plan.Refusal{{
+				Route: route("10.0.0.0/15", "i-a", "a"), Reason: "pod CIDR 10.0.0.0/15 lies outside of clusterCIDRs [10.0.0.0/16]",
+			}}}},
+		{name: "inside of a route whose place is taken, by a stranger",
+			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-x", "by hand"), entry("10.0.1.0/25", "i-x", "by hand")}},
+			want: plan.Plan{Refused: []plan.Refusal{{Route: a, Entry: entry("10.0.1.0/24", "i-x", "by hand"), Reason: "destination 10.0.1.0/24 " +
+				"is taken by an entry to i-x that is not of this cluster; delete it to let the route be created"}}}},
 		{name: "taken by an unmarked route to a former node",
 			in: plan.Input{Claims: wanted(a), Entries: []table.Entry{entry("10.0.1.0/24", "i-z", "")},
 				Seen: map[table.Key]string{key("10.0.9.0/24", "i-z"): "z"}},

@@ -24,7 +24,7 @@ type Scope struct {
 type Claims struct {
 	// Wanted routes have to exist. No two have one destination. Ordered by destination.
 	Wanted []Route
-	// Held routes stay if they exist and are not created: their nodes are leaving, or silent (a stopped instance).
+	// Held routes stay if they exist and are not created: their nodes are leaving, silent (a stopped instance), or unroutable.
 	Held []Route
 	// Excluded routes are those of excluded nodes. They are left alone like held ones; and since somebody else may have made them,
 	// that they were there is no reason to delete them when the node goes.
@@ -81,6 +81,7 @@ func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev
 	for _, cidr := range cidrs {
 		route := Route{Key: Key{CIDR: cidr, InstanceID: id.InstanceID}, Node: node.Name}
 		refuse := func(format string, args ...any) {
+			claims.Held = append(claims.Held, route) // The Node is there: what it has is not for us to take away.
 			claims.Unroutable = append(claims.Unroutable, Unroutable{Key: route.Key, Node: node.Name, Reason: fmt.Sprintf(format, args...)})
 		}
 		switch {
@@ -91,7 +92,8 @@ func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev
 		case id.Region != s.Region:
 			refuse("spec.providerID %q is of another region than the route tables (%s)", node.Spec.ProviderID, s.Region)
 		case holder[cidr] != "":
-			refuse("pod CIDR %s belongs to node %s already", cidr, holder[cidr])
+			refuse("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
+				"so that it gets another range when its kubelet registers again", holder[cidr], node.Name, cidr, holder[cidr])
 		default:
 			holder[cidr] = node.Name
 			claims.Wanted = append(claims.Wanted, route)

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -59,6 +60,12 @@ func route(cidr, name string) table.Route {
 
 var opts = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
 
+// sameRange is what the newer of two nodes with one range is told.
+func sameRange(older, newer, cidr string) string {
+	return fmt.Sprintf("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
+		"so that it gets another range when its kubelet registers again", older, newer, cidr, older)
+}
+
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	wanted := table.Claims{Wanted: []table.Route{route("10.0.1.0/24", "a")}}
@@ -103,7 +110,8 @@ func TestClaims(t *testing.T) {
 			node("a", age(9), podCIDRs("10.0.1.0/24", "fd00::/64")), node("b", age(5), podCIDRs("10.0.2.0/24", "fd00::/64")),
 		}, ipv6: true, want: table.Claims{
 			Wanted:     []table.Route{route("10.0.1.0/24", "a"), route("10.0.2.0/24", "b"), route("fd00::/64", "b")},
-			Unroutable: []table.Unroutable{{Key: route("fd00::/64", "a").Key, Node: "a", Reason: "pod CIDR fd00::/64 belongs to node b already"}},
+			Held:       []table.Route{route("fd00::/64", "a")},
+			Unroutable: []table.Unroutable{{Key: route("fd00::/64", "a").Key, Node: "a", Reason: sameRange("b", "a", "fd00::/64")}},
 		}},
 		{name: "bad range", nodes: []*corev1.Node{node("a", podCIDRs("10.0.1/24"))}, want: table.Claims{
 			Unclear: []string{"a"}, Unroutable: []table.Unroutable{{Node: "a", Reason: `spec.podCIDRs: "10.0.1/24" is no CIDR`}},
@@ -116,6 +124,7 @@ func TestClaims(t *testing.T) {
 		{name: "no range, excluded", nodes: []*corev1.Node{node("a", podCIDRs(), label(nodes.LabelExclude))},
 			want: table.Claims{Unclear: []string{"a"}}},
 		{name: "other region", nodes: []*corev1.Node{node("a", providerID("cn-beijing.i-a"))}, want: table.Claims{
+			Held: []table.Route{route("10.0.1.0/24", "a")},
 			Unroutable: []table.Unroutable{{
 				Key: route("10.0.1.0/24", "a").Key, Node: "a",
 				Reason: `spec.providerID "cn-beijing.i-a" is of another region than the route tables (cn-hangzhou)`,
@@ -124,9 +133,10 @@ func TestClaims(t *testing.T) {
 		{name: "the older of two with one range", nodes: []*corev1.Node{node("b", age(9)), node("c", age(5)), node("a", age(7))},
 			want: table.Claims{
 				Wanted: []table.Route{route("10.0.1.0/24", "c")},
+				Held:   []table.Route{route("10.0.1.0/24", "a"), route("10.0.1.0/24", "b")},
 				Unroutable: []table.Unroutable{
-					{Key: route("10.0.1.0/24", "a").Key, Node: "a", Reason: "pod CIDR 10.0.1.0/24 belongs to node c already"},
-					{Key: route("10.0.1.0/24", "b").Key, Node: "b", Reason: "pod CIDR 10.0.1.0/24 belongs to node c already"},
+					{Key: route("10.0.1.0/24", "a").Key, Node: "a", Reason: sameRange("c", "a", "10.0.1.0/24")},
+					{Key: route("10.0.1.0/24", "b").Key, Node: "b", Reason: sameRange("c", "b", "10.0.1.0/24")},
 				},
 			}},
 		{name: "ordered by destination", nodes: []*corev1.Node{node("a", podCIDRs("10.0.10.0/24")), node("b", podCIDRs("10.0.9.0/24"))},
