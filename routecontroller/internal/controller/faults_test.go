@@ -19,6 +19,8 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
 
 // TestEveryCallMayFail lets each call of a story fail once, with and without an effect: the end is always the same.
@@ -233,6 +235,101 @@ func TestStuckRouteIsPolledLessAndLess(t *testing.T) {
 		w.Pass(time.Minute)
 		if got := w.network("node-2"); got != "False RouteCreated" {
 			t.Errorf("node-2: NetworkUnavailable %s", got)
+		}
+	})
+}
+
+// noAnswer is the failure of a call that says nothing.
+var noAnswer = &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "no answer"}
+
+// refuse lets all calls of a method fail, until w.cloud.Interpose is called again.
+func (w *world) refuse(method string, err error) {
+	w.cloud.Interpose(func(_ int, called string, _ proto.Message) gatewaytest.Fault {
+		if called == method {
+			return gatewaytest.Fault{Before: err}
+		}
+		return gatewaytest.Fault{}
+	})
+}
+
+// TestFailedQuestionIsNotRepeated has a route in the way whose instance can't be asked about. Nodes that join wait for one such question with
+// each reading of the table, not for one each.
+func TestFailedQuestionIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-other", "")
+		w.refuse("BatchGetInstances", noAnswer)
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		for i := range 10 {
+			joining := makeNode(i + 1)
+			w.instance(joining)
+			w.CreateNode(joining)
+			w.settle()
+		}
+		if lists, asks := w.calls("ListRouteEntries"), w.calls("BatchGetInstances"); asks != lists {
+			t.Errorf("instances were asked about %d times with %d readings of the table", asks, lists)
+		}
+		if n := len(w.routes(tableA)); n != 11 {
+			t.Errorf("%d routes, want that in the way and those of the 10 nodes that joined", n)
+		}
+	})
+}
+
+// TestFailedQuestionKeepsTheGrace lets the questions about an instance of the cluster fail for some minutes, whose route without a mark is in
+// the way of a node. It goes after the grace all the same, and nobody calls it a stranger's meanwhile.
+func TestFailedQuestionKeepsTheGrace(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*world){
+		"no answer": func(w *world) { w.refuse("BatchGetInstances", noAnswer) },
+		"an answer without this instance": func(w *world) {
+			w.unreadable(map[string]error{"i-former": noAnswer})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prepare := func(w *world) {
+				w.entry(tableA, "10.0.0.0/24", "i-former", "")
+				w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-former"}}, tag("ack.aliyun.com", cluster))
+			}
+			run(t, nil, makeNodes(8), prepare, func(w *world) {
+				w.Pass(28 * time.Minute)
+				fail(w)
+				w.Pass(14 * time.Minute) // Longer than a reading is believed.
+				w.cloud.Interpose(nil)
+				w.unreadable(nil)
+				w.Pass(16 * time.Minute)
+				if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-former") {
+					t.Fatalf("routes before the grace is over: %v", got)
+				}
+				w.Pass(10 * time.Minute)
+				if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-0") {
+					t.Errorf("routes after the grace: %v", got)
+				}
+				if got := w.Events.Matching("not of this cluster"); len(got) != 0 {
+					t.Errorf("events %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestFailedQuestionIsNoEvidence lets the cloud say once that the instance of a route in the way is gone, and then nothing about it for as
+// long as the short grace. The route stays until an answer says so again.
+func TestFailedQuestionIsNoEvidence(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) { w.entry(tableA, "10.0.0.0/24", "i-gone", "") }
+	edit := func(cfg *controller.Config) { cfg.Orphans.GoneGrace = 8 * time.Minute }
+	run(t, edit, makeNodes(8), prepare, func(w *world) {
+		w.refuse("BatchGetInstances", noAnswer)
+		w.Pass(20 * time.Minute)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-gone") {
+			t.Errorf("routes while nothing is known of the instance: %v", got)
+		}
+		w.cloud.Interpose(nil)
+		w.Pass(6 * time.Minute)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-0") {
+			t.Errorf("routes once the instance is known to be gone: %v", got)
 		}
 	})
 }

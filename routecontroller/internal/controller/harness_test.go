@@ -170,6 +170,13 @@ func (w *world) hide(id string) {
 	delete(w.cloud.Instances, id)
 }
 
+// unreadable lets the reading of some instances fail, by id.
+func (w *world) unreadable(instances map[string]error) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	w.cloud.UnreadableInstances = instances
+}
+
 // entry lets the cloud have a route.
 func (w *world) entry(tableID, cidr, instance, description string) {
 	w.cloud.Lock()

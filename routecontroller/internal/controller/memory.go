@@ -40,8 +40,11 @@ type memory struct {
 	failed, undeleted map[table.Key]time.Time
 	// unfinished says since when a route has been there without being available.
 	unfinished map[table.Key]time.Time
-	// standing is what the cloud said about instances that entries in the way of routes lead to.
-	standing map[string]plan.Standing
+	// standing is what the cloud said about the instances of entries since the table was read, and stood what it said before.
+	standing, stood map[string]plan.Standing
+	// doubted are instances whose question failed since then. Their standing is that of before, which says whose an entry is, and is no
+	// evidence that the instance is gone.
+	doubted map[string]bool
 	// notBefore is when the gateway may be asked again.
 	notBefore time.Time
 }
@@ -49,7 +52,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
-		standing: map[string]plan.Standing{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
+		standing: map[string]plan.Standing{}, doubted: map[string]bool{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
 		undeleted: map[table.Key]time.Time{},
 	}
 }
@@ -66,8 +69,17 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 		m.entries[entry.CIDR] = entry
 	}
 	m.known, m.readAt, m.custom = true, now, custom
-	clear(m.standing)
+	m.stood, m.standing = m.standing, map[string]plan.Standing{}
+	clear(m.doubted)
 	m.refund()
+}
+
+// doubt notes that a question about instances failed. They are not asked about again before the next reading, since nodes wait meanwhile, and
+// an entry stays whose it was: otherwise one question without an answer would let its grace begin anew.
+func (m *memory) doubt(instances []string) {
+	for _, id := range instances {
+		m.standing[id], m.doubted[id] = m.stood[id], true
+	}
 }
 
 // charge takes deletions off the budget before they are made.
@@ -142,7 +154,7 @@ func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) boo
 			o.Failed, undeleted[o.Entry.Key] = at, at
 		}
 		switch standing, asked := m.standing[o.Entry.InstanceID]; {
-		case !asked:
+		case !asked || m.doubted[o.Entry.InstanceID]:
 		case standing == plan.Gone:
 			o.Instance = orphan.Gone
 		default:

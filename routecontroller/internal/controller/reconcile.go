@@ -218,9 +218,7 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 	}
 	if err := c.askStanding(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, witnesses); err != nil {
 		c.log.Warn("can't tell whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
-		for _, id := range unknown {
-			m.standing[id] = plan.Stranger // The next pass asks nothing, for nodes would wait again; the next reading of the table will.
-		}
+		m.doubt(unknown)
 		return false
 	}
 	return true
@@ -296,7 +294,8 @@ func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.C
 		return
 	}
 	if err := c.askStanding(ctx, m, unknown, nodes); err != nil {
-		// Not knowing is no failure: the entries are left alone then.
+		// Not knowing is no failure: entries of which nothing was known before are left alone.
+		m.doubt(unknown)
 		c.log.Warn("can't tell whose instances are in the way of routes", "instances", unknown, "error", err)
 	}
 }
@@ -324,7 +323,11 @@ func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes 
 	}
 	credible := found > 0 && len(nodes)-found <= c.cfg.Orphans.Limit(len(nodes))
 	for i, id := range unknown {
-		m.standing[id] = c.standingOf(results[i], credible)
+		if standing, known := c.standingOf(results[i], credible); known {
+			m.standing[id] = standing
+		} else {
+			m.doubt(unknown[i : i+1])
+		}
 	}
 	return nil
 }
@@ -395,16 +398,21 @@ func (c *Controller) interfacesOf(ctx context.Context, instance string) ([]*ecsv
 	return resp.GetNetworkInterfaces(), nil
 }
 
-func (c *Controller) standingOf(result *ecsv1.InstanceResult, credible bool) plan.Standing {
-	if rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound && credible {
-		return plan.Gone
+// standingOf gives what a result says about an instance, false if it says nothing.
+func (c *Controller) standingOf(result *ecsv1.InstanceResult, credible bool) (standing plan.Standing, known bool) {
+	switch {
+	case result.GetInstance() != nil:
+	case rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound && credible:
+		return plan.Gone, true
+	default:
+		return plan.Stranger, false
 	}
 	for _, tag := range result.GetInstance().GetTags() {
 		if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
-			return plan.Member
+			return plan.Member, true
 		}
 	}
-	return plan.Stranger
+	return plan.Stranger, true
 }
 
 func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry, create []table.Route) apply.Result {
