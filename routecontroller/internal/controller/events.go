@@ -25,6 +25,7 @@ const (
 	eventCreated      = "CreatedRoute"         // Normal: the route of the Node is in the table.
 	eventCreateFailed = "CreateRouteFailed"    // Warning: the cloud did not make the route; it is tried again.
 	eventSyncFailed   = "SyncRouteFailed"      // Warning on the route table: the VPC or the table can't be read or changed; it is tried again.
+	eventPending      = "RoutePending"         // Warning: the cloud has worked on the Node's route for five minutes and is not done; the text says what to do.
 	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
 	eventQuota        = "RouteTableNearlyFull" // Warning on the route table: 80 % of its quota is used; ask for more.
 	eventOrphans      = "RoutesWithoutNode"    // Warning on the route table: no Node claims these routes; the text says when they go.
@@ -64,7 +65,7 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 	}
 	for _, route := range createdNodes(p, result) {
 		if !failing[route.Node] {
-			c.events.Forget(kube.NodeReference(route.Node), eventCreateFailed)
+			c.events.Forget(kube.NodeReference(route.Node), eventCreateFailed, eventPending)
 		}
 		if node, err := c.nodes.Get(route.Node); err == nil && verdicts[claim{route.Node, route.Key}].ready {
 			c.metrics.available.Observe(time.Since(node.CreationTimestamp.Time).Seconds())
@@ -85,6 +86,29 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 		}
 		if _, differs := c.wantedCondition(node); differs {
 			c.conditions.Add(name, reconcile.Node)
+		}
+	}
+}
+
+// reportStuck says on which routes the cloud works for too long. Nothing but the cloud can finish them: it refuses changes of an entry meanwhile.
+func (c *Controller) reportStuck(tableID string, m *memory, v view) {
+	part := func(r table.Route) string { return tableID + " " + r.CIDR.String() }
+	for _, route := range m.stuck(v.plan.Pending, time.Now()) {
+		c.events.Warn(kube.NodeReference(route.Node), kube.Warning{Reason: eventPending, Part: part(route), Message: fmt.Sprintf(
+			"route table %s: the cloud has worked on the entry to %s for more than %s, and the route to %s is not available. Look at the entry in the "+
+				"console of the VPC, and at smaller ones inside of its range. If its state does not change, delete it there, and it is made anew; "+
+				"if that is refused, ask the cloud's support", tableID, route.CIDR, pendingPatience, route.InstanceID)})
+	}
+	for _, route := range v.plan.Ready {
+		if _, waited := m.unfinished[route.Key]; !waited {
+			continue
+		}
+		node, err := c.nodes.Get(route.Node)
+		if err != nil {
+			continue // The node has gone meanwhile.
+		}
+		if ready, _, _ := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node)); ready { // In all tables, and for both families.
+			c.events.Resolve(kube.NodeReference(node.Name), eventPending)
 		}
 	}
 }

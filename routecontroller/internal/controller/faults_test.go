@@ -333,3 +333,43 @@ func TestFailedQuestionIsNoEvidence(t *testing.T) {
 		}
 	})
 }
+
+// TestStuckRouteIsTold lets the cloud work on two routes of a node for an hour, in two tables. The node is told so once for each within a few
+// minutes, and that it is over when both are there.
+func TestStuckRouteIsTold(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.cloud.Lock()
+		w.cloud.RouteTables[tableB] = &vpcv1.RouteTable{RouteTableId: tableB, VpcId: vpcID}
+		w.cloud.Unlock()
+	}
+	both := func(cfg *controller.Config) { cfg.RouteTableIDs = []string{tableA, tableB} }
+	run(t, both, makeNodes(3), prepare, func(w *world) {
+		w.status(tableA, "10.0.2.0/24", "Modifying")
+		w.status(tableB, "10.0.2.0/24", "Pending")
+		w.Pass(9 * time.Minute) // The state is seen with the next reading of the tables.
+		if got := w.Events.Matching("RoutePending"); len(got) != 0 {
+			t.Errorf("events before the patience is over: %v", got)
+		}
+		w.Pass(5 * time.Minute)
+		for _, table := range []string{tableA, tableB} {
+			text := "node-2 RoutePending: route table " + table + ": the cloud has worked on the entry to 10.0.2.0/24 for more than 5m0s"
+			if got := w.Events.Matching(text); len(got) != 1 {
+				t.Errorf("%d events %q among %v", len(got), text, w.Events.Matching(""))
+			}
+		}
+		w.status(tableA, "10.0.2.0/24", "Available")
+		w.Pass(3 * time.Minute)
+		if got := w.Events.Matching("Resolved"); len(got) != 0 {
+			t.Errorf("events while one table has the node wait: %v", got)
+		}
+		w.status(tableB, "10.0.2.0/24", "Available")
+		w.Pass(3 * time.Minute)
+		if got := w.Events.Matching("node-2 Resolved: the trouble that RoutePending reported is over"); len(got) != 1 {
+			t.Errorf("events once both routes are there: %v", w.Events.Matching(""))
+		}
+		if got := w.Events.Matching("RoutePending:"); len(got) != 2 {
+			t.Errorf("events in all: %v", got)
+		}
+	})
+}

@@ -208,6 +208,14 @@ func (m *memory) pending(routes []table.Route, created []table.Entry, now time.T
 	return min(max(pendingDelay, now.Sub(latest)/pendingShare), tableMaxDelay)
 }
 
+// stuck are those of the routes that have been there for longer than anybody waits for the cloud.
+func (m *memory) stuck(routes []table.Route, now time.Time) []table.Route {
+	return slices.DeleteFunc(slices.Clone(routes), func(r table.Route) bool {
+		since, known := m.unfinished[r.Key]
+		return !known || now.Sub(since) < pendingPatience
+	})
+}
+
 // applied takes over what was done.
 func (m *memory) applied(result apply.Result) {
 	for _, failure := range result.CreateFailed {

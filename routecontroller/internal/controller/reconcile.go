@@ -28,6 +28,8 @@ const (
 	// pendingDelay is when to look again at entries that the cloud is working on, and pendingShare how much of the time is let pass again that
 	// the latest of them has taken, for each look reads the table. tableMaxDelay is the most.
 	pendingDelay, pendingShare = 5 * time.Second, 4
+	// pendingPatience is how long the cloud may work on a route before somebody is told. It takes seconds, and minutes when it is busy.
+	pendingPatience = 5 * time.Minute
 	// recordRetry is when to try again what the next leader has to know.
 	recordRetry = 30 * time.Second
 	// createTogether is how many routes one pass creates: enough to fill the gateway's calls, and few enough that no node waits for the
@@ -95,6 +97,7 @@ func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *mem
 	result := c.apply(ctx, t.applier, tableID, v.orphans.Delete, create)
 	m.applied(result)
 	c.report(tableID, v, result)
+	c.reportStuck(tableID, m, v)
 	c.watchQuota(tableID, m)
 	if len(create) < len(v.plan.Create) && len(result.Created) > 0 {
 		c.tables.Add(tableID, reconcile.Node)
