@@ -68,9 +68,10 @@ type Controller struct {
 	departed   *departed
 	// region is known before target.
 	region string
-	// target is nil until the VPC and its tables are known.
-	target atomic.Pointer[target]
-	board  *board
+	// target is nil until the VPC and its tables are known, and undiscovered is why they are not, once they were looked for.
+	target       atomic.Pointer[target]
+	undiscovered atomic.Pointer[error]
+	board        *board
 	// leading says that Run has begun; a standby watches and queues nothing.
 	leading atomic.Bool
 }
@@ -145,10 +146,13 @@ func (c *Controller) Checks() []admin.Check {
 			return nil
 		}},
 		{Name: "tables", Check: func(context.Context) error {
-			if c.leading.Load() && c.target.Load() == nil {
-				return errors.New("route tables are not found yet")
+			if !c.leading.Load() || c.target.Load() != nil {
+				return nil
 			}
-			return nil
+			if err := c.undiscovered.Load(); err != nil && *err != nil {
+				return fmt.Errorf("route tables are not found yet: %w", *err)
+			}
+			return errors.New("route tables are not found yet")
 		}},
 	}
 }

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -332,6 +333,81 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 		want := "route-controller SyncRouteFailed: vpc-test has 2 route tables (vtb-a, vtb-b); name those to use in routeTableIDs"
 		if len(w.Events.Matching(want)) == 0 {
 			t.Errorf("events %v", w.Events.Matching(""))
+		}
+	})
+}
+
+// TestTablesThatCantBeLookedFor lets the gateway be away, or refuse, while a leader looks for the route table. Operators are told so by an event
+// and by the page of readiness, and that it is over.
+func TestTablesThatCantBeLookedFor(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  *rpcerr.Error
+		said string
+	}{
+		"gateway away": {&rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"}, "look whether cloudgateway runs"},
+		"refused": {
+			&rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "not allowed"}, "by cloudgateway doctor",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			prepare := func(w *world) { w.refuse("ListRouteTables", tt.err) }
+			unready := func(w *world) string {
+				for _, c := range w.started.Checks() {
+					if err := c.Check(t.Context()); err != nil {
+						return err.Error()
+					}
+				}
+				return ""
+			}
+			run(t, nil, makeNodes(1), prepare, func(w *world) {
+				w.Pass(10 * time.Minute)
+				got := w.Events.Matching("route-controller SyncRouteFailed: list the route tables of " + vpcID)
+				if len(got) != 1 || !strings.Contains(got[0], tt.said) {
+					t.Errorf("events %v, want one with %q", w.Events.Matching(""), tt.said)
+				}
+				if got := unready(w); !strings.Contains(got, "route tables are not found yet: list the route tables of "+vpcID) || !strings.Contains(got, tt.err.Message) {
+					t.Errorf("not ready, since %q", got)
+				}
+				w.cloud.Interpose(nil)
+				w.started.Resume()
+				w.settle()
+				if got := w.Events.Matching("route-controller Resolved"); len(got) != 1 || unready(w) != "" || len(w.routes(tableA)) != 1 {
+					t.Errorf("in the end events %v, routes %v, not ready since %q", w.Events.Matching(""), w.routes(tableA), unready(w))
+				}
+			})
+		})
+	}
+}
+
+// TestTwoNodesWithOneRange has a route of the newer of two nodes with the same range. It stays, since its Node is there; both nodes are told which
+// other has the range and what to do.
+func TestTwoNodesWithOneRange(t *testing.T) {
+	t.Parallel()
+	older, newer := makeNode(0), makeNode(1)
+	newer.Spec.PodCIDR, newer.Spec.PodCIDRs = older.Spec.PodCIDR, older.Spec.PodCIDRs
+	prepare := func(w *world) { w.entry(tableA, "10.0.0.0/24", "i-1", marked(1)) }
+	all := append(makeNodes(8)[2:], older, newer)
+	for i, node := range all {
+		node.CreationTimestamp = metav1.Unix(int64(i), 0)
+	}
+	run(t, nil, all, prepare, func(w *world) {
+		w.Pass(3 * time.Hour)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-1") {
+			t.Errorf("routes %v, want that of the newer node, which is there", got)
+		}
+		for _, name := range []string{"node-0", "node-1"} {
+			got := w.Events.Matching(name + " CreateRouteFailed: ")
+			if len(got) == 0 || !strings.Contains(got[0], "nodes") || !strings.Contains(got[0], "node-0") || !strings.Contains(got[0], "node-1") ||
+				!strings.Contains(got[0], "delete one of the two Nodes") {
+				t.Errorf("%s is told %v", name, got)
+			}
+		}
+		w.DeleteNode("node-1")
+		w.Pass(time.Minute)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-0") {
+			t.Errorf("routes %v, want that of the node that is left", got)
 		}
 	})
 }

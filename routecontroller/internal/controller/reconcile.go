@@ -50,12 +50,11 @@ const (
 func (c *Controller) reconcileTable(ctx context.Context, tableID string) error {
 	if tableID == discoverKey {
 		err := c.discover(ctx)
-		// A failed call is the gateway's affair and passes; anything else waits for somebody to act.
-		if _, call := rpcerr.From(err); err != nil && !call {
-			c.tableFailure(discoverEvents, eventSyncFailed, err)
-		}
+		c.undiscovered.Store(&err)
 		if err == nil {
 			c.events.Resolve(tableReference(discoverEvents), eventSyncFailed)
+		} else if _, wait := rpcerr.RetryAfter(err); !wait {
+			c.tableFailure(discoverEvents, eventSyncFailed, err)
 		}
 		return err
 	}
