@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
@@ -35,15 +34,16 @@ func (c *Client) Region(ctx context.Context, configured string) (string, error) 
 // regionRetry is the time between two questions that the gateway refused.
 const regionRetry = 5 * time.Second
 
-// AwaitRegion is Region for callers that can't begin without it: it waits for the gateway, and returns an error only when ctx ends.
-func (c *Client) AwaitRegion(ctx context.Context, configured string, log *slog.Logger) (string, error) {
+// AwaitRegion is Region for callers that can't begin without it: it waits for the gateway, reports each failure meanwhile, and returns an
+// error only when ctx ends.
+func (c *Client) AwaitRegion(ctx context.Context, configured string, report func(error)) (string, error) {
 	for {
 		region, err := c.region(ctx, configured, grpc.WaitForReady(true))
 		if err == nil {
 			return region, nil
 		}
 		if ctx.Err() == nil {
-			log.Warn("the region is not known yet", "error", err)
+			report(err)
 		}
 		select {
 		case <-ctx.Done():

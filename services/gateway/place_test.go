@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -51,14 +50,15 @@ func TestAwaitRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &capabilities{refusals: 3, answer: &commonv1.GetCapabilitiesResponse{RegionId: "cn-beijing"}}
 		client := &Client{Capabilities: fake}
-		got, err := client.AwaitRegion(t.Context(), "", slog.New(slog.DiscardHandler))
-		if got != "cn-beijing" || err != nil || fake.calls != 4 {
-			t.Errorf("AwaitRegion = %q, %v after %d calls", got, err, fake.calls)
+		failures := 0
+		got, err := client.AwaitRegion(t.Context(), "", func(error) { failures++ })
+		if got != "cn-beijing" || err != nil || fake.calls != 4 || failures != 3 {
+			t.Errorf("AwaitRegion = %q, %v after %d calls, %d failures reported", got, err, fake.calls, failures)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), regionRetry)
 		defer cancel()
 		fake.refusals = 100
-		if _, err := client.AwaitRegion(ctx, "", slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := client.AwaitRegion(ctx, "", func(error) {}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("AwaitRegion ends with %v", err)
 		}
 	})

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -128,7 +130,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if c.cfg.Region, err = c.cfg.Gateway.AwaitRegion(ctx, c.cfg.Region, c.log); err != nil {
+	if c.cfg.Region, err = c.cfg.Gateway.AwaitRegion(ctx, c.cfg.Region, c.withoutRegion); err != nil {
 		return nil // Only the end of ctx ends the waiting.
 	}
 	// From here on events count. Those before have left their traces in the cache.
@@ -151,6 +153,20 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { return c.watchForwarding(ctx) })
 	group.Go(func() error { return c.sweeps.Run(ctx) })
 	return group.Wait()
+}
+
+// withoutRegion reports why nothing can begin, to the nodes that wait for it as well.
+func (c *Controller) withoutRegion(err error) {
+	err = fmt.Errorf("nodes are not initialised before the region is known; look whether cloudgateway runs, or set region in the configuration: %w", err)
+	c.log.Warn("nothing can begin", "error", err)
+	all, listErr := c.nodes.List(labels.Everything())
+	if listErr != nil { // A cache gives none.
+		return
+	}
+	waiting := slices.DeleteFunc(all, func(node *corev1.Node) bool { return !nodes.IsUninitialized(node) })
+	for _, node := range waiting[:min(len(waiting), maxEvents)] {
+		c.fail(node.Name, eventSyncFailed, err)
+	}
 }
 
 // Resume tries at once what failed while the gateway could not be reached.

@@ -187,7 +187,8 @@ func TestOneEventPerCause(t *testing.T) {
 	})
 }
 
-// Without a region in the configuration, nothing happens before the gateway has told its own, however often it refuses.
+// Without a region in the configuration, nothing happens before the gateway has told its own, however often it refuses. The nodes that wait
+// are told so, once.
 func TestRegionOfTheGateway(t *testing.T) {
 	var refused atomic.Int32
 	prepare := func(w *world) {
@@ -205,6 +206,12 @@ func TestRegionOfTheGateway(t *testing.T) {
 			t.Errorf("%d instances were read before the region was known", calls)
 		}
 		w.Pass(15 * time.Second)
+		for i := range 3 {
+			text := fmt.Sprintf("node-%d SyncNodeFailed: nodes are not initialised before the region is known; look whether cloudgateway runs", i)
+			if got := w.Events.Matching(text); len(got) != 1 {
+				t.Errorf("events %v, want one %q", w.Events.Matching(""), text)
+			}
+		}
 		for i := range 3 {
 			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
 				t.Errorf("node-%d still waits", i)
