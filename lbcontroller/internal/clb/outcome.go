@@ -1,7 +1,6 @@
 package clb
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
-	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -31,60 +29,6 @@ const shownActions = 5
 
 // shownPods bounds the list of pods in an event.
 const shownPods = 5
-
-// memo is what is remembered after a pass, and what there is to tell about it.
-type memo struct {
-	entry  memory.Entry
-	events []controller.Event
-	quiet  []string
-	// eipUnknown reports that the EIPs could not be read.
-	eipUnknown bool
-}
-
-// remember keeps what is there now, and when to read it again.
-func (k *Kind) remember(ctx context.Context, s subject, d decision, result done) memo {
-	noted := s.hash
-	if !d.complete() {
-		noted = ""
-	}
-	m := memo{entry: d.entry.Holds(result.observed, noted)}
-	switch {
-	case !s.want.EIP:
-		m.entry.EIPs = nil
-		m.quiet = append(m.quiet, controller.ReasonEIP)
-	case m.entry.EIPs == nil:
-		ips, err := k.eips(ctx, result.observed.InstanceID)
-		switch {
-		case err != nil:
-			m.eipUnknown = true
-			m.events = append(m.events, controller.Failure(controller.ReasonEIP, fmt.Errorf("what is published stays until the EIP can be read: %w", err)))
-		case len(ips) == 0:
-			m.events = append(m.events, controller.Warningf(controller.ReasonEIP, "no EIP is bound to CLB %s, and its own address is published instead; "+
-				"bind an EIP, or remove annotation %s%s", result.observed.InstanceID, annotation.Prefix, annotation.ExternalIPType))
-		default:
-			m.quiet = append(m.quiet, controller.ReasonEIP)
-		}
-		m.entry.EIPs = ips
-	}
-	m.entry = k.keep(s, m.entry, result.observed.ConfigKnown)
-	if !m.eipUnknown {
-		k.note(s, d, result.observed)
-	}
-	return m
-}
-
-// eips reads the EIPs bound to the instance.
-func (k *Kind) eips(ctx context.Context, id string) ([]string, error) {
-	answer, err := k.Gateway.Eips.ListEips(ctx, &vpcv1.ListEipsRequest{AssociatedInstanceType: "SlbInstance", AssociatedInstanceId: id})
-	if err != nil {
-		return nil, err
-	}
-	var ips []string
-	for _, eip := range answer.GetEips() {
-		ips = append(ips, eip.GetIpAddress())
-	}
-	return ips, nil
-}
 
 // outcome is that of a pass that went well, except for what the plan refuses.
 func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Outcome {
