@@ -32,6 +32,7 @@ func TestDev(t *testing.T) {
 	two.says("The world is up")
 	checkEnv(t, first, 2, "LBCONTROLLER", "NODECONTROLLER", "ROUTECONTROLLER")
 	checkEnv(t, second, 0)
+	examine(t, first)
 
 	again := start(t, path, t.TempDir(), "up", "-dir", first)
 	again.ends(1)
@@ -120,6 +121,15 @@ func checkEnv(t *testing.T, dir string, nodes int, controllers ...string) {
 		if page, err := fetch(t.Context(), env["METRICS_"+name]); err != nil || !strings.Contains(page, "# TYPE ") {
 			t.Errorf("METRICS_%s is %q, and its page %.80q: %v", name, env["METRICS_"+name], page, err)
 		}
+	}
+}
+
+// examine has cloudgateway doctor look at the gateway of a world: nothing is wrong, and nothing is missing in the simulated cloud.
+func examine(t *testing.T, dir string) {
+	t.Helper()
+	doctor := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "doctor", "--config", filepath.Join(dir, "config", "cloudgateway.yaml"))
+	if out, err := doctor.CombinedOutput(); err != nil || !strings.Contains(string(out), "ok") || strings.Contains(string(out), "warning") {
+		t.Errorf("doctor: %v\n%s", err, out)
 	}
 }
 
