@@ -100,7 +100,7 @@ func boot(t *testing.T, nodes int) *cluster {
 	}
 	for _, n := range c.nodes {
 		var podCIDR string
-		c.wait(t, time.Minute, n.host+" gets a range for its pods", func(ctx context.Context) error {
+		c.wait(t, n.host+" gets a range for its pods", func(ctx context.Context) error {
 			object, err := c.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 			if err == nil && object.Spec.PodCIDR == "" {
 				err = fmt.Errorf("it has none: %s", proc.Tail(n.kubelet.LogFile()))
@@ -232,14 +232,14 @@ func (c *cluster) writeKubeconfig(user string) error {
 	return clientcmd.WriteToFile(*config, c.kubeconfig(user))
 }
 
-// pollInterval is short against what is measured.
-const pollInterval = 50 * time.Millisecond
+// pollInterval is short against what is measured, and patience long against what a machine with other work takes.
+const pollInterval, patience = 50 * time.Millisecond, 4 * time.Minute
 
 // wait asks until the condition holds, and fails the test with the last answer if it never does. It returns how long that took.
-func (c *cluster) wait(t *testing.T, limit time.Duration, what string, condition func(context.Context) error) time.Duration {
+func (c *cluster) wait(t *testing.T, what string, condition func(context.Context) error) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -250,7 +250,7 @@ func (c *cluster) wait(t *testing.T, limit time.Duration, what string, condition
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %s: %v\n%s", what, limit, err, c.describe(t))
+			t.Fatalf("%s: not within %s: %v\n%s", what, patience, err, c.describe(t))
 		case <-tick.C:
 		}
 	}
@@ -327,7 +327,7 @@ func (c *cluster) simulate(t *testing.T) {
 	}
 	c.apply(t, replace.Replace(string(manifest)))
 	c.cloud = cloud.New("http://" + c.nodes[0].address.String() + ":9100")
-	c.wait(t, time.Minute, "the simulated cloud answers", c.cloud.Healthy)
+	c.wait(t, "the simulated cloud answers", c.cloud.Healthy)
 	go c.route(t.Context())
 }
 

@@ -70,7 +70,7 @@ func (c *cluster) calls(t *testing.T, since time.Time) string {
 // settled waits until the last change of the second Service is done, the removal of its old port included.
 func (c *cluster) settled(t *testing.T) {
 	t.Helper()
-	c.wait(t, 2*time.Minute, "the last change is done", func(ctx context.Context) error {
+	c.wait(t, "the last change is done", func(ctx context.Context) error {
 		s, err := c.cloud.State(ctx)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (c *cluster) change(t *testing.T) time.Duration {
 	if _, err := c.client.CoreV1().Services("default").Patch(t.Context(), "changing", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return c.wait(t, 2*time.Minute, fmt.Sprintf("the load balancer listens at port %d", c.port), func(ctx context.Context) error {
+	return c.wait(t, fmt.Sprintf("the load balancer listens at port %d", c.port), func(ctx context.Context) error {
 		s, err := c.cloud.State(ctx)
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (c *cluster) upgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(t, c.documented(t, "helm upgrade"))
-	c.wait(t, time.Minute, "the new version runs alone", c.deployed(chart.Components()...))
+	c.wait(t, "the new version runs alone", c.deployed(chart.Components()...))
 	for _, pod := range c.pods(t, "") {
 		if image := pod.Spec.Containers[0].Image; !strings.HasSuffix(image, ":"+next) {
 			t.Errorf("%s runs %s", pod.Name, image)
@@ -168,7 +168,7 @@ func (c *cluster) gone(pod string) func(context.Context) error {
 func (c *cluster) leader(t *testing.T, component string) corev1.Pod {
 	t.Helper()
 	var leader corev1.Pod
-	c.wait(t, time.Minute, component+" has a leader", func(ctx context.Context) error {
+	c.wait(t, component+" has a leader", func(ctx context.Context) error {
 		lease, err := c.client.CoordinationV1().Leases(namespace).Get(ctx, component, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -201,12 +201,12 @@ func (c *cluster) kill(t *testing.T, pod corev1.Pod) {
 func (c *cluster) disturb(t *testing.T, url string) {
 	t.Helper()
 	c.disturbed(t, url, "a rollout of the workload", func() {
-		c.run(t, "kubectl rollout restart deployment/echo && kubectl rollout status deployment/echo --timeout=120s")
+		c.run(t, "kubectl rollout restart deployment/echo && kubectl rollout status deployment/echo --timeout=240s")
 	})
 	c.disturbed(t, url, "an upgrade of the chart", func() { c.upgrade(t) })
 	c.disturbed(t, url, "a rollback", func() {
 		c.run(t, c.inline(t, "install.md", "helm rollback")+" --wait")
-		c.wait(t, time.Minute, "the old version runs alone", c.deployed(chart.Components()...))
+		c.wait(t, "the old version runs alone", c.deployed(chart.Components()...))
 	})
 	c.disturbed(t, url, "an upgrade that fails and the one that mends it", func() {
 		upgrade := strings.TrimSpace(c.documented(t, "helm upgrade"))
@@ -214,7 +214,7 @@ func (c *cluster) disturb(t *testing.T, url string) {
 			t.Errorf("helm does not notice that there are no images: %s", out)
 		}
 		c.run(t, upgrade)
-		c.wait(t, time.Minute, "the right version runs alone", c.deployed(chart.Components()...))
+		c.wait(t, "the right version runs alone", c.deployed(chart.Components()...))
 	})
 	c.disturbed(t, url, "another certificate", func() {
 		c.run(t, c.inline(t, "install.md", "kubectl -n kube-system delete secret cloudgateway-tls"))
@@ -223,17 +223,17 @@ func (c *cluster) disturb(t *testing.T, url string) {
 	c.certified(t)
 	for _, component := range chart.Components() {
 		c.disturbed(t, url, "a kill -9 of the leading "+component, func() { c.kill(t, c.leader(t, component)) })
-		c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
+		c.wait(t, component+" is back", c.deployed(component))
 		c.disturbed(t, url, "a rollout restart of "+component, func() {
-			c.run(t, "kubectl -n kube-system rollout restart deployment/"+component+" && kubectl -n kube-system rollout status deployment/"+component+" --timeout=180s")
+			c.run(t, "kubectl -n kube-system rollout restart deployment/"+component+" && kubectl -n kube-system rollout status deployment/"+component+" --timeout=240s")
 		})
 		for _, pod := range c.pods(t, component) {
 			c.disturbed(t, url, "the deletion of "+pod.Name, func() {
 				c.run(t, "kubectl -n kube-system delete pod --wait=false "+pod.Name)
 			})
 			// The Deployment's status may not have heard of the deletion yet.
-			c.wait(t, 2*time.Minute, pod.Name+" is gone", c.gone(pod.Name))
-			c.wait(t, 2*time.Minute, component+" is back", c.deployed(component))
+			c.wait(t, pod.Name+" is gone", c.gone(pod.Name))
+			c.wait(t, component+" is back", c.deployed(component))
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (c *cluster) certified(t *testing.T) {
 		t.Fatal("the Secret of the gateway has no authority")
 	}
 	dialer := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, ServerName: "cloudgateway." + namespace + ".svc"}}
-	took := c.wait(t, 2*time.Minute, "the gateway shows its new certificate", func(ctx context.Context) error {
+	took := c.wait(t, "the gateway shows its new certificate", func(ctx context.Context) error {
 		for _, n := range c.nodes {
 			conn, err := dialer.DialContext(ctx, "tcp", n.address.String()+":7443")
 			if err != nil {
@@ -267,7 +267,7 @@ func (c *cluster) certified(t *testing.T) {
 func (c *cluster) uninstall(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	c.run(t, "kubectl delete service echo changing --timeout=60s")
+	c.run(t, "kubectl delete service echo changing --timeout=240s")
 	s, err := c.cloud.State(ctx)
 	if err != nil || len(s.LoadBalancers) > 0 {
 		t.Errorf("%d load balancers are left, %v", len(s.LoadBalancers), err)
@@ -298,7 +298,7 @@ func (c *cluster) uninstall(t *testing.T) {
 // left waits until nothing is left of the installation but objects of these kinds. What belonged to others goes some time after them.
 func (c *cluster) left(t *testing.T, kinds ...string) {
 	t.Helper()
-	c.wait(t, time.Minute, "no more is left than docs/install.md says", func(context.Context) error {
+	c.wait(t, "no more is left than docs/install.md says", func(context.Context) error {
 		rest := slices.DeleteFunc(c.objects(t), func(object string) bool {
 			kind, _, _ := strings.Cut(object, "/")
 			return slices.Contains(c.before, object) || slices.Contains(kinds, kind)

@@ -102,7 +102,7 @@ func (c *cluster) fresh(t *testing.T) {
 			t.Errorf("docs/install.md: %v", err)
 		}
 	}
-	c.wait(t, time.Minute, "nodes are ready but for the cloud", func(ctx context.Context) error {
+	c.wait(t, "nodes are ready but for the cloud", func(ctx context.Context) error {
 		for n := range c.each(ctx) {
 			if keys := taints(n); !slices.Equal(keys, []string{uninitialized}) {
 				return fmt.Errorf("%s has the taints %q", n.Name, keys)
@@ -110,7 +110,7 @@ func (c *cluster) fresh(t *testing.T) {
 		}
 		return nil
 	})
-	c.wait(t, time.Minute, "CoreDNS waits for a node", func(ctx context.Context) error {
+	c.wait(t, "CoreDNS waits for a node", func(ctx context.Context) error {
 		pods, err := c.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-dns"})
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (c *cluster) install(t *testing.T) {
 		{"CoreDNS runs", 30 * time.Second, c.deployed("coredns")},
 	} {
 		reached.Go(func() {
-			c.wait(t, 2*time.Minute, step.what, step.condition)
+			c.wait(t, step.what, step.condition)
 			t.Logf("%s %.1f s after the installation began (wanted: %s)", step.what, time.Since(begin).Seconds(), step.limit)
 		})
 	}

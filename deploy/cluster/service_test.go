@@ -25,7 +25,7 @@ func (c *cluster) serve(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	c.apply(t, string(manifest))
-	took := c.wait(t, time.Minute, "the Service has an address", func(ctx context.Context) error {
+	took := c.wait(t, "the Service has an address", func(ctx context.Context) error {
 		service, err := c.client.CoreV1().Services("default").Get(ctx, "changing", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ func (c *cluster) serve(t *testing.T) (url string) {
 		return nil
 	})
 	t.Logf("the Service had an address after %.1f s", took.Seconds())
-	c.wait(t, time.Minute, "the load balancer of the workload", func(ctx context.Context) error {
+	c.wait(t, "the load balancer of the workload", func(ctx context.Context) error {
 		s, err := c.cloud.State(ctx)
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (c *cluster) serve(t *testing.T) (url string) {
 		}
 		return fmt.Errorf("none of %d listens at port 80", len(s.LoadBalancers))
 	})
-	took = c.wait(t, time.Minute, "both pods answer through the load balancer", func(context.Context) error {
+	took = c.wait(t, "both pods answer through the load balancer", func(context.Context) error {
 		stop := c.load(t, url)
 		<-time.After(time.Second)
 		if saw := stop(); len(saw.Hosts) < 2 {

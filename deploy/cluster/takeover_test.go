@@ -37,7 +37,7 @@ func (c *cluster) takeOver(t *testing.T) {
 		}
 	}
 	c.run(t, c.block(t, "migrate.md", "helm upgrade"))
-	c.wait(t, time.Minute, "the controllers run in place of the Jobs", c.deployed(chart.Components()...))
+	c.wait(t, "the controllers run in place of the Jobs", c.deployed(chart.Components()...))
 	c.run(t, c.block(t, "migrate.md", "kubectl get events"))
 	counted := c.run(t, c.block(t, "migrate.md", "active="))
 	if !strings.Contains(counted, `action="DescribeInstances"`) {
@@ -57,7 +57,7 @@ func (c *cluster) takeOver(t *testing.T) {
 	c.run(t, c.block(t, "migrate.md", "helm uninstall"))
 	c.run(t, "kubectl delete service web --wait=false")
 	c.run(t, fill(c.inline(t, "install.md", "kubectl -n NAMESPACE patch service NAME"), "default", "web"))
-	c.wait(t, time.Minute, "the Service is gone", func(ctx context.Context) error {
+	c.wait(t, "the Service is gone", func(ctx context.Context) error {
 		list, err := c.client.CoreV1().Services("default").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web"})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("its finalizers are %q", list.Items[0].Finalizers)
@@ -76,7 +76,7 @@ func (c *cluster) useService(t *testing.T) {
 	t.Helper()
 	verify := strings.Split(c.documented(t, "kubectl -n kube-system exec"), "\n")
 	c.run(t, strings.Replace(verify[2], "--image=nginx", "--image="+echoImage, 1))
-	synced := c.inline(t, "services.md", "kubectl wait") + " --timeout=60s"
+	synced := c.inline(t, "services.md", "kubectl wait") + " --timeout=240s"
 	c.run(t, synced)
 	service, err := c.client.CoreV1().Services("default").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || !slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool { return i.IP != "" }) {
