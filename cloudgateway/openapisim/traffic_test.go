@@ -69,7 +69,7 @@ func webServer(t *testing.T, name string) int {
 func fetch(ctx context.Context, url string) string {
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	}, Timeout: 5 * time.Second}
+	}, Timeout: time.Minute}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return ""
@@ -85,13 +85,13 @@ func fetch(ctx context.Context, url string) string {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ticker, deadline := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	ticker, deadline := time.NewTicker(5*time.Millisecond), time.After(2*time.Minute)
 	defer ticker.Stop()
 	for !condition() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("waited 20 s in vain: %s", what)
+			t.Fatalf("waited 2 minutes in vain: %s", what)
 		}
 	}
 }

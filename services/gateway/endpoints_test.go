@@ -206,7 +206,7 @@ func TestFoundThroughTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if _, err := version(ctx, conn); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "not cloudgateway.kube-system.svc") {
 		t.Errorf("with another's certificate: %v", err)

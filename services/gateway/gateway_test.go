@@ -144,7 +144,7 @@ func version(ctx context.Context, conn *Conn) (string, error) {
 // eventually calls until want answers; the switch is not instant, but no timer is involved.
 func eventually(t *testing.T, conn *Conn, want string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		if got, err := version(ctx, conn); err == nil && got == want {

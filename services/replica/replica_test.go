@@ -254,7 +254,7 @@ func get(t *testing.T, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +287,7 @@ func (l *log) Write(p []byte) (int, error) {
 // wait gives the first group of the first match of a pattern.
 func (l *log) wait(t *testing.T, pattern string) string {
 	t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for {
 		l.mu.Lock()
 		found := regexp.MustCompile(pattern).FindStringSubmatch(l.text.String())

@@ -112,7 +112,7 @@ func TestStandbyTakesOver(t *testing.T) {
 func untilServed(t *testing.T, call func(ctx context.Context) error) {
 	t.Helper()
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		err := call(ctx)
 		cancel()
 		switch {
@@ -210,7 +210,7 @@ func (p *replica) read(log *bufio.Scanner) {
 // await waits for a line of the log.
 func (p *replica) await(message string) map[string]any {
 	p.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		select {
 		case line, open := <-p.lines:

@@ -157,13 +157,13 @@ func open(address string) bool {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	ticker, deadline := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	ticker, deadline := time.NewTicker(2*time.Millisecond), time.After(2*time.Minute)
 	defer ticker.Stop()
 	for !condition() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("waited 20 s in vain: %s", what)
+			t.Fatalf("waited 2 minutes in vain: %s", what)
 		}
 	}
 }
@@ -217,13 +217,13 @@ func httpServer(t testing.TB, handler http.HandlerFunc) int {
 // greeting connects from an address of loopback and returns the first line, or the error.
 func greeting(t *testing.T, from, address string) string {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}
 	conn, err := dialer.Dial("tcp", address)
 	if err != nil {
 		return "error" // a reset may come before the dialer is done
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
 		return "error"
@@ -233,12 +233,12 @@ func greeting(t *testing.T, from, address string) string {
 
 func connect(t testing.TB, from, address string) net.Conn {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}
 	conn, err := dialer.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })

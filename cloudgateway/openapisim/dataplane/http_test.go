@@ -33,7 +33,7 @@ func newHTTPClient(t *testing.T) *http.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{
-		Transport: transport, Jar: jar, Timeout: 10 * time.Second,
+		Transport: transport, Jar: jar, Timeout: time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -79,7 +79,7 @@ func TestHTTPS(t *testing.T) {
 	}
 	for http2, proto := range map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"} {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: http2}
-		client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+		client := &http.Client{Transport: transport, Timeout: time.Minute}
 		answer, err := client.Get("https://" + address)
 		if err != nil {
 			t.Fatal(err)
