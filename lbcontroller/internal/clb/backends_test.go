@@ -74,6 +74,7 @@ func (w *world) slice(family discoveryv1.AddressType, endpoints []discoveryv1.En
 // TestRollout: 300 pods that are replaced within 30 seconds cost at most 20 writes and 5 reads, and none that terminates loses its
 // connections.
 func TestRollout(t *testing.T) {
+	t.Parallel()
 	const pods, span, grace = 300, 30 * time.Second, 30 // a pod is gone when so many others have followed
 	for _, drain := range []string{"on", "off"} {
 		t.Run("drain "+drain, func(t *testing.T) {

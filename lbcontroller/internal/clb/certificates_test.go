@@ -26,6 +26,7 @@ func (w *world) certificate(id string, left time.Duration) {
 // TestCertificateEnds: one read in an hour answers for all Services. A certificate that is missing, ends soon or has ended is told once each, and
 // its end is a metric.
 func TestCertificateEnds(t *testing.T) {
+	t.Parallel()
 	inWorld(t, 1, func(w *world) {
 		const day = 24 * time.Hour
 		w.config = func(cfg *settings) { cfg.Kind.CertificateCheck, cfg.Kind.DriftCheck = time.Hour, time.Hour }

@@ -41,6 +41,7 @@ const (
 // returns, and each Service must have exactly what it asks for, nothing else may be left, nothing foreign may have been touched, and
 // another look must change nothing. What a seed does is fixed, how it meets the controller's own goroutines is not.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	first, runs := uint64(1), chaosRuns
 	if n, err := strconv.Atoi(os.Getenv("CHAOS_RUNS")); err == nil {
 		first, runs = uint64(time.Now().UnixNano()), n
@@ -51,6 +52,7 @@ func TestChaos(t *testing.T) {
 	for i := range runs {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprintf("CHAOS_SEED=%d", seed), func(t *testing.T) {
+			t.Parallel()
 			inWorld(t, chaosNodes, func(w *world) { newMonkey(w, seed).play() })
 		})
 	}

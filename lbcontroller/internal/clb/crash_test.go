@@ -319,8 +319,10 @@ func revive(w *world) {
 // TestCrashAtEveryCall lets the process die at each call of the gateway and each write to the API server, before it or after it took effect, and
 // starts a new one. The end must be that of an undisturbed run.
 func TestCrashAtEveryCall(t *testing.T) {
+	t.Parallel()
 	for name, s := range scenarios() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
 			for _, effect := range []bool{false, true} {
 				for k := 0; ; k++ {
@@ -339,8 +341,10 @@ func TestCrashAtEveryCall(t *testing.T) {
 
 // TestNoWritesFromSomewhereOn: the API server takes no more writes while the cloud goes on, until the process is replaced.
 func TestNoWritesFromSomewhereOn(t *testing.T) {
+	t.Parallel()
 	for name, s := range scenarios() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
 			for k := 0; ; k++ {
 				state, marks, happened := s.run(t, func(w *world) *atomic.Bool {
@@ -360,6 +364,7 @@ func TestNoWritesFromSomewhereOn(t *testing.T) {
 
 // TestLostAnswerAtEveryCall loses single answers, after the call took effect, while the process lives on.
 func TestLostAnswerAtEveryCall(t *testing.T) {
+	t.Parallel()
 	lost := &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "the answer was lost"}
 	for name, s := range scenarios() {
 		wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})

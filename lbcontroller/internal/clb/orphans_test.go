@@ -117,6 +117,7 @@ func TestOrphans(t *testing.T) {
 
 // TestOrphansAreKept: whatever is unclear keeps a CLB.
 func TestOrphansAreKept(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		change func(w *world)
 		why    string

@@ -47,6 +47,7 @@ func (w *world) many(n int) {
 // TestRestartWithManyServices: a new leader serves a fresh change before it looks at the CLBs of the Services that have what they ask
 // for; these are spread over the time between two checks for drift, and nothing is written.
 func TestRestartWithManyServices(t *testing.T) {
+	t.Parallel()
 	const services = 300
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)

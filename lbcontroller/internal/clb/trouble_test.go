@@ -298,6 +298,7 @@ func neighbour(w *world, n int) *corev1.Service {
 
 // TestTroubleStaysWhereItIs: one Service in trouble changes nothing of what is asked of the cloud, and written, for twenty others, nor when.
 func TestTroubleStaysWhereItIs(t *testing.T) {
+	t.Parallel()
 	want := trouble{}.play(t, false)
 	for name, lines := range want {
 		if len(lines) < 5 {
@@ -306,6 +307,7 @@ func TestTroubleStaysWhereItIs(t *testing.T) {
 	}
 	for name, tr := range troubles() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			check(t, "what was done for the others", want, tr.play(t, true))
 		})
 	}

@@ -42,6 +42,7 @@ func (w *world) slow(latency, busy time.Duration) {
 
 // TestWaitingHoldsNobodyUp: 300 Services with 200 nodes have their addresses about as soon as one has, though each waits for its CLB.
 func TestWaitingHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	const services = 300
 	took := func(n int) (last time.Duration) {
 		inWorld(t, 200, func(w *world) {
