@@ -243,7 +243,7 @@ func TestNLBDocumentedCodes(t *testing.T) {
 // The journal says what happened in the order in which it happened: to repeat its calls one after the other gives the same cloud.
 func TestNLBJournalOrder(t *testing.T) {
 	t.Parallel()
-	const callers, each = 50, 200
+	const callers, each = 20, 100
 	now := time.Now()
 	start := func() *openapisim.Simulator {
 		sim := newCloud(t, openapisim.Config{LimitsOff: true, Seed: twoZones(20)})
