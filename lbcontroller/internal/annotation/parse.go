@@ -114,14 +114,17 @@ func (p Parser) AppliedNote(annotations map[string]string) string {
 	return strings.Join(keys, ",")
 }
 
-// lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as not set.
+// lookup finds a key under either prefix. An empty value under the current prefix hides the legacy key and counts as not set. Most keys of the
+// table aren't set: their names are put together where they need no allocation.
 func lookup(annotations map[string]string, key string) (name, value string, ok bool) {
+	var room [96]byte
 	for _, prefix := range []string{Prefix, LegacyPrefix} {
-		if value, ok := annotations[prefix+key]; ok {
-			return prefix + key, value, value != ""
+		full := append(append(room[:0], prefix...), key...)
+		if value, ok := annotations[string(full)]; ok {
+			return string(full), value, value != ""
 		}
 	}
-	return Prefix + key, "", false
+	return "", "", false
 }
 
 // Preserved reports whether the CLB shall outlive the Service. It is read at deletion, when a bad value must neither block the
