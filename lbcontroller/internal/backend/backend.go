@@ -2,7 +2,6 @@ package backend
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -71,80 +70,71 @@ type Source struct {
 
 // Choice is who takes the traffic of a port.
 type Choice struct {
-	// Weights are those of the backends.
-	Weights map[Backend]int32
+	// Shares are the backends, each once. Nodes are in the order of their instances unless only some are taken.
+	Shares []Share
 	// Draining lose their weight if they are servers, and Kept stay servers as they are. Nobody becomes a server for that.
 	Draining, Kept map[Backend]bool
 	// Left is how many backends are left out because of Limit.
 	Left int
 }
 
-// share is a backend, and for how many pods it stands where that matters.
-type share struct {
+// Share is a backend and its weight.
+type Share struct {
+	Backend
+	Weight int32
+	// pods is for how many pods it stands, and zone where it is.
 	pods int32
 	zone string
 }
 
 // Choose decides who takes the traffic of a port.
 func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
-	shares, c := s.shares(p, port)
-	if p.Limit > 0 && len(shares) > p.Limit {
-		c.Left = len(shares) - p.Limit
-		keep := subset(slices.Collect(maps.Keys(shares)), func(b Backend) (string, string, string) { return b.Instance, b.IP, shares[b].zone }, p.Seed, p.Limit)
-		shares = pick(shares, keep)
+	c := s.shares(p, port)
+	if p.Limit > 0 && len(c.Shares) > p.Limit {
+		c.Left = len(c.Shares) - p.Limit
+		c.Shares = subset(c.Shares, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, p.Seed, p.Limit)
 	}
-	for b := range shares {
-		delete(c.Draining, b)
-		delete(c.Kept, b)
+	for _, b := range c.Shares {
+		delete(c.Draining, b.Backend)
+		delete(c.Kept, b.Backend)
 	}
 	switch {
 	case p.Total != nil:
-		c.Weights = divide(*p.Total, shares)
+		divide(*p.Total, c.Shares)
 	case p.Mode == Local:
-		c.Weights = normalise(shares)
+		normalise(c.Shares)
 	default:
-		weight := int32(maxWeight)
-		if p.Each != nil {
-			weight = *p.Each
-		}
-		c.Weights = make(map[Backend]int32, len(shares))
-		for b := range shares {
-			c.Weights[b] = weight
+		for i := range c.Shares {
+			c.Shares[i].Weight = value(p.Each, maxWeight)
 		}
 	}
 	return c
 }
 
-func pick(shares map[Backend]share, keep []Backend) map[Backend]share {
-	picked := make(map[Backend]share, len(keep))
-	for _, b := range keep {
-		picked[b] = shares[b]
-	}
-	return picked
-}
-
-// shares returns the backends of a port. What stays although it takes no traffic any more is part of the choice.
-func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Choice) {
-	selected := s.Nodes.Select(p.Nodes)
-	shares, c := make(map[Backend]share, len(selected)), Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
+// shares returns the backends of a port, without weights. What stays although it takes no traffic any more is part of the choice.
+func (s Source) shares(p Policy, port corev1.ServicePort) Choice {
+	selected := s.Nodes.selection(p.Nodes)
+	c := Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
 	var pods endpoints
-	if p.Mode != Cluster || s.Nodes.HasVirtual(p.Nodes) {
+	if p.Mode != Cluster || selected.virtual {
 		pods = s.endpoints(p, port)
 	}
 	if p.Mode == Cluster {
-		for _, n := range s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes) {
+		list := s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes)
+		c.Shares = make([]Share, 0, len(list)+len(pods.taking))
+		for _, n := range list {
 			if s.known(n) {
-				shares[onNode(n, port)] = share{1, n.Zone}
+				c.Shares = append(c.Shares, Share{Backend: onNode(n, port), pods: 1, zone: n.Zone})
 			}
 		}
-		for _, n := range selected {
-			if n.Held && s.known(n) {
+		for _, n := range selected.held {
+			if s.known(n) {
 				c.Kept[onNode(n, port)] = true
 			}
 		}
 	}
 	place := func(e endpoint) (Backend, Node, bool) {
-		n, ok := selected[e.node]
+		n, ok := selected.byName[e.node]
 		switch {
 		case p.Mode == Pods:
 			return onPod(e), n, true
@@ -155,10 +145,18 @@ func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Ch
 		}
 		return Backend{}, n, false
 	}
+	at := map[Backend]int{}
 	for _, e := range pods.taking {
-		if b, n, ok := place(e); ok && (!n.Held || p.Mode != Local) {
-			shares[b] = share{shares[b].pods + 1, n.Zone}
+		b, n, ok := place(e)
+		if !ok || n.Held && p.Mode == Local {
+			continue
 		}
+		i, present := at[b]
+		if !present {
+			i = len(c.Shares)
+			at[b], c.Shares = i, append(c.Shares, Share{Backend: b, zone: n.Zone})
+		}
+		c.Shares[i].pods++
 	}
 	for _, e := range pods.ending {
 		if b, _, ok := place(e); ok && p.Drain {
@@ -170,14 +168,7 @@ func (s Source) shares(p Policy, port corev1.ServicePort) (map[Backend]share, Ch
 			c.Kept[b] = true
 		}
 	}
-	if p.Mode == Pods || p.Mode == Cluster {
-		for b, one := range shares {
-			if one.pods != 1 {
-				shares[b] = share{1, one.zone}
-			}
-		}
-	}
-	return shares, c
+	return c
 }
 
 func (s Source) known(n Node) bool {
@@ -191,29 +182,25 @@ func onNode(n Node, port corev1.ServicePort) Backend {
 func onPod(e endpoint) Backend { return Backend{IP: e.ip, Port: e.port} }
 
 // divide gives everyone a part of the total, and at least the least weight unless the total is zero.
-func divide(total int32, shares map[Backend]share) map[Backend]int32 {
+func divide(total int32, shares []Share) {
 	var sum int64
 	for _, s := range shares {
 		sum += int64(s.pods)
 	}
-	weights := make(map[Backend]int32, len(shares))
-	for b, s := range shares {
-		weights[b] = min(total, max(minWeight, int32(int64(total)*int64(s.pods)/sum)))
+	for i, s := range shares {
+		shares[i].Weight = min(total, max(minWeight, int32(int64(total)*int64(s.pods)/sum)))
 	}
-	return weights
 }
 
 // normalise scales numbers of pods down to the weights the cloud knows, without dropping anyone to zero.
-func normalise(shares map[Backend]share) map[Backend]int32 {
+func normalise(shares []Share) {
 	most := int32(maxWeight)
 	for _, s := range shares {
 		most = max(most, s.pods)
 	}
-	weights := make(map[Backend]int32, len(shares))
-	for b, s := range shares {
-		weights[b] = max(minWeight, int32(int64(s.pods)*maxWeight/int64(most)))
+	for i, s := range shares {
+		shares[i].Weight = max(minWeight, int32(int64(s.pods)*maxWeight/int64(most)))
 	}
-	return weights
 }
 
 // Warnings names nodes that would be backends if their instance were known, and what else keeps backends away.
@@ -221,24 +208,23 @@ func (s Source) Warnings(p Policy) []string {
 	if p.Mode == Pods {
 		return s.familyWarning(p)
 	}
-	var unnamed, unknown []string
-	for _, n := range s.Nodes.Select(p.Nodes) {
-		switch {
-		case n.Virtual:
-		case n.InstanceID == "":
-			unnamed = append(unnamed, n.Name)
-		case s.Unknown[n.InstanceID]:
-			unknown = append(unknown, n.Name)
+	selected := s.Nodes.selection(p.Nodes)
+	var unknown []string
+	if len(s.Unknown) > 0 {
+		for _, n := range selected.byName {
+			if s.Unknown[n.InstanceID] {
+				unknown = append(unknown, n.Name)
+			}
 		}
+		slices.Sort(unknown)
 	}
 	var warnings []string
 	warn := func(names []string, why, next string) {
 		if len(names) > 0 {
-			slices.Sort(names)
 			warnings = append(warnings, fmt.Sprintf("%d nodes are left out because %s: %s; %s", len(names), why, strings.Join(names[:min(len(names), shownNames)], ", "), next))
 		}
 	}
-	warn(unnamed, "spec.providerID is not region.instanceId", "see the events of these nodes")
+	warn(selected.unnamed, "spec.providerID is not region.instanceId", "see the events of these nodes")
 	warn(unknown, "the cloud has no such instance in this region", "delete the Nodes whose instances are released")
 	return warnings
 }

@@ -53,15 +53,21 @@ type entry struct {
 
 // Set is a snapshot. It may be used by several goroutines.
 type Set struct {
-	entries []entry
-	// instances are those of the nodes, in order.
-	instances []string
-	hold      Hold
+	entries []entry // in the order of instances
+	hold    Hold
 
 	mu    sync.Mutex
-	views map[View]map[string]Node
-	// lists are the nodes of a view that carry traffic themselves, in order.
-	lists map[View][]Node
+	views map[View]*selection
+}
+
+// selection is what a view shows of a snapshot. It is made once for all Services that select alike: each looks at it in every pass.
+type selection struct {
+	byName map[string]Node
+	// carrying are the nodes that carry traffic themselves, each instance once in order, and held those that the brake holds.
+	carrying, held []Node
+	// unnamed are the names of the nodes whose instance isn't known, sorted.
+	unnamed []string
+	virtual bool
 }
 
 // New takes a snapshot of those nodes that may carry traffic: ready, not about to be deleted and not excluded. A virtual node needs neither to be ready nor to be included: it only says where its pods are.
@@ -69,7 +75,7 @@ func New(list []*corev1.Node) *Set { return NewHolding(list, Hold{}, nil) }
 
 // NewHolding is New with nodes that the brake holds. Those that were seen ready before count as ready; the others stay where they are servers.
 func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
-	s := &Set{views: map[View]map[string]Node{}, lists: map[View][]Node{}, hold: hold}
+	s := &Set{views: map[View]*selection{}, hold: hold}
 	for _, n := range list {
 		virtual := nodes.IsVirtual(n)
 		ready := nodes.Ready(n) == corev1.ConditionTrue
@@ -81,13 +87,12 @@ func NewHolding(list []*corev1.Node, hold Hold, seen map[string]bool) *Set {
 		e := entry{Node: Node{Name: n.Name, Virtual: virtual, Zone: n.Labels[corev1.LabelTopologyZone], Held: held && !seen[n.Name]}, labels: n.Labels, cordoned: n.Spec.Unschedulable}
 		if id, ok := nodes.ParseProviderID(n.Spec.ProviderID); ok && !virtual {
 			e.InstanceID = id.InstanceID
-			s.instances = append(s.instances, id.InstanceID)
 		}
 		s.entries = append(s.entries, e)
 	}
-	slices.Sort(s.instances)
-	s.instances = slices.Compact(s.instances)
-	slices.SortFunc(s.entries, func(a, b entry) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.InstanceID, b.InstanceID), cmp.Compare(a.Name, b.Name))
+	})
 	return s
 }
 
@@ -96,44 +101,46 @@ func WithoutControlPlane(list []*corev1.Node) []*corev1.Node {
 	return slices.DeleteFunc(slices.Clone(list), nodes.IsControlPlane)
 }
 
-// Instances are those of the nodes, in order. The result is shared and must not be changed.
-func (s *Set) Instances() []string { return s.instances }
-
 // Hold is what the brake held when the snapshot was taken.
 func (s *Set) Hold() Hold { return s.hold }
 
 // Subset returns the nodes of a view that carry traffic, at most n of them if n isn't 0: always the same ones for a seed, spread over the
-// zones. The result is shared and must not be changed.
+// zones. All of them are in the order of their instances. The result is shared and must not be changed.
 func (s *Set) Subset(v View, seed string, n int) []Node {
-	s.mu.Lock()
-	list, ok := s.lists[v]
-	if !ok {
-		for _, e := range s.entries {
-			if !e.Virtual && !e.Held && v.matches(e) {
-				list = append(list, e.Node)
-			}
-		}
-		s.lists[v] = list
-	}
-	s.mu.Unlock()
-	return subset(list, func(n Node) (string, string, string) { return n.InstanceID, n.Name, n.Zone }, seed, n)
+	return subset(s.selection(v).carrying, func(n Node) (string, string, string) { return n.InstanceID, n.Name, n.Zone }, seed, n)
 }
 
 // Select returns the nodes of a view by name. The result is shared and must not be changed.
-func (s *Set) Select(v View) map[string]Node {
+func (s *Set) Select(v View) map[string]Node { return s.selection(v).byName }
+
+func (s *Set) selection(v View) *selection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if selected, ok := s.views[v]; ok {
-		return selected
+	if known, ok := s.views[v]; ok {
+		return known
 	}
-	selected := make(map[string]Node, len(s.entries))
+	made := &selection{byName: make(map[string]Node, len(s.entries))}
 	for _, e := range s.entries {
-		if v.matches(e) {
-			selected[e.Name] = e.Node
+		if !v.matches(e) {
+			continue
+		}
+		made.byName[e.Name] = e.Node
+		last := len(made.carrying) - 1
+		switch {
+		case e.Virtual:
+			made.virtual = true
+			continue
+		case e.Held:
+			made.held = append(made.held, e.Node)
+		case e.InstanceID == "" || last < 0 || made.carrying[last].InstanceID != e.InstanceID:
+			made.carrying = append(made.carrying, e.Node)
+		}
+		if e.InstanceID == "" {
+			made.unnamed = append(made.unnamed, e.Name)
 		}
 	}
-	s.views[v] = selected
-	return selected
+	s.views[v] = made
+	return made
 }
 
 func (v View) matches(e entry) bool {
@@ -153,14 +160,7 @@ func (v View) matches(e entry) bool {
 }
 
 // HasVirtual reports whether any node of the view is virtual, which makes pods matter even where nodes carry the traffic.
-func (s *Set) HasVirtual(v View) bool {
-	for _, n := range s.Select(v) {
-		if n.Virtual {
-			return true
-		}
-	}
-	return false
-}
+func (s *Set) HasVirtual(v View) bool { return s.selection(v).virtual }
 
 // Changed returns the names of the nodes whose part in the view differs between two snapshots.
 func Changed(before, after *Set, v View) map[string]bool {

@@ -73,3 +73,20 @@ func TestChanged(t *testing.T) {
 		t.Errorf("nothing changed: %v", got)
 	}
 }
+
+// TestOneInstanceTwice: two Nodes of one instance are one backend, as after a rename that left the old Node behind.
+func TestOneInstanceTwice(t *testing.T) {
+	t.Parallel()
+	set := New([]*corev1.Node{node("old", "r.i-2", nil), node("b", "r.i-1", nil), node("new", "r.i-2", nil), node("x", "", nil), node("y", "", nil)})
+	choice := Source{Nodes: set}.Choose(Policy{}, corev1.ServicePort{NodePort: 30080})
+	var got []Backend
+	for _, share := range choice.Shares {
+		got = append(got, share.Backend)
+	}
+	if diff := cmp.Diff([]Backend{{Instance: "i-1", Port: 30080}, {Instance: "i-2", Port: 30080}}, got); diff != "" {
+		t.Errorf("backends (-want +got):\n%s", diff)
+	}
+	if len(set.Select(View{})) != 5 {
+		t.Errorf("nodes: %v", set.Select(View{}))
+	}
+}

@@ -14,7 +14,7 @@ func PodAddresses(lists ...[]model.Group) []string {
 	for _, groups := range lists {
 		for _, g := range groups {
 			for _, s := range g.Servers {
-				if s.Type == slbv1.ServerType_SERVER_TYPE_ENI {
+				if isPod(s) {
 					ips = append(ips, s.IP)
 				}
 			}
@@ -24,15 +24,21 @@ func PodAddresses(lists ...[]model.Group) []string {
 	return slices.Compact(ips)
 }
 
+func isPod(s model.Server) bool { return s.Type == slbv1.ServerType_SERVER_TYPE_ENI }
+
 // Resolve returns the groups with the network interfaces of their pods, by address. A pod whose interface isn't known is unresolved.
 func Resolve(groups []model.Group, interfaces map[string]string) []model.Group {
 	resolved := slices.Clone(groups)
 	for i := range resolved {
 		g := &resolved[i]
-		g.Servers, g.Unresolved = slices.Clone(g.Servers), nil
+		g.Unresolved = nil
+		if !slices.ContainsFunc(g.Servers, isPod) {
+			continue // Lists of a thousand nodes are long to copy.
+		}
+		g.Servers = slices.Clone(g.Servers)
 		for n := range g.Servers {
 			s := &g.Servers[n]
-			if s.Type != slbv1.ServerType_SERVER_TYPE_ENI {
+			if !isPod(*s) {
 				continue
 			}
 			if s.ID = interfaces[s.IP]; s.ID == "" {
