@@ -211,12 +211,25 @@ func resolved(servers []model.Server) []model.Server {
 	return result
 }
 
+// differing leaves out most of what both lists begin and end with: a node that comes or goes is one server of a thousand, and lists are
+// ordered. A server that is there twice isn't parted from its twin.
+func differing(have, want []model.Server) (restHave, restWant []model.Server) {
+	for len(have) > 1 && len(want) > 1 && have[0] == want[0] && have[1].ServerKey != have[0].ServerKey {
+		have, want = have[1:], want[1:]
+	}
+	for h, w := len(have)-1, len(want)-1; h > 0 && w > 0 && have[h] == want[w] && have[h-1].ServerKey != have[h].ServerKey; h, w = h-1, w-1 {
+		have, want = have[:h], want[:w]
+	}
+	return have, want
+}
+
 // diffServers compares by identity in one pass. A server with a foreign description is left alone; one at the place of a wanted
 // server counts as present.
 func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	if len(want.Unresolved) == 0 && slices.Equal(want.Servers, have.Servers) {
 		return nil
 	}
+	have.Servers, want.Servers = differing(have.Servers, want.Servers)
 	present, wanted := make(map[model.ServerKey]int, len(have.Servers)), make([]bool, len(have.Servers))
 	for i, s := range have.Servers {
 		present[s.ServerKey] = i

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// TestServersAtTheEnds: what two lists of servers begin and end with alike doesn't hide what differs, wherever that is.
+func TestServersAtTheEnds(t *testing.T) {
+	t.Parallel()
+	mine := us().Group("1")
+	server := func(n int, weight int32) model.Server { return ecs(n, 80, weight, mine) }
+	byHand := ecs(1, 80, 100, "by hand")
+	for name, test := range map[string]struct {
+		want, have []model.Server
+		change     *ChangeServers
+	}{
+		"the same":           {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100)}},
+		"none wanted":        {have: []model.Server{server(1, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
+		"none there":         {want: []model.Server{server(1, 100)}, change: &ChangeServers{Add: []model.Server{server(1, 100)}}},
+		"a new first one":    {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(2, 100), server(3, 100)}, change: &ChangeServers{Add: []model.Server{server(1, 100)}}},
+		"a new middle one":   {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(3, 100)}, change: &ChangeServers{Add: []model.Server{server(2, 100)}}},
+		"a new last one":     {want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100)}, change: &ChangeServers{Add: []model.Server{server(3, 100)}}},
+		"the first one goes": {want: []model.Server{server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
+		"the last one goes":  {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(3, 100)}}},
+		"another weight":     {want: []model.Server{server(1, 100), server(2, 50), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Update: []model.Server{server(2, 50)}}},
+		"a twin at the beginning stays, for its identity is wanted": {
+			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), byHand, server(2, 100), server(3, 100)},
+		},
+		"a twin of ours at the beginning stays": {
+			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(1, 100), server(2, 100), server(3, 100)},
+		},
+		"a twin of ours at the end stays": {
+			want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(2, 100)},
+		},
+	} {
+		if test.change != nil {
+			test.change.GroupID, test.change.Name = "rsp-1", mine
+		}
+		got := diffServers(us(), model.Group{Name: mine, Servers: test.want}, model.Group{ID: "rsp-1", Name: mine, Servers: test.have})
+		if diff := gocmp.Diff(test.change, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestServersWithoutSpareRoom: the servers of each Service are remembered, so that room to grow in each list is memory lost.
+func TestServersWithoutSpareRoom(t *testing.T) {
+	t.Parallel()
+	o := model.Observed{Groups: []model.Group{{ID: "rsp-1"}}}
+	for n := range 1000 {
+		o.Groups[0].Servers = append(o.Groups[0].Servers, ecs(n, 80, 100, ""))
+	}
+	o.Groups[0].Servers = slices.Clip(o.Groups[0].Servers)
+	before := o.Clone()
+	now := o
+	now.Groups = slices.Clone(o.Groups)
+	ChangeServers{GroupID: "rsp-1", Add: []model.Server{ecs(1000, 80, 100, "")}}.Effect(&now, Result{})
+	if servers := now.Groups[0].Servers; len(servers) != 1001 || cap(servers) != 1001 {
+		t.Errorf("%d servers in a list of %d", len(servers), cap(servers))
+	}
+	if diff := gocmp.Diff(before, o); diff != "" {
+		t.Errorf("what was there before changed:\n%s", diff)
+	}
+}
