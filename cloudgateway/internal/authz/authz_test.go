@@ -1,9 +1,11 @@
 package authz
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,5 +116,20 @@ func TestAnswersAreRemembered(t *testing.T) {
 				t.Errorf("%d questions after %s, want 4", n, life)
 			}
 		})
+	}
+}
+
+// TestOutageIsLogged: what the API server says when it cannot answer is for the log. A caller, whose permission nobody knows, learns none of it.
+func TestOutageIsLogged(t *testing.T) {
+	t.Parallel()
+	const said = "etcd at 10.0.0.5 does not answer"
+	var log bytes.Buffer
+	a := New(&reviewer{err: errors.New(said)}, slog.New(slog.NewTextHandler(&log, nil)))
+	err := a.Authorize(t.Context(), rpc.Caller{Name: "stranger"}, "loadbalancers", "get")
+	if err == nil || strings.Contains(err.Error(), "10.0.0.5") {
+		t.Errorf("the caller gets %v", err)
+	}
+	if !strings.Contains(log.String(), said) {
+		t.Errorf("the log is %q", &log)
 	}
 }
