@@ -81,6 +81,10 @@ type Config struct {
 	// Quiet is a time. Default: 1s.
 	Quiet Duration ` + "`json:\"quiet\"`" + `
 	Part Part ` + "`json:\"part\"`" + `
+	// Names are texts.
+	Names []string ` + "`json:\"names\"`" + `
+	// Parts are further ones.
+	Parts []Part ` + "`json:\"parts\"`" + `
 }
 
 type Part struct {
@@ -110,7 +114,11 @@ func Default() Config { return Config{Quiet: 5} }
 		"| `burst` | number | `2000` | `burst` is how many calls may go at once. |\n" +
 		"| `quiet` | number | `5` | `quiet` is a time. |\n" +
 		"| `part.on` | bool | `false` | `on` switches it on. |\n" +
-		"| `part.host` | string | that of the region | `host` is a host. |\n"
+		"| `part.host` | string | that of the region | `host` is a host. |\n" +
+		"| `names` | list |  | `names` are texts. |\n" +
+		"| `parts` | list |  | `parts` are further ones. |\n" +
+		"| `parts[].on` | bool | `false` | `on` switches it on. |\n" +
+		"| `parts[].host` | string | that of the region | `host` is a host. |\n"
 	if err != nil || got != want {
 		t.Errorf("%v, got\n%swant\n%s", err, got, want)
 	}

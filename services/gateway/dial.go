@@ -42,7 +42,7 @@ type Config struct {
 	Address string `json:"address"`
 	// CAFile holds the certificates that sign the gateway's.
 	CAFile string `json:"caFile"`
-	// ServerName is the name in the gateway's certificate; if empty, the host of Address, or "service.namespace.svc".
+	// ServerName is the name in the gateway's certificate; if empty, the host of address, or "service.namespace.svc".
 	ServerName string `json:"serverName"`
 	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
 	TokenFile string `json:"tokenFile"`

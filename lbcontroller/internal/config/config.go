@@ -77,11 +77,11 @@ const (
 // Drift says what a check for drift does about a difference: enforce brings back what the Service asks for, report only reports it, by event and
 // metric. Servers always follow nodes and pods. A Service that is changed is brought in step in any case, except for StoppedListeners.
 type Drift struct {
-	// Instance is about the attributes of the CLB that annotations name.
+	// Instance is about the attributes of the CLB that annotations name: enforce or report.
 	Instance string `json:"instance"`
-	// Listeners is about listeners and their certificates.
+	// Listeners is about listeners and their certificates: enforce or report.
 	Listeners string `json:"listeners"`
-	// StoppedListeners is about listeners that somebody stopped, also before the takeover.
+	// StoppedListeners is about listeners that somebody stopped, also before the takeover: enforce starts them, report leaves them stopped.
 	StoppedListeners string `json:"stoppedListeners"`
 }
 
@@ -100,7 +100,7 @@ type Orphans struct {
 
 // Brake says when the backends stay although their nodes turn NotReady: the fault is then more likely in what reports it.
 type Brake struct {
-	// Percent of the nodes must turn NotReady within a minute, and more. 100 is never reached.
+	// Percent is the part of the nodes, in percent. Backends stay if more than it turn NotReady within a minute; with 100 they never do.
 	Percent int `json:"percent"`
 	// After is how long the backends stay at most.
 	After config.Duration `json:"after"`
@@ -116,7 +116,7 @@ type ReadinessGate struct {
 type NodeGather struct {
 	// Quiet is how long nothing may have changed. What changes within this time costs one round of calls.
 	Quiet config.Duration `json:"quiet"`
-	// Max is when the Services are told at the latest.
+	// Max is how long a burst is collected at most.
 	Max config.Duration `json:"max"`
 }
 
