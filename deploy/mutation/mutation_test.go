@@ -142,6 +142,39 @@ func TestMutate(t *testing.T) {
 	}
 }
 
+// TestPackageWithoutMutants: gremlins writes no result for one, and that of the package before is not taken for it.
+func TestPackageWithoutMutants(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"m/full/f.go": "package full\n\nfunc f(n int) bool { return n > 1 }\n", "m/empty/f.go": "package empty\n",
+		"gremlins": `#!/bin/sh
+while [ $# -gt 1 ]; do
+	[ "$1" = --output ] && out=$2
+	shift
+done
+[ "$1" = ./empty ] || echo '{"files":[{"file_name":"f.go","mutations":[{"type":"CONDITIONALS_BOUNDARY","status":"KILLED","line":3,"column":33}]}]}' >"$out"
+`,
+	} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(data), 0o700); err != nil { //nolint:gosec // One of them is a program.
+			t.Fatal(err)
+		}
+	}
+	tester := tester{dir: dir, program: filepath.Join(dir, "gremlins"), copied: map[string]string{"m": filepath.Join(dir, "m")}}
+	for _, tt := range []struct {
+		pkg  string
+		want int
+	}{{"full", 1}, {"empty", 0}, {"full", 1}} {
+		mutants, err := tester.test(t.Context(), target{module: "m", pkg: tt.pkg})
+		if err != nil || len(mutants) != tt.want {
+			t.Errorf("%s: %v, %v, want %d mutants", tt.pkg, mutants, err, tt.want)
+		}
+	}
+}
+
 // TestCorrect: gremlins' verdicts that are known to be wrong are mended, and the file is as it was.
 func TestCorrect(t *testing.T) {
 	const source = `package p

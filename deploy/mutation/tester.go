@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +55,9 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 		return nil, err
 	}
 	out := filepath.Join(t.dir, "result.json")
+	if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the result of the package before: %w", err)
+	}
 	args := []string{"unleash", "--silent", "--timeout-coefficient", timeoutCoefficient, "--output", out}
 	others, err := otherFiles(filepath.Join(module, target.pkg), target.files)
 	if err != nil {
@@ -69,6 +74,9 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 		return nil, err
 	}
 	data, err := os.ReadFile(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // gremlins found nothing to change
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the result: %w", err)
 	}
