@@ -59,12 +59,7 @@ func TestMigration(t *testing.T) {
 			m.writesNothing("the takeover", func() { m.install(components) })
 			m.compare(before)
 			book.run("kubectl get events -A --field-selector type=Warning")
-			for line := range strings.Lines(book.output()) {
-				// The API server of the world warns about addresses of the cluster that it repairs. The other warning is the old one's, too.
-				if strings.Contains(line, "Warning") && !strings.Contains(line, "ClusterIPNotAllocated") && !strings.Contains(line, "PreservedOnDelete") {
-					t.Errorf("after the takeover: %s", line)
-				}
-			}
+			m.warnedOf("PreservedOnDelete") // The old one says that, too.
 			m.goOn()
 
 			m.writesNothing("going back", func() {
@@ -125,7 +120,6 @@ func (m migration) shell(text string) *exec.Cmd {
 type book struct {
 	migration
 	blocks []string
-	last   *string
 }
 
 func (m migration) book() book {
@@ -139,7 +133,7 @@ func (m migration) book() book {
 		block, _, _ := strings.Cut(part, "```")
 		blocks = append(blocks, block)
 	}
-	return book{m, blocks, new("")}
+	return book{m, blocks}
 }
 
 // run runs the block that begins so.
@@ -147,8 +141,7 @@ func (b book) run(beginning string) {
 	b.t.Helper()
 	for _, block := range b.blocks {
 		if strings.HasPrefix(block, beginning) {
-			out, err := b.shell(block).CombinedOutput()
-			if *b.last = string(out); err != nil {
+			if out, err := b.shell(block).CombinedOutput(); err != nil {
 				b.t.Fatalf("%s: %v\n%s", block, err, out)
 			}
 			return
@@ -156,8 +149,6 @@ func (b book) run(beginning string) {
 	}
 	b.t.Fatalf("docs/migrate.md has no block that begins with %q", beginning)
 }
-
-func (b book) output() string { return *b.last }
 
 // writesNothing fails if the cloud is written to, until it is left alone if controllers run then.
 func (m migration) writesNothing(what string, do func()) {
@@ -181,6 +172,21 @@ func (m migration) writesNothing(what string, do func()) {
 	after := m.state(m.t)
 	if diff := cmp.Diff(resources(before), resources(after)); diff != "" {
 		m.t.Errorf("%s: the cloud changed (-before +after):\n%s", what, diff)
+	}
+}
+
+// warnedOf fails if our processes have warned of anything but this. kube-controller-manager warns of conflicts that it then resolves, and the API
+// server of addresses that it repairs.
+func (m migration) warnedOf(reasons ...string) {
+	m.t.Helper()
+	list, err := m.Client().CoreV1().Events(metav1.NamespaceAll).List(m.t.Context(), metav1.ListOptions{FieldSelector: "type=Warning"})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, e := range list.Items {
+		if slices.Contains([]string{"service-controller", world.Node, world.Route, "cloudgateway"}, e.Source.Component) && !slices.Contains(reasons, e.Reason) {
+			m.t.Errorf("after the takeover, %s warns about %s: %s: %s", e.Source.Component, e.InvolvedObject.Name, e.Reason, e.Message)
+		}
 	}
 }
 
