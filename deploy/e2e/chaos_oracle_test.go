@@ -253,8 +253,9 @@ func presentParts(c *state.Cloud, lb *state.LoadBalancer, wanted []string) []str
 	return parts
 }
 
-// oneLook is how long it may take from a look at a group to its deletion: what comes in between can't be seen.
-const oneLook = 10 * time.Second
+// oneLook is how long it may take from a look at a group to its deletion: what comes in between can't be seen. Each call of a pass may wait for
+// a cloud that is slow, throttles or is away, and for this machine.
+const oneLook = time.Minute
 
 // judgeTheirs looks for what others have made.
 func (m *monkey) judgeTheirs(c *state.Cloud) (faults []string) {

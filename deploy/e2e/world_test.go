@@ -82,9 +82,15 @@ const pollInterval, patience = 50 * time.Millisecond, 5 * time.Minute
 // eventually waits until check returns nil, and fails with its last error.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
+	eventuallyEvery(t, pollInterval, what, check)
+}
+
+// eventuallyEvery is for a check that costs much.
+func eventuallyEvery(t *testing.T, interval time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	ticker := time.NewTicker(pollInterval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var last error
 	for {
