@@ -144,8 +144,9 @@ func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"}
 // emptySeed leaves out the instances, for worlds whose operations bring their own.
 func emptySeed(c *openapisim.Config) { c.Seed = seed(0) }
 
-// patience is how long the gateway waits for one answer of the cloud, where a test doesn't say.
-const patience = 2 * time.Second
+// patience is how long the gateway waits for one answer of the cloud, where a test doesn't say. Most worlds live in real time, on machines
+// with other work.
+const patience = 10 * time.Second
 
 // startGateway starts a gateway that knows nothing yet, and lets the world's client talk to it.
 func (w *world) startGateway(t *testing.T) {
