@@ -182,13 +182,13 @@ func TestProtocolOfTheOtherTransport(t *testing.T) {
 	t.Parallel()
 	udp := corev1.ServicePort{Name: "dns", Port: 53, NodePort: 30053, Protocol: corev1.ProtocolUDP}
 	tcp := port("http", 80, udp.TargetPort)
-	d := mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "udp:80,tcp:53"}, tcp, udp), nil).Desired
+	d := mustBuild(t, testConfig(), service(map[string]string{annotation.ProtocolPort: "udp:80,tcp:53"}, tcp, udp, port("https", 443, udp.TargetPort)), nil).Desired
 	var got []slbv1.Protocol
 	for _, l := range d.Listeners {
 		got = append(got, l.Key.Protocol)
 	}
 	// The annotation counts, though the Service says otherwise, as with the existing CCM.
-	if diff := cmp.Diff([]slbv1.Protocol{slbv1.Protocol_PROTOCOL_TCP, slbv1.Protocol_PROTOCOL_UDP}, got); diff != "" {
-		t.Errorf("53 and 80 (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]slbv1.Protocol{slbv1.Protocol_PROTOCOL_TCP, slbv1.Protocol_PROTOCOL_UDP, slbv1.Protocol_PROTOCOL_TCP}, got); diff != "" {
+		t.Errorf("53, 80 and 443 (-want +got):\n%s", diff)
 	}
 }
