@@ -4,7 +4,6 @@ package binaries
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +15,8 @@ import (
 	"time"
 )
 
-// These are not in local/kubernetes/go.mod: they and Kubernetes do not agree on the versions of what they share.
-const (
-	kwokVersion    = "v0.7.0"
-	coreDNSVersion = "v1.13.1"
-)
+// coreDNSVersion is not in local/kubernetes/go.mod: CoreDNS and Kubernetes do not agree on the versions of what they share.
+const coreDNSVersion = "v1.13.1"
 
 // Kubernetes are the paths of the control plane's programs.
 type Kubernetes struct {
@@ -62,60 +58,56 @@ type Node struct {
 	CoreDNS string
 }
 
-// program is where a path goes, and how the program is built if it is not there.
-type program struct {
-	path *string
-	recipe
-}
-
 // EnsureKubernetes returns the control plane's programs and builds those that are missing.
 func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
-	versions, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy/local/kubernetes"))
+	var k Kubernetes
+	control, err := kubernetes(ctx, cfg.Root, "about 5 minutes", []program{
+		{path: &k.Etcd, name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
+		{path: &k.Kwok, name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{path: &k.ControllerManager, name: "kube-controller-manager", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	})
 	if err != nil {
 		return Kubernetes{}, err
 	}
-	var k Kubernetes
-	return k, ensureAll(ctx, cfg, []program{
-		{&k.Etcd, etcdRecipe(cfg.Root, versions["go.etcd.io/etcd/server/v3"])},
-		{&k.Kwok, installRecipe("kwok", "sigs.k8s.io/kwok/cmd/kwok", kwokVersion, "about 3 minutes")},
-		{&k.APIServer, kubernetesRecipe(cfg.Root, "kube-apiserver", versions["k8s.io/kubernetes"], "about 6 minutes")},
-		{&k.ControllerManager, kubernetesRecipe(cfg.Root, "kube-controller-manager", versions["k8s.io/kubernetes"], "about 2 minutes")},
-	})
+	err = ensureAll(ctx, cfg, control)
+	return k, err
 }
 
 // EnsureNode returns the programs of a node, of the same version as the control plane's, and builds those that are missing.
 func EnsureNode(ctx context.Context, cfg Config) (Node, error) {
-	versions, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy/local/kubernetes"))
-	if err != nil {
-		return Node{}, err
-	}
-	ours, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy"))
-	if err != nil {
-		return Node{}, err
-	}
 	var n Node
-	v := versions["k8s.io/kubernetes"]
-	return n, ensureAll(ctx, cfg, []program{
-		{&n.Kubelet, kubernetesRecipe(cfg.Root, "kubelet", v, "about 2 minutes")},
-		{&n.Scheduler, kubernetesRecipe(cfg.Root, "kube-scheduler", v, "about 1 minute")},
-		{&n.Proxy, kubernetesRecipe(cfg.Root, "kube-proxy", v, "about 1 minute")},
-		{&n.Kubectl, kubernetesRecipe(cfg.Root, "kubectl", v, "about 1 minute")},
-		{&n.Helm, installRecipe("helm", "helm.sh/helm/v3/cmd/helm", ours["helm.sh/helm/v3"], "about 2 minutes")},
-		{&n.CoreDNS, installRecipe("coredns", "github.com/coredns/coredns", coreDNSVersion, "about 3 minutes")},
+	node, err := kubernetes(ctx, cfg.Root, "about 4 minutes", []program{
+		{path: &n.Kubelet, name: "kubelet", pkg: "k8s.io/kubernetes/cmd/kubelet"},
+		{path: &n.Scheduler, name: "kube-scheduler", pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{path: &n.Proxy, name: "kube-proxy", pkg: "k8s.io/kubernetes/cmd/kube-proxy"},
+		{path: &n.Kubectl, name: "kubectl", pkg: "k8s.io/kubernetes/cmd/kubectl"},
 	})
+	if err != nil {
+		return Node{}, err
+	}
+	helmVersion, err := required(ctx, filepath.Join(cfg.Root, "deploy"), "helm.sh/helm/v3")
+	if err != nil {
+		return Node{}, err
+	}
+	err = ensureAll(ctx, cfg, node,
+		installed(program{path: &n.Helm, name: "helm", pkg: "helm.sh/helm/v3/cmd/helm"}, helmVersion, "about 2 minutes"),
+		installed(program{path: &n.CoreDNS, name: "coredns", pkg: "github.com/coredns/coredns"}, coreDNSVersion, "about 3 minutes"))
+	return n, err
 }
 
 // EnsureKubectl returns kubectl of the control plane's version, and builds it if it is missing.
 func EnsureKubectl(ctx context.Context, cfg Config) (string, error) {
-	versions, err := pinnedVersions(ctx, filepath.Join(cfg.Root, "deploy/local/kubernetes"))
+	var path string
+	r, err := kubernetes(ctx, cfg.Root, "about 1 minute", []program{{path: &path, name: "kubectl", pkg: "k8s.io/kubernetes/cmd/kubectl"}})
 	if err != nil {
 		return "", err
 	}
-	var path string
-	return path, ensureAll(ctx, cfg, []program{{&path, kubernetesRecipe(cfg.Root, "kubectl", versions["k8s.io/kubernetes"], "about 1 minute")}})
+	err = ensureAll(ctx, cfg, r)
+	return path, err
 }
 
-func ensureAll(ctx context.Context, cfg Config, programs []program) error {
+func ensureAll(ctx context.Context, cfg Config, recipes ...recipe) error {
 	if cfg.CacheDir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
@@ -129,75 +121,52 @@ func ensureAll(ctx context.Context, cfg Config, programs []program) error {
 			return fmt.Errorf("KUBEBUILDER_ASSETS is %q: name the absolute path of a directory, or unset it", cfg.Assets)
 		}
 	}
-	for _, p := range programs {
-		path, err := ensure(ctx, cfg, p.recipe)
-		if err != nil {
+	for _, r := range recipes {
+		if err := ensure(ctx, cfg, r); err != nil {
 			return err
 		}
-		*p.path = path
 	}
 	return nil
 }
 
-// pinnedVersions reads what the go.mod in a directory requires.
-func pinnedVersions(ctx context.Context, dir string) (map[string]string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("read versions of %s: %w", dir, err)
-	}
-	var mod struct {
-		Require []struct{ Path, Version string }
-	}
-	if err := json.Unmarshal(out, &mod); err != nil {
-		return nil, fmt.Errorf("read versions of %s: %w", dir, err)
-	}
-	versions := make(map[string]string, len(mod.Require))
-	for _, r := range mod.Require {
-		versions[r.Path] = r.Version
-	}
-	return versions, nil
-}
-
-// ensure returns the program's path and builds it if neither the assets nor the cache has it. A lock keeps two worlds that
+// ensure sets the paths of the recipe's programs and builds those that neither the assets nor the cache has. A lock keeps two worlds that
 // start at the same time from building the same thing twice.
-func ensure(ctx context.Context, cfg Config, r recipe) (string, error) {
-	if cfg.Assets != "" {
-		path := filepath.Join(cfg.Assets, r.name)
-		if executable(path) {
-			return path, nil
+func ensure(ctx context.Context, cfg Config, r recipe) error {
+	dir := filepath.Join(cfg.CacheDir, r.directory)
+	for _, p := range r.programs {
+		*p.path = filepath.Join(dir, p.name)
+		if ready := filepath.Join(cfg.Assets, p.name); cfg.Assets != "" && executable(ready) {
+			*p.path = ready
 		}
 	}
-	dir := filepath.Join(cfg.CacheDir, r.directory)
-	path := filepath.Join(dir, r.name)
-	if executable(path) {
-		return path, nil
+	if len(r.missing()) == 0 {
+		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // A cache of public programs.
-		return "", fmt.Errorf("make cache directory: %w", err)
+		return fmt.Errorf("make cache directory: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(dir, ".lock"), func() {
 		_, _ = fmt.Fprintf(cfg.Out, "waiting for somebody else who builds in %s\n", dir)
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer unlock()
-	if executable(path) {
-		return path, nil
+	missing := r.missing()
+	if len(missing) == 0 {
+		return nil
 	}
 	// Nobody else builds here, so that a build was killed if its directory is there.
 	dead, err := filepath.Glob(filepath.Join(dir, buildDirs))
 	if err != nil {
-		return "", fmt.Errorf("find builds that were killed: %w", err)
+		return fmt.Errorf("find builds that were killed: %w", err)
 	}
 	for _, d := range dead {
 		if err := os.RemoveAll(d); err != nil {
-			return "", fmt.Errorf("remove a build that was killed: %w", err)
+			return fmt.Errorf("remove a build that was killed: %w", err)
 		}
 	}
-	return path, r.build(ctx, dir, cfg.Out)
+	return r.build(ctx, dir, missing, cfg.Out)
 }
 
 func executable(path string) bool {

@@ -10,47 +10,58 @@ import (
 	"testing"
 )
 
-// source is a recipe for a program with nothing to import, so that building it is quick and needs no network.
-func source(t *testing.T, code string) recipe {
+// source is a recipe for a program with nothing to import, so that building it is quick and needs no network. It returns where the path goes.
+func source(t *testing.T, code string) (recipe, *string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module tiny\n\ngo 1.26\n", "main.go": code} {
+	for name, text := range map[string]string{"go.mod": "module tiny/v2\n\ngo 1.26\n", "main.go": code} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return recipe{name: "tiny", directory: "tiny-v1", took: "a moment", dir: dir, args: []string{"build", "-v", "."}}
+	var path string
+	return recipe{
+		programs: []program{{path: &path, name: "small", pkg: "tiny/v2"}}, directory: "tiny-v1", took: "a moment", dir: dir, args: []string{"build", "-v"},
+	}, &path
 }
 
 func TestEnsure(t *testing.T) {
 	t.Parallel()
 	cfg := Config{CacheDir: t.TempDir(), Out: &bytes.Buffer{}}
-	r := source(t, "package main\n\nfunc main() {}\n")
-	built, err := ensure(t.Context(), cfg, r)
-	if err != nil {
+	r, path := source(t, "package main\n\nfunc main() {}\n")
+	if err := ensure(t.Context(), cfg, r); err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join(cfg.CacheDir, "tiny-v1", "tiny"); built != want || !executable(built) {
-		t.Errorf("path %s, want %s and executable", built, want)
+	want := filepath.Join(cfg.CacheDir, "tiny-v1", "small")
+	if *path != want || !executable(*path) {
+		t.Errorf("path %s, want %s and executable", *path, want)
 	}
 
 	r.args = []string{"this is not run"}
-	if again, err := ensure(t.Context(), cfg, r); err != nil || again != built {
-		t.Errorf("the second time: %s, %v", again, err)
+	if err := ensure(t.Context(), cfg, r); err != nil || *path != want {
+		t.Errorf("the second time: %s, %v", *path, err)
+	}
+
+	// Only what is missing is built.
+	var other string
+	r, _ = source(t, "package main\n\nfunc main() {}\n")
+	r.programs = append(r.programs, program{path: &other, name: "small", pkg: "this/is/not/built"})
+	if err := ensure(t.Context(), cfg, r); err != nil || other != want {
+		t.Errorf("another program of the same cache: %s, %v", other, err)
 	}
 }
 
 func TestEnsurePrefersAssets(t *testing.T) {
 	t.Parallel()
 	assets := t.TempDir()
-	ready := filepath.Join(assets, "tiny")
+	ready := filepath.Join(assets, "small")
 	if err := os.WriteFile(ready, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Config{CacheDir: t.TempDir(), Assets: assets, Out: &bytes.Buffer{}}
-	got, err := ensure(t.Context(), cfg, recipe{name: "tiny", directory: "tiny-v1"})
-	if err != nil || got != ready {
-		t.Errorf("path %s, %v; want %s", got, err, ready)
+	r, path := source(t, "")
+	if err := ensure(t.Context(), cfg, r); err != nil || *path != ready {
+		t.Errorf("path %s, %v; want %s", *path, err, ready)
 	}
 }
 
@@ -58,7 +69,8 @@ func TestEnsurePrefersAssets(t *testing.T) {
 func TestEnsureFails(t *testing.T) {
 	t.Parallel()
 	cfg := Config{CacheDir: t.TempDir(), Out: &bytes.Buffer{}}
-	_, err := ensure(t.Context(), cfg, source(t, "package main\n\nfunc main() { missing() }\n"))
+	r, _ := source(t, "package main\n\nfunc main() { missing() }\n")
+	err := ensure(t.Context(), cfg, r)
 	if err == nil || !strings.Contains(err.Error(), "undefined: missing") {
 		t.Errorf("error %v does not have the compiler's words", err)
 	}
@@ -76,7 +88,7 @@ func TestEnsureInterrupted(t *testing.T) {
 		lock bool // somebody else builds
 		says string
 	}{
-		{name: "building", says: "building tiny"},
+		{name: "building", says: "building small"},
 		{name: "waiting", lock: true, says: "waiting for somebody else"},
 	}
 	for _, tt := range tests {
@@ -86,7 +98,7 @@ func TestEnsureInterrupted(t *testing.T) {
 			defer cancel()
 			out := &watched{wanted: tt.says, found: cancel}
 			cfg := Config{CacheDir: t.TempDir(), Out: out}
-			r := source(t, "package main\n\nfunc main() {}\n")
+			r, _ := source(t, "package main\n\nfunc main() {}\n")
 			dir := filepath.Join(cfg.CacheDir, r.directory)
 			if tt.lock {
 				if err := os.Mkdir(dir, 0o700); err != nil {
@@ -98,7 +110,7 @@ func TestEnsureInterrupted(t *testing.T) {
 				}
 				defer unlock()
 			}
-			if _, err := ensure(ctx, cfg, r); !errors.Is(err, context.Canceled) {
+			if err := ensure(ctx, cfg, r); !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want that it was canceled", err)
 			}
 			entries, err := os.ReadDir(dir)
@@ -113,12 +125,12 @@ func TestEnsureInterrupted(t *testing.T) {
 func TestEnsureAfterKill(t *testing.T) {
 	t.Parallel()
 	cfg := Config{CacheDir: t.TempDir(), Out: &bytes.Buffer{}}
-	r := source(t, "package main\n\nfunc main() {}\n")
+	r, _ := source(t, "package main\n\nfunc main() {}\n")
 	dead := filepath.Join(cfg.CacheDir, r.directory, ".build-1234")
 	if err := os.MkdirAll(dead, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ensure(t.Context(), cfg, r); err != nil {
+	if err := ensure(t.Context(), cfg, r); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
@@ -149,19 +161,19 @@ func TestAssetsThatAreNot(t *testing.T) {
 	}
 }
 
-func TestPinnedVersions(t *testing.T) {
+func TestRequired(t *testing.T) {
 	t.Parallel()
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions, err := pinnedVersions(t.Context(), filepath.Join(root, "deploy/local/kubernetes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, module := range []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3"} {
-		if versions[module] == "" {
-			t.Errorf("%s is not required by deploy/local/kubernetes/go.mod", module)
+	dir := filepath.Join(root, "deploy/local/kubernetes")
+	for _, module := range []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "sigs.k8s.io/kwok"} {
+		if version, err := required(t.Context(), dir, module); err != nil || version == "" {
+			t.Errorf("%s: %q, %v", module, version, err)
 		}
+	}
+	if version, err := required(t.Context(), dir, "example.com/missing"); err == nil {
+		t.Errorf("a module that is not required has the version %q", version)
 	}
 }

@@ -3,53 +3,78 @@ package binaries
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// recipe says how to build a program.
+// program is what a recipe builds, and where its path goes.
+type program struct {
+	path *string
+	name string
+	pkg  string
+}
+
+// recipe says how to build programs with one go command, which compiles what they share once and links one while it compiles the other.
 type recipe struct {
-	name      string
-	directory string // in the cache, with the version in its name
+	programs  []program
+	directory string // in the cache, with the versions in its name
 	took      string // on two cores, told to the user
 	dir       string // where the go command runs
 	args      []string
 	env       []string // added to the own environment
-	// install means that the go command names the file itself and puts it into GOBIN.
-	install bool
 }
 
-func kubernetesRecipe(root, name, version, took string) recipe {
+// kubernetes builds programs with the versions that local/kubernetes/go.mod requires, and keeps them by the digest of what it pins.
+func kubernetes(ctx context.Context, root, took string, programs []program) (recipe, error) {
+	dir := filepath.Join(root, "deploy/local/kubernetes")
+	version, err := required(ctx, dir, "k8s.io/kubernetes")
+	if err != nil {
+		return recipe{}, err
+	}
+	pins, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return recipe{}, fmt.Errorf("read the versions of Kubernetes: %w", err)
+	}
 	v := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	const pkg = "k8s.io/component-base/version"
 	// Clients parse the version and refuse the placeholder of an unstamped build.
 	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", pkg, version, v[0], v[1])
 	return recipe{
-		name: name, directory: "kubernetes-" + version, took: took, dir: filepath.Join(root, "deploy/local/kubernetes"),
-		args: []string{"build", "-v", "-trimpath", "-ldflags", ldflags, "k8s.io/kubernetes/cmd/" + name},
+		programs: programs, directory: fmt.Sprintf("kubernetes-%s-%.8x", version, sha256.Sum256(pins)), took: took, dir: dir,
+		args: []string{"build", "-v", "-trimpath", "-ldflags", ldflags},
+	}, nil
+}
+
+// installed builds a program with the versions that its own module requires, static, so that it runs in a container, too.
+func installed(p program, version, took string) recipe {
+	p.pkg += "@" + version
+	return recipe{
+		programs: []program{p}, directory: p.name + "-" + version, took: took, dir: os.TempDir(),
+		args: []string{"install", "-v", "-trimpath", "-ldflags", "-s -w"}, env: []string{"CGO_ENABLED=0"},
 	}
 }
 
-func etcdRecipe(root, version string) recipe {
-	return recipe{
-		name: "etcd", directory: "etcd-" + version, took: "about 1 minute", dir: filepath.Join(root, "deploy/local/kubernetes"),
-		args: []string{"build", "-v", "-trimpath", "-ldflags", "-s -w", "go.etcd.io/etcd/server/v3"},
+// missing are the programs that are not where their paths say.
+func (r recipe) missing() []program {
+	var missing []program
+	for _, p := range r.programs {
+		if !executable(*p.path) {
+			missing = append(missing, p)
+		}
 	}
-}
-
-// installRecipe builds a program with the versions that its own module requires, static, so that it runs in a container, too.
-func installRecipe(name, pkg, version, took string) recipe {
-	return recipe{
-		name: name, directory: name + "-" + version, took: took, dir: os.TempDir(), install: true,
-		args: []string{"install", "-v", "-trimpath", "-ldflags", "-s -w", pkg + "@" + version}, env: []string{"CGO_ENABLED=0"},
-	}
+	return missing
 }
 
 // progressInterval is short enough that nobody thinks the build hangs.
@@ -58,53 +83,87 @@ const progressInterval = 15 * time.Second
 // buildDirs matches the directories in which programs are built.
 const buildDirs = ".build-*"
 
-// build runs the go command and puts the program into dir only when it is complete.
-func (r recipe) build(ctx context.Context, dir string, out io.Writer) error {
+// build runs the go command and puts the programs into dir only when all are complete.
+func (r recipe) build(ctx context.Context, dir string, programs []program, out io.Writer) error {
+	var names, packages []string
+	for _, p := range programs {
+		names, packages = append(names, p.name), append(packages, p.pkg)
+	}
+	what := strings.Join(names, ", ")
 	tmp, err := os.MkdirTemp(dir, buildDirs)
 	if err != nil {
-		return fmt.Errorf("build %s: %w", r.name, err)
+		return fmt.Errorf("build %s: %w", what, err)
 	}
 	defer os.RemoveAll(tmp)
 
-	args := r.args
-	env := append(os.Environ(), "GOWORK=off", "TMPDIR="+tmp, "GOTMPDIR="+tmp)
-	env = append(env, r.env...)
-	if r.install {
-		env = append(env, "GOBIN="+tmp)
-	} else {
-		args = append([]string{args[0], "-o", filepath.Join(tmp, r.name)}, args[1:]...)
+	args := slices.Concat(r.args[:1], []string{"-o", tmp + "/"}, r.args[1:], packages)
+	if r.args[0] == "install" {
+		args = slices.Concat(r.args, packages)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir, cmd.Env = r.dir, env
+	cmd.Dir, cmd.Env = r.dir, slices.Concat(os.Environ(), []string{"GOWORK=off", "TMPDIR=" + tmp, "GOTMPDIR=" + tmp, "GOBIN=" + tmp}, r.env)
 	// An interrupted go command leaves its compilers running. All of them are ended, and their files are in tmp.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return fmt.Errorf("build %s: %w", r.name, err)
+		return fmt.Errorf("build %s: %w", what, err)
 	}
 	start := time.Now()
-	_, _ = fmt.Fprintf(out, "building %s into %s, once: %s on 2 cores\n", r.name, dir, r.took)
+	_, _ = fmt.Fprintf(out, "building %s into %s, once: %s on 2 cores\n", what, dir, r.took)
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("build %s: %w", r.name, err)
+		return fmt.Errorf("build %s: %w", what, err)
 	}
-	tail := follow(stderr, r.name, start, out)
+	tail := follow(stderr, start, out)
 	if err := cmd.Wait(); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("build %s: %w", r.name, ctx.Err())
+			return fmt.Errorf("build %s: %w", what, ctx.Err())
 		}
-		return fmt.Errorf("build %s: %w\n%s", r.name, err, strings.Join(tail, "\n"))
+		return fmt.Errorf("build %s: %w\n%s", what, err, strings.Join(tail, "\n"))
 	}
-	if err := os.Rename(filepath.Join(tmp, r.name), filepath.Join(dir, r.name)); err != nil {
-		return fmt.Errorf("build %s: %w", r.name, err)
+	for _, p := range programs {
+		if err := os.Rename(filepath.Join(tmp, p.built()), filepath.Join(dir, p.name)); err != nil {
+			return fmt.Errorf("build %s: %w", p.name, err)
+		}
 	}
-	_, _ = fmt.Fprintf(out, "  %s built in %s\n", r.name, time.Since(start).Round(time.Second))
+	_, _ = fmt.Fprintf(out, "  built in %s\n", time.Since(start).Round(time.Second))
 	return nil
+}
+
+// majorVersion is the end of the path of a module from version 2 on.
+var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
+
+// built is the name that the go command gives the program.
+func (p program) built() string {
+	pkg, _, _ := strings.Cut(p.pkg, "@")
+	return path.Base(majorVersion.ReplaceAllString(pkg, ""))
+}
+
+// required is the version of a module that the go.mod in a directory requires.
+func required(ctx context.Context, dir, module string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("read versions of %s: %w", dir, err)
+	}
+	var mod struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		return "", fmt.Errorf("read versions of %s: %w", dir, err)
+	}
+	for _, r := range mod.Require {
+		if r.Path == module {
+			return r.Version, nil
+		}
+	}
+	return "", fmt.Errorf("%s/go.mod does not require %s", dir, module)
 }
 
 // follow reads what go build -v says, one line for each package, until the go command ends, tells the number of packages now
 // and then, and returns the last lines, which hold the error if there is one.
-func follow(stderr io.Reader, name string, start time.Time, out io.Writer) []string {
+func follow(stderr io.Reader, start time.Time, out io.Writer) []string {
 	var packages atomic.Int64
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -116,7 +175,7 @@ func follow(stderr io.Reader, name string, start time.Time, out io.Writer) []str
 			case <-done:
 				return
 			case <-ticker.C:
-				_, _ = fmt.Fprintf(out, "  %s: %d packages, %s\n", name, packages.Load(), time.Since(start).Round(time.Second))
+				_, _ = fmt.Fprintf(out, "  %d packages, %s\n", packages.Load(), time.Since(start).Round(time.Second))
 			}
 		}
 	}()
