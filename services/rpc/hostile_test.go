@@ -478,7 +478,7 @@ func TestSecondHello(t *testing.T) {
 				t.Errorf("%d places are in use while the client is waited for", len(c.handshakes))
 			}
 		})
-		client := tls.Client(slow, &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}) //nolint:gosec // It is about the server.
+		client := tls.Client(slow, &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true})
 		ended := make(chan error, 1)
 		go func() {
 			err := server.HandshakeContext(t.Context())
