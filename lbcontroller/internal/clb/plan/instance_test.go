@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -262,7 +261,7 @@ func TestNewInstance(t *testing.T) {
 func TestUpdateOfAnUnreadInstance(t *testing.T) {
 	t.Parallel()
 	o := model.Observed{InstanceID: "lb-1"}
-	UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{Name: proto.String("a")}}.Effect(&o, Result{})
+	UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{Name: new("a")}}.Effect(&o, Result{})
 	if o.Instance != nil {
 		t.Errorf("got %v", o.Instance)
 	}
