@@ -99,8 +99,12 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 				"console of the VPC, and at smaller ones inside of its range. If its state does not change, delete it there, and it is made anew; "+
 				"if that is refused, ask the cloud's support", tableID, route.CIDR, pendingPatience, route.InstanceID)})
 	}
+	waiting := map[table.Key]bool{} // The route of a node may be there and wait for a smaller one to vanish.
+	for _, route := range v.plan.Pending {
+		waiting[route.Key] = true
+	}
 	for _, route := range v.plan.Ready {
-		if _, waited := m.unfinished[route.Key]; !waited {
+		if _, waited := m.unfinished[route.Key]; !waited || waiting[route.Key] {
 			continue
 		}
 		node, err := c.nodes.Get(route.Node)

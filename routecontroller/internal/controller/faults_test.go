@@ -3,6 +3,7 @@ package controller_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -370,6 +371,32 @@ func TestStuckRouteIsTold(t *testing.T) {
 		}
 		if got := w.Events.Matching("RoutePending:"); len(got) != 2 {
 			t.Errorf("events in all: %v", got)
+		}
+	})
+}
+
+// TestSmallerStuckRouteIsToldOnce lets the cloud work for an hour on an entry inside of the range of a node, whose own route is there. The node
+// is told so as long as that lasts, and only after that that it is over.
+func TestSmallerStuckRouteIsToldOnce(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.1.0/26", "i-former", marked(9))
+		w.status(tableA, "10.0.1.0/26", "Deleting")
+	}
+	run(t, nil, makeNodes(3), prepare, func(w *world) {
+		w.Pass(29 * time.Minute)
+		if got := w.Events.Matching("RoutePending"); len(got) != 1 || !strings.Contains(got[0], "node-1 RoutePending: route table "+tableA) {
+			t.Errorf("events while the entry is there: %v", w.Events.Matching(""))
+		}
+		if got := w.Events.Matching("Resolved"); len(got) != 0 {
+			t.Errorf("events while the entry is there: %v", got)
+		}
+		w.cloud.Lock()
+		delete(w.cloud.Routes, gatewaytest.RouteKey{RouteTableID: tableA, DestinationCIDR: "10.0.1.0/26"})
+		w.cloud.Unlock()
+		w.Pass(3 * time.Minute)
+		if got := w.Events.Matching("node-1 Resolved: the trouble that RoutePending reported is over"); len(got) != 1 {
+			t.Errorf("events once the entry is gone: %v", w.Events.Matching(""))
 		}
 	})
 }
