@@ -400,3 +400,19 @@ func TestSmallerStuckRouteIsToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestStuckRouteIsToldBesideFailures lets the cloud work on a route for an hour while it refuses to make another. The node is told all the same.
+func TestStuckRouteIsToldBesideFailures(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.2.0/24", "i-2", marked(2))
+		w.status(tableA, "10.0.2.0/24", "Modifying")
+		w.refuse("BatchCreateRouteEntries", &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the table is full"})
+	}
+	run(t, nil, makeNodes(3), prepare, func(w *world) {
+		w.Pass(20 * time.Minute)
+		if got := w.Events.Matching("node-2 RoutePending"); len(got) != 1 {
+			t.Errorf("events %v", w.Events.Matching(""))
+		}
+	})
+}

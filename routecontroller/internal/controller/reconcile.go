@@ -228,10 +228,11 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 
 // next chooses when the table is looked at again.
 func (c *Controller) next(tableID string, m *memory, v view, result apply.Result) error {
+	delay := m.pending(v.plan.Pending, result.Created, time.Now()) // Time passes for them while other routes fail, too.
 	if err := result.Err(); err != nil {
 		return fmt.Errorf("route table %s: %w", tableID, err)
 	}
-	if delay := m.pending(v.plan.Pending, result.Created, time.Now()); delay > 0 {
+	if delay > 0 {
 		m.forget()
 		return reconcile.After(errors.New("routes are not available yet"), delay)
 	}
