@@ -416,3 +416,22 @@ func TestStuckRouteIsToldBesideFailures(t *testing.T) {
 		}
 	})
 }
+
+// TestOldAnswerIsNoEvidenceForEver lets the cloud leave a living instance of another cluster out of one answer, and say nothing about instances
+// for hours after it. The route to that instance stays: nothing but that answer speaks for its deletion.
+func TestOldAnswerIsNoEvidenceForEver(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.0/24", "i-other", "")
+		w.instance(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: region + ".i-other"}})
+		w.hide("i-other")
+	}
+	run(t, nil, makeNodes(8), prepare, func(w *world) {
+		w.settle()
+		w.refuse("BatchGetInstances", noAnswer)
+		w.Pass(3 * time.Hour)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.0.0/24→i-other") {
+			t.Errorf("routes %v, want that of the other cluster", got)
+		}
+	})
+}

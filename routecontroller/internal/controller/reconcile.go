@@ -167,8 +167,8 @@ func (c *Controller) look(ctx context.Context, tableID string, m *memory, list f
 // deleted.
 func (c *Controller) lookLive(ctx context.Context, tableID string, m *memory, age time.Duration) (view, error) {
 	v, err := c.look(ctx, tableID, m, c.liveNodes, age)
-	if now := time.Now(); err == nil && c.contradicted(ctx, m, v, now) {
-		c.decide(m, &v, now)
+	if err == nil && c.contradicted(ctx, m, v) {
+		c.decide(m, &v, time.Now())
 	}
 	return v, err
 }
@@ -335,17 +335,18 @@ func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes 
 	return nil
 }
 
-// contradicted asks the cloud's list of network interfaces about the instances of entries that would be deleted now only because the list of
-// instances lacks them, and reports whether it says otherwise. An answer can be complete but for just these instances, as with a RAM policy
+// contradicted asks the cloud's list of network interfaces about the instances of entries that would be deleted now because the list of
+// instances lacks them, or lacked them when it was last known, and reports whether it says otherwise. An answer can be complete but for just these instances, as with a RAM policy
 // that lets the gateway see some instances only: the nodes that are asked about together with them are found all the same. What no list
 // can leave out by the same mistake is the network interface that an instance has as long as it exists, and which goes with it. An answer
 // counts only if it has the interface of a node. One instance that is there after all, or a question without an answer, takes the evidence
 // from all that the list of instances lacked.
-func (c *Controller) contradicted(ctx context.Context, m *memory, v view, now time.Time) bool {
+func (c *Controller) contradicted(ctx context.Context, m *memory, v view) bool {
 	var gone []string
 	for _, o := range v.waiting {
-		if o.Gone(now, c.cfg.Orphans) && slices.Contains(v.orphans.Delete, o.Entry) && !slices.Contains(gone, o.Entry.InstanceID) {
-			gone = append(gone, o.Entry.InstanceID)
+		id := o.Entry.InstanceID
+		if m.standing[id] == plan.Gone && !o.Watched && !o.Moved && slices.Contains(v.orphans.Delete, o.Entry) && !slices.Contains(gone, id) {
+			gone = append(gone, id)
 		}
 	}
 	if len(gone) == 0 {

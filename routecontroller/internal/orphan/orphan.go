@@ -128,11 +128,6 @@ func (o Orphan) Asking(now time.Time, policy Policy) bool {
 	return !o.Watched && !o.Moved && o.Entry.InstanceID != "" && !now.Before(o.Since.Add(policy.GoneGrace)) && now.Before(o.Since.Add(policy.Grace))
 }
 
-// Gone reports whether nothing but the answers about its instance lets an orphan go now.
-func (o Orphan) Gone(now time.Time, policy Policy) bool {
-	return o.Asking(now, policy) && o.Instance == Gone
-}
-
 // untilAsking is the time until the instance of an orphan is worth a question, and the whole grace if it is not or was asked about.
 func (o Orphan) untilAsking(now time.Time, policy Policy) time.Duration {
 	if left := o.Since.Add(policy.GoneGrace).Sub(now); left > 0 && o.Instance == Unclear {
