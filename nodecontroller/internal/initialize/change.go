@@ -74,7 +74,8 @@ func (c Change) Tainted() Change {
 
 // Decide gives the change that makes a node agree with its instance.
 func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, error) {
-	list, err := addresses.Of(instance, node.Status.Addresses, node.Annotations[nodes.AnnotationProvidedIP], opts.IPv6)
+	provided := node.Annotations[nodes.AnnotationProvidedIP]
+	list, err := addresses.Of(instance, node.Status.Addresses, provided, opts.IPv6)
 	if err != nil {
 		return Change{}, err
 	}
@@ -88,8 +89,9 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 		change.keepPodsOff(node, opts)
 	}
 	change.shutdown(node, instance, opts)
-	// Host names alone would take the node off the network; they mean that the cloud has not given out addresses yet.
-	told := slices.ContainsFunc(list, func(a corev1.NodeAddress) bool { return a.Type != corev1.NodeHostName })
+	// Every instance has an address in its network. Without one, the node would be cut off from the API server; it means that the cloud has not
+	// given out addresses yet, or not told them. A node that was told its addresses itself may leave out that one.
+	told := provided != "" || slices.ContainsFunc(list, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
 	if told && !slices.Equal(list, node.Status.Addresses) {
 		change.Addresses, change.AddressesDiffer = list, true
 	}

@@ -141,15 +141,20 @@ func TestDecide(t *testing.T) {
 
 func TestDecideKeepsWhatTheCloudDoesNotTell(t *testing.T) {
 	t.Parallel()
-	got, err := initialize.Decide(done(), &ecsv1.Instance{InstanceId: "i-1", RegionId: "cn-hangzhou"}, initialize.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Object() || len(got.Labels) > 0 {
-		t.Errorf("change %+v, want no label to be touched", got)
-	}
-	if got.AddressesDiffer {
-		t.Errorf("writes the addresses %v for %v", got.Addresses, done().Status.Addresses)
+	for name, told := range map[string]*ecsv1.Instance{
+		"no address": {}, "public address only": {PublicIps: []string{"47.0.0.1"}}, "EIP only": {Eip: "47.0.0.2"},
+	} {
+		told.InstanceId, told.RegionId = "i-1", "cn-hangzhou"
+		got, err := initialize.Decide(done(), told, initialize.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Object() || len(got.Labels) > 0 {
+			t.Errorf("%s: change %+v, want no label to be touched", name, got)
+		}
+		if got.AddressesDiffer {
+			t.Errorf("%s: writes the addresses %v for %v", name, got.Addresses, done().Status.Addresses)
+		}
 	}
 }
 
