@@ -163,7 +163,7 @@ func (c *Controller) withoutRegion(err error) {
 	if listErr != nil { // A cache gives none.
 		return
 	}
-	waiting := slices.DeleteFunc(all, func(node *corev1.Node) bool { return !nodes.IsUninitialized(node) })
+	waiting := slices.DeleteFunc(all, func(node *corev1.Node) bool { return !nodes.IsUninitialized(node) || nodes.IsVirtual(node) })
 	for _, node := range waiting[:min(len(waiting), maxEvents)] {
 		c.fail(node.Name, eventSyncFailed, err)
 	}

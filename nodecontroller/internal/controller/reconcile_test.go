@@ -188,11 +188,14 @@ func TestOneEventPerCause(t *testing.T) {
 }
 
 // Without a region in the configuration, nothing happens before the gateway has told its own, however often it refuses. The nodes that wait
-// are told so, once.
+// are told so, once; a virtual one does not wait for it.
 func TestRegionOfTheGateway(t *testing.T) {
 	var refused atomic.Int32
 	prepare := func(w *world) {
 		furnished(3)(w)
+		virtual := fresh(3)
+		virtual.Spec.ProviderID, virtual.Labels = "", map[string]string{nodes.LabelType: nodes.ValueVirtual}
+		w.CreateNode(virtual)
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 			if method == "GetCapabilities" && refused.Add(1) <= 2 {
 				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.PermissionDenied, Message: "not yet"}}
@@ -211,6 +214,9 @@ func TestRegionOfTheGateway(t *testing.T) {
 			if got := w.Events.Matching(text); len(got) != 1 {
 				t.Errorf("events %v, want one %q", w.Events.Matching(""), text)
 			}
+		}
+		if got := w.Events.Matching("node-3"); len(got) != 0 {
+			t.Errorf("events of the virtual node: %v", got)
 		}
 		for i := range 3 {
 			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
