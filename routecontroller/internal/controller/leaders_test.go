@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,8 +53,8 @@ func (w *world) gone(n, few int, description func(i int) string) {
 
 func marked(i int) string { return fmt.Sprintf("k8s/%s/node-%d", cluster, i) }
 
-// TestBudgetOutlivesTheLeader kills the leader every 30 seconds while 12 of 40 routes have lost their Nodes and instances. They go, and
-// no ten minutes see more than three of them go.
+// TestBudgetOutlivesTheLeader kills the leader every 30 seconds while 12 of 40 routes have lost their Nodes and instances. Exactly they go,
+// and no ten minutes see more than three of them go.
 func TestBudgetOutlivesTheLeader(t *testing.T) {
 	t.Parallel()
 	inWorld(t, nil, func(t *testing.T, w *world, reign func(time.Duration)) {
@@ -71,6 +72,17 @@ func TestBudgetOutlivesTheLeader(t *testing.T) {
 		}
 		if last := left[len(left)-1]; last != 28 {
 			t.Errorf("%d routes are left, want those of the 28 nodes: %v", last, left)
+		}
+		for _, call := range w.cloud.Writes() {
+			request, ok := call.Request.(*vpcv1.BatchDeleteRouteEntriesRequest)
+			if !ok {
+				t.Errorf("%s; nothing was missing", call.Method)
+			}
+			for _, entry := range request.GetRouteEntries() {
+				if i := netip.MustParsePrefix(entry.GetDestinationCidr()).Addr().As4()[2]; i >= 12 {
+					t.Errorf("the route of node-%d is deleted, which is there", i)
+				}
+			}
 		}
 	})
 }
