@@ -302,7 +302,7 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	k.Records.Change(ctx, s.key)
 	after, err := k.applier.Apply(ctx, work)
 	result := done{observed: after, err: err}
-	if err == nil && observed.Reused {
+	if observed.Reused { // What went well counts although something failed: the next try finds it gone, and has nobody to wake.
 		result.wake = k.wake(s.key, want.Owner, observed, after)
 	}
 	return s.with(svc), result

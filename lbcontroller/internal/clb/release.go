@@ -160,11 +160,11 @@ func (k *Kind) leave(ctx context.Context, key string, svc *corev1.Service, claim
 			if rpcerr.ReasonOf(err) == rpcerr.LoadBalancerNotFound {
 				continue
 			}
+			result.wake = append(result.wake, k.wake(key, owner, before, after)...) // The next try doesn't see what went well.
 			if result.err = err; err != nil {
 				return result
 			}
 			result.events = append(result.events, controller.Normalf(controller.ReasonCleaned, "CLB %s stays, without what was made on it for the Service", id))
-			result.wake = append(result.wake, k.wake(key, owner, before, after)...)
 		}
 		if rest := reuse.Remains(owner, after); rest != "" {
 			result.events = append(result.events, controller.Donef(controller.ReasonPreserved, "CLB %s keeps %s, which others use; delete by hand what nobody needs", id, rest))

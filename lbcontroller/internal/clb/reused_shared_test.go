@@ -1,13 +1,17 @@
 package clb
 
 import (
+	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -41,6 +45,53 @@ func TestB22SharedCLB(t *testing.T) {
 				free(w)
 				check(t, "the freed listener", true, slices.Contains(w.parts(usersLB), "80->"+apiGroup+" (k8s/80/api/default/c-test)"))
 				check(t, "the user's", true, slices.Contains(w.parts(usersLB), usersListener) && slices.Contains(w.parts(usersLB), usersGroup))
+			})
+		})
+	}
+}
+
+// TestFreedListenerWakesDespiteFailure: a Service that gives up a listener while something else fails lets the one that waits for it have it at
+// once: the next try finds the listener gone, and frees nothing.
+func TestFreedListenerWakesDespiteFailure(t *testing.T) {
+	busy := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.ResourceBusy, Message: "busy"}
+	otherPort := func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 8080 }) }
+	for name, free := range map[string]func(w *world){
+		"deleted": func(w *world) {
+			w.cloud.Fail("DeleteServerGroup", 1, busy)
+			w.remove()
+		},
+		"another port": func(w *world) {
+			w.cloud.Fail("CreateListener", 1, busy)
+			otherPort(w)
+		},
+		"another port, which can't be noted": func(w *world) {
+			w.calls()
+			var failed atomic.Bool
+			w.failing = func() gatewaytest.Fault {
+				freed := slices.ContainsFunc(w.cloud.Calls(), func(c gatewaytest.Call) bool { return c.Method == "DeleteListener" })
+				if !freed || failed.Swap(true) {
+					return gatewaytest.Fault{}
+				}
+				return gatewaytest.Fault{Before: apierrors.NewInternalError(errors.New("down"))}
+			}
+			otherPort(w)
+			check(t, "failed", true, failed.Load())
+		},
+		"moved": func(w *world) {
+			w.cloud.Fail("DeleteServerGroup", 1, busy)
+			w.usersCLB("lb-next")
+			w.update(naming("lb-next"))
+			w.clearStatus()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.usersCLB(usersLB)
+				w.create(web(naming(usersLB), override))
+				w.create(api(80, naming(usersLB), override))
+				free(w)
+				w.after(2 * time.Minute)
+				check(t, "the freed listener", true, slices.Contains(w.parts(usersLB), "80->"+apiGroup+" (k8s/80/api/default/c-test)"))
 			})
 		})
 	}

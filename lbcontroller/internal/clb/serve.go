@@ -24,7 +24,9 @@ func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, wh
 	if backends != nil && isHeld(s.svc) && s.policy != PolicyReport {
 		s, result = k.follow(ctx, s, backends)
 		if result.err != nil {
-			return k.outcomeOfFailure(s, result.changed, result.err)
+			o := k.outcomeOfFailure(s, result.changed, result.err)
+			o.Wake = result.wake
+			return o
 		}
 	}
 	if _, refused := errors.AsType[*reuse.Refusal](why); refused {

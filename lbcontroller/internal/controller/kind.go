@@ -72,7 +72,7 @@ type Outcome struct {
 	Reason string
 	// Looks are further times to look at the Service.
 	Looks []Look
-	// Wake are the keys of other Services for which room was made.
+	// Wake are the keys of other Services for which room was made. They are tried again also when this one has failed.
 	Wake []string
 }
 

@@ -137,8 +137,12 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 	return nil
 }
 
-// conclude does all that follows from an outcome: first what is written on the Service, then events and the next attempt.
+// conclude does all that follows from an outcome: first whom it wakes, then what is written on the Service, events and
+// the next attempt.
 func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb string, start time.Time, o Outcome) error {
+	for _, key := range o.Wake { // They are about the cloud, whatever becomes of this Service.
+		c.queue(key, reconcile.User)
+	}
 	err := o.Err
 	if o.Service != nil {
 		r.Service = o.Service
@@ -187,9 +191,6 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	c.announce(r.Service, o.Settled, o.Events)
 	for _, look := range o.Looks {
 		c.runner.AddAfter(r.Key, look.Priority, look.After)
-	}
-	for _, key := range o.Wake {
-		c.queue(key, reconcile.User)
 	}
 	c.measure(metricType, verb, start, o.Changed, err)
 	if werr := c.openGates(ctx, r, o.Gates); werr != nil && err == nil {
