@@ -9,15 +9,20 @@ import (
 )
 
 // wake returns the keys of the other Services on a user's CLB that must look at it now, because one has given something up there: those that don't
-// have all they ask for, if a listener is free, and those that fill a group out of which it took all its servers. What it put there counted as theirs.
+// have all they ask for, if a listener is free, and those that fill a group out of which it took servers. What it put there counted as theirs, so
+// they no longer remember that it is there.
 func (k *Kind) wake(key string, owner ownership.Owner, before, after model.Observed) []string {
-	freed, left := freesListener(before, after), leftGroups(owner, before, after)
-	if !freed && len(left) == 0 {
+	freed, taken := freesListener(before, after), takenServers(owner, before, after)
+	if !freed && len(taken) == 0 {
 		return nil
 	}
-	return k.memory.Wake(key, before.InstanceID, func(e memory.Entry) bool {
-		fills := slices.ContainsFunc(e.Observed.Groups, func(g model.Group) bool { return slices.Contains(left, g.ID) })
-		return freed && (e.Hash == "" || e.Refused.Text != "") || fills || e.Trusted != "" && len(left) > 0 // What a trusted one fills isn't known.
+	return k.memory.Wake(key, before.InstanceID, func(e memory.Entry) (memory.Entry, bool) {
+		if freed && (e.Hash == "" || e.Refused.Text != "") || e.Trusted != "" && len(taken) > 0 { // What a trusted one fills isn't known.
+			return memory.Entry{}, true
+		}
+		groups, changed := withoutServers(e.Observed.Groups, taken)
+		e.Observed.Groups = groups
+		return e, changed
 	})
 }
 
@@ -31,17 +36,40 @@ func freesListener(before, after model.Observed) bool {
 	return slices.ContainsFunc(before.Listeners, func(l model.Listener) bool { return !kept[l.Key] })
 }
 
-// leftGroups are the ids of the groups that have no server of the owner's any more.
-func leftGroups(owner ownership.Owner, before, after model.Observed) []string {
-	fills := func(g model.Group) bool {
-		return slices.ContainsFunc(g.Servers, func(s model.Server) bool { return owner.Owns(s.Description) })
-	}
-	var ids []string
+// takenServers are the servers that are gone, by the id of their group. Nobody else fills a group that is the owner's by its name.
+func takenServers(owner ownership.Owner, before, after model.Observed) map[string]map[model.ServerKey]bool {
+	taken := map[string]map[model.ServerKey]bool{}
 	for _, g := range before.Groups {
-		fillsStill := slices.ContainsFunc(after.Groups, func(a model.Group) bool { return a.ID == g.ID && fills(a) })
-		if !owner.Owns(g.Name) && fills(g) && !fillsStill {
-			ids = append(ids, g.ID)
+		if owner.Owns(g.Name) {
+			continue
+		}
+		gone := make(map[model.ServerKey]bool, len(g.Servers))
+		for _, s := range g.Servers {
+			gone[s.ServerKey] = true
+		}
+		for _, a := range after.Groups {
+			for _, s := range a.Servers {
+				if a.ID == g.ID {
+					delete(gone, s.ServerKey)
+				}
+			}
+		}
+		if len(gone) > 0 {
+			taken[g.ID] = gone
 		}
 	}
-	return ids
+	return taken
+}
+
+// withoutServers returns groups without servers that are gone, and whether there were any.
+func withoutServers(groups []model.Group, gone map[string]map[model.ServerKey]bool) (rest []model.Group, changed bool) {
+	rest = slices.Clone(groups)
+	for i := range rest {
+		g := &rest[i]
+		isGone := func(s model.Server) bool { return gone[g.ID][s.ServerKey] }
+		if slices.ContainsFunc(g.Servers, isGone) {
+			g.Servers, changed = slices.DeleteFunc(slices.Clone(g.Servers), isGone), true
+		}
+	}
+	return rest, changed
 }

@@ -140,19 +140,26 @@ func Settle(e, recalled Entry) Entry {
 	return e
 }
 
-// Wake forgets those entries of other Services that name a CLB for which concerned says so, and returns their keys.
-func (m *Memory) Wake(except, loadBalancer string, concerned func(Entry) bool) []string {
+// Wake changes the entries of other Services that name a CLB, and returns the keys of those that change says are concerned. One that is changed
+// to the empty entry is forgotten. The content of an entry must not be changed in place.
+func (m *Memory) Wake(except, loadBalancer string, change func(Entry) (changed Entry, concerned bool)) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []string
 	for key, e := range m.entries {
-		if key != except && e.Named == loadBalancer && concerned(e) {
-			keys = append(keys, key)
+		if key == except || e.Named != loadBalancer {
+			continue
 		}
-	}
-	for _, key := range keys {
-		delete(m.entries, key)
-		delete(m.full, key)
+		changed, concerned := change(e)
+		if !concerned {
+			continue
+		}
+		keys = append(keys, key)
+		if delete(m.full, key); changed.UID == "" {
+			delete(m.entries, key)
+		} else {
+			m.entries[key] = changed
+		}
 	}
 	return keys
 }
