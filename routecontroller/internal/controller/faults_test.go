@@ -375,6 +375,30 @@ func TestStuckRouteIsTold(t *testing.T) {
 	})
 }
 
+// TestStuckRouteOfASilentNode lets the cloud finish a route while its node is silent, and claims none. Once it speaks again, it is told that the
+// trouble is over.
+func TestStuckRouteOfASilentNode(t *testing.T) {
+	t.Parallel()
+	run(t, nil, makeNodes(3), nil, func(w *world) {
+		ready := func(status corev1.ConditionStatus) {
+			w.UpdateNode("node-2", func(n *corev1.Node) { n.Status.Conditions[0].Status = status })
+			w.Pass(10 * time.Minute)
+		}
+		w.status(tableA, "10.0.2.0/24", "Modifying")
+		w.Pass(15 * time.Minute)
+		ready(corev1.ConditionUnknown)
+		w.status(tableA, "10.0.2.0/24", "Available")
+		w.Pass(10 * time.Minute)
+		if got := w.Events.Matching("RoutePending"); len(got) != 1 {
+			t.Errorf("events before the node speaks: %v", got)
+		}
+		ready(corev1.ConditionTrue)
+		if got := w.Events.Matching("node-2 Resolved: the trouble that RoutePending reported is over"); len(got) != 1 {
+			t.Errorf("events once the node speaks: %v", w.Events.Matching("node-2"))
+		}
+	})
+}
+
 // TestSmallerStuckRouteIsToldOnce lets the cloud work for an hour on an entry inside of the range of a node, whose own route is there. The node
 // is told so as long as that lasts, and only after that that it is over.
 func TestSmallerStuckRouteIsToldOnce(t *testing.T) {
