@@ -249,6 +249,44 @@ func TestQuotaOfNoServers(t *testing.T) {
 	})
 }
 
+// TestNodeJoinsManySubsets: with 500 nodes, 200 Services and subsets of 25, a node that joins costs one write for each Service that takes it, and
+// no call for anybody else. backend.TestSubsetStability shows how many take it.
+func TestNodeJoinsManySubsets(t *testing.T) {
+	t.Parallel()
+	const nodes, services, size = 500, 200, 25
+	inWorld(t, nodes, func(w *world) {
+		w.stop()
+		w.config = func(s *settings) { s.Kind.Desired.MaxNodes = size }
+		w.start()
+		w.many(services)
+		for n := range 3 {
+			w.calls()
+			w.addNode(nodes + 1 + n)
+			w.settle()
+			joined, takers := fmt.Sprintf("i-%d", nodes+1+n), map[string]bool{}
+			w.cloud.Lock()
+			check(t, "vServer groups", services, len(w.cloud.ServerGroups))
+			for id, g := range w.cloud.ServerGroups {
+				check(t, "servers of a subset", size, len(g.Servers))
+				if slices.ContainsFunc(g.Servers, func(s *slbv1.Server) bool { return s.GetServerId() == joined }) {
+					takers[id] = true
+				}
+			}
+			w.cloud.Unlock()
+			written := map[string]bool{}
+			for _, call := range w.cloud.Calls() {
+				request, ok := call.Request.(*slbv1.ApplyServerChangesRequest)
+				if !ok || written[request.GetServerGroupId()] {
+					t.Fatalf("unexpected call %s %v", call.Method, call.Request)
+				}
+				written[request.GetServerGroupId()] = true
+			}
+			t.Logf("%d Services take %s", len(takers), joined)
+			check(t, "written to", takers, written)
+		}
+	})
+}
+
 // TestMaxNodes: a Service that asks for a subset has so many servers, and a node that it doesn't take costs it nothing.
 func TestMaxNodes(t *testing.T) {
 	inWorld(t, 12, func(w *world) {
