@@ -158,6 +158,22 @@ func TestDecideKeepsWhatTheCloudDoesNotTell(t *testing.T) {
 	}
 }
 
+// TestPublicNodeIP has a kubelet that was started with a public address. The node has that alone, though the instance has another.
+func TestPublicNodeIP(t *testing.T) {
+	t.Parallel()
+	node := done(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "47.0.0.1"} })
+	told := instance()
+	told.PublicIps = []string{"47.0.0.1"}
+	got, err := initialize.Decide(node, told, initialize.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []corev1.NodeAddress{{Type: corev1.NodeExternalIP, Address: "47.0.0.1"}, {Type: corev1.NodeHostName, Address: "node-1"}}
+	if diff := cmp.Diff(want, got.Addresses); diff != "" || !got.AddressesDiffer {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
 func TestWrongNodeIPStopsTheInitialisation(t *testing.T) {
 	t.Parallel()
 	node := fresh(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "1.2.3.4"} })
