@@ -3,12 +3,16 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
@@ -23,44 +27,148 @@ const (
 	routePending, routesPerWrite = 3 * time.Second, 50
 	// interfaceWrites is how many changes of network interfaces the cloud takes in a minute (source: limits.csv, ModifyNetworkInterfaceAttribute).
 	interfaceWrites = 200
+	// uninitialized is the taint of a node that waits for its initialisation.
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
 // TestNodesJoinAtOnce lets many nodes join at once. What this machine is slow at is measured and scales the bounds: how long it took until the
 // last node was seen and had its labels, since nodes that come one by one are read one by one, and the cloud's own times.
 //
 // In a cloud that takes its usual three seconds for each fifty routes, 240 nodes have all their routes after 15 s at best. Of changes of
-// network interfaces it takes 200 in a minute. Labels and addresses wait for neither. In a cloud that works at once, 199 nodes wait for
-// nothing but this machine.
+// network interfaces it takes 200 in a minute. Labels and addresses wait for neither, and 20 nodes that join later wait behind the others. In a
+// cloud without limits that works at once, 200 nodes wait for nothing but this machine.
+//
+// All the time no pod may land on a node before its route is there.
 func TestNodesJoinAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		nodes int
-		pace  pace
-	}{"published limits": {240, realistic}, "a cloud that works at once": {199, instant}} {
+		nodes, later int
+		pace         pace
+		limits       bool
+	}{
+		"published limits":                          {nodes: 240, later: 20, pace: realistic, limits: true},
+		"a cloud without limits that works at once": {nodes: 200, pace: instant},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := bootWith(t, world.Config{
+			cfg := world.Config{
 				Nodes: 1, Controllers: []string{world.Node, world.Route}, Fast: bool(tt.pace), Route: map[string]any{"routeQuota": 1000},
+			}
+			if !tt.limits {
+				cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimitedJoin()}}
+			}
+			w := bootWith(t, cfg)
+			err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) {
+				doc.Enabled, doc.Settings.Quotas.RouteEntries = &tt.limits, 1000
 			})
-			if err := w.Cloud().Limits(t.Context(), func(doc *openapisim.LimitsDocument) { doc.Settings.Quotas.RouteEntries = 1000 }); err != nil {
+			if err != nil {
 				t.Fatal(err)
 			}
 			w.initialised(t)
 			since := w.position(t)
+			gaps := w.watchForGaps(t)
 			start := time.Now()
 			w.addNodes(t, tt.nodes)
 			registered := time.Since(start)
 			w.labelled(t)
 			labelled := time.Now()
+			late, err := w.AddNodes(t.Context(), tt.later)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.labelled(t)
+			all := time.Now()
 			w.initialised(t)
-			t.Logf("%d nodes were registered after %s, had labels and addresses after %s, and routes after %s",
-				tt.nodes, registered, labelled.Sub(start), time.Since(start))
+			last := time.Since(start)
+			served := gaps(tt.nodes + tt.later)
 			calls, _ := w.settle(t, since)
-			checkJoin(t, calls, tt.nodes, labelled.Sub(start))
-			if tt.pace == realistic {
-				checkLimited(t, calls, labelled)
+			routes := timesOf(calls, "CreateRouteEntries")
+			if len(routes) == 0 {
+				t.Fatal("no routes were made")
+			}
+			// kube-controller-manager looks every five seconds which kubelets are ready.
+			t.Logf("%d nodes were registered after %s, had labels and addresses after %s; with %d more, the last write of routes was after %s, "+
+				"pods could land on the first one after %s and on all after %s, and the last taint not-ready went after %s",
+				tt.nodes, registered, labelled.Sub(start), tt.later, routes[len(routes)-1].Sub(start),
+				served[0].Sub(start), served[len(served)-1].Sub(start), last)
+			checkJoin(t, calls, tt.nodes+tt.later, all.Sub(start))
+			if tt.limits {
+				isLate := w.areLate(t, late)
+				checkLimited(t, calls, labelled, isLate)
+				w.checkOrder(t, calls, isLate)
 			}
 		})
+	}
+}
+
+// unlimitedJoin are limits of the gateway that nodes which join never reach.
+func unlimitedJoin() map[string]any {
+	overrides := map[string]any{}
+	for _, action := range []string{
+		"ecs/DescribeInstances", "ecs/DescribeNetworkInterfaces", "ecs/ModifyNetworkInterfaceAttribute",
+		"vpc/CreateRouteEntries", "vpc/CreateRouteEntry", "vpc/DescribeRouteEntryList",
+	} {
+		overrides[action] = map[string]any{"calls": 60_000, "window": "60s"}
+	}
+	return overrides
+}
+
+// watchForGaps follows each change of the nodes from now on. A node that pods may land on has its routes: the taint of an uninitialised node
+// goes together with the coming of the one that says it has no network, which goes once the condition is False. The result ends that, and
+// says when each of so many nodes got as far, in order.
+func (w testWorld) watchForGaps(t *testing.T) (end func(n int) []time.Time) {
+	t.Helper()
+	nodes := w.Client().CoreV1().Nodes()
+	before, err := nodes.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("list nodes: %v", err)
+	}
+	changes, err := watchtools.NewRetryWatcherWithContext(t.Context(), before.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: nodes.Watch})
+	if err != nil {
+		t.Fatalf("watch nodes: %v", err)
+	}
+	known, gaps := map[string]bool{}, map[string]bool{}
+	for _, node := range before.Items {
+		known[node.Name] = true
+	}
+	var served []time.Time
+	var mu sync.Mutex
+	var follower sync.WaitGroup
+	follower.Go(func() {
+		for change := range changes.ResultChan() {
+			node, ok := change.Object.(*corev1.Node)
+			if !ok || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+				return taint.Key == uninitialized || taint.Key == corev1.TaintNodeNetworkUnavailable
+			}) {
+				continue
+			}
+			if !known[node.Name] {
+				mu.Lock()
+				known[node.Name], served = true, append(served, time.Now())
+				mu.Unlock()
+			}
+			if status := condition(node, corev1.NodeNetworkUnavailable); status != corev1.ConditionFalse && !gaps[node.Name] {
+				gaps[node.Name] = true
+				t.Errorf("pods may land on %s (version %s), whose condition NetworkUnavailable is %q; taints %v", node.Name, node.ResourceVersion, status, node.Spec.Taints)
+			}
+		}
+	})
+	stop := func() {
+		changes.Stop()
+		follower.Wait()
+	}
+	t.Cleanup(stop)
+	return func(n int) []time.Time {
+		eventually(t, "the watch has seen all nodes", func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(served) != n {
+				return fmt.Errorf("%d nodes lost their taints, want %d", len(served), n)
+			}
+			return nil
+		})
+		stop()
+		return served
 	}
 }
 
@@ -114,7 +222,8 @@ func checkJoin(t *testing.T, calls []journal.Call, nodes int, took time.Duration
 }
 
 // checkLimited checks that the limits of the cloud are used, and that nothing waits for them that needs not.
-func checkLimited(t *testing.T, calls []journal.Call, labelled time.Time) {
+// The routes of nodes that joined later are not counted, for when these came is this machine's.
+func checkLimited(t *testing.T, calls []journal.Call, labelled time.Time, isLate map[string]bool) {
 	t.Helper()
 	changes := timesOf(calls, "ModifyNetworkInterfaceAttribute")
 	if len(changes) == 0 {
@@ -136,7 +245,9 @@ func checkLimited(t *testing.T, calls []journal.Call, labelled time.Time) {
 	if last := changes[len(changes)-1]; !labelled.Before(last) {
 		t.Errorf("the last node had its labels %s after the last change of a network interface", labelled.Sub(last))
 	}
-	routes := timesOf(calls, "CreateRouteEntries")
+	routes := timesOf(slices.DeleteFunc(slices.Clone(calls), func(call journal.Call) bool {
+		return !slices.ContainsFunc(entriesOf(call), func(e routeEntry) bool { return !isLate[e.instance] })
+	}), "CreateRouteEntries")
 	if len(routes) < 2 {
 		t.Fatalf("%d writes of routes", len(routes))
 	}
@@ -145,6 +256,40 @@ func checkLimited(t *testing.T, calls []journal.Call, labelled time.Time) {
 	// What comes on top is this machine's: the reads that see the routes in force, and whoever else it works for.
 	if took > 2*own {
 		t.Errorf("%d writes of routes took %s, want at most twice the cloud's own %s", len(routes), took, own)
+	}
+}
+
+// areLate says of the instances of all nodes whether these joined later.
+func (w testWorld) areLate(t *testing.T, late []string) map[string]bool {
+	t.Helper()
+	isLate := map[string]bool{}
+	for _, node := range w.nodes(t) {
+		isLate[instanceOf(&node)] = slices.Contains(late, node.Name)
+	}
+	return isLate
+}
+
+// checkOrder checks that the network interfaces of nodes which joined later were changed after those of all others: the cloud takes few changes
+// in a minute, and who comes last waits for longest. The order is not exact, since several changes are under way at a time.
+func (w testWorld) checkOrder(t *testing.T, calls []journal.Call, isLate map[string]bool) {
+	t.Helper()
+	const together = 10 // workers of the nodecontroller for these changes
+	interfaces := w.state(t).Interfaces
+	lates, before, overtaken := 0, 0, 0
+	for _, call := range calls {
+		switch {
+		case call.Action != "ModifyNetworkInterfaceAttribute" || !call.Effect:
+		case isLate[interfaces[call.Params["NetworkInterfaceId"]].InstanceID]:
+			lates++
+		case lates > 0:
+			overtaken++
+		default:
+			before++
+		}
+	}
+	t.Logf("network interfaces were changed of %d nodes, then of %d that joined later, and of %d among these", before, lates, overtaken)
+	if lates == 0 || overtaken >= together {
+		t.Errorf("%d nodes were overtaken by one that joined later, at most %d may be", overtaken, together-1)
 	}
 }
 

@@ -442,7 +442,7 @@ func (m migration) nodes() {
 					node.Labels[label] = ""
 				}
 			}
-			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
 			if node, err = nodes.Update(ctx, node, metav1.UpdateOptions{}); err != nil {
 				return err
 			}
