@@ -159,7 +159,7 @@ done
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(data), 0o700); err != nil { //nolint:gosec // One of them is a program.
+		if err := os.WriteFile(name, []byte(data), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
