@@ -336,11 +336,11 @@ func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes 
 }
 
 // contradicted asks the cloud's list of network interfaces about the instances of entries that would be deleted now because the list of
-// instances lacks them, or lacked them when it was last known, and reports whether it says otherwise. An answer can be complete but for just these instances, as with a RAM policy
-// that lets the gateway see some instances only: the nodes that are asked about together with them are found all the same. What no list
-// can leave out by the same mistake is the network interface that an instance has as long as it exists, and which goes with it. An answer
-// counts only if it has the interface of a node. One instance that is there after all, or a question without an answer, takes the evidence
-// from all that the list of instances lacked.
+// instances lacks them, or lacked them when it was last known, and reports whether it says otherwise. An answer can be complete but for just
+// these instances, as with a RAM policy that lets the gateway see some instances only: the nodes that are asked about together with them are
+// found all the same. What no list can leave out by the same mistake is the network interface that an instance has as long as it exists, and
+// which goes with it. An answer counts only if it has the interface of a node. One instance that is there after all, or a question without an
+// answer, takes the evidence from all that the list of instances lacked.
 func (c *Controller) contradicted(ctx context.Context, m *memory, v view) bool {
 	var gone []string
 	for _, o := range v.waiting {

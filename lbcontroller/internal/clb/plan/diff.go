@@ -212,7 +212,7 @@ func resolved(servers []model.Server) []model.Server {
 }
 
 // differing leaves out most of what both lists begin and end with: a node that comes or goes is one server of a thousand, and lists are
-// ordered. A server that is there twice isn't parted from its twin.
+// ordered. Of a server that is there twice, both are compared.
 func differing(have, want []model.Server) (restHave, restWant []model.Server) {
 	for len(have) > 1 && len(want) > 1 && have[0] == want[0] && have[1].ServerKey != have[0].ServerKey {
 		have, want = have[1:], want[1:]

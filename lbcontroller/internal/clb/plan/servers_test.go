@@ -28,13 +28,13 @@ func TestServersAtTheEnds(t *testing.T) {
 		"the first one goes": {want: []model.Server{server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(1, 100)}}},
 		"the last one goes":  {want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Remove: []model.Server{server(3, 100)}}},
 		"another weight":     {want: []model.Server{server(1, 100), server(2, 50), server(3, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, change: &ChangeServers{Update: []model.Server{server(2, 50)}}},
-		"a twin at the beginning stays, for its identity is wanted": {
+		"of a server that is there twice, the wanted one at the beginning stays": {
 			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), byHand, server(2, 100), server(3, 100)},
 		},
-		"a twin of ours at the beginning stays": {
+		"of a server that is there twice, ours at the beginning stays": {
 			want: []model.Server{server(1, 100), server(2, 100), server(3, 100)}, have: []model.Server{server(1, 100), server(1, 100), server(2, 100), server(3, 100)},
 		},
-		"a twin of ours at the end stays": {
+		"of a server that is there twice, ours at the end stays": {
 			want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(2, 100)},
 		},
 	} {
