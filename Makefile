@@ -125,12 +125,9 @@ scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=3
 	cd deploy && go build -o ../bin/ ./bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
 		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -json='$(abspath $(or $(JSON),.dev/scale.json))'
 
-# The tester is built from the Go modules that deploy/tools/mutation pins, apart from the tools that every change needs.
-GREMLINS := $(CACHE)/gremlins-$(shell cat deploy/tools/mutation/go.mod deploy/tools/mutation/go.sum | cksum | cut -d' ' -f1)
 .PHONY: mutation
-mutation: ## Change the packages that decide and show which changes their tests miss, an hour on 2 cores: ONLY=part-of-a-path
-	@test -x "$(GREMLINS)/gremlins" || (cd deploy/tools/mutation && GOWORK=off GOBIN="$(GREMLINS)" go install github.com/go-gremlins/gremlins/cmd/gremlins)
-	cd deploy && go build -o ../bin/ ./mutation && exec ../bin/mutation -root .. -gremlins "$(GREMLINS)/gremlins" -only '$(ONLY)'
+mutation: ## Change the packages that decide and show which changes their tests miss, minutes on 2 cores: ONLY=part-of-a-path
+	cd deploy && go build -o ../bin/ ./mutation && exec ../bin/mutation -root .. -only '$(ONLY)'
 
 ## Check and generate
 

@@ -1,6 +1,10 @@
 // Command mutation changes the packages that decide, one operator at a time, and shows which changes their own tests miss. It
-// runs gremlins on a copy of each module, prints a table and every mutant that survived, and fails when a package falls below
-// the goals, when a survivor has no reason in survivors.yaml, or when a reason there has no survivor any more.
+// prints a table and every mutant that survived, and fails when a package falls below the goals, when a survivor has no reason in
+// survivors.yaml, or when a reason there has no survivor any more.
+//
+// It makes the mutants of gremlins, a mutation tester among the Go modules, but compiles all mutants of a package into one program and
+// switches one of them on in each run. Gremlins and its like compile and link the tests for each mutant: hours, where this
+// takes minutes. Besides, mutants are found by type here, so that none fails to compile, which gremlins counts as killed.
 package main
 
 import (
@@ -11,8 +15,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
-	"text/tabwriter"
+	"time"
 )
 
 // The goals, in percent: of all mutants in lines that tests reach, and of those the ones that a test notices.
@@ -24,6 +29,10 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if args := os.Args[1:]; len(args) > 2 && args[0] == isolateCommand {
+		fmt.Fprintln(os.Stderr, isolate(args[1], args[2:]))
+		os.Exit(failedIsolation)
+	}
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -33,8 +42,8 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("mutation", flag.ContinueOnError)
 	root := flags.String("root", "..", "directory of the checkout")
-	gremlins := flags.String("gremlins", "gremlins", "the mutation tester")
 	only := flags.String("only", "", "test only packages whose path contains this text")
+	jobs := flags.Int("jobs", runtime.NumCPU(), "mutants that are tested at a time")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("flags: %w", err)
 	}
@@ -44,10 +53,15 @@ func run(ctx context.Context, args []string) error {
 	}
 	dir, err := os.MkdirTemp("", "mutation-")
 	if err != nil {
-		return fmt.Errorf("make a directory for the copies: %w", err)
+		return fmt.Errorf("make a directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	tester := tester{root: *root, dir: dir, program: *gremlins, copied: map[string]string{}}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	tester := tester{root: *root, dir: dir, self: self, jobs: *jobs, least: leastLimit}
+	begin := time.Now()
 
 	var scores []score
 	var survivors []mutant
@@ -66,18 +80,18 @@ func run(ctx context.Context, args []string) error {
 			continue
 		}
 		s := rate(t, mutants)
-		fmt.Fprintf(os.Stderr, "%s: %d mutants, %d covered, %d survived\n", s.path, s.mutants, s.reached, s.survived)
 		scores = append(scores, s)
+		fmt.Fprintf(os.Stderr, "%s: %d mutants, %d covered, %d survived\n", s.path, s.mutants, s.reached, s.survived)
 		for _, m := range mutants {
-			switch m.Status {
-			case lived:
+			if m.Status != killed {
+				fmt.Fprintf(os.Stderr, "  %s: %s\n", m.Status, m)
+			}
+			if m.Status == lived {
 				survivors = append(survivors, m)
-			case notCovered:
-				fmt.Fprintf(os.Stderr, "  not covered: %s\n", m)
 			}
 		}
 	}
-	printScores(scores)
+	printScores(scores, time.Since(begin))
 	unexplained, stale := reasons.match(survivors)
 	for _, m := range unexplained {
 		fmt.Fprintf(os.Stdout, "survived without a reason: %s\n", m)
@@ -96,11 +110,15 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(problems...)
 }
 
-func printScores(scores []score) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "package\tmutants\tcovered %\tkilled %\tsurvived")
+// printScores prints the table that docs/architecture.md shows.
+func printScores(scores []score, took time.Duration) {
+	fmt.Fprintln(os.Stdout, "| package | mutants | covered | of these killed | survived |\n|---|---|---|---|---|")
+	all := score{path: "all"}
 	for _, s := range scores {
-		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%d\n", s.path, s.mutants, s.covered(), s.killed(), s.survived)
+		all.mutants, all.reached, all.survived = all.mutants+s.mutants, all.reached+s.reached, all.survived+s.survived
 	}
-	_ = w.Flush()
+	for _, s := range append(scores, all) {
+		fmt.Fprintf(os.Stdout, "| %s | %d | %.1f %% | %.1f %% | %d |\n", s.path, s.mutants, s.covered(), s.killed(), s.survived)
+	}
+	fmt.Fprintf(os.Stdout, "\n%s, %s on %d CPUs\n", time.Now().Format(time.DateOnly), took.Round(time.Second), runtime.NumCPU())
 }

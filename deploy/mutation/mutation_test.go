@@ -1,42 +1,213 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
-// result is what gremlins v0.6.0 writes.
-const result = `{"go_module":"m","files":[{"file_name":"internal/plan/plan.go","mutations":[
-	{"type":"CONDITIONALS_BOUNDARY","status":"LIVED","line":2,"column":7},
-	{"type":"CONDITIONALS_NEGATION","status":"KILLED","line":2,"column":7},
-	{"type":"INVERT_NEGATIVES","status":"TIMED OUT","line":3,"column":9},
-	{"type":"INVERT_NEGATIVES","status":"NOT VIABLE","line":3,"column":9},
-	{"type":"INVERT_NEGATIVES","status":"NOT COVERED","line":3,"column":9}]}]}`
+func TestMain(m *testing.M) {
+	if args := os.Args[1:]; len(args) > 2 && args[0] == isolateCommand {
+		fmt.Fprintln(os.Stderr, isolate(args[1], args[2:]))
+		os.Exit(failedIsolation)
+	}
+	os.Exit(m.Run())
+}
 
-func parsed(t *testing.T) []mutant {
+// newTester gives a tester of a module that consists of these files.
+func newTester(t *testing.T, files map[string]string) tester {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "internal/plan"), 0o755); err != nil {
-		t.Fatal(err)
+	probe := exec.CommandContext(t.Context(), "true")
+	probe.SysProcAttr = namespaces()
+	if err := probe.Run(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
+		t.Skipf("no namespaces here: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "internal/plan/plan.go"), []byte("package plan\n\tif a < b {\n\treturn -1\n"), 0o600); err != nil {
-		t.Fatal(err)
+	t.Setenv("GOWORK", "off")
+	root := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(root, "m", name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	mutants, err := parse([]byte(result), target{module: "m", pkg: "internal/plan"}, dir)
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mutants
+	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2}
+}
+
+// TestVerdicts changes a package in which each line is there for one of the verdicts, or to be something that has no mutant. The file
+// comes first in its table, so that the numbers of the lines are those below.
+func TestVerdicts(t *testing.T) {
+	tester := newTester(t, map[string]string{
+		"go.mod": "module m\n\ngo 1.26.0\n",
+		"p/p.go": `// Package p has a comment before its name.
+package p
+
+import clock "time"
+
+const least = 2 * 3
+
+type answer bool
+
+func text(a string) string { return "a" + a }
+func known(a, b int) answer { return a == b }
+func wait(n clock.Duration) clock.Duration { return least*n - -1 }
+func most(ns ...int) (n int) {
+	for i := 0; i != len(ns); i++ {
+		if ns[i] > n {
+			n = ns[i]
+		}
+	}
+	return n
+}
+func unknown(a int) [least + 1]bool { return [least + 1]bool{a < 1} }
+func loose(a int) bool {
+	switch {
+	case a%2 == 1:
+		return true
+	}
+	return false
+}
+`,
+		"p/p_test.go": `package p
+
+import "testing"
+
+func Test(t *testing.T) {
+	if text("b") != "ab" || !known(1, 1) || wait(2) != 13 || most(2, 3, 1) != 3 {
+		t.Fatal("wrong")
+	}
+	loose(2)
+}
+`,
+		"p/other.go": "package p\n\nfunc other(a int) bool { return a > 1 }\n",
+	})
+	mutants, err := tester.test(t.Context(), target{module: "m", pkg: "p", files: []string{"p.go"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range mutants {
+		got = append(got, fmt.Sprintf("%d:%d %s %s", m.Line, m.Column, m.Type, m.Status))
+	}
+	want := []string{
+		"11:40 CONDITIONALS_NEGATION killed",
+		"12:58 ARITHMETIC_BASE killed",
+		"12:61 ARITHMETIC_BASE killed",
+		"12:63 INVERT_NEGATIVES killed",
+		"14:16 CONDITIONALS_NEGATION killed",
+		"14:29 INCREMENT_DECREMENT killed",
+		"15:12 CONDITIONALS_BOUNDARY survived",
+		"15:12 CONDITIONALS_NEGATION killed",
+		"21:64 CONDITIONALS_BOUNDARY not covered",
+		"21:64 CONDITIONALS_NEGATION not covered",
+		"24:8 ARITHMETIC_BASE survived",
+		"24:11 CONDITIONALS_NEGATION survived",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if m := mutants[0]; m.File != "m/p/p.go" || m.Source != "func known(a, b int) answer { return a == b }" {
+		t.Errorf("the first is %+v", m)
+	}
+}
+
+// TestMutantIsolated: tests pass only if they can do no harm, and one that never ends is stopped, with what it started.
+func TestMutantIsolated(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/somewhere")
+	tester := newTester(t, map[string]string{
+		"go.mod": "module m\n\ngo 1.26.0\n",
+		"p/p.go": "package p\n\nfunc ends(n int) bool { return n == 1 }\n",
+		"p/p_test.go": `package p
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func Test(t *testing.T) {
+	if err := os.WriteFile("p.go", nil, 0o600); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("write to the checkout: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(t.TempDir(), "file"), nil, 0o600); err != nil {
+		t.Errorf("write to a temporary directory: %v", err)
+	}
+	if _, err := net.Dial("tcp", "192.0.2.1:80"); !errors.Is(err, syscall.ENETUNREACH) {
+		t.Errorf("dial beyond loopback: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Error(err)
+	}
+	if env := os.Getenv("KUBECONFIG"); env != "" {
+		t.Errorf("environment: %s", env)
+	}
+	if !ends(1) {
+		_ = exec.Command("sleep", "1h").Run()
+	}
+}
+`,
+	})
+	tester.least = time.Second
+	mutants, err := tester.test(t.Context(), target{module: "m", pkg: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mutants) != 1 || mutants[0].Status != timedOut {
+		t.Errorf("%v, want one that timed out", mutants)
+	}
+	left, err := os.ReadDir(tester.dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestNoVerdict: what isn't a verdict on a mutant is an error.
+func TestNoVerdict(t *testing.T) {
+	for name, tt := range map[string]struct{ check, want string }{
+		"tests that fail anyway":    {`t.Fatal("always")`, "the tests fail without a mutant"},
+		"tests that do not compile": {`undefined()`, "undefined: undefined"},
+		"tests that are killed":     {`p, _ := os.FindProcess(os.Getpid()); p.Kill(); select {}`, "signal: killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tester := newTester(t, map[string]string{
+				"go.mod":      "module m\n\ngo 1.26.0\n",
+				"p/p.go":      "package p\n",
+				"p/p_test.go": "package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _ = os.Args\n\nfunc Test(t *testing.T) { " + tt.check + " }\n",
+			})
+			if _, err := tester.test(t.Context(), target{module: "m", pkg: "p"}); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
 }
 
 func TestScore(t *testing.T) {
-	s := rate(target{module: "m", pkg: "internal/plan"}, parsed(t))
+	s := rate(target{module: "m", pkg: "p"}, []mutant{{Status: lived}, {Status: killed}, {Status: timedOut}, {Status: notCovered}})
 	if s.mutants != 4 || s.reached != 3 || s.survived != 1 {
 		t.Errorf("%+v, want 4 mutants, 3 reached, 1 survived", s)
 	}
-	if err := s.check(); err == nil || !strings.Contains(err.Error(), "m/internal/plan: 75.0 % covered and 66.7 % of those killed") {
+	if err := s.check(); err == nil || !strings.Contains(err.Error(), "m/p: 75.0 % covered and 66.7 % of those killed") {
 		t.Errorf("error %v", err)
 	}
 	if err := (score{mutants: 100, reached: 95, survived: 4}).check(); err != nil {
@@ -48,8 +219,8 @@ func TestScore(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	known := reason{File: "m/internal/plan/plan.go", Type: "CONDITIONALS_BOUNDARY", Source: "if a < b {", Reason: "a and b differ"}
-	survivors := []mutant{parsed(t)[0]}
+	known := reason{File: "m/p/p.go", Type: "CONDITIONALS_BOUNDARY", Source: "if a < b {", Reason: "a and b differ"}
+	survivors := []mutant{{File: known.File, Type: known.Type, Source: known.Source, Line: 2}}
 	tests := map[string]struct {
 		reasons            reasons
 		unexplained, stale int
@@ -98,151 +269,14 @@ func TestTargetsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, target := range list {
-		dir := filepath.Join("../..", target.path())
-		others, err := otherFiles(dir, target.files)
-		if err != nil {
-			t.Errorf("%s: %v", target.path(), err)
-			continue
+		files := target.files
+		if len(files) == 0 {
+			files = []string{"*_test.go"}
 		}
-		for _, name := range target.files {
-			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-				t.Errorf("%s: %v", target.path(), err)
+		for _, name := range files {
+			if found, err := filepath.Glob(filepath.Join("../..", target.path(), name)); err != nil || len(found) == 0 {
+				t.Errorf("%s: no %s, %v", target.path(), name, err)
 			}
-		}
-		if entries, _ := os.ReadDir(dir); len(entries) <= len(others) {
-			t.Errorf("%s: nothing would be changed", target.path())
-		}
-	}
-	if _, err := targets(t.TempDir()); err == nil {
-		t.Error("an empty directory is taken for a checkout")
-	}
-}
-
-func TestMutate(t *testing.T) {
-	const source = "package x\n\tcase a != b:\n\tn++\n"
-	tests := map[string]struct {
-		mutant mutant
-		want   string // "" for none
-	}{
-		"negation":        {mutant{Type: "CONDITIONALS_NEGATION", Line: 2, Column: 9}, "package x\n\tcase a == b:\n\tn++\n"},
-		"increment":       {mutant{Type: "INCREMENT_DECREMENT", Line: 3, Column: 3}, "package x\n\tcase a != b:\n\tn--\n"},
-		"other operator":  {mutant{Type: "ARITHMETIC_BASE", Line: 2, Column: 9}, ""},
-		"after the end":   {mutant{Type: "INCREMENT_DECREMENT", Line: 9, Column: 1}, ""},
-		"after the line":  {mutant{Type: "INCREMENT_DECREMENT", Line: 3, Column: 9}, ""},
-		"unknown type":    {mutant{Type: "X", Line: 2, Column: 9}, ""},
-		"before the line": {mutant{Type: "INCREMENT_DECREMENT", Line: 3}, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := mutate([]byte(source), tt.mutant)
-			if string(got) != tt.want || (err != nil) != (tt.want == "") {
-				t.Errorf("got %q, %v", got, err)
-			}
-		})
-	}
-}
-
-// TestPackageWithoutMutants: gremlins writes no result for one, and that of the package before is not taken for it.
-func TestPackageWithoutMutants(t *testing.T) {
-	dir := t.TempDir()
-	for name, data := range map[string]string{
-		"m/full/f.go": "package full\n\nfunc f(n int) bool { return n > 1 }\n", "m/empty/f.go": "package empty\n",
-		"gremlins": `#!/bin/sh
-while [ $# -gt 1 ]; do
-	[ "$1" = --output ] && out=$2
-	shift
-done
-[ "$1" = ./empty ] || echo '{"files":[{"file_name":"f.go","mutations":[{"type":"CONDITIONALS_BOUNDARY","status":"KILLED","line":3,"column":33}]}]}' >"$out"
-`,
-	} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(data), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tester := tester{dir: dir, program: filepath.Join(dir, "gremlins"), copied: map[string]string{"m": filepath.Join(dir, "m")}}
-	for _, tt := range []struct {
-		pkg  string
-		want int
-	}{{"full", 1}, {"empty", 0}, {"full", 1}} {
-		mutants, err := tester.test(t.Context(), target{module: "m", pkg: tt.pkg})
-		if err != nil || len(mutants) != tt.want {
-			t.Errorf("%s: %v, %v, want %d mutants", tt.pkg, mutants, err, tt.want)
-		}
-	}
-}
-
-// TestCorrect: gremlins' verdicts that are known to be wrong are mended, and the file is as it was.
-func TestCorrect(t *testing.T) {
-	const source = `package p
-
-const whole = 1 + 1
-
-func text(a string) string { return "a" + a }
-func double(n int) int { return n * whole }
-`
-	const check = `package p
-
-import "testing"
-
-func Test(t *testing.T) {
-	if whole != 2 || text("b") != "ab" {
-		t.Fatal(whole)
-	}
-	_ = double(1)
-}
-`
-	module := t.TempDir()
-	for name, data := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "p/p.go": source, "p/p_test.go": check} {
-		if err := os.MkdirAll(filepath.Join(module, "p"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(module, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, tt := range map[string]struct {
-		line, column int
-		source       string
-		said, want   string
-	}{
-		"a constant that a test looks at": {3, 17, "const whole = 1 + 1", notCovered, killed},
-		"texts have no difference":        {5, 41, `return "a" + a`, killed, notViable},
-		"what compiles is killed":         {6, 35, "return n * whole", killed, killed},
-		"what is not covered stays so":    {6, 35, "return n * whole", notCovered, notCovered},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := mutant{File: "m/p/p.go", Type: "ARITHMETIC_BASE", Status: tt.said, Line: tt.line, Column: tt.column, Source: tt.source}
-			if err := correct(t.Context(), &m, module, target{module: "m", pkg: "p"}, nil); err != nil {
-				t.Fatal(err)
-			}
-			if m.Status != tt.want {
-				t.Errorf("status %s, want %s", m.Status, tt.want)
-			}
-			if now, err := os.ReadFile(filepath.Join(module, "p/p.go")); err != nil || string(now) != source {
-				t.Errorf("the file is left as %q, %v", now, err)
-			}
-		})
-	}
-}
-
-func TestOutsideOfBlocks(t *testing.T) {
-	for source, want := range map[string]bool{
-		"case a != b:":                 true,
-		"deniedLife = 5 * time.Second": true,
-		"const most = 2 * few":         true,
-		"if a < b {":                   false,
-		"for i := 0; i < n; i++ {":     false,
-		"return a < b":                 false,
-		"x := a + b":                   false,
-		"if found = a < b; found {":    false,
-		"got = append(got, a+b)":       true, // counted in a block: if it was not reached, its mutant survives
-	} {
-		if got := outsideOfBlocks(source); got != want {
-			t.Errorf("%q: %t", source, got)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,201 +9,182 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// The verdicts of gremlins. A mutant that makes the tests run forever is noticed, too.
+// status is what the tests say of a mutant. One that makes them run forever is noticed, too.
+type status string
+
 const (
-	lived      = "LIVED"
-	killed     = "KILLED"
-	timedOut   = "TIMED OUT"
-	notCovered = "NOT COVERED"
-	notViable  = "NOT VIABLE"
+	notCovered status = "not covered"
+	lived      status = "survived"
+	killed     status = "killed"
+	timedOut   status = "timed out"
 )
 
-// timeoutCoefficient gives the tests of a mutant this many times the time that they take without one: a shorter limit takes a busy
-// machine for a killed mutant.
-const timeoutCoefficient = "60"
+const (
+	// Tests may take this many times as long with a mutant as without, and never less than the least: a shorter limit takes a busy machine
+	// for a killed mutant.
+	timesAsLong = 10
+	leastLimit  = 20 * time.Second
+	// Without one they have this long.
+	mostUnchanged = 10 * time.Minute
+)
 
-// mutant is one changed operator.
-type mutant struct {
-	File   string // from the root of the checkout
-	Type   string `json:"type"`
-	Status string `json:"status"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Source string // the line of the file, without indentation
-}
+// isolateCommand is the first argument of this program where it runs itself to run tests, and failedIsolation its exit code if it could
+// not; those of tests are 1 and 2.
+const (
+	isolateCommand  = "isolate"
+	failedIsolation = 125
+)
 
-func (m mutant) String() string {
-	return fmt.Sprintf("%s:%d:%d: %s: %s", m.File, m.Line, m.Column, m.Type, m.Source)
-}
-
-// tester runs gremlins on copies of modules, since gremlins copies the directory of a module itself, and a relative path to
-// another module leads nowhere there.
+// tester runs the tests of a package on each of its mutants.
 type tester struct {
-	root, dir, program string
-	copied             map[string]string // by module
+	root, dir string // the checkout, a directory for what is compiled
+	self      string // this program
+	jobs      int
+	least     time.Duration // that the tests of a mutant may take
 }
 
 func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
-	module, err := t.copyOf(ctx, target.module)
+	module, err := filepath.Abs(filepath.Join(t.root, target.module))
+	if err != nil {
+		return nil, fmt.Errorf("find the module: %w", err)
+	}
+	pkg, err := load(ctx, module, target.pkg)
 	if err != nil {
 		return nil, err
 	}
-	out := filepath.Join(t.dir, "result.json")
-	if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove the result of the package before: %w", err)
-	}
-	args := []string{"unleash", "--silent", "--timeout-coefficient", timeoutCoefficient, "--output", out}
-	others, err := otherFiles(filepath.Join(module, target.pkg), target.files)
+	files, mutants, err := instrument(pkg, target)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range others {
-		args = append(args, "--exclude-files", "(^|/)"+regexp.QuoteMeta(name)+"($|/)")
-	}
-	var env []string
-	if target.skip != "" {
-		env = append(env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -skip="+target.skip))
-	}
-	if _, err := output(ctx, module, env, t.program, append(args, "./"+target.pkg)...); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(out)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // gremlins found nothing to change
-	}
+	dir, err := os.MkdirTemp(t.dir, "")
 	if err != nil {
-		return nil, fmt.Errorf("read the result: %w", err)
+		return nil, fmt.Errorf("make a directory: %w", err)
 	}
-	mutants, err := parse(data, target, module)
+	defer os.RemoveAll(dir)
+	program, err := compile(ctx, module, target.pkg, dir, files)
 	if err != nil {
 		return nil, err
 	}
+	tests := tests{self: t.self, dir: dir, pkg: pkg.dir, program: program}
+	reached, took, err := tests.unchanged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := max(t.least, timesAsLong*took)
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(t.jobs)
 	for i := range mutants {
-		if err := correct(ctx, &mutants[i], module, target, env); err != nil {
-			return nil, err
+		m := &mutants[i]
+		if m.Status = notCovered; !reached[m.id] {
+			continue
 		}
-	}
-	return mutants, nil
-}
-
-// correct mends two verdicts of gremlins: it takes what Go's coverage does not count for not covered, and what does not compile for killed.
-func correct(ctx context.Context, m *mutant, module string, target target, env []string) error {
-	if m.Status == notCovered && outsideOfBlocks(m.Source) {
-		ok, err := passes(ctx, *m, module, target, env, "test", "-timeout", "5m", "-failfast")
-		if err != nil {
+		workers.Go(func() (err error) {
+			m.Status, err = tests.with(ctx, *m, limit)
 			return err
-		}
-		if m.Status = killed; ok {
-			m.Status = lived
+		})
+	}
+	return mutants, workers.Wait()
+}
+
+// compile makes the package's tests with other files in place of some of its own.
+func compile(ctx context.Context, module, pkg, dir string, files map[string]string) (string, error) {
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for name, text := range files {
+		overlay.Replace[name] = filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(overlay.Replace[name], []byte(text), 0o600); err != nil {
+			return "", fmt.Errorf("write a source: %w", err)
 		}
 	}
-	if m.Status == killed && mayNotCompile(*m) {
-		ok, err := passes(ctx, *m, module, target, nil, "build")
+	list, err := json.Marshal(overlay)
+	if err != nil {
+		return "", fmt.Errorf("list the sources: %w", err)
+	}
+	name, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "tests")
+	if err := os.WriteFile(name, list, 0o600); err != nil {
+		return "", fmt.Errorf("list the sources: %w", err)
+	}
+	_, err = output(ctx, module, "go", "test", "-c", "-vet=off", "-overlay", name, "-o", program, "./"+pkg)
+	return program, err
+}
+
+// tests are the compiled tests of a package.
+type tests struct {
+	self, dir, pkg, program string
+}
+
+// unchanged runs the tests with no mutant. It gives the mutants that they come across, and the time that they take.
+func (t tests) unchanged(ctx context.Context) (map[int]bool, time.Duration, error) {
+	work, err := os.MkdirTemp(t.dir, "")
+	if err != nil {
+		return nil, 0, fmt.Errorf("make a directory: %w", err)
+	}
+	list := filepath.Join(work, "reached")
+	begin := time.Now()
+	got, out, err := t.run(ctx, work, mostUnchanged, envReached+"="+list)
+	if err != nil {
+		return nil, 0, err
+	}
+	if got != lived {
+		return nil, 0, fmt.Errorf("the tests fail without a mutant, or take longer than %s:\n%s", mostUnchanged, out)
+	}
+	took := time.Since(begin)
+	data, err := os.ReadFile(list)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("read what the tests reach: %w", err)
+	}
+	reached := map[int]bool{}
+	for line := range strings.Lines(string(data)) {
+		id, err := strconv.Atoi(strings.TrimSpace(line))
 		if err != nil {
-			return err
+			return nil, 0, fmt.Errorf("read what the tests reach: %w", err)
 		}
-		if !ok {
-			m.Status = notViable
-		}
+		reached[id] = true
 	}
-	return nil
+	return reached, took, nil
 }
 
-// parse reads the result of gremlins. The names of its files are relative to the module or to the package.
-func parse(data []byte, target target, module string) ([]mutant, error) {
-	var result struct {
-		Files []struct {
-			Name      string   `json:"file_name"`
-			Mutations []mutant `json:"mutations"`
-		} `json:"files"`
+// with runs the tests with one mutant.
+func (t tests) with(ctx context.Context, m mutant, limit time.Duration) (status, error) {
+	work, err := os.MkdirTemp(t.dir, "")
+	if err != nil {
+		return "", fmt.Errorf("make a directory: %w", err)
 	}
-	if err := json.Unmarshal(data, &result); err != nil {
-		return nil, fmt.Errorf("parse the result: %w", err)
+	got, _, err := t.run(ctx, work, limit, envMutant+"="+strconv.Itoa(m.id))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", m, err)
 	}
-	var mutants []mutant
-	for _, f := range result.Files {
-		name := target.pkg + strings.TrimPrefix(f.Name, target.pkg)
-		if !strings.HasPrefix(f.Name, target.pkg) {
-			name = target.pkg + "/" + f.Name
-		}
-		source, err := os.ReadFile(filepath.Join(module, name))
-		if err != nil {
-			return nil, fmt.Errorf("read the source of a mutant: %w", err)
-		}
-		lines := strings.Split(string(source), "\n")
-		for _, m := range f.Mutations {
-			if m.Line < 1 || m.Line > len(lines) {
-				return nil, fmt.Errorf("%s has no line %d", name, m.Line)
-			}
-			m.File, m.Source = target.module+"/"+name, strings.TrimSpace(lines[m.Line-1])
-			mutants = append(mutants, m)
-		}
-	}
-	return mutants, nil
+	return got, os.RemoveAll(work)
 }
 
-// otherFiles lists what of a package's directory isn't to be changed: the packages below it, and files that aren't among files, unless
-// that is empty.
-func otherFiles(dir string, files []string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("list the package: %w", err)
+// run runs the tests where go test does, except that they can write to nothing but the directory work, have a network with nothing but
+// loopback, and know nothing of this process's environment.
+func (t tests) run(ctx context.Context, work string, limit time.Duration, env string) (status, string, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, t.self, isolateCommand, work, t.program, "-test.failfast", "-test.timeout=0") //nolint:gosec // Compiled above.
+	cmd.Dir, cmd.Env = t.pkg, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "TMPDIR=" + work, env}
+	cmd.SysProcAttr = namespaces()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what the tests started
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return lived, string(out), nil
+	case ctx.Err() != nil:
+		return "", "", ctx.Err()
+	case limited.Err() != nil:
+		return timedOut, string(out), nil
+	case failed && (exit.ExitCode() == 1 || exit.ExitCode() == 2): // of a failed test, of a panic
+		return killed, string(out), nil
 	}
-	var others []string
-	for _, e := range entries {
-		name := e.Name()
-		source := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
-		if e.IsDir() || source && len(files) > 0 && !slices.Contains(files, name) {
-			others = append(others, name)
-		}
-	}
-	return others, nil
-}
-
-func (t tester) copyOf(ctx context.Context, module string) (string, error) {
-	if dir, ok := t.copied[module]; ok {
-		return dir, nil
-	}
-	root, err := filepath.Abs(t.root)
-	if err != nil {
-		return "", fmt.Errorf("find the checkout: %w", err)
-	}
-	from, to := filepath.Join(root, module), filepath.Join(t.dir, module)
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		return "", fmt.Errorf("copy the module: %w", err)
-	}
-	list, err := output(ctx, from, nil, "go", "mod", "edit", "-json")
-	if err != nil {
-		return "", err
-	}
-	var file struct {
-		Replace []struct{ Old, New struct{ Path string } }
-	}
-	if err := json.Unmarshal(list, &file); err != nil {
-		return "", fmt.Errorf("parse go.mod: %w", err)
-	}
-	for _, r := range file.Replace {
-		if _, err := output(ctx, to, nil, "go", "mod", "edit", "-replace", r.Old.Path+"="+filepath.Join(from, r.New.Path)); err != nil {
-			return "", err
-		}
-	}
-	t.copied[module] = to
-	return to, nil
-}
-
-func output(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "GOWORK=off"), env...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(name), args[0], err, out, stderr.String())
-	}
-	return out, nil
+	return "", "", fmt.Errorf("run the tests: %w\n%s", err, out)
 }

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"syscall"
+)
+
+func namespaces() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func isolate(string, []string) error {
+	return errors.New("the tests of mutants run in namespaces of Linux: run make mutation there, for example in a virtual machine")
+}
