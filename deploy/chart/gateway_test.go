@@ -213,7 +213,7 @@ func TestRollout(t *testing.T) {
 				t.Errorf("probes at %s, %s and %s", s, l, r)
 			}
 			const stop = 25 // seconds that a process takes at most
-			if hook := c.Lifecycle.PreStop.Sleep.Seconds; hook == 0 || *pod.TerminationGracePeriodSeconds < stop+hook {
+			if hook, grace := c.Lifecycle.PreStop.Sleep.Seconds, *pod.TerminationGracePeriodSeconds; hook == 0 || grace < stop+hook || grace > stop+5*hook {
 				t.Errorf("%s: the end comes after %d s, %d of them for the hook", component, *pod.TerminationGracePeriodSeconds, hook)
 			}
 			if !slices.Equal(c.Command, []string{component}) {
@@ -236,6 +236,42 @@ func TestRollout(t *testing.T) {
 		}
 		if s := decode[corev1.Service](t, documents["Service cloudgateway"]); !s.Spec.PublishNotReadyAddresses || s.Spec.ClusterIP != "None" {
 			t.Errorf("Service: %+v", s.Spec)
+		}
+	}
+}
+
+// TestRevision: on the node's network, the probes of an upgrade's pods differ from those of the pods that still have the ports, whatever the
+// upgrade mends. Where each pod has an address of its own, they say nothing.
+func TestRevision(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for name, changes := range map[string]map[string]any{
+		"first":         nil,
+		"image":         {"image": map[string]any{"tag": "next"}},
+		"configuration": {"region": "cn-beijing"},
+		"credentials":   {"credentials": map[string]any{"existingSecret": "key"}},
+		"environment": {"components": map[string]any{"cloudgateway": map[string]any{
+			"extraEnv": []any{map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}},
+		}}},
+	} {
+		documents := render(t, "kube-system", changes)
+		for _, component := range ours.Components() {
+			c := decode[appsv1.Deployment](t, documents["Deployment "+component]).Spec.Template.Spec.Containers[0]
+			i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "POD_REVISION" })
+			headers := c.ReadinessProbe.HTTPGet.HTTPHeaders
+			if component != "cloudgateway" {
+				if i >= 0 || len(headers) > 0 {
+					t.Errorf("%s: %s is probed with %v", name, component, headers)
+				}
+				continue
+			}
+			if i < 0 || !slices.Equal(headers, []corev1.HTTPHeader{{Name: "Pod-Revision", Value: c.Env[i].Value}}) {
+				t.Fatalf("%s: the probe has the headers %v, the pod the variables %v", name, headers, c.Env)
+			}
+			if other, ok := seen[c.Env[i].Value]; ok {
+				t.Errorf("%q and %q are one revision", name, other)
+			}
+			seen[c.Env[i].Value] = name
 		}
 	}
 }

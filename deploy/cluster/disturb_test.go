@@ -115,7 +115,7 @@ func (c *cluster) upgrade(t *testing.T) {
 	for _, n := range c.nodes {
 		for _, component := range chart.Components() {
 			name := registry + "/alicloud-controllers/" + component + ":"
-			if out, err := n.ctr(t.Context(), "images", "tag", name+c.tag(t), name+next); err != nil {
+			if out, err := n.ctr(t.Context(), "images", "tag", "--force", name+c.tag(t), name+next); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}

@@ -39,6 +39,7 @@ func TestInstall(t *testing.T) {
 	c.commands(t)
 	c.rights(t)
 	c.uninstall(t)
+	c.oneNode(t)
 	c.takeOver(t)
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,9 @@ const (
 	stopTimeout = 2 * time.Second
 	// headerTimeout keeps idle connections from piling up.
 	headerTimeout = 5 * time.Second
+
+	// revisionHeader and revisionVariable say of which revision of its Deployment the probed pod is, and this one.
+	revisionHeader, revisionVariable = "Pod-Revision", "POD_REVISION"
 )
 
 // Config describes the server.
@@ -218,8 +222,16 @@ func newGauge(registry *prometheus.Registry) *prometheus.GaugeVec {
 }
 
 // readiness runs all checks at once and answers one line for each. Kubelets show no token, and need no reasons.
+//
+// On the node's network the kubelet's probe of a pod that waits for this address comes here, too. A pod of another revision counts as ready: were
+// it not, and this one neither, then the Deployment would end none of both, and no upgrade could mend a wrong configuration.
 func readiness(readers *guard, held *prometheus.GaugeVec, checks []Check) http.HandlerFunc {
+	revision := os.Getenv(revisionVariable)
 	return func(w http.ResponseWriter, r *http.Request) {
+		if probed := r.Header.Get(revisionHeader); probed != "" && probed != revision {
+			answer(w, http.StatusOK, "ready\nwaits for the address of a replica of another revision\n")
+			return
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 		defer cancel()
 		errs := make([]error, len(checks))

@@ -93,6 +93,28 @@ func TestReadinessIsAMetric(t *testing.T) {
 	}
 }
 
+// TestProbeOfAnotherRevision is not parallel: it sets the environment.
+func TestProbeOfAnotherRevision(t *testing.T) {
+	t.Setenv("POD_REVISION", "a1")
+	registry := prometheus.NewRegistry()
+	handler := admin.Handler(registry, check("credentials", errors.New("none")))
+	get := func(path, revision string) *httptest.ResponseRecorder {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		request.Header.Set("Pod-Revision", revision)
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		return recorder
+	}
+	for revision, want := range map[string]int{"": 503, "a1": 503, "b2": 200} {
+		if got := get("/readyz", revision); got.Code != want {
+			t.Errorf("a pod of revision %q: %d %q, want %d", revision, got.Code, got.Body, want)
+		}
+	}
+	if page := get("/metrics", "").Body.String(); !strings.Contains(page, `readiness_check{check="credentials"} 0`) {
+		t.Errorf("the probe of another pod changes what is known of this one:\n%s", page)
+	}
+}
+
 func TestServer(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
