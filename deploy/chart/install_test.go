@@ -356,9 +356,10 @@ func TestAlerts(t *testing.T) {
 				t.Errorf("%s asks for %s, which there is not", r.Alert, metric)
 			}
 		}
-		anchor, ok := strings.CutPrefix(r.Annotations["runbook_url"], "https://example.com/runbook#")
-		if len(asked) == 0 || !ok || anchor != strings.ToLower(r.Alert) || !strings.Contains(runbook, "\n## "+r.Alert+"\n") {
-			t.Errorf("%s: metrics %q, runbook %q", r.Alert, asked, r.Annotations["runbook_url"])
+		anchor := "#" + strings.ToLower(r.Alert)
+		if len(asked) == 0 || r.Annotations["runbook"] != "docs/runbook.md"+anchor || !strings.Contains(runbook, "\n## "+r.Alert+"\n") ||
+			r.Annotations["runbook_url"] != "https://example.com/runbook"+anchor {
+			t.Errorf("%s: metrics %q, annotations %q", r.Alert, asked, r.Annotations)
 		}
 		if r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
 			t.Errorf("%s is not complete: %+v", r.Alert, r)
@@ -366,6 +367,10 @@ func TestAlerts(t *testing.T) {
 	}
 	if parts := strings.Count(runbook, "\n## Alicloud"); parts != len(rules) || loose[metav1.PartialObjectMetadata](t, document).Labels["release"] != "prometheus" {
 		t.Errorf("%d alerts for %d parts of the runbook:\n%s", len(rules), parts, document)
+	}
+	unpublished := render(t, "kube-system", map[string]any{"prometheusRule": map[string]any{"enabled": true}})["PrometheusRule alicloud-controllers"]
+	if strings.Contains(unpublished, "runbook_url") || !strings.Contains(unpublished, "runbook: docs/runbook.md#alicloudnotready") {
+		t.Errorf("where the runbook is not published, alerts link to it:\n%s", unpublished)
 	}
 }
 
