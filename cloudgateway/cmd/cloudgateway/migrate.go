@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,15 +29,17 @@ func convert(args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *file == "" && *line == "" && *env == "" {
-		return fmt.Errorf("migrate: name the settings with --cloud-config FILE and --flags ARGUMENTS")
-	}
 	var text []byte
 	var err error
 	if *file != "" {
 		if text, err = os.ReadFile(*file); err != nil {
 			return fmt.Errorf("migrate: read the cloud-config: %w", err)
 		}
+	}
+	// The defaults of a process of which nothing is known are no values: another cluster id and network would be taken over.
+	if strings.TrimSpace(string(text)+*line+*env) == "" {
+		return errors.New("migrate: there are no settings: name them with --cloud-config FILE, --flags ARGUMENTS and --env LIST. " +
+			"Where they can't be seen, as on a managed ACK cluster, write the values by hand: docs/install.md, section 3")
 	}
 	words, err := migrate.Words(*line)
 	if err != nil {

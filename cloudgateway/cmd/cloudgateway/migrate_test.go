@@ -56,7 +56,14 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("what became of a flag is missing in:\n%s", out.String())
 		}
 	}
-	if err := convert(nil, &strings.Builder{}); err == nil {
-		t.Error("nothing is converted")
+	empty := filepath.Join(t.TempDir(), "empty") // as kubectl leaves it where there is no such object
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{nil, {"--cloud-config", empty, "--flags", "", "--env", "\n"}} {
+		var out strings.Builder
+		if err := convert(args, &out); err == nil || !strings.Contains(err.Error(), "docs/install.md") || out.Len() > 0 {
+			t.Errorf("of nothing, %q, it makes %v and\n%s", args, err, out.String())
+		}
 	}
 }
