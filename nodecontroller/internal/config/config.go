@@ -39,7 +39,7 @@ const (
 type Config struct {
 	replica.Config
 
-	// ClusterTag is the key of the tag that instances carry, for nodes without providerID, which are looked for in the VPC.
+	// ClusterTag is the key of the tag that instances carry, for nodes without providerID, which are looked for in the VPC. Default: ack.aliyun.com.
 	ClusterTag string `json:"clusterTag"`
 	// ConfigureCloudRoutes keeps pods off new nodes until the routecontroller has made their routes.
 	ConfigureCloudRoutes bool `json:"configureCloudRoutes"`
