@@ -206,7 +206,7 @@ func TestVersionsOfPages(t *testing.T) {
 	if err := yaml.Unmarshal(text, &about); err != nil || about.Version == "" {
 		t.Fatalf("Chart.yaml: %v", err)
 	}
-	named := regexp.MustCompile(`controllers?[-:]([0-9]+\.[0-9]+\.[0-9]+)|VERSION=v([0-9.]+)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
+	named := regexp.MustCompile(`(?:controllers?|\$name)[-:]([0-9]+\.[0-9]+\.[0-9]+)|VERSION=v([0-9.]+)`).FindAllStringSubmatch(pages(t)["docs/install.md"], -1)
 	for _, name := range named {
 		if name[1]+name[2] != about.Version {
 			t.Errorf("docs/install.md: %s is not of version %s", name[0], about.Version)
