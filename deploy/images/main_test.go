@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"debug/elf"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -51,6 +52,9 @@ func TestSameCommitSameImage(t *testing.T) {
 		}
 		if !bytes.Contains(program, []byte("v9.8.7")) {
 			t.Error("the version is not in the program")
+		}
+		if file, err := elf.NewFile(bytes.NewReader(program)); err != nil || file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
+			t.Errorf("the program has its symbols, which is half of its size: %v", err)
 		}
 		if bytes.Contains(program, []byte(sources)) {
 			t.Errorf("the program names %s", sources)
