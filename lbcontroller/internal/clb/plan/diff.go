@@ -226,9 +226,6 @@ func differing(have, want []model.Server) (restHave, restWant []model.Server) {
 // diffServers compares by identity in one pass. A server with a foreign description is left alone; one at the place of a wanted
 // server counts as present.
 func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
-	if len(want.Unresolved) == 0 && slices.Equal(want.Servers, have.Servers) {
-		return nil
-	}
 	have.Servers, want.Servers = differing(have.Servers, want.Servers)
 	present, wanted := make(map[model.ServerKey]int, len(have.Servers)), make([]bool, len(have.Servers))
 	for i, s := range have.Servers {
