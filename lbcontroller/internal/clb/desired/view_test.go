@@ -93,9 +93,6 @@ func TestApplied(t *testing.T) {
 	if want := "delete-protection,scheduler"; sorted(after) != want || meanwhile != "delete-protection,name,scheduler" {
 		t.Errorf("after %q, meanwhile %q", after, meanwhile)
 	}
-	if !view.Reverts(annotation.Scheduler) == view.Reverts(annotation.DeleteProtection) {
-		t.Error("an annotation that is there reverts")
-	}
 	if _, meanwhile := testConfig().View(service(nil)).Applied(); meanwhile != "" {
 		t.Errorf("nothing is noted as %q", meanwhile)
 	}
