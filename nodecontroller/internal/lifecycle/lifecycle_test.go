@@ -98,6 +98,9 @@ func TestDecide(t *testing.T) {
 			at(0, waits("c"), gone("c"), there("z")), at(30*time.Second, waits("a", "b", "c"), gone("a"), gone("b"), gone("c"), there("z")),
 			at(2*time.Minute, goes("c", "a", "b"), gone("a"), gone("b"), gone("c"), there("z")),
 		}},
+		{"living nodes that the cloud says no more about", []pass{
+			at(0, none, with(gone("a"), isReady), there("b")), at(time.Minute, none, with(with(gone("a"), isReady), unclear), there("b")),
+		}},
 	}
 	// The many are three, of which two were seen twice by the second pass, and of five nodes two may go.
 	tests[9].passes = append(tests[9].passes, at(2*time.Minute, lifecycle.Verdict{Contradicted: 4, Fault: true},
