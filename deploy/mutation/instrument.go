@@ -33,12 +33,14 @@ type mutation struct {
 	into token.Token
 }
 
-// mutations of an operator. They are those that gremlins makes, with its names for them.
+// mutations of an operator. They are those that gremlins makes, with its names for them, and the one of its options that fits decisions:
+// "and" in place of "or", and the other way round.
 func mutations(op token.Token) []mutation {
 	const (
 		negation   = "CONDITIONALS_NEGATION"
 		boundary   = "CONDITIONALS_BOUNDARY"
 		arithmetic = "ARITHMETIC_BASE"
+		logical    = "INVERT_LOGICAL"
 	)
 	switch op { //nolint:exhaustive // All other tokens stay.
 	case token.EQL:
@@ -61,6 +63,10 @@ func mutations(op token.Token) []mutation {
 		return []mutation{{arithmetic, token.QUO}}
 	case token.QUO:
 		return []mutation{{arithmetic, token.MUL}}
+	case token.LAND:
+		return []mutation{{logical, token.LOR}}
+	case token.LOR:
+		return []mutation{{logical, token.LAND}}
 	}
 	return nil
 }

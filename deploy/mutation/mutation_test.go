@@ -75,7 +75,7 @@ func most(ns ...int) (n int) {
 func unknown(a int) [least + 1]bool { return [least + 1]bool{a < 1} }
 func loose(a int) bool {
 	switch {
-	case a%2 == 1:
+	case a%2 == 1 && a > 5:
 		return true
 	}
 	return false
@@ -115,6 +115,9 @@ func Test(t *testing.T) {
 		"21:64 CONDITIONALS_NEGATION not covered",
 		"24:8 ARITHMETIC_BASE survived",
 		"24:11 CONDITIONALS_NEGATION survived",
+		"24:16 INVERT_LOGICAL survived",
+		"24:21 CONDITIONALS_BOUNDARY not covered",
+		"24:21 CONDITIONALS_NEGATION not covered",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
