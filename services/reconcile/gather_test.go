@@ -16,6 +16,8 @@ func TestGather(t *testing.T) {
 		name string
 		// gaps are the times before each trigger.
 		gaps []time.Duration
+		// apart is the least time between two calls.
+		apart time.Duration
 		// want are the times of the calls.
 		want []time.Duration
 	}{
@@ -26,13 +28,15 @@ func TestGather(t *testing.T) {
 		{name: "no end", gaps: []time.Duration{
 			0, second * 9 / 10, second * 9 / 10, second * 9 / 10, second * 9 / 10, second * 9 / 10, second * 9 / 10,
 		}, want: []time.Duration{5 * second, 6*second + second*4/10}},
+		{name: "bursts apart", gaps: []time.Duration{0, 2 * second, 2 * second, 9 * second}, apart: 4 * second, want: []time.Duration{second, 5 * second, 14 * second}},
+		{name: "a trickle apart", gaps: []time.Duration{0, 2 * second, 2 * second, 2 * second}, apart: 4 * second, want: []time.Duration{second, 5 * second, 9 * second}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				var got []time.Duration
-				g := NewGather(second, 5*second, func() { got = append(got, time.Since(begin)) })
+				g := NewGather(second, 5*second, func() { got = append(got, time.Since(begin)) }).Apart(tc.apart)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- g.Run(ctx) }()
