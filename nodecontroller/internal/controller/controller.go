@@ -27,6 +27,7 @@ import (
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/replica"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/nodecontroller/internal/initialize"
 	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
@@ -157,7 +158,11 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // withoutRegion reports why nothing can begin, to the nodes that wait for it as well.
 func (c *Controller) withoutRegion(err error) {
-	err = fmt.Errorf("nodes are not initialised before the region is known; look whether cloudgateway runs, or set region in the configuration: %w", err)
+	step := "set region in the configuration"
+	if rpcerr.Remedy(err) == "" { // An event has the remedy anyway.
+		step = "look whether cloudgateway runs, or " + step
+	}
+	err = fmt.Errorf("nodes are not initialised before the region is known; %s: %w", step, err)
 	c.log.Warn("nothing can begin", "error", err)
 	all, listErr := c.nodes.List(labels.Everything())
 	if listErr != nil { // A cache gives none.

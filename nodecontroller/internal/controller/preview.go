@@ -127,7 +127,7 @@ func (c *Controller) previewStranger(ctx context.Context, about *NodePreview, no
 	case nodes.Excluded(node):
 		return nil
 	default:
-		about.Problem = nodes.ProviderIDProblem(node.Spec.ProviderID, c.cfg.Region)
+		about.Problem = c.providerIDProblem(node.Spec.ProviderID)
 		return nil
 	}
 }

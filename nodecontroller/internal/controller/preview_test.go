@@ -18,13 +18,14 @@ import (
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	inWorld(t, nil, func(t *testing.T, w *world, _ func(d time.Duration)) {
-		furnished(6)(w)
+		furnished(7)(w)
 		w.UpdateNode("node-1", func(n *corev1.Node) { n.Spec.ProviderID = "i-1" })
 		w.UpdateNode("node-2", silent)
 		w.vanish(2)
 		w.UpdateNode("node-3", func(n *corev1.Node) { n.Spec.ProviderID, n.Spec.Taints = "ack-hybrid://machine", nil })
 		w.UpdateNode("node-4", func(n *corev1.Node) { n.Spec.ProviderID = "" })
 		w.vanish(5)
+		w.UpdateNode("node-6", func(n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-6" })
 		w.Client.ClearActions()
 		c, err := controller.New(w.config(nil))
 		if err != nil {
@@ -50,7 +51,8 @@ func TestPreview(t *testing.T) {
 			"node-2: delete the node, if the cloud lacks its instance i-2 still after 1m0s",
 			"node-4: problem: spec.providerID is empty and the node has 0 internal IPv4 addresses ",
 			"node-5: problem: the cloud does not know instance i-5",
-			"2 nodes would change, 3 have a problem, 1 stay as they are.",
+			`node-6: problem: spec.providerID "cn-beijing.i-6" names region cn-beijing, but this controller works for cn-hangzhou`,
+			"2 nodes would change, 4 have a problem, 1 stay as they are.",
 		}, "\n")
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		for i, line := range strings.Split(want, "\n") {

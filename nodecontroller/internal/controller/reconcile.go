@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/kube"
 	"alicloud-controllers.dev/services/nodes"
 	"alicloud-controllers.dev/services/reconcile"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -62,22 +63,20 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	start := time.Now()
 	id, ok := nodes.ParseProviderID(node.Spec.ProviderID)
 	switch {
-	case !ok && node.Spec.ProviderID != "" && node.Labels[labelLingjun] == "true":
+	case node.Spec.ProviderID == "" || ok && id.Region == c.cfg.Region:
+	case !ok && node.Labels[labelLingjun] == "true":
 		// The cloud's ECS API knows nothing of these machines: they are only let in.
 		_, err := c.write(ctx, node, letIn)
 		return err
-	case !ok && node.Spec.ProviderID != "" && nodes.Excluded(node):
-		c.log.Debug("node is no ECS instance", "node", node.Name, "providerId", node.Spec.ProviderID)
+	case nodes.Excluded(node):
+		c.log.Debug("node is no ECS instance of this region", "node", node.Name, "providerId", node.Spec.ProviderID)
+		c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
 		return nil
-	case !ok && node.Spec.ProviderID != "":
-		return reconcile.Terminal(errors.New(nodes.ProviderIDProblem(node.Spec.ProviderID, c.cfg.Region)))
-	case ok && id.Region != c.cfg.Region:
-		return reconcile.Terminal(fmt.Errorf("spec.providerID %q names region %s, but this controller works for %s; if that is the region of the "+
-			"instance, start the kubelet with --provider-id=%s and delete the Node, else label it %s", node.Spec.ProviderID, id.Region, c.cfg.Region,
-			nodes.ID{Region: c.cfg.Region, InstanceID: id.InstanceID}, nodes.LabelExclude))
+	default:
+		return reconcile.Terminal(errors.New(c.providerIDProblem(node.Spec.ProviderID)))
 	}
 	seen, ok := c.arrivals.take(node.Name)
-	if !ok {
+	if !ok || id.InstanceID != "" && seen.instance.GetInstanceId() != id.InstanceID {
 		instance, err := c.instanceOf(ctx, node, id)
 		if err != nil {
 			return err
@@ -95,6 +94,17 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	}
 	c.queueForwarding(node, written, seen.instance)
 	return nil
+}
+
+// providerIDProblem says why a provider id names no instance of this region, and what to do.
+func (c *Controller) providerIDProblem(providerID string) string {
+	id, ok := nodes.ParseProviderID(providerID)
+	if !ok {
+		return nodes.ProviderIDProblem(providerID, c.cfg.Region)
+	}
+	return fmt.Sprintf("spec.providerID %q names region %s, but this controller works for %s; if that is the region of the instance, start the "+
+		"kubelet with --provider-id=%s and delete the Node, else label it %s", providerID, id.Region, c.cfg.Region,
+		nodes.ID{Region: c.cfg.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
 }
 
 // agree decides as initialize does, by one state of the instance.

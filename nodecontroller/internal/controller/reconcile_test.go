@@ -226,30 +226,27 @@ func TestRegionOfTheGateway(t *testing.T) {
 	})
 }
 
-// While the gateway is away delays grow to minutes. They end with the outage.
-func TestGatewayComesBack(t *testing.T) {
-	var away atomic.Bool
-	away.Store(true)
-	prepare := func(w *world) {
-		furnished(20)(w)
-		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
-			if away.Load() {
-				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Message: "no connection"}}
+// TestWithoutRegionNamesTheGatewayOnce lets the gateway be away when a controller without a region begins. The event names it once.
+func TestWithoutRegionNamesTheGatewayOnce(t *testing.T) {
+	leaveOut := func(cfg *controller.Config) { cfg.Region = "" }
+	for name, err := range map[string]*rpcerr.Error{
+		"no connection": {Code: codes.Unavailable, Message: "connection refused"},
+		"no answer":     {Code: codes.DeadlineExceeded, Message: "context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepare := func(w *world) {
+				furnished(1)(w)
+				w.cloud.Fail("GetCapabilities", 1<<30, err)
 			}
-			return gatewaytest.Fault{}
+			run(t, leaveOut, prepare, func(w *world) {
+				w.Pass(time.Minute)
+				got := w.Events.Matching("node-0 SyncNodeFailed")
+				if len(got) != 1 || strings.Count(got[0], "look whether cloudgateway runs") != 1 || !strings.Contains(got[0], "set region in the configuration") {
+					t.Errorf("events %q, want one with each step once", got)
+				}
+			})
 		})
 	}
-	run(t, nil, prepare, func(w *world) {
-		w.Pass(time.Hour)
-		away.Store(false)
-		w.started.Resume()
-		w.Pass(5 * time.Second)
-		for i := range 20 {
-			if nodes.IsUninitialized(w.Node(fmt.Sprintf("node-%d", i))) {
-				t.Errorf("node-%d still waits", i)
-			}
-		}
-	})
 }
 
 func TestCheckThatIsOffStaysUntouched(t *testing.T) {
@@ -430,6 +427,30 @@ func TestNodesOfOthers(t *testing.T) {
 		}
 		if got := w.Events.Matching("node-2 SyncNodeFailed"); len(got) != 1 {
 			t.Errorf("events %v, want one about the other region", got)
+		}
+		// Its owner does as the event says.
+		w.UpdateNode("node-2", func(n *corev1.Node) { n.Labels = map[string]string{nodes.LabelExclude: ""} })
+		w.Pass(time.Hour)
+		if got := w.Events.Matching("node-2"); len(got) != 2 || !strings.HasPrefix(got[1], "node-2 Resolved: ") {
+			t.Errorf("events %v, want that about the other region and then that it is over", got)
+		}
+	})
+}
+
+// TestExcludedNodesAreNoneOfOurs has nodes whose provider ids name no instance of this region and that are excluded from the start. They cause
+// neither calls nor events.
+func TestExcludedNodesAreNoneOfOurs(t *testing.T) {
+	prepare := func(w *world) {
+		for i, id := range []string{"cn-beijing.i-0", "aws:///us-east-1a/i-1", "alicloud://cn-beijing/cn-beijing.i-2"} {
+			node := fresh(i)
+			node.Spec.ProviderID, node.Labels = id, map[string]string{nodes.LabelExclude: ""}
+			w.CreateNode(node)
+		}
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(10 * time.Minute)
+		if calls, events := w.cloud.Calls(), w.Events.Matching(""); len(calls) != 0 || len(events) != 0 || len(w.Patches()) != 0 {
+			t.Errorf("calls %v, events %v, patches %v", calls, events, w.Patches())
 		}
 	})
 }
