@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
@@ -58,6 +59,8 @@ type Config struct {
 	UserAgent string `json:"-"`
 	// Logger says why there is no connection; nil for silence.
 	Logger *slog.Logger `json:"-"`
+	// Dialer makes the connections to replicas in tests; nil for TCP.
+	Dialer func(ctx context.Context, address string) (net.Conn, error) `json:"-"`
 	// Tracers lead the caller's traces on to the gateway; nil for no traces.
 	Tracers trace.TracerProvider `json:"-"`
 }
@@ -112,6 +115,9 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,
 		}),
+	}
+	if cfg.Dialer != nil {
+		options = append(options, grpc.WithContextDialer(cfg.Dialer))
 	}
 	if cfg.TokenFile != "" {
 		options = append(options, grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)))

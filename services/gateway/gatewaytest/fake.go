@@ -4,7 +4,6 @@ package gatewaytest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -151,20 +150,7 @@ func New(t testing.TB) *Fake {
 		ServersPerGroup: defaultServersPerGroup, RoutesPerTable: defaultRoutesPerTable,
 		t: t, answered: map[string]answer{}, ids: map[string]int{},
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(f.intercept))
-	slbv1.RegisterLoadBalancerServiceServer(server, &loadBalancers{f: f})
-	slbv1.RegisterListenerServiceServer(server, &listeners{f: f})
-	slbv1.RegisterDomainExtensionServiceServer(server, &domainExtensions{f: f})
-	slbv1.RegisterCertificateServiceServer(server, &certificates{f: f})
-	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
-	slbv1.RegisterServerHealthServiceServer(server, &health{f: f})
-	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})
-	vpcv1.RegisterNetworkServiceServer(server, &networks{f: f})
-	vpcv1.RegisterVSwitchServiceServer(server, &vswitches{f: f})
-	vpcv1.RegisterEipServiceServer(server, &eips{f: f})
-	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})
-	ecsv1.RegisterNetworkInterfaceServiceServer(server, &networkInterfaces{f: f})
-	commonv1.RegisterCapabilitiesServiceServer(server, &capabilities{f: f})
+	server := f.newServer()
 	for _, service := range server.GetServiceInfo() {
 		for _, m := range service.Methods {
 			f.methods = append(f.methods, m.Name)
@@ -173,12 +159,7 @@ func New(t testing.TB) *Fake {
 
 	pipe := bufconn.Listen(pipeSize)
 	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		if err := server.Serve(pipe); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			t.Errorf("serve the fake gateway: %v", err)
-		}
-	}()
+	go serve(t, server, pipe, served)
 	conn, err := grpc.NewClient("passthrough:///fake",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // It never leaves the process.
 		grpc.WithIdleTimeout(0),                                  // In a bubble half an hour passes all the time.
@@ -194,6 +175,25 @@ func New(t testing.TB) *Fake {
 		<-served
 	})
 	return f
+}
+
+// newServer makes a server that answers for the Fake.
+func (f *Fake) newServer(options ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(append(options, grpc.UnaryInterceptor(f.intercept))...)
+	slbv1.RegisterLoadBalancerServiceServer(server, &loadBalancers{f: f})
+	slbv1.RegisterListenerServiceServer(server, &listeners{f: f})
+	slbv1.RegisterDomainExtensionServiceServer(server, &domainExtensions{f: f})
+	slbv1.RegisterCertificateServiceServer(server, &certificates{f: f})
+	slbv1.RegisterServerGroupServiceServer(server, &serverGroups{f: f})
+	slbv1.RegisterServerHealthServiceServer(server, &health{f: f})
+	vpcv1.RegisterRouteServiceServer(server, &routes{f: f})
+	vpcv1.RegisterNetworkServiceServer(server, &networks{f: f})
+	vpcv1.RegisterVSwitchServiceServer(server, &vswitches{f: f})
+	vpcv1.RegisterEipServiceServer(server, &eips{f: f})
+	ecsv1.RegisterInstanceServiceServer(server, &instances{f: f})
+	ecsv1.RegisterNetworkInterfaceServiceServer(server, &networkInterfaces{f: f})
+	commonv1.RegisterCapabilitiesServiceServer(server, &capabilities{f: f})
+	return server
 }
 
 // Client gives the clients of the Fake.
