@@ -18,9 +18,12 @@ import (
 )
 
 const (
-	// arrivalQuiet and arrivalMax bound how long nodes that join are gathered for one read. One node alone waits for arrivalQuiet.
+	// arrivalQuiet and arrivalMax bound how long nodes that join are gathered for one read. One node alone waits for arrivalQuiet. The next read
+	// begins arrivalMax after it at the earliest, so that nodes which trickle in cost no more reads than those that come at once.
 	arrivalQuiet = 100 * time.Millisecond
 	arrivalMax   = time.Second
+	// foundAge is how long what was read of a node may be used for another attempt, where the first one failed at the API server.
+	foundAge = time.Minute
 	// arrivalTimeout bounds the reads for nodes that have been gathered.
 	arrivalTimeout = time.Minute
 )
@@ -30,6 +33,7 @@ type found struct {
 	instance *ecsv1.Instance
 	// eni is the primary network interface, nil if it was not read.
 	eni *ecsv1.NetworkInterface
+	at  time.Time
 }
 
 // arrivals gathers nodes that wait for their initialisation, so that all of them are read in few cloud calls, and keeps what was
@@ -44,7 +48,7 @@ type arrivals struct {
 
 func newArrivals(fire func(names []string)) *arrivals {
 	a := &arrivals{waiting: map[string]bool{}, known: map[string]found{}}
-	a.gather = reconcile.NewGather(arrivalQuiet, arrivalMax, func() { fire(a.takeWaiting()) })
+	a.gather = reconcile.NewGather(arrivalQuiet, arrivalMax, func() { fire(a.takeWaiting()) }).Apart(arrivalMax)
 	return a
 }
 
@@ -72,13 +76,13 @@ func (a *arrivals) keep(name string, f found) {
 	a.known[name] = f
 }
 
-// take gives what was read of a node, once: a second attempt has to look again.
+// take gives what was read of a node, once: a second attempt has to look again unless the first one gives it back.
 func (a *arrivals) take(name string) (found, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f, ok := a.known[name]
 	delete(a.known, name)
-	return f, ok
+	return f, ok && time.Since(f.at) < foundAge
 }
 
 func (a *arrivals) forget(name string) {
@@ -128,11 +132,24 @@ func (c *Controller) readTogether(ctx context.Context, joining []*corev1.Node) e
 	if len(resp.GetResults()) != len(ids) {
 		return fmt.Errorf("gateway answered %d results for %d instances", len(resp.GetResults()), len(ids))
 	}
+	at := time.Now()
 	enis, err := c.readInterfaces(ctx, resp.GetResults())
 	for i, result := range resp.GetResults() {
 		if instance := result.GetInstance(); instance != nil {
-			c.arrivals.keep(names[i], found{instance: instance, eni: enis[instance.GetPrimaryNetworkInterfaceId()]})
+			c.arrivals.keep(names[i], found{instance: instance, eni: enis[instance.GetPrimaryNetworkInterfaceId()], at: at})
 		}
+	}
+	return err
+}
+
+// giveBack keeps what was read of a node for the next attempt if it is the API server that failed: the cloud need not be asked again for that.
+// It gives the error as it is.
+func (c *Controller) giveBack(node *corev1.Node, seen found, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, undecided := c.agree(seen.instance)(node); undecided == nil {
+		c.arrivals.keep(node.Name, seen)
 	}
 	return err
 }

@@ -81,15 +81,15 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 		if err != nil {
 			return err
 		}
-		seen.instance = instance
+		seen = found{instance: instance, at: time.Now()}
 	}
 	checked, err := c.checked(ctx, seen.instance, seen.eni)
 	if err == nil && !checked {
-		return c.finish(ctx, node, seen.instance, start)
+		return c.giveBack(node, seen, c.finish(ctx, node, seen.instance, start))
 	}
 	// Labels and addresses do not wait for the network interface, whose changes the cloud limits most.
 	written, writeErr := c.write(ctx, node, c.keepTaint(seen.instance))
-	if err := errors.Join(err, writeErr); err != nil {
+	if err := errors.Join(err, c.giveBack(node, seen, writeErr)); err != nil {
 		return err
 	}
 	c.queueForwarding(node, written, seen.instance)
