@@ -56,14 +56,27 @@ func HeapMiB() int64 {
 	return int64(stats.HeapAlloc >> 20)
 }
 
-// CPUSeconds is the processor time that the process has used so far.
-func CPUSeconds(t testing.TB) float64 {
+// cpuSeconds is the processor time that the process has used so far.
+func cpuSeconds(t testing.TB) float64 {
 	t.Helper()
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		t.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+}
+
+// WantCPU fails if do takes more processor time than so many seconds, with more allowed under the race detector. The time is that of the whole
+// process, so that no other test may run meanwhile. It is the same on a busy machine, but for the caches that are shared with others.
+func WantCPU(t *testing.T, seconds float64, do func()) (used float64) {
+	t.Helper()
+	before := cpuSeconds(t)
+	do()
+	used = cpuSeconds(t) - before
+	if used > seconds*raceCost {
+		t.Errorf("%.1f s of processor time, want at most %.0f s", used, seconds*raceCost)
+	}
+	return used
 }
 
 // Metric reads the metrics of one name, by the value of the last label: the value, or the number of observations.
