@@ -97,9 +97,10 @@ e2e-cluster: ## Install the chart on real kubelets, as root: containerd, kube-pr
 
 # Each line prints the seed of a run that fails, and the variables that repeat it.
 .PHONY: soak
-soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in routecontroller, CHAOS_FOR=time end to end
+soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end
 	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
 	cd lbcontroller && WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/clb/
+	cd nodecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd routecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
 	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 	cd cloudgateway && CHURN=full go test -count=1 -timeout 2h -run TestChurn -v $(TESTFLAGS) ./bench
