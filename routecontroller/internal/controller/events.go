@@ -28,7 +28,7 @@ const (
 	eventPending      = "RoutePending"         // Warning: the cloud has worked on the Node's route for five minutes and is not done; the text says what to do.
 	eventForeign      = "ForeignRoute"         // Warning: an entry that is not ours is in the way of the Node's route; remove it.
 	eventQuota        = "RouteTableNearlyFull" // Warning on the route table: 80 % of its quota is used; ask for more.
-	eventOrphans      = "RoutesWithoutNode"    // Warning on the route table: no Node claims these routes; the text says when they go.
+	eventOrphans      = "RoutesWithoutNode"    // Warning on the route table: no Node claims these routes; the text says when they go, and why it is not known whether their instances are gone.
 	eventRecordFailed = "RecordFailed"         // Warning on the route table: a ConfigMap for the next leader can't be read or written; no route without a Node is deleted.
 	eventHeld         = "RouteDeletionHeld"    // Warning on the route table: routes without a Node are kept, because too many would go or no Node is left.
 )
@@ -40,7 +40,7 @@ const namedRoutes = 5
 const quotaWarning = 80
 
 // report says what became of the routes: events for what is new, conditions through the board, metrics.
-func (c *Controller) report(tableID string, v view, result apply.Result) {
+func (c *Controller) report(tableID string, m *memory, v view, result apply.Result) {
 	p := v.plan
 	blocked, partly := c.kept(v)
 	verdicts := verdictsOf(tableID, v.claims, p, blocked, result)
@@ -56,7 +56,7 @@ func (c *Controller) report(tableID string, v view, result apply.Result) {
 		c.events.FailureOf(tableID+" "+refusal.Entry.CIDR.String(), kube.NodeReference(refusal.Route.Node), eventForeign,
 			errors.New("route table "+tableID+": "+refusal.Reason))
 	}
-	c.reportOrphans(tableID, v)
+	c.reportOrphans(tableID, m, v)
 	for _, entry := range result.Created {
 		c.log.Info("route created", "routeTable", tableID, "cidr", entry.CIDR, "instance", entry.InstanceID)
 	}
@@ -120,7 +120,9 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 }
 
 // reportOrphans says which routes have no node and why they stay.
-func (c *Controller) reportOrphans(tableID string, v view) {
+func (c *Controller) reportOrphans(tableID string, m *memory, v view) {
+	doubts, why, example := m.doubts(v.waiting)
+	c.metrics.doubted(tableID, doubts)
 	c.metrics.orphans.WithLabelValues(tableID).Set(float64(len(v.waiting) - len(v.orphans.Delete)))
 	c.metrics.held.WithLabelValues(tableID).Set(float64(v.orphans.Held))
 	c.metrics.foreign.WithLabelValues(tableID).Set(float64(len(v.plan.Foreign)))
@@ -139,8 +141,14 @@ func (c *Controller) reportOrphans(tableID string, v view) {
 		c.events.Warning(tableReference(tableID), eventHeld, fmt.Sprintf("%d routes of Nodes that are gone are kept for now: "+
 			"at most the larger of %d and %d %% go within %s", v.orphans.Held, c.cfg.Orphans.Minimum, c.cfg.Orphans.Percent, c.cfg.Orphans.Window))
 	case len(v.waiting) > len(v.orphans.Delete):
-		c.events.Warning(tableReference(tableID), eventOrphans, fmt.Sprintf("%d routes of cluster %s have no Node: %s. Each is deleted %s after "+
-			"its instance is gone, or after %s", len(v.waiting), c.cfg.ClusterID, nameRoutes(v.waiting), c.cfg.Orphans.GoneGrace, c.cfg.Orphans.Grace))
+		text := fmt.Sprintf("%d routes of cluster %s have no Node: %s. Each is deleted %s after its instance is gone, or after %s",
+			len(v.waiting), c.cfg.ClusterID, nameRoutes(v.waiting), c.cfg.Orphans.GoneGrace, c.cfg.Orphans.Grace)
+		if example == nil {
+			c.events.Warning(tableReference(tableID), eventOrphans, text)
+			return
+		}
+		c.events.Failure(tableReference(tableID), eventOrphans,
+			fmt.Errorf("%s. Whether the instances of %d of them are gone can't be found out: %w", text, doubts[why], example))
 	}
 }
 

@@ -44,9 +44,9 @@ type memory struct {
 	told map[table.Key]bool
 	// standing is what the cloud said about the instances of entries since the table was read, and stood what it said before.
 	standing, stood map[string]plan.Standing
-	// doubted are instances whose question failed since then. Their standing is that of before, which says whose an entry is, and is no
-	// evidence that the instance is gone.
-	doubted map[string]bool
+	// doubted are instances about which nothing could be found out since then, and why. Their standing is that of before, which says whose
+	// an entry is, and is no evidence that the instance is gone.
+	doubted map[string]error
 	// notBefore is when the gateway may be asked again.
 	notBefore time.Time
 }
@@ -54,7 +54,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
-		standing: map[string]plan.Standing{}, doubted: map[string]bool{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
+		standing: map[string]plan.Standing{}, doubted: map[string]error{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
 		undeleted: map[table.Key]time.Time{}, told: map[table.Key]bool{},
 	}
 }
@@ -78,9 +78,9 @@ func (m *memory) remember(entries []table.Entry, custom int, now time.Time) {
 
 // doubt notes that a question about instances failed. They are not asked about again before the next reading, since nodes wait meanwhile, and
 // an entry stays whose it was: otherwise one question without an answer would let its grace begin anew.
-func (m *memory) doubt(instances []string) {
+func (m *memory) doubt(err error, instances ...string) {
 	for _, id := range instances {
-		m.standing[id], m.doubted[id] = m.stood[id], true
+		m.standing[id], m.doubted[id] = m.stood[id], err
 	}
 }
 
@@ -157,7 +157,7 @@ func (m *memory) orphans(p plan.Plan, now time.Time, watched func(table.Key) boo
 			o.Failed, undeleted[o.Entry.Key] = at, at
 		}
 		switch standing, asked := m.standing[o.Entry.InstanceID]; {
-		case !asked || m.doubted[o.Entry.InstanceID]:
+		case !asked || m.doubted[o.Entry.InstanceID] != nil:
 		case standing == plan.Gone:
 			o.Instance = orphan.Gone
 		default:

@@ -24,10 +24,13 @@ type metrics struct {
 	refused *prometheus.GaugeVec
 	orphans *prometheus.GaugeVec
 	held    *prometheus.GaugeVec
-	foreign *prometheus.GaugeVec
-	fault   *prometheus.GaugeVec
+	// unconfirmed are the orphans of which it is not known whether their instances are gone.
+	unconfirmed *prometheus.GaugeVec
+	foreign     *prometheus.GaugeVec
+	fault       *prometheus.GaugeVec
 	// recordFault is 1 while what the next leader has to know can't be read or written.
 	recordFault prometheus.Gauge
+	unread      *prometheus.GaugeVec
 	routes      *prometheus.GaugeVec
 	quotaUsed   *prometheus.GaugeVec
 	available   prometheus.Histogram
@@ -56,6 +59,15 @@ func newMetrics(registerer prometheus.Registerer, routeQuota int) *metrics {
 		held: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_held_deletions", Help: "Routes of Nodes that are gone that the deletion budget keeps for later.",
 		}, []string{"route_table"}),
+		unconfirmed: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_unconfirmed_routes",
+			Help: "Routes without a Node of which it can't be found out whether their instances are gone, by cause: region, credentials, " +
+				"unavailable, throttled, nothing_found, partial, witness, other.",
+		}, []string{"route_table", "cause"}),
+		unread: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "routecontroller_table_unread",
+			Help: "1 if a route table could not be read when it had to be, by cause: credentials, unavailable, throttled, other.",
+		}, []string{"route_table", "cause"}),
 		foreign: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "routecontroller_foreign_overlaps", Help: "Entries of others that take a part of a Node's traffic.",
 		}, []string{"route_table"}),
@@ -98,6 +110,24 @@ func (m *metrics) count(tableID string, v view, blocked int, result apply.Result
 		"orphan":    len(v.waiting) - len(v.orphans.Delete),
 	} {
 		m.routes.WithLabelValues(tableID, state).Set(float64(n))
+	}
+}
+
+// doubted shows how many orphans are kept because nothing can be found out about their instances, by cause.
+func (m *metrics) doubted(tableID string, count map[cause]int) {
+	for _, why := range allCauses() {
+		m.unconfirmed.WithLabelValues(tableID, string(why)).Set(float64(count[why]))
+	}
+}
+
+// read shows whether a table could be read, and why not.
+func (m *metrics) read(tableID string, err error) {
+	for _, why := range []cause{causeCredentials, causeUnavailable, causeThrottled, causeOther} {
+		unread := 0.0
+		if err != nil && causeOf(err) == why {
+			unread = 1
+		}
+		m.unread.WithLabelValues(tableID, string(why)).Set(unread)
 	}
 }
 

@@ -95,7 +95,7 @@ func (c *Controller) pass(ctx context.Context, t *target, tableID string, m *mem
 	create := m.turn(v.plan.Create)
 	result := c.apply(ctx, t.applier, tableID, v.orphans.Delete, create)
 	m.applied(result)
-	c.report(tableID, v, result)
+	c.report(tableID, m, v, result)
 	c.reportStuck(tableID, m, v)
 	c.watchQuota(tableID, m)
 	if len(create) < len(v.plan.Create) && len(result.Created) > 0 {
@@ -220,7 +220,7 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 	}
 	if err := c.askStanding(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, witnesses); err != nil {
 		c.log.Warn("can't tell whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
-		m.doubt(unknown)
+		m.doubt(err, unknown...)
 		return false
 	}
 	return true
@@ -260,6 +260,7 @@ func (c *Controller) read(ctx context.Context, tableID string, m *memory, age ti
 	// All entries are asked for, not only those to instances: any custom one may be in the way, all of them count for the quota, and the
 	// system entries name the ranges of the vSwitches.
 	resp, err := c.cfg.Gateway.Routes.ListRouteEntries(ctx, &vpcv1.ListRouteEntriesRequest{RouteTableId: tableID})
+	c.metrics.read(tableID, err)
 	if err != nil {
 		return fmt.Errorf("list the entries of route table %s: %w", tableID, err)
 	}
@@ -298,7 +299,7 @@ func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.C
 	}
 	if err := c.askStanding(ctx, m, unknown, nodes); err != nil {
 		// Not knowing is no failure: entries of which nothing was known before are left alone.
-		m.doubt(unknown)
+		m.doubt(err, unknown...)
 		c.log.Warn("can't tell whose instances are in the way of routes", "instances", unknown, "error", err)
 	}
 }
@@ -325,12 +326,20 @@ func (c *Controller) askStanding(ctx context.Context, m *memory, unknown, nodes 
 		}
 	}
 	credible := found > 0 && len(nodes)-found <= c.cfg.Orphans.Limit(len(nodes))
+	var incredible error
 	for i, id := range unknown {
-		if standing, known := c.standingOf(results[i], credible); known {
-			m.standing[id] = standing
-		} else {
-			m.doubt(unknown[i : i+1])
+		standing, err := c.standingOf(results[i])
+		if standing == plan.Gone && !credible {
+			if incredible == nil {
+				incredible = c.incredible(ctx, found, len(nodes))
+			}
+			err = incredible
 		}
+		if err != nil {
+			m.doubt(err, id)
+			continue
+		}
+		m.standing[id] = standing
 	}
 	return nil
 }
@@ -359,7 +368,7 @@ func (c *Controller) contradicted(ctx context.Context, m *memory, v view) bool {
 	c.log.Warn("instances may exist though the cloud does not list them, their routes are kept", "instances", gone, "error", err)
 	for id, standing := range m.standing {
 		if standing == plan.Gone {
-			m.standing[id] = plan.Stranger
+			m.standing[id], m.doubted[id] = plan.Stranger, err
 		}
 	}
 	return true
@@ -369,6 +378,9 @@ func (c *Controller) contradicted(ctx context.Context, m *memory, v view) bool {
 func (c *Controller) confirmGone(ctx context.Context, gone []string, claims table.Claims) error {
 	ctx, cancel := context.WithTimeout(gateway.WithPriority(ctx, gateway.Deletion), askTimeout)
 	defer cancel()
+	if err := c.elsewhere(ctx); err != nil {
+		return err
+	}
 	found := false
 	for _, route := range claims.Wanted[:min(len(claims.Wanted), minWitnesses)] {
 		interfaces, err := c.interfacesOf(ctx, route.InstanceID)
@@ -380,7 +392,7 @@ func (c *Controller) confirmGone(ctx context.Context, gone []string, claims tabl
 		}
 	}
 	if !found {
-		return errors.New("not even the network interfaces of nodes are found")
+		return &noEvidence{causeWitness, "the cloud does not list the network interface of any node; check what the gateway may see"}
 	}
 	for _, id := range gone {
 		interfaces, err := c.interfacesOf(ctx, id)
@@ -388,7 +400,8 @@ func (c *Controller) confirmGone(ctx context.Context, gone []string, claims tabl
 			return err
 		}
 		if len(interfaces) > 0 {
-			return fmt.Errorf("network interface %s of instance %s exists", interfaces[0].GetNetworkInterfaceId(), id)
+			return &noEvidence{causeWitness, fmt.Sprintf("the cloud does not list instance %s, but its network interface %s exists", id,
+				interfaces[0].GetNetworkInterfaceId())}
 		}
 	}
 	return nil
@@ -402,21 +415,23 @@ func (c *Controller) interfacesOf(ctx context.Context, instance string) ([]*ecsv
 	return resp.GetNetworkInterfaces(), nil
 }
 
-// standingOf gives what a result says about an instance, false if it says nothing.
-func (c *Controller) standingOf(result *ecsv1.InstanceResult, credible bool) (standing plan.Standing, known bool) {
-	switch {
-	case result.GetInstance() != nil:
-	case rpcerr.ReasonOf(rpcerr.FromItem(result.GetError())) == rpcerr.InstanceNotFound && credible:
-		return plan.Gone, true
+// standingOf gives what a result says about an instance. If it says nothing, the error is why.
+func (c *Controller) standingOf(result *ecsv1.InstanceResult) (plan.Standing, error) {
+	switch err := rpcerr.FromItem(result.GetError()); {
+	case err == nil && result.GetInstance() != nil:
+	case err == nil:
+		return plan.Stranger, errors.New("gateway answered neither an instance nor an error")
+	case rpcerr.ReasonOf(err) == rpcerr.InstanceNotFound:
+		return plan.Gone, nil
 	default:
-		return plan.Stranger, false
+		return plan.Stranger, err
 	}
 	for _, tag := range result.GetInstance().GetTags() {
 		if tag.GetKey() == clusterTag && tag.GetValue() == c.cfg.ClusterID {
-			return plan.Member, true
+			return plan.Member, nil
 		}
 	}
-	return plan.Stranger, true
+	return plan.Stranger, nil
 }
 
 func (c *Controller) apply(ctx context.Context, applier *apply.Applier, tableID string, remove []table.Entry, create []table.Route) apply.Result {

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -318,41 +319,58 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 			}
 		}
 	}
-	for name, spoil := range map[string]func(*world){
-		"no instance at all": func(w *world) {
+	hide := func(from, to int) func(*world) {
+		return func(w *world) {
+			for i := from; i < to; i++ {
+				w.hide(fmt.Sprintf("i-%d", i))
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		spoil        func(*world)
+		cause, event string
+	}{
+		"no instance at all": {hide(0, 20), "nothing_found", "the cloud does not know the instance of any node; check the credentials and the region of the gateway"},
+		// All that are asked about, and four of ten nodes.
+		"some of the instances": {hide(6, 20), "partial", "the cloud does not know the instances of 4 of 10 nodes either"},
+		"of another region": {func(w *world) {
+			hide(0, 20)(w)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
-			clear(w.cloud.Instances)
-		},
-		"some of the instances": func(w *world) {
-			for i := 6; i < 20; i++ { // All that are asked about, and four of ten nodes.
-				w.hide(fmt.Sprintf("i-%d", i))
-			}
-		},
-		"all but those that are asked about": func(w *world) {
+			w.cloud.Capabilities.RegionId = "cn-beijing"
+			clear(w.cloud.NetworkInterfaces)
+		}, "region", "the gateway works in region cn-beijing, and this controller for cn-hangzhou"},
+		"of another region that has instances of the same ids": {func(w *world) {
+			hide(10, 20)(w)
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			w.cloud.Capabilities.RegionId = "cn-beijing"
 			for i := 10; i < 20; i++ {
-				w.hide(fmt.Sprintf("i-%d", i))
+				delete(w.cloud.NetworkInterfaces, fmt.Sprintf("eni-i-%d", i))
 			}
-		},
-		"all but those that are asked about, and no network interface": func(w *world) {
-			for i := 10; i < 20; i++ {
-				w.hide(fmt.Sprintf("i-%d", i))
-			}
+		}, "region", "the gateway works in region cn-beijing, and this controller for cn-hangzhou"},
+		"all but those that are asked about": {hide(10, 20), "witness", "the cloud does not list instance i-10, but its network interface eni-i-10 exists"},
+		"all but those that are asked about, and no network interface": {func(w *world) {
+			hide(10, 20)(w)
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			clear(w.cloud.NetworkInterfaces)
-		},
-		"all but those that are asked about, and network interfaces can't be read": func(w *world) {
-			for i := 10; i < 20; i++ {
-				w.hide(fmt.Sprintf("i-%d", i))
-			}
+		}, "witness", "the cloud does not list the network interface of any node"},
+		"all but those that are asked about, and network interfaces can't be read": {func(w *world) {
+			hide(10, 20)(w)
 			w.cloud.Fail("ListNetworkInterfaces", 1<<30, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "no"})
-		},
-		"throttled": unreadable(&rpcerr.Error{
+		}, "credentials", "list the network interfaces of instance i-0: no (CLOUD_FORBIDDEN"},
+		"throttled": {unreadable(&rpcerr.Error{
 			Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 10 * time.Second,
-		}),
-		"expired token": unreadable(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"}),
-		"gateway away":  failing(&rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "connection refused"}),
+		}), "throttled", "slow down (THROTTLED"},
+		"expired token": {
+			unreadable(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"}),
+			"credentials", "token expired (CLOUD_CREDENTIALS); next: look what the gateway may do and with which credentials",
+		},
+		"gateway away": {
+			failing(&rpcerr.Error{Code: codes.Unavailable, Message: "connection refused"}),
+			"unavailable", "connection refused (Unavailable); next: look whether cloudgateway runs",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -361,7 +379,7 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 					w.entry(tableA, fmt.Sprintf("10.0.%d.0/24", i), fmt.Sprintf("i-%d", i), marked(i))
 					w.instance(makeNode(i), tag("ack.aliyun.com", cluster))
 				}
-				spoil(w)
+				tt.spoil(w)
 			}
 			registry := prometheus.NewRegistry()
 			edit := func(cfg *controller.Config) { cfg.Registerer = registry }
@@ -373,24 +391,48 @@ func TestBadAnswersAboutInstances(t *testing.T) {
 				if got := kubetest.Metric(t, registry, "routecontroller_orphan_routes")[tableA]; got != 10 {
 					t.Errorf("metric of routes without a Node: %v, want 10", got)
 				}
-				if len(w.Events.Matching("vtb-a RoutesWithoutNode")) == 0 {
-					t.Errorf("events %v", w.Events.Matching("vtb-a"))
+				if got := causes(t, registry, "routecontroller_unconfirmed_routes"); !maps.Equal(got, map[string]float64{tt.cause: 10}) {
+					t.Errorf("metric of routes of which nothing can be found out: %v, want 10 of %s", got, tt.cause)
+				}
+				text := "are gone can't be found out: " + tt.event
+				if got := w.Events.Matching("vtb-a RoutesWithoutNode"); len(got) < 2 || len(got) > 3 || !strings.Contains(got[len(got)-1], text) {
+					t.Errorf("events %q, want a first one and one or two with %q", got, text)
 				}
 			})
 		})
 	}
 }
 
+// causes gives the values of a metric that are not 0, by the label cause.
+func causes(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if value := metric.GetGauge().GetValue(); family.GetName() == name && label.GetName() == "cause" && value != 0 {
+					values[label.GetValue()] = value
+				}
+			}
+		}
+	}
+	return values
+}
+
 // TestUnreadableTable lets the gateway be away for an hour, or be one that can't read the table, while ten Nodes are missing in the API. No
 // route goes, an event and a metric say why, and the Nodes that are there keep their condition.
 func TestUnreadableTable(t *testing.T) {
 	t.Parallel()
-	for name, err := range map[string]*rpcerr.Error{
-		"gateway away":      {Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "connection refused"},
-		"expired token":     {Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"},
-		"of another region": {Code: codes.NotFound, Reason: rpcerr.RouteTableNotFound, Message: "no such table"},
+	for cause, err := range map[string]*rpcerr.Error{
+		"unavailable": {Code: codes.Unavailable, Message: "connection refused"}, // The gateway is away.
+		"credentials": {Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: "token expired"},
+		"other":       {Code: codes.NotFound, Reason: rpcerr.RouteTableNotFound, Message: "no such table"}, // It is in another region.
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(cause, func(t *testing.T) {
 			t.Parallel()
 			registry := prometheus.NewRegistry()
 			edit := func(cfg *controller.Config) { cfg.Registerer = registry }
@@ -411,8 +453,8 @@ func TestUnreadableTable(t *testing.T) {
 				if got := w.Events.Matching("vtb-a SyncRouteFailed: list the entries of route table vtb-a: " + err.Message); len(got) == 0 || len(got) > 3 {
 					t.Errorf("events %v", w.Events.Matching("vtb-a"))
 				}
-				if got := kubetest.Metric(t, registry, "reconcile_total")["error"]; got < 1 {
-					t.Errorf("metric of failed attempts: %v", got)
+				if got := causes(t, registry, "routecontroller_table_unread"); !maps.Equal(got, map[string]float64{cause: 1}) {
+					t.Errorf("metric of tables that can't be read: %v, want %s", got, cause)
 				}
 				if got := w.network("node-3"); got != "False RouteCreated" {
 					t.Errorf("NetworkUnavailable %s", got)
