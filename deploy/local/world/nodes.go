@@ -2,7 +2,6 @@ package world
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
@@ -30,24 +30,16 @@ const (
 
 // AddNodes adds n instances to the cloud and registers them as nodes, as their kubelets would.
 func (w *World) AddNodes(ctx context.Context, n int) ([]string, error) {
-	return w.addNodes(ctx, n, func(context.Context, *corev1.Node) error { return nil })
+	return w.addNodes(ctx, n)
 }
 
-// AddMutes is AddNodes with kubelets that report once that the node is ready, and never again.
+// AddMutes is AddNodes with kubelets that report nothing after the registration.
 func (w *World) AddMutes(ctx context.Context, n int) ([]string, error) {
-	return w.addNodes(ctx, n, func(ctx context.Context, node *corev1.Node) error {
-		ready, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
-		}}}})
-		if err == nil {
-			_, err = w.client.CoreV1().Nodes().PatchStatus(ctx, node.Name, ready)
-		}
-		return err
-	}, fakeNode)
+	return w.addNodes(ctx, n, fakeNode)
 }
 
-// addNodes adds nodes without the given annotations, and has report called with each as it is registered.
-func (w *World) addNodes(ctx context.Context, n int, report func(context.Context, *corev1.Node) error, without ...string) ([]string, error) {
+// addNodes adds nodes without the given annotations.
+func (w *World) addNodes(ctx context.Context, n int, without ...string) ([]string, error) {
 	first := w.number(n)
 	resources := &state.Cloud{Instances: map[string]*state.Instance{}, Interfaces: map[string]*state.NetworkInterface{}}
 	var nodes []*corev1.Node
@@ -71,11 +63,7 @@ func (w *World) addNodes(ctx context.Context, n int, report func(context.Context
 	for i, node := range nodes {
 		names[i] = node.Name
 		group.Go(func() error {
-			registered, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-			if err == nil {
-				err = report(ctx, registered)
-			}
-			if err != nil {
+			if _, err := w.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("register node %s: %w", node.Name, err)
 			}
 			return nil
@@ -112,16 +100,32 @@ func (w *World) RemoveNode(ctx context.Context, name string) error {
 	return nil
 }
 
+// node is what the kubelet of a machine registers. It says at once that it is ready, so that kwok has nothing to add before the first
+// heartbeat, and has all labels of kubelets, which kube-controller-manager would add otherwise.
 func (m machine) node() *corev1.Node {
+	now := metav1.Now()
+	resources := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("128Gi"), corev1.ResourcePods: resource.MustParse("250"),
+	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        m.name,
-			Labels:      map[string]string{corev1.LabelHostname: m.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"},
+			Name: m.name,
+			Labels: map[string]string{
+				corev1.LabelHostname: m.name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+				"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
+			},
 			Annotations: map[string]string{fakeNode: "fake"},
 		},
 		Spec: corev1.NodeSpec{
 			ProviderID: m.providerID(),
 			Taints:     []corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
+		},
+		Status: corev1.NodeStatus{
+			Phase: corev1.NodeRunning, Capacity: resources, Allocatable: resources,
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "fake kubelet",
+				LastHeartbeatTime: now, LastTransitionTime: now,
+			}},
 		},
 	}
 }

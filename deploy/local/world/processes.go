@@ -66,12 +66,13 @@ func (w *World) simulator() proc.Spec {
 // section is a part of a configuration file.
 type section map[string]any
 
-// lease is short, so that a process that was killed can soon lead again.
-func lease(name string) section {
-	return section{
-		"enabled": true, "namespace": chart.Namespace, "name": name,
-		"leaseDuration": "5s", "renewDeadline": "4s", "retryPeriod": "500ms",
+// lease says how a process is elected, see UsualLeases.
+func (w *World) lease(name string) section {
+	cfg := section{"enabled": true, "namespace": chart.Namespace, "name": name}
+	if !w.cfg.UsualLeases {
+		maps.Copy(cfg, section{"leaseDuration": "5s", "renewDeadline": "4s", "retryPeriod": "500ms"})
 	}
+	return cfg
 }
 
 // controllerSection is what all controllers have in their configuration.
@@ -84,7 +85,7 @@ func (w *World) controllerSection(name string) section {
 		},
 		"clusterID":      ClusterID,
 		"region":         Region,
-		"leaderElection": lease(name),
+		"leaderElection": w.lease(name),
 	}
 }
 
