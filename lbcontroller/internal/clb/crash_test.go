@@ -36,7 +36,7 @@ func (w *world) state() []string {
 		names[id] = g.Name
 		var servers []string
 		for _, s := range g.Servers {
-			servers = append(servers, fmt.Sprintf("%s:%d=%d", s.GetServerId(), s.GetPort(), s.GetWeight()))
+			servers = append(servers, fmt.Sprintf("%s%s:%d=%d", s.GetServerId(), s.GetServerIp(), s.GetPort(), s.GetWeight()))
 		}
 		slices.Sort(servers)
 		lines = append(lines, fmt.Sprintf("group %s of %s %s", g.Name, w.cloud.LoadBalancers[g.LoadBalancerID].GetName(), strings.Join(servers, " ")))
@@ -82,19 +82,18 @@ func (w *world) services() []*corev1.Service {
 	return services
 }
 
-// marks describe what is written on the Service and on its pods, and the record. Why a pod was released depends on when.
+// marks describe what is written on the Services and on their pods, and the record. Why a pod was released depends on when.
 func (w *world) marks() []string {
 	w.t.Helper()
 	lines := append(w.podMarks(), w.recorded()...)
-	if len(w.services()) == 0 {
-		return lines
-	}
-	svc := w.service()
-	lines = append(lines, slices.Sorted(maps.Keys(svc.Labels))...)
-	lines = append(lines, svc.Finalizers...)
-	lines = append(lines, svc.Annotations[annotation.Claims], svc.Annotations[annotation.Applied], fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
-	for _, c := range svc.Status.Conditions {
-		lines = append(lines, c.Type+" "+string(c.Status)+" "+c.Reason)
+	for _, svc := range w.services() {
+		lines = append(lines, svc.Name)
+		lines = append(lines, slices.Sorted(maps.Keys(svc.Labels))...)
+		lines = append(lines, svc.Finalizers...)
+		lines = append(lines, svc.Annotations[annotation.Claims], svc.Annotations[annotation.Applied], fmt.Sprint(len(svc.Status.LoadBalancer.Ingress)))
+		for _, c := range svc.Status.Conditions {
+			lines = append(lines, c.Type+" "+string(c.Status)+" "+c.Reason)
+		}
 	}
 	return lines
 }
@@ -109,7 +108,8 @@ func (w *world) recorded() (lines []string) {
 	for name, value := range kept.Data {
 		if strings.Contains(name, ".") { // The others are memos of the kind.
 			made, applied, _ := strings.Cut(value, ".")
-			lines = append(lines, fmt.Sprintf("record %s made=%t applied=%t", name, made != "", applied != ""))
+			applied, on, _ := strings.Cut(applied, ".")
+			lines = append(lines, fmt.Sprintf("record %s made=%t applied=%t on=%s", name, made != "", applied != "", on))
 		}
 	}
 	slices.Sort(lines)
@@ -132,9 +132,11 @@ func (w *world) podMarks() (lines []string) {
 
 // scenario is a way from one Service to another.
 type scenario struct {
-	users  []string // CLBs of users
-	before *corev1.Service
-	change func(*world)
+	users   []string     // CLBs of users
+	prepare func(*world) // what there is before the first Service; nil for nothing
+	before  *corev1.Service
+	beside  *corev1.Service // comes after it
+	change  func(*world)
 }
 
 func scenarios() map[string]scenario {
@@ -238,7 +240,50 @@ func scenarios() map[string]scenario {
 			l.service.DeletionTimestamp = new(metav1.Now())
 			l.seed(w)
 		}},
+		"give up a shared listener": {
+			users: []string{usersLB}, before: web(naming(usersLB), override), beside: api(80, naming(usersLB), override),
+			change: func(w *world) { w.update(func(svc *corev1.Service) { svc.Spec.Ports[0].Port = 8080 }) },
+		},
+		"delete the holder of a shared listener": {
+			users: []string{usersLB}, before: web(naming(usersLB), override), beside: api(80, naming(usersLB), override),
+			change: func(w *world) { w.remove() },
+		},
+		"leave a shared default group": {
+			users: []string{usersLB}, before: web(naming(usersLB), defaultGroup), beside: api(443, naming(usersLB), defaultGroup),
+			change: func(w *world) { w.update(without(annotation.DefaultServerGroup)) },
+		},
+		"leave a shared vServer group": {
+			users: []string{usersLB}, prepare: samePods, before: web(sharing(80)...), beside: api(443, sharing(443)...),
+			change: func(w *world) { w.remove() },
+		},
+		"a pod changes hands": {
+			users: []string{usersLB}, prepare: samePods, before: web(sharing(80)...), beside: api(443, sharing(443)...),
+			change: func(w *world) { w.pods(pod("10.0.0.1", "node-1")) },
+		},
+		"move away from a shared vServer group": {
+			users: []string{usersLB, "lb-next"}, prepare: samePods, before: web(sharing(80)...), beside: api(443, sharing(443)...),
+			change: func(w *world) {
+				w.update(func(svc *corev1.Service) {
+					naming("lb-next")(svc)
+					delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort)
+				})
+				w.clearStatus()
+			},
+		},
 	}
+}
+
+// samePods lets two Services have the same two pods.
+func samePods(w *world) {
+	w.addENI("eni-1", "10.0.0.1", "10.0.0.2")
+	for _, service := range []string{"web", "api"} {
+		w.endpoints(service, pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-1"))
+	}
+}
+
+// sharing lets the pods behind a port fill the vServer group of the user's.
+func sharing(port int) []func(*corev1.Service) {
+	return []func(*corev1.Service){naming(usersLB), eniMode, annotated(annotation.VGroupPort, fmt.Sprintf("%s:%d", usersRsp, port))}
 }
 
 // forwarding redirects the first of two ports to the second.
@@ -257,11 +302,22 @@ func (s scenario) run(t *testing.T, disturb func(w *world) (happened *atomic.Boo
 	t.Helper()
 	inWorld(t, 2, func(w *world) {
 		withRecords(w)
+		kept := w.config
+		w.config = func(cfg *settings) {
+			kept(cfg)
+			cfg.Kind.DriftCheck = 365 * 24 * time.Hour // What only that would find is lost.
+		}
+		w.restart()
 		for _, id := range s.users {
 			w.usersCLB(id)
 		}
-		if s.before != nil {
-			w.create(s.before.DeepCopy())
+		if s.prepare != nil {
+			s.prepare(w)
+		}
+		for _, svc := range []*corev1.Service{s.before, s.beside} {
+			if svc != nil {
+				w.create(svc.DeepCopy())
+			}
 		}
 		flag := disturb(w)
 		s.change(w)

@@ -299,11 +299,12 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	}
 	// From here on what is remembered and recorded is wrong, however this ends.
 	k.memory.Forget(s.key)
-	k.Records.Change(ctx, s.key)
+	shared := k.shareOf(ctx, s.key, want.Owner, p, observed)
+	k.Records.Change(ctx, append(shared.losers, s.key)...)
 	after, err := k.applier.Apply(ctx, work)
 	result := done{observed: after, err: err}
-	if observed.Reused { // What went well counts although something failed: the next try finds it gone, and has nobody to wake.
-		result.wake = k.wake(s.key, want.Owner, observed, after)
+	if observed.Reused { // The next try finds gone what is, and has nobody to wake.
+		result.wake = k.wake(shared, after, err)
 	}
 	return s.with(svc), result
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -164,6 +165,35 @@ func TestHeldGroupsWakeNobody(t *testing.T) {
 		if calls := w.calls(); len(calls) > 30 {
 			t.Errorf("%d calls in an hour: %v", len(calls), calls[:30])
 		}
+	})
+}
+
+// TestLostAnswersKeepTheBackoff: two Services that each can't take a pod out of the vServer group that both fill try it more and more seldom. Neither
+// is woken by the other's attempts, whose outcome nobody knows.
+func TestLostAnswersKeepTheBackoff(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		samePods(w)
+		w.create(web(sharing(80)...))
+		w.create(api(443, sharing(443)...))
+		lost := &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: "the answer was lost"}
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ApplyServerChanges" {
+				return gatewaytest.Fault{Before: lost}
+			}
+			return gatewaytest.Fault{}
+		})
+		for _, service := range []string{"web", "api"} {
+			w.endpoints(service, pod("10.0.0.1", "node-1"))
+		}
+		w.calls()
+		w.after(time.Hour)
+		if n := len(w.cloud.CallsOf("ApplyServerChanges")); n > 50 { // 2 with a delay of 1 s that doubles up to 5 min
+			t.Errorf("%d attempts in an hour", n)
+		}
+		w.cloud.Interpose(nil)
+		w.after(10 * time.Minute)
+		check(t, "servers", []string{"eni-1:8080=100", "i-users:9000=7"}, w.servers())
 	})
 }
 

@@ -1,29 +1,86 @@
 package clb
 
 import (
+	"context"
+	"errors"
+	"iter"
 	"slices"
 
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
-// wake returns the keys of the other Services on a user's CLB that must look at it now, because one has given something up there: those that don't
-// have all they ask for, if a listener is free, and those that fill a group out of which it took servers. What it put there counted as theirs, so
-// they no longer remember that it is there.
-func (k *Kind) wake(key string, owner ownership.Owner, before, after model.Observed) []string {
-	freed, taken := freesListener(before, after), takenServers(owner, before, after)
-	if !freed && len(taken) == 0 {
-		return nil
+// share is a user's CLB while one of the Services on it changes it.
+type share struct {
+	key    string
+	owner  ownership.Owner
+	before model.Observed
+	// losers are the other Services that the change may take servers from. What it put into a group that they fill, too, counted as theirs.
+	losers []string
+}
+
+// shareOf finds out whom the change of a Service may hurt.
+func (k *Kind) shareOf(ctx context.Context, key string, owner ownership.Owner, p plan.Plan, before model.Observed) share {
+	s := share{key: key, owner: owner, before: before}
+	if !before.Reused {
+		return s
 	}
-	return k.memory.Wake(key, before.InstanceID, func(e memory.Entry) (memory.Entry, bool) {
-		if freed && (e.Hash == "" || e.Refused.Text != "") || e.Trusted != "" && len(taken) > 0 { // What a trusted one fills isn't known.
+	taken := takenServers(owner, before, folded(before, p.Actions()))
+	if len(taken) == 0 {
+		return s
+	}
+	known := k.memory.Sharing(key, before.InstanceID)
+	for other, e := range known {
+		if loses(e, taken) {
+			s.losers = append(s.losers, other)
+		}
+	}
+	for _, other := range k.Records.Sharing(ctx, before.InstanceID) {
+		if _, ok := known[other]; !ok && other != key { // This leader hasn't met it yet, or its last pass failed.
+			s.losers = append(s.losers, other)
+		}
+	}
+	slices.Sort(s.losers)
+	return s
+}
+
+// wake returns the keys of the other Services on the CLB that must look at it now, after a change that has maybe failed: those that don't have
+// all they ask for, if a listener is free, and the losers. What a change that failed has done isn't known. So they read then what is there.
+// A Service of which nothing is remembered will read it anyway, and keeps its own time for that: the delays of two that fail must go on growing.
+func (k *Kind) wake(s share, after model.Observed, err error) []string {
+	failed, _ := errors.AsType[apply.Failures](err)
+	maybe := folded(after, func(yield func(plan.Action) bool) {
+		for _, f := range failed {
+			if !yield(f.Action) {
+				return
+			}
+		}
+	})
+	freed, taken := freesListener(s.before, maybe), takenServers(s.owner, s.before, maybe)
+	return k.memory.Wake(s.key, s.before.InstanceID, func(key string, e memory.Entry) (memory.Entry, bool) {
+		switch {
+		case freed && (e.Hash == "" || e.Refused.Text != ""):
+			return memory.Entry{}, true
+		case !loses(e, taken): // What it may have lost is recorded anew.
+			return e, slices.Contains(s.losers, key)
+		case e.Trusted != "" || len(failed) > 0:
 			return memory.Entry{}, true
 		}
-		groups, changed := withoutServers(e.Observed.Groups, taken)
-		e.Observed.Groups = groups
-		return e, changed
+		e.Observed.Groups = withoutServers(e.Observed.Groups, taken)
+		return e, true
 	})
+}
+
+// folded is what is there after actions whose answers aren't known.
+func folded(o model.Observed, actions iter.Seq[plan.Action]) model.Observed {
+	o = o.Clone()
+	for a := range actions {
+		a.Effect(&o, plan.Result{})
+	}
+	return o
 }
 
 // freesListener reports whether a listener of a CLB is gone: others that share it and were refused something may have it now. A vServer group
@@ -61,15 +118,23 @@ func takenServers(owner ownership.Owner, before, after model.Observed) map[strin
 	return taken
 }
 
-// withoutServers returns groups without servers that are gone, and whether there were any.
-func withoutServers(groups []model.Group, gone map[string]map[model.ServerKey]bool) (rest []model.Group, changed bool) {
-	rest = slices.Clone(groups)
+// loses reports whether a Service fills a group out of which servers were taken that are remembered to be there. What a trusted one fills isn't
+// known.
+func loses(e memory.Entry, taken map[string]map[model.ServerKey]bool) bool {
+	return len(taken) > 0 && e.Trusted != "" || slices.ContainsFunc(e.Observed.Groups, func(g model.Group) bool {
+		return slices.ContainsFunc(g.Servers, func(s model.Server) bool { return taken[g.ID][s.ServerKey] })
+	})
+}
+
+// withoutServers returns groups without servers that are gone.
+func withoutServers(groups []model.Group, gone map[string]map[model.ServerKey]bool) []model.Group {
+	rest := slices.Clone(groups)
 	for i := range rest {
 		g := &rest[i]
-		isGone := func(s model.Server) bool { return gone[g.ID][s.ServerKey] }
-		if slices.ContainsFunc(g.Servers, isGone) {
-			g.Servers, changed = slices.DeleteFunc(slices.Clone(g.Servers), isGone), true
+		if gone[g.ID] == nil {
+			continue
 		}
+		g.Servers = slices.DeleteFunc(slices.Clone(g.Servers), func(s model.Server) bool { return gone[g.ID][s.ServerKey] })
 	}
-	return rest, changed
+	return rest
 }

@@ -56,6 +56,9 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 	}
 	if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
 		e.Applied = s.applied
+		if after.Reused {
+			e.On = after.InstanceID
+		}
 	}
 	k.Records.Set(s.key, e)
 }

@@ -140,9 +140,22 @@ func Settle(e, recalled Entry) Entry {
 	return e
 }
 
+// Sharing returns the entries of other Services that name a CLB. Their content must not be changed.
+func (m *Memory) Sharing(except, loadBalancer string) map[string]Entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	entries := map[string]Entry{}
+	for key, e := range m.entries {
+		if key != except && e.Named == loadBalancer {
+			entries[key] = e
+		}
+	}
+	return entries
+}
+
 // Wake changes the entries of other Services that name a CLB, and returns the keys of those that change says are concerned. One that is changed
 // to the empty entry is forgotten. The content of an entry must not be changed in place.
-func (m *Memory) Wake(except, loadBalancer string, change func(Entry) (changed Entry, concerned bool)) []string {
+func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Entry) (changed Entry, concerned bool)) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []string
@@ -150,7 +163,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(Entry) (changed E
 		if key == except || e.Named != loadBalancer {
 			continue
 		}
-		changed, concerned := change(e)
+		changed, concerned := change(key, e)
 		if !concerned {
 			continue
 		}

@@ -49,6 +49,8 @@ type Entry struct {
 	Made string
 	// Applied is a digest of the wanted backends and configuration that the cloud had; see Shorten. Empty while they are changed.
 	Applied string
+	// On is the user's CLB on which that is; empty for a CLB that was made for the Service.
+	On string
 }
 
 // Digest shortens a text.
@@ -119,30 +121,60 @@ func (s *Store) Drop(key string) {
 // Remove forgets a Service before its finalizer goes: nobody would do it later. An API server that fails holds nothing up.
 func (s *Store) Remove(ctx context.Context, key string) {
 	if s != nil {
-		s.writeNow(ctx, key, Entry{})
+		s.writeNow(ctx, map[string]Entry{key: {}})
 	}
 }
 
-// Change removes what is recorded as applied, before it is changed: only then a crash on the way can't be taken for success. An API server that
-// fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded and what is wanted goes back
-// meanwhile.
-func (s *Store) Change(ctx context.Context, key string) {
+// Change removes what is recorded as applied of Services, before it is changed: only then a crash on the way can't be taken for success. An API
+// server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
+// back meanwhile or what was taken from another Service isn't put back.
+func (s *Store) Change(ctx context.Context, keys ...string) {
 	if s == nil {
 		return
 	}
-	e := s.Get(ctx, key)
-	if e.Applied == "" {
-		return
+	entries := map[string]Entry{}
+	for _, key := range keys {
+		if e := s.Get(ctx, key); e.Applied != "" {
+			e.Applied, e.On = "", ""
+			entries[key] = e
+		}
 	}
-	e.Applied = ""
-	s.writeNow(ctx, key, e)
+	s.writeNow(ctx, entries)
 }
 
-// writeNow records an entry and waits until it is written.
-func (s *Store) writeNow(ctx context.Context, key string, e Entry) {
-	s.want(name(key), e.String())
-	if err := s.flush(ctx, name(key)); err != nil {
-		s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
+// Sharing lists the Services that are recorded to have what they ask for on a user's CLB.
+func (s *Store) Sharing(ctx context.Context, loadBalancer string) (keys []string) {
+	if s == nil {
+		return nil
+	}
+	if err := s.load(ctx); err != nil {
+		return nil // Then nobody relies on it either.
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := maps.Clone(s.stored)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, s.wanted)
+	for name, value := range all {
+		if strings.Contains(name, ".") && parse(value).On == loadBalancer { // The others are memos.
+			keys = append(keys, strings.Replace(name, ".", "/", 1))
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// writeNow records entries and waits until they are written, in one request.
+func (s *Store) writeNow(ctx context.Context, entries map[string]Entry) {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		s.want(name(key), entries[key].String())
+	}
+	for _, key := range slices.Sorted(maps.Keys(entries)) { // The first writes them all.
+		if err := s.flush(ctx, name(key)); err != nil {
+			s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
+		}
 	}
 }
 
@@ -361,10 +393,11 @@ func (e Entry) String() string {
 	if e == (Entry{}) {
 		return ""
 	}
-	return e.Made + "." + e.Applied
+	return strings.TrimSuffix(e.Made+"."+e.Applied+"."+e.On, ".")
 }
 
 func parse(value string) Entry {
-	made, applied, _ := strings.Cut(value, ".")
-	return Entry{Made: made, Applied: applied}
+	made, rest, _ := strings.Cut(value, ".")
+	applied, on, _ := strings.Cut(rest, ".")
+	return Entry{Made: made, Applied: applied, On: on}
 }

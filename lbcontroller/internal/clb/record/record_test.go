@@ -141,3 +141,26 @@ func TestStoreIsBounded(t *testing.T) {
 		equal(t, "entry", Entry{}, s.Get(t.Context(), "default/one-more"))
 	})
 }
+
+// TestSharing: the Services on a user's CLB are known to the next process, and what is recorded of several goes in one request.
+func TestSharing(t *testing.T) {
+	kube := fake.NewClientset()
+	inStore(t, kube, func(t *testing.T, s *Store) {
+		s.Set("default/a", Entry{Applied: "1", On: "lb-1"})
+		s.Set("default/b", Entry{Applied: "2", On: "lb-1"})
+		s.Set("default/c", Entry{Made: "m", Applied: "3"})
+		s.Set("default/d", Entry{Applied: "4", On: "lb-2"})
+		equal(t, "before it is written", []string{"default/a", "default/b"}, s.Sharing(t.Context(), "lb-1"))
+		if err := s.Commit(t.Context(), "memo", "x..lb-1"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		next := newStore(kube)
+		equal(t, "after a restart", []string{"default/a", "default/b"}, next.Sharing(t.Context(), "lb-1"))
+		writes(kube)
+		next.Change(t.Context(), "default/a", "default/b", "default/c")
+		equal(t, "writes", []string{"patch"}, writes(kube))
+		equal(t, "after a change", []string(nil), next.Sharing(t.Context(), "lb-1"))
+		equal(t, "what is left", map[string]string{"default.c": "m.", "default.d": ".4.lb-2", "memo": "x..lb-1"}, data(t, kube))
+	})
+}
