@@ -214,11 +214,11 @@ func resolved(servers []model.Server) []model.Server {
 // differing leaves out most of what both lists begin and end with: a node that comes or goes is one server of a thousand, and lists are
 // ordered. Of a server that is there twice, both are compared.
 func differing(have, want []model.Server) (restHave, restWant []model.Server) {
-	for len(have) > 1 && len(want) > 1 && have[0] == want[0] && have[1].ServerKey != have[0].ServerKey {
+	for len(have) > 1 && len(want) > 0 && have[0] == want[0] && have[1].ServerKey != have[0].ServerKey {
 		have, want = have[1:], want[1:]
 	}
-	for h, w := len(have)-1, len(want)-1; h > 0 && w > 0 && have[h] == want[w] && have[h-1].ServerKey != have[h].ServerKey; h, w = h-1, w-1 {
-		have, want = have[:h], want[:w]
+	for len(have) > 1 && len(want) > 0 && have[len(have)-1] == want[len(want)-1] && have[len(have)-2].ServerKey != have[len(have)-1].ServerKey {
+		have, want = have[:len(have)-1], want[:len(want)-1]
 	}
 	return have, want
 }

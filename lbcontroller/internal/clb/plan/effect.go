@@ -92,8 +92,9 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 			continue
 		}
 		put := slices.Concat(a.Add, a.Update)
-		gone := make(map[model.ServerKey]bool, len(a.Remove)+len(put))
-		for _, s := range slices.Concat(a.Remove, put) {
+		out := slices.Concat(a.Remove, put)
+		gone := make(map[model.ServerKey]bool, len(out))
+		for _, s := range out {
 			gone[s.ServerKey] = true
 		}
 		after := make([]model.Server, 0, len(g.Servers)+len(put)) // It is remembered: room to grow would be a quarter more.

@@ -207,6 +207,10 @@ func TestMarkOfAUsersInstance(t *testing.T) {
 		"a change":      {wrongWeight, "1. change CLB: tags\n2. " + servers},
 		"nine tags":     {tags(9), "1. change CLB: tags\n2. " + servers},
 		"ten tags":      {tags(10), "1. " + servers},
+		"marked": {func(d *model.Desired, o *model.Observed) {
+			wrongWeight(d, o)
+			o.Instance.Tags = []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}
+		}, "1. " + servers},
 		"one of its own": {func(d *model.Desired, o *model.Observed) {
 			wrongWeight(d, o)
 			d.Instance.Spec.Tags = []*commonv1.Tag{{Key: ownership.TagCluster, Value: "c"}}

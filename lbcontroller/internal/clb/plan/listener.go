@@ -281,11 +281,10 @@ func ownerText(o ownership.Owner) string {
 	return fmt.Sprintf("Service %s/%s (cluster %s)", o.Namespace, o.Service, o.ClusterID)
 }
 
-// madeForAnother reports whether a listener is another Service's by its description; of ours, owns decides before. One of a protocol that
-// this version doesn't know is nobody's to take.
+// madeForAnother reports whether a listener is another Service's by its description; of ours, owns decides before.
 func madeForAnother(l model.Listener) bool {
 	_, made := ownership.MadeFor(l.Config.GetDescription())
-	return made || l.Key.Protocol == slbv1.Protocol_PROTOCOL_UNSPECIFIED
+	return made
 }
 
 // owns reports whether a listener is ours, by its description. One of a protocol that this version doesn't know never is.

@@ -55,7 +55,7 @@ func needsGroup(group GroupRef, earlier Action) bool {
 // needsServers keeps a listener from going over to a group that didn't get its servers.
 func needsServers(group GroupRef, earlier Action) bool {
 	change, ok := earlier.(ChangeServers)
-	return ok && group.ID != "" && group.ID == change.GroupID
+	return ok && group.ID == change.GroupID
 }
 
 // needsPort reports whether the listener that is to go from a port is still there.
@@ -67,7 +67,7 @@ func needsPort(key model.ListenerKey, earlier Action) bool {
 // needsListener reports whether the target of a redirect is missing.
 func needsListener(port int32, earlier Action) bool {
 	create, ok := earlier.(CreateListener)
-	return ok && port != 0 && create.Listener.Key.Port == port && overTCP(create.Listener.Key)
+	return ok && create.Listener.Key.Port == port && overTCP(create.Listener.Key)
 }
 
 func isListenerWork(a Action) bool {

@@ -37,6 +37,10 @@ func TestServersAtTheEnds(t *testing.T) {
 		"of a server that is there twice, ours at the end stays": {
 			want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 100), server(2, 100), server(2, 100)},
 		},
+		"of a server that is there twice, only one as wanted, none at the end goes": {
+			want: []model.Server{server(1, 100), server(2, 100)}, have: []model.Server{server(1, 50), server(2, 50), server(2, 100)},
+			change: &ChangeServers{Update: []model.Server{server(1, 100)}},
+		},
 	} {
 		if test.change != nil {
 			test.change.GroupID, test.change.Name = "rsp-1", mine
