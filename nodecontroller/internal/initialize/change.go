@@ -138,7 +138,7 @@ func (c Change) StatusPatch(now metav1.Time) map[string]any {
 	status := map[string]any{}
 	if c.AddressesDiffer {
 		// Without the directive the API server would merge addresses by type and lose all but one of each.
-		list := make([]any, 0, len(c.Addresses)+1)
+		var list []any
 		for _, address := range c.Addresses {
 			list = append(list, address)
 		}
