@@ -112,6 +112,10 @@ func TestAnswersAreRemembered(t *testing.T) {
 	}{
 		{name: "accepted", token: "opaque", status: accepted("cloudgateway"), life: time.Minute},
 		{name: "denied", token: "opaque", life: 5 * time.Second},
+		{
+			name: "of a token without an end", token: "header." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"ci"}`)) + ".signature",
+			status: accepted("cloudgateway"), life: time.Minute,
+		},
 		{name: "never past its end", token: "ends in 20 s", status: accepted("cloudgateway"), life: 20 * time.Second},
 	}
 	for _, tt := range tests {

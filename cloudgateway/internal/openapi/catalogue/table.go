@@ -247,7 +247,7 @@ func (r rule) moreExact(other rule, code string) bool {
 	if otherWhole, _ := other.names(code); whole != otherWhole {
 		return whole
 	}
-	return r.message != "" && other.message == ""
+	return r.message != ""
 }
 
 func contains(list, item string) bool {
