@@ -80,7 +80,9 @@ func run(ctx context.Context, args []string) error {
 			continue
 		}
 		s := rate(t, mutants)
-		scores = append(scores, s)
+		if s.mutants > 0 {
+			scores = append(scores, s)
+		}
 		fmt.Fprintf(os.Stderr, "%s: %d mutants, %d covered, %d survived\n", s.path, s.mutants, s.reached, s.survived)
 		for _, m := range mutants {
 			if m.Status != killed {

@@ -223,19 +223,20 @@ func TestScore(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	known := reason{File: "m/p/p.go", Type: "CONDITIONALS_BOUNDARY", Source: "if a < b {", Reason: "a and b differ"}
-	survivors := []mutant{{File: known.File, Type: known.Type, Source: known.Source, Line: 2}}
+	survivor := mutant{File: known.File, Type: known.Type, Source: known.Source, Line: 2}
 	tests := map[string]struct {
-		reasons            reasons
-		unexplained, stale int
+		reasons                       reasons
+		survivors, unexplained, stale int
 	}{
-		"none":           {unexplained: 1},
-		"known":          {reasons: reasons{known}},
-		"other mutation": {reasons: reasons{{File: known.File, Type: "CONDITIONALS_NEGATION", Source: known.Source, Reason: "x"}}, unexplained: 1, stale: 1},
-		"stale beside":   {reasons: reasons{known, {File: known.File, Type: known.Type, Source: "if c {", Reason: "x"}}, stale: 1},
+		"none":           {survivors: 1, unexplained: 1},
+		"known":          {reasons: reasons{known}, survivors: 1},
+		"two, one known": {reasons: reasons{known}, survivors: 2, unexplained: 1},
+		"other mutation": {reasons: reasons{{File: known.File, Type: "CONDITIONALS_NEGATION", Source: known.Source, Reason: "x"}}, survivors: 1, unexplained: 1, stale: 1},
+		"stale beside":   {reasons: reasons{known, {File: known.File, Type: known.Type, Source: "if c {", Reason: "x"}}, survivors: 1, stale: 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			unexplained, stale := test.reasons.match(survivors)
+			unexplained, stale := test.reasons.match(slices.Repeat([]mutant{survivor}, test.survivors))
 			if len(unexplained) != test.unexplained || len(stale) != test.stale {
 				t.Errorf("without a reason %v, stale %v", unexplained, stale)
 			}

@@ -77,21 +77,19 @@ func readReasons(name string) (reasons, error) {
 	return list, nil
 }
 
-// match finds the survivors without a reason, and the reasons without a survivor.
+// match finds the survivors without a reason, and the reasons without a survivor. Each reason is for one of them.
 func (rs reasons) match(survivors []mutant) (unexplained []mutant, stale []string) {
-	used := make([]bool, len(rs))
+	rest := slices.Clone(rs)
 	for _, m := range survivors {
-		i := slices.IndexFunc(rs, func(r reason) bool { return r.File == m.File && r.Type == m.Type && r.Source == m.Source })
+		i := slices.IndexFunc(rest, func(r reason) bool { return r.File == m.File && r.Type == m.Type && r.Source == m.Source })
 		if i < 0 {
 			unexplained = append(unexplained, m)
 			continue
 		}
-		used[i] = true
+		rest = slices.Delete(rest, i, i+1)
 	}
-	for i, r := range rs {
-		if !used[i] {
-			stale = append(stale, r.File+": "+r.Source)
-		}
+	for _, r := range rest {
+		stale = append(stale, r.File+": "+r.Source)
 	}
 	return unexplained, stale
 }
