@@ -44,7 +44,7 @@ func newTester(t *testing.T, files map[string]string) tester {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2}
+	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2, least: mostUnchanged}
 }
 
 // TestVerdicts changes a package in which each line is there for one of the verdicts, or to be something that has no mutant. The file
