@@ -49,7 +49,7 @@ func serve(ctx context.Context) error {
 		return fmt.Errorf("find the name of the pod: %w", err)
 	}
 	server := &http.Server{
-		Addr: ":8080", ReadHeaderTimeout: time.Second,
+		Addr: ":8080", ReadHeaderTimeout: time.Minute, // A busy machine may let the load balancer wait between connection and request.
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, host+"\n") }),
 	}
 	done := make(chan struct{})
