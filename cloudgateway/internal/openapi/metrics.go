@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics of attempts. The labels are bounded by the actions that the gateway knows.
+// metrics of attempts. The labels are bounded by the actions and the classes of errors that the gateway knows: codes of errors are the cloud's, which
+// has hundreds and adds more.
 type metrics struct {
 	calls  *prometheus.CounterVec
 	took   *prometheus.HistogramVec // by product: a histogram for each action would be two thirds of the gateway's series
@@ -21,7 +22,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	return metrics{
 		calls: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_openapi_calls_total",
-			Help: "Attempts to call the cloud, by outcome: ok, the class of the error, no_answer or canceled.",
+			Help: "Attempts to call the cloud, by outcome: ok, no_answer, canceled, or the class of the error, of which errors.md lists the codes.",
 		}, []string{"product", "action", "outcome"}),
 		took: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cloudgateway_openapi_call_duration_seconds",
