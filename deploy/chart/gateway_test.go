@@ -304,6 +304,30 @@ func TestExtras(t *testing.T) {
 	}
 }
 
+// TestAllPods: what is set for all pods is in those of each Deployment, and in that of helm test what it needs to be pulled and scheduled.
+func TestAllPods(t *testing.T) {
+	t.Parallel()
+	documents := render(t, "kube-system", map[string]any{
+		"podLabels": map[string]any{"team": "edge"}, "podAnnotations": map[string]any{"note": "x"}, "nodeSelector": map[string]any{"role": "control"},
+		"imagePullSecrets": []any{map[string]any{"name": "pull"}}, "image": map[string]any{"pullPolicy": "Always"}, "priorityClassName": "high",
+		"tolerations": []any{map[string]any{"key": "only", "operator": "Exists"}},
+	})
+	check := func(name string, spec corev1.PodSpec) {
+		if spec.NodeSelector["role"] != "control" || !slices.Equal(spec.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "pull"}}) ||
+			spec.Containers[0].ImagePullPolicy != corev1.PullAlways || len(spec.Tolerations) != 1 || spec.Tolerations[0].Key != "only" {
+			t.Errorf("%s: %+v", name, spec)
+		}
+	}
+	for _, component := range ours.Components() {
+		pod := decode[appsv1.Deployment](t, documents["Deployment "+component]).Spec.Template
+		check(component, pod.Spec)
+		if pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Annotations["checksum/config"] == "" || pod.Spec.PriorityClassName != "high" {
+			t.Errorf("%s: labels %v, annotations %v, priority class %q", component, pod.Labels, pod.Annotations, pod.Spec.PriorityClassName)
+		}
+	}
+	check("doctor", decode[corev1.Pod](t, documents["Pod cloudgateway-doctor"]).Spec)
+}
+
 // TestAffinity: a user's takes the place of the chart's.
 func TestAffinity(t *testing.T) {
 	t.Parallel()

@@ -401,6 +401,11 @@ func TestDoctorPod(t *testing.T) {
 	t.Parallel()
 	documents := render(t, "cloud", map[string]any{
 		"credentials": map[string]any{"existingSecret": "key"}, "cloudConfig": map[string]any{"configMap": "old"}, "tls": map[string]any{"clientCASecret": "callers"},
+		"components": map[string]any{"cloudgateway": map[string]any{
+			"extraEnv":          []any{map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}},
+			"extraVolumes":      []any{map[string]any{"name": "more", "configMap": map[string]any{"name": "more"}}},
+			"extraVolumeMounts": []any{map[string]any{"name": "more", "mountPath": "/etc/more"}},
+		}},
 	})
 	gateway := decode[appsv1.Deployment](t, documents["Deployment cloudgateway"]).Spec
 	pod := decode[corev1.Pod](t, documents["Pod cloudgateway-doctor"])
@@ -413,6 +418,11 @@ func TestDoctorPod(t *testing.T) {
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "token" })
 	if diff := cmp.Diff(spec.Containers[0].VolumeMounts, pod.Spec.Containers[0].VolumeMounts); diff != "" {
 		t.Errorf("files (-gateway +doctor):\n%s", diff)
+	}
+	// It holds no Lease.
+	env := slices.DeleteFunc(spec.Containers[0].Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, "POD_") })
+	if diff := cmp.Diff(env, pod.Spec.Containers[0].Env); diff != "" || len(env) == 0 {
+		t.Errorf("environment (-gateway +doctor):\n%s", diff)
 	}
 	if diff := cmp.Diff(spec.Volumes, pod.Spec.Volumes); diff != "" {
 		t.Errorf("volumes (-gateway +doctor):\n%s", diff)
