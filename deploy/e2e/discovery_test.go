@@ -14,5 +14,6 @@ func TestGatewayIsFoundThroughTheAPIServer(t *testing.T) {
 	w.initialised(t)
 	w.create(t, newService("web", nil, 80))
 	w.balanced(t, "web")
+	w.checkQueries(t) // All processes have worked.
 	w.remove(t, "web")
 }
