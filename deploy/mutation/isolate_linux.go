@@ -21,8 +21,9 @@ func namespaces() *syscall.SysProcAttr {
 	}
 }
 
-// isolate runs a program in place of this one, which is the only process of its namespaces: all but one directory is read-only.
-func isolate(dir string, command []string) error {
+// isolate runs a program in place of this one, which is the only process of its namespaces: all but one directory is read-only, and the
+// system ends it when it has used its processor time.
+func isolate(seconds uint64, dir string, command []string) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -44,8 +45,10 @@ func isolate(dir string, command []string) error {
 	if err := unix.MountSetattr(-1, dir, 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return fmt.Errorf("make %s writable: %w", dir, err)
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}); err != nil {
-		return fmt.Errorf("limit the memory: %w", err)
+	for resource, limit := range map[int]uint64{unix.RLIMIT_DATA: most, unix.RLIMIT_CPU: seconds} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return fmt.Errorf("limit memory and processor time: %w", err)
+		}
 	}
 	return fmt.Errorf("run %s: %w", command[0], unix.Exec(command[0], command, os.Environ()))
 }

@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,14 +30,26 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if args := os.Args[1:]; len(args) > 2 && args[0] == isolateCommand {
-		fmt.Fprintln(os.Stderr, isolate(args[1], args[2:]))
+	if args := os.Args[1:]; len(args) > 0 && args[0] == isolateCommand {
+		fmt.Fprintln(os.Stderr, isolated(args[1:]))
 		os.Exit(failedIsolation)
 	}
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// isolated becomes a program with its arguments, after the seconds and the directory that it may have.
+func isolated(args []string) error {
+	if len(args) < 3 {
+		return fmt.Errorf("isolate: want seconds, directory and program, have %q", args)
+	}
+	seconds, err := strconv.ParseUint(args[0], 10, 32)
+	if err != nil {
+		return fmt.Errorf("isolate: seconds: %w", err)
+	}
+	return isolate(seconds, args[1], args[2:])
 }
 
 func run(ctx context.Context, args []string) error {
@@ -60,7 +73,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	tester := tester{root: *root, dir: dir, self: self, jobs: *jobs, least: leastLimit}
+	tester := tester{root: *root, dir: dir, self: self, jobs: *jobs, cpu: leastCPU, time: mostTime}
 	begin := time.Now()
 
 	var scores []score

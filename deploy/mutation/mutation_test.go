@@ -14,8 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if args := os.Args[1:]; len(args) > 2 && args[0] == isolateCommand {
-		fmt.Fprintln(os.Stderr, isolate(args[1], args[2:]))
+	if args := os.Args[1:]; len(args) > 0 && args[0] == isolateCommand {
+		fmt.Fprintln(os.Stderr, isolated(args[1:]))
 		os.Exit(failedIsolation)
 	}
 	os.Exit(m.Run())
@@ -44,7 +44,7 @@ func newTester(t *testing.T, files map[string]string) tester {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2, least: mostUnchanged}
+	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2, cpu: mostTime, time: mostTime}
 }
 
 // TestVerdicts changes a package in which each line is there for one of the verdicts, or to be something that has no mutant. The file
@@ -127,19 +127,18 @@ func Test(t *testing.T) {
 	}
 }
 
-// TestMutantIsolated: tests pass only if they can do no harm, and one that never ends is stopped, with what it started.
+// TestMutantIsolated: tests pass only if they can do no harm.
 func TestMutantIsolated(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/somewhere")
 	tester := newTester(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26.0\n",
-		"p/p.go": "package p\n\nfunc ends(n int) bool { return n == 1 }\n",
+		"p/p.go": "package p\n\nfunc one(n int) bool { return n == 1 }\n",
 		"p/p_test.go": `package p
 
 import (
 	"errors"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -165,23 +164,50 @@ func Test(t *testing.T) {
 	if env := os.Getenv("KUBECONFIG"); env != "" {
 		t.Errorf("environment: %s", env)
 	}
-	if !ends(1) {
-		_ = exec.Command("sleep", "1h").Run()
+	if !one(1) {
+		t.Error("changed")
 	}
 }
 `,
 	})
-	tester.least = time.Second
 	mutants, err := tester.test(t.Context(), target{module: "m", pkg: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(mutants) != 1 || mutants[0].Status != timedOut {
-		t.Errorf("%v, want one that timed out", mutants)
+	if len(mutants) != 1 || mutants[0].Status != killed {
+		t.Errorf("%+v, want one that is killed", mutants)
 	}
 	left, err := os.ReadDir(tester.dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestEndlessMutant: one that computes forever is stopped when it has used its processor time, however long that takes on a busy machine, and
+// one that waits forever when its time is up. Neither limit would stop the other.
+func TestEndlessMutant(t *testing.T) {
+	for name, tt := range map[string]struct {
+		endless string
+		limit   func(*tester)
+	}{
+		"computes": {"for {\n\t\t}", func(t *tester) { t.cpu = time.Second }},
+		"waits":    {"<-time.After(time.Hour)", func(t *tester) { t.time = time.Second }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tester := newTester(t, map[string]string{
+				"go.mod":      "module m\n\ngo 1.26.0\n",
+				"p/p.go":      "package p\n\nfunc one(n int) bool { return n == 1 }\n",
+				"p/p_test.go": "package p\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nvar _ time.Time\n\nfunc Test(t *testing.T) {\n\tif !one(1) {\n\t\t" + tt.endless + "\n\t}\n}\n",
+			})
+			tt.limit(&tester)
+			mutants, err := tester.test(t.Context(), target{module: "m", pkg: "p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(mutants) != 1 || mutants[0].Status != timedOut {
+				t.Errorf("%+v, want one that timed out", mutants)
+			}
+		})
 	}
 }
 
@@ -190,7 +216,7 @@ func TestNoVerdict(t *testing.T) {
 	for name, tt := range map[string]struct{ check, want string }{
 		"tests that fail anyway":    {`t.Fatal("always")`, "the tests fail without a mutant"},
 		"tests that do not compile": {`undefined()`, "undefined: undefined"},
-		"tests that are killed":     {`p, _ := os.FindProcess(os.Getpid()); p.Kill(); select {}`, "signal: killed"},
+		"tests that are killed":     {`p, _ := os.FindProcess(os.Getpid()); p.Kill(); select {}`, "the tests fail without a mutant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tester := newTester(t, map[string]string{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,12 +29,12 @@ const (
 )
 
 const (
-	// Tests may take this many times as long with a mutant as without, and never less than the least: a shorter limit takes a busy machine
-	// for a killed mutant.
-	timesAsLong = 10
-	leastLimit  = 20 * time.Second
-	// Without one they have this long.
-	mostUnchanged = 10 * time.Minute
+	// Tests may take this many times as much processor time with a mutant as without, and never less than the least. The time of the clock
+	// would take a busy machine for a killed mutant.
+	timesAsMuch = 10
+	leastCPU    = 10 * time.Second
+	// mostTime is for mutants that wait for something that never comes, and for the tests without one.
+	mostTime = 10 * time.Minute
 )
 
 // isolateCommand is the first argument of this program where it runs itself to run tests, and failedIsolation its exit code if it could
@@ -48,7 +49,7 @@ type tester struct {
 	root, dir string // the checkout, a directory for what is compiled
 	self      string // this program
 	jobs      int
-	least     time.Duration // that the tests of a mutant may take
+	cpu, time time.Duration // that the tests of a mutant may take: the least of one, the most of the other
 }
 
 func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
@@ -74,11 +75,11 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 		return nil, err
 	}
 	tests := tests{self: t.self, dir: dir, pkg: pkg.dir, program: program}
-	reached, took, err := tests.unchanged(ctx)
+	reached, used, err := tests.unchanged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	limit := max(t.least, timesAsLong*took)
+	limit := limits{cpu: max(t.cpu, timesAsMuch*used), time: t.time}
 	workers, ctx := errgroup.WithContext(ctx)
 	workers.SetLimit(t.jobs)
 	for i := range mutants {
@@ -120,22 +121,29 @@ type tests struct {
 	self, dir, pkg, program string
 }
 
-// unchanged runs the tests with no mutant. It gives the mutants that they come across, and the time that they take.
+type limits struct{ cpu, time time.Duration }
+
+// outcome of a run: what the tests printed, and the processor time that they took.
+type outcome struct {
+	status status
+	output string
+	used   time.Duration
+}
+
+// unchanged runs the tests with no mutant. It gives the mutants that they come across, and the processor time that they take.
 func (t tests) unchanged(ctx context.Context) (map[int]bool, time.Duration, error) {
 	work, err := os.MkdirTemp(t.dir, "")
 	if err != nil {
 		return nil, 0, fmt.Errorf("make a directory: %w", err)
 	}
 	list := filepath.Join(work, "reached")
-	begin := time.Now()
-	got, out, err := t.run(ctx, work, mostUnchanged, envReached+"="+list)
+	got, err := t.run(ctx, work, limits{mostTime, mostTime}, envReached+"="+list)
 	if err != nil {
 		return nil, 0, err
 	}
-	if got != lived {
-		return nil, 0, fmt.Errorf("the tests fail without a mutant, or take longer than %s:\n%s", mostUnchanged, out)
+	if got.status != lived {
+		return nil, 0, fmt.Errorf("the tests fail without a mutant, or take longer than %s:\n%s", mostTime, got.output)
 	}
-	took := time.Since(begin)
 	data, err := os.ReadFile(list)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, fmt.Errorf("read what the tests reach: %w", err)
@@ -148,43 +156,51 @@ func (t tests) unchanged(ctx context.Context) (map[int]bool, time.Duration, erro
 		}
 		reached[id] = true
 	}
-	return reached, took, nil
+	return reached, got.used, nil
 }
 
 // with runs the tests with one mutant.
-func (t tests) with(ctx context.Context, m mutant, limit time.Duration) (status, error) {
+func (t tests) with(ctx context.Context, m mutant, limit limits) (status, error) {
 	work, err := os.MkdirTemp(t.dir, "")
 	if err != nil {
 		return "", fmt.Errorf("make a directory: %w", err)
 	}
-	got, _, err := t.run(ctx, work, limit, envMutant+"="+strconv.Itoa(m.id))
+	got, err := t.run(ctx, work, limit, envMutant+"="+strconv.Itoa(m.id))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", m, err)
 	}
-	return got, os.RemoveAll(work)
+	return got.status, os.RemoveAll(work)
 }
 
 // run runs the tests where go test does, except that they can write to nothing but the directory work, have a network with nothing but
 // loopback, and know nothing of this process's environment.
-func (t tests) run(ctx context.Context, work string, limit time.Duration, env string) (status, string, error) {
-	limited, cancel := context.WithTimeout(ctx, limit)
+func (t tests) run(ctx context.Context, work string, limit limits, env string) (outcome, error) {
+	limited, cancel := context.WithTimeout(ctx, limit.time)
 	defer cancel()
-	cmd := exec.CommandContext(limited, t.self, isolateCommand, work, t.program, "-test.failfast", "-test.timeout=0") //nolint:gosec // Compiled above.
+	seconds := strconv.Itoa(int(math.Ceil(limit.cpu.Seconds())))
+	//nolint:gosec // Compiled above.
+	cmd := exec.CommandContext(limited, t.self, isolateCommand, seconds, work, t.program, "-test.failfast", "-test.timeout=0")
 	cmd.Dir, cmd.Env = t.pkg, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "TMPDIR=" + work, env}
 	cmd.SysProcAttr = namespaces()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what the tests started
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	exit, failed := errors.AsType[*exec.ExitError](err)
-	switch {
-	case err == nil:
-		return lived, string(out), nil
-	case ctx.Err() != nil:
-		return "", "", ctx.Err()
-	case limited.Err() != nil:
-		return timedOut, string(out), nil
-	case failed && (exit.ExitCode() == 1 || exit.ExitCode() == 2): // of a failed test, of a panic
-		return killed, string(out), nil
+	if ctx.Err() != nil {
+		return outcome{}, ctx.Err()
 	}
-	return "", "", fmt.Errorf("run the tests: %w\n%s", err, out)
+	if cmd.ProcessState == nil {
+		return outcome{}, fmt.Errorf("run the tests: %w", err)
+	}
+	got := outcome{output: string(out), used: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	switch exit := cmd.ProcessState.ExitCode(); {
+	case err == nil:
+		got.status = lived
+	case limited.Err() != nil || exit < 0: // A signal: of this program's, or of the system's when the processor time is used up.
+		got.status = timedOut
+	case exit == 1 || exit == 2: // of a failed test, of a panic
+		got.status = killed
+	default:
+		return outcome{}, fmt.Errorf("run the tests: %w\n%s", err, out)
+	}
+	return got, nil
 }
