@@ -180,7 +180,11 @@ func (t tests) run(ctx context.Context, work string, limit limits, env string) (
 	seconds := strconv.Itoa(int(math.Ceil(limit.cpu.Seconds())))
 	//nolint:gosec // Compiled above.
 	cmd := exec.CommandContext(limited, t.self, isolateCommand, seconds, work, t.program, "-test.failfast", "-test.timeout=0")
-	cmd.Dir, cmd.Env = t.pkg, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "TMPDIR=" + work, env}
+	cmd.Dir, cmd.Env = t.pkg, []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + work, "TMPDIR=" + work, env,
+		// Properties are tried with the same values in each run, and the first ones that contradict are enough.
+		"RAPID_SEED=1", "RAPID_SHRINKTIME=0s", "RAPID_NOFAILFILE=true",
+	}
 	cmd.SysProcAttr = namespaces()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // and what the tests started
 	cmd.WaitDelay = time.Second
