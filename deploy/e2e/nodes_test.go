@@ -33,7 +33,8 @@ func TestNodes(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{
 		Nodes: 4, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true,
-		Node: map[string]any{"syncInterval": "2s", "deletion": map[string]any{"silence": "0s", "window": "6s"}},
+		// kube-controller-manager looks at kubelets every five seconds, and may find the four silent in two looks.
+		Node: map[string]any{"syncInterval": "2s", "deletion": map[string]any{"silence": "0s", "window": "20s"}},
 		Route: map[string]any{
 			"gather": map[string]any{"quiet": "200ms", "max": "1s"}, "orphanGrace": "5s", "deletion": map[string]any{"window": "2s"},
 		},
