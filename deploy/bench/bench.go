@@ -55,7 +55,9 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 	if err := os.MkdirAll(filepath.Dir(o.dir), 0o750); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	cfg := world.Config{Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out}
+	cfg := world.Config{
+		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out, ShortLeases: true, // The gateway is killed.
+	}
 	if !o.limits {
 		cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimited()}}
 	}

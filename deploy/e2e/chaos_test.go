@@ -53,7 +53,7 @@ func TestChaos(t *testing.T) {
 		duration = d
 	}
 	w := bootWith(t, world.Config{
-		Nodes: 4, Controllers: world.Controllers(),
+		Nodes: 4, Controllers: world.Controllers(), ShortLeases: true,
 		LB: map[string]any{"drift": map[string]any{"stoppedListeners": "enforce"}}, // The monkey stops listeners, and all come back in the end.
 	})
 	w.initialised(t)

@@ -32,7 +32,7 @@ const confirmation = time.Minute
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{
-		Nodes: 4, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true,
+		Nodes: 4, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true, ShortLeases: true,
 		// kube-controller-manager looks at kubelets every five seconds, and may find the four silent in two looks.
 		Node: map[string]any{"syncInterval": "2s", "deletion": map[string]any{"silence": "0s", "window": "20s"}},
 		Route: map[string]any{

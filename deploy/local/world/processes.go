@@ -66,10 +66,10 @@ func (w *World) simulator() proc.Spec {
 // section is a part of a configuration file.
 type section map[string]any
 
-// lease says how a process is elected, see UsualLeases.
+// lease says how a process is elected.
 func (w *World) lease(name string) section {
 	cfg := section{"enabled": true, "namespace": chart.Namespace, "name": name}
-	if !w.cfg.UsualLeases {
+	if w.cfg.ShortLeases {
 		maps.Copy(cfg, section{"leaseDuration": "5s", "renewDeadline": "4s", "retryPeriod": "500ms"})
 	}
 	return cfg

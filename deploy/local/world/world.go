@@ -66,9 +66,9 @@ type Config struct {
 	Traffic bool
 	// Fast makes the cloud's transitions take no time.
 	Fast bool
-	// UsualLeases lets Leases last as long as those of the product do by default. Otherwise they are so short that a process which was killed
-	// soon leads again, and that one may lose its Lease where much happens at once on a busy machine.
-	UsualLeases bool
+	// ShortLeases are for worlds whose processes are killed: the next leader need not wait long. A process may lose such a Lease on a busy machine,
+	// and nobody starts it again. Otherwise Leases last as long as those of the product do by default.
+	ShortLeases bool
 	// LogLevel of our processes; empty: info.
 	LogLevel string
 	// Out gets progress lines.
