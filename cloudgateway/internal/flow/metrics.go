@@ -25,6 +25,8 @@ const (
 type metrics struct {
 	wait           *prometheus.HistogramVec
 	calls          *prometheus.CounterVec
+	callerWaits    *prometheus.CounterVec
+	callerWait     *prometheus.CounterVec
 	actionWait     *prometheus.SummaryVec
 	throttled      *prometheus.CounterVec
 	waiting, limit *prometheus.GaugeVec
@@ -53,6 +55,14 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "cloudgateway_budget_calls_total",
 			Help: "Calls that wanted to go to the cloud, by caller, priority and how it ended.",
 		}, []string{"caller", "priority", "result"}),
+		callerWaits: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_budget_caller_waits_total",
+			Help: "Calls of a caller that waited for the rate limit, whether they were sent or not.",
+		}, []string{"caller"}),
+		callerWait: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "cloudgateway_budget_caller_wait_seconds_total",
+			Help: "Time that the calls of a caller waited for the rate limit, whether they were sent or not.",
+		}, []string{"caller"}),
 		actionWait: factory.NewSummaryVec(prometheus.SummaryOpts{
 			Name: "cloudgateway_budget_action_wait_seconds",
 			Help: "Time that calls of an action waited for the rate limit, whether they were sent or not.",
@@ -85,7 +95,13 @@ func (m metrics) of(product, action string) actionMetrics {
 func (m actionMetrics) waited(c Caller, result string, d time.Duration) {
 	m.wait.Observe(d.Seconds())
 	m.metrics.wait.WithLabelValues(c.Priority.String(), result).Observe(d.Seconds())
-	m.calls.WithLabelValues(m.callers.label(c.Name), c.Priority.String(), result).Inc()
+	caller := m.callers.label(c.Name)
+	m.calls.WithLabelValues(caller, c.Priority.String(), result).Inc()
+	m.callerWait.WithLabelValues(caller).Add(d.Seconds()) // Also if it is 0: rates need a series from the first call on.
+	waits := m.callerWaits.WithLabelValues(caller)
+	if d > 0 {
+		waits.Inc()
+	}
 }
 
 // callerNames bounds how many callers the metrics tell apart.

@@ -1,21 +1,93 @@
 package flow
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
+
+// TestWaitsByCaller: the metrics show whose calls waited, how many and for how long, also of calls that were given up or refused meanwhile.
+// Calls that go at once, or are refused at once, have not waited.
+func TestWaitsByCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewPedanticRegistry()
+		b := newBudget(t, func(cfg *Config) {
+			cfg.Registerer = reg
+			cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: 1, Window: time.Minute}}
+		})
+		acquire := func(caller string, patience time.Duration) error {
+			ctx, cancel := context.WithCancel(as(t.Context(), caller, Change))
+			defer cancel()
+			if patience > 0 {
+				defer time.AfterFunc(patience, cancel).Stop()
+			}
+			return b.Acquire(ctx, "slb", learned)
+		}
+		if err := acquire("quick", 0); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var work sync.WaitGroup
+		work.Go(func() {
+			if err := acquire("patient", 0); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		work.Go(func() {
+			if acquire("hasty", 10*time.Second) == nil {
+				t.Error("a call that was given up went")
+			}
+		})
+		short, cancel := context.WithTimeout(as(t.Context(), "short", Change), time.Second)
+		defer cancel()
+		if b.Acquire(short, "slb", learned) == nil {
+			t.Error("a call with a deadline that is too early went")
+		}
+		work.Wait()
+		waited := time.Since(began).Seconds() // of the patient caller, who went last
+		if waited < 30 {
+			t.Fatalf("the second call of a minute went after %v s", waited)
+		}
+		want := fmt.Sprintf(`
+			# HELP cloudgateway_budget_caller_wait_seconds_total Time that the calls of a caller waited for the rate limit, whether they were sent or not.
+			# TYPE cloudgateway_budget_caller_wait_seconds_total counter
+			cloudgateway_budget_caller_wait_seconds_total{caller="hasty"} 10
+			cloudgateway_budget_caller_wait_seconds_total{caller="patient"} %v
+			cloudgateway_budget_caller_wait_seconds_total{caller="quick"} 0
+			cloudgateway_budget_caller_wait_seconds_total{caller="short"} 0
+			# HELP cloudgateway_budget_caller_waits_total Calls of a caller that waited for the rate limit, whether they were sent or not.
+			# TYPE cloudgateway_budget_caller_waits_total counter
+			cloudgateway_budget_caller_waits_total{caller="hasty"} 1
+			cloudgateway_budget_caller_waits_total{caller="patient"} 1
+			cloudgateway_budget_caller_waits_total{caller="quick"} 0
+			cloudgateway_budget_caller_waits_total{caller="short"} 0
+		`, waited)
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want),
+			"cloudgateway_budget_caller_wait_seconds_total", "cloudgateway_budget_caller_waits_total"); err != nil {
+			t.Error(err)
+		}
+	})
+}
 
 // TestMetricsAreBounded: twenty callers that use all actions with all priorities and outcomes leave less than 2 000 series, and strangers
 // can't add to them without end.
 func TestMetricsAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	b := newBudget(t, func(cfg *Config) { cfg.Registerer = reg })
-	use := func(callers int) (series int) {
+	all := slices.Sorted(maps.Keys(b.limits))
+	use := func(callers int, actions []string) (series int) {
 		for i := range callers {
-			for name := range b.limits {
+			for _, name := range actions {
 				product, action, _ := strings.Cut(name, "/")
 				l := b.limiter(product, action)
 				for p := Background; p <= Backend; p++ {
@@ -42,12 +114,12 @@ func TestMetricsAreBounded(t *testing.T) {
 		}
 		return series
 	}
-	if got := use(20); got > 2000 {
+	if got := use(20, all); got > 2000 {
 		t.Errorf("%d series of 20 callers, want at most 2000", got)
 	} else {
 		t.Logf("%d series of 20 callers", got)
 	}
-	if got := use(500); got > 3000 {
+	if got := use(500, all); got > 3000 {
 		t.Errorf("%d series of 500 callers", got)
 	}
 }
