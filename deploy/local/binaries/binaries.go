@@ -211,22 +211,27 @@ func Processes() []string {
 	return []string{"openapisim", "cloudgateway", "lbcontroller", "nodecontroller", "routecontroller"}
 }
 
+// packageOf is the directory of a program of ours, from the top of the source tree.
+func packageOf(name string) string {
+	if name == "openapisim" {
+		return "./cloudgateway/openapisim/cmd/openapisim"
+	}
+	return "./" + name + "/cmd/" + name
+}
+
 // BuildProcesses builds our own programs into dir. The go command's cache makes it quick when nothing changed.
 func BuildProcesses(ctx context.Context, root, dir string, race bool) error {
+	args := []string{"build", "-o", dir + "/"}
+	if race {
+		args = append(args, "-race")
+	}
 	for _, name := range Processes() {
-		module := name
-		if name == "openapisim" {
-			module = "cloudgateway/openapisim"
-		}
-		args := []string{"build", "-o", filepath.Join(dir, name)}
-		if race {
-			args = append(args, "-race")
-		}
-		cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/"+name)...) //nolint:gosec // The arguments are ours.
-		cmd.Dir = filepath.Join(root, module)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", name, err, strings.TrimSpace(string(out)))
-		}
+		args = append(args, packageOf(name))
+	}
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", strings.Join(Processes(), ", "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

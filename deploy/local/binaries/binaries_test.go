@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -175,5 +176,43 @@ func TestRequired(t *testing.T) {
 	}
 	if version, err := required(t.Context(), dir, "example.com/missing"); err == nil {
 		t.Errorf("a module that is not required has the version %q", version)
+	}
+}
+
+// TestSharedModules: what our processes and the control plane share has the same version in both, so that it is compiled once. One small
+// module below Kubernetes' client is enough to have the whole client compiled twice.
+func TestSharedModules(t *testing.T) {
+	t.Parallel()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := requirements(t.Context(), filepath.Join(root, "deploy/local/kubernetes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./deploy/local/cmd/world"}
+	for _, name := range Processes() {
+		args = append(args, packageOf(name))
+	}
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work"))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("list the modules of our processes: %v", err)
+	}
+	ours := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if module, version, _ := strings.Cut(strings.TrimSpace(line), " "); theirs[module] != "" {
+			ours[module] = version
+		}
+	}
+	if ours["k8s.io/client-go"] == "" {
+		t.Fatalf("shared are %v: the test shows nothing", ours)
+	}
+	for module, version := range ours {
+		if theirs[module] != version {
+			t.Errorf("our processes use %s %s, deploy/local/kubernetes %s", module, version, theirs[module])
+		}
 	}
 }

@@ -141,24 +141,41 @@ func (p program) built() string {
 
 // required is the version of a module that the go.mod in a directory requires.
 func required(ctx context.Context, dir, module string) (string, error) {
+	versions, err := requirements(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	version, ok := versions[module]
+	if !ok {
+		return "", fmt.Errorf("%s/go.mod does not require %s", dir, module)
+	}
+	return version, nil
+}
+
+// requirements are the modules that the go.mod in a directory requires, with the versions that are built.
+func requirements(ctx context.Context, dir string) (map[string]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("read versions of %s: %w", dir, err)
+		return nil, fmt.Errorf("read versions of %s: %w", dir, err)
 	}
+	type module struct{ Path, Version string }
 	var mod struct {
-		Require []struct{ Path, Version string }
+		Require []module
+		Replace []struct{ Old, New module }
 	}
 	if err := json.Unmarshal(out, &mod); err != nil {
-		return "", fmt.Errorf("read versions of %s: %w", dir, err)
+		return nil, fmt.Errorf("read versions of %s: %w", dir, err)
 	}
+	versions := map[string]string{}
 	for _, r := range mod.Require {
-		if r.Path == module {
-			return r.Version, nil
-		}
+		versions[r.Path] = r.Version
 	}
-	return "", fmt.Errorf("%s/go.mod does not require %s", dir, module)
+	for _, r := range mod.Replace {
+		versions[r.Old.Path] = r.New.Version
+	}
+	return versions, nil
 }
 
 // follow reads what go build -v says, one line for each package, until the go command ends, tells the number of packages now
