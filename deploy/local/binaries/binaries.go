@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -229,7 +230,7 @@ func BuildProcesses(ctx context.Context, root, dir string, race bool) error {
 		args = append(args, packageOf(name))
 	}
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir = root
+	cmd.Dir, cmd.Env = root, slices.Concat(os.Environ(), []string{"GOWORK=" + filepath.Join(root, "go.work")}, compilerEnv())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", strings.Join(Processes(), ", "), err, strings.TrimSpace(string(out)))
 	}
