@@ -99,6 +99,11 @@ func pack(c *chart.Chart) ([]byte, error) {
 
 // notes are the part of the changes about a version, or, before its tag, about what is not released.
 func notes(changes, version string, tagged bool) (string, error) {
+	if _, rest, ok := strings.Cut("\n"+changes, "\n## Unreleased\n"); ok && tagged {
+		if rest, _, _ = strings.Cut("\n"+rest, "\n## "); strings.TrimSpace(rest) != "" {
+			return "", fmt.Errorf("the changes have lines under Unreleased, which the tag has, too: move them to the part about %s", version)
+		}
+	}
 	headings := []string{"## " + version, "## [" + version + "]"}
 	if !tagged {
 		headings = append(headings, "## Unreleased")

@@ -85,6 +85,14 @@ func TestNotes(t *testing.T) {
 	if _, err := notes(changes, "0.3.0", true); err == nil {
 		t.Error("a tag has the notes of what is not released")
 	}
+	if _, err := notes(changes, "0.2.0", true); err == nil || !strings.Contains(err.Error(), "Unreleased") {
+		t.Errorf("changes that a tag has and its notes have not: %v", err)
+	}
+	for _, heading := range []string{"", "## Unreleased\n\n"} {
+		if got, err := notes("# Changelog\n\n"+heading+"## 0.2.0\n\n- all\n", "0.2.0", true); err != nil || got != "# 0.2.0\n\n- all\n" {
+			t.Errorf("with %q above: %q, %v", heading, got, err)
+		}
+	}
 }
 
 // TestLinksOfNotes: they are read on the page of a release, where a relative link leads nowhere.
