@@ -185,28 +185,18 @@ func keepsConstant(n ast.Node) bool {
 func (in *instrumenter) switched(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
-		result := in.pkg.info.TypeOf(n)
-		if isArithmetic(n.Op) && !isNumber(result) { // texts are joined by + and have no difference
+		all := mutations(n.Op)
+		if len(all) == 0 || isArithmetic(n.Op) && !isNumber(in.pkg.info.TypeOf(n)) { // texts are joined by + and have no difference
 			return ""
 		}
-		left, right := "", ""
-		return in.expression(result, n.OpPos, mutations(n.Op), func(op token.Token) string {
-			if left == "" {
-				left, right = in.node(n.X), in.node(n.Y)
-			}
-			return left + " " + op.String() + " " + right
-		}, n.Op)
+		left, right := in.node(n.X), in.node(n.Y)
+		return in.expression(n, n.OpPos, n.Op, all, func(op token.Token) string { return left + " " + op.String() + " " + right })
 	case *ast.UnaryExpr:
 		if n.Op != token.SUB {
 			return ""
 		}
-		operand := ""
-		return in.expression(in.pkg.info.TypeOf(n), n.OpPos, []mutation{{"INVERT_NEGATIVES", token.ADD}}, func(op token.Token) string {
-			if operand == "" {
-				operand = in.node(n.X)
-			}
-			return op.String() + operand
-		}, n.Op)
+		operand := in.node(n.X)
+		return in.expression(n, n.OpPos, n.Op, []mutation{{"INVERT_NEGATIVES", token.ADD}}, func(op token.Token) string { return op.String() + operand })
 	case *ast.IncDecStmt:
 		other := token.INC
 		if n.Tok == token.INC {
@@ -218,15 +208,12 @@ func (in *instrumenter) switched(n ast.Node) string {
 	return ""
 }
 
-func (in *instrumenter) expression(result types.Type, at token.Pos, all []mutation, with func(token.Token) string, op token.Token) string {
-	if len(all) == 0 {
-		return ""
-	}
+// expression gives the function that stands for an expression, which with writes with another operator.
+func (in *instrumenter) expression(n ast.Expr, at token.Pos, op token.Token, all []mutation, with func(token.Token) string) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "func() %s { ", in.typeName(result, at))
+	fmt.Fprintf(&out, "func() %s { ", in.typeName(in.pkg.info.TypeOf(n), at))
 	for _, m := range all {
-		id := in.add(at, m.kind)
-		fmt.Fprintf(&out, "if mutantIsOn(%d) { return %s }; ", id, with(m.into))
+		fmt.Fprintf(&out, "if mutantIsOn(%d) { return %s }; ", in.add(at, m.kind), with(m.into))
 	}
 	fmt.Fprintf(&out, "return %s }()", with(op))
 	return out.String()
