@@ -28,7 +28,7 @@ func TestGatewayComesBack(t *testing.T) {
 	}
 	edit := func(cfg *controller.Config) { cfg.Gateway = conn.Client() }
 	run(t, edit, makeNodes(before), prepare, func(w *world) {
-		ctx, cancel := context.WithCancel(context.Background()) // That of the test is not of the bubble.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // The end of the test comes from outside of the bubble.
 		var watching sync.WaitGroup
 		watching.Go(func() {
 			if err := conn.Watch(ctx, w.started.Resume); err != nil {
