@@ -177,7 +177,7 @@ func (c *cluster) controlPlane(ctx context.Context) error {
 			},
 		},
 		{
-			Name: "kube-controller-manager", Path: k.ControllerManager, Ready: answers("https://127.0.0.1:10257/healthz"),
+			Name: "kube-controller-manager", Path: c.built.Node.ControllerManager, Ready: answers("https://127.0.0.1:10257/healthz"),
 			Args: []string{
 				"--kubeconfig=" + c.kubeconfig("system:kube-controller-manager"), "--leader-elect=false", "--cloud-provider=external",
 				"--allocate-node-cidrs", "--cluster-cidr=" + podRange, "--service-cluster-ip-range=" + serviceNet, "--root-ca-file=" + c.ca,

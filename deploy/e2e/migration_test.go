@@ -175,7 +175,7 @@ func (m migration) writesNothing(what string, do func()) {
 	}
 }
 
-// warnedOf fails if our processes have warned of anything but this. kube-controller-manager warns of conflicts that it then resolves, and the API
+// warnedOf fails if our processes have warned of anything but this. Kubernetes' controllers warn of conflicts that they then resolve, and the API
 // server of addresses that it repairs.
 func (m migration) warnedOf(reasons ...string) {
 	m.t.Helper()

@@ -21,7 +21,7 @@ const coreDNSVersion = "v1.13.1"
 
 // Kubernetes are the paths of the control plane's programs.
 type Kubernetes struct {
-	Etcd, APIServer, ControllerManager, Kwok string
+	Etcd, APIServer, Controllers, Kwok string
 }
 
 // Config says where things are.
@@ -52,9 +52,9 @@ func Root() (string, error) {
 	}
 }
 
-// Node are the paths of the programs that make a real node of a machine, and of those that people use.
+// Node are the paths of the programs that make a real node of a machine, of the rest of a real control plane, and of those that people use.
 type Node struct {
-	Kubelet, Scheduler, Proxy, Kubectl, Helm string
+	Kubelet, Proxy, ControllerManager, Scheduler, Kubectl, Helm string
 	// CoreDNS is static, so that an image can be made of it.
 	CoreDNS string
 }
@@ -62,11 +62,11 @@ type Node struct {
 // EnsureKubernetes returns the control plane's programs and builds those that are missing.
 func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	var k Kubernetes
-	control, err := kubernetes(ctx, cfg.Root, "about 5 minutes", []program{
+	control, err := kubernetes(ctx, cfg.Root, "about 3 minutes", []program{
 		{path: &k.Etcd, name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
 		{path: &k.Kwok, name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
-		{path: &k.ControllerManager, name: "kube-controller-manager", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/local/kubernetes/controllers"},
 	})
 	if err != nil {
 		return Kubernetes{}, err
@@ -78,8 +78,9 @@ func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 // EnsureNode returns the programs of a node, of the same version as the control plane's, and builds those that are missing.
 func EnsureNode(ctx context.Context, cfg Config) (Node, error) {
 	var n Node
-	node, err := kubernetes(ctx, cfg.Root, "about 4 minutes", []program{
+	node, err := kubernetes(ctx, cfg.Root, "about 5 minutes", []program{
 		{path: &n.Kubelet, name: "kubelet", pkg: "k8s.io/kubernetes/cmd/kubelet"},
+		{path: &n.ControllerManager, name: "kube-controller-manager", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
 		{path: &n.Scheduler, name: "kube-scheduler", pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
 		{path: &n.Proxy, name: "kube-proxy", pkg: "k8s.io/kubernetes/cmd/kube-proxy"},
 		{path: &n.Kubectl, name: "kubectl", pkg: "k8s.io/kubernetes/cmd/kubectl"},

@@ -36,23 +36,28 @@ type recipe struct {
 	env       []string // added to the own environment
 }
 
-// kubernetes builds programs with the versions that local/kubernetes/go.mod requires, and keeps them by the digest of what it pins.
+// kubernetes builds programs with the versions that local/kubernetes/go.mod requires, and keeps them by the digest of what it
+// pins and of the program that is ours.
 func kubernetes(ctx context.Context, root, took string, programs []program) (recipe, error) {
 	dir := filepath.Join(root, "deploy/local/kubernetes")
 	version, err := required(ctx, dir, "k8s.io/kubernetes")
 	if err != nil {
 		return recipe{}, err
 	}
-	pins, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return recipe{}, fmt.Errorf("read the versions of Kubernetes: %w", err)
+	digest := sha256.New()
+	for _, name := range []string{"go.mod", "controllers/main.go"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return recipe{}, fmt.Errorf("read what Kubernetes is built of: %w", err)
+		}
+		_, _ = digest.Write(text)
 	}
 	v := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	const pkg = "k8s.io/component-base/version"
 	// Clients parse the version and refuse the placeholder of an unstamped build.
 	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", pkg, version, v[0], v[1])
 	return recipe{
-		programs: programs, directory: fmt.Sprintf("kubernetes-%s-%.8x", version, sha256.Sum256(pins)), took: took, dir: dir,
+		programs: programs, directory: fmt.Sprintf("kubernetes-%s-%.8x", version, digest.Sum(nil)), took: took, dir: dir,
 		args: []string{"build", "-v", "-trimpath", "-ldflags", ldflags},
 	}, nil
 }

@@ -72,18 +72,12 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 			Ready: w.answers("https://"+a["kube-apiserver"]+"/readyz", w.adminToken),
 		},
 		{
-			Name: "kube-controller-manager", Path: w.cfg.Kubernetes.ControllerManager,
+			Name: "kube-controllers", Path: w.cfg.Kubernetes.Controllers,
 			Args: []string{
-				"--kubeconfig=" + w.Kubeconfig(), "--bind-address=127.0.0.1", "--secure-port=" + port(a["kube-controller-manager"]),
-				"--leader-elect=false", "--cloud-provider=external", "--allocate-node-cidrs",
-				"--cluster-cidr=" + strings.Join(w.podCIDRs(), ","),
-				"--service-account-private-key-file=" + saPrivate, "--root-ca-file=" + ca.File(),
-				"--kube-api-qps=500", "--kube-api-burst=1000",
-				"--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller,namespace-controller," +
-					"garbage-collector-controller,node-ipam-controller,node-lifecycle-controller,endpointslice-controller," +
-					"deployment-controller,replicaset-controller,daemonset-controller,statefulset-controller",
+				"--kubeconfig=" + w.Kubeconfig(), "--address=" + a["kube-controllers"],
+				"--cluster-cidr=" + strings.Join(w.podCIDRs(), ","), "--root-ca-file=" + ca.File(),
 			},
-			Ready: w.answers("https://"+a["kube-controller-manager"]+"/healthz", ""),
+			Ready: w.answers("http://"+a["kube-controllers"]+"/healthz", ""),
 		},
 		{
 			Name: "kwok", Path: w.cfg.Kubernetes.Kwok,
