@@ -32,14 +32,6 @@ func products(sessions sts.Sessions, address func(c *api.Context, product string
 	}
 }
 
-func productNames() []string {
-	var names []string
-	for _, p := range Products() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
 // Endpoint is a port of a simulator.
 type Endpoint struct {
 	Name  string // as [Simulator.Start] takes it

@@ -154,8 +154,9 @@ func New(cfg Config) (*Simulator, error) {
 		cloud:     state.New(cfg.Region, cfg.Account),
 		held:      map[string]bool{},
 	}
+	var names []string
 	for _, p := range products(sessions{store: s.keys, now: cfg.Now}, s.location) {
-		s.products = append(s.products, &settling{Product: p})
+		s.products, names = append(s.products, &settling{Product: p}), append(names, p.Name)
 	}
 	s.faults = fault.NewSet(s.copyState)
 	s.settings.Store(cfg.Settings)
@@ -171,7 +172,7 @@ func New(cfg Config) (*Simulator, error) {
 		Region: cfg.Region, Account: cfg.Account, Role: cfg.Role, V2Only: cfg.MetadataV2Only,
 		SessionDuration: cfg.SessionDuration, Now: cfg.Now, Keys: s.keys, View: s.View,
 	})
-	if s.console, err = console.New(console.Config{Source: shown{s}, Products: productNames()}); err != nil {
+	if s.console, err = console.New(console.Config{Source: shown{s}, Products: names}); err != nil {
 		return nil, err
 	}
 	front := http.HandlerFunc(s.serveFront)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed assets
@@ -14,13 +15,14 @@ var assets embed.FS
 //go:embed templates
 var templates embed.FS
 
-func parseTemplates() (*template.Template, error) {
+// parseTemplates does so once for all simulators of a process, of which tests start thousands.
+var parseTemplates = sync.OnceValues(func() (*template.Template, error) { //nolint:gochecknoglobals // A constant.
 	pages, err := template.New("console").Funcs(template.FuncMap{"count": count, "found": found}).ParseFS(templates, "templates/*.tmpl")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)
 	}
 	return pages, nil
-}
+})
 
 // count writes a number with its thousands apart.
 func count(n int) string {
