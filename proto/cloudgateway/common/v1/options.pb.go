@@ -206,6 +206,67 @@ func (Idempotency) EnumDescriptor() ([]byte, []int) {
 	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
 }
 
+// Form is what a text stands for.
+type Form int32
+
+const (
+	// Anything.
+	Form_FORM_UNSPECIFIED Form = 0
+	// An id or another word of the cloud: 1 to 128 letters, digits, dots, hyphens and underscores.
+	Form_FORM_ID Form = 1
+	// An IPv4 or IPv6 address.
+	Form_FORM_IP_ADDRESS Form = 2
+	// An IPv4 or IPv6 network as the cloud writes it, e.g. "10.1.2.0/24": no bits outside of its mask.
+	Form_FORM_NETWORK Form = 3
+	// A host name, in which an asterisk stands for anything, e.g. "*.example.com".
+	Form_FORM_DOMAIN Form = 4
+)
+
+// Enum value maps for Form.
+var (
+	Form_name = map[int32]string{
+		0: "FORM_UNSPECIFIED",
+		1: "FORM_ID",
+		2: "FORM_IP_ADDRESS",
+		3: "FORM_NETWORK",
+		4: "FORM_DOMAIN",
+	}
+	Form_value = map[string]int32{
+		"FORM_UNSPECIFIED": 0,
+		"FORM_ID":          1,
+		"FORM_IP_ADDRESS":  2,
+		"FORM_NETWORK":     3,
+		"FORM_DOMAIN":      4,
+	}
+)
+
+func (x Form) Enum() *Form {
+	p := new(Form)
+	*p = x
+	return p
+}
+
+func (x Form) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Form) Descriptor() protoreflect.EnumDescriptor {
+	return file_cloudgateway_common_v1_options_proto_enumTypes[3].Descriptor()
+}
+
+func (Form) Type() protoreflect.EnumType {
+	return &file_cloudgateway_common_v1_options_proto_enumTypes[3]
+}
+
+func (x Form) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Form.Descriptor instead.
+func (Form) EnumDescriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{3}
+}
+
 // ServiceOptions says what a service is for.
 type ServiceOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -344,6 +405,281 @@ func (x *MethodOptions) GetToolOnly() bool {
 	return false
 }
 
+// FieldRules say what the value of a field has to be. Of a list, all but items are about each item; of an optional field, all are about a
+// value that is there.
+type FieldRules struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A text must not be empty, an enum not unspecified. A message is looked at as if it were there and empty.
+	Required bool `protobuf:"varint,1,opt,name=required,proto3" json:"required,omitempty"`
+	// What a text must be, unless it is empty.
+	Form Form `protobuf:"varint,2,opt,name=form,proto3,enum=cloudgateway.common.v1.Form" json:"form,omitempty"`
+	// What a text must be one of, unless it is empty.
+	OneOf []string `protobuf:"bytes,3,rep,name=one_of,json=oneOf,proto3" json:"one_of,omitempty"`
+	// How many characters a text must have.
+	Length *Bounds `protobuf:"bytes,4,opt,name=length,proto3" json:"length,omitempty"`
+	// Whether a text must not begin with http:// or https://.
+	NoLink bool `protobuf:"varint,5,opt,name=no_link,json=noLink,proto3" json:"no_link,omitempty"`
+	// What a number must be.
+	Range *Bounds `protobuf:"bytes,6,opt,name=range,proto3" json:"range,omitempty"`
+	// How many items a list must have.
+	Items         *Bounds `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FieldRules) Reset() {
+	*x = FieldRules{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FieldRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FieldRules) ProtoMessage() {}
+
+func (x *FieldRules) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FieldRules.ProtoReflect.Descriptor instead.
+func (*FieldRules) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FieldRules) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *FieldRules) GetForm() Form {
+	if x != nil {
+		return x.Form
+	}
+	return Form_FORM_UNSPECIFIED
+}
+
+func (x *FieldRules) GetOneOf() []string {
+	if x != nil {
+		return x.OneOf
+	}
+	return nil
+}
+
+func (x *FieldRules) GetLength() *Bounds {
+	if x != nil {
+		return x.Length
+	}
+	return nil
+}
+
+func (x *FieldRules) GetNoLink() bool {
+	if x != nil {
+		return x.NoLink
+	}
+	return false
+}
+
+func (x *FieldRules) GetRange() *Bounds {
+	if x != nil {
+		return x.Range
+	}
+	return nil
+}
+
+func (x *FieldRules) GetItems() *Bounds {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// Bounds are the least and the greatest number that is allowed.
+type Bounds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The least.
+	Min int32 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
+	// The greatest.
+	Max           int32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bounds) Reset() {
+	*x = Bounds{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bounds) ProtoMessage() {}
+
+func (x *Bounds) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
+func (*Bounds) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Bounds) GetMin() int32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Bounds) GetMax() int32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+// MessageRules say what the fields of a message have to be together. A field is set if it is not empty; an optional one, if it is there.
+type MessageRules struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Fields of which at least one must be set.
+	AnyOf []string `protobuf:"bytes,1,rep,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
+	// Fields of which at most one may be set.
+	AtMostOneOf []string `protobuf:"bytes,2,rep,name=at_most_one_of,json=atMostOneOf,proto3" json:"at_most_one_of,omitempty"`
+	// Fields that are required by others.
+	Needs         []*Need `protobuf:"bytes,3,rep,name=needs,proto3" json:"needs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MessageRules) Reset() {
+	*x = MessageRules{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageRules) ProtoMessage() {}
+
+func (x *MessageRules) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageRules.ProtoReflect.Descriptor instead.
+func (*MessageRules) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *MessageRules) GetAnyOf() []string {
+	if x != nil {
+		return x.AnyOf
+	}
+	return nil
+}
+
+func (x *MessageRules) GetAtMostOneOf() []string {
+	if x != nil {
+		return x.AtMostOneOf
+	}
+	return nil
+}
+
+func (x *MessageRules) GetNeeds() []*Need {
+	if x != nil {
+		return x.Needs
+	}
+	return nil
+}
+
+// Need is a field that must be set where another one is.
+type Need struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The one that is set.
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// The one that then is required.
+	Needs         string `protobuf:"bytes,2,opt,name=needs,proto3" json:"needs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Need) Reset() {
+	*x = Need{}
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Need) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Need) ProtoMessage() {}
+
+func (x *Need) ProtoReflect() protoreflect.Message {
+	mi := &file_cloudgateway_common_v1_options_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Need.ProtoReflect.Descriptor instead.
+func (*Need) Descriptor() ([]byte, []int) {
+	return file_cloudgateway_common_v1_options_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Need) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *Need) GetNeeds() string {
+	if x != nil {
+		return x.Needs
+	}
+	return ""
+}
+
 var file_cloudgateway_common_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.ServiceOptions)(nil),
@@ -359,6 +695,22 @@ var file_cloudgateway_common_v1_options_proto_extTypes = []protoimpl.ExtensionIn
 		Field:         50401,
 		Name:          "cloudgateway.common.v1.method",
 		Tag:           "bytes,50401,opt,name=method",
+		Filename:      "cloudgateway/common/v1/options.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*FieldRules)(nil),
+		Field:         50401,
+		Name:          "cloudgateway.common.v1.field",
+		Tag:           "bytes,50401,opt,name=field",
+		Filename:      "cloudgateway/common/v1/options.proto",
+	},
+	{
+		ExtendedType:  (*descriptorpb.MessageOptions)(nil),
+		ExtensionType: (*MessageRules)(nil),
+		Field:         50401,
+		Name:          "cloudgateway.common.v1.message",
+		Tag:           "bytes,50401,opt,name=message",
 		Filename:      "cloudgateway/common/v1/options.proto",
 	},
 }
@@ -379,6 +731,23 @@ var (
 	E_Method = &file_cloudgateway_common_v1_options_proto_extTypes[1]
 )
 
+// Extension fields to descriptorpb.FieldOptions.
+var (
+	// What a field of a request has to be. The gateway refuses a request that breaks a rule with INVALID_ARGUMENT, before it does anything.
+	// Besides these, every enum must have a value that the gateway knows, and every list at most 20 000 items.
+	//
+	// optional cloudgateway.common.v1.FieldRules field = 50401;
+	E_Field = &file_cloudgateway_common_v1_options_proto_extTypes[2]
+)
+
+// Extension fields to descriptorpb.MessageOptions.
+var (
+	// What the fields of a request, or of a message in it, have to be together.
+	//
+	// optional cloudgateway.common.v1.MessageRules message = 50401;
+	E_Message = &file_cloudgateway_common_v1_options_proto_extTypes[3]
+)
+
 var File_cloudgateway_common_v1_options_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
@@ -392,7 +761,26 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12<\n" +
 	"\bpriority\x18\x04 \x01(\x0e2 .cloudgateway.common.v1.PriorityR\bpriority\x12E\n" +
 	"\vidempotency\x18\x05 \x01(\x0e2#.cloudgateway.common.v1.IdempotencyR\vidempotency\x12\x1b\n" +
-	"\ttool_only\x18\x06 \x01(\bR\btoolOnly*l\n" +
+	"\ttool_only\x18\x06 \x01(\bR\btoolOnly\"\xae\x02\n" +
+	"\n" +
+	"FieldRules\x12\x1a\n" +
+	"\brequired\x18\x01 \x01(\bR\brequired\x120\n" +
+	"\x04form\x18\x02 \x01(\x0e2\x1c.cloudgateway.common.v1.FormR\x04form\x12\x15\n" +
+	"\x06one_of\x18\x03 \x03(\tR\x05oneOf\x126\n" +
+	"\x06length\x18\x04 \x01(\v2\x1e.cloudgateway.common.v1.BoundsR\x06length\x12\x17\n" +
+	"\ano_link\x18\x05 \x01(\bR\x06noLink\x124\n" +
+	"\x05range\x18\x06 \x01(\v2\x1e.cloudgateway.common.v1.BoundsR\x05range\x124\n" +
+	"\x05items\x18\a \x01(\v2\x1e.cloudgateway.common.v1.BoundsR\x05items\",\n" +
+	"\x06Bounds\x12\x10\n" +
+	"\x03min\x18\x01 \x01(\x05R\x03min\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\x05R\x03max\"~\n" +
+	"\fMessageRules\x12\x15\n" +
+	"\x06any_of\x18\x01 \x03(\tR\x05anyOf\x12#\n" +
+	"\x0eat_most_one_of\x18\x02 \x03(\tR\vatMostOneOf\x122\n" +
+	"\x05needs\x18\x03 \x03(\v2\x1c.cloudgateway.common.v1.NeedR\x05needs\"2\n" +
+	"\x04Need\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
+	"\x05needs\x18\x02 \x01(\tR\x05needs*l\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bVERB_GET\x10\x01\x12\r\n" +
@@ -410,9 +798,17 @@ const file_cloudgateway_common_v1_options_proto_rawDesc = "" +
 	"\x17IDEMPOTENCY_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10IDEMPOTENCY_READ\x10\x01\x12\x1a\n" +
 	"\x16IDEMPOTENCY_REPEATABLE\x10\x02\x12\x1a\n" +
-	"\x16IDEMPOTENCY_REQUEST_ID\x10\x03:c\n" +
+	"\x16IDEMPOTENCY_REQUEST_ID\x10\x03*a\n" +
+	"\x04Form\x12\x14\n" +
+	"\x10FORM_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aFORM_ID\x10\x01\x12\x13\n" +
+	"\x0fFORM_IP_ADDRESS\x10\x02\x12\x10\n" +
+	"\fFORM_NETWORK\x10\x03\x12\x0f\n" +
+	"\vFORM_DOMAIN\x10\x04:c\n" +
 	"\aservice\x12\x1f.google.protobuf.ServiceOptions\x18\xe1\x89\x03 \x01(\v2&.cloudgateway.common.v1.ServiceOptionsR\aservice:_\n" +
-	"\x06method\x12\x1e.google.protobuf.MethodOptions\x18\xe1\x89\x03 \x01(\v2%.cloudgateway.common.v1.MethodOptionsR\x06methodB@Z>alicloud-controllers.dev/proto/cloudgateway/common/v1;commonv1b\x06proto3"
+	"\x06method\x12\x1e.google.protobuf.MethodOptions\x18\xe1\x89\x03 \x01(\v2%.cloudgateway.common.v1.MethodOptionsR\x06method:Y\n" +
+	"\x05field\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x89\x03 \x01(\v2\".cloudgateway.common.v1.FieldRulesR\x05field:a\n" +
+	"\amessage\x12\x1f.google.protobuf.MessageOptions\x18\xe1\x89\x03 \x01(\v2$.cloudgateway.common.v1.MessageRulesR\amessageB@Z>alicloud-controllers.dev/proto/cloudgateway/common/v1;commonv1b\x06proto3"
 
 var (
 	file_cloudgateway_common_v1_options_proto_rawDescOnce sync.Once
@@ -426,32 +822,48 @@ func file_cloudgateway_common_v1_options_proto_rawDescGZIP() []byte {
 	return file_cloudgateway_common_v1_options_proto_rawDescData
 }
 
-var file_cloudgateway_common_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_cloudgateway_common_v1_options_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_cloudgateway_common_v1_options_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_cloudgateway_common_v1_options_proto_goTypes = []any{
 	(Verb)(0),                           // 0: cloudgateway.common.v1.Verb
 	(Priority)(0),                       // 1: cloudgateway.common.v1.Priority
 	(Idempotency)(0),                    // 2: cloudgateway.common.v1.Idempotency
-	(*ServiceOptions)(nil),              // 3: cloudgateway.common.v1.ServiceOptions
-	(*MethodOptions)(nil),               // 4: cloudgateway.common.v1.MethodOptions
-	(*durationpb.Duration)(nil),         // 5: google.protobuf.Duration
-	(*descriptorpb.ServiceOptions)(nil), // 6: google.protobuf.ServiceOptions
-	(*descriptorpb.MethodOptions)(nil),  // 7: google.protobuf.MethodOptions
+	(Form)(0),                           // 3: cloudgateway.common.v1.Form
+	(*ServiceOptions)(nil),              // 4: cloudgateway.common.v1.ServiceOptions
+	(*MethodOptions)(nil),               // 5: cloudgateway.common.v1.MethodOptions
+	(*FieldRules)(nil),                  // 6: cloudgateway.common.v1.FieldRules
+	(*Bounds)(nil),                      // 7: cloudgateway.common.v1.Bounds
+	(*MessageRules)(nil),                // 8: cloudgateway.common.v1.MessageRules
+	(*Need)(nil),                        // 9: cloudgateway.common.v1.Need
+	(*durationpb.Duration)(nil),         // 10: google.protobuf.Duration
+	(*descriptorpb.ServiceOptions)(nil), // 11: google.protobuf.ServiceOptions
+	(*descriptorpb.MethodOptions)(nil),  // 12: google.protobuf.MethodOptions
+	(*descriptorpb.FieldOptions)(nil),   // 13: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil), // 14: google.protobuf.MessageOptions
 }
 var file_cloudgateway_common_v1_options_proto_depIdxs = []int32{
-	0, // 0: cloudgateway.common.v1.MethodOptions.verb:type_name -> cloudgateway.common.v1.Verb
-	5, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
-	1, // 2: cloudgateway.common.v1.MethodOptions.priority:type_name -> cloudgateway.common.v1.Priority
-	2, // 3: cloudgateway.common.v1.MethodOptions.idempotency:type_name -> cloudgateway.common.v1.Idempotency
-	6, // 4: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
-	7, // 5: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
-	3, // 6: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
-	4, // 7: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	6, // [6:8] is the sub-list for extension type_name
-	4, // [4:6] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	0,  // 0: cloudgateway.common.v1.MethodOptions.verb:type_name -> cloudgateway.common.v1.Verb
+	10, // 1: cloudgateway.common.v1.MethodOptions.timeout:type_name -> google.protobuf.Duration
+	1,  // 2: cloudgateway.common.v1.MethodOptions.priority:type_name -> cloudgateway.common.v1.Priority
+	2,  // 3: cloudgateway.common.v1.MethodOptions.idempotency:type_name -> cloudgateway.common.v1.Idempotency
+	3,  // 4: cloudgateway.common.v1.FieldRules.form:type_name -> cloudgateway.common.v1.Form
+	7,  // 5: cloudgateway.common.v1.FieldRules.length:type_name -> cloudgateway.common.v1.Bounds
+	7,  // 6: cloudgateway.common.v1.FieldRules.range:type_name -> cloudgateway.common.v1.Bounds
+	7,  // 7: cloudgateway.common.v1.FieldRules.items:type_name -> cloudgateway.common.v1.Bounds
+	9,  // 8: cloudgateway.common.v1.MessageRules.needs:type_name -> cloudgateway.common.v1.Need
+	11, // 9: cloudgateway.common.v1.service:extendee -> google.protobuf.ServiceOptions
+	12, // 10: cloudgateway.common.v1.method:extendee -> google.protobuf.MethodOptions
+	13, // 11: cloudgateway.common.v1.field:extendee -> google.protobuf.FieldOptions
+	14, // 12: cloudgateway.common.v1.message:extendee -> google.protobuf.MessageOptions
+	4,  // 13: cloudgateway.common.v1.service:type_name -> cloudgateway.common.v1.ServiceOptions
+	5,  // 14: cloudgateway.common.v1.method:type_name -> cloudgateway.common.v1.MethodOptions
+	6,  // 15: cloudgateway.common.v1.field:type_name -> cloudgateway.common.v1.FieldRules
+	8,  // 16: cloudgateway.common.v1.message:type_name -> cloudgateway.common.v1.MessageRules
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	13, // [13:17] is the sub-list for extension type_name
+	9,  // [9:13] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_cloudgateway_common_v1_options_proto_init() }
@@ -464,9 +876,9 @@ func file_cloudgateway_common_v1_options_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cloudgateway_common_v1_options_proto_rawDesc), len(file_cloudgateway_common_v1_options_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   2,
-			NumExtensions: 2,
+			NumEnums:      4,
+			NumMessages:   6,
+			NumExtensions: 4,
 			NumServices:   0,
 		},
 		GoTypes:           file_cloudgateway_common_v1_options_proto_goTypes,

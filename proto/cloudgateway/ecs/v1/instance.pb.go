@@ -1640,92 +1640,115 @@ const file_cloudgateway_ecs_v1_instance_proto_rawDesc = "" +
 	"\x11auto_release_time\x18\" \x01(\v2\x1a.google.protobuf.TimestampR\x0fautoReleaseTime\x12/\n" +
 	"\x13deletion_protection\x18# \x01(\bR\x12deletionProtection\x12C\n" +
 	"\fstopped_mode\x18$ \x01(\x0e2 .cloudgateway.ecs.v1.StoppedModeR\vstoppedMode\x12!\n" +
-	"\flock_reasons\x18% \x03(\tR\vlockReasons\"i\n" +
-	"\x12GetInstanceRequest\x12\x1f\n" +
-	"\vinstance_id\x18\x01 \x01(\tR\n" +
+	"\flock_reasons\x18% \x03(\tR\vlockReasons\"s\n" +
+	"\x12GetInstanceRequest\x12)\n" +
+	"\vinstance_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
 	"instanceId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x81\x01\n" +
 	"\x13GetInstanceResponse\x129\n" +
 	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"q\n" +
-	"\x18BatchGetInstancesRequest\x12!\n" +
-	"\finstance_ids\x18\x01 \x03(\tR\vinstanceIds\x122\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"{\n" +
+	"\x18BatchGetInstancesRequest\x12+\n" +
+	"\finstance_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x84\x01\n" +
 	"\x0eInstanceResult\x129\n" +
 	"\binstance\x18\x01 \x01(\v2\x1d.cloudgateway.ecs.v1.InstanceR\binstance\x127\n" +
 	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x8b\x01\n" +
 	"\x19BatchGetInstancesResponse\x12=\n" +
 	"\aresults\x18\x01 \x03(\v2#.cloudgateway.ecs.v1.InstanceResultR\aresults\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xeb\x04\n" +
-	"\x14ListInstancesRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
-	"\vprivate_ips\x18\x02 \x03(\tR\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf1\a\n" +
+	"\x14ListInstancesRequest\x12\x1d\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12)\n" +
+	"\vprivate_ips\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\n" +
 	"privateIps\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12!\n" +
-	"\finstance_ids\x18\x05 \x03(\tR\vinstanceIds\x12\x1d\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12+\n" +
+	"\finstance_ids\x18\x05 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x12'\n" +
 	"\n" +
-	"public_ips\x18\x06 \x03(\tR\tpublicIps\x12\x12\n" +
-	"\x04eips\x18\a \x03(\tR\x04eips\x12\x16\n" +
-	"\x06status\x18\b \x01(\tR\x06status\x12\x17\n" +
-	"\azone_id\x18\t \x01(\tR\x06zoneId\x12\x1d\n" +
+	"public_ips\x18\x06 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\tpublicIps\x12\x1c\n" +
+	"\x04eips\x18\a \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\x04eips\x12K\n" +
+	"\x06status\x18\b \x01(\tB3\x8a\xce\x18/\x1a\aPending\x1a\bStarting\x1a\aRunning\x1a\bStopping\x1a\aStoppedR\x06status\x12\x1f\n" +
+	"\azone_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x06zoneId\x12%\n" +
 	"\n" +
 	"vswitch_id\x18\n" +
-	" \x01(\tR\tvswitchId\x12*\n" +
-	"\x11security_group_id\x18\v \x01(\tR\x0fsecurityGroupId\x12*\n" +
-	"\x11resource_group_id\x18\f \x01(\tR\x0fresourceGroupId\x12\x12\n" +
-	"\x04name\x18\r \x01(\tR\x04name\x12#\n" +
-	"\rinstance_type\x18\x0e \x01(\tR\finstanceType\x12C\n" +
+	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x122\n" +
+	"\x11security_group_id\x18\v \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fsecurityGroupId\x122\n" +
+	"\x11resource_group_id\x18\f \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12\x1f\n" +
+	"\x04name\x18\r \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12+\n" +
+	"\rinstance_type\x18\x0e \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\finstanceType\x12C\n" +
 	"\vcharge_type\x18\x0f \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\n" +
 	"chargeType\x12\x1b\n" +
 	"\tpage_size\x18\x10 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x11 \x01(\tR\tpageToken\"\xad\x01\n" +
+	"page_token\x18\x11 \x01(\tR\tpageToken:\xe9\x01\x8a\xce\x18\xe4\x01\n" +
+	"\x06vpc_id\n" +
+	"\vprivate_ips\n" +
+	"\x04tags\n" +
+	"\finstance_ids\n" +
+	"\n" +
+	"public_ips\n" +
+	"\x04eips\n" +
+	"\x06status\n" +
+	"\azone_id\n" +
+	"\n" +
+	"vswitch_id\n" +
+	"\x11security_group_id\n" +
+	"\x11resource_group_id\n" +
+	"\x04name\n" +
+	"\rinstance_type\n" +
+	"\vcharge_type\x12\finstance_ids\x12\vprivate_ips\x12\n" +
+	"public_ips\x12\x04eips\x1a\x15\n" +
+	"\vprivate_ips\x12\x06vpc_id\"\xad\x01\n" +
 	"\x15ListInstancesResponse\x12;\n" +
 	"\tinstances\x18\x01 \x03(\v2\x1d.cloudgateway.ecs.v1.InstanceR\tinstances\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"x\n" +
-	"\x1fBatchGetInstanceStatusesRequest\x12!\n" +
-	"\finstance_ids\x18\x01 \x03(\tR\vinstanceIds\x122\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x82\x01\n" +
+	"\x1fBatchGetInstanceStatusesRequest\x12+\n" +
+	"\finstance_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\vinstanceIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"g\n" +
 	"\x14InstanceStatusResult\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x127\n" +
 	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x98\x01\n" +
 	" BatchGetInstanceStatusesResponse\x12C\n" +
 	"\aresults\x18\x01 \x03(\v2).cloudgateway.ecs.v1.InstanceStatusResultR\aresults\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xde\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xcf\x03\n" +
 	"\x15UpdateInstanceRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\vinstance_id\x18\x02 \x01(\tR\n" +
-	"instanceId\x12\x17\n" +
-	"\x04name\x18\x03 \x01(\tH\x00R\x04name\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x04 \x01(\tH\x01R\vdescription\x88\x01\x01\x124\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12)\n" +
+	"\vinstance_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
+	"instanceId\x12&\n" +
+	"\x04name\x18\x03 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x02\x10\x80\x01(\x01H\x00R\x04name\x88\x01\x01\x124\n" +
+	"\vdescription\x18\x04 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x02\x10\x80\x02(\x01H\x01R\vdescription\x88\x01\x01\x124\n" +
 	"\x13deletion_protection\x18\x05 \x01(\bH\x02R\x12deletionProtection\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
-	"\x0fremove_tag_keys\x18\a \x03(\tR\rremoveTagKeysB\a\n" +
+	"\x0fremove_tag_keys\x18\a \x03(\tR\rremoveTagKeys:G\x8a\xce\x18C\n" +
+	"\x04name\n" +
+	"\vdescription\n" +
+	"\x13deletion_protection\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\a\n" +
 	"\x05_nameB\x0e\n" +
 	"\f_descriptionB\x16\n" +
 	"\x14_deletion_protection\"\x18\n" +
-	"\x16UpdateInstanceResponse\"V\n" +
+	"\x16UpdateInstanceResponse\"`\n" +
 	"\x14StartInstanceRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\vinstance_id\x18\x02 \x01(\tR\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12)\n" +
+	"\vinstance_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
 	"instanceId\"\x17\n" +
-	"\x15StartInstanceResponse\"\xb0\x01\n" +
+	"\x15StartInstanceResponse\"\xba\x01\n" +
 	"\x13StopInstanceRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\vinstance_id\x18\x02 \x01(\tR\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12)\n" +
+	"\vinstance_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
 	"instanceId\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\x12C\n" +
 	"\fstopped_mode\x18\x04 \x01(\x0e2 .cloudgateway.ecs.v1.StoppedModeR\vstoppedMode\"\x16\n" +
-	"\x14StopInstanceResponse\"m\n" +
+	"\x14StopInstanceResponse\"w\n" +
 	"\x15DeleteInstanceRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
-	"\vinstance_id\x18\x02 \x01(\tR\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12)\n" +
+	"\vinstance_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
 	"instanceId\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\"\x18\n" +
 	"\x16DeleteInstanceResponse*k\n" +

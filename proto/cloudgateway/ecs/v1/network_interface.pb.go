@@ -964,56 +964,74 @@ const file_cloudgateway_ecs_v1_network_interface_proto_rawDesc = "" +
 	"\x0fservice_managed\x18\x16 \x01(\bR\x0eserviceManaged\x12?\n" +
 	"\rcreation_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTimeB\x14\n" +
 	"\x12_source_dest_checkB\x14\n" +
-	"\x12_delete_on_release\"\x82\x01\n" +
-	"\x1aGetNetworkInterfaceRequest\x120\n" +
-	"\x14network_interface_id\x18\x01 \x01(\tR\x12networkInterfaceId\x122\n" +
+	"\x12_delete_on_release\"\x8c\x01\n" +
+	"\x1aGetNetworkInterfaceRequest\x12:\n" +
+	"\x14network_interface_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa2\x01\n" +
 	"\x1bGetNetworkInterfaceResponse\x12R\n" +
 	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xc4\x01\n" +
-	" BatchGetNetworkInterfacesRequest\x122\n" +
-	"\x15network_interface_ids\x18\x01 \x03(\tR\x13networkInterfaceIds\x12!\n" +
-	"\fip_addresses\x18\x02 \x03(\tR\vipAddresses\x12\x15\n" +
-	"\x06vpc_id\x18\x03 \x01(\tR\x05vpcId\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa5\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa3\x02\n" +
+	" BatchGetNetworkInterfacesRequest\x12<\n" +
+	"\x15network_interface_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13networkInterfaceIds\x12+\n" +
+	"\fip_addresses\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\vipAddresses\x12\x1d\n" +
+	"\x06vpc_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x122\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge:A\x8a\xce\x18=\x12\x15network_interface_ids\x12\fip_addresses\x1a\x16\n" +
+	"\fip_addresses\x12\x06vpc_id\"\xa5\x01\n" +
 	"\x16NetworkInterfaceResult\x12R\n" +
 	"\x11network_interface\x18\x01 \x01(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x10networkInterface\x127\n" +
 	"\x05error\x18\x02 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\"\x9b\x01\n" +
 	"!BatchGetNetworkInterfacesResponse\x12E\n" +
 	"\aresults\x18\x01 \x03(\v2+.cloudgateway.ecs.v1.NetworkInterfaceResultR\aresults\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xae\x03\n" +
-	"\x1cListNetworkInterfacesRequest\x12\x1f\n" +
-	"\vinstance_id\x18\x01 \x01(\tR\n" +
-	"instanceId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x1d\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xee\x04\n" +
+	"\x1cListNetworkInterfacesRequest\x12'\n" +
+	"\vinstance_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\n" +
+	"instanceId\x12\x1d\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12%\n" +
 	"\n" +
-	"vswitch_id\x18\x03 \x01(\tR\tvswitchId\x12*\n" +
-	"\x11security_group_id\x18\x04 \x01(\tR\x0fsecurityGroupId\x12*\n" +
-	"\x11resource_group_id\x18\x05 \x01(\tR\x0fresourceGroupId\x12\x12\n" +
-	"\x04name\x18\x06 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\a \x01(\tR\x04type\x12\x16\n" +
-	"\x06status\x18\b \x01(\tR\x06status\x12/\n" +
+	"vswitch_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x122\n" +
+	"\x11security_group_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fsecurityGroupId\x122\n" +
+	"\x11resource_group_id\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12\x1f\n" +
+	"\x04name\x18\x06 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12,\n" +
+	"\x04type\x18\a \x01(\tB\x18\x8a\xce\x18\x14\x1a\aPrimary\x1a\tSecondaryR\x04type\x12 \n" +
+	"\x06status\x18\b \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10 R\x06status\x12/\n" +
 	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
 	"\amax_age\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
 	"\tpage_size\x18\v \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\f \x01(\tR\tpageToken\"\xce\x01\n" +
+	"page_token\x18\f \x01(\tR\tpageToken:e\x8a\xce\x18a\n" +
+	"\x06vpc_id\n" +
+	"\vinstance_id\n" +
+	"\n" +
+	"vswitch_id\n" +
+	"\x11security_group_id\n" +
+	"\x11resource_group_id\n" +
+	"\x04name\n" +
+	"\x04type\n" +
+	"\x06status\n" +
+	"\x04tags\"\xce\x01\n" +
 	"\x1dListNetworkInterfacesResponse\x12T\n" +
 	"\x12network_interfaces\x18\x01 \x03(\v2%.cloudgateway.ecs.v1.NetworkInterfaceR\x11networkInterfaces\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe5\x03\n" +
-	"\x1dUpdateNetworkInterfaceRequest\x120\n" +
-	"\x14network_interface_id\x18\x01 \x01(\tR\x12networkInterfaceId\x12/\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x89\x05\n" +
+	"\x1dUpdateNetworkInterfaceRequest\x12:\n" +
+	"\x14network_interface_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x12networkInterfaceId\x12/\n" +
 	"\x11source_dest_check\x18\x02 \x01(\bH\x00R\x0fsourceDestCheck\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\x12\x17\n" +
-	"\x04name\x18\x04 \x01(\tH\x01R\x04name\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x05 \x01(\tH\x02R\vdescription\x88\x01\x01\x12,\n" +
-	"\x12security_group_ids\x18\x06 \x03(\tR\x10securityGroupIds\x12/\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12&\n" +
+	"\x04name\x18\x04 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x02\x10\x80\x01(\x01H\x01R\x04name\x88\x01\x01\x124\n" +
+	"\vdescription\x18\x05 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x02\x10\x80\x02(\x01H\x02R\vdescription\x88\x01\x01\x12:\n" +
+	"\x12security_group_ids\x18\x06 \x03(\tB\f\x8a\xce\x18\b\b\x01\x10\x01:\x02\x10\x10R\x10securityGroupIds\x12/\n" +
 	"\x11delete_on_release\x18\a \x01(\bH\x03R\x0fdeleteOnRelease\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\b \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
-	"\x0fremove_tag_keys\x18\t \x03(\tR\rremoveTagKeysB\x14\n" +
+	"\x0fremove_tag_keys\x18\t \x03(\tR\rremoveTagKeys:l\x8a\xce\x18h\n" +
+	"\x11source_dest_check\n" +
+	"\x04name\n" +
+	"\vdescription\n" +
+	"\x12security_group_ids\n" +
+	"\x11delete_on_release\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\x14\n" +
 	"\x12_source_dest_checkB\a\n" +
 	"\x05_nameB\x0e\n" +
 	"\f_descriptionB\x14\n" +

@@ -892,10 +892,10 @@ var File_cloudgateway_slb_v1_access_control_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\n" +
-	"(cloudgateway/slb/v1/access_control.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a'cloudgateway/slb/v1/load_balancer.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"B\n" +
-	"\x12AccessControlEntry\x12\x12\n" +
-	"\x04cidr\x18\x01 \x01(\tR\x04cidr\x12\x18\n" +
-	"\acomment\x18\x02 \x01(\tR\acomment\"k\n" +
+	"(cloudgateway/slb/v1/access_control.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a'cloudgateway/slb/v1/load_balancer.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"W\n" +
+	"\x12AccessControlEntry\x12\x1c\n" +
+	"\x04cidr\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x03R\x04cidr\x12#\n" +
+	"\acomment\x18\x02 \x01(\tB\t\x8a\xce\x18\x05\"\x03\x10\x80\x02R\acomment\"k\n" +
 	"\x10AccessControlUse\x12<\n" +
 	"\blistener\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\blistener\x12\x19\n" +
 	"\bacl_type\x18\x02 \x01(\tR\aaclType\"\x81\x03\n" +
@@ -908,52 +908,60 @@ const file_cloudgateway_slb_v1_access_control_proto_rawDesc = "" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12A\n" +
 	"\aentries\x18\x06 \x03(\v2'.cloudgateway.slb.v1.AccessControlEntryR\aentries\x129\n" +
 	"\x04uses\x18\a \x03(\v2%.cloudgateway.slb.v1.AccessControlUseR\x04uses\x12'\n" +
-	"\x0fservice_managed\x18\b \x01(\bR\x0eserviceManaged\"h\n" +
-	"\x1bGetAccessControlListRequest\x12\x15\n" +
-	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x122\n" +
+	"\x0fservice_managed\x18\b \x01(\bR\x0eserviceManaged\"r\n" +
+	"\x1bGetAccessControlListRequest\x12\x1f\n" +
+	"\x06acl_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05aclId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa7\x01\n" +
 	"\x1cGetAccessControlListResponse\x12V\n" +
 	"\x13access_control_list\x18\x01 \x01(\v2&.cloudgateway.slb.v1.AccessControlListR\x11accessControlList\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x9c\x02\n" +
-	"\x1dListAccessControlListsRequest\x12\x17\n" +
-	"\aacl_ids\x18\x01 \x03(\tR\x06aclIds\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb8\x02\n" +
+	"\x1dListAccessControlListsRequest\x12!\n" +
+	"\aacl_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06aclIds\x12\x1c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12=\n" +
 	"\n" +
-	"ip_version\x18\x04 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12*\n" +
-	"\x11resource_group_id\x18\x05 \x01(\tR\x0fresourceGroupId\x122\n" +
+	"ip_version\x18\x04 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x122\n" +
+	"\x11resource_group_id\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
 	"\amax_age\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xab\x01\n" +
 	"\x1eListAccessControlListsResponse\x12X\n" +
 	"\x14access_control_lists\x18\x01 \x03(\v2&.cloudgateway.slb.v1.AccessControlListR\x12accessControlLists\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb2\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xc6\x02\n" +
 	"\x1eCreateAccessControlListRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12=\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1e\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x04name\x12=\n" +
 	"\n" +
-	"ip_version\x18\x03 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12*\n" +
-	"\x11resource_group_id\x18\x04 \x01(\tR\x0fresourceGroupId\x12/\n" +
+	"ip_version\x18\x03 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x122\n" +
+	"\x11resource_group_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12A\n" +
 	"\aentries\x18\x06 \x03(\v2'.cloudgateway.slb.v1.AccessControlEntryR\aentries\"8\n" +
 	"\x1fCreateAccessControlListResponse\x12\x15\n" +
-	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\"\xb3\x03\n" +
-	"\x1eUpdateAccessControlListRequest\x12\x15\n" +
-	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x12\x17\n" +
-	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x12H\n" +
+	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\"\xb4\x04\n" +
+	"\x1eUpdateAccessControlListRequest\x12\x1f\n" +
+	"\x06acl_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05aclId\x12#\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\x00R\x04name\x88\x01\x01\x12H\n" +
 	"\vadd_entries\x18\x03 \x03(\v2'.cloudgateway.slb.v1.AccessControlEntryR\n" +
-	"addEntries\x12%\n" +
-	"\x0eremove_entries\x18\x04 \x03(\tR\rremoveEntries\x12!\n" +
+	"addEntries\x12/\n" +
+	"\x0eremove_entries\x18\x04 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x03R\rremoveEntries\x12!\n" +
 	"\fremove_first\x18\x05 \x01(\bR\vremoveFirst\x126\n" +
 	"\bset_tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\a \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\b \x01(\tR\trequestId\x12/\n" +
-	"\x11resource_group_id\x18\t \x01(\tH\x01R\x0fresourceGroupId\x88\x01\x01B\a\n" +
+	"request_id\x18\b \x01(\tR\trequestId\x129\n" +
+	"\x11resource_group_id\x18\t \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01H\x01R\x0fresourceGroupId\x88\x01\x01:U\x8a\xce\x18Q\n" +
+	"\x04name\n" +
+	"\vadd_entries\n" +
+	"\x0eremove_entries\n" +
+	"\x11resource_group_id\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\a\n" +
 	"\x05_nameB\x14\n" +
 	"\x12_resource_group_id\"!\n" +
-	"\x1fUpdateAccessControlListResponse\"V\n" +
-	"\x1eDeleteAccessControlListRequest\x12\x15\n" +
-	"\x06acl_id\x18\x01 \x01(\tR\x05aclId\x12\x1d\n" +
+	"\x1fUpdateAccessControlListResponse\"`\n" +
+	"\x1eDeleteAccessControlListRequest\x12\x1f\n" +
+	"\x06acl_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05aclId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"!\n" +
 	"\x1fDeleteAccessControlListResponse2\xf7\x06\n" +

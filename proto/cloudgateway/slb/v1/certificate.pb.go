@@ -1442,11 +1442,11 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"%cloudgateway/slb/v1/certificate.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"_\n" +
 	"\aKeyPair\x12'\n" +
 	"\x0fcertificate_pem\x18\x01 \x01(\tR\x0ecertificatePem\x12+\n" +
-	"\x0fprivate_key_pem\x18\x02 \x01(\tB\x03\x80\x01\x01R\rprivateKeyPem\"m\n" +
-	"\x13AlicloudCertificate\x12%\n" +
-	"\x0ecertificate_id\x18\x01 \x01(\tR\rcertificateId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\tregion_id\x18\x03 \x01(\tR\bregionId\"\x9d\x02\n" +
+	"\x0fprivate_key_pem\x18\x02 \x01(\tB\x03\x80\x01\x01R\rprivateKeyPem\"\x8a\x01\n" +
+	"\x13AlicloudCertificate\x12/\n" +
+	"\x0ecertificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rcertificateId\x12\x1d\n" +
+	"\x04name\x18\x02 \x01(\tB\t\x8a\xce\x18\x05\"\x03\x10\x80\x01R\x04name\x12#\n" +
+	"\tregion_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\bregionId\"\x9d\x02\n" +
 	"\x12CertificateDetails\x12\x1f\n" +
 	"\vcommon_name\x18\x01 \x01(\tR\n" +
 	"commonName\x12 \n" +
@@ -1468,74 +1468,88 @@ const file_cloudgateway_slb_v1_certificate_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
 	"\x11resource_group_id\x18\x03 \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12A\n" +
-	"\adetails\x18\x05 \x01(\v2'.cloudgateway.slb.v1.CertificateDetailsR\adetails\"\xfa\x01\n" +
-	"\x1dListServerCertificatesRequest\x124\n" +
-	"\x16server_certificate_ids\x18\x01 \x03(\tR\x14serverCertificateIds\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
-	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12*\n" +
-	"\x11resource_group_id\x18\x04 \x01(\tR\x0fresourceGroupId\x122\n" +
+	"\adetails\x18\x05 \x01(\v2'.cloudgateway.slb.v1.CertificateDetailsR\adetails\"\x96\x02\n" +
+	"\x1dListServerCertificatesRequest\x12>\n" +
+	"\x16server_certificate_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x14serverCertificateIds\x12\x1c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12/\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
+	"\x11resource_group_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
 	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xaa\x01\n" +
 	"\x1eListServerCertificatesResponse\x12W\n" +
 	"\x13server_certificates\x18\x01 \x03(\v2&.cloudgateway.slb.v1.ServerCertificateR\x12serverCertificates\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xd4\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x8e\x03\n" +
 	"\x1eUploadServerCertificateRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
-	"\x11resource_group_id\x18\x03 \x01(\tR\x0fresourceGroupId\x12/\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1e\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x04name\x122\n" +
+	"\x11resource_group_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x129\n" +
 	"\bkey_pair\x18\x05 \x01(\v2\x1c.cloudgateway.slb.v1.KeyPairH\x00R\akeyPair\x12]\n" +
-	"\x14alicloud_certificate\x18\x06 \x01(\v2(.cloudgateway.slb.v1.AlicloudCertificateH\x00R\x13alicloudCertificateB\b\n" +
+	"\x14alicloud_certificate\x18\x06 \x01(\v2(.cloudgateway.slb.v1.AlicloudCertificateH\x00R\x13alicloudCertificate:$\x8a\xce\x18 \n" +
+	"\bkey_pair\n" +
+	"\x14alicloud_certificateB\b\n" +
 	"\x06source\"x\n" +
 	"\x1fUploadServerCertificateResponse\x12U\n" +
-	"\x12server_certificate\x18\x01 \x01(\v2&.cloudgateway.slb.v1.ServerCertificateR\x11serverCertificate\"\xbc\x02\n" +
-	"\x1eUpdateServerCertificateRequest\x122\n" +
-	"\x15server_certificate_id\x18\x01 \x01(\tR\x13serverCertificateId\x12\x17\n" +
-	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x126\n" +
+	"\x12server_certificate\x18\x01 \x01(\v2&.cloudgateway.slb.v1.ServerCertificateR\x11serverCertificate\"\x96\x03\n" +
+	"\x1eUpdateServerCertificateRequest\x12<\n" +
+	"\x15server_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\x12#\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\x00R\x04name\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\x04 \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x05 \x01(\tR\trequestId\x12/\n" +
-	"\x11resource_group_id\x18\x06 \x01(\tH\x01R\x0fresourceGroupId\x88\x01\x01B\a\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x129\n" +
+	"\x11resource_group_id\x18\x06 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01H\x01R\x0fresourceGroupId\x88\x01\x01:8\x8a\xce\x184\n" +
+	"\x04name\n" +
+	"\x11resource_group_id\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\a\n" +
 	"\x05_nameB\x14\n" +
 	"\x12_resource_group_id\"!\n" +
-	"\x1fUpdateServerCertificateResponse\"s\n" +
-	"\x1eDeleteServerCertificateRequest\x122\n" +
-	"\x15server_certificate_id\x18\x01 \x01(\tR\x13serverCertificateId\x12\x1d\n" +
+	"\x1fUpdateServerCertificateResponse\"}\n" +
+	"\x1eDeleteServerCertificateRequest\x12<\n" +
+	"\x15server_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"!\n" +
-	"\x1fDeleteServerCertificateResponse\"\xee\x01\n" +
-	"\x19ListCaCertificatesRequest\x12,\n" +
-	"\x12ca_certificate_ids\x18\x01 \x03(\tR\x10caCertificateIds\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
-	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12*\n" +
-	"\x11resource_group_id\x18\x04 \x01(\tR\x0fresourceGroupId\x122\n" +
+	"\x1fDeleteServerCertificateResponse\"\x8a\x02\n" +
+	"\x19ListCaCertificatesRequest\x126\n" +
+	"\x12ca_certificate_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x10caCertificateIds\x12\x1c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12/\n" +
+	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
+	"\x11resource_group_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
 	"\amax_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x9a\x01\n" +
 	"\x1aListCaCertificatesResponse\x12K\n" +
 	"\x0fca_certificates\x18\x01 \x03(\v2\".cloudgateway.slb.v1.CaCertificateR\x0ecaCertificates\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xd5\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe9\x01\n" +
 	"\x1aUploadCaCertificateRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
-	"\x11resource_group_id\x18\x03 \x01(\tR\x0fresourceGroupId\x12/\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1e\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x04name\x122\n" +
+	"\x11resource_group_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12'\n" +
 	"\x0fcertificate_pem\x18\x05 \x01(\tR\x0ecertificatePem\"h\n" +
 	"\x1bUploadCaCertificateResponse\x12I\n" +
-	"\x0eca_certificate\x18\x01 \x01(\v2\".cloudgateway.slb.v1.CaCertificateR\rcaCertificate\"\xb0\x02\n" +
-	"\x1aUpdateCaCertificateRequest\x12*\n" +
-	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x17\n" +
-	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x126\n" +
+	"\x0eca_certificate\x18\x01 \x01(\v2\".cloudgateway.slb.v1.CaCertificateR\rcaCertificate\"\x8a\x03\n" +
+	"\x1aUpdateCaCertificateRequest\x124\n" +
+	"\x11ca_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0fcaCertificateId\x12#\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\x00R\x04name\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\x04 \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x05 \x01(\tR\trequestId\x12/\n" +
-	"\x11resource_group_id\x18\x06 \x01(\tH\x01R\x0fresourceGroupId\x88\x01\x01B\a\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x129\n" +
+	"\x11resource_group_id\x18\x06 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01H\x01R\x0fresourceGroupId\x88\x01\x01:8\x8a\xce\x184\n" +
+	"\x04name\n" +
+	"\x11resource_group_id\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\a\n" +
 	"\x05_nameB\x14\n" +
 	"\x12_resource_group_id\"\x1d\n" +
-	"\x1bUpdateCaCertificateResponse\"g\n" +
-	"\x1aDeleteCaCertificateRequest\x12*\n" +
-	"\x11ca_certificate_id\x18\x01 \x01(\tR\x0fcaCertificateId\x12\x1d\n" +
+	"\x1bUpdateCaCertificateResponse\"q\n" +
+	"\x1aDeleteCaCertificateRequest\x124\n" +
+	"\x11ca_certificate_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0fcaCertificateId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1d\n" +
 	"\x1bDeleteCaCertificateResponse2\xbc\n" +

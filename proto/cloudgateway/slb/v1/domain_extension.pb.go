@@ -539,33 +539,33 @@ const file_cloudgateway_slb_v1_domain_extension_proto_rawDesc = "" +
 	"\x0fDomainExtension\x12.\n" +
 	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x122\n" +
-	"\x15server_certificate_id\x18\x03 \x01(\tR\x13serverCertificateId\"\x85\x01\n" +
-	"\x1bListDomainExtensionsRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x122\n" +
+	"\x15server_certificate_id\x18\x03 \x01(\tR\x13serverCertificateId\"\x8d\x01\n" +
+	"\x1bListDomainExtensionsRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\xa2\x01\n" +
 	"\x1cListDomainExtensionsResponse\x12Q\n" +
 	"\x11domain_extensions\x18\x01 \x03(\v2$.cloudgateway.slb.v1.DomainExtensionR\x10domainExtensions\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbd\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xd9\x01\n" +
 	"\x1cCreateDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
-	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x16\n" +
-	"\x06domain\x18\x03 \x01(\tR\x06domain\x122\n" +
-	"\x15server_certificate_id\x18\x04 \x01(\tR\x13serverCertificateId\"O\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12:\n" +
+	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12 \n" +
+	"\x06domain\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x04R\x06domain\x12<\n" +
+	"\x15server_certificate_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\"O\n" +
 	"\x1dCreateDomainExtensionResponse\x12.\n" +
-	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\"\xcb\x01\n" +
+	"\x13domain_extension_id\x18\x01 \x01(\tR\x11domainExtensionId\"\xe9\x01\n" +
 	"\x1cUpdateDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12.\n" +
-	"\x13domain_extension_id\x18\x03 \x01(\tR\x11domainExtensionId\x122\n" +
-	"\x15server_certificate_id\x18\x04 \x01(\tR\x13serverCertificateId\"\x1f\n" +
-	"\x1dUpdateDomainExtensionResponse\"\x97\x01\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x128\n" +
+	"\x13domain_extension_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x11domainExtensionId\x12<\n" +
+	"\x15server_certificate_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x13serverCertificateId\"\x1f\n" +
+	"\x1dUpdateDomainExtensionResponse\"\xab\x01\n" +
 	"\x1cDeleteDomainExtensionRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12.\n" +
-	"\x13domain_extension_id\x18\x03 \x01(\tR\x11domainExtensionId\"\x1f\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x128\n" +
+	"\x13domain_extension_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x11domainExtensionId\"\x1f\n" +
 	"\x1dDeleteDomainExtensionResponse2\xa1\x05\n" +
 	"\x16DomainExtensionService\x12\x9d\x01\n" +
 	"\x14ListDomainExtensions\x120.cloudgateway.slb.v1.ListDomainExtensionsRequest\x1a1.cloudgateway.slb.v1.ListDomainExtensionsResponse\" \x8a\xce\x18\x1c\b\x02\x12\x10domainextensions\x1a\x02\b\x1e \x01(\x01\x12\xa0\x01\n" +

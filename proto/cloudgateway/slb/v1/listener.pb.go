@@ -1355,11 +1355,11 @@ var File_cloudgateway_slb_v1_listener_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\n" +
-	"\"cloudgateway/slb/v1/listener.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x01\n" +
-	"\vListenerKey\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
-	"\x04port\x18\x02 \x01(\x05R\x04port\x129\n" +
-	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolR\bprotocol\"\x8c\x11\n" +
+	"\"cloudgateway/slb/v1/listener.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x01\n" +
+	"\vListenerKey\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12 \n" +
+	"\x04port\x18\x02 \x01(\x05B\f\x8a\xce\x18\b2\x06\b\x01\x10\xff\xff\x03R\x04port\x12A\n" +
+	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolB\x06\x8a\xce\x18\x02\b\x01R\bprotocol\"\x8c\x11\n" +
 	"\x0eListenerConfig\x12%\n" +
 	"\vdescription\x18\x01 \x01(\tH\x00R\vdescription\x88\x01\x01\x12+\n" +
 	"\x0fserver_group_id\x18\x02 \x01(\tH\x01R\rserverGroupId\x88\x01\x01\x12!\n" +
@@ -1468,41 +1468,41 @@ const file_cloudgateway_slb_v1_listener_proto_rawDesc = "" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12)\n" +
 	"\x10unknown_protocol\x18\x04 \x01(\tR\x0funknownProtocol\x12/\n" +
-	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"v\n" +
-	"\x14ListListenersRequest\x12*\n" +
-	"\x11load_balancer_ids\x18\x01 \x03(\tR\x0floadBalancerIds\x122\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x88\x01\n" +
+	"\x14ListListenersRequest\x12<\n" +
+	"\x11load_balancer_ids\x18\x01 \x03(\tB\x10\x8a\xce\x18\f\b\x01\x10\x01:\x06\b\x01\x10\xa0\x9c\x01R\x0floadBalancerIds\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x85\x01\n" +
 	"\x15ListListenersResponse\x12;\n" +
 	"\tlisteners\x18\x01 \x03(\v2\x1d.cloudgateway.slb.v1.ListenerR\tlisteners\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xfd\x01\n" +
-	"\x15CreateListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x85\x02\n" +
+	"\x15CreateListenerRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12#\n" +
 	"\rleave_stopped\x18\x03 \x01(\bR\fleaveStopped\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\x12/\n" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x18\n" +
-	"\x16CreateListenerResponse\"\x87\x02\n" +
-	"\x15UpdateListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12;\n" +
+	"\x16CreateListenerResponse\"\x8f\x02\n" +
+	"\x15UpdateListenerRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12;\n" +
 	"\x06config\x18\x02 \x01(\v2#.cloudgateway.slb.v1.ListenerConfigR\x06config\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x126\n" +
 	"\bset_tags\x18\x04 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
 	"\x0fremove_tag_keys\x18\x05 \x03(\tR\rremoveTagKeys\"\x18\n" +
-	"\x16UpdateListenerResponse\"j\n" +
-	"\x15DeleteListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
+	"\x16UpdateListenerResponse\"r\n" +
+	"\x15DeleteListenerRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x18\n" +
-	"\x16DeleteListenerResponse\"i\n" +
-	"\x14StartListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
+	"\x16DeleteListenerResponse\"q\n" +
+	"\x14StartListenerRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x17\n" +
-	"\x15StartListenerResponse\"h\n" +
-	"\x13StopListenerRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x1d\n" +
+	"\x15StartListenerResponse\"p\n" +
+	"\x13StopListenerRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x16\n" +
 	"\x14StopListenerResponse*o\n" +

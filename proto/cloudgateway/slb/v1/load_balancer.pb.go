@@ -1814,10 +1814,11 @@ var File_cloudgateway_slb_v1_load_balancer_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\n" +
-	"'cloudgateway/slb/v1/load_balancer.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"J\n" +
+	"'cloudgateway/slb/v1/load_balancer.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a&cloudgateway/slb/v1/server_group.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"m\n" +
 	"\x16ModificationProtection\x12\x18\n" +
-	"\aenabled\x18\x01 \x01(\bR\aenabled\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x98\t\n" +
+	"\aenabled\x18\x01 \x01(\bR\aenabled\x12 \n" +
+	"\x06reason\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x06reason:\x17\x8a\xce\x18\x13\x1a\x11\n" +
+	"\x06reason\x12\aenabled\"\x98\t\n" +
 	"\fLoadBalancer\x12(\n" +
 	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -1845,39 +1846,57 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\rserver_groups\x18\x15 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\x12?\n" +
 	"\rcreation_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12\"\n" +
 	"\fsubscription\x18\x17 \x01(\bR\fsubscription\x12'\n" +
-	"\x0fservice_managed\x18\x18 \x01(\bR\x0eserviceManaged\"\x8c\x02\n" +
-	"\x16GetLoadBalancerRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12-\n" +
+	"\x0fservice_managed\x18\x18 \x01(\bR\x0eserviceManaged\"\xac\x02\n" +
+	"\x16GetLoadBalancerRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12-\n" +
 	"\x04view\x18\x02 \x01(\x0e2\x19.cloudgateway.slb.v1.ViewR\x04view\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12;\n" +
-	"\x1aserver_group_name_prefixes\x18\x04 \x03(\tR\x17serverGroupNamePrefixes\x12(\n" +
-	"\x10server_group_ids\x18\x05 \x03(\tR\x0eserverGroupIds\"\x92\x01\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12G\n" +
+	"\x1aserver_group_name_prefixes\x18\x04 \x03(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x17serverGroupNamePrefixes\x122\n" +
+	"\x10server_group_ids\x18\x05 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eserverGroupIds\"\x92\x01\n" +
 	"\x17GetLoadBalancerResponse\x12F\n" +
 	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xfc\x05\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xaf\b\n" +
 	"\x18ListLoadBalancersRequest\x12/\n" +
 	"\x04tags\x18\x01 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12*\n" +
-	"\x11load_balancer_ids\x18\x03 \x03(\tR\x0floadBalancerIds\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x18\n" +
-	"\aaddress\x18\x05 \x01(\tR\aaddress\x12C\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
+	"\x11load_balancer_ids\x18\x03 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0floadBalancerIds\x122\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12 \n" +
+	"\aaddress\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\aaddress\x12C\n" +
 	"\faddress_type\x18\x06 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
 	"\n" +
-	"ip_version\x18\a \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12\x15\n" +
-	"\x06vpc_id\x18\b \x01(\tR\x05vpcId\x12\x1d\n" +
+	"ip_version\x18\a \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12\x1d\n" +
+	"\x06vpc_id\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12%\n" +
 	"\n" +
-	"vswitch_id\x18\t \x01(\tR\tvswitchId\x12$\n" +
+	"vswitch_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x12,\n" +
 	"\x0emaster_zone_id\x18\n" +
-	" \x01(\tR\fmasterZoneId\x12\"\n" +
-	"\rslave_zone_id\x18\v \x01(\tR\vslaveZoneId\x12*\n" +
-	"\x11resource_group_id\x18\f \x01(\tR\x0fresourceGroupId\x12\x1b\n" +
-	"\tserver_id\x18\r \x01(\tR\bserverId\x12%\n" +
-	"\x0eserver_address\x18\x0e \x01(\tR\rserverAddress\x12\x16\n" +
-	"\x06status\x18\x0f \x01(\tR\x06status\x12Y\n" +
+	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\fmasterZoneId\x12*\n" +
+	"\rslave_zone_id\x18\v \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\vslaveZoneId\x122\n" +
+	"\x11resource_group_id\x18\f \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12#\n" +
+	"\tserver_id\x18\r \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\bserverId\x12-\n" +
+	"\x0eserver_address\x18\x0e \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\rserverAddress\x126\n" +
+	"\x06status\x18\x0f \x01(\tB\x1e\x8a\xce\x18\x1a\x1a\x06active\x1a\binactive\x1a\x06lockedR\x06status\x12Y\n" +
 	"\x14internet_charge_type\x18\x10 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x12\x1b\n" +
 	"\tpage_size\x18\x11 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x12 \x01(\tR\tpageToken\"\xbe\x01\n" +
+	"page_token\x18\x12 \x01(\tR\tpageToken:\xc6\x01\x8a\xce\x18\xc1\x01\n" +
+	"\x04tags\n" +
+	"\x04name\n" +
+	"\x11load_balancer_ids\n" +
+	"\aaddress\n" +
+	"\faddress_type\n" +
+	"\n" +
+	"ip_version\n" +
+	"\x06vpc_id\n" +
+	"\n" +
+	"vswitch_id\n" +
+	"\x0emaster_zone_id\n" +
+	"\rslave_zone_id\n" +
+	"\x11resource_group_id\n" +
+	"\tserver_id\n" +
+	"\x0eserver_address\n" +
+	"\x06status\n" +
+	"\x14internet_charge_type\"\xbe\x01\n" +
 	"\x19ListLoadBalancersResponse\x12H\n" +
 	"\x0eload_balancers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.LoadBalancerR\rloadBalancers\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
@@ -1898,36 +1917,37 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\fAddressOffer\x12C\n" +
 	"\faddress_type\x18\x01 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
 	"\n" +
-	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\"\xcd\x06\n" +
+	"ip_version\x18\x02 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\"\x9a\a\n" +
 	"\x19CreateLoadBalancerRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12C\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1c\n" +
+	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x04name\x12C\n" +
 	"\faddress_type\x18\x03 \x01(\x0e2 .cloudgateway.slb.v1.AddressTypeR\vaddressType\x12=\n" +
 	"\n" +
-	"ip_version\x18\x04 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12\x18\n" +
-	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x15\n" +
-	"\x06vpc_id\x18\x06 \x01(\tR\x05vpcId\x12\x1d\n" +
+	"ip_version\x18\x04 \x01(\x0e2\x1e.cloudgateway.slb.v1.IpVersionR\tipVersion\x12 \n" +
+	"\aaddress\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\aaddress\x12\x1d\n" +
+	"\x06vpc_id\x18\x06 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12%\n" +
 	"\n" +
-	"vswitch_id\x18\a \x01(\tR\tvswitchId\x12$\n" +
-	"\x0emaster_zone_id\x18\b \x01(\tR\fmasterZoneId\x12\"\n" +
-	"\rslave_zone_id\x18\t \x01(\tR\vslaveZoneId\x12\x12\n" +
+	"vswitch_id\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tvswitchId\x12,\n" +
+	"\x0emaster_zone_id\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\fmasterZoneId\x12*\n" +
+	"\rslave_zone_id\x18\t \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\vslaveZoneId\x12\x1a\n" +
 	"\x04spec\x18\n" +
-	" \x01(\tR\x04spec\x12Y\n" +
+	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x04spec\x12Y\n" +
 	"\x14instance_charge_type\x18\v \x01(\x0e2'.cloudgateway.slb.v1.InstanceChargeTypeR\x12instanceChargeType\x12Y\n" +
-	"\x14internet_charge_type\x18\f \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x12%\n" +
-	"\x0ebandwidth_mbps\x18\r \x01(\x05R\rbandwidthMbps\x12+\n" +
+	"\x14internet_charge_type\x18\f \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\x12internetChargeType\x120\n" +
+	"\x0ebandwidth_mbps\x18\r \x01(\x05B\t\x8a\xce\x18\x052\x03\x10\x80(R\rbandwidthMbps\x12+\n" +
 	"\x11delete_protection\x18\x0e \x01(\bR\x10deleteProtection\x12d\n" +
-	"\x17modification_protection\x18\x0f \x01(\v2+.cloudgateway.slb.v1.ModificationProtectionR\x16modificationProtection\x12*\n" +
-	"\x11resource_group_id\x18\x10 \x01(\tR\x0fresourceGroupId\x12/\n" +
+	"\x17modification_protection\x18\x0f \x01(\v2+.cloudgateway.slb.v1.ModificationProtectionR\x16modificationProtection\x122\n" +
+	"\x11resource_group_id\x18\x10 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\x11 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"d\n" +
 	"\x1aCreateLoadBalancerResponse\x12F\n" +
-	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\x9e\x06\n" +
-	"\x19UpdateLoadBalancerRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x17\n" +
-	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x12^\n" +
-	"\x14instance_charge_type\x18\x03 \x01(\x0e2'.cloudgateway.slb.v1.InstanceChargeTypeH\x01R\x12instanceChargeType\x88\x01\x01\x12\x17\n" +
-	"\x04spec\x18\x04 \x01(\tH\x02R\x04spec\x88\x01\x01\x12K\n" +
+	"\rload_balancer\x18\x01 \x01(\v2!.cloudgateway.slb.v1.LoadBalancerR\floadBalancer\"\xeb\a\n" +
+	"\x19UpdateLoadBalancerRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12#\n" +
+	"\x04name\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\x00R\x04name\x88\x01\x01\x12f\n" +
+	"\x14instance_charge_type\x18\x03 \x01(\x0e2'.cloudgateway.slb.v1.InstanceChargeTypeB\x06\x8a\xce\x18\x02\b\x01H\x01R\x12instanceChargeType\x88\x01\x01\x12!\n" +
+	"\x04spec\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01H\x02R\x04spec\x88\x01\x01\x12K\n" +
 	"\rinternet_spec\x18\x05 \x01(\v2!.cloudgateway.slb.v1.InternetSpecH\x03R\finternetSpec\x88\x01\x01\x120\n" +
 	"\x11delete_protection\x18\x06 \x01(\bH\x04R\x10deleteProtection\x88\x01\x01\x12i\n" +
 	"\x17modification_protection\x18\a \x01(\v2+.cloudgateway.slb.v1.ModificationProtectionH\x05R\x16modificationProtection\x88\x01\x01\x126\n" +
@@ -1935,9 +1955,19 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x0fremove_tag_keys\x18\t \x03(\tR\rremoveTagKeys\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\n" +
-	" \x01(\tR\trequestId\x12/\n" +
-	"\x11resource_group_id\x18\v \x01(\tH\x06R\x0fresourceGroupId\x88\x01\x01\x12\x1b\n" +
-	"\x06active\x18\f \x01(\bH\aR\x06active\x88\x01\x01B\a\n" +
+	" \x01(\tR\trequestId\x129\n" +
+	"\x11resource_group_id\x18\v \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01H\x06R\x0fresourceGroupId\x88\x01\x01\x12\x1b\n" +
+	"\x06active\x18\f \x01(\bH\aR\x06active\x88\x01\x01:\x98\x01\x8a\xce\x18\x93\x01\n" +
+	"\x04name\n" +
+	"\x14instance_charge_type\n" +
+	"\x04spec\n" +
+	"\rinternet_spec\n" +
+	"\x11delete_protection\n" +
+	"\x17modification_protection\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keys\n" +
+	"\x11resource_group_id\n" +
+	"\x06activeB\a\n" +
 	"\x05_nameB\x17\n" +
 	"\x15_instance_charge_typeB\a\n" +
 	"\x05_specB\x10\n" +
@@ -1945,14 +1975,16 @@ const file_cloudgateway_slb_v1_load_balancer_proto_rawDesc = "" +
 	"\x12_delete_protectionB\x1a\n" +
 	"\x18_modification_protectionB\x14\n" +
 	"\x12_resource_group_idB\t\n" +
-	"\a_active\"\x7f\n" +
+	"\a_active\"\xad\x01\n" +
 	"\fInternetSpec\x12H\n" +
 	"\vcharge_type\x18\x01 \x01(\x0e2'.cloudgateway.slb.v1.InternetChargeTypeR\n" +
-	"chargeType\x12%\n" +
-	"\x0ebandwidth_mbps\x18\x02 \x01(\x05R\rbandwidthMbps\"\x1c\n" +
-	"\x1aUpdateLoadBalancerResponse\"d\n" +
-	"\x19DeleteLoadBalancerRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"chargeType\x120\n" +
+	"\x0ebandwidth_mbps\x18\x02 \x01(\x05B\t\x8a\xce\x18\x052\x03\x10\x80(R\rbandwidthMbps:!\x8a\xce\x18\x1d\n" +
+	"\vcharge_type\n" +
+	"\x0ebandwidth_mbps\"\x1c\n" +
+	"\x1aUpdateLoadBalancerResponse\"n\n" +
+	"\x19DeleteLoadBalancerRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\"\x1c\n" +
 	"\x1aDeleteLoadBalancerResponse*;\n" +

@@ -816,40 +816,43 @@ const file_cloudgateway_slb_v1_rule_proto_rawDesc = "" +
 	"\x0f_sticky_sessionB\x16\n" +
 	"\x14_sticky_session_typeB\t\n" +
 	"\a_cookieB\x11\n" +
-	"\x0f_cookie_timeout\"\x84\x01\n" +
-	"\x1aListForwardingRulesRequest\x122\n" +
-	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x122\n" +
+	"\x0f_cookie_timeout\"\x8c\x01\n" +
+	"\x1aListForwardingRulesRequest\x12:\n" +
+	"\x03key\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x89\x01\n" +
 	"\x1bListForwardingRulesResponse\x129\n" +
 	"\x05rules\x18\x01 \x03(\v2#.cloudgateway.slb.v1.ForwardingRuleR\x05rules\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"y\n" +
-	"\x11NewForwardingRule\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x10\n" +
-	"\x03url\x18\x03 \x01(\tR\x03url\x12&\n" +
-	"\x0fserver_group_id\x18\x04 \x01(\tR\rserverGroupId\"\xb4\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb4\x01\n" +
+	"\x11NewForwardingRule\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x04name\x12\x1e\n" +
+	"\x06domain\x18\x02 \x01(\tB\x06\x8a\xce\x18\x02\x10\x04R\x06domain\x12\x1a\n" +
+	"\x03url\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\x03url\x120\n" +
+	"\x0fserver_group_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId:\x11\x8a\xce\x18\r\n" +
+	"\x06domain\n" +
+	"\x03url\"\xbc\x01\n" +
 	"!BatchCreateForwardingRulesRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
-	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12<\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12:\n" +
+	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12<\n" +
 	"\x05rules\x18\x03 \x03(\v2&.cloudgateway.slb.v1.NewForwardingRuleR\x05rules\"h\n" +
 	"\x14ForwardingRuleResult\x127\n" +
 	"\x05error\x18\x01 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x17\n" +
 	"\arule_id\x18\x02 \x01(\tR\x06ruleId\"i\n" +
 	"\"BatchCreateForwardingRulesResponse\x12C\n" +
-	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults\"\xc2\x01\n" +
+	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults\"\xd6\x01\n" +
 	"\x1bUpdateForwardingRuleRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId\x12A\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12!\n" +
+	"\arule_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06ruleId\x12A\n" +
 	"\x06config\x18\x04 \x01(\v2).cloudgateway.slb.v1.ForwardingRuleConfigR\x06config\"\x1e\n" +
-	"\x1cUpdateForwardingRuleResponse\"\x91\x01\n" +
+	"\x1cUpdateForwardingRuleResponse\"\xa3\x01\n" +
 	"!BatchDeleteForwardingRulesRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
-	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyR\x03key\x12\x19\n" +
-	"\brule_ids\x18\x03 \x03(\tR\aruleIds\"i\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12:\n" +
+	"\x03key\x18\x02 \x01(\v2 .cloudgateway.slb.v1.ListenerKeyB\x06\x8a\xce\x18\x02\b\x01R\x03key\x12#\n" +
+	"\brule_ids\x18\x03 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\aruleIds\"i\n" +
 	"\"BatchDeleteForwardingRulesResponse\x12C\n" +
 	"\aresults\x18\x01 \x03(\v2).cloudgateway.slb.v1.ForwardingRuleResultR\aresults2\xc4\x05\n" +
 	"\x15ForwardingRuleService\x12\x9b\x01\n" +

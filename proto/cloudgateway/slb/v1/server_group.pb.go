@@ -1352,14 +1352,14 @@ var File_cloudgateway_slb_v1_server_group_proto protoreflect.FileDescriptor
 
 const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\n" +
-	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x01\n" +
-	"\x06Server\x123\n" +
-	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
-	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x1b\n" +
-	"\tserver_ip\x18\x03 \x01(\tR\bserverIp\x12\x12\n" +
-	"\x04port\x18\x04 \x01(\x05R\x04port\x12\x16\n" +
-	"\x06weight\x18\x05 \x01(\x05R\x06weight\x12 \n" +
-	"\vdescription\x18\x06 \x01(\tR\vdescription\"\xeb\x02\n" +
+	"&cloudgateway/slb/v1/server_group.proto\x12\x13cloudgateway.slb.v1\x1a#cloudgateway/common/v1/common.proto\x1a$cloudgateway/common/v1/options.proto\x1a\"cloudgateway/slb/v1/listener.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x02\n" +
+	"\x06Server\x12;\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeB\x06\x8a\xce\x18\x02\b\x01R\x04type\x12%\n" +
+	"\tserver_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\bserverId\x12#\n" +
+	"\tserver_ip\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\bserverIp\x12 \n" +
+	"\x04port\x18\x04 \x01(\x05B\f\x8a\xce\x18\b2\x06\b\x01\x10\xff\xff\x03R\x04port\x12 \n" +
+	"\x06weight\x18\x05 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10dR\x06weight\x12*\n" +
+	"\vdescription\x18\x06 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\vdescription\"\xeb\x02\n" +
 	"\vServerGroup\x12&\n" +
 	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x125\n" +
@@ -1368,32 +1368,33 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"\x0eservers_loaded\x18\x05 \x01(\bR\rserversLoaded\x12/\n" +
 	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12>\n" +
 	"\tlisteners\x18\a \x03(\v2 .cloudgateway.slb.v1.ListenerKeyR\tlisteners\x12.\n" +
-	"\x13forwarding_rule_ids\x18\b \x03(\tR\x11forwardingRuleIds\"s\n" +
-	"\x15GetServerGroupRequest\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x122\n" +
+	"\x13forwarding_rule_ids\x18\b \x03(\tR\x11forwardingRuleIds\"}\n" +
+	"\x15GetServerGroupRequest\x120\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x16GetServerGroupResponse\x12C\n" +
 	"\fserver_group\x18\x01 \x01(\v2 .cloudgateway.slb.v1.ServerGroupR\vserverGroup\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x9c\x01\n" +
-	"\x17ListServerGroupsRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x122\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa6\x01\n" +
+	"\x17ListServerGroupsRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12#\n" +
 	"\rinclude_users\x18\x03 \x01(\bR\fincludeUsers\"\x92\x01\n" +
 	"\x18ListServerGroupsResponse\x12E\n" +
 	"\rserver_groups\x18\x01 \x03(\v2 .cloudgateway.slb.v1.ServerGroupR\fserverGroups\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xdf\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xf5\x01\n" +
 	"\x18CreateServerGroupRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x125\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1e\n" +
+	"\x04name\x18\x03 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PR\x04name\x125\n" +
 	"\aservers\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\aservers\x12/\n" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"C\n" +
 	"\x19CreateServerGroupResponse\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xc8\x02\n" +
-	"\x19ApplyServerChangesRequest\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12-\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\"\xdc\x02\n" +
+	"\x19ApplyServerChangesRequest\x120\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12-\n" +
 	"\x03add\x18\x03 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x03add\x123\n" +
 	"\x06remove\x18\x04 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x06remove\x123\n" +
 	"\x06update\x18\x05 \x03(\v2\x1b.cloudgateway.slb.v1.ServerR\x06update\x12!\n" +
@@ -1402,37 +1403,41 @@ const file_cloudgateway_slb_v1_server_group_proto_rawDesc = "" +
 	"request_id\x18\a \x01(\tR\trequestId\"=\n" +
 	"\x1aApplyServerChangesResponse\x12\x1f\n" +
 	"\vcloud_calls\x18\x01 \x01(\x05R\n" +
-	"cloudCalls\"\x8d\x02\n" +
-	"\x18UpdateServerGroupRequest\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"cloudCalls\"\xd4\x02\n" +
+	"\x18UpdateServerGroupRequest\x120\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\x12\x17\n" +
-	"\x04name\x18\x04 \x01(\tH\x00R\x04name\x88\x01\x01\x126\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12#\n" +
+	"\x04name\x18\x04 \x01(\tB\n" +
+	"\x8a\xce\x18\x06\"\x04\b\x01\x10PH\x00R\x04name\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
-	"\x0fremove_tag_keys\x18\x06 \x03(\tR\rremoveTagKeysB\a\n" +
+	"\x0fremove_tag_keys\x18\x06 \x03(\tR\rremoveTagKeys:%\x8a\xce\x18!\n" +
+	"\x04name\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\a\n" +
 	"\x05_name\"\x1b\n" +
-	"\x19UpdateServerGroupResponse\"\x8b\x01\n" +
-	"\x18DeleteServerGroupRequest\x12&\n" +
-	"\x0fserver_group_id\x18\x01 \x01(\tR\rserverGroupId\x12(\n" +
-	"\x10load_balancer_id\x18\x02 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"\x19UpdateServerGroupResponse\"\x9f\x01\n" +
+	"\x18DeleteServerGroupRequest\x120\n" +
+	"\x0fserver_group_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rserverGroupId\x122\n" +
+	"\x10load_balancer_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x1b\n" +
-	"\x19DeleteServerGroupResponse\"\xb8\x01\n" +
-	"\rDefaultServer\x123\n" +
-	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeR\x04type\x12\x1b\n" +
-	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x1b\n" +
-	"\tserver_ip\x18\x03 \x01(\tR\bserverIp\x12\x16\n" +
-	"\x06weight\x18\x04 \x01(\x05R\x06weight\x12 \n" +
-	"\vdescription\x18\x05 \x01(\tR\vdescription\"|\n" +
-	"\x1cGetDefaultServerGroupRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x122\n" +
+	"\x19DeleteServerGroupResponse\"\xe6\x01\n" +
+	"\rDefaultServer\x12;\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x1f.cloudgateway.slb.v1.ServerTypeB\x06\x8a\xce\x18\x02\b\x01R\x04type\x12%\n" +
+	"\tserver_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\bserverId\x12#\n" +
+	"\tserver_ip\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\bserverIp\x12 \n" +
+	"\x06weight\x18\x04 \x01(\x05B\b\x8a\xce\x18\x042\x02\x10dR\x06weight\x12*\n" +
+	"\vdescription\x18\x05 \x01(\tB\b\x8a\xce\x18\x04\"\x02\x10PR\vdescription\"\x86\x01\n" +
+	"\x1cGetDefaultServerGroupRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x1dGetDefaultServerGroupResponse\x12<\n" +
 	"\aservers\x18\x01 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\aservers\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xbc\x02\n" +
-	" ApplyDefaultServerChangesRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x1d\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xc6\x02\n" +
+	" ApplyDefaultServerChangesRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x124\n" +
 	"\x03add\x18\x03 \x03(\v2\".cloudgateway.slb.v1.DefaultServerR\x03add\x12:\n" +

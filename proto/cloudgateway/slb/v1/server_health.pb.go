@@ -255,12 +255,14 @@ const file_cloudgateway_slb_v1_server_health_proto_rawDesc = "" +
 	"\tserver_id\x18\x03 \x01(\tR\bserverId\x12\x1b\n" +
 	"\tserver_ip\x18\x04 \x01(\tR\bserverIp\x12\x12\n" +
 	"\x04port\x18\x05 \x01(\x05R\x04port\x12\x16\n" +
-	"\x06status\x18\x06 \x01(\tR\x06status\"\xc6\x01\n" +
-	"\x17ListServerHealthRequest\x12(\n" +
-	"\x10load_balancer_id\x18\x01 \x01(\tR\x0eloadBalancerId\x12\x12\n" +
-	"\x04port\x18\x02 \x01(\x05R\x04port\x129\n" +
+	"\x06status\x18\x06 \x01(\tR\x06status\"\xf4\x01\n" +
+	"\x17ListServerHealthRequest\x122\n" +
+	"\x10load_balancer_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x0eloadBalancerId\x12\x1e\n" +
+	"\x04port\x18\x02 \x01(\x05B\n" +
+	"\x8a\xce\x18\x062\x04\x10\xff\xff\x03R\x04port\x129\n" +
 	"\bprotocol\x18\x03 \x01(\x0e2\x1d.cloudgateway.slb.v1.ProtocolR\bprotocol\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x88\x01\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge:\x16\x8a\xce\x18\x12\x1a\x10\n" +
+	"\x04port\x12\bprotocol\"\x88\x01\n" +
 	"\x18ListServerHealthResponse\x12;\n" +
 	"\aservers\x18\x01 \x03(\v2!.cloudgateway.slb.v1.ServerHealthR\aservers\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf2\xa2\x01\n" +

@@ -1304,84 +1304,90 @@ const file_cloudgateway_vpc_v1_eip_proto_rawDesc = "" +
 	"\x13deletion_protection\x18\x11 \x01(\bR\x12deletionProtection\x12'\n" +
 	"\x0fbusiness_status\x18\x12 \x01(\tR\x0ebusinessStatus\x12?\n" +
 	"\rcreation_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12C\n" +
-	"\x0fexpiration_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\"h\n" +
-	"\rGetEipRequest\x12#\n" +
-	"\rallocation_id\x18\x01 \x01(\tR\fallocationId\x122\n" +
+	"\x0fexpiration_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x0eexpirationTime\"r\n" +
+	"\rGetEipRequest\x12-\n" +
+	"\rallocation_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\fallocationId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"m\n" +
 	"\x0eGetEipResponse\x12*\n" +
 	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xac\x04\n" +
-	"\x0fListEipsRequest\x12%\n" +
-	"\x0eallocation_ids\x18\x01 \x03(\tR\rallocationIds\x12!\n" +
-	"\fip_addresses\x18\x02 \x03(\tR\vipAddresses\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\tR\x06status\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\x12/\n" +
-	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x128\n" +
-	"\x18associated_instance_type\x18\x06 \x01(\tR\x16associatedInstanceType\x124\n" +
-	"\x16associated_instance_id\x18\a \x01(\tR\x14associatedInstanceId\x12\x10\n" +
-	"\x03isp\x18\b \x01(\tR\x03isp\x12T\n" +
-	"\x14instance_charge_type\x18\t \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x12*\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\x9a\x06\n" +
+	"\x0fListEipsRequest\x12/\n" +
+	"\x0eallocation_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\rallocationIds\x12+\n" +
+	"\fip_addresses\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x02R\vipAddresses\x12U\n" +
+	"\x06status\x18\x03 \x01(\tB=\x8a\xce\x189\x1a\tAvailable\x1a\vAssociating\x1a\x05InUse\x1a\rUnassociating\x1a\tReleasingR\x06status\x12\x1d\n" +
+	"\x04name\x18\x04 \x01(\tB\t\x8a\xce\x18\x05\"\x03\x10\x80\x01R\x04name\x12/\n" +
+	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x12v\n" +
+	"\x18associated_instance_type\x18\x06 \x01(\tB<\x8a\xce\x188\x1a\vEcsInstance\x1a\vSlbInstance\x1a\x03Nat\x1a\x05HaVip\x1a\x10NetworkInterfaceR\x16associatedInstanceType\x12<\n" +
+	"\x16associated_instance_id\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x14associatedInstanceId\x12\x18\n" +
+	"\x03isp\x18\b \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x03isp\x12T\n" +
+	"\x14instance_charge_type\x18\t \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x122\n" +
 	"\x11resource_group_id\x18\n" +
-	" \x01(\tR\x0fresourceGroupId\x122\n" +
+	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x122\n" +
 	"\amax_age\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1b\n" +
 	"\tpage_size\x18\f \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\r \x01(\tR\tpageToken\"\x99\x01\n" +
+	"page_token\x18\r \x01(\tR\tpageToken:8\x8a\xce\x184\x1a2\n" +
+	"\x16associated_instance_id\x12\x18associated_instance_type\"\x99\x01\n" +
 	"\x10ListEipsResponse\x12,\n" +
 	"\x04eips\x18\x01 \x03(\v2\x18.cloudgateway.vpc.v1.EipR\x04eips\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xed\x03\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xb5\x04\n" +
 	"\x12AllocateEipRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12%\n" +
-	"\x0ebandwidth_mbps\x18\x02 \x01(\x05R\rbandwidthMbps\x12Y\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x120\n" +
+	"\x0ebandwidth_mbps\x18\x02 \x01(\x05B\t\x8a\xce\x18\x052\x03\x10\xe8\aR\rbandwidthMbps\x12Y\n" +
 	"\x14internet_charge_type\x18\x03 \x01(\x0e2'.cloudgateway.vpc.v1.InternetChargeTypeR\x12internetChargeType\x12T\n" +
-	"\x14instance_charge_type\x18\x04 \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x12#\n" +
-	"\rpricing_cycle\x18\x05 \x01(\tR\fpricingCycle\x12\x16\n" +
-	"\x06period\x18\x06 \x01(\x05R\x06period\x12\x10\n" +
-	"\x03isp\x18\a \x01(\tR\x03isp\x12\x12\n" +
-	"\x04name\x18\b \x01(\tR\x04name\x12 \n" +
-	"\vdescription\x18\t \x01(\tR\vdescription\x12*\n" +
+	"\x14instance_charge_type\x18\x04 \x01(\x0e2\".cloudgateway.common.v1.ChargeTypeR\x12instanceChargeType\x126\n" +
+	"\rpricing_cycle\x18\x05 \x01(\tB\x11\x8a\xce\x18\r\x1a\x05Month\x1a\x04YearR\fpricingCycle\x12\x16\n" +
+	"\x06period\x18\x06 \x01(\x05R\x06period\x12\x18\n" +
+	"\x03isp\x18\a \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x03isp\x12\x1f\n" +
+	"\x04name\x18\b \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12-\n" +
+	"\vdescription\x18\t \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x02(\x01R\vdescription\x122\n" +
 	"\x11resource_group_id\x18\n" +
-	" \x01(\tR\x0fresourceGroupId\x12/\n" +
+	" \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\v \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"A\n" +
 	"\x13AllocateEipResponse\x12*\n" +
-	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"\xce\x02\n" +
+	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"\xc7\x03\n" +
 	"\x10UpdateEipRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
-	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x12\x17\n" +
-	"\x04name\x18\x03 \x01(\tH\x00R\x04name\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x04 \x01(\tH\x01R\vdescription\x88\x01\x01\x12*\n" +
-	"\x0ebandwidth_mbps\x18\x05 \x01(\x05H\x02R\rbandwidthMbps\x88\x01\x01\x126\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12-\n" +
+	"\rallocation_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\fallocationId\x12&\n" +
+	"\x04name\x18\x03 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x01\x10\x80\x01(\x01H\x00R\x04name\x88\x01\x01\x124\n" +
+	"\vdescription\x18\x04 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x01\x10\x80\x02(\x01H\x01R\vdescription\x88\x01\x01\x127\n" +
+	"\x0ebandwidth_mbps\x18\x05 \x01(\x05B\v\x8a\xce\x18\a2\x05\b\x01\x10\xe8\aH\x02R\rbandwidthMbps\x88\x01\x01\x126\n" +
 	"\bset_tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\asetTags\x12&\n" +
-	"\x0fremove_tag_keys\x18\a \x03(\tR\rremoveTagKeysB\a\n" +
+	"\x0fremove_tag_keys\x18\a \x03(\tR\rremoveTagKeys:B\x8a\xce\x18>\n" +
+	"\x04name\n" +
+	"\vdescription\n" +
+	"\x0ebandwidth_mbps\n" +
+	"\bset_tags\n" +
+	"\x0fremove_tag_keysB\a\n" +
 	"\x05_nameB\x0e\n" +
 	"\f_descriptionB\x11\n" +
 	"\x0f_bandwidth_mbps\"\x13\n" +
-	"\x11UpdateEipResponse\"\xe1\x01\n" +
+	"\x11UpdateEipResponse\"\xde\x02\n" +
 	"\x13AssociateEipRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
-	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x12\x1f\n" +
-	"\vinstance_id\x18\x03 \x01(\tR\n" +
-	"instanceId\x12#\n" +
-	"\rinstance_type\x18\x04 \x01(\tR\finstanceType\x12,\n" +
-	"\x12private_ip_address\x18\x05 \x01(\tR\x10privateIpAddress\x12\x12\n" +
-	"\x04mode\x18\x06 \x01(\tR\x04mode\"B\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12-\n" +
+	"\rallocation_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\fallocationId\x12)\n" +
+	"\vinstance_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
+	"instanceId\x12c\n" +
+	"\rinstance_type\x18\x04 \x01(\tB>\x8a\xce\x18:\b\x01\x1a\vEcsInstance\x1a\vSlbInstance\x1a\x03Nat\x1a\x05HaVip\x1a\x10NetworkInterfaceR\finstanceType\x124\n" +
+	"\x12private_ip_address\x18\x05 \x01(\tB\x06\x8a\xce\x18\x02\x10\x02R\x10privateIpAddress\x123\n" +
+	"\x04mode\x18\x06 \x01(\tB\x1f\x8a\xce\x18\x1b\x1a\x03NAT\x1a\x06BINDED\x1a\fMULTI_BINDEDR\x04mode\"B\n" +
 	"\x14AssociateEipResponse\x12*\n" +
-	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"|\n" +
+	"\x03eip\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.EipR\x03eip\"\x8e\x01\n" +
 	"\x15UnassociateEipRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
-	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x12\x1f\n" +
-	"\vinstance_id\x18\x03 \x01(\tR\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12-\n" +
+	"\rallocation_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\fallocationId\x12'\n" +
+	"\vinstance_id\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\n" +
 	"instanceId\"\x18\n" +
-	"\x16UnassociateEipResponse\"W\n" +
+	"\x16UnassociateEipResponse\"a\n" +
 	"\x11ReleaseEipRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
-	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\"\x14\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12-\n" +
+	"\rallocation_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\fallocationId\"\x14\n" +
 	"\x12ReleaseEipResponse*\x8e\x01\n" +
 	"\x12InternetChargeType\x12$\n" +
 	" INTERNET_CHARGE_TYPE_UNSPECIFIED\x10\x00\x12'\n" +

@@ -407,16 +407,16 @@ const file_cloudgateway_vpc_v1_network_proto_rawDesc = "" +
 	"is_default\x18\b \x01(\bR\tisDefault\x12*\n" +
 	"\x11resource_group_id\x18\t \x01(\tR\x0fresourceGroupId\x12/\n" +
 	"\x04tags\x18\n" +
-	" \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"Z\n" +
-	"\rGetVpcRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
+	" \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"d\n" +
+	"\rGetVpcRequest\x12\x1f\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"m\n" +
 	"\x0eGetVpcResponse\x12*\n" +
 	"\x03vpc\x18\x01 \x01(\v2\x18.cloudgateway.vpc.v1.VpcR\x03vpc\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa3\x01\n" +
-	"\x0fListVpcsRequest\x12\x17\n" +
-	"\avpc_ids\x18\x01 \x03(\tR\x06vpcIds\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xba\x01\n" +
+	"\x0fListVpcsRequest\x12!\n" +
+	"\avpc_ids\x18\x01 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06vpcIds\x12\x1f\n" +
+	"\x04name\x18\x02 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12/\n" +
 	"\x04tags\x18\x03 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\x122\n" +
 	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"q\n" +
 	"\x10ListVpcsResponse\x12,\n" +

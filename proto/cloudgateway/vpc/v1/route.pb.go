@@ -1521,11 +1521,11 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12\x16\n" +
 	"\x06status\x18\a \x01(\tR\x06status\x12*\n" +
 	"\x11resource_group_id\x18\b \x01(\tR\x0fresourceGroupId\x12/\n" +
-	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x92\x03\n" +
+	"\x04tags\x18\t \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x9c\x03\n" +
 	"\n" +
 	"RouteEntry\x12$\n" +
-	"\x0eroute_entry_id\x18\x01 \x01(\tR\frouteEntryId\x12$\n" +
-	"\x0eroute_table_id\x18\x02 \x01(\tR\frouteTableId\x12)\n" +
+	"\x0eroute_entry_id\x18\x01 \x01(\tR\frouteEntryId\x12.\n" +
+	"\x0eroute_table_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12)\n" +
 	"\x10destination_cidr\x18\x03 \x01(\tR\x0fdestinationCidr\x12\x1e\n" +
 	"\vnext_hop_id\x18\x04 \x01(\tR\tnextHopId\x12\"\n" +
 	"\rnext_hop_type\x18\x05 \x01(\tR\vnextHopType\x12\x12\n" +
@@ -1540,61 +1540,61 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\vnext_hop_id\x18\x01 \x01(\tR\tnextHopId\x12\"\n" +
 	"\rnext_hop_type\x18\x02 \x01(\tR\vnextHopType\x12\x1b\n" +
 	"\x06weight\x18\x03 \x01(\x05H\x00R\x06weight\x88\x01\x01B\t\n" +
-	"\a_weight\"c\n" +
-	"\x16ListRouteTablesRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x122\n" +
+	"\a_weight\"m\n" +
+	"\x16ListRouteTablesRequest\x12\x1f\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\x8e\x01\n" +
 	"\x17ListRouteTablesResponse\x12B\n" +
 	"\froute_tables\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\vrouteTables\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb6\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xda\x01\n" +
 	"\x17CreateRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12 \n" +
-	"\vdescription\x18\x04 \x01(\tR\vdescription\x12/\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12\x1f\n" +
+	"\x04name\x18\x03 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12-\n" +
+	"\vdescription\x18\x04 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x02(\x01R\vdescription\x12/\n" +
 	"\x04tags\x18\x05 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\\\n" +
 	"\x18CreateRouteTableResponse\x12@\n" +
 	"\vroute_table\x18\x01 \x01(\v2\x1f.cloudgateway.vpc.v1.RouteTableR\n" +
-	"routeTable\"u\n" +
+	"routeTable\"\x89\x01\n" +
 	"\x17DeleteRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
-	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\"\x1a\n" +
-	"\x18DeleteRouteTableResponse\"\x97\x01\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\"\x1a\n" +
+	"\x18DeleteRouteTableResponse\"\xb5\x01\n" +
 	"\x1aAssociateRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
-	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12\x1d\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12'\n" +
 	"\n" +
-	"vswitch_id\x18\x04 \x01(\tR\tvswitchId\"\x1d\n" +
-	"\x1bAssociateRouteTableResponse\"\x99\x01\n" +
+	"vswitch_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x1d\n" +
+	"\x1bAssociateRouteTableResponse\"\xb7\x01\n" +
 	"\x1cUnassociateRouteTableRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
-	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12\x1d\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12'\n" +
 	"\n" +
-	"vswitch_id\x18\x04 \x01(\tR\tvswitchId\"\x1f\n" +
-	"\x1dUnassociateRouteTableResponse\"\xb4\x02\n" +
-	"\x17ListRouteEntriesRequest\x12$\n" +
-	"\x0eroute_table_id\x18\x01 \x01(\tR\frouteTableId\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
-	"\rnext_hop_type\x18\x03 \x01(\tR\vnextHopType\x122\n" +
-	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12+\n" +
-	"\x11destination_cidrs\x18\x05 \x03(\tR\x10destinationCidrs\x12\x1e\n" +
-	"\vnext_hop_id\x18\x06 \x01(\tR\tnextHopId\x12\x1b\n" +
+	"vswitch_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x1f\n" +
+	"\x1dUnassociateRouteTableResponse\"\xfd\x02\n" +
+	"\x17ListRouteEntriesRequest\x12.\n" +
+	"\x0eroute_table_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x127\n" +
+	"\x04type\x18\x02 \x01(\tB#\x8a\xce\x18\x1f\x1a\x06Custom\x1a\x06System\x1a\x03BGP\x1a\x03CEN\x1a\x03ECRR\x04type\x12*\n" +
+	"\rnext_hop_type\x18\x03 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\vnextHopType\x122\n" +
+	"\amax_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x125\n" +
+	"\x11destination_cidrs\x18\x05 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x03R\x10destinationCidrs\x12&\n" +
+	"\vnext_hop_id\x18\x06 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\tnextHopId\x12\x1b\n" +
 	"\tpage_size\x18\a \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\b \x01(\tR\tpageToken\"\xb9\x01\n" +
 	"\x18ListRouteEntriesResponse\x12D\n" +
 	"\rroute_entries\x18\x01 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12/\n" +
 	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12&\n" +
-	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x9c\x01\n" +
-	"\x1eBatchCreateRouteEntriesRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12D\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xa6\x01\n" +
+	"\x1eBatchCreateRouteEntriesRequest\x12\x1f\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12D\n" +
 	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"c\n" +
@@ -1602,23 +1602,26 @@ const file_cloudgateway_vpc_v1_route_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\v2!.cloudgateway.common.v1.ItemErrorR\x05error\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\"b\n" +
 	"\x1fBatchCreateRouteEntriesResponse\x12?\n" +
-	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\x9c\x01\n" +
-	"\x1eBatchDeleteRouteEntriesRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12D\n" +
+	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\xa6\x01\n" +
+	"\x1eBatchDeleteRouteEntriesRequest\x12\x1f\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12D\n" +
 	"\rroute_entries\x18\x02 \x03(\v2\x1f.cloudgateway.vpc.v1.RouteEntryR\frouteEntries\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"b\n" +
 	"\x1fBatchDeleteRouteEntriesResponse\x12?\n" +
-	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\xad\x02\n" +
+	"\aresults\x18\x01 \x03(\v2%.cloudgateway.vpc.v1.RouteEntryResultR\aresults\"\x8c\x03\n" +
 	"\x17UpdateRouteEntryRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12$\n" +
-	"\x0eroute_table_id\x18\x03 \x01(\tR\frouteTableId\x12$\n" +
-	"\x0eroute_entry_id\x18\x04 \x01(\tR\frouteEntryId\x12\x17\n" +
-	"\x04name\x18\x05 \x01(\tH\x00R\x04name\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x06 \x01(\tH\x01R\vdescription\x88\x01\x01\x127\n" +
-	"\bnext_hop\x18\a \x01(\v2\x1c.cloudgateway.vpc.v1.NextHopR\anextHopB\a\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12.\n" +
+	"\x0eroute_table_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteTableId\x12.\n" +
+	"\x0eroute_entry_id\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\frouteEntryId\x12&\n" +
+	"\x04name\x18\x05 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x01\x10\x80\x01(\x01H\x00R\x04name\x88\x01\x01\x124\n" +
+	"\vdescription\x18\x06 \x01(\tB\r\x8a\xce\x18\t\"\x05\b\x01\x10\x80\x02(\x01H\x01R\vdescription\x88\x01\x01\x127\n" +
+	"\bnext_hop\x18\a \x01(\v2\x1c.cloudgateway.vpc.v1.NextHopR\anextHop:!\x8a\xce\x18\x1d\n" +
+	"\x04name\n" +
+	"\vdescription\n" +
+	"\bnext_hopB\a\n" +
 	"\x05_nameB\x0e\n" +
 	"\f_description\"\\\n" +
 	"\x18UpdateRouteEntryResponse\x12@\n" +

@@ -713,46 +713,51 @@ const file_cloudgateway_vpc_v1_vswitch_proto_rawDesc = "" +
 	"\n" +
 	"is_default\x18\v \x01(\bR\tisDefault\x12*\n" +
 	"\x11resource_group_id\x18\f \x01(\tR\x0fresourceGroupId\x12/\n" +
-	"\x04tags\x18\r \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"f\n" +
-	"\x11GetVSwitchRequest\x12\x1d\n" +
+	"\x04tags\x18\r \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"p\n" +
+	"\x11GetVSwitchRequest\x12'\n" +
 	"\n" +
-	"vswitch_id\x18\x01 \x01(\tR\tvswitchId\x122\n" +
+	"vswitch_id\x18\x01 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\x122\n" +
 	"\amax_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"}\n" +
 	"\x12GetVSwitchResponse\x126\n" +
 	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe0\x01\n" +
-	"\x14ListVSwitchesRequest\x12\x15\n" +
-	"\x06vpc_id\x18\x01 \x01(\tR\x05vpcId\x12\x1f\n" +
-	"\vvswitch_ids\x18\x02 \x03(\tR\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb7\x02\n" +
+	"\x14ListVSwitchesRequest\x12\x1d\n" +
+	"\x06vpc_id\x18\x01 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x05vpcId\x12)\n" +
+	"\vvswitch_ids\x18\x02 \x03(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\n" +
 	"vswitchIds\x122\n" +
-	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x17\n" +
-	"\azone_id\x18\x04 \x01(\tR\x06zoneId\x12\x12\n" +
-	"\x04name\x18\x05 \x01(\tR\x04name\x12/\n" +
-	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags\"\x84\x01\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\x12\x1f\n" +
+	"\azone_id\x18\x04 \x01(\tB\x06\x8a\xce\x18\x02\x10\x01R\x06zoneId\x12\x1f\n" +
+	"\x04name\x18\x05 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12/\n" +
+	"\x04tags\x18\x06 \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tags:.\x8a\xce\x18*\n" +
+	"\x06vpc_id\n" +
+	"\vvswitch_ids\n" +
+	"\azone_id\n" +
+	"\x04name\n" +
+	"\x04tags\"\x84\x01\n" +
 	"\x15ListVSwitchesResponse\x12:\n" +
 	"\tvswitches\x18\x01 \x03(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\tvswitches\x12/\n" +
-	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xa1\x02\n" +
+	"\x05as_of\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xe4\x02\n" +
 	"\x14CreateVSwitchRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x17\n" +
-	"\azone_id\x18\x03 \x01(\tR\x06zoneId\x12\x1d\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12!\n" +
+	"\azone_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x06zoneId\x12'\n" +
 	"\n" +
-	"cidr_block\x18\x04 \x01(\tR\tcidrBlock\x12$\n" +
-	"\vipv6_subnet\x18\x05 \x01(\x05H\x00R\n" +
-	"ipv6Subnet\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x06 \x01(\tR\x04name\x12 \n" +
-	"\vdescription\x18\a \x01(\tR\vdescription\x12/\n" +
+	"cidr_block\x18\x04 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x03R\tcidrBlock\x12/\n" +
+	"\vipv6_subnet\x18\x05 \x01(\x05B\t\x8a\xce\x18\x052\x03\x10\xff\x01H\x00R\n" +
+	"ipv6Subnet\x88\x01\x01\x12\x1f\n" +
+	"\x04name\x18\x06 \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x01(\x01R\x04name\x12-\n" +
+	"\vdescription\x18\a \x01(\tB\v\x8a\xce\x18\a\"\x03\x10\x80\x02(\x01R\vdescription\x12/\n" +
 	"\x04tags\x18\b \x03(\v2\x1b.cloudgateway.common.v1.TagR\x04tagsB\x0e\n" +
 	"\f_ipv6_subnet\"O\n" +
 	"\x15CreateVSwitchResponse\x126\n" +
-	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"k\n" +
+	"\avswitch\x18\x01 \x01(\v2\x1c.cloudgateway.vpc.v1.VSwitchR\avswitch\"\x7f\n" +
 	"\x14DeleteVSwitchRequest\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x15\n" +
-	"\x06vpc_id\x18\x02 \x01(\tR\x05vpcId\x12\x1d\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\x06vpc_id\x18\x02 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\x05vpcId\x12'\n" +
 	"\n" +
-	"vswitch_id\x18\x03 \x01(\tR\tvswitchId\"\x17\n" +
+	"vswitch_id\x18\x03 \x01(\tB\b\x8a\xce\x18\x04\b\x01\x10\x01R\tvswitchId\"\x17\n" +
 	"\x15DeleteVSwitchResponse2\xa6\x04\n" +
 	"\x0eVSwitchService\x12z\n" +
 	"\n" +
