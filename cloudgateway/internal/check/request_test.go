@@ -1,7 +1,7 @@
 package check
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,13 +10,15 @@ import (
 
 func TestViolationsAreBounded(t *testing.T) {
 	var c Request
-	c.IDs("instance_ids", slices.Repeat([]string{"no id"}, 5000))
+	for i := range 5000 {
+		c.ID(fmt.Sprintf("instance_ids[%d]", i), "no id")
+	}
 	e, ok := rpcerr.From(c.Err())
 	if !ok || len(e.Fields) != maxViolations {
 		t.Fatalf("%d violations, want %d", len(e.Fields), maxViolations)
 	}
-	if last := e.Fields[maxViolations-1].Description; !strings.HasSuffix(last, "; and 4980 more problems") {
-		t.Errorf("the last one says %q, not how many were left out", last)
+	if last := e.Fields[maxViolations-1].Description; !strings.HasSuffix(last, "; and there are more problems") {
+		t.Errorf("the last one says %q, not that others were left out", last)
 	}
 }
 
@@ -36,8 +38,8 @@ func TestRequestID(t *testing.T) {
 		{"é", want, want},
 	} {
 		var required, optional Request
-		required.RequestID(tc.value)
-		optional.OptionalRequestID(tc.value)
+		required.requestID(tc.value, true)
+		optional.requestID(tc.value, false)
 		if got := said(required); got != tc.required {
 			t.Errorf("%q where one is required: %q, want %q", tc.value, got, tc.required)
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -11,19 +12,19 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/page"
 )
 
-// Rule is what one type of request has to fulfil.
+// Rule is what one type of request has to fulfil beyond what the protocol says of its fields.
 type Rule struct {
 	name  protoreflect.FullName
 	apply func(*Request, proto.Message)
 }
 
-// Of makes the rule of the requests of type M. It need not look at the fields that have the same meaning in all requests: max_age,
-// request_id, page_size, page_token, tags, set_tags and remove_tag_keys are checked in any case.
+// Of makes a rule of the requests of type M. It is not asked about a request with a list that is too long.
 func Of[M proto.Message](apply func(*Request, M)) Rule {
 	var none M
 	return Rule{
@@ -34,43 +35,55 @@ func Of[M proto.Message](apply func(*Request, M)) Rule {
 	}
 }
 
-// Table has the rules by the names of the requests.
-type Table map[protoreflect.FullName]Rule
+// Table has the rules of all requests.
+type Table struct {
+	messages map[protoreflect.FullName]*message // also those within requests
+	methods  map[protoreflect.FullName]method.Method
+	rules    map[protoreflect.FullName]Rule
+}
 
-// NewTable makes a Table. The last rule of a type of request is in force.
+// NewTable makes a Table of the protocol's rules and of others. The last rule of a type of request is in force.
 func NewTable(rules ...[]Rule) Table {
-	table := Table{}
-	for _, list := range rules {
-		for _, r := range list {
-			table[r.name] = r
-		}
+	table := Table{
+		messages: map[protoreflect.FullName]*message{}, methods: map[protoreflect.FullName]method.Method{}, rules: map[protoreflect.FullName]Rule{},
+	}
+	for _, m := range method.All() {
+		table.methods[m.Descriptor.Input().FullName()] = m
+		compile(m.Descriptor.Input(), table.messages)
+	}
+	for _, r := range slices.Concat(rules...) {
+		table.rules[r.name] = r
 	}
 	return table
 }
 
-// Check gives INVALID_ARGUMENT with everything that is wrong with a request, or nil. A request without a rule is refused.
+// Check gives INVALID_ARGUMENT with everything that is wrong with a request, or nil. A request with a field that nothing is said about
+// is refused.
 func (t Table) Check(request proto.Message) error {
-	rule, ok := t[request.ProtoReflect().Descriptor().FullName()]
-	if !ok {
+	name := request.ProtoReflect().Descriptor().FullName()
+	m, called := t.messages[name], t.methods[name]
+	rule, ruled := t.rules[name]
+	if called.Options == nil || !ruled && len(m.open) > 0 {
 		return &rpcerr.Error{
-			Code: codes.Internal, Reason: rpcerr.Internal,
-			Message: "no rule says what a " + string(request.ProtoReflect().Descriptor().FullName()) + " has to be",
+			Code: codes.Internal, Reason: rpcerr.Internal, Message: "no rule says what all fields of a " + string(name) + " have to be",
 		}
 	}
 	var c Request
 	c.known("", request.ProtoReflect())
 	if r, ok := request.(interface{ GetRequestId() string }); ok {
-		c.OptionalRequestID(r.GetRequestId())
+		c.requestID(r.GetRequestId(), called.Options.GetIdempotency() == commonv1.Idempotency_IDEMPOTENCY_REQUEST_ID)
 	}
-	rule.apply(&c, request)
+	if short := m.check(&c, nil, request.ProtoReflect()); short && ruled && !c.more {
+		rule.apply(&c, request)
+	}
 	if r, ok := request.(interface{ GetTags() []*commonv1.Tag }); ok {
-		c.Tags("tags", r.GetTags())
+		c.tags("tags", r.GetTags())
 	}
 	if r, ok := request.(tagChanges); ok {
-		c.TagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
+		c.tagChanges(r.GetSetTags(), r.GetRemoveTagKeys())
 	}
 	if r, ok := request.(interface{ GetMaxAge() *durationpb.Duration }); ok {
-		c.MaxAge(r.GetMaxAge())
+		c.maxAge(r.GetMaxAge())
 	}
 	if r, ok := request.(page.Request); ok {
 		c.paging(r)

@@ -28,10 +28,6 @@ func newer[M proto.Message](m M, numbers ...protowire.Number) M {
 // TestUnknownFields: what a newer caller asks for is refused and not dropped: without a filter the answer would be too broad, and without
 // an attribute the resource would not be as it is wanted.
 func TestUnknownFields(t *testing.T) {
-	table := NewTable([]Rule{
-		Of(func(*Request, *slbv1.ListLoadBalancersRequest) {}), Of(func(*Request, *slbv1.UpdateListenerRequest) {}),
-		Of(func(*Request, *vpcv1.BatchCreateRouteEntriesRequest) {}), Of(func(*Request, *slbv1.ListListenersResponse) {}),
-	})
 	var thirty []protowire.Number
 	for i := range 30 {
 		thirty = append(thirty, protowire.Number(900+i))
@@ -74,7 +70,9 @@ func TestUnknownFields(t *testing.T) {
 			if err := proto.Unmarshal(wire, got); err != nil {
 				t.Fatal(err)
 			}
-			err = table.Check(got)
+			var c Request
+			c.known("", got.ProtoReflect())
+			err = c.Err()
 			if len(tc.want) == 0 {
 				if err != nil {
 					t.Errorf("a request of this version is refused: %v", err)
@@ -100,25 +98,55 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// TestNothingIsLookedForInHugeLists: a list that is refused for its length costs no more than the longest that is not.
-func TestNothingIsLookedForInHugeLists(t *testing.T) {
-	table := NewTable([]Rule{Of(func(*Request, *slbv1.CreateServerGroupRequest) {})})
-	allocations := func(items int) float64 {
-		sent := &slbv1.CreateServerGroupRequest{RequestId: "r", Servers: make([]*slbv1.Server, items)}
-		return testing.AllocsPerRun(1, func() {
-			if err := table.Check(sent); err != nil {
-				t.Error(err)
+// TestNumbersOfUnknownFields: each is there once, and no more of them than a refusal names and one.
+func TestNumbersOfUnknownFields(t *testing.T) {
+	var many []protowire.Number
+	for i := range 30 {
+		many = append(many, protowire.Number(900+i))
+	}
+	for name, tc := range map[string]struct{ sent, want []protowire.Number }{
+		"twice": {[]protowire.Number{900, 901, 900}, []protowire.Number{900, 901}},
+		"many":  {many, many[:maxViolations+1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := unknown(newer(&slbv1.ListenerKey{}, tc.sent...).ProtoReflect().GetUnknown()); !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestTableRefusesUnknownFields: also in a request that is right but for them.
+func TestTableRefusesUnknownFields(t *testing.T) {
+	table := NewTable()
+	if err := table.Check(&slbv1.GetServerGroupRequest{ServerGroupId: "rsp-1"}); err != nil {
+		t.Errorf("a request of this version is refused: %v", err)
+	}
+	e, ok := rpcerr.From(table.Check(newer(&slbv1.GetServerGroupRequest{ServerGroupId: "rsp-1"}, 77)))
+	if !ok || len(e.Fields) != 1 || e.Fields[0].Field != "77" {
+		t.Errorf("got %v, want that field 77 is not known", e)
+	}
+}
+
+// TestNothingIsLookedForInHugeLists: a list that is refused for its length costs no more than the longest that is not.
+func TestNothingIsLookedForInHugeLists(t *testing.T) {
+	table := NewTable()
+	allocations := func(items int) float64 {
+		sent := &slbv1.CreateServerGroupRequest{Servers: slices.Repeat([]*slbv1.Server{rightServer()}, items)}
+		return testing.AllocsPerRun(1, func() { _ = table.Check(sent) })
 	}
 	if longest, huge := allocations(MaxItems), allocations(10*MaxItems); huge > 2*longest {
 		t.Errorf("%v allocations for %d items, %v for ten times as many", longest, MaxItems, huge)
 	}
 }
 
+func rightServer() *slbv1.Server {
+	return &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 80}
+}
+
 // TestRightItemsAreCheap: the lists of most requests are right, and looking at them makes nothing that only a refusal needs.
 func TestRightItemsAreCheap(t *testing.T) {
-	table := NewTable([]Rule{Of(func(*Request, *slbv1.CreateServerGroupRequest) {})})
+	table := NewTable()
 	allocations := func(item func() *slbv1.Server) float64 {
 		sent := &slbv1.CreateServerGroupRequest{RequestId: "r"}
 		for range MaxItems {
@@ -126,8 +154,8 @@ func TestRightItemsAreCheap(t *testing.T) {
 		}
 		return testing.AllocsPerRun(1, func() { _ = table.Check(sent) })
 	}
-	right := allocations(func() *slbv1.Server { return &slbv1.Server{ServerId: "i-1"} })
-	wrong := allocations(func() *slbv1.Server { return newer(&slbv1.Server{ServerId: "i-1"}, 77) })
+	right := allocations(rightServer)
+	wrong := allocations(func() *slbv1.Server { return newer(rightServer(), 77) })
 	if right > wrong/2 {
 		t.Errorf("%v allocations for %d right items, %v for as many wrong ones", right, MaxItems, wrong)
 	}

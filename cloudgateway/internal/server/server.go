@@ -182,16 +182,10 @@ func (s *Services) Close() {
 	}
 }
 
-// Checks are the rules of all requests.
+// Checks are the rules of all requests: those in the protocol, and those that the packages of the resources add.
 func Checks() check.Table {
 	return check.NewTable(
-		instance.Checks(), networkinterface.Checks(),
-		route.Checks(), network.Checks(), vswitch.Checks(), eip.Checks(),
-		loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), health.Checks(), rule.Checks(), domainextension.Checks(),
-		acl.Checks(), certificate.Checks(),
-		[]check.Rule{
-			check.Of(func(*check.Request, *commonv1.GetCapabilitiesRequest) {}),
-			check.Of(func(*check.Request, *commonv1.GetStatusRequest) {}),
-		},
+		route.Checks(), vswitch.Checks(), eip.Checks(), loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), rule.Checks(),
+		domainextension.Checks(), acl.Checks(), certificate.Checks(),
 	)
 }

@@ -13,9 +13,9 @@ func TestChecks(t *testing.T) {
 	const link, id = "https://example.com", "i-1"
 	tags := []*commonv1.Tag{{Key: "a"}}
 	ids, addresses := []string{id}, []string{"10.0.0.1"}
-	const two = "instance_ids: of instance_ids, private_ips, public_ips and eips only one is allowed"
+	const two = "instance_ids: only one of instance_ids, private_ips, public_ips, eips is allowed"
 	required := []string{"instance_id: is required"}
-	checktest.Run(t, Checks(), []checktest.Case{
+	checktest.Run(t, nil, []checktest.Case{
 		{Request: &ecsv1.GetInstanceRequest{InstanceId: id}},
 		{Request: &ecsv1.GetInstanceRequest{}, Want: required},
 		{Request: &ecsv1.BatchGetInstancesRequest{InstanceIds: ids}},
@@ -38,8 +38,9 @@ func TestChecks(t *testing.T) {
 		{Name: "by EIP", Request: &ecsv1.ListInstancesRequest{Eips: addresses}},
 		{Name: "by private address in no VPC", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses}, Want: []string{"vpc_id: is required with private_ips"}},
 		{Name: "by two lists", Request: &ecsv1.ListInstancesRequest{InstanceIds: ids, Eips: addresses}, Want: []string{two}},
-		{Name: "by two other lists", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses, PublicIps: addresses}, Want: []string{two}},
-		{Name: "of all", Request: &ecsv1.ListInstancesRequest{}, Want: []string{"vpc_id: is required, or another filter"}},
+		{Name: "by two other lists", Request: &ecsv1.ListInstancesRequest{PrivateIps: addresses, PublicIps: addresses}, Want: []string{two, "vpc_id: is required with private_ips"}},
+		{Name: "of all", Request: &ecsv1.ListInstancesRequest{}, Want: []string{"vpc_id: at least one of vpc_id, private_ips, tags, instance_ids, public_ips, eips, status, zone_id, vswitch_id, " +
+			"security_group_id, resource_group_id, name, instance_type, charge_type is required"}},
 		{Request: &ecsv1.ListInstancesRequest{
 			VpcId: "v 1", ZoneId: "z 1", VswitchId: "w 1", SecurityGroupId: "s 1", ResourceGroupId: "r 1", InstanceType: "t 1", Name: link, Status: "Idle",
 			ChargeType: 9,
@@ -62,7 +63,7 @@ func TestChecks(t *testing.T) {
 		{Name: "without a tag", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id, RemoveTagKeys: []string{"a"}}},
 		{Name: "of one tag for another", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id, SetTags: tags, RemoveTagKeys: []string{"b"}}},
 		{Name: "of nothing", Request: &ecsv1.UpdateInstanceRequest{InstanceId: id}, Want: []string{
-			"name: the request changes nothing; at least one attribute is required",
+			"name: at least one of name, description, deletion_protection, set_tags, remove_tag_keys is required",
 		}},
 		{Request: &ecsv1.UpdateInstanceRequest{Name: new("a"), Description: new("b")}, Want: []string{
 			"instance_id: is required", "name: is 1 characters long, must be 2 to 128", "description: is 1 characters long, must be 2 to 256",

@@ -13,7 +13,7 @@ import (
 func TestChecks(t *testing.T) {
 	const link, id = "https://example.com", "eni-1"
 	tags := []*commonv1.Tag{{Key: "a"}}
-	checktest.Run(t, Checks(), []checktest.Case{
+	checktest.Run(t, nil, []checktest.Case{
 		{Request: &ecsv1.GetNetworkInterfaceRequest{NetworkInterfaceId: id}},
 		{Request: &ecsv1.GetNetworkInterfaceRequest{}, Want: []string{"network_interface_id: is required"}},
 		{Name: "by id", Request: &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: []string{id}}},
@@ -23,7 +23,7 @@ func TestChecks(t *testing.T) {
 		}},
 		{Name: "by both", Request: &ecsv1.BatchGetNetworkInterfacesRequest{NetworkInterfaceIds: []string{""}, IpAddresses: []string{"x"}, VpcId: "v 1"}, Want: []string{
 			"network_interface_ids[0]: is required", `ip_addresses[0]: "x" is not an IP address`, `vpc_id: "v 1" is not an id of the cloud`,
-			"ip_addresses: can't be combined with network_interface_ids",
+			"network_interface_ids: only one of network_interface_ids, ip_addresses is allowed",
 		}},
 		{Name: "of an instance", Request: &ecsv1.ListNetworkInterfacesRequest{InstanceId: "i-1"}},
 		{Name: "of a VPC", Request: &ecsv1.ListNetworkInterfacesRequest{VpcId: "vpc-1"}},
@@ -34,7 +34,7 @@ func TestChecks(t *testing.T) {
 		{Name: "by name", Request: &ecsv1.ListNetworkInterfacesRequest{Name: "n"}},
 		{Name: "by type", Request: &ecsv1.ListNetworkInterfacesRequest{Type: "Primary"}},
 		{Name: "by tag", Request: &ecsv1.ListNetworkInterfacesRequest{Tags: tags}},
-		{Name: "of all", Request: &ecsv1.ListNetworkInterfacesRequest{}, Want: []string{"vpc_id: is required, or another filter"}},
+		{Name: "of all", Request: &ecsv1.ListNetworkInterfacesRequest{}, Want: []string{"vpc_id: at least one of vpc_id, instance_id, vswitch_id, security_group_id, resource_group_id, name, type, status, tags is required"}},
 		{Request: &ecsv1.ListNetworkInterfacesRequest{
 			InstanceId: "i 1", VpcId: "v 1", VswitchId: "w 1", SecurityGroupId: "s 1", ResourceGroupId: "r 1", Name: link, Type: "Third",
 			Status: "012345678901234567890123456789012",
@@ -53,7 +53,7 @@ func TestChecks(t *testing.T) {
 		{Name: "without a tag", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id, RemoveTagKeys: []string{"a"}}},
 		{Name: "of one tag for another", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id, SetTags: tags, RemoveTagKeys: []string{"b"}}},
 		{Name: "of nothing", Request: &ecsv1.UpdateNetworkInterfaceRequest{NetworkInterfaceId: id}, Want: []string{
-			"source_dest_check: the request changes nothing; at least one attribute is required",
+			"source_dest_check: at least one of source_dest_check, name, description, security_group_ids, delete_on_release, set_tags, remove_tag_keys is required",
 		}},
 		{Request: &ecsv1.UpdateNetworkInterfaceRequest{Name: new("a"), Description: new("b"), SecurityGroupIds: []string{""}}, Want: []string{
 			"network_interface_id: is required", "name: is 1 characters long, must be 2 to 128", "description: is 1 characters long, must be 2 to 256",

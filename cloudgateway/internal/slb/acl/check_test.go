@@ -13,7 +13,7 @@ import (
 func TestChecks(t *testing.T) {
 	long := strings.Repeat("x", 81)
 	entry := func(cidr string) *slbv1.AccessControlEntry { return &slbv1.AccessControlEntry{Cidr: cidr} }
-	const nothing = "name: the request changes nothing; at least one change is required"
+	const nothing = "name: at least one of name, add_entries, remove_entries, resource_group_id, set_tags, remove_tag_keys is required"
 	checktest.Run(t, Checks(), []checktest.Case{
 		{Request: &slbv1.GetAccessControlListRequest{AclId: "acl-1"}},
 		{Request: &slbv1.GetAccessControlListRequest{}, Want: []string{"acl_id: is required"}},

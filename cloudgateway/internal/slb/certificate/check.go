@@ -9,80 +9,19 @@ import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// Checks are the rules of the service's requests.
+// Checks are the rules of requests beyond those in the protocol.
 func Checks() []check.Rule {
 	return []check.Rule{
-		check.Of(func(c *check.Request, r *slbv1.ListServerCertificatesRequest) {
-			checkList(c, "server_certificate_ids", r.GetServerCertificateIds(), r)
-		}),
-		check.Of(func(c *check.Request, r *slbv1.ListCaCertificatesRequest) {
-			checkList(c, "ca_certificate_ids", r.GetCaCertificateIds(), r)
-		}),
 		check.Of(func(c *check.Request, r *slbv1.UploadServerCertificateRequest) {
-			checkUpload(c, r)
-			switch source := r.GetSource().(type) {
-			case *slbv1.UploadServerCertificateRequest_KeyPair:
-				checkKeyPair(c, "key_pair", source.KeyPair)
-			case *slbv1.UploadServerCertificateRequest_AlicloudCertificate:
-				c.ID("alicloud_certificate.certificate_id", source.AlicloudCertificate.GetCertificateId())
-				c.Text("alicloud_certificate.name", source.AlicloudCertificate.GetName(), 0, 128)
-				c.OptionalID("alicloud_certificate.region_id", source.AlicloudCertificate.GetRegionId())
-			default:
-				c.Addf("key_pair", "one of key_pair and alicloud_certificate is required")
+			if r.GetKeyPair() != nil {
+				checkKeyPair(c, "key_pair", r.GetKeyPair())
 			}
 		}),
 		check.Of(func(c *check.Request, r *slbv1.UploadCaCertificateRequest) {
-			checkUpload(c, r)
 			checkCertificate(c, "certificate_pem", r.GetCertificatePem())
 		}),
-		check.Of(func(c *check.Request, r *slbv1.UpdateServerCertificateRequest) {
-			c.ID("server_certificate_id", r.GetServerCertificateId())
-			checkUpdate(c, r.Name, r.ResourceGroupId, r)
-		}),
-		check.Of(func(c *check.Request, r *slbv1.UpdateCaCertificateRequest) {
-			c.ID("ca_certificate_id", r.GetCaCertificateId())
-			checkUpdate(c, r.Name, r.ResourceGroupId, r)
-		}),
-		check.Of(func(c *check.Request, r *slbv1.DeleteServerCertificateRequest) {
-			c.ID("server_certificate_id", r.GetServerCertificateId())
-		}),
-		check.Of(func(c *check.Request, r *slbv1.DeleteCaCertificateRequest) {
-			c.ID("ca_certificate_id", r.GetCaCertificateId())
-		}),
-	}
-}
-
-func checkList(c *check.Request, field string, ids []string, r filter) {
-	c.IDs(field, ids)
-	c.Text("name", r.GetName(), 0, 80)
-	c.OptionalID("resource_group_id", r.GetResourceGroupId())
-}
-
-// checkUpload checks what the requests to upload either kind have in common.
-func checkUpload(c *check.Request, r interface {
-	GetRequestId() string
-	GetName() string
-	GetResourceGroupId() string
-},
-) {
-	c.RequestID(r.GetRequestId())
-	c.Text("name", r.GetName(), 1, 80)
-	c.OptionalID("resource_group_id", r.GetResourceGroupId())
-}
-
-// checkUpdate checks what the requests to update either kind have in common.
-func checkUpdate(c *check.Request, name, group *string, r slb.Metadata) {
-	if name != nil {
-		c.Text("name", *name, 1, 80)
-	}
-	if group != nil {
-		c.ID("resource_group_id", *group)
-	}
-	if name == nil && group == nil && len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
-		c.Addf("name", "the request changes nothing; at least one change is required")
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 	foreign      = " is not a certificate in PEM form, which begins with -----BEGIN CERTIFICATE-----"
 	requestID    = "request_id: must be 1 to 64 printable ASCII characters"
 	emptyName    = "name: is 0 characters long, must be 1 to 80"
-	nothing      = "name: the request changes nothing; at least one change is required"
+	nothing      = "name: at least one of name, resource_group_id, set_tags, remove_tag_keys is required"
 	wrongGroup   = `resource_group_id: "rg 1" is not an id of the cloud`
 	curve        = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
 	broken       = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -91,7 +91,7 @@ func TestChecks(t *testing.T) {
 			`alicloud_certificate.region_id: "cn hangzhou" is not an id of the cloud`,
 		}},
 		{Name: "of nothing", Request: &slbv1.UploadServerCertificateRequest{ResourceGroupId: "rg 1"}, Want: []string{
-			requestID, emptyName, wrongGroup, "key_pair: one of key_pair and alicloud_certificate is required",
+			requestID, emptyName, wrongGroup, "key_pair: at least one of key_pair, alicloud_certificate is required",
 		}},
 		{Request: &slbv1.UploadCaCertificateRequest{RequestId: "r", Name: "n", CertificatePem: newKeyPair(t, "ca").GetCertificatePem()}},
 		{Request: &slbv1.UploadCaCertificateRequest{ResourceGroupId: "rg 1", CertificatePem: "x"}, Want: []string{

@@ -12,17 +12,10 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
 )
 
-// Checks are the rules of the service's requests.
+// Checks are the rules of requests beyond those in the protocol.
 func Checks() []check.Rule {
 	return []check.Rule{
-		check.Of(func(c *check.Request, r *slbv1.ListListenersRequest) {
-			c.IDs("load_balancer_ids", r.GetLoadBalancerIds())
-			if len(r.GetLoadBalancerIds()) == 0 {
-				c.Addf("load_balancer_ids", "at least one is required")
-			}
-		}),
 		check.Of(func(c *check.Request, r *slbv1.CreateListenerRequest) {
-			slb.CheckListenerKey(c, r.GetKey())
 			checkConfig(c, r.GetKey(), r.GetConfig(), true)
 			checkTarget(c, r.GetConfig())
 			if r.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_HTTPS && r.GetConfig().GetServerCertificateId() == "" {
@@ -30,15 +23,11 @@ func Checks() []check.Rule {
 			}
 		}),
 		check.Of(func(c *check.Request, r *slbv1.UpdateListenerRequest) {
-			slb.CheckListenerKey(c, r.GetKey())
 			checkConfig(c, r.GetKey(), r.GetConfig(), false)
 			if !hasSettings(r.GetConfig()) && len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
 				c.Addf("config", "the request changes nothing; at least one attribute is required")
 			}
 		}),
-		check.Of(func(c *check.Request, r *slbv1.DeleteListenerRequest) { slb.CheckListenerKey(c, r.GetKey()) }),
-		check.Of(func(c *check.Request, r *slbv1.StartListenerRequest) { slb.CheckListenerKey(c, r.GetKey()) }),
-		check.Of(func(c *check.Request, r *slbv1.StopListenerRequest) { slb.CheckListenerKey(c, r.GetKey()) }),
 	}
 }
 

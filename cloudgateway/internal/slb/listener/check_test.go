@@ -18,7 +18,7 @@ func TestChecks(t *testing.T) {
 	const noTarget = "config.server_group_id: is required, unless config.forward_port or config.backend_server_port is set"
 	checktest.Run(t, Checks(), []checktest.Case{
 		{Request: &slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb-1"}}},
-		{Name: "of all", Request: &slbv1.ListListenersRequest{}, Want: []string{"load_balancer_ids: at least one is required"}},
+		{Name: "of all", Request: &slbv1.ListListenersRequest{}, Want: []string{"load_balancer_ids: at least 1 is required"}},
 		{Request: &slbv1.ListListenersRequest{LoadBalancerIds: []string{"lb 1"}}, Want: []string{`load_balancer_ids[0]: "lb 1" is not an id of the cloud`}},
 		{Name: "with a server group", Request: &slbv1.CreateListenerRequest{Key: key(protoTCP), Config: group}},
 		{Name: "of default servers", Request: &slbv1.CreateListenerRequest{Key: key(protoTCP), Config: &slbv1.ListenerConfig{BackendServerPort: new(int32(80))}}},

@@ -26,7 +26,9 @@ func TestChecks(t *testing.T) {
 		{Name: "by id", Request: &slbv1.ListLoadBalancersRequest{LoadBalancerIds: []string{id}}},
 		{Name: "by tag", Request: &slbv1.ListLoadBalancersRequest{Tags: tags}},
 		{Name: "by another filter", Request: &slbv1.ListLoadBalancersRequest{Address: "10.0.0.1"}},
-		{Name: "of all", Request: &slbv1.ListLoadBalancersRequest{}, Want: []string{"tags: at least one filter is required, e.g. tags, name or load_balancer_ids"}},
+		{Name: "of all", Request: &slbv1.ListLoadBalancersRequest{}, Want: []string{"tags: " +
+			"at least one of tags, name, load_balancer_ids, address, address_type, ip_version, vpc_id, vswitch_id, " +
+			"master_zone_id, slave_zone_id, resource_group_id, server_id, server_address, status, internet_charge_type is required"}},
 		{Request: &slbv1.ListLoadBalancersRequest{
 			Name: "a,b", LoadBalancerIds: []string{""}, Address: "x", AddressType: 9, IpVersion: 9, VpcId: "v 1", VswitchId: "w 1", MasterZoneId: "m 1",
 			SlaveZoneId: "s 1", ResourceGroupId: "r 1", ServerId: "i 1", ServerAddress: "i-1", Status: "busy", InternetChargeType: 9,
@@ -63,7 +65,7 @@ func TestChecks(t *testing.T) {
 			"ip_version: 9 is not known to this gateway", `address: "1.2.3" is not an IP address`, `vpc_id: "v 1" is not an id of the cloud`,
 			"vswitch_id: is required for an intranet instance", `master_zone_id: "m 1" is not an id of the cloud`,
 			`slave_zone_id: "s 1" is not an id of the cloud`, "spec: is required for PayBySpec", "internet_charge_type: 9 is not known to this gateway",
-			"bandwidth_mbps: 5121 is out of range, must be 0 to 5120", "modification_protection.reason: needs modification_protection.enabled",
+			"bandwidth_mbps: 5121 is out of range, must be 0 to 5120", "modification_protection.enabled: is required with reason",
 			`resource_group_id: "r 1" is not an id of the cloud`,
 		}},
 		{Name: "with wrong words", Request: &slbv1.CreateLoadBalancerRequest{
@@ -89,14 +91,15 @@ func TestChecks(t *testing.T) {
 		{Name: "of the resource group", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, ResourceGroupId: new("rg-1")}},
 		{Name: "of the status", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id, Active: new(false)}},
 		{Name: "of nothing", Request: &slbv1.UpdateLoadBalancerRequest{LoadBalancerId: id}, Want: []string{
-			"name: the request changes nothing; at least one attribute is required",
+			"name: at least one of name, instance_charge_type, spec, internet_spec, delete_protection, modification_protection, " +
+				"set_tags, remove_tag_keys, resource_group_id, active is required",
 		}},
 		{Request: &slbv1.UpdateLoadBalancerRequest{
 			Name: new(""), Spec: new(""), InstanceChargeType: slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_UNSPECIFIED.Enum(),
 			InternetSpec: &slbv1.InternetSpec{}, ModificationProtection: &slbv1.ModificationProtection{Reason: "x"}, ResourceGroupId: new(""),
 		}, Want: []string{
 			"load_balancer_id: is required", "name: is 0 characters long, must be 1 to 80", "instance_charge_type: is required", "spec: is required",
-			"internet_spec: one of charge_type and bandwidth_mbps is required", "modification_protection.reason: needs modification_protection.enabled",
+			"internet_spec.charge_type: at least one of charge_type, bandwidth_mbps is required", "modification_protection.enabled: is required with reason",
 			"resource_group_id: is required",
 		}},
 		{Name: "of wrong numbers", Request: &slbv1.UpdateLoadBalancerRequest{

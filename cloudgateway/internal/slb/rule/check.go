@@ -9,33 +9,23 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
-	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
 )
 
-// Checks are the rules of the service's requests.
+// Checks are the rules of requests beyond those in the protocol.
 func Checks() []check.Rule {
 	return []check.Rule{
 		check.Of(func(c *check.Request, r *slbv1.ListForwardingRulesRequest) { checkListener(c, r.GetKey()) }),
 		check.Of(func(c *check.Request, r *slbv1.BatchCreateForwardingRulesRequest) {
-			c.RequestID(r.GetRequestId())
 			checkListener(c, r.GetKey())
 			checkNew(c, "rules", r.GetRules())
 		}),
-		check.Of(func(c *check.Request, r *slbv1.UpdateForwardingRuleRequest) {
-			c.ID("load_balancer_id", r.GetLoadBalancerId())
-			c.ID("rule_id", r.GetRuleId())
-			checkConfig(c, "config", r.GetConfig())
-		}),
-		check.Of(func(c *check.Request, r *slbv1.BatchDeleteForwardingRulesRequest) {
-			checkListener(c, r.GetKey())
-			c.IDs("rule_ids", r.GetRuleIds())
-		}),
+		check.Of(func(c *check.Request, r *slbv1.UpdateForwardingRuleRequest) { checkConfig(c, "config", r.GetConfig()) }),
+		check.Of(func(c *check.Request, r *slbv1.BatchDeleteForwardingRulesRequest) { checkListener(c, r.GetKey()) }),
 	}
 }
 
 func checkListener(c *check.Request, key *slbv1.ListenerKey) {
-	slb.CheckListenerKey(c, key)
 	switch key.GetProtocol() {
 	case slbv1.Protocol_PROTOCOL_TCP, slbv1.Protocol_PROTOCOL_UDP:
 		c.Addf("key.protocol", "only HTTP and HTTPS listeners have forwarding rules")
@@ -43,42 +33,23 @@ func checkListener(c *check.Request, key *slbv1.ListenerKey) {
 	}
 }
 
-// checkNew checks each rule, and that none is there twice.
+// checkNew checks the URL of each rule, and that none is there twice.
 func checkNew(c *check.Request, field string, rules []*slbv1.NewForwardingRule) {
-	if !c.Items(field, len(rules), check.MaxItems) {
-		return
-	}
 	seen := map[ruleKey]string{}
 	for i, rule := range rules {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		checkOne(c, at, rule)
+		switch url := rule.GetUrl(); {
+		case url == "/":
+			c.Addf(at+".url", `must say more than "/", which every path begins with; leave it out for a rule that is for all`)
+		case url != "" && !strings.HasPrefix(url, "/"):
+			c.Addf(at+".url", `%q does not begin with "/"`, check.Shorten(url))
+		}
 		if first, ok := seen[keyOf(rule)]; ok {
 			c.Addf(at, "has the domain and the URL of %s", first)
 			continue
 		}
 		seen[keyOf(rule)] = at
 	}
-}
-
-func checkOne(c *check.Request, field string, rule *slbv1.NewForwardingRule) {
-	const longestName, longestURL = 80, 80
-	c.Text(field+".name", rule.GetName(), 1, longestName)
-	if rule.GetDomain() == "" && rule.GetUrl() == "" {
-		c.Addf(field+".domain", "is required, unless url is set")
-	}
-	if rule.GetDomain() != "" {
-		c.Domain(field+".domain", rule.GetDomain())
-	}
-	if url := rule.GetUrl(); url != "" {
-		c.Text(field+".url", url, 1, longestURL)
-		switch {
-		case url == "/":
-			c.Addf(field+".url", `must say more than "/", which every path begins with; leave it out for a rule that is for all`)
-		case !strings.HasPrefix(url, "/"):
-			c.Addf(field+".url", `%q does not begin with "/"`, check.Shorten(url))
-		}
-	}
-	c.ID(field+".server_group_id", rule.GetServerGroupId())
 }
 
 func checkConfig(c *check.Request, field string, cfg *slbv1.ForwardingRuleConfig) {

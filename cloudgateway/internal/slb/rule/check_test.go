@@ -35,13 +35,13 @@ func TestChecks(t *testing.T) {
 		{Request: create(rule("example.com", ""), rule("", "/a"), rule("example.com", "/a"), rule("*.example.com", "/"+strings.Repeat("x", 79)))},
 		{Request: &slbv1.BatchCreateForwardingRulesRequest{Rules: []*slbv1.NewForwardingRule{{}}}, Want: append([]string{
 			"request_id: must be 1 to 64 printable ASCII characters", "rules[0].name: is 0 characters long, must be 1 to 80",
-			"rules[0].domain: is required, unless url is set", "rules[0].server_group_id: is required",
+			"rules[0].domain: at least one of domain, url is required", "rules[0].server_group_id: is required",
 		}, noKey...)},
 		{Name: "of wrong forms", Request: create(rule("example", "a"), rule("example.com", "/"), rule("", "/"+strings.Repeat("x", 80))), Want: []string{
 			`rules[0].domain: "example" is not of the form "www.example.com" or "*.example.com", with at most 253 characters`,
 			`rules[0].url: "a" does not begin with "/"`,
 			`rules[1].url: must say more than "/", which every path begins with; leave it out for a rule that is for all`,
-			"rules[2].url: is 81 characters long, must be 1 to 80",
+			"rules[2].url: is 81 characters long, must be 0 to 80",
 		}},
 		{Name: "of the same twice", Request: create(rule("example.com", "/a"), rule("example.com", "/b"), rule("example.com", "/a")), Want: []string{
 			"rules[2]: has the domain and the URL of rules[0]",

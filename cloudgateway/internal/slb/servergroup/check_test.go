@@ -64,7 +64,7 @@ func TestChecks(t *testing.T) {
 			LoadBalancerId: lb, ServerGroupId: group, SetTags: []*commonv1.Tag{{Key: "a"}}, RemoveTagKeys: []string{"b"},
 		}},
 		{Name: "of nothing", Request: &slbv1.UpdateServerGroupRequest{LoadBalancerId: lb, ServerGroupId: group}, Want: []string{
-			"name: the request changes nothing; at least one attribute is required",
+			"name: at least one of name, set_tags, remove_tag_keys is required",
 		}},
 		{Request: &slbv1.UpdateServerGroupRequest{Name: new("")}, Want: append([]string{"name: is 0 characters long, must be 1 to 80"}, groupKey...)},
 		{Request: &slbv1.DeleteServerGroupRequest{LoadBalancerId: lb, ServerGroupId: group}},

@@ -64,7 +64,7 @@ func TestChecks(t *testing.T) {
 		{Name: "of a tag", Request: &vpcv1.UpdateEipRequest{AllocationId: id, SetTags: tags}},
 		{Name: "without a tag", Request: &vpcv1.UpdateEipRequest{AllocationId: id, RemoveTagKeys: []string{"a"}}},
 		{Name: "of nothing", Request: &vpcv1.UpdateEipRequest{AllocationId: id}, Want: []string{
-			"name: the request changes nothing; at least one attribute is required",
+			"name: at least one of name, description, bandwidth_mbps, set_tags, remove_tag_keys is required",
 		}},
 		{Request: &vpcv1.UpdateEipRequest{Name: new(""), Description: new(""), BandwidthMbps: new(int32(0))}, Want: []string{
 			"allocation_id: is required", "name: is 0 characters long, must be 1 to 128", "description: is 0 characters long, must be 1 to 256",

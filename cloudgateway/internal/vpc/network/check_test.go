@@ -9,7 +9,7 @@ import (
 )
 
 func TestChecks(t *testing.T) {
-	checktest.Run(t, Checks(), []checktest.Case{
+	checktest.Run(t, nil, []checktest.Case{
 		{Request: &vpcv1.GetVpcRequest{VpcId: "vpc-1"}},
 		{Request: &vpcv1.GetVpcRequest{}, Want: []string{"vpc_id: is required"}},
 		{Name: "of all", Request: &vpcv1.ListVpcsRequest{}},

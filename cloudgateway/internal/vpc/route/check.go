@@ -6,25 +6,12 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 )
 
-// Checks are the rules of the service's requests.
+// Checks are the rules of requests beyond those in the protocol.
 func Checks() []check.Rule {
-	return append(routetable.Checks(),
-		check.Of(func(c *check.Request, r *vpcv1.ListRouteEntriesRequest) {
-			c.ID("route_table_id", r.GetRouteTableId())
-			c.OneOf("type", r.GetType(), "Custom", "System", "BGP", "CEN", "ECR")
-			c.OptionalID("next_hop_type", r.GetNextHopType())
-			c.OptionalID("next_hop_id", r.GetNextHopId())
-			if c.Items("destination_cidrs", len(r.GetDestinationCidrs()), check.MaxItems) {
-				for i, cidr := range r.GetDestinationCidrs() {
-					c.Network(fmt.Sprintf("destination_cidrs[%d]", i), cidr)
-				}
-			}
-		}),
+	return []check.Rule{
 		check.Of(func(c *check.Request, r *vpcv1.BatchCreateRouteEntriesRequest) {
-			c.ID("vpc_id", r.GetVpcId())
 			checkEntries(c, r.GetRouteEntries(), func(field string, e *vpcv1.RouteEntry) {
 				c.Network(field+".destination_cidr", e.GetDestinationCidr())
 				checkHops(c, field, e)
@@ -33,42 +20,30 @@ func Checks() []check.Rule {
 			})
 		}),
 		check.Of(func(c *check.Request, r *vpcv1.BatchDeleteRouteEntriesRequest) {
-			c.ID("vpc_id", r.GetVpcId())
 			checkEntries(c, r.GetRouteEntries(), func(field string, e *vpcv1.RouteEntry) {
-				if e.GetRouteEntryId() != "" {
+				switch {
+				case e.GetRouteEntryId() != "":
 					c.ID(field+".route_entry_id", e.GetRouteEntryId())
-					return
-				}
-				if len(e.GetNextHops()) > 0 {
+				case len(e.GetNextHops()) > 0:
 					c.Addf(field+".route_entry_id", "is required for an entry with several next hops")
-					return
+				default:
+					c.Network(field+".destination_cidr", e.GetDestinationCidr())
+					c.ID(field+".next_hop_id", e.GetNextHopId())
 				}
-				c.Network(field+".destination_cidr", e.GetDestinationCidr())
-				c.ID(field+".next_hop_id", e.GetNextHopId())
 			})
 		}),
 		check.Of(func(c *check.Request, r *vpcv1.UpdateRouteEntryRequest) {
-			c.ID("vpc_id", r.GetVpcId())
-			c.ID("route_table_id", r.GetRouteTableId())
-			c.ID("route_entry_id", r.GetRouteEntryId())
-			if r.Name != nil {
-				c.Name(r.GetName(), 1)
+			hop := r.GetNextHop()
+			if hop == nil {
+				return
 			}
-			if r.Description != nil {
-				c.Description(r.GetDescription(), 1)
-			}
-			if hop := r.GetNextHop(); hop != nil {
-				c.ID("next_hop.next_hop_id", hop.GetNextHopId())
-				c.OptionalID("next_hop.next_hop_type", r.GetNextHop().GetNextHopType())
-				if hop.Weight != nil {
-					c.Addf("next_hop.weight", "is for entries with several next hops only")
-				}
-			}
-			if r.Name == nil && r.Description == nil && r.GetNextHop() == nil {
-				c.Addf("name", "the request changes nothing; at least one attribute is required")
+			c.ID("next_hop.next_hop_id", hop.GetNextHopId())
+			c.OptionalID("next_hop.next_hop_type", hop.GetNextHopType())
+			if hop.Weight != nil {
+				c.Addf("next_hop.weight", "is for entries with several next hops only")
 			}
 		}),
-	)
+	}
 }
 
 // checkHops checks where a new entry leads: to one next hop, or to several.
@@ -100,14 +75,10 @@ func checkHops(c *check.Request, field string, e *vpcv1.RouteEntry) {
 
 // checkEntries checks each entry, and that none is there twice.
 func checkEntries(c *check.Request, entries []*vpcv1.RouteEntry, each func(field string, e *vpcv1.RouteEntry)) {
-	if !c.Items("route_entries", len(entries), check.MaxItems) {
-		return
-	}
 	type identity struct{ table, id, destination string }
 	seen := map[identity]string{}
 	for i, e := range entries {
 		field := fmt.Sprintf("route_entries[%d]", i)
-		c.ID(field+".route_table_id", e.GetRouteTableId())
 		each(field, e)
 		key := identity{table: e.GetRouteTableId(), id: e.GetRouteEntryId(), destination: e.GetDestinationCidr()}
 		if first, ok := seen[key]; ok {

@@ -97,7 +97,7 @@ func TestChecks(t *testing.T) {
 			VpcId: vpc, RouteTableId: table, RouteEntryId: "rte-1", NextHop: &vpcv1.NextHop{NextHopId: "i-1"},
 		}},
 		{Name: "of nothing", Request: &vpcv1.UpdateRouteEntryRequest{VpcId: vpc, RouteTableId: table, RouteEntryId: "rte-1"}, Want: []string{
-			"name: the request changes nothing; at least one attribute is required",
+			"name: at least one of name, description, next_hop is required",
 		}},
 		{Request: &vpcv1.UpdateRouteEntryRequest{Name: new(link), Description: new(""), NextHop: &vpcv1.NextHop{NextHopType: "I P", Weight: new(int32(1))}}, Want: []string{
 			"vpc_id: is required", "route_table_id: is required", "route_entry_id: is required", "name: must not begin with http:// or https://",

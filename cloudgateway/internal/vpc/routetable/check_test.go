@@ -11,7 +11,7 @@ import (
 func TestChecks(t *testing.T) {
 	const link = "https://example.com"
 	required := []string{"vpc_id: is required", "route_table_id: is required", "vswitch_id: is required"}
-	checktest.Run(t, Checks(), []checktest.Case{
+	checktest.Run(t, nil, []checktest.Case{
 		{Request: &vpcv1.ListRouteTablesRequest{VpcId: "vpc-1"}},
 		{Request: &vpcv1.ListRouteTablesRequest{}, Want: []string{"vpc_id: is required"}},
 		{Request: &vpcv1.CreateRouteTableRequest{RequestId: "r", VpcId: "vpc-1"}},
