@@ -19,7 +19,10 @@ func apiPage(t *tree) (string, error) {
 		"- priority: the highest that the method's calls to the cloud can have. The gateway's configuration may give a caller a lower one, and the metadata `cloudgateway-priority` asks for a lower one.\n" +
 		"- repetition: a `read` changes nothing, a `repeatable` write makes nothing twice, and one that is repeatable with its `request_id`\n" +
 		"  requires one.\n" +
-		"- tools: no controller uses the method. It is off until `api.enable` of the gateway's configuration lists its service.\n")
+		"- tools: no controller uses the method. It is off until `api.enable` of the gateway's configuration lists its service.\n" +
+		"- rule: what a field of the request has to be. `[]` stands for each item of a list. The forms, e.g. id, are in\n" +
+		"  `proto/cloudgateway/common/v1/options.proto`. A few rules, e.g. about certificates and the attributes of listeners, are not in the protocol;\n" +
+		"  a request that breaks one gets `INVALID_ARGUMENT` with the field and the remedy just the same.\n")
 	all := method.All()
 	for len(all) > 0 {
 		service := all[0].Service
@@ -33,6 +36,8 @@ func apiPage(t *tree) (string, error) {
 		}
 		about, methods := s.server(name)
 		rows := newTable("method", "permission", "timeout", "priority", "repetition", "tools", "what it does")
+		fields := newTable("method", "field", "rule")
+		empty := fields.Len()
 		for ; len(all) > 0 && all[0].Service == service; all = all[1:] {
 			m := all[0]
 			if methods[m.Name] == "" {
@@ -40,8 +45,12 @@ func apiPage(t *tree) (string, error) {
 			}
 			rows.row(code(m.Name), code(m.Verb()+" "+m.Options.GetResource()), m.Timeout().String(), m.Priority(), repetition(m),
 				map[bool]string{true: "only"}[m.Options.GetToolOnly()], methods[m.Name])
+			fieldRules(fields, m.Name, "", m.Descriptor.Input())
 		}
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n%s", service, about, rows)
+		if fields.Len() > empty {
+			fmt.Fprintf(&page, "\n%s", fields)
+		}
 	}
 	return page.String(), nil
 }

@@ -225,6 +225,14 @@ func TestLongListsAreNotLookedAt(t *testing.T) {
 	}
 }
 
+// TestLongListWithinAnItem: the next item is right, and the rules that packages add are not asked all the same.
+func TestLongListWithinAnItem(t *testing.T) {
+	table := check.NewTable([]check.Rule{check.Of(func(*check.Request, *vpcv1.BatchCreateRouteEntriesRequest) { t.Error("the rule is asked") })})
+	checktest.Violations(t, table.Check(&vpcv1.BatchCreateRouteEntriesRequest{VpcId: "vpc-1", RouteEntries: []*vpcv1.RouteEntry{
+		{RouteTableId: "vtb-1", NextHops: make([]*vpcv1.NextHop, 20_001)}, {RouteTableId: "vtb-1"},
+	}}), []string{"route_entries[0].next_hops: has 20001 items, at most 20000 are allowed"})
+}
+
 // TestRequestWithoutARule: what nobody thought about is not let in.
 func TestRequestWithoutARule(t *testing.T) {
 	for name, request := range map[string]proto.Message{
