@@ -24,15 +24,15 @@ func (d Drift) split(s subject, p plan.Plan) (rest plan.Plan, reported []plan.Ac
 	// The cache may not show the hash yet that is remembered to be written.
 	written := s.state == memory.Known && s.entry.Hash != ""
 	making := s.svc.Annotations[annotation.Making]
-	stopped, settled := written || s.svc.Labels[LabelHash] != "" || making != "", s.configured() || written && s.entry.Hash == s.hash
+	stopped, inPlace := written || s.svc.Labels[LabelHash] != "" || making != "", s.configured() || written && s.entry.Hash == s.hash
 	return p.Without(func(action plan.Action) bool {
 		switch a := action.(type) {
 		case plan.StartListener:
-			return d.ReportStopped && stopped && !slices.Contains(strings.Split(making, ","), plan.KeyText(a.Key)) || d.ReportListeners && settled
+			return d.ReportStopped && stopped && !slices.Contains(strings.Split(making, ","), plan.KeyText(a.Key)) || d.ReportListeners && inPlace
 		case plan.UpdateInstance:
-			return d.ReportInstance && settled
+			return d.ReportInstance && inPlace
 		case plan.CreateListener, plan.UpdateListener, plan.DeleteListener, plan.CreateExtension, plan.UpdateExtension, plan.DeleteExtension:
-			return d.ReportListeners && settled
+			return d.ReportListeners && inPlace
 		}
 		return false
 	})

@@ -78,9 +78,9 @@ type decision struct {
 // complete reports that the Service has all it asks for, once the plan is carried out.
 func (d decision) complete() bool { return len(d.plan.Refused)+len(d.withheld) == 0 }
 
-// settle decides, if what is known is enough for that. What was only remembered is not enough to delete anything: others may have come to
+// tryDecide decides, if what is known is enough for that. What was only remembered is not enough to delete anything: others may have come to
 // use it. Nor is it to refuse anything: what stands in the way may be gone. On a user's CLB anything may have been made.
-func settle(s subject, k knowledge) (d decision, enough bool) {
+func tryDecide(s subject, k knowledge) (d decision, enough bool) {
 	d = decision{known: k, entry: s.entry}
 	want := s.want.Desired
 	switch k.extent {
@@ -122,12 +122,12 @@ func (k *Kind) decide(ctx context.Context, s subject, have knowledge) (decision,
 			return decision{}, err
 		}
 	}
-	d, enough := settle(s, have)
+	d, enough := tryDecide(s, have)
 	if !enough {
 		if have, err = k.readAll(ctx, s); err != nil {
 			return decision{}, err
 		}
-		d, _ = settle(s, have)
+		d, _ = tryDecide(s, have)
 	}
 	if d.known.extent == refused {
 		return d, d.known.refusal

@@ -35,7 +35,7 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	complete := d.complete()
 	o := controller.Outcome{
 		Service: s.svc, Changed: result.changed, Publish: publication(s, m.entry, result.observed, complete),
-		Events: append(slices.Clone(m.events), result.events...), Settled: m.quiet, Wake: result.wake,
+		Events: append(slices.Clone(m.events), result.events...), Resolved: m.quiet, Wake: result.wake,
 	}
 	if m.eipUnknown {
 		o.Publish.Ingress = s.svc.Status.LoadBalancer.Ingress
@@ -43,28 +43,28 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	}
 	s.entry = m.entry
 	o.Looks = append(o.Looks, s.looks()...)
-	o.Settled = append(o.Settled, controller.ReasonCleanFailed, controller.ReasonUnconfirmed)
+	o.Resolved = append(o.Resolved, controller.ReasonCleanFailed, controller.ReasonUnconfirmed)
 	if complete {
-		o.Settled = append(o.Settled, controller.ReasonSyncFailed)
+		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)
 	}
 	k.metrics.withheld.set(s.key, s.policy, len(d.withheld))
 	if len(d.withheld) == 0 {
-		o.Settled = append(o.Settled, controller.ReasonHeld)
+		o.Resolved = append(o.Resolved, controller.ReasonHeld)
 	}
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
-	o.Settled = append(o.Settled, s.tell(&o, result.observed)...)
+	o.Resolved = append(o.Resolved, s.tell(&o, result.observed)...)
 	if len(d.reported) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonDrift, "CLB %s was changed by somebody else and is left so by the configuration (drift); "+
 			"to bring back what the Service asks for, remove its label %s; this is done then: %s", result.observed.InstanceID, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})))
 	} else if d.known.extent == all {
-		o.Settled = append(o.Settled, controller.ReasonDrift)
+		o.Resolved = append(o.Resolved, controller.ReasonDrift)
 	}
 	if warnings := k.certs.Warnings(certificatesOf(s.want.Desired.Listeners), time.Now()); len(warnings) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonCertificate, "CLB %s: %s", result.observed.InstanceID, joined(warnings)))
 	} else {
-		o.Settled = append(o.Settled, controller.ReasonCertificate)
+		o.Resolved = append(o.Resolved, controller.ReasonCertificate)
 	}
 	if !complete {
 		return k.heldBack(s, d, o)

@@ -103,7 +103,7 @@ func (k *Kind) report(ctx context.Context, s subject) controller.Outcome {
 	ctx = gateway.WithPriority(ctx, gateway.Background)
 	if s.state == memory.Known && s.entry.Observed.ConfigKnown {
 		// Only the backends can have changed.
-		if d, _ := settle(s, known(s.entry.Observed)); len(d.withheld) > 0 {
+		if d, _ := tryDecide(s, known(s.entry.Observed)); len(d.withheld) > 0 {
 			if soon := time.Now().Add(comparePause); s.entry.VerifyAt.After(soon) {
 				s.entry.VerifyAt = soon
 				k.memory.Put(s.key, s.entry)
@@ -123,14 +123,14 @@ func (k *Kind) report(ctx context.Context, s subject) controller.Outcome {
 	if err != nil {
 		return k.outcomeOfFailure(s, false, err)
 	}
-	d, _ := settle(s, have)
+	d, _ := tryDecide(s, have)
 	if d.known.extent == refused {
 		return k.outcomeOfRefusal(s, d.known.refusal)
 	}
 	if refusal := k.mayCreate(s, d); refusal != nil {
 		return k.outcomeOfRefusal(s, refusal)
 	}
-	o := controller.Outcome{Publish: &controller.Publication{KeepIngress: true}, Settled: []string{controller.ReasonSyncFailed, controller.ReasonHeld}}
+	o := controller.Outcome{Publish: &controller.Publication{KeepIngress: true}, Resolved: []string{controller.ReasonSyncFailed, controller.ReasonHeld}}
 	s.entry = d.entry
 	s.entry.Observed = d.known.observed
 	if !d.complete() {
@@ -152,7 +152,7 @@ func (k *Kind) heldBack(s subject, d decision, o controller.Outcome) controller.
 		errs, o.Reason = append(errs, err), controller.ReasonRefused
 		o.Events = append(o.Events, controller.Failure(controller.ReasonSyncFailed, err))
 	} else {
-		o.Settled = append(o.Settled, controller.ReasonSyncFailed)
+		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)
 	}
 	if len(d.withheld) > 0 {
 		err := s.policy.withheld(d.known.observed.InstanceID, d.withheld)

@@ -54,7 +54,7 @@ func (k *Kind) previewEnsure(ctx context.Context, r controller.Request, result *
 	if err != nil {
 		return err
 	}
-	d, _ := settle(s, have)
+	d, _ := tryDecide(s, have)
 	if d.known.extent == refused {
 		result.Refused = []string{d.known.refusal.Text}
 		return nil

@@ -30,7 +30,7 @@ func (k *Kind) serve(ctx context.Context, s subject, backends *model.Desired, wh
 		}
 	}
 	if _, refused := errors.AsType[*reuse.Refusal](why); refused {
-		s.entry = memory.Settle(s.entry, recalled)
+		s.entry = memory.WithoutDoubts(s.entry, recalled)
 	}
 	o := k.outcomeOfRefusal(s, why)
 	o.Changed, o.Wake = result.changed, result.wake

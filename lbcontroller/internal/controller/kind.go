@@ -63,8 +63,8 @@ type Outcome struct {
 	Gates []readiness.Verdict
 	// Events are recorded; warnings unless they repeat the last one of their reason.
 	Events []Event
-	// Settled are reasons of warnings that hold no longer. That is told, and they are news when they come back.
-	Settled []string
+	// Resolved are reasons of warnings that hold no longer. That is told, and they are news when they come back.
+	Resolved []string
 	// Err is what went wrong, and Retry when the pass is repeated for that.
 	Err   error
 	Retry Retry

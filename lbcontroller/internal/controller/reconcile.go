@@ -151,7 +151,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		o.Events = append(o.Events, Warningf(ReasonIPMode, "the API server doesn't keep the ipMode of addresses, which annotation ip-mode asks for; "+
 			"upgrade it to Kubernetes 1.30, or publish a name by annotation hostname"))
 	} else if o.Publish != nil && !o.Publish.KeepIngress && !slices.ContainsFunc(o.Publish.Ingress, hasMode) {
-		o.Settled = append(o.Settled, ReasonIPMode)
+		o.Resolved = append(o.Resolved, ReasonIPMode)
 	}
 	writes := o.Publish != nil && o.Publish.differs(r.Service)
 	if writes && verb != verbDeletion && c.shown.justPublished(r.Key, *o.Publish) { // The cache doesn't show it yet.
@@ -174,9 +174,9 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		if writes {
 			c.shown.publish(r.Key, *o.Publish)
 		}
-		o.Settled = append(o.Settled, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
+		o.Resolved = append(o.Resolved, ReasonAddFinalizer, ReasonRemoveHash, ReasonUpdateStatus)
 		if c.shown.calm(r.Key) {
-			o.Settled = append(o.Settled, ReasonContested)
+			o.Resolved = append(o.Resolved, ReasonContested)
 		}
 		if restores && c.shown.wrote(r.Key, o.Publish.Ingress) {
 			c.metrics.conflicts.WithLabelValues("status").Inc()
@@ -188,7 +188,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 		c.metrics.conflicts.WithLabelValues("version").Inc()
 		return reconcile.After(err, retrySuperseded)
 	}
-	c.announce(r.Service, o.Settled, o.Events)
+	c.announce(r.Service, o.Resolved, o.Events)
 	for _, look := range o.Looks {
 		c.runner.AddAfter(r.Key, look.Priority, look.After)
 	}

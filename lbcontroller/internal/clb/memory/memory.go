@@ -133,9 +133,9 @@ func (e Entry) Holds(observed model.Observed, hash string) Entry {
 // Doubted reports that a user has changed the Service since the cloud was read.
 func (e Entry) Doubted() bool { return e.doubts > 0 && e.VerifyAt.IsZero() && !e.due }
 
-// Settle returns an entry without the doubts that there were when another was recalled: the cloud has been compared since. A doubt makes a
+// WithoutDoubts returns an entry without the doubts that there were when another was recalled: the cloud has been compared since. A doubt makes a
 // refusal new.
-func Settle(e, recalled Entry) Entry {
+func WithoutDoubts(e, recalled Entry) Entry {
 	e.doubts, e.RefusedSince = recalled.doubts, recalled.RefusedSince
 	return e
 }

@@ -66,10 +66,10 @@ func surveyOf(d *model.Desired, o model.Observed) survey {
 	return s
 }
 
-// settle finds the listeners that are held, and the ports over TCP that are refused for that or because others hold them. One leads to
+// refusals finds the listeners that are held, and the ports over TCP that are refused for that or because others hold them. One leads to
 // the other: a redirect to a refused port stays as it is, and holds its old target, on whose port nothing else can be made. A listener
 // whose group is frozen isn't made either.
-func (s survey) settle(d *model.Desired, frozen map[string]bool) (refused map[int32]bool) {
+func (s survey) refusals(d *model.Desired, frozen map[string]bool) (refused map[int32]bool) {
 	refused = map[int32]bool{}
 	for _, want := range d.Listeners {
 		if _, exists := s.have[want.Key]; frozen[want.Group] && !exists && overTCP(want.Key) {
@@ -111,7 +111,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 	}
 	var w listenerWork
 	s := surveyOf(d, o)
-	refused := s.settle(d, frozen)
+	refused := s.refusals(d, frozen)
 	for _, l := range o.Listeners {
 		switch have := s.have[l.Key]; {
 		case have.wanted || !have.ours:
