@@ -101,7 +101,7 @@ func BenchmarkPass(b *testing.B) {
 
 // TestMemoryOfServers: what is remembered of 2 000 Services with 1 000 nodes each fits into the memory that the controller may have.
 func TestMemoryOfServers(t *testing.T) {
-	const nodes, services, room = 1000, 50, 200 << 20
+	const nodes, services, room = 1000, 20, 200 << 20
 	p := newPasses(t, nodes)
 	set, none := backend.New(p.all), backend.New(nil)
 	create := func(n int) { p.pass(p.create(numbered(n), none), set) } // The cloud of the test remembers requests to create something.

@@ -29,7 +29,7 @@ func TestCertificateEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(w *world) {
 		const day = 24 * time.Hour
-		w.config = func(cfg *settings) { cfg.Kind.CertificateCheck, cfg.Kind.DriftCheck = time.Hour, time.Hour }
+		w.config = func(cfg *settings) { cfg.Kind.CertificateCheck, cfg.Kind.DriftCheck = time.Hour, 6*time.Hour }
 		w.restart()
 		w.certificate("cert-1", 40*day)
 		w.create(web(secure, annotated(annotation.DomainExtensions, "a.example.com:cert-2")))
