@@ -112,6 +112,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := report.Write(out); err != nil {
 		return err
 	}
+	if err := report.check(); err != nil {
+		return err
+	}
 	if o.out == "" {
 		return nil
 	}

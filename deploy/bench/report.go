@@ -39,6 +39,27 @@ type Row struct {
 	Processes map[string]Usage `json:"processes"`
 }
 
+// Names of situations that are compared.
+const (
+	created        = "Services are created"
+	createdAtOnce  = "Services are created without waiting times"
+	mostForWaiting = 2 // times as long with the cloud's waiting times
+)
+
+// check compares what was measured with what is promised: that Services wait for the cloud side by side.
+func (r Report) check() error {
+	seconds := map[string]float64{}
+	for _, row := range r.Rows {
+		seconds[row.Name] = row.Seconds
+	}
+	with, without := seconds[created], seconds[createdAtOnce]
+	if without > 0 && with > mostForWaiting*without {
+		return fmt.Errorf("all Services have an address after %.1f s with the cloud's waiting times and after %.1f s without: more than %d times as long",
+			with, without, mostForWaiting)
+	}
+	return nil
+}
+
 // Usage is what a process used during a situation.
 type Usage struct {
 	CPUSeconds float64 `json:"cpu_seconds"`

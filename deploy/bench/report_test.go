@@ -27,6 +27,20 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// TestCheck: waiting for the cloud must not make Services wait for each other. A run without one of the situations says nothing about that.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		with, without float64
+		fails         bool
+	}{{5.7, 5.6, false}, {11.2, 5.6, false}, {11.4, 5.6, true}, {11.4, 0, false}, {0, 5.6, false}} {
+		err := Report{Rows: []Row{{Name: created, Seconds: tt.with}, {Name: createdAtOnce, Seconds: tt.without}}}.check()
+		if (err != nil) != tt.fails {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	report := Report{Nodes: 10, Services: 2, Limits: true, Rows: []Row{{

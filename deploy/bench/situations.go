@@ -31,7 +31,7 @@ const users = 32
 func situations() []situation {
 	return []situation{
 		{name: "nodes join", needed: true, run: nodesJoin},
-		{name: "Services are created", needed: true, run: servicesCreated, settled: groupsComplete},
+		{name: created, needed: true, run: servicesCreated, settled: groupsComplete},
 		{name: "a label on all Services", run: labels},
 		{name: "one node joins", run: oneNodeJoins, settled: groupsComplete},
 		{name: "one node leaves", run: nodesLeave(1), settled: groupsComplete},
@@ -43,7 +43,7 @@ func situations() []situation {
 		{name: "gateway restarts", run: restart("cloudgateway"), settled: groupsComplete},
 		{name: "one tenant's Service beside another's", run: beside, settled: groupsComplete},
 		{name: "all Services are deleted", needed: true, run: allDeleted, settled: cloudEmpty},
-		{name: "Services are created without waiting times", run: withoutWaiting, settled: groupsComplete},
+		{name: createdAtOnce, run: withoutWaiting, settled: groupsComplete},
 		{name: "gateway is killed while Services are created", run: gatewayKilled, settled: groupsComplete},
 	}
 }
