@@ -55,9 +55,7 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 	if err := os.MkdirAll(filepath.Dir(o.dir), 0o750); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	cfg := world.Config{
-		Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out, ShortLeases: true, // The gateway is killed.
-	}
+	cfg := world.Config{Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out}
 	if !o.limits {
 		cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimited()}}
 	}

@@ -56,7 +56,7 @@ func shapeOf(c *state.Cloud, lb *state.LoadBalancer) shape {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const services = 20
-	w := bootWith(t, world.Config{Nodes: 3, Controllers: world.Controllers(), ShortLeases: true})
+	w := boot(t, 3, realistic)
 	w.initialised(t)
 
 	w.create(t, newService("undisturbed", nil, 80, 443))

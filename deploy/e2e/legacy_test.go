@@ -306,7 +306,7 @@ func legacyServices() []legacyService {
 // cloud is written, each CLB costs the reads of its shape, and from then on the CLBs are kept right and given up as our own.
 func TestLegacyServices(t *testing.T) {
 	t.Parallel()
-	w := bootWith(t, world.Config{Nodes: 2, Controllers: world.Controllers(), Fast: true, ShortLeases: true})
+	w := boot(t, 2, instant)
 	w.initialised(t)
 	if err := w.Kill(world.LB); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ const confirmation = time.Minute
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{
-		Nodes: 4, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true, ShortLeases: true,
+		Nodes: 4, Controllers: []string{world.Node, world.Route}, Fast: true, DualStack: true,
 		// kube-controller-manager looks at kubelets every five seconds, and may find the four silent in two looks.
 		Node: map[string]any{"syncInterval": "2s", "deletion": map[string]any{"silence": "0s", "window": "20s"}},
 		Route: map[string]any{
@@ -307,17 +307,7 @@ func (d *drama) killed(t *testing.T, others []corev1.Node) {
 			uids[name] = node.UID
 		}
 		t.Logf("%s is killed with %d of %d nodes not served", victim, d.unserved(t), len(uids))
-		leader := d.leader(t.Context(), victim)
-		if err := d.Kill(victim); err != nil {
-			t.Fatal(err)
-		}
-		d.restart(t, victim)
-		eventually(t, "the next leader of "+victim, func(ctx context.Context) error {
-			if now := d.leader(ctx, victim); now == "" || now == leader {
-				return fmt.Errorf("%q leads", now)
-			}
-			return nil
-		})
+		d.killLeader(t, victim)
 	}
 	eventually(t, "every node is served", func(context.Context) error {
 		if n := d.unserved(t); n > 0 {

@@ -42,7 +42,6 @@ func TestBadWitnesses(t *testing.T) {
 	t.Parallel()
 	w := bootWith(t, world.Config{
 		Nodes: 14, Controllers: []string{world.Node, world.Route}, Fast: true, Node: impatientNode(), Route: impatientRoute(),
-		ShortLeases: true,
 		// A cloud that throttles makes calls wait for the window of a limit: here a second, not a minute.
 		Gateway: map[string]any{"budget": map[string]any{"overrides": map[string]any{"ecs/DescribeInstances": map[string]any{"calls": 100, "window": "1s"}}}},
 	})

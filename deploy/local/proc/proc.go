@@ -1,4 +1,5 @@
-// Package proc runs the processes of a local world: each with its own log file, killed and started again at will.
+// Package proc runs the processes of a local world: each with its own log file, killed and started again at will, and started again where it ends
+// by itself, as a kubelet does.
 package proc
 
 import (
@@ -24,7 +25,12 @@ type Spec struct {
 	Ready func(ctx context.Context) error
 	// ReadyTimeout limits the asking; zero: 3 minutes, for an API server takes seconds of a processor that may have other work.
 	ReadyTimeout time.Duration
+	// Restart starts the process again when it ends by itself after it was ready.
+	Restart bool
 }
+
+// restartDelay is the time between the end of a process and its next start.
+const restartDelay = time.Second
 
 // Process is a child process that can be started more than once.
 type Process struct {
@@ -34,6 +40,10 @@ type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the current run has ended
 	err  error         // of the last run
+	// expected says that the current run is not to be followed by another one: it was never ready, or is asked to end.
+	expected bool
+	ends     int         // of runs that ended by themselves
+	again    *time.Timer // starts the next run
 }
 
 // New prepares a process.
@@ -52,6 +62,13 @@ func (p *Process) Start() error {
 	if p.running() {
 		return fmt.Errorf("start %s: it runs already", p.spec.Name)
 	}
+	p.cancelRestart()
+	p.expected = true
+	return p.start()
+}
+
+// start is called with the lock held.
+func (p *Process) start() error {
 	log, err := os.OpenFile(p.spec.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.spec.Name, err)
@@ -70,11 +87,47 @@ func (p *Process) Start() error {
 	go func() {
 		err := cmd.Wait()
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.err = err
-		p.mu.Unlock()
 		close(done)
+		p.ended()
 	}()
 	return nil
+}
+
+// ended is called with the lock held.
+func (p *Process) ended() {
+	if p.expected {
+		return
+	}
+	p.ends++
+	if !p.spec.Restart {
+		return
+	}
+	p.again = time.AfterFunc(restartDelay, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.again == nil {
+			return // Start or the end came first.
+		}
+		p.again = nil
+		p.err = p.start()
+	})
+}
+
+// cancelRestart is called with the lock held.
+func (p *Process) cancelRestart() {
+	if p.again != nil {
+		p.again.Stop()
+		p.again = nil
+	}
+}
+
+// Ends counts how often the process has ended by itself after it was ready.
+func (p *Process) Ends() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ends
 }
 
 // running is called with the lock held.
@@ -113,6 +166,7 @@ const readyInterval = 50 * time.Millisecond
 // WaitReady returns when the process is ready, or with the reason why it is not.
 func (p *Process) WaitReady(ctx context.Context) error {
 	if p.spec.Ready == nil {
+		p.wasReady()
 		return nil
 	}
 	timeout := p.spec.ReadyTimeout
@@ -130,6 +184,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 	for {
 		err := p.spec.Ready(ctx)
 		if err == nil {
+			p.wasReady()
 			return nil
 		}
 		if ctx.Err() == nil || last == nil {
@@ -143,6 +198,12 @@ func (p *Process) WaitReady(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+func (p *Process) wasReady() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected = !p.running() // It may have ended since, and then nobody looks after it.
 }
 
 func (p *Process) exit() error {
@@ -166,6 +227,8 @@ func (p *Process) Stop() error { return p.end(syscall.SIGTERM, stopTimeout) }
 
 func (p *Process) end(sig syscall.Signal, timeout time.Duration) error {
 	p.mu.Lock()
+	p.expected = true
+	p.cancelRestart()
 	if !p.running() {
 		p.mu.Unlock()
 		return nil

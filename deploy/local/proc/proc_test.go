@@ -79,9 +79,73 @@ func TestKillRestart(t *testing.T) {
 	}
 }
 
+// TestEndsByItself: a process that was ready is started again, and one that was stopped is not.
+func TestEndsByItself(t *testing.T) {
+	t.Parallel()
+	spec := shell(t, `echo up >> "$LOG"; exec sleep 60`)
+	starts := filepath.Join(t.TempDir(), "starts")
+	spec.Env, spec.Restart = []string{"LOG=" + starts}, true
+	started := func(times int) func(context.Context) error {
+		return func(context.Context) error {
+			if data, err := os.ReadFile(starts); err != nil || strings.Count(string(data), "up") < times {
+				return errors.New("it is not up")
+			}
+			return nil
+		}
+	}
+	spec.Ready = started(1)
+	p := New(spec)
+	if err := errors.Join(p.Start(), p.WaitReady(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		child, err := os.FindProcess(p.Pid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		p.spec.Ready = started(n + 2)
+		if err := waitFor(t, p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Ends() != n+1 {
+			t.Errorf("it ended %d times by itself, want %d", p.Ends(), n+1)
+		}
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if p.Running() || p.Ends() != 2 {
+		t.Errorf("after it was killed: it runs: %v; it ended %d times by itself", p.Running(), p.Ends())
+	}
+	if p.again != nil {
+		t.Error("what was killed is to be started again")
+	}
+}
+
+// waitFor waits until a process that ended by itself is ready again.
+func waitFor(t *testing.T, p *Process) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(readyInterval)
+	defer tick.Stop()
+	for p.spec.Ready(ctx) != nil || !p.Running() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
 func TestEndsBeforeReady(t *testing.T) {
 	t.Parallel()
 	spec := shell(t, `echo no room left >&2; exit 3`)
+	spec.Restart = true
 	spec.Ready = func(context.Context) error { return errors.New("not yet") }
 	p := New(spec)
 	if err := p.Start(); err != nil {
@@ -90,6 +154,9 @@ func TestEndsBeforeReady(t *testing.T) {
 	err := p.WaitReady(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no room left") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error %v does not tell the exit status and the log", err)
+	}
+	if p.Running() || p.Ends() > 0 {
+		t.Errorf("a process that was never ready was started again, or counts: %d", p.Ends())
 	}
 }
 

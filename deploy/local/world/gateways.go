@@ -75,7 +75,7 @@ func (w *World) gatewaySection(name string) section {
 		},
 		"scheme":    "HTTP",
 		"clusterID": ClusterID, "scopeControllers": true, // as the chart has it
-		"leaderElection": w.lease("cloudgateway"),
+		"leaderElection": lease("cloudgateway", len(w.gatewayNames())),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Configure writes the configuration that the chart renders for a component, and returns the file. Only what a pod finds elsewhere than a
-// process of this machine is replaced: addresses, files, and the length of Leases, which a killed process would keep for long.
+// process of this machine is replaced: addresses and files.
 func (w *World) Configure(component string, rendered []byte) (string, error) {
 	var cfg section
 	if err := yaml.UnmarshalStrict(rendered, &cfg); err != nil {
@@ -21,7 +21,7 @@ func (w *World) Configure(component string, rendered []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, key := range []string{"kubernetes", "gateway", "leaderElection", "listen", "tls", "authentication", "credentials", "endpoints", "scheme"} {
+	for _, key := range []string{"kubernetes", "gateway", "listen", "tls", "authentication", "credentials", "endpoints", "scheme"} {
 		if value, ok := local[key]; ok {
 			cfg[key] = value
 		}

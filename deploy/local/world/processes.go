@@ -66,10 +66,11 @@ func (w *World) simulator() proc.Spec {
 // section is a part of a configuration file.
 type section map[string]any
 
-// lease says how a process is elected.
-func (w *World) lease(name string) section {
+// lease says how a process is elected: as by default, for one that is started again goes on with its own Lease, as a container does. A Lease is
+// shorter where another replica has to wait for its end.
+func lease(name string, replicas int) section {
 	cfg := section{"enabled": true, "namespace": chart.Namespace, "name": name}
-	if w.cfg.ShortLeases {
+	if replicas > 1 {
 		maps.Copy(cfg, section{"leaseDuration": "5s", "renewDeadline": "4s", "retryPeriod": "500ms"})
 	}
 	return cfg
@@ -85,7 +86,7 @@ func (w *World) controllerSection(name string) section {
 		},
 		"clusterID":      ClusterID,
 		"region":         Region,
-		"leaderElection": w.lease(name),
+		"leaderElection": lease(name, 1),
 	}
 }
 
@@ -155,7 +156,9 @@ func (w *World) ours(name, program string, cfg section) (proc.Spec, error) {
 	}
 	return proc.Spec{
 		Name: name, Path: filepath.Join(w.cfg.BinDir, program), Args: []string{"--config=" + file},
-		Ready: w.answers(w.AdminURL(name)+"/readyz", ""),
+		Env:     []string{"POD_NAME=" + name, "POD_UID=local"}, // who holds a Lease, also when it is started again
+		Ready:   w.answers(w.AdminURL(name)+"/readyz", ""),
+		Restart: true,
 	}, nil
 }
 

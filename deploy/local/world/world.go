@@ -66,9 +66,6 @@ type Config struct {
 	Traffic bool
 	// Fast makes the cloud's transitions take no time.
 	Fast bool
-	// ShortLeases are for worlds whose processes are killed: the next leader need not wait long. A process may lose such a Lease on a busy machine,
-	// and nobody starts it again. Otherwise Leases last as long as those of the product do by default.
-	ShortLeases bool
 	// LogLevel of our processes; empty: info.
 	LogLevel string
 	// Out gets progress lines.
@@ -242,17 +239,15 @@ func (w *World) Restart(ctx context.Context, name string) error {
 	return p.WaitReady(ctx)
 }
 
-// Dead returns the processes that do not run.
-func (w *World) Dead() []string {
+// Ends says how often each process has ended by itself. Ours are started again then.
+func (w *World) Ends() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var names []string
+	ends := map[string]int{}
 	for _, p := range w.processes {
-		if !p.Running() {
-			names = append(names, p.Name())
-		}
+		ends[p.Name()] = p.Ends()
 	}
-	return names
+	return ends
 }
 
 // Client may do everything in the cluster.

@@ -143,7 +143,7 @@ const watchInterval = time.Second
 
 // watch says which processes end by themselves until ctx ends.
 func watch(ctx context.Context, w *world.World) {
-	told := map[string]bool{}
+	told := map[string]int{}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
@@ -152,11 +152,11 @@ func watch(ctx context.Context, w *world.World) {
 			return
 		case <-ticker.C:
 		}
-		for _, name := range w.Dead() {
-			if !told[name] {
+		for name, ends := range w.Ends() {
+			if ends > told[name] {
 				fmt.Fprintf(os.Stdout, "%s has ended, its log is %s\n", name, filepath.Join(w.LogDir(), name+".log"))
 			}
-			told[name] = true
+			told[name] = ends
 		}
 	}
 }
