@@ -125,7 +125,7 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(problems...)
 }
 
-// printScores prints the table that docs/architecture.md shows.
+// printScores prints the table that docs/reference/mutation.md shows.
 func printScores(scores []score, took time.Duration) {
 	fmt.Fprintln(os.Stdout, "| package | mutants | covered | of these killed | survived |\n|---|---|---|---|---|")
 	all := score{path: "all"}
