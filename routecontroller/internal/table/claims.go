@@ -90,7 +90,9 @@ func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev
 		case !wants(node):
 			claims.Held = append(claims.Held, route)
 		case id.Region != s.Region:
-			refuse("spec.providerID %q is of another region than the route tables (%s)", node.Spec.ProviderID, s.Region)
+			refuse("spec.providerID %q is of another region than the route tables (%s); if the instance is there, start the kubelet with "+
+				"--provider-id=%s and delete the Node, else label it %s", node.Spec.ProviderID, s.Region,
+				nodes.ID{Region: s.Region, InstanceID: id.InstanceID}, nodes.LabelExclude)
 		case holder[cidr] != "":
 			refuse("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
 				"so that it gets another range when its kubelet registers again", holder[cidr], node.Name, cidr, holder[cidr])

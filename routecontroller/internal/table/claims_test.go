@@ -127,7 +127,8 @@ func TestClaims(t *testing.T) {
 			Held: []table.Route{route("10.0.1.0/24", "a")},
 			Unroutable: []table.Unroutable{{
 				Key: route("10.0.1.0/24", "a").Key, Node: "a",
-				Reason: `spec.providerID "cn-beijing.i-a" is of another region than the route tables (cn-hangzhou)`,
+				Reason: `spec.providerID "cn-beijing.i-a" is of another region than the route tables (cn-hangzhou); if the instance is there, ` +
+					"start the kubelet with --provider-id=cn-hangzhou.i-a and delete the Node, else label it service.alibabacloud.com/exclude-node",
 			}},
 		}},
 		{name: "the older of two with one range", nodes: []*corev1.Node{node("b", age(9)), node("c", age(5)), node("a", age(7))},
