@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/nodes"
@@ -34,6 +35,8 @@ type found struct {
 	// eni is the primary network interface, nil if it was not read.
 	eni *ecsv1.NetworkInterface
 	at  time.Time
+	// node is whose it is: one that was made anew under its name may have another instance.
+	node types.UID
 }
 
 // arrivals gathers nodes that wait for their initialisation, so that all of them are read in few cloud calls, and keeps what was
@@ -70,19 +73,20 @@ func (a *arrivals) takeWaiting() []string {
 	return names
 }
 
-func (a *arrivals) keep(name string, f found) {
+func (a *arrivals) keep(node *corev1.Node, f found) {
+	f.node = node.UID
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.known[name] = f
+	a.known[node.Name] = f
 }
 
 // take gives what was read of a node, once: a second attempt has to look again unless the first one gives it back.
-func (a *arrivals) take(name string) (found, bool) {
+func (a *arrivals) take(node *corev1.Node) (found, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	f, ok := a.known[name]
-	delete(a.known, name)
-	return f, ok && time.Since(f.at) < foundAge
+	f, ok := a.known[node.Name]
+	delete(a.known, node.Name)
+	return f, ok && f.node == node.UID && time.Since(f.at) < foundAge
 }
 
 func (a *arrivals) forget(name string) {
@@ -116,10 +120,11 @@ func (c *Controller) receive(names []string) {
 
 // readTogether reads the instances of nodes, and their primary network interfaces where those may have to be changed.
 func (c *Controller) readTogether(ctx context.Context, joining []*corev1.Node) error {
-	var names, ids []string
+	var asked []*corev1.Node
+	var ids []string
 	for _, node := range joining {
 		if id, ok := nodes.ParseProviderID(node.Spec.ProviderID); ok && id.Region == c.cfg.Region {
-			names, ids = append(names, node.Name), append(ids, id.InstanceID)
+			asked, ids = append(asked, node), append(ids, id.InstanceID)
 		}
 	}
 	if len(ids) < 2 { //nolint:mnd // One alone is read by its attempt.
@@ -136,7 +141,7 @@ func (c *Controller) readTogether(ctx context.Context, joining []*corev1.Node) e
 	enis, err := c.readInterfaces(ctx, resp.GetResults())
 	for i, result := range resp.GetResults() {
 		if instance := result.GetInstance(); instance != nil {
-			c.arrivals.keep(names[i], found{instance: instance, eni: enis[instance.GetPrimaryNetworkInterfaceId()], at: at})
+			c.arrivals.keep(asked[i], found{instance: instance, eni: enis[instance.GetPrimaryNetworkInterfaceId()], at: at})
 		}
 	}
 	return err
@@ -149,7 +154,7 @@ func (c *Controller) giveBack(node *corev1.Node, seen found, err error) error {
 		return nil
 	}
 	if _, undecided := c.agree(seen.instance)(node); undecided == nil {
-		c.arrivals.keep(node.Name, seen)
+		c.arrivals.keep(node, seen)
 	}
 	return err
 }

@@ -7,10 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	kubetesting "k8s.io/client-go/testing"
 
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
 )
 
@@ -51,6 +55,48 @@ func TestFailedWritesCostNoReads(t *testing.T) {
 		w.Pass(30 * time.Second)
 		if n := w.calls("GetInstance"); n < 2 {
 			t.Errorf("%d reads of an instance that has not the address of its node, want one with each attempt", n)
+		}
+	})
+}
+
+// TestNodeMadeAnew has a node without a provider id made anew under its name, for another instance, while the first one's is looked up. What was
+// read of the first one is not used for the second, whose provider id could never be changed.
+func TestNodeMadeAnew(t *testing.T) {
+	made := func(i int, uid types.UID) *corev1.Node {
+		node := fresh(i)
+		node.Name, node.UID, node.Spec.ProviderID = "node-1", uid, ""
+		node.Status.Addresses = addresses(corev1.NodeInternalIP, fmt.Sprintf("192.168.0.%d", i), corev1.NodeHostName, "node-1")
+		return node
+	}
+	var looking, goOn chan struct{}
+	prepare := func(w *world) {
+		looking, goOn = make(chan struct{}), make(chan struct{})
+		w.instance(1)
+		w.instance(2)
+		w.guardUIDs()
+		var once sync.Once
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "ListInstances" {
+				once.Do(func() {
+					close(looking)
+					<-goOn
+				})
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.CreateNode(made(1, "first"))
+		w.Pass(time.Second)
+		<-looking
+		w.DeleteNode("node-1")
+		w.Pass(time.Second)
+		w.CreateNode(made(2, "second"))
+		w.Pass(time.Second)
+		close(goOn)
+		w.Pass(time.Minute)
+		if got, want := w.Node("node-1").Spec.ProviderID, region+".i-2"; got != want {
+			t.Errorf("the provider id is %q, want %q", got, want)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func (c *Controller) initialiseNode(ctx context.Context, node *corev1.Node) erro
 	default:
 		return reconcile.Terminal(errors.New(c.providerIDProblem(node.Spec.ProviderID)))
 	}
-	seen, ok := c.arrivals.take(node.Name)
+	seen, ok := c.arrivals.take(node)
 	if !ok || id.InstanceID != "" && seen.instance.GetInstanceId() != id.InstanceID {
 		instance, err := c.instanceOf(ctx, node, id)
 		if err != nil {
