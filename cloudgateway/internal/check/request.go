@@ -123,7 +123,7 @@ func (c *Request) tags(field string, tags []*commonv1.Tag) {
 		c.Text(at+".key", t.GetKey(), 1, longestKey)
 		c.Text(at+".value", t.GetValue(), 0, longestValue)
 		if slices.Contains(seen, t.GetKey()) {
-			c.Addf(at+".key", "%q is there twice", t.GetKey())
+			c.Addf(at+".key", "%q is there twice", Shorten(t.GetKey()))
 		}
 		seen = append(seen, t.GetKey())
 	}
@@ -141,7 +141,7 @@ func (c *Request) tagChanges(set []*commonv1.Tag, keys []string) {
 	}
 	for _, t := range set[:min(most, len(set))] {
 		if slices.Contains(keys, t.GetKey()) {
-			c.Addf("remove_tag_keys", "%q is also in set_tags", t.GetKey())
+			c.Addf("remove_tag_keys", "%q is also in set_tags", Shorten(t.GetKey()))
 		}
 	}
 }

@@ -191,7 +191,7 @@ func form(want commonv1.Form, s string) string {
 			return fmt.Sprintf("%q is not an id of the cloud", Shorten(s))
 		}
 	case commonv1.Form_FORM_IP_ADDRESS:
-		if _, err := netip.ParseAddr(s); err != nil {
+		if address, err := netip.ParseAddr(s); err != nil || address.Zone() != "" { // A zone may be any text, of any length.
 			return fmt.Sprintf("%q is not an IP address", Shorten(s))
 		}
 	case commonv1.Form_FORM_NETWORK: // Networks are compared as text.

@@ -31,6 +31,7 @@ func TestCommonFields(t *testing.T) {
 		return list
 	}
 	many := strings.Split(strings.Repeat("k,", 20)+"k", ",")
+	long := strings.Repeat("k", 1000)
 	checktest.Run(t, nil, []checktest.Case{
 		{Name: "empty", Request: &vpcv1.ListEipsRequest{}},
 		{Name: "of the greatest", Request: &vpcv1.ListEipsRequest{
@@ -49,6 +50,13 @@ func TestCommonFields(t *testing.T) {
 		}}, Want: []string{
 			`tags[1].key: "a" is there twice`, "tags[2].key: is 0 characters long, must be 1 to 64",
 			"tags[3].key: is 65 characters long, must be 1 to 64", "tags[3].value: is 129 characters long, must be 0 to 128",
+		}},
+		{Name: "long tags", Request: &vpcv1.UpdateEipRequest{
+			AllocationId: "eip-1", SetTags: tags(long, long), RemoveTagKeys: []string{long},
+		}, Want: []string{
+			"set_tags[0].key: is 1000 characters long, must be 1 to 64", "set_tags[1].key: is 1000 characters long, must be 1 to 64",
+			`set_tags[1].key: "` + long[:40] + `…" is there twice`,
+			"remove_tag_keys: is 1000 characters long, must be 1 to 64", `remove_tag_keys: "` + long[:40] + `…" is also in set_tags`,
 		}},
 		{Name: "twenty keys", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1", RemoveTagKeys: many[:20]}},
 		{Name: "twenty keys, one of them empty", Request: &vpcv1.UpdateEipRequest{AllocationId: "eip-1", RemoveTagKeys: append([]string{""}, many[:19]...)}, Want: []string{
@@ -135,6 +143,9 @@ func TestFields(t *testing.T) {
 		{Name: "too high", Request: bandwidth(1001), Want: []string{"bandwidth_mbps: 1001 is out of range, must be 1 to 1000"}},
 		{Name: "address", Request: &slbv1.ListLoadBalancersRequest{Address: "fd00::1"}},
 		{Name: "no address", Request: &slbv1.ListLoadBalancersRequest{Address: "10.0.0.0/8"}, Want: []string{`address: "10.0.0.0/8" is not an IP address`}},
+		{Name: "address with a zone", Request: &slbv1.ListLoadBalancersRequest{Address: "fe80::1%x\",\"y"}, Want: []string{
+			`address: "fe80::1%x\",\"y" is not an IP address`,
+		}},
 		{Name: "networks", Request: routes("10.0.0.0/8", "fd00::/8")},
 		{Name: "no networks", Request: routes("", "10.0.0.0", "10.0.0.1/8", "FD00::/8"), Want: []string{
 			"destination_cidrs[0]: is required", `destination_cidrs[1]: "10.0.0.0" is not of the form "10.1.2.0/24"`,

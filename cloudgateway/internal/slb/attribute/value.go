@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
@@ -30,16 +31,17 @@ func (a Row) Problem(value protoreflect.Value, creating bool) string {
 			return "can't be set to nothing, the cloud has no call for it"
 		case len(a.Allowed) > 0:
 			if !slices.Contains(a.Allowed, s) {
-				return fmt.Sprintf("%q is not one of %s", s, strings.Join(a.Allowed, ", "))
+				return fmt.Sprintf("%q is not one of %s", check.Shorten(s), strings.Join(a.Allowed, ", "))
 			}
 		case length > int(a.Max):
 			return fmt.Sprintf("is %d characters long, at most %d are allowed", length, a.Max)
 		}
 	case CommaList:
+		const longestID = 128
 		list := value.List()
 		for i := range list.Len() {
-			if id := list.Get(i).String(); id == "" || strings.Contains(id, ",") {
-				return fmt.Sprintf("%q is not an id", id)
+			if id := list.Get(i).String(); len(id) > longestID || id == "" || strings.Contains(id, ",") {
+				return fmt.Sprintf("%q is not an id", check.Shorten(id))
 			}
 		}
 	case OnOff, TrueFalse, Enable:

@@ -12,6 +12,7 @@ import (
 func Checks() []check.Rule {
 	return []check.Rule{
 		check.Of(func(c *check.Request, r *slbv1.ListLoadBalancersRequest) {
+			c.Text("name", r.GetName(), 0, 128)
 			if strings.Contains(r.GetName(), ",") {
 				c.Addf("name", "%q contains a comma, which the cloud takes for a list", check.Shorten(r.GetName()))
 			}

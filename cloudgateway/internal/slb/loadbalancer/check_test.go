@@ -26,6 +26,10 @@ func TestChecks(t *testing.T) {
 		{Name: "by id", Request: &slbv1.ListLoadBalancersRequest{LoadBalancerIds: []string{id}}},
 		{Name: "by tag", Request: &slbv1.ListLoadBalancersRequest{Tags: tags}},
 		{Name: "by another filter", Request: &slbv1.ListLoadBalancersRequest{Address: "10.0.0.1"}},
+		{Name: "by the longest name", Request: &slbv1.ListLoadBalancersRequest{Name: strings.Repeat("x", 128)}},
+		{Name: "by too long a name", Request: &slbv1.ListLoadBalancersRequest{Name: strings.Repeat("x", 129)}, Want: []string{
+			"name: is 129 characters long, must be 0 to 128",
+		}},
 		{Name: "of all", Request: &slbv1.ListLoadBalancersRequest{}, Want: []string{"tags: " +
 			"at least one of tags, name, load_balancer_ids, address, address_type, ip_version, vpc_id, vswitch_id, " +
 			"master_zone_id, slave_zone_id, resource_group_id, server_id, server_address, status, internet_charge_type is required"}},

@@ -67,7 +67,7 @@ func checkHops(c *check.Request, field string, e *vpcv1.RouteEntry) {
 		c.OptionalID(at+".next_hop_type", hop.GetNextHopType())
 		c.Number(at+".weight", hop.GetWeight(), 0, heaviest)
 		if seen[hop.GetNextHopId()] {
-			c.Addf(at+".next_hop_id", "%q is there twice", hop.GetNextHopId())
+			c.Addf(at+".next_hop_id", "%q is there twice", check.Shorten(hop.GetNextHopId()))
 		}
 		seen[hop.GetNextHopId()] = true
 	}

@@ -13,6 +13,7 @@ import (
 
 func TestChecks(t *testing.T) {
 	const vpc, table, link = "vpc-1", "vtb-1", "https://example.com"
+	long := strings.Repeat("x", 1000)
 	hops := func(n int) (list []*vpcv1.NextHop) {
 		for i := range n {
 			list = append(list, &vpcv1.NextHop{NextHopId: fmt.Sprint("i-", i), Weight: new(int32(255))})
@@ -49,6 +50,13 @@ func TestChecks(t *testing.T) {
 		{Name: "to sixteen", Request: create(several(16))},
 		{Name: "to one of several", Request: create(several(1)), Want: number(1)},
 		{Name: "to seventeen", Request: create(several(17)), Want: number(17)},
+		{Name: "to one next hop twice, of too long an id", Request: create(&vpcv1.RouteEntry{
+			RouteTableId: table, DestinationCidr: "10.0.0.0/24", NextHops: []*vpcv1.NextHop{{NextHopId: long}, {NextHopId: long}},
+		}), Want: []string{
+			`route_entries[0].next_hops[0].next_hop_id: "` + long[:40] + `…" is not an id of the cloud`,
+			`route_entries[0].next_hops[1].next_hop_id: "` + long[:40] + `…" is not an id of the cloud`,
+			`route_entries[0].next_hops[1].next_hop_id: "` + long[:40] + `…" is there twice`,
+		}},
 		{Name: "to wrong next hops", Request: create(&vpcv1.RouteEntry{
 			RouteTableId: table, DestinationCidr: "10.0.0.0/24", NextHopType: "Instance", NextHops: []*vpcv1.NextHop{
 				{NextHopId: "i-1", NextHopType: "I P", Weight: new(int32(256))}, {NextHopId: "i-1"}, {},
