@@ -129,7 +129,11 @@ func (s *Store) Remove(ctx context.Context, key string) {
 // server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
 // back meanwhile or what was taken from another Service isn't put back.
 func (s *Store) Change(ctx context.Context, keys ...string) {
-	if s == nil {
+	if s == nil || len(keys) == 0 {
+		return
+	}
+	if err := s.load(ctx); err != nil { // Asking again for each key would take as long again.
+		s.Logger.Warn("the record of backends can't be read, nor changed", "configMap", s.Name, "services", keys, "error", err)
 		return
 	}
 	entries := map[string]Entry{}
@@ -174,6 +178,7 @@ func (s *Store) writeNow(ctx context.Context, entries map[string]Entry) {
 	for _, key := range slices.Sorted(maps.Keys(entries)) { // The first writes them all.
 		if err := s.flush(ctx, name(key)); err != nil {
 			s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
+			return // Run tries it again. Who waits here changes the cloud.
 		}
 	}
 }

@@ -127,6 +127,31 @@ func TestStoreWithoutAnAPIServer(t *testing.T) {
 	})
 }
 
+// TestChangeOfManyWithoutAnAPIServer: who changes the cloud waits for one request, however many Services may lose something.
+func TestChangeOfManyWithoutAnAPIServer(t *testing.T) {
+	for _, met := range []bool{true, false} {
+		kube := fake.NewClientset()
+		var requests, down atomic.Int32
+		kube.PrependReactor("*", "configmaps", func(kubetesting.Action) (bool, runtime.Object, error) {
+			requests.Add(1)
+			return down.Load() > 0, nil, errors.New("the API server is down")
+		})
+		inStore(t, kube, func(t *testing.T, s *Store) {
+			for _, key := range []string{"default/a", "default/b", "default/c"} {
+				s.Set(key, Entry{Applied: "1", On: "lb-1"})
+			}
+			<-time.After(time.Minute)
+			if !met {
+				s = newStore(kube)
+			}
+			down.Store(1)
+			requests.Store(0)
+			s.Change(t.Context(), "default/a", "default/b", "default/c")
+			equal(t, "requests", int32(1), requests.Load())
+		})
+	}
+}
+
 // TestStoreIsBounded: a ConfigMap can hold so much; those that have no place are read at a restart.
 func TestStoreIsBounded(t *testing.T) {
 	full := map[string]string{}
