@@ -2,6 +2,7 @@ package clb
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -195,6 +196,28 @@ func TestLostAnswersKeepTheBackoff(t *testing.T) {
 		w.after(10 * time.Minute)
 		check(t, "servers", []string{"eni-1:8080=100", "i-users:9000=7"}, w.servers())
 	})
+}
+
+// TestSharedGroupOfOneThatMayNotMove: a Service that names another CLB serves on where it is until its address is cleared. It puts back at once
+// what another one takes out of the vServer group that both fill there, also if this leader has met it as one that may not move.
+func TestSharedGroupOfOneThatMayNotMove(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		inWorld(t, 1, func(w *world) {
+			withRecords(w)
+			w.usersCLB(usersLB)
+			w.usersCLB("lb-next")
+			samePods(w)
+			w.create(web(sharing(80)...))
+			w.create(api(443, sharing(443)...))
+			w.patch("api", annotate(annotation.Prefix+annotation.ID, "lb-next"))
+			w.settle()
+			if restarted {
+				w.restart()
+			}
+			w.remove()
+			check(t, fmt.Sprintf("servers (restarted: %t)", restarted), []string{"eni-1:8080=100", "eni-1:8080=100", "i-users:9000=7", "i-users:9000=7"}, w.servers())
+		})
+	}
 }
 
 // TestHeldGroupIsNotTriedForEachEvent: a vServer group that a rule holds is remembered as such, and costs nothing until the next check.

@@ -62,7 +62,7 @@ func (k *Kind) wake(s share, after model.Observed, err error) []string {
 	freed, taken := freesListener(s.before, maybe), takenServers(s.owner, s.before, maybe)
 	return k.memory.Wake(s.key, s.before.InstanceID, func(key string, e memory.Entry) (memory.Entry, bool) {
 		switch {
-		case freed && (e.Hash == "" || e.Refused.Text != ""):
+		case freed && e.Named == s.before.InstanceID && (e.Hash == "" || e.Refused.Text != ""):
 			return memory.Entry{}, true
 		case !loses(e, taken): // What it may have lost is recorded anew.
 			return e, slices.Contains(s.losers, key)

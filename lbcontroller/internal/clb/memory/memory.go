@@ -140,27 +140,32 @@ func WithoutDoubts(e, recalled Entry) Entry {
 	return e
 }
 
-// Sharing returns the entries of other Services that name a CLB. Their content must not be changed.
+// on reports that a Service names a CLB or is there: one that names another stays where it is as long as it may not move.
+func (e Entry) on(loadBalancer string) bool {
+	return e.Named == loadBalancer || e.Observed.InstanceID == loadBalancer
+}
+
+// Sharing returns the entries of other Services that name a user's CLB or are there. Their content must not be changed.
 func (m *Memory) Sharing(except, loadBalancer string) map[string]Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	entries := map[string]Entry{}
 	for key, e := range m.entries {
-		if key != except && e.Named == loadBalancer {
+		if key != except && e.on(loadBalancer) {
 			entries[key] = e
 		}
 	}
 	return entries
 }
 
-// Wake changes the entries of other Services that name a CLB, and returns the keys of those that change says are concerned. One that is changed
-// to the empty entry is forgotten. The content of an entry must not be changed in place.
+// Wake changes the entries of other Services that name a user's CLB or are there, and returns the keys of those that change says are concerned.
+// One that is changed to the empty entry is forgotten. The content of an entry must not be changed in place.
 func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Entry) (changed Entry, concerned bool)) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []string
 	for key, e := range m.entries {
-		if key == except || e.Named != loadBalancer {
+		if key == except || !e.on(loadBalancer) {
 			continue
 		}
 		changed, concerned := change(key, e)
