@@ -53,6 +53,20 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	if what := k.kept(policy, r, view, p); what != "" {
 		return k.holdRelease(r, policy, what)
 	}
+	leaves := len(view.Claims()) > 0 && !view.Preserved() && !k.released(r)
+	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty()) {
+		// A crash on the way must not look like success if the Service asks for its CLB again, as it may do already.
+		svc, err := r.Writer.Note(ctx, r.Service, controller.Notes{Labels: map[string]string{LabelHash: ""}})
+		switch {
+		case controller.Superseded(err):
+			return controller.Outcome{Err: err}
+		case err != nil:
+			return fail(o, err)
+		case k.wants(svc):
+			return controller.Outcome{Err: controller.ErrStale}
+		}
+		r.Service, o.Service = svc, svc
+	}
 	if o.Changed = !p.Empty(); o.Changed {
 		k.Logger.Info("releasing the CLB", "service", r.Key, "loadBalancer", observed.InstanceID, "plan", p.String())
 		k.memory.Forget(r.Key) // From here on it is wrong, however this ends.
@@ -61,7 +75,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 		}
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonCleaned, "CLB %s is released", observed.InstanceID))
 	}
-	if !view.Preserved() && !k.released(r) {
+	if leaves {
 		left := k.leave(ctx, r.Key, r.Service, view.Claims())
 		o.Changed, o.Events, o.Wake = o.Changed || left.changed, append(o.Events, left.events...), left.wake
 		if left.err != nil {

@@ -5,14 +5,18 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/record"
@@ -177,5 +181,69 @@ func TestRestartAfterACrash(t *testing.T) {
 		w.updateNode(1, ready(corev1.ConditionTrue))
 		w.start()
 		check(t, "servers", []string{"i-1:30080=100", "i-2:30080=100"}, w.servers())
+	})
+}
+
+// TestReleaseIsTakenBack: a Service that is no longer to have a CLB, and asks for it again before all is released, gets what it asks for.
+func TestReleaseIsTakenBack(t *testing.T) {
+	typed := func(w *world, serviceType corev1.ServiceType) {
+		w.patch("web", map[string]any{"spec": map[string]any{"type": serviceType}})
+	}
+	// The process dies after one call of the method, and the user changes the type back before the next one starts.
+	crash := func(w *world, method string) {
+		dead := gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process is dead"}}
+		var died atomic.Bool
+		w.cloud.Interpose(func(_ int, called string, _ proto.Message) gatewaytest.Fault {
+			if died.Load() {
+				return dead
+			}
+			died.Store(called == method)
+			return gatewaytest.Fault{}
+		})
+		w.failing = func() gatewaytest.Fault {
+			if died.Load() {
+				return dead
+			}
+			return gatewaytest.Fault{}
+		}
+		typed(w, corev1.ServiceTypeNodePort)
+		w.settle()
+		check(w.t, "died", true, died.Load())
+		w.stop()
+		typed(w, corev1.ServiceTypeLoadBalancer)
+		revive(w)
+	}
+	t.Run("its own, after a crash", func(t *testing.T) {
+		inWorld(t, 2, func(w *world) {
+			withRecords(w)
+			w.create(web())
+			crash(w, "DeleteLoadBalancer")
+			w.told("the start", "the CLB lb-1 of this Service is gone, and its address with it")
+		})
+	})
+	t.Run("a user's, after a crash", func(t *testing.T) {
+		inWorld(t, 2, func(w *world) {
+			withRecords(w)
+			w.usersCLB(usersLB)
+			w.create(web(naming(usersLB), override))
+			before := w.parts(usersLB)
+			crash(w, "DeleteListener")
+			check(t, "parts", before, w.parts(usersLB))
+		})
+	})
+	t.Run("its own, before the cache shows it", func(t *testing.T) {
+		inWorld(t, 2, func(w *world) {
+			w.lag(func() time.Duration { return 3 * time.Second })
+			w.restart()
+			w.create(web())
+			w.settle()
+			w.calls()
+			typed(w, corev1.ServiceTypeNodePort)
+			w.after(time.Second)
+			typed(w, corev1.ServiceTypeLoadBalancer)
+			w.after(time.Minute)
+			check(t, "writes", []string(nil), w.writes())
+			check(t, "hash", true, w.service().Labels[LabelHash] != "")
+		})
 	})
 }
