@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,11 +25,11 @@ func TestMain(m *testing.M) {
 // newTester gives a tester of a module that consists of these files.
 func newTester(t *testing.T, files map[string]string) tester {
 	t.Helper()
-	probe := exec.CommandContext(t.Context(), "true")
-	probe.SysProcAttr = namespaces()
-	if err := probe.Run(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
-		t.Skipf("no namespaces here: %v", err)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
+	needIsolation(t, self)
 	t.Setenv("GOWORK", "off")
 	root := t.TempDir()
 	for name, text := range files {
@@ -40,11 +41,33 @@ func newTester(t *testing.T, files map[string]string) tester {
 			t.Fatal(err)
 		}
 	}
-	self, err := os.Executable()
+	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2, cpu: mostTime, time: mostTime}
+}
+
+// needIsolation skips a test where the system does not let this user isolate a process. Some systems let him make namespaces, but allow nothing in
+// them.
+func needIsolation(t *testing.T, self string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("mutants are tested in namespaces of Linux")
+	}
+	nothing, err := exec.LookPath("true")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tester{root: root, dir: t.TempDir(), self: self, jobs: 2, cpu: mostTime, time: mostTime}
+	probe := exec.CommandContext(t.Context(), self, isolateCommand, "10", t.TempDir(), nothing)
+	probe.SysProcAttr = namespaces()
+	out, err := probe.CombinedOutput()
+	if err == nil {
+		return
+	}
+	// Too many namespaces, of which none may be allowed, are reported as a lack of space.
+	for _, forbidden := range []error{syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.ENOSPC} {
+		if errors.Is(err, forbidden) || strings.Contains(string(out), forbidden.Error()) {
+			t.Skipf("a process can't be isolated here: %v %s", err, out)
+		}
+	}
+	t.Fatalf("isolate a process that does nothing: %v %s", err, out)
 }
 
 // TestVerdicts changes a package in which each line is there for one of the verdicts, or to be something that has no mutant. The file
