@@ -56,14 +56,18 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	leaves := len(view.Claims()) > 0 && !view.Preserved() && !k.released(r)
 	if r.Service.DeletionTimestamp == nil && (leaves || !p.Empty()) {
 		// A crash on the way must not look like success if the Service asks for its CLB again, as it may do already.
-		svc, err := r.Writer.Note(ctx, r.Service, controller.Notes{Labels: map[string]string{LabelHash: ""}})
-		switch {
-		case controller.Superseded(err):
+		svc, err := r.Writer.Live(ctx, r.Service)
+		if err == nil && k.wants(svc) {
+			err = controller.ErrStale
+		}
+		if err == nil {
+			svc, err = r.Writer.Note(ctx, svc, controller.Notes{Labels: map[string]string{LabelHash: ""}})
+		}
+		if controller.Superseded(err) {
 			return controller.Outcome{Err: err}
-		case err != nil:
+		}
+		if err != nil {
 			return fail(o, err)
-		case k.wants(svc):
-			return controller.Outcome{Err: controller.ErrStale}
 		}
 		r.Service, o.Service = svc, svc
 	}

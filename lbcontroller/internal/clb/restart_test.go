@@ -231,19 +231,21 @@ func TestReleaseIsTakenBack(t *testing.T) {
 			check(t, "parts", before, w.parts(usersLB))
 		})
 	})
-	t.Run("its own, before the cache shows it", func(t *testing.T) {
-		inWorld(t, 2, func(w *world) {
-			w.lag(func() time.Duration { return 3 * time.Second })
-			w.restart()
-			w.create(web())
-			w.settle()
-			w.calls()
-			typed(w, corev1.ServiceTypeNodePort)
-			w.after(time.Second)
-			typed(w, corev1.ServiceTypeLoadBalancer)
-			w.after(time.Minute)
-			check(t, "writes", []string(nil), w.writes())
-			check(t, "hash", true, w.service().Labels[LabelHash] != "")
+	for name, hash := range map[string]map[string]any{"complete": {}, "incomplete": {"labels": map[string]any{LabelHash: nil}}} {
+		t.Run("its own, before the cache shows it, "+name, func(t *testing.T) {
+			inWorld(t, 2, func(w *world) {
+				w.lag(func() time.Duration { return 3 * time.Second })
+				w.restart()
+				w.create(web())
+				w.settle()
+				w.calls()
+				w.patch("web", map[string]any{"metadata": hash, "spec": map[string]any{"type": corev1.ServiceTypeNodePort}})
+				w.after(time.Second)
+				typed(w, corev1.ServiceTypeLoadBalancer)
+				w.after(time.Minute)
+				check(t, "writes", []string(nil), w.writes())
+				check(t, "hash", true, w.service().Labels[LabelHash] != "")
+			})
 		})
-	})
+	}
 }

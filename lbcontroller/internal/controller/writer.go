@@ -81,6 +81,18 @@ func (w Writer) Confirm(ctx context.Context, svc *corev1.Service) (live *corev1.
 	return live, added, nil
 }
 
+// Live reads the Service anew, for those who must not believe the cache and need no finalizer. It may be on its way out.
+func (w Writer) Live(ctx context.Context, svc *corev1.Service) (*corev1.Service, error) {
+	found, err := w.Client.CoreV1().Services(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && found.UID != svc.UID:
+		return nil, ErrGone
+	case err != nil:
+		return nil, fmt.Errorf("read the Service: %w", err)
+	}
+	return found, nil
+}
+
 // Note writes notes, or nothing if they are as they should be.
 func (w Writer) Note(ctx context.Context, svc *corev1.Service, n Notes) (*corev1.Service, error) {
 	meta := n.change(svc)
