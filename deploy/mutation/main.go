@@ -3,7 +3,7 @@
 // survivors.yaml, or when a reason there has no survivor any more.
 //
 // It makes the mutants of gremlins, a mutation tester among the Go modules, but compiles all mutants of a package into one program and
-// switches one of them on in each run. Gremlins and its like compile and link the tests for each mutant: hours, where this
+// switches one of them on in each run. Gremlins and its like compile and link the tests for each mutant: about an hour, where this
 // takes minutes. Besides, mutants are found by type here, so that none fails to compile, which gremlins counts as killed.
 package main
 
