@@ -3,8 +3,6 @@ package plan
 import (
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
@@ -20,7 +18,7 @@ func TestOrderOfListeners(t *testing.T) {
 		if forward == 0 {
 			l.Group, l.Config.ServerGroupId = us().Group("30080"), new("rsp-1")
 		} else {
-			l.Config.ForwardPort = proto.Int32(forward)
+			l.Config.ForwardPort = new(forward)
 		}
 		return l
 	}
