@@ -122,6 +122,5 @@ func spared() map[string]string {
 		"nodecontroller: patch /events":       "an event comes again",
 		"routecontroller: patch /events":      "an event comes again",
 		"lbcontroller: patch /events":         "an event comes again",
-		"lbcontroller: patch /pods/status":    "a pod has a readiness gate",
 	}
 }
