@@ -57,8 +57,12 @@ func (a *answer) failure(call Call) catalogue.Answer {
 	return out
 }
 
-// requestID reads the one field that all answers have.
+// requestID is the cloud's id of the request. It stands in every answer, and usually in a header as well. The header spares the reading of
+// the answer for it: those to changes of a vServer group name all its servers.
 func (a *answer) requestID() string {
+	if id := a.header.Get("X-Acs-Request-Id"); id != "" {
+		return id
+	}
 	var document struct {
 		RequestID string `json:"RequestId"`
 	}

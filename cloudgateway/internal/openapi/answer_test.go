@@ -7,6 +7,23 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 )
 
+func TestRequestID(t *testing.T) {
+	header := http.Header{"X-Acs-Request-Id": {"H"}}
+	for name, tt := range map[string]struct {
+		answer answer
+		want   string
+	}{
+		"in the header alone": {answer{header: header, body: []byte(`{}`)}, "H"},
+		"in both":             {answer{header: header, body: []byte(`{"RequestId":"B"}`)}, "H"},
+		"in the answer alone": {answer{body: []byte(`{"RequestId":"B"}`)}, "B"},
+		"in neither":          {answer{body: []byte(`<html>`)}, ""},
+	} {
+		if got := tt.answer.requestID(); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 // FuzzAnswer feeds whatever a proxy or a broken cloud may send: it must be classified, and hints must stay within bounds.
 func FuzzAnswer(f *testing.F) {
 	f.Add(400, `{"RequestId":"R","Code":"Throttling","Message":"slow down"}`, "100", "Limit:1,TimeLeft:2000")
