@@ -9,6 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 	"alicloud-controllers.dev/deploy/local/binaries"
@@ -33,6 +36,11 @@ type bench struct {
 	options
 	world *world.World
 	out   io.Writer
+	// What is listed again and again is watched: the lists of a thousand nodes would cost the API server more than what is measured.
+	watchedNodes    corelisters.NodeLister
+	watchedServices corelisters.ServiceLister
+	// joined is the number of nodes that the cluster has.
+	joined int
 	// next is the number of the first call that the current situation has not seen.
 	next int64
 	// made are the Services that were created, by namespace and name.
@@ -73,7 +81,24 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; stop world: %w", err, w.Stop())
 	}
+	if err := b.follow(ctx); err != nil {
+		return nil, fmt.Errorf("%w; stop world: %w", err, w.Stop())
+	}
 	return b, nil
+}
+
+// follow watches nodes and Services until ctx ends.
+func (b *bench) follow(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(b.world.Client(), 0)
+	core := factory.Core().V1()
+	b.watchedNodes, b.watchedServices = core.Nodes().Lister(), core.Services().Lister()
+	factory.Start(ctx.Done())
+	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("watch %s: %w", kind, ctx.Err())
+		}
+	}
+	return nil
 }
 
 // unlimited are limits of the gateway for the actions of our controllers that no run reaches.

@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -32,7 +33,7 @@ func situations() []situation {
 	return []situation{
 		{name: "nodes join", needed: true, run: nodesJoin},
 		{name: created, needed: true, run: servicesCreated, settled: groupsComplete},
-		{name: "a label on all Services", run: labels},
+		{name: "a label on all Services", run: labelled},
 		{name: "one node joins", run: oneNodeJoins, settled: groupsComplete},
 		{name: "one node leaves", run: nodesLeave(1), settled: groupsComplete},
 		{name: "a tenth of the nodes rolls", run: nodesRoll, settled: groupsComplete},
@@ -50,7 +51,7 @@ func situations() []situation {
 
 func nodesJoin(ctx context.Context, b *bench, row *Row) error {
 	start := time.Now()
-	if _, err := b.world.AddNodes(ctx, b.nodes); err != nil {
+	if err := b.addNodes(ctx, b.nodes); err != nil {
 		return err
 	}
 	registered := time.Since(start)
@@ -70,15 +71,25 @@ func (b *bench) nodesReady(ctx context.Context) error {
 	})
 }
 
+// addNodes adds nodes to the cloud and the cluster.
+func (b *bench) addNodes(ctx context.Context, n int) error {
+	b.joined += n
+	_, err := b.world.AddNodes(ctx, n)
+	return err
+}
+
 // allNodes waits until all nodes are so.
 func (b *bench) allNodes(ctx context.Context, are func(*corev1.Node) bool) error {
-	return until(ctx, func(ctx context.Context) error {
-		list, err := b.world.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	return until(ctx, func(context.Context) error {
+		list, err := b.watchedNodes.List(labels.Everything())
 		if err != nil {
 			return fmt.Errorf("list nodes: %w", err)
 		}
-		for i := range list.Items {
-			if node := &list.Items[i]; !are(node) {
+		if len(list) != b.joined {
+			return fmt.Errorf("%d nodes are there, want %d", len(list), b.joined)
+		}
+		for _, node := range list {
+			if !are(node) {
 				return fmt.Errorf("node %s has the taints %v and the conditions %v", node.Name, node.Spec.Taints, node.Status.Conditions)
 			}
 		}
@@ -108,14 +119,14 @@ func gatewayKilled(ctx context.Context, b *bench, row *Row) error {
 	if err := b.create(ctx, keys); err != nil {
 		return err
 	}
-	if err := until(ctx, func(ctx context.Context) error { return b.addressed(ctx, keys[:1]) }); err != nil {
+	if err := until(ctx, func(context.Context) error { return b.addressed(keys[:1]) }); err != nil {
 		return err
 	}
 	killed := time.Now()
 	if err := errors.Join(b.world.Kill("cloudgateway"), b.world.Restart(ctx, "cloudgateway")); err != nil {
 		return err
 	}
-	err := until(ctx, func(ctx context.Context) error { return b.addressed(ctx, keys) })
+	err := until(ctx, func(context.Context) error { return b.addressed(keys) })
 	row.Note = fmt.Sprintf("all addresses %.1f s after the kill", time.Since(killed).Seconds())
 	return err
 }
@@ -167,23 +178,18 @@ func (b *bench) createAndWait(ctx context.Context, keys []key) error {
 	if err := b.create(ctx, keys); err != nil {
 		return err
 	}
-	return until(ctx, func(ctx context.Context) error { return b.addressed(ctx, keys) })
+	return until(ctx, func(context.Context) error { return b.addressed(keys) })
 }
 
-// addressed checks that Services of one namespace have an address.
-func (b *bench) addressed(ctx context.Context, keys []key) error {
-	list, err := b.world.Client().CoreV1().Services(keys[0].namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return fmt.Errorf("list Services: %w", err)
-	}
-	with := map[string]bool{}
-	for _, s := range list.Items {
-		with[s.Name] = len(s.Status.LoadBalancer.Ingress) > 0
-	}
+// addressed checks that Services have an address.
+func (b *bench) addressed(keys []key) error {
 	missing := 0
 	for _, k := range keys {
-		if !with[k.name] {
+		s, err := b.watchedServices.Services(k.namespace).Get(k.name)
+		if apierrors.IsNotFound(err) || err == nil && len(s.Status.LoadBalancer.Ingress) == 0 {
 			missing++
+		} else if err != nil {
+			return fmt.Errorf("get Service %s/%s: %w", k.namespace, k.name, err)
 		}
 	}
 	if missing > 0 {
@@ -192,7 +198,7 @@ func (b *bench) addressed(ctx context.Context, keys []key) error {
 	return nil
 }
 
-func labels(ctx context.Context, b *bench, _ *Row) error {
+func labelled(ctx context.Context, b *bench, _ *Row) error {
 	patch := []byte(`{"metadata":{"labels":{"team":"blue"}}}`)
 	return each(ctx, b.made, func(ctx context.Context, k key) error {
 		_, err := b.world.Client().CoreV1().Services(k.namespace).Patch(ctx, k.name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -201,7 +207,7 @@ func labels(ctx context.Context, b *bench, _ *Row) error {
 }
 
 func oneNodeJoins(ctx context.Context, b *bench, _ *Row) error {
-	if _, err := b.world.AddNodes(ctx, 1); err != nil {
+	if err := b.addNodes(ctx, 1); err != nil {
 		return err
 	}
 	return b.nodesReady(ctx)
@@ -210,13 +216,14 @@ func oneNodeJoins(ctx context.Context, b *bench, _ *Row) error {
 // nodesLeave removes nodes with their instances.
 func nodesLeave(n int) func(context.Context, *bench, *Row) error {
 	return func(ctx context.Context, b *bench, _ *Row) error {
-		nodes, err := b.world.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		nodes, err := b.watchedNodes.List(labels.Everything())
 		if err != nil {
 			return fmt.Errorf("list nodes: %w", err)
 		}
+		b.joined -= n
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(users)
-		for _, node := range nodes.Items[:n] {
+		for _, node := range nodes[:n] {
 			group.Go(func() error { return b.world.RemoveNode(ctx, node.Name) })
 		}
 		return group.Wait()
@@ -225,7 +232,7 @@ func nodesLeave(n int) func(context.Context, *bench, *Row) error {
 
 func nodesRoll(ctx context.Context, b *bench, row *Row) error {
 	n := percent(b.nodes, 10) //nolint:mnd // A tenth.
-	if _, err := b.world.AddNodes(ctx, n); err != nil {
+	if err := b.addNodes(ctx, n); err != nil {
 		return err
 	}
 	if err := b.nodesReady(ctx); err != nil {
@@ -266,7 +273,7 @@ func beside(ctx context.Context, b *bench, row *Row) error {
 		return err
 	}
 	row.Note = fmt.Sprintf("the single Service has its address after %.1f s", time.Since(asked).Seconds())
-	return until(ctx, func(ctx context.Context) error { return b.addressed(ctx, many) })
+	return until(ctx, func(context.Context) error { return b.addressed(many) })
 }
 
 func allDeleted(ctx context.Context, b *bench, _ *Row) error {
@@ -278,13 +285,13 @@ func allDeleted(ctx context.Context, b *bench, _ *Row) error {
 		return err
 	}
 	b.forget(keys)
-	return until(ctx, func(ctx context.Context) error {
-		list, err := b.world.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	return until(ctx, func(context.Context) error {
+		list, err := b.watchedServices.List(labels.Everything())
 		if err != nil {
 			return fmt.Errorf("list Services: %w", err)
 		}
 		left := 0
-		for _, s := range list.Items {
+		for _, s := range list {
 			if s.Spec.Type == corev1.ServiceTypeLoadBalancer {
 				left++
 			}
@@ -325,7 +332,7 @@ func podsRoll(ctx context.Context, b *bench, row *Row) error {
 	if _, err := b.world.Client().CoreV1().Services(k.namespace).Create(ctx, s, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create Service: %w", err)
 	}
-	if err := until(ctx, func(ctx context.Context) error { return b.addressed(ctx, []key{k}) }); err != nil {
+	if err := until(ctx, func(context.Context) error { return b.addressed([]key{k}) }); err != nil {
 		return err
 	}
 	if err := until(ctx, b.registered(addresses[:b.pods])); err != nil {
