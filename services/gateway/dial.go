@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/experimental"
 	_ "google.golang.org/grpc/health" // Lets the client watch which replica is SERVING.
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -22,6 +23,7 @@ import (
 
 	"alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/gateway/method"
+	"alicloud-controllers.dev/services/internal/buffers"
 	"alicloud-controllers.dev/services/tracing"
 )
 
@@ -111,6 +113,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		grpc.WithUnaryInterceptor(withDeadline(deadlines(all))),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithUserAgent(cfg.UserAgent),
+		experimental.WithBufferPool(buffers.Pool),
 		grpc.WithConnectParams(reconnect()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true,

@@ -16,11 +16,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"alicloud-controllers.dev/services/internal/buffers"
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/tracing"
 )
@@ -120,6 +122,7 @@ func New(cfg Config) (*Server, error) {
 	s.grpc = grpc.NewServer(append(tracing.ServerOptions(cfg.Tracers),
 		grpc.Creds(credentials.NewTLS(tlsConfig)),
 		grpc.ConnectionTimeout(s.limits.FirstCall),
+		experimental.BufferPool(buffers.Pool),
 		grpc.MaxRecvMsgSize(s.limits.Request),
 		grpc.MaxConcurrentStreams(uint32(s.limits.Streams)),
 		grpc.MaxHeaderListSize(maxHeaders),
