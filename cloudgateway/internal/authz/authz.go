@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/services/logging"
@@ -26,21 +27,13 @@ const (
 	allowedLife = time.Minute
 	deniedLife  = 5 * time.Second
 	allowedKept = 10_000
-	deniedKept  = 1000
 )
-
-// Reviewer is the API server's side; kubernetes.Interface.AuthorizationV1().SubjectAccessReviews() is one.
-type Reviewer interface {
-	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions,
-	) (*authorizationv1.SubjectAccessReview, error)
-}
 
 // Authorizer checks permissions.
 type Authorizer struct {
-	reviewer Reviewer
+	reviewer authorizationv1client.SubjectAccessReviewInterface
 	log      *slog.Logger
 	allowed  *memo.Memo[question, struct{}]
-	denied   *memo.Memo[question, struct{}] // Apart, so that those who may do nothing push nobody out.
 	outage   logging.Occasional
 }
 
@@ -48,25 +41,22 @@ type Authorizer struct {
 type question struct{ caller, groups, resource, verb string }
 
 // New makes an Authorizer. The log gets what the API server says when it cannot answer.
-func New(reviewer Reviewer, log *slog.Logger) *Authorizer {
-	return &Authorizer{
-		reviewer: reviewer, log: log, allowed: memo.New[question, struct{}](allowedKept), denied: memo.New[question, struct{}](deniedKept),
-	}
+func New(reviewer authorizationv1client.SubjectAccessReviewInterface, log *slog.Logger) *Authorizer {
+	return &Authorizer{reviewer: reviewer, log: log, allowed: memo.New[question, struct{}](allowedKept)}
 }
 
 // Authorize implements rpc.Authorizer.
 func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource, verb string) error {
 	q := question{caller: caller.Name, groups: fmt.Sprintf("%q", caller.Groups), resource: resource, verb: verb}
-	if _, ok := a.denied.Get(q); ok {
-		return forbidden(q)
-	}
 	_, err := a.allowed.Do(ctx, q, func(ctx context.Context) (struct{}, time.Duration, error) {
 		allowed, err := a.review(ctx, caller, resource, verb)
-		if err == nil && !allowed {
-			a.denied.Put(q, struct{}{}, deniedLife)
-			err = forbidden(q)
+		switch {
+		case err != nil:
+			return struct{}{}, 0, err
+		case !allowed:
+			return struct{}{}, deniedLife, forbidden(q)
 		}
-		return struct{}{}, allowedLife, err
+		return struct{}{}, allowedLife, nil
 	})
 	return err
 }

@@ -91,39 +91,63 @@ func TestDoOfOneWhoLeaves(t *testing.T) {
 	})
 }
 
-func TestErrorsAreNotRemembered(t *testing.T) {
-	m := New[string, int](10)
-	broken := errors.New("broken")
-	if _, err := m.Do(t.Context(), "key", func(context.Context) (int, time.Duration, error) {
-		return 0, time.Minute, broken
-	}); !errors.Is(err, broken) {
-		t.Errorf("got %v, want %v", err, broken)
-	}
-	if _, ok := m.Get("key"); ok {
-		t.Error("the failure is remembered")
-	}
+// TestErrors: those without a life are not remembered, and those with one never push a value out.
+func TestErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](3)
+		m.Put(-1, 1, time.Hour)
+		broken := errors.New("broken")
+		loads := 0
+		ask := func(key int, life time.Duration) {
+			if v, err := m.Do(t.Context(), key, func(context.Context) (int, time.Duration, error) {
+				loads++
+				return 7, life, broken
+			}); v != 0 || !errors.Is(err, broken) {
+				t.Errorf("got %d, %v, want %v", v, err, broken)
+			}
+		}
+		ask(0, 0)
+		ask(0, 0)
+		if loads != 2 {
+			t.Errorf("%d loads, want 2: an error without a life is remembered", loads)
+		}
+		for key := range 2 * mostErrors {
+			ask(key, time.Minute)
+			ask(key, time.Minute)
+		}
+		if loads != 2+2*mostErrors {
+			t.Errorf("%d loads, want %d: one for each key", loads, 2+2*mostErrors)
+		}
+		if _, ok := m.Get(0); ok {
+			t.Error("an error is taken for a value")
+		}
+		if _, ok := m.Get(-1); !ok {
+			t.Error("errors have pushed out a value")
+		}
+		<-time.After(time.Minute)
+		ask(2*mostErrors-1, time.Minute)
+		if loads != 3+2*mostErrors {
+			t.Error("an error is remembered past its life")
+		}
+	})
 }
 
 func TestPutIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[int, int](3)
-		m.Put(0, 0, time.Second)
-		m.Put(1, 1, time.Minute)
-		m.Put(2, 2, time.Minute)
-		<-time.After(time.Second)
-		m.Put(3, 3, time.Minute) // in the place of 0, which has expired
-		for _, key := range []int{1, 2, 3} {
-			if v, ok := m.Get(key); !ok || v != key {
-				t.Errorf("key %d is not there", key)
-			}
+	m := New[int, int](3)
+	for key := range 4 {
+		m.Put(key, key, time.Minute)
+	}
+	there := 0
+	for key := range 4 {
+		if _, ok := m.Get(key); ok {
+			there++
 		}
-		m.Put(4, 4, time.Minute)
-		if n := len(m.entries); n != 3 {
-			t.Errorf("%d entries, want 3", n)
-		}
-		m.Put(4, 4, 0)
-		if _, ok := m.Get(4); ok {
-			t.Error("a life of zero does not forget")
-		}
-	})
+	}
+	if there != 3 {
+		t.Errorf("%d entries, want 3", there)
+	}
+	m.Put(3, 3, 0)
+	if _, ok := m.Get(3); ok {
+		t.Error("a life of zero does not forget")
+	}
 }

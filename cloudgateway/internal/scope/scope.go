@@ -183,7 +183,10 @@ func (g *Guard) mark(ctx context.Context, r rule, id string) (Facts, bool) {
 	}
 	cluster := r.tags[ClusterTag]
 	_, err := g.seen.Do(ctx, cluster, func(ctx context.Context) (struct{}, time.Duration, error) {
-		return struct{}{}, markLife, g.list(ctx, &commonv1.Tag{Key: ClusterTag, Value: cluster})
+		if err := g.list(ctx, &commonv1.Tag{Key: ClusterTag, Value: cluster}); err != nil {
+			return struct{}{}, 0, err
+		}
+		return struct{}{}, markLife, nil
 	})
 	if err != nil {
 		return Facts{}, false // The one is read by itself.
