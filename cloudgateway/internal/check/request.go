@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -120,6 +121,7 @@ func (c *Request) tags(field string, tags []*commonv1.Tag) {
 	var seen []string
 	for i, t := range tags {
 		at := fmt.Sprintf("%s[%d]", field, i)
+		(&place{name: protoreflect.Name(at), index: -1}).known(c, t.ProtoReflect())
 		c.Text(at+".key", t.GetKey(), 1, longestKey)
 		c.Text(at+".value", t.GetValue(), 0, longestValue)
 		if slices.Contains(seen, t.GetKey()) {

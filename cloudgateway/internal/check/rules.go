@@ -88,6 +88,7 @@ func (p *place) report(c *Request, name protoreflect.Name, index int, format str
 
 // check looks at a message. It reports whether all lists are short enough to be looked at again.
 func (m *message) check(c *Request, at *place, v protoreflect.Message) (short bool) {
+	at.known(c, v)
 	short = true
 	for _, f := range m.fields {
 		switch {

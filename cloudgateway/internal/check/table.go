@@ -69,7 +69,6 @@ func (t Table) Check(request proto.Message) error {
 		}
 	}
 	var c Request
-	c.known("", request.ProtoReflect())
 	if r, ok := request.(interface{ GetRequestId() string }); ok {
 		c.requestID(r.GetRequestId(), called.Options.GetIdempotency() == commonv1.Idempotency_IDEMPOTENCY_REQUEST_ID)
 	}
