@@ -16,8 +16,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-//go:generate go run ./generate -root ../../..
-
 // Of returns the rows of a feature.
 func Of(feature Feature) []Row {
 	return slices.DeleteFunc(Rows(), func(r Row) bool { return !slices.Contains(r.Features, feature) })

@@ -67,11 +67,11 @@ func TestCommittedFilesAreFresh(t *testing.T) {
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
-			t.Errorf("%v; run go generate ./internal/rampolicy", err)
+			t.Errorf("%v; run go generate ./internal/generate", err)
 			continue
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s is stale, run go generate ./internal/rampolicy (-want +got):\n%s", name, diff)
+			t.Errorf("%s is stale, run go generate ./internal/generate (-want +got):\n%s", name, diff)
 		}
 	}
 	committed, err := filepath.Glob(filepath.Join(root, "deploy", "ram-policies", "*.json"))

@@ -16,8 +16,6 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-//go:generate go run ./gen -o ../../../../docs/reference/errors.md
-
 // Class is the family of an error: what it tells about the request and what may be done next.
 type Class string
 

@@ -1,4 +1,4 @@
-// Command generate writes the RAM policies and their reference page into the tree.
+// Command generate writes the RAM policies, and the reference pages of them and of the cloud's errors, into the tree.
 package main
 
 import (
@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
+
+//go:generate go run . -root ../../..
 
 func main() {
 	root := flag.String("root", ".", "the `DIRECTORY` of the repository")
@@ -24,6 +27,7 @@ func write(root string) error {
 	if err != nil {
 		return err
 	}
+	files["docs/reference/errors.md"] = []byte(catalogue.Markdown())
 	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // A directory of the source tree.
