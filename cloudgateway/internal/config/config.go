@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -199,13 +200,14 @@ func Load(path, cloudConfig string, environ func(string) string) (Config, []stri
 	if err != nil {
 		return Config{}, nil, err
 	}
-	cfg := Config{}
+	cfg := Default()
+	cfg.Scheme = cmp.Or(environ("ALICLOUD_CLIENT_SCHEME"), cfg.Scheme)
+	cfg.MetadataEndpoint = cmp.Or(environ("METADATA_ENDPOINT"), cfg.MetadataEndpoint)
 	if err := config.Load(path, &cfg); err != nil {
 		return Config{}, nil, err
 	}
 	cfg.adopt(existing)
 	cfg.adoptEnvironment(environ)
-	cfg.adoptDefaults()
 	warnings = append(warnings, cfg.addControllerScopes()...)
 	if err := cfg.Validate(); err != nil {
 		return Config{}, nil, fmt.Errorf("configuration %s: %w", path, err)
@@ -228,12 +230,10 @@ func (c *Config) adoptEnvironment(environ func(string) string) {
 	config.Fill(&c.Region, environ("REGION_ID"))
 	config.Fill(&c.VpcID, environ("VPC_ID"))
 	config.Fill(&c.ClusterID, environ("CLUSTER_ID"))
-	config.Fill(&c.MetadataEndpoint, environ("METADATA_ENDPOINT"))
 	config.Fill(&c.Endpoints.SLB, host(environ("SLB_ENDPOINT")))
 	config.Fill(&c.Endpoints.VPC, host(environ("VPC_ENDPOINT")))
 	config.Fill(&c.Endpoints.ECS, host(environ("ECS_ENDPOINT")))
 	config.Fill(&c.Endpoints.STS, host(environ("ALIBABA_CLOUD_STS_ENDPOINT")))
-	config.Fill(&c.Scheme, environ("ALICLOUD_CLIENT_SCHEME"))
 	c.Credentials.adoptEnvironment(environ)
 }
 

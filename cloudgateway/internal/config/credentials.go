@@ -76,15 +76,14 @@ type Session struct {
 	DurationSeconds int `json:"durationSeconds"`
 }
 
-// What a session is if nothing is said.
+// How long a session is, in seconds.
 const (
-	defaultSessionName = "cloudgateway"
-	defaultDuration    = 3600
-	shortestDuration   = 900
-	longestDuration    = 43200
+	defaultDuration  = 3600
+	shortestDuration = 900
+	longestDuration  = 43200
 )
 
-// adoptEnvironment takes a source from the environment if none is named, and completes RRSA.
+// adoptEnvironment takes a source from the environment if none is named, and completes the sessions.
 func (c *Credentials) adoptEnvironment(environ func(string) string) {
 	if c.sources() == 0 {
 		switch {
@@ -99,20 +98,16 @@ func (c *Credentials) adoptEnvironment(environ func(string) string) {
 		config.Fill(&r.OIDCProviderARN, environ("ALIBABA_CLOUD_OIDC_PROVIDER_ARN"))
 		config.Fill(&r.TokenFile, environ("ALIBABA_CLOUD_OIDC_TOKEN_FILE"))
 		config.Fill(&r.SessionName, environ("ALIBABA_CLOUD_ROLE_SESSION_NAME"))
+		r.adoptDefaults()
+	}
+	if r := c.AssumeRole; r != nil {
+		r.adoptDefaults()
 	}
 }
 
-func (c *Credentials) adoptDefaults() {
-	if c.RRSA != nil {
-		c.RRSA.adoptDefaults()
-	}
-	if c.AssumeRole != nil {
-		c.AssumeRole.adoptDefaults()
-	}
-}
-
+// adoptDefaults says what a session is if nothing else does.
 func (s *Session) adoptDefaults() {
-	config.Fill(&s.SessionName, defaultSessionName)
+	config.Fill(&s.SessionName, "cloudgateway")
 	config.Fill(&s.DurationSeconds, defaultDuration)
 }
 

@@ -12,29 +12,6 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 )
 
-// adoptDefaults fills what nobody set.
-func (c *Config) adoptDefaults() {
-	d := Default()
-	config.Fill(&c.Listen, d.Listen)
-	config.Fill(&c.Admin.Listen, d.Admin.Listen)
-	config.Fill(&c.Authentication.Audience, d.Authentication.Audience)
-	config.Fill(&c.MetadataEndpoint, d.MetadataEndpoint)
-	config.Fill(&c.Scheme, d.Scheme)
-	config.Fill(&c.Network, d.Network)
-	config.Fill(&c.Budget.Share, d.Budget.Share)
-	config.Fill(&c.Budget.LearnUpTo, d.Budget.LearnUpTo)
-	config.Fill(&c.Budget.MaxPriority, d.Budget.MaxPriority)
-	config.Fill(&c.Limits.ServersPerCall, d.Limits.ServersPerCall)
-	config.Fill(&c.Limits.RoutesPerCall, d.Limits.RoutesPerCall)
-	config.Fill(&c.Coalesce.Idle, d.Coalesce.Idle)
-	config.Fill(&c.Coalesce.Max, d.Coalesce.Max)
-	c.Credentials.adoptDefaults()
-	config.Fill(&c.LeaderElection.Namespace, d.LeaderElection.Namespace)
-	config.Fill(&c.LeaderElection.Name, d.LeaderElection.Name)
-	config.Fill(&c.LeaderElection.LeaseDuration, d.LeaderElection.LeaseDuration)
-	config.Fill(&c.LeaderElection.RetryPeriod, d.LeaderElection.RetryPeriod)
-}
-
 // The greatest sizes that the cloud takes from any account (alibaba's API references), and what can only be a mistake.
 const (
 	mostServersPerCall = 40
@@ -55,6 +32,7 @@ func (c *Config) Validate() error {
 	p.Required("tls.certFile", c.TLS.CertFile)
 	p.Required("tls.keyFile", c.TLS.KeyFile)
 	c.Kubernetes.Validate(&p, "kubernetes")
+	p.Required("authentication.audience", c.Authentication.Audience)
 	c.Credentials.validate(&p, "credentials")
 	if !strings.HasPrefix(c.MetadataEndpoint, "http://") && !strings.HasPrefix(c.MetadataEndpoint, "https://") {
 		p.Addf("metadataEndpoint", `%q is not a URL, write e.g. "http://100.100.100.200"`, c.MetadataEndpoint)
