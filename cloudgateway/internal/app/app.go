@@ -81,10 +81,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 		return nil, err
 	}
 	g.gate = &gate{budget: budget, holds: g.election.Holds, drain: cfg.LeaderElection.Drain()}
-	if g.openapi, err = openapi.New(openapi.Config{
-		Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme,
-		Credentials: g.credentials, Budget: g.gate, UserAgent: agent, Registerer: registry, Logger: log,
-	}); err != nil {
+	way := cloudConfig(cfg, log)
+	way.Credentials, way.Budget, way.Registerer = g.credentials, g.gate, registry
+	if g.openapi, err = openapi.New(way); err != nil {
 		return nil, err
 	}
 	if strings.EqualFold(cfg.Scheme, "HTTP") {
@@ -185,8 +184,4 @@ func (g *Gateway) lead(ctx context.Context) error {
 		g.gate.end()
 		return nil
 	})
-}
-
-func endpoints(e config.Endpoints) map[openapi.Product]string {
-	return map[openapi.Product]string{openapi.SLB: e.SLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS}
 }

@@ -11,6 +11,7 @@ import (
 	"alicloud-controllers.dev/services/version"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
@@ -18,7 +19,7 @@ import (
 
 // newCredentials makes the provider of the cloud credentials that the configuration names.
 func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.Logger) (*credentials.Provider, error) {
-	exchange, err := newSTS(cfg, log)
+	exchange, err := sts.New(cloudConfig(cfg, log))
 	if err != nil {
 		return nil, err
 	}
@@ -29,10 +30,13 @@ func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.
 	return credentials.New(credentials.Config{Source: source, Registerer: registry, Logger: log})
 }
 
-func newSTS(cfg config.Config, log *slog.Logger) (*sts.Client, error) {
-	return sts.New(sts.Config{
-		Region: cfg.Region, Network: cfg.Network, Endpoint: cfg.Endpoints.STS, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
-	})
+// cloudConfig is the way to the cloud, for whom it concerns without credentials and budget.
+func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
+	e := cfg.Endpoints
+	return openapi.Config{
+		Region: cfg.Region, Network: cfg.Network, Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
+		Endpoints: map[openapi.Product]string{openapi.SLB: e.SLB, openapi.VPC: e.VPC, openapi.ECS: e.ECS, openapi.STS: e.STS},
+	}
 }
 
 // credentialsSource is the source that the configuration names, with the role on top that is to be assumed.

@@ -13,6 +13,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 )
 
@@ -35,7 +36,7 @@ func TestEverySourceOfCredentials(t *testing.T) {
 		}
 		return cfg
 	}
-	exchange, err := newSTS(load(t, "credentials: {environment: true}"), log)
+	exchange, err := sts.New(cloudConfig(load(t, "credentials: {environment: true}"), log))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/doctor"
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
@@ -20,7 +20,7 @@ func Examine(
 	if err := locate(ctx, &cfg); err != nil {
 		return nil, err
 	}
-	exchange, err := newSTS(cfg, log)
+	exchange, err := sts.New(cloudConfig(cfg, log))
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +33,6 @@ func Examine(
 		return nil, err
 	}
 	return doctor.Run(ctx, doctor.Config{
-		OpenAPI: openapi.Config{
-			Region: cfg.Region, Network: cfg.Network, Endpoints: endpoints(cfg.Endpoints), Scheme: cfg.Scheme, UserAgent: userAgent(), Logger: log,
-		},
-		Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
+		OpenAPI: cloudConfig(cfg, log), Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
 	})
 }

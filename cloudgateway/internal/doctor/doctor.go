@@ -25,11 +25,6 @@ const (
 	metadataTimeout = 3 * time.Second
 )
 
-// MetadataReader reads an item of the instance metadata; *metadata.Client does.
-type MetadataReader interface {
-	Get(ctx context.Context, item string) (string, error)
-}
-
 // Config is what is examined.
 type Config struct {
 	// OpenAPI is the gateway's way to the cloud. Its Credentials and Budget are not used.
@@ -37,7 +32,7 @@ type Config struct {
 	// Source is where the credentials come from.
 	Source   credentials.Source
 	STS      *sts.Client
-	Metadata MetadataReader
+	Metadata credentials.MetadataReader
 	VpcID    string
 	// Features are those whose permissions are tried. Those of Optional are tried, too, and may be missing.
 	Features, Optional []rampolicy.Feature

@@ -180,13 +180,13 @@ func TestDiseases(t *testing.T) {
 		},
 		{
 			name:   "no way to STS",
-			infect: func(p *patient) { p.sts.Endpoint = "127.0.0.1:1" },
+			infect: func(p *patient) { p.sts.Endpoints = nowhere },
 			want:   map[string]Result{"identity": Warning},
 			texts:  []string{"\nNo check failed.\n"},
 		},
 		{
 			name:   "wrong secret and no way to STS",
-			infect: func(p *patient) { p.sts.Endpoint = "127.0.0.1:1"; p.Source = p.key("LTAIgood", "wrong-secret") },
+			infect: func(p *patient) { p.sts.Endpoints = nowhere; p.Source = p.key("LTAIgood", "wrong-secret") },
 			want:   with(permissionsOf("", Skipped), map[string]Result{"identity": Warning, "vpc": Failed}),
 			texts:  []string{"1. Replace the AccessKey secret: it is not that of LTAIgood.\n"},
 		},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -20,10 +19,6 @@ const (
 
 // endpoints tries to reach the products, and reads the cloud's clock on the way.
 func (x *examination) endpoints(ctx context.Context) {
-	scheme := "https"
-	if strings.EqualFold(x.OpenAPI.Scheme, "http") {
-		scheme = "http"
-	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: x.OpenAPI.Dial, DisableKeepAlives: true}
 	client := &http.Client{
 		Timeout: endpointTimeout, Transport: transport,
@@ -31,7 +26,7 @@ func (x *examination) endpoints(ctx context.Context) {
 	}
 	var clock *time.Duration
 	for _, product := range []openapi.Product{openapi.SLB, openapi.VPC, openapi.ECS} {
-		url := scheme + "://" + x.client.Host(product) + "/"
+		url := x.client.URL(product)
 		check := "endpoint " + string(product)
 		begin := x.Now()
 		date, err := visit(ctx, client, url)

@@ -27,8 +27,11 @@ type patient struct {
 
 	t   *testing.T
 	sim *openapisim.Simulator
-	sts sts.Config
+	sts openapi.Config
 }
+
+// nowhere are endpoints at which nobody listens.
+var nowhere = map[openapi.Product]string{openapi.STS: "127.0.0.1:1"}
 
 // newPatient makes one that is in good health.
 func newPatient(t *testing.T) *patient {
@@ -55,7 +58,7 @@ func newPatient(t *testing.T) *patient {
 		},
 		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Now: time.Now,
 	}
-	p.sts = sts.Config{Region: "cn-hangzhou", Scheme: "HTTP", Endpoint: endpoints[openapi.STS]}
+	p.sts = p.OpenAPI
 	return p
 }
 
@@ -83,7 +86,7 @@ func (p *patient) onInstance() {
 		c.Instances["i-1"] = &state.Instance{ID: "i-1", VpcID: "vpc-1", Status: "Running"}
 	})
 	var err error
-	if p.Metadata, err = metadata.New(p.serve("metadata")); err != nil {
+	if p.Metadata, err = metadata.New("http://" + p.serve("metadata")); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -29,6 +29,8 @@ type Call struct {
 	// Form are further parameters. They travel in the body: what is long or secret has no place in a URL, which servers cut and
 	// proxies log.
 	Form map[string]string
+	// Unsigned calls have the proof of who calls in Form.
+	Unsigned bool
 	// Mutating makes a lost answer an unknown outcome.
 	Mutating bool
 	// Idempotent calls may be repeated after an unclear outcome: they carry a ClientToken, or doing them twice is the same as once.

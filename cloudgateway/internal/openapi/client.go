@@ -116,8 +116,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Host is where the calls of a product go, for readiness checks and for people.
-func (c *Client) Host(p Product) string { return c.hosts[p] }
+// URL is where the calls of a product go.
+func (c *Client) URL(p Product) string { return c.scheme + "://" + c.hosts[p] + "/" }
 
 func (cfg Config) withDefaults() Config {
 	setDuration := func(d *time.Duration, def time.Duration) {

@@ -12,12 +12,12 @@ func TestHosts(t *testing.T) {
 	tests := []struct {
 		name    string
 		cfg     Config
-		want    string // host of SLB
+		want    string // URL of SLB
 		wantErr string
 	}{
-		{name: "public", cfg: Config{Region: "cn-hangzhou"}, want: "slb.cn-hangzhou.aliyuncs.com"},
-		{name: "inside a VPC", cfg: Config{Region: "cn-hangzhou", Network: "vpc"}, want: "slb-vpc.cn-hangzhou.aliyuncs.com"},
-		{name: "endpoint", cfg: Config{Region: "cn-hangzhou", Endpoints: map[Product]string{SLB: "127.0.0.1:9000"}}, want: "127.0.0.1:9000"},
+		{name: "public", cfg: Config{Region: "cn-hangzhou"}, want: "https://slb.cn-hangzhou.aliyuncs.com/"},
+		{name: "inside a VPC", cfg: Config{Region: "cn-hangzhou", Network: "vpc"}, want: "https://slb-vpc.cn-hangzhou.aliyuncs.com/"},
+		{name: "endpoint", cfg: Config{Region: "cn-hangzhou", Endpoints: map[Product]string{SLB: "127.0.0.1:9000"}}, want: "https://127.0.0.1:9000/"},
 		{name: "no region", wantErr: `region "": want a region id such as cn-hangzhou`},
 		{name: "network", cfg: Config{Region: "cn-hangzhou", Network: "classic"}, wantErr: `network "classic": want vpc or public`},
 		{name: "URL", cfg: Config{Region: "cn-hangzhou", Endpoints: map[Product]string{SLB: "http://x/"}},
@@ -35,8 +35,8 @@ func TestHosts(t *testing.T) {
 				}
 				return
 			}
-			if got := c.Host(SLB); got != tt.want || tt.wantErr != "" {
-				t.Errorf("host %q, want %q, error %q", got, tt.want, tt.wantErr)
+			if got := c.URL(SLB); got != tt.want || tt.wantErr != "" {
+				t.Errorf("URL %q, want %q, error %q", got, tt.want, tt.wantErr)
 			}
 		})
 	}

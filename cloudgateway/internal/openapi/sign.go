@@ -1,10 +1,12 @@
 package openapi
 
 import (
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
 	sdkcredentials "github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
@@ -25,6 +27,9 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	service, err := call.Product.service()
 	if err != nil {
 		return signed{}, err
+	}
+	if call.Unsigned {
+		return c.unsigned(call, service), nil
 	}
 	config := sdk.NewConfig()
 	config.Scheme = c.scheme
@@ -51,6 +56,18 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	}
 	header.Set("User-Agent", c.cfg.UserAgent)
 	return signed{url: target, header: header}, nil
+}
+
+// unsigned leaves to the body what is secret, so that no log of URLs shows it.
+func (c *Client) unsigned(call Call, service service) signed {
+	query := url.Values{
+		"Action": {call.Action}, "Version": {service.version}, "Format": {"JSON"},
+		"Timestamp": {time.Now().UTC().Format("2006-01-02T15:04:05Z")}, "SignatureNonce": {rand.Text()},
+	}
+	return signed{
+		url:    &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: query.Encode()},
+		header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {c.cfg.UserAgent}},
+	}
 }
 
 // fixed hands the SDK the credentials of one attempt.

@@ -36,7 +36,7 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 		t.Cleanup(server.Close)
 		return strings.TrimPrefix(server.URL, "http://")
 	}
-	reader, err := metadata.New(serve("metadata"))
+	reader, err := metadata.New("http://" + serve("metadata"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// Credentials sign requests. Long-lived keys have neither SecurityToken nor Expires.
+// Credentials sign requests. Long-lived keys have neither SecurityToken nor Expires. The names in JSON are those of STS and of the metadata
+// service.
 type Credentials struct {
-	AccessKeyID     string
+	AccessKeyID     string `json:"AccessKeyId"`
 	AccessKeySecret string
 	SecurityToken   string
 	// Expires is the end of their validity; zero: never.
-	Expires time.Time
+	Expires time.Time `json:"Expiration"`
 }
 
 // Source knows where credentials come from. Fetch is called by one goroutine at a time.

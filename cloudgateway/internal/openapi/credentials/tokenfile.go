@@ -33,11 +33,8 @@ func (TokenFile) changesAnyTime() {}
 // parseTemporary reads AccessKeyId, AccessKeySecret, SecurityToken and Expiration.
 func parseTemporary(what string, document []byte) (Credentials, error) {
 	var answer struct {
-		Code            string
-		AccessKeyID     string `json:"AccessKeyId"`
-		AccessKeySecret string
-		SecurityToken   string
-		Expiration      time.Time
+		Code string
+		Credentials
 	}
 	// The decoder's error could quote the document, and with it a secret.
 	if json.Unmarshal(document, &answer) != nil {
@@ -46,13 +43,10 @@ func parseTemporary(what string, document []byte) (Credentials, error) {
 	if answer.Code != "" && answer.Code != "Success" {
 		return Credentials{}, fmt.Errorf("the %s: its code is %s", what, answer.Code)
 	}
-	if answer.SecurityToken == "" || answer.Expiration.IsZero() {
+	if answer.SecurityToken == "" || answer.Expires.IsZero() {
 		return Credentials{}, fmt.Errorf("the %s: SecurityToken or Expiration is missing", what)
 	}
-	return Credentials{
-		AccessKeyID: answer.AccessKeyID, AccessKeySecret: answer.AccessKeySecret,
-		SecurityToken: answer.SecurityToken, Expires: answer.Expiration,
-	}, nil
+	return answer.Credentials, nil
 }
 
 // AddonTokenFile is a Source of the temporary credentials that Container Service (ACK) gives to the add-ons of a managed

@@ -16,9 +16,6 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// DefaultEndpoint is the link-local address of the service on every ECS instance.
-const DefaultEndpoint = "http://100.100.100.200"
-
 const (
 	tokenLifetime  = "21600" // seconds; a token is used for one read only, so that none is ever stale
 	attemptTimeout = 3 * time.Second
@@ -34,14 +31,8 @@ type Client struct {
 	http     *retryablehttp.Client
 }
 
-// New makes a client of the service at the endpoint, e.g. "http://100.100.100.200"; empty: DefaultEndpoint.
+// New makes a client of the service at the endpoint, e.g. "http://100.100.100.200".
 func New(endpoint string) (*Client, error) {
-	if endpoint == "" {
-		endpoint = DefaultEndpoint
-	}
-	if !strings.Contains(endpoint, "://") {
-		endpoint = "http://" + endpoint
-	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("metadata endpoint %q: want http://HOST[:PORT]", endpoint)

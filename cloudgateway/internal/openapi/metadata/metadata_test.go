@@ -94,7 +94,7 @@ func TestGet(t *testing.T) {
 }
 
 func TestNoService(t *testing.T) {
-	c, err := New("127.0.0.1:1")
+	c, err := New("http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +111,8 @@ func TestNoService(t *testing.T) {
 
 func TestEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{
-		"":                  DefaultEndpoint,
-		"127.0.0.1:8080":    "http://127.0.0.1:8080",
+		"":                  "",
+		"127.0.0.1:8080":    "",
 		"http://localhost/": "http://localhost",
 		"ftp://x":           "",
 		"http://":           "",

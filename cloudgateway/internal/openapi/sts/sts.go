@@ -4,8 +4,6 @@ package sts
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -15,57 +13,24 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// Config of a Client.
-type Config struct {
-	// Region and Network choose the endpoint, see openapi.Config.
-	Region, Network string
-	// Endpoint overrides it, "host" or "host:port".
-	Endpoint string
-	// Scheme is HTTPS, the default, or HTTP.
-	Scheme    string
-	UserAgent string
-	// Dial makes connections. Default: net.Dialer's.
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	Logger *slog.Logger
-}
+// attemptTimeout leaves time for a second attempt before whoever needs the credentials gives up.
+const attemptTimeout = 10 * time.Second
 
 // Client of STS. Its few calls an hour pass no budget.
-type Client struct {
-	cfg  Config
-	oidc *anonymous
-}
+type Client struct{ cfg openapi.Config }
 
-// New makes a client. It does not connect.
-func New(cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg}
-	// Checks the configuration, and tells the host.
-	signer, err := c.signer(credentials.Credentials{})
-	if err != nil {
+// New makes a client. It does not connect. Each call brings credentials of its own; there is no need of any in cfg, nor of a budget.
+func New(cfg openapi.Config) (*Client, error) {
+	cfg.Budget, cfg.AttemptTimeout = openapi.Unlimited{}, attemptTimeout
+	c := &Client{cfg}
+	if _, err := c.caller(credentials.Credentials{}); err != nil { // The configuration is wrong.
 		return nil, err
 	}
-	c.oidc = newAnonymous(cfg, signer.Host(openapi.STS))
 	return c, nil
 }
 
-// Host is where the calls go.
-func (c *Client) Host() string { return c.oidc.host }
-
-// temporary is the part of an answer that has the credentials.
-type temporary struct {
-	Credentials struct {
-		AccessKeyID     string `json:"AccessKeyId"`
-		AccessKeySecret string
-		SecurityToken   string
-		Expiration      time.Time
-	}
-}
-
-func (t temporary) decode() credentials.Credentials {
-	c := t.Credentials
-	return credentials.Credentials{
-		AccessKeyID: c.AccessKeyID, AccessKeySecret: c.AccessKeySecret, SecurityToken: c.SecurityToken, Expires: c.Expiration,
-	}
-}
+// session is the answer with the credentials of a role.
+type session struct{ Credentials credentials.Credentials }
 
 // AssumeRole implements credentials.STS.
 func (c *Client) AssumeRole(ctx context.Context, with credentials.Credentials, role credentials.Role) (credentials.Credentials, error) {
@@ -73,22 +38,23 @@ func (c *Client) AssumeRole(ctx context.Context, with credentials.Credentials, r
 	if role.ExternalID != "" {
 		params["ExternalId"] = role.ExternalID
 	}
-	var answer temporary
-	if err := c.do(ctx, with, "AssumeRole", params, &answer); err != nil {
+	var answer session
+	if err := c.do(ctx, with, openapi.Call{Action: "AssumeRole", Params: params}, &answer); err != nil {
 		return credentials.Credentials{}, explain("assume role "+role.ARN, err)
 	}
-	return answer.decode(), nil
+	return answer.Credentials, nil
 }
 
 // AssumeRoleWithOIDC implements credentials.STS.
 func (c *Client) AssumeRoleWithOIDC(ctx context.Context, role credentials.Role, providerARN, token string) (credentials.Credentials, error) {
 	params := roleParams(role)
 	params["OIDCProviderArn"], params["OIDCToken"] = providerARN, token
-	var answer temporary
-	if err := c.oidc.do(ctx, "AssumeRoleWithOIDC", params, &answer); err != nil {
+	var answer session
+	call := openapi.Call{Action: "AssumeRoleWithOIDC", Form: params, Unsigned: true}
+	if err := c.do(ctx, credentials.Credentials{}, call, &answer); err != nil {
 		return credentials.Credentials{}, explain("assume role "+role.ARN+" with the ServiceAccount token", err)
 	}
-	return answer.decode(), nil
+	return answer.Credentials, nil
 }
 
 // Identity is who the cloud takes the owner of credentials for.
@@ -100,7 +66,7 @@ type Identity struct {
 // CallerIdentity tells whom credentials belong to. It needs no permission.
 func (c *Client) CallerIdentity(ctx context.Context, with credentials.Credentials) (Identity, error) {
 	var answer Identity
-	if err := c.do(ctx, with, "GetCallerIdentity", nil, &answer); err != nil {
+	if err := c.do(ctx, with, openapi.Call{Action: "GetCallerIdentity"}, &answer); err != nil {
 		return Identity{}, explain("ask who the credentials belong to", err)
 	}
 	return answer, nil
@@ -114,23 +80,22 @@ func roleParams(role credentials.Role) map[string]string {
 	return params
 }
 
-func (c *Client) do(ctx context.Context, with credentials.Credentials, action string, params map[string]string, out any) error {
-	signer, err := c.signer(with)
+func (c *Client) do(ctx context.Context, with credentials.Credentials, call openapi.Call, out any) error {
+	caller, err := c.caller(with)
 	if err != nil {
 		return err
 	}
-	defer signer.Close()
-	_, err = signer.Do(ctx, openapi.Call{Product: openapi.STS, Action: action, Params: params, Idempotent: true}, out)
+	defer caller.Close()
+	call.Product, call.Idempotent = openapi.STS, true
+	_, err = caller.Do(ctx, call, out)
 	return err
 }
 
-// signer makes a client for calls with the credentials. They differ from call to call, and calls are minutes apart.
-func (c *Client) signer(with credentials.Credentials) (*openapi.Client, error) {
-	return openapi.New(openapi.Config{
-		Region: c.cfg.Region, Network: c.cfg.Network, Scheme: c.cfg.Scheme, UserAgent: c.cfg.UserAgent,
-		Endpoints:   map[openapi.Product]string{openapi.STS: c.cfg.Endpoint},
-		Credentials: credentials.Fixed{Credentials: with}, Budget: openapi.Unlimited{}, Dial: c.cfg.Dial, Logger: c.cfg.Logger,
-	})
+// caller makes a client for calls with the credentials. They differ from call to call, and calls are minutes apart.
+func (c *Client) caller(with credentials.Credentials) (*openapi.Client, error) {
+	cfg := c.cfg
+	cfg.Credentials = credentials.Fixed{Credentials: with}
+	return openapi.New(cfg)
 }
 
 // explain says what to do about the refusals that a wrong set-up of RAM brings.

@@ -44,7 +44,9 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, sim: sim, network: serve(t, sim, map[string]string{"sts": stsAddress, "vpc": vpcAddress})}
-	w.sts, err = sts.New(sts.Config{Region: "cn-hangzhou", Endpoint: stsAddress, Scheme: "HTTP", UserAgent: "test", Dial: w.network.Dial})
+	w.sts, err = sts.New(openapi.Config{
+		Region: "cn-hangzhou", Endpoints: map[openapi.Product]string{openapi.STS: stsAddress}, Scheme: "HTTP", UserAgent: "test", Dial: w.network.Dial,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
