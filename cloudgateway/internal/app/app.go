@@ -24,6 +24,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
@@ -110,11 +111,10 @@ const remembered = 64 << 20
 
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
-	locks := newLocks(g.cfg.Budget)
 	guarded := audited{rampolicy.NewGuard(g.openapi)}
 	var err error
 	g.services, err = server.New(server.Config{
-		Caller: guarded, Locks: locks, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
+		Caller: guarded, Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API, Scopes: g.cfg.Scopes,
 		Budget: g.gate.budget, Standing: g.election.Standing,

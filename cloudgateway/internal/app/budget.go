@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"alicloud-controllers.dev/services/gateway"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpc"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
@@ -22,20 +23,8 @@ func newBudget(b config.Budget, registry *prometheus.Registry, log *slog.Logger)
 		overrides[action] = flow.Limit{Calls: l.Calls, Window: l.Window.Or(0)}
 	}
 	return flow.New(flow.Config{
-		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: budgets(b), Registerer: registry, Logger: log,
+		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: b.Callers, Registerer: registry, Logger: log,
 	})
-}
-
-// newLocks makes the queues in front of single resources.
-func newLocks(b config.Budget) *flow.Keyed[string] { return &flow.Keyed[string]{Callers: budgets(b)} }
-
-// budgets are those of the callers that the configuration names.
-func budgets(b config.Budget) map[string]flow.CallerBudget {
-	callers := make(map[string]flow.CallerBudget, len(b.Callers))
-	for name, own := range b.Callers {
-		callers[name] = flow.CallerBudget{Weight: own.Weight, Share: own.Share}
-	}
-	return callers
 }
 
 // priorities rank calls. None is above what the protocol allows for its method, nor above what the configuration allows for its caller.
@@ -46,28 +35,28 @@ type priorities struct {
 
 func newPriorities(cfg config.Config) priorities {
 	p := priorities{callers: map[string]flow.Priority{}}
-	p.others, _ = flow.ParsePriority(cfg.Budget.MaxPriority) // The names are the same, as a test knows.
+	p.others, _ = method.PriorityNamed(cfg.Budget.MaxPriority) // The names are the same, as a test knows.
 	for _, account := range cfg.ControllerAccounts() {
 		p.callers[account] = flow.Backend
 	}
 	for name, own := range cfg.Budget.Callers {
-		if highest, named := flow.ParsePriority(own.MaxPriority); named {
+		if highest, named := method.PriorityNamed(own.MaxPriority); named {
 			p.callers[name] = highest
 		}
 	}
 	return p
 }
 
-// of is the priority of a call: what the caller asks for, as far as method and caller allow. Names that this version does not know count as
-// the highest.
-func (p priorities) of(caller string, method flow.Priority, asked []string) flow.Priority {
+// of is the priority of a call: what the caller asks for, as far as the method's ceiling and its own allow. Names that this version does not
+// know count as the highest.
+func (p priorities) of(caller string, ceiling flow.Priority, asked []string) flow.Priority {
 	highest, named := p.callers[caller]
 	if !named {
 		highest = p.others
 	}
-	highest = min(highest, method)
+	highest = min(highest, ceiling)
 	for _, name := range asked {
-		if wanted, known := flow.ParsePriority(name); known {
+		if wanted, known := method.PriorityNamed(name); known {
 			highest = min(highest, wanted)
 		}
 	}
@@ -92,7 +81,7 @@ func onBehalf(cfg config.Config) func(context.Context) context.Context {
 // may not use all of the budget share them with its own only: what waits for its share of the budget must not make others wait.
 func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
 	owner := ""
-	if (flow.CallerBudget{Share: b.Callers[caller.Name].Share}).Bounded() {
+	if b.Callers[caller.Name].Bounded() {
 		owner = caller.Name
 	}
 	return batch.WithLane(flow.WithCaller(ctx, caller), caller.Name, owner, int(caller.Priority))

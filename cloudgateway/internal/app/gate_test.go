@@ -59,7 +59,7 @@ func TestSharesDoNotHoldResources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		locks := newLocks(cfg.Budget)
+		locks := flow.Keyed[string]{Callers: cfg.Budget.Callers}
 		as := func(name string) context.Context {
 			return onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name}))
 		}

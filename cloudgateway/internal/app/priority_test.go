@@ -3,6 +3,8 @@ package app
 import (
 	"testing"
 
+	"alicloud-controllers.dev/services/gateway/method"
+
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
@@ -38,14 +40,14 @@ func TestPriorities(t *testing.T) {
 	}
 	p := newPriorities(cfg)
 	for caller, ceiling := range callers {
-		for method := flow.Background; method <= flow.Backend; method++ {
+		for highest := flow.Background; highest <= flow.Backend; highest++ {
 			for name, wanted := range asked {
-				if got, want := p.of(caller, method, []string{name}), min(ceiling, method, wanted); got != want {
-					t.Errorf("%s calls a method of priority %s and asks for %q: %s, want %s", caller, method, name, got, want)
+				if got, want := p.of(caller, highest, []string{name}), min(ceiling, highest, wanted); got != want {
+					t.Errorf("%s calls a method of priority %s and asks for %q: %s, want %s", caller, highest, name, got, want)
 				}
 			}
-			if got, want := p.of(caller, method, nil), min(ceiling, method); got != want {
-				t.Errorf("%s calls a method of priority %s: %s, want %s", caller, method, got, want)
+			if got, want := p.of(caller, highest, nil), min(ceiling, highest); got != want {
+				t.Errorf("%s calls a method of priority %s: %s, want %s", caller, highest, got, want)
 			}
 		}
 	}
@@ -54,7 +56,7 @@ func TestPriorities(t *testing.T) {
 		t.Errorf("with budget.maxPriority user, others have %s", got)
 	}
 	for _, name := range config.Priorities() {
-		if _, known := flow.ParsePriority(name); !known {
+		if _, known := method.PriorityNamed(name); !known {
 			t.Errorf("the configuration allows %q, which is no priority", name)
 		}
 	}

@@ -65,7 +65,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		all.Go(func() {
 			for j, row := range rampolicy.Rows() {
 				// All pairs of caller, action and priority: what grows with the product of two is seen.
-				priority := flow.Background + flow.Priority(i+j)%(flow.Backend+1)
+				priority := flow.Background + flow.Priority(i+j)%flow.Backend
 				caller := flow.Caller{Name: fmt.Sprintf("system:serviceaccount:team-%d:caller", i), Priority: priority}
 				call := openapi.Call{Product: row.Product, Action: row.Action, Params: map[string]string{"RegionId": "cn-hangzhou"}}
 				ctx, cancel := context.WithCancel(flow.WithCaller(g.gate.within(t.Context()), caller))

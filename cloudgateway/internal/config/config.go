@@ -115,6 +115,9 @@ type CallerBudget struct {
 	MaxPriority string `json:"maxPriority"`
 }
 
+// Bounded reports whether the caller may not use all of the budget.
+func (b CallerBudget) Bounded() bool { return b.Share > 0 && b.Share < 1 }
+
 // Priorities are the names that maxPriority takes, highest first.
 func Priorities() []string { return []string{"backend", "user", "deletion", "background"} }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // Defaults of Config.
@@ -20,10 +22,7 @@ const (
 	defaultMaxWaiting = 5000
 )
 
-// mostLearned is how many times of a documented limit a learned one may be at most: more is a mistake in the configuration.
-const mostLearned = 10
-
-// Config of a Budget.
+// Config of a Budget. What the configuration says is in its ranges: package config has seen to that.
 type Config struct {
 	// Share is the part of the account's limits that the gateway uses, above 0 to 1. Default 0.7.
 	Share float64
@@ -33,7 +32,7 @@ type Config struct {
 	// only learned to be lower. Learning that a limit is higher means to hit it now and then.
 	LearnUpTo float64
 	// Callers are the budgets of those who get more or less than the others, by name.
-	Callers map[string]CallerBudget
+	Callers map[string]config.CallerBudget
 	// Headroom is what the deadline of a call has to leave for the call itself when it had to wait. Default 500 ms.
 	Headroom time.Duration
 	// MaxWaiting bounds the calls of one caller that wait for one action. Default 5000.
@@ -60,21 +59,6 @@ func (cfg *Config) setDefaults() {
 	}
 }
 
-func (cfg *Config) validate() error {
-	if cfg.Share < 0 || cfg.Share > 1 {
-		return fmt.Errorf("budget share %g: want more than 0 and at most 1", cfg.Share)
-	}
-	if cfg.LearnUpTo < 1 || cfg.LearnUpTo > mostLearned {
-		return fmt.Errorf("budget learnUpTo %g: want 1 to %d", cfg.LearnUpTo, mostLearned)
-	}
-	for name, own := range cfg.Callers {
-		if err := own.validate(); err != nil {
-			return fmt.Errorf("budget of caller %q: %w", name, err)
-		}
-	}
-	return nil
-}
-
 // Budget is the limiter of all actions of one account and region. It is safe for concurrent use and needs no closing.
 type Budget struct {
 	cfg     Config
@@ -89,17 +73,11 @@ type Budget struct {
 // New makes a budget that nobody has used yet.
 func New(cfg Config) (*Budget, error) {
 	cfg.setDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	limits, err := Limits()
 	if err != nil {
 		return nil, err
 	}
 	for name, limit := range cfg.Overrides {
-		if err := limit.validate(); err != nil {
-			return nil, fmt.Errorf("budget override %q: %w", name, err)
-		}
 		if _, known := limits[name]; !known {
 			return nil, fmt.Errorf("budget override %q: no such action; want PRODUCT/ACTION such as slb/CreateLoadBalancer", name)
 		}

@@ -3,45 +3,20 @@ package flow
 import (
 	"cmp"
 	"context"
-	"fmt"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
 
-// Priority orders calls that wait for the same budget. The zero value is the lowest.
-type Priority int
+// Priority orders calls that wait for the same budget.
+type Priority = commonv1.Priority
 
 // The priorities, lowest first.
 const (
-	Background Priority = iota // drift checks and periodic reads
-	Deletion                   // what goes away may go a little later
-	Change                     // creation, and changes that a user asked for
-	Backend                    // who gets the traffic
-
-	priorities = int(Backend) + 1
+	Background = commonv1.Priority_PRIORITY_BACKGROUND // drift checks and periodic reads
+	Deletion   = commonv1.Priority_PRIORITY_DELETION   // what goes away may go a little later
+	Change     = commonv1.Priority_PRIORITY_USER       // creation, and changes that a user asked for
+	Backend    = commonv1.Priority_PRIORITY_BACKEND    // who gets the traffic
 )
-
-// String is the priority's name in metrics and call metadata.
-func (p Priority) String() string {
-	switch p {
-	case Backend:
-		return "backend"
-	case Change:
-		return "user"
-	case Deletion:
-		return "deletion"
-	case Background:
-	}
-	return "background"
-}
-
-// ParsePriority finds a priority by its name.
-func ParsePriority(name string) (p Priority, ok bool) {
-	for p := Background; p <= Backend; p++ {
-		if p.String() == name {
-			return p, true
-		}
-	}
-	return Background, false
-}
 
 // Caller is on whose behalf a call is made.
 type Caller struct {
@@ -49,28 +24,6 @@ type Caller struct {
 	Name     string
 	Priority Priority
 }
-
-// CallerBudget is what a caller gets of the budget. The zero value is what a caller gets who is not named.
-type CallerBudget struct {
-	// Weight is the number of calls that the caller may make in its turn. Default 1.
-	Weight int
-	// Share is the part of the gateway's budget for an action that the caller may use at most, also if nobody else wants it. 0
-	// and 1: all of it.
-	Share float64
-}
-
-func (b CallerBudget) validate() error {
-	if b.Weight < 0 {
-		return fmt.Errorf("weight %d: want at least 1", b.Weight)
-	}
-	if b.Share < 0 || b.Share > 1 {
-		return fmt.Errorf("share %g: want more than 0 and at most 1", b.Share)
-	}
-	return nil
-}
-
-// Bounded reports whether the caller may not use all of the budget.
-func (b CallerBudget) Bounded() bool { return b.Share > 0 && b.Share < 1 }
 
 type callerKey struct{}
 

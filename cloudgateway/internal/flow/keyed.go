@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // Bounds of those who wait for a Keyed.
@@ -23,7 +25,7 @@ const (
 // value is ready for use. Who would be one too many to wait is refused.
 type Keyed[K comparable] struct {
 	// Callers are the budgets of those who get more or less of the budget than the others, by name.
-	Callers map[string]CallerBudget
+	Callers map[string]config.CallerBudget
 
 	mu    sync.Mutex
 	locks map[K]*lock // those that somebody holds

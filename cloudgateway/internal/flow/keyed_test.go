@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -121,7 +122,7 @@ func TestKeyedOrder(t *testing.T) {
 					return
 				}
 				defer unlock()
-				order = append(order, c.Name+" "+c.Priority.String())
+				order = append(order, c.Name+" "+method.PriorityName(c.Priority))
 			})
 			synctest.Wait() // until it waits
 		}
@@ -143,7 +144,7 @@ func TestKeyedIsExclusive(t *testing.T) {
 	for i := range 50 {
 		work.Go(func() {
 			for n := range 200 {
-				ctx, cancel := context.WithCancel(as(t.Context(), string(rune('a'+i%4)), Priority(i%priorities)))
+				ctx, cancel := context.WithCancel(as(t.Context(), string(rune('a'+i%4)), Priority(i%int(Backend)+1)))
 				if (i+n)%3 == 0 {
 					go cancel()
 				}

@@ -28,7 +28,8 @@ type limiter struct {
 	pacer      *pacer
 	background *pacer
 	bounded    map[string]*pacer // by caller
-	sentBy     map[string]int    // by caller as in the metrics, in the pacer's window
+	sentBy     map[string]int32  // by caller as in the metrics, in the pacer's window
+	refusals   int64             // by the cloud, since the start
 	queue      queue
 	timer      *time.Timer // runs dispatch when the next call may go; nil if nobody waits
 }
@@ -40,7 +41,7 @@ func newLimiter(name string, cfg *Config, documented Limit, metrics actionMetric
 		allowance: newAllowance(documented, cfg.Share, cfg.LearnUpTo),
 		pacer:     newPacer(documented, now),
 		bounded:   make(map[string]*pacer),
-		sentBy:    make(map[string]int),
+		sentBy:    make(map[string]int32),
 		queue:     queue{budgets: cfg.Callers},
 	}
 	l.background = newPacer(Limit{Calls: l.shared(1), Window: documented.Window}, now)
@@ -253,6 +254,7 @@ func (l *limiter) throttled(retryAfter time.Duration) time.Duration {
 	until := l.pacer.pausedUntil
 	pause := until.Sub(now)
 	l.metrics.throttled.Inc()
+	l.refusals++
 	if !r.again {
 		if !r.inherited {
 			l.allowance.refused(r.granted)

@@ -21,16 +21,6 @@ func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Calls, l.Window) 
 // isBucket reports that the cloud counts with a bucket that fills all the time, and not in windows that begin with the clock's.
 func (l Limit) isBucket() bool { return l.Window <= time.Second }
 
-func (l Limit) validate() error {
-	if l.Calls < 1 {
-		return fmt.Errorf("calls %d: want at least 1", l.Calls)
-	}
-	if l.Window < time.Second || l.Window > time.Hour {
-		return fmt.Errorf("window %s: want 1s to 1h", l.Window)
-	}
-	return nil
-}
-
 // part is a share of so many calls, at least one.
 func part(calls, share float64) int {
 	return max(1, int(calls*share+epsilon))
@@ -51,12 +41,11 @@ func Limits() (map[string]Limit, error) {
 	for _, row := range rows[1:] {
 		calls, callsErr := strconv.Atoi(row[2])
 		seconds, secondsErr := strconv.Atoi(row[3])
-		limit := Limit{Calls: calls, Window: time.Duration(seconds) * time.Second}
 		name := row[0] + "/" + row[1]
-		if callsErr != nil || secondsErr != nil || limit.validate() != nil {
+		if callsErr != nil || secondsErr != nil || calls < 1 || seconds < 1 {
 			return nil, fmt.Errorf("read limits.csv: %s: bad limit %s/%ss", name, row[2], row[3])
 		}
-		limits[name] = limit
+		limits[name] = Limit{Calls: calls, Window: time.Duration(seconds) * time.Second}
 	}
 	return limits, nil
 }

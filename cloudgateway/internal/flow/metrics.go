@@ -6,6 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // mostCallers is how many callers have a series of their own; those who come later share one.
@@ -30,7 +33,7 @@ type metrics struct {
 	actionWait     *prometheus.SummaryVec
 	throttled      *prometheus.CounterVec
 	waiting, limit *prometheus.GaugeVec
-	callers        *callerNames
+	callers        *callers
 }
 
 // actionMetrics are the metrics of one action, and those of all.
@@ -45,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	factory := promauto.With(reg)
 	action := []string{"product", "action"}
 	return metrics{
-		callers: &callerNames{known: map[string]bool{}},
+		callers: &callers{known: map[string]bool{}, calls: map[Caller]*commonv1.CallerStatus{}},
 		wait: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cloudgateway_budget_wait_seconds",
 			Help:    "Time that calls waited for the rate limit, by how it ended: sent, refused (no room before the deadline) or gave_up.",
@@ -93,10 +96,12 @@ func (m metrics) of(product, action string) actionMetrics {
 }
 
 func (m actionMetrics) waited(c Caller, result string, d time.Duration) {
+	priority := method.PriorityName(c.Priority)
 	m.wait.Observe(d.Seconds())
-	m.metrics.wait.WithLabelValues(c.Priority.String(), result).Observe(d.Seconds())
+	m.metrics.wait.WithLabelValues(priority, result).Observe(d.Seconds())
 	caller := m.callers.label(c.Name)
-	m.calls.WithLabelValues(caller, c.Priority.String(), result).Inc()
+	m.callers.count(Caller{Name: caller, Priority: c.Priority}, result)
+	m.calls.WithLabelValues(caller, priority, result).Inc()
 	m.callerWait.WithLabelValues(caller).Add(d.Seconds()) // Also if it is 0: rates need a series from the first call on.
 	waits := m.callerWaits.WithLabelValues(caller)
 	if d > 0 {
@@ -104,13 +109,14 @@ func (m actionMetrics) waited(c Caller, result string, d time.Duration) {
 	}
 }
 
-// callerNames bounds how many callers the metrics tell apart.
-type callerNames struct {
+// callers bounds how many callers are told apart, and counts their calls for the status.
+type callers struct {
 	mu    sync.Mutex
 	known map[string]bool
+	calls map[Caller]*commonv1.CallerStatus
 }
 
-func (n *callerNames) label(name string) string {
+func (n *callers) label(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.known[name] {
@@ -120,4 +126,22 @@ func (n *callerNames) label(name string) string {
 		n.known[name] = true
 	}
 	return name
+}
+
+func (n *callers) count(c Caller, result string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	calls := n.calls[c]
+	if calls == nil {
+		calls = &commonv1.CallerStatus{Caller: c.Name, Priority: c.Priority}
+		n.calls[c] = calls
+	}
+	switch result {
+	case resultSent:
+		calls.Sent++
+	case resultRefused:
+		calls.Refused++
+	case resultGaveUp:
+		calls.GaveUp++
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // patience is how often a priority is passed over before one of its calls goes first, so that none starves.
@@ -24,8 +26,8 @@ type waiter struct {
 
 // queue orders waiters: by priority, inside a priority callers take turns, and the calls of one caller go in order.
 type queue struct {
-	classes [priorities]class
-	budgets map[string]CallerBudget // by caller
+	classes [Backend + 1]class             // by priority
+	budgets map[string]config.CallerBudget // by caller
 	size    int
 }
 

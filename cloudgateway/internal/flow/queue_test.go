@@ -7,19 +7,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 func TestQueueOrder(t *testing.T) {
 	tests := []struct {
 		name    string
 		push    string // caller and priority of each call, in the order of arrival
-		budgets map[string]CallerBudget
+		budgets map[string]config.CallerBudget
 		mayNo   string // the caller that may not call
 		want    string // callers and priorities in the order they go
 	}{
 		{name: "first come, first served", push: "a1 a1 a1", want: "a1 a1 a1"},
 		{name: "callers take turns", push: "a1 a1 a1 b1 b1 c1", want: "a1 b1 c1 a1 b1 a1"},
-		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", budgets: map[string]CallerBudget{"a": {Weight: 2}}, want: "a1 a1 b1 a1 b1 b1"},
+		{name: "callers with weights", push: "a1 a1 a1 b1 b1 b1", budgets: map[string]config.CallerBudget{"a": {Weight: 2}}, want: "a1 a1 b1 a1 b1 b1"},
 		{name: "who may not call keeps the turn", push: "a1 b1 b1 c0 a3", mayNo: "a", want: "b1 b1 c0"},
 		{name: "the highest priority first", push: "a0 a1 b3 a2 a3", want: "b3 a3 a2 a1 a0"},
 		{name: "nobody starves", push: "z0 " + strings.Repeat("a3 ", 12), want: strings.Repeat("a3 ", 8) + "z0 " + strings.Repeat("a3 ", 4)},
@@ -29,11 +31,11 @@ func TestQueueOrder(t *testing.T) {
 			q := queue{budgets: tt.budgets}
 			may := func(c Caller) bool { return c.Name != tt.mayNo }
 			for call := range strings.FieldsSeq(tt.push) {
-				q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
+				q.push(&waiter{caller: Caller{Name: call[:1], Priority: Background + Priority(call[1]-'0')}})
 			}
 			var got []string
 			for w := q.next(may); w != nil; w = q.next(may) {
-				got = append(got, w.caller.Name+string(rune('0'+w.caller.Priority)))
+				got = append(got, w.caller.Name+string(rune('0'+w.caller.Priority-Background)))
 				q.pop(w)
 			}
 			if diff := cmp.Diff(strings.Fields(tt.want), got); diff != "" {
@@ -103,7 +105,7 @@ func TestQueueKeepsEverybody(t *testing.T) {
 			case 0, 1:
 				w := &waiter{caller: Caller{
 					Name:     rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
-					Priority: Priority(rapid.IntRange(0, priorities-1).Draw(t, "priority")),
+					Priority: Priority(rapid.IntRange(int(Background), int(Backend)).Draw(t, "priority")),
 				}}
 				q.push(w)
 				waiting[w] = true
@@ -133,9 +135,9 @@ func TestQueueKeepsEverybody(t *testing.T) {
 }
 
 func TestAhead(t *testing.T) {
-	q := queue{budgets: map[string]CallerBudget{"h": {Weight: 3}, "s": {Share: 0.5}}}
+	q := queue{budgets: map[string]config.CallerBudget{"h": {Weight: 3}, "s": {Share: 0.5}}}
 	for call := range strings.FieldsSeq("a1 a1 a1 b1 c2 c0 " + strings.Repeat("s3 ", 100)) {
-		q.push(&waiter{caller: Caller{Name: call[:1], Priority: Priority(call[1] - '0')}})
+		q.push(&waiter{caller: Caller{Name: call[:1], Priority: Background + Priority(call[1]-'0')}})
 	}
 	tests := []struct {
 		caller Caller

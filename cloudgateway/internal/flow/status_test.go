@@ -8,6 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
 
 // TestStatus: an operator sees who uses an action, who waits for it and what was learned, in the numbers that the budget itself goes by.
@@ -29,11 +34,11 @@ func TestStatus(t *testing.T) {
 		for range 3 {
 			call("other", Backend)
 		}
-		want := ActionStatus{
-			Product: "slb", Action: learned, Window: time.Minute, Limit: minuteWrites, Share: 63, Allowance: minuteWrites, Sent: 5,
-			SentBy: []CallerCalls{{Caller: "other", Calls: 3}, {Caller: "one", Calls: 2}},
+		want := &commonv1.ActionStatus{
+			Product: "slb", Action: learned, Window: durationpb.New(time.Minute), Limit: minuteWrites, Share: 63, Allowance: minuteWrites, Sent: 5,
+			SentByCaller: []*commonv1.CallerCalls{{Caller: "other", Calls: 3}, {Caller: "one", Calls: 2}},
 		}
-		if diff := cmp.Diff([]ActionStatus{want}, b.Actions()); diff != "" {
+		if diff := cmp.Diff([]*commonv1.ActionStatus{want}, b.Actions(), protocmp.Transform()); diff != "" {
 			t.Errorf("five calls (-want +got):\n%s", diff)
 		}
 
@@ -46,26 +51,26 @@ func TestStatus(t *testing.T) {
 		}
 		synctest.Wait()
 		pass(time.Second)
-		want.Throttled, want.Learned, want.Allowance, want.PausedUntil = 1, true, 63, resumes
-		want.Waiting = []WaitingCalls{
-			{Caller: Caller{Name: "other", Priority: Change}, Calls: 1, Longest: time.Second},
-			{Caller: Caller{Name: "one", Priority: Background}, Calls: 2, Longest: time.Second},
+		want.Throttled, want.Learned, want.Allowance, want.PausedUntil = 1, true, 63, timestamppb.New(resumes)
+		want.Waiting = []*commonv1.WaitingCalls{
+			{Caller: "other", Priority: Change, Calls: 1, Longest: durationpb.New(time.Second)},
+			{Caller: "one", Priority: Background, Calls: 2, Longest: durationpb.New(time.Second)},
 		}
-		if diff := cmp.Diff([]ActionStatus{want}, b.Actions()); diff != "" {
+		if diff := cmp.Diff([]*commonv1.ActionStatus{want}, b.Actions(), protocmp.Transform()); diff != "" {
 			t.Errorf("after a refusal (-want +got):\n%s", diff)
 		}
 		cancel()
 		work.Wait()
-		if diff := cmp.Diff([]CallerStatus{
-			{Caller: Caller{Name: "one", Priority: Change}, Sent: 2}, {Caller: Caller{Name: "one", Priority: Background}, GaveUp: 2},
-			{Caller: Caller{Name: "other", Priority: Backend}, Sent: 3}, {Caller: Caller{Name: "other", Priority: Change}, GaveUp: 1},
-		}, b.Callers()); diff != "" {
+		if diff := cmp.Diff([]*commonv1.CallerStatus{
+			{Caller: "one", Priority: Change, Sent: 2}, {Caller: "one", Priority: Background, GaveUp: 2},
+			{Caller: "other", Priority: Backend, Sent: 3}, {Caller: "other", Priority: Change, GaveUp: 1},
+		}, b.Callers(), protocmp.Transform()); diff != "" {
 			t.Errorf("callers (-want +got):\n%s", diff)
 		}
 
 		pass(2 * time.Minute)
 		got := b.Actions()[0]
-		if got.Sent != 0 || got.SentBy != nil || !got.PausedUntil.IsZero() || got.Throttled != 1 {
+		if got.GetSent() != 0 || got.GetSentByCaller() != nil || got.GetPausedUntil() != nil || got.GetThrottled() != 1 {
 			t.Errorf("two windows later: %+v", got)
 		}
 	})
@@ -80,11 +85,11 @@ func TestStatusOfBuckets(t *testing.T) {
 		if err := b.Acquire(t.Context(), "slb", learned); err != nil {
 			t.Fatal(err)
 		}
-		want := []ActionStatus{{
-			Product: "slb", Action: learned, Window: 10 * time.Second, Limit: 200, Share: 140, Allowance: 200, Sent: 1,
-			SentBy: []CallerCalls{{Caller: "cloudgateway", Calls: 1}},
+		want := []*commonv1.ActionStatus{{
+			Product: "slb", Action: learned, Window: durationpb.New(10 * time.Second), Limit: 200, Share: 140, Allowance: 200, Sent: 1,
+			SentByCaller: []*commonv1.CallerCalls{{Caller: "cloudgateway", Calls: 1}},
 		}}
-		if diff := cmp.Diff(want, b.Actions()); diff != "" {
+		if diff := cmp.Diff(want, b.Actions(), protocmp.Transform()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

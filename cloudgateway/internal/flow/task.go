@@ -3,6 +3,8 @@ package flow
 import (
 	"maps"
 	"sync"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // task is what is done under a context that WithCaller has made. While it holds the key of a Keyed, others wait for it, and with it
@@ -22,7 +24,7 @@ func (e *task) onBehalf() Caller {
 }
 
 // lend lets the task go on in the name of one who waits for it.
-func (e *task) lend(c Caller, budgets map[string]CallerBudget) {
+func (e *task) lend(c Caller, budgets map[string]config.CallerBudget) {
 	if e == nil {
 		return
 	}
@@ -42,7 +44,7 @@ func (e *task) lend(c Caller, budgets map[string]CallerBudget) {
 
 // with is the caller together with one who waits for it: of the higher priority, and not held up by a share of the budget unless both
 // have one.
-func (c Caller) with(waiting Caller, budgets map[string]CallerBudget) Caller {
+func (c Caller) with(waiting Caller, budgets map[string]config.CallerBudget) Caller {
 	c.Priority = max(c.Priority, waiting.Priority)
 	if budgets[c.Name].Bounded() && !budgets[waiting.Name].Bounded() {
 		c.Name = waiting.Name

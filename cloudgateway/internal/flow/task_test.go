@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // TestNobodyWaitsBehindTheTurnOfAnother: a change of low priority, or of a caller with a small share, has the key of a load balancer and
@@ -32,7 +34,7 @@ func TestNobodyWaitsBehindTheTurnOfAnother(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				budgets := map[string]CallerBudget{"backup": {Share: 0.1}}
+				budgets := map[string]config.CallerBudget{"backup": {Share: 0.1}}
 				b := newBudget(t, func(cfg *Config) { cfg.Callers = budgets })
 				locks := Keyed[string]{Callers: budgets}
 				stop := make(chan struct{})
@@ -89,7 +91,7 @@ func TestNobodyWaitsBehindTheTurnOfAnother(t *testing.T) {
 // TestNextHolderIsHelpedToo: who gets the key goes on in the name of those who wait for it already.
 func TestNextHolderIsHelpedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budgets := map[string]CallerBudget{"backup": {Share: 0.1}}
+		budgets := map[string]config.CallerBudget{"backup": {Share: 0.1}}
 		locks := Keyed[string]{Callers: budgets}
 		unlock, err := locks.Lock(as(t.Context(), "first", Change), "lb")
 		if err != nil {

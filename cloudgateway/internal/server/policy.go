@@ -8,7 +8,6 @@ import (
 	"alicloud-controllers.dev/services/rpc"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
-	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
 // Policies has one row per method: the virtual resource and verb that the caller must be allowed, and the priority of the calls
@@ -18,9 +17,8 @@ func Policies(api config.API) rpc.Policies {
 	methods := method.All()
 	rows := make(rpc.Policies, len(methods))
 	for _, m := range methods {
-		priority, _ := flow.ParsePriority(m.Priority()) // The names are the same, as a test knows.
 		row := rpc.Policy{
-			Resource: m.Options.GetResource(), Verb: m.Verb(), Priority: int(priority), Timeout: m.Timeout(), Mutating: !m.Reads(),
+			Resource: m.Options.GetResource(), Verb: m.Verb(), Priority: int(m.Options.GetPriority()), Timeout: m.Timeout(), Mutating: !m.Reads(),
 		}
 		if m.Options.GetToolOnly() && !slices.Contains(api.Enable, m.Service) {
 			row.Off = fmt.Sprintf("%s of %s is off, since no controller needs it; it is offered if api.enable of the gateway's configuration lists %s",

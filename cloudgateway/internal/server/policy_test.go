@@ -57,7 +57,7 @@ func TestPoliciesFitTheMethods(t *testing.T) {
 		}
 		delete(served, m.FullName())
 		row := rows[m.FullName()]
-		if priority, known := flow.ParsePriority(m.Priority()); !known || row.Priority != int(priority) {
+		if p := m.Options.GetPriority(); p < flow.Background || p > flow.Backend || row.Priority != int(p) {
 			t.Errorf("%s: the priority %s is %d in its row", m.FullName(), m.Priority(), row.Priority)
 		}
 		if row.Mutating == m.Reads() {

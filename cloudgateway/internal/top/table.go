@@ -10,6 +10,7 @@ import (
 	"time"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+	"alicloud-controllers.dev/services/gateway/method"
 )
 
 // barWidth is the length of the bar of an action whose allowance is used up.
@@ -36,7 +37,7 @@ func table(status *commonv1.GetStatusResponse, idle bool) []byte {
 	}
 	fmt.Fprintln(w, "\nCALLER\tPRIORITY\tSENT\tREFUSED\tGAVE UP")
 	for _, c := range status.GetCallers() {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name(c.GetCaller()), priority(c.GetPriority()), c.GetSent(), c.GetRefused(), c.GetGaveUp())
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name(c.GetCaller()), method.PriorityName(c.GetPriority()), c.GetSent(), c.GetRefused(), c.GetGaveUp())
 	}
 	_ = w.Flush() // A buffer takes everything.
 	return b.Bytes()
@@ -100,7 +101,7 @@ func sentBy(a *commonv1.ActionStatus) string {
 func waiting(a *commonv1.ActionStatus) string {
 	var all []string
 	for _, w := range a.GetWaiting() {
-		all = append(all, fmt.Sprintf("%s %s %d for %s", name(w.GetCaller()), priority(w.GetPriority()), w.GetCalls(), short(w.GetLongest().AsDuration())))
+		all = append(all, fmt.Sprintf("%s %s %d for %s", name(w.GetCaller()), method.PriorityName(w.GetPriority()), w.GetCalls(), short(w.GetLongest().AsDuration())))
 	}
 	return orNone(strings.Join(all, ", "))
 }
@@ -131,10 +132,6 @@ func name(caller string) string {
 		return caller
 	}
 	return strings.Replace(account, ":", "/", 1)
-}
-
-func priority(p commonv1.Priority) string {
-	return strings.ToLower(strings.TrimPrefix(p.String(), "PRIORITY_"))
 }
 
 // short is a duration in whole seconds, without those parts at its end that are zero.

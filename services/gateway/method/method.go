@@ -36,7 +36,7 @@ func (m Method) FullName() string { return "/" + prefix + m.Service + "/" + m.Na
 func (m Method) Verb() string { return word(m.Options.GetVerb().String(), "VERB_") }
 
 // Priority is the name of the highest priority, e.g. "user".
-func (m Method) Priority() string { return word(m.Options.GetPriority().String(), "PRIORITY_") }
+func (m Method) Priority() string { return PriorityName(m.Options.GetPriority()) }
 
 // Timeout is the longest that a call takes.
 func (m Method) Timeout() time.Duration { return m.Options.GetTimeout().AsDuration() }
@@ -44,6 +44,15 @@ func (m Method) Timeout() time.Duration { return m.Options.GetTimeout().AsDurati
 // Reads reports whether the method changes nothing.
 func (m Method) Reads() bool {
 	return m.Options.GetIdempotency() == commonv1.Idempotency_IDEMPOTENCY_READ
+}
+
+// PriorityName is the name of a priority in configurations, call metadata and metrics, e.g. "user".
+func PriorityName(p commonv1.Priority) string { return word(p.String(), "PRIORITY_") }
+
+// PriorityNamed finds a priority by its name.
+func PriorityNamed(name string) (p commonv1.Priority, known bool) {
+	p = commonv1.Priority(commonv1.Priority_value["PRIORITY_"+strings.ToUpper(name)])
+	return p, p != commonv1.Priority_PRIORITY_UNSPECIFIED && PriorityName(p) == name
 }
 
 func word(name, prefix string) string { return strings.ToLower(strings.TrimPrefix(name, prefix)) }
