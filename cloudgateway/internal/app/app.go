@@ -23,6 +23,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -114,8 +115,10 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	guarded := audited{rampolicy.NewGuard(g.openapi)}
 	var err error
 	g.services, err = server.New(server.Config{
-		Caller: guarded, Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
-		Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
+		Shared: cloud.Shared{
+			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
+		},
+		Caller: guarded, Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API, Scopes: g.cfg.Scopes,
 		Budget: g.gate.budget, Standing: g.election.Standing,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
@@ -132,7 +135,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		}),
 		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
 		Context:     func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
-		Interceptor: server.Intercept(replay.New(replay.Config{Policies: policies, Registerer: registry}).Before(g.services.Scoped)),
+		Interceptor: server.Intercept(replay.New(policies, registry).Before(g.services.Scoped)),
 		Reflection:  g.cfg.Reflection,
 		Registerer:  registry,
 		Tracers:     g.tracing.Tracers(),

@@ -15,22 +15,16 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// Config describes a Memory.
-type Config struct {
-	// Policies say which methods change something.
-	Policies   rpc.Policies
-	Registerer prometheus.Registerer
-}
-
 // Memory knows the writes under way and the results of those that have succeeded. It is for callers who didn't get their answer,
 // so it never looks at what became of the resource since: one that was deleted meanwhile is still the first result.
 type Memory struct {
-	policies rpc.Policies
+	policies rpc.Policies // say which methods change something
 	replayed *prometheus.CounterVec
 
 	mu       sync.Mutex
@@ -39,10 +33,10 @@ type Memory struct {
 }
 
 // New makes a Memory.
-func New(cfg Config) *Memory {
+func New(policies rpc.Policies, registerer prometheus.Registerer) *Memory {
 	return &Memory{
-		policies: cfg.Policies,
-		replayed: promauto.With(cfg.Registerer).NewCounterVec(prometheus.CounterOpts{
+		policies: policies,
+		replayed: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "cloudgateway_requests_replayed_total",
 			Help: "Writes that were answered with the result of an earlier request with the same request_id.",
 		}, []string{"method"}),
@@ -57,7 +51,7 @@ type key struct{ caller, method, requestID string }
 type attempt struct {
 	content [sha256.Size]byte
 	ended   chan struct{} // is closed at its end
-	result  *result       // after the end; nil: it failed
+	result  *anypb.Any    // after the end; nil: it failed
 }
 
 // Intercept is a grpc.UnaryServerInterceptor. It comes after identity and permission, which are asked for repetitions too, and before
@@ -102,7 +96,7 @@ func (m *Memory) once(ctx context.Context, k key, content [sha256.Size]byte, wri
 			if current.result != nil {
 				m.replayed.WithLabelValues(k.method).Inc()
 				rpc.NoteReplay(ctx)
-				return current.result.message()
+				return current.result.UnmarshalNew()
 			}
 		case <-ctx.Done():
 			return nil, waited(ctx, k)

@@ -35,10 +35,7 @@ type stage struct {
 }
 
 func newStage() *stage {
-	return &stage{memory: New(Config{
-		Policies:   rpc.Policies{creation: {Mutating: true}, deletion: {Mutating: true}, reading: {}},
-		Registerer: prometheus.NewRegistry(),
-	})}
+	return &stage{memory: New(rpc.Policies{creation: {Mutating: true}, deletion: {Mutating: true}, reading: {}}, prometheus.NewRegistry())}
 }
 
 // handle makes the next group.

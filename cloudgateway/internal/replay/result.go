@@ -1,11 +1,14 @@
 package replay
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
@@ -19,53 +22,30 @@ const (
 	overhead = 512
 )
 
-// result is a successful answer, as it went over the wire: that is small, and nobody can change it.
-type result struct {
-	kind protoreflect.MessageType
-	wire []byte
-}
-
-// newResult gives nil for an answer that is not to be remembered: one that can't be sent, and one with errors of items, which are
-// for the caller to try again.
-func newResult(m proto.Message) *result {
-	if !complete(m.ProtoReflect()) {
+// newResult gives an answer as it goes over the wire: that is small, and nobody can change it. It gives nil for one that is not to be
+// remembered: one that can't be sent, and one with errors of items, which are for the caller to try again.
+func newResult(m proto.Message) *anypb.Any {
+	if !complete(m) {
 		return nil
 	}
-	wire, err := proto.Marshal(m)
+	result, err := anypb.New(m)
 	if err != nil {
 		return nil
 	}
-	return &result{kind: m.ProtoReflect().Type(), wire: wire}
-}
-
-// message is a copy of the answer.
-func (r *result) message() (proto.Message, error) {
-	m := r.kind.New().Interface()
-	if err := proto.Unmarshal(r.wire, m); err != nil {
-		return nil, fmt.Errorf("recall the answer: %w", err)
-	}
-	return m, nil
+	return result
 }
 
 // complete reports whether an answer has no error of an item.
-func complete(m protoreflect.Message) bool {
-	if _, failed := m.Interface().(*commonv1.ItemError); failed {
-		return false
-	}
-	good := true
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Message() == nil || field.IsMap():
-		case field.IsList():
-			for i := 0; good && i < value.List().Len(); i++ {
-				good = complete(value.List().Get(i).Message())
+func complete(m proto.Message) bool {
+	failed := errors.New("has failed")
+	return protorange.Range(m.ProtoReflect(), func(at protopath.Values) error {
+		if within, ok := at.Index(-1).Value.Interface().(protoreflect.Message); ok {
+			if _, bad := within.Interface().(*commonv1.ItemError); bad {
+				return failed
 			}
-		default:
-			good = complete(value.Message())
 		}
-		return good
-	})
-	return good
+		return nil
+	}) == nil
 }
 
 // results are the attempts that succeeded, for a while. All live equally long, so the first in is the first to go.
@@ -91,7 +71,7 @@ func (r *results) put(k key, a *attempt) {
 	if r.byKey == nil {
 		r.byKey = map[key]*attempt{}
 	}
-	e := entry{key: k, expires: time.Now().Add(life), size: overhead + len(k.caller) + len(k.requestID) + len(a.result.wire)}
+	e := entry{key: k, expires: time.Now().Add(life), size: overhead + len(k.caller) + len(k.requestID) + len(a.result.GetValue())}
 	r.byKey[k] = a
 	r.oldest = append(r.oldest, e)
 	r.bytes += e.size

@@ -37,7 +37,7 @@ func TestOnlyCompleteAnswersAreRemembered(t *testing.T) {
 		if got == nil {
 			continue
 		}
-		if m, err := got.message(); err != nil || !proto.Equal(m, tc.answer) {
+		if m, err := got.UnmarshalNew(); err != nil || !proto.Equal(m, tc.answer) {
 			t.Errorf("%s: recalled as %v, %v", tc.name, m, err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
@@ -27,7 +28,7 @@ import (
 // bareServer has all services, with nothing behind them.
 func bareServer(t *testing.T) *grpc.Server {
 	t.Helper()
-	services, err := New(Config{Logger: slog.New(slog.DiscardHandler)})
+	services, err := New(Config{Shared: cloud.Shared{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		t.Fatal(err)
 	}

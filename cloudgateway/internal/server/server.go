@@ -2,10 +2,8 @@
 package server
 
 import (
-	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -14,7 +12,6 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/kube"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -41,15 +38,10 @@ import (
 
 // Config holds what the services work with.
 type Config struct {
+	cloud.Shared
+
 	// Caller reaches the cloud.
 	Caller cloud.Caller
-	// Locks orders the writes to one resource, which the cloud refuses to take at the same time.
-	Locks      cloud.Locker
-	Registerer prometheus.Registerer
-	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
-	// Logger gets the stacks of panics in reads. It is required.
-	Logger *slog.Logger
 	// Idle and Max shape the gathering of reads of instances and network interfaces, see batch.Config.
 	Idle, Max time.Duration
 	// ServersPerCall and RoutesPerCall are how many one call may name: 1 to 40 and 1 to 50.
@@ -63,10 +55,6 @@ type Config struct {
 	Scopes []config.Scope
 	// Version, Region and VpcID are told to callers who ask for the capabilities.
 	Version, Region, VpcID string
-}
-
-func (cfg Config) shared() cloud.Shared {
-	return cloud.Shared{Locks: cfg.Locks, Registerer: cfg.Registerer, Room: cfg.Room, Logger: cfg.Logger}
 }
 
 // Services are all services of the API.
@@ -93,7 +81,7 @@ func New(cfg Config) (*Services, error) {
 }
 
 func (s *Services) addECS(cfg Config) error {
-	product := ecs.Config{Shared: cfg.shared(), Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
+	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
 	interfaces, err := networkinterface.New(product)
 	if err != nil {
 		return err
@@ -113,7 +101,7 @@ func (s *Services) addECS(cfg Config) error {
 }
 
 func (s *Services) addVPC(cfg Config) error {
-	product := vpc.New(cfg.Caller, cfg.shared())
+	product := vpc.New(cfg.Caller, cfg.Shared)
 	eips, err := eip.New(product)
 	if err != nil {
 		return err
@@ -137,7 +125,7 @@ func (s *Services) addVPC(cfg Config) error {
 }
 
 func (s *Services) addSLB(cfg Config) error {
-	product := slb.New(cfg.Caller, cfg.shared(), s.guard.Saw)
+	product := slb.New(cfg.Caller, cfg.Shared, s.guard.Saw)
 	listeners, err := listener.New(product)
 	if err != nil {
 		return err

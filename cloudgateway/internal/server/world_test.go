@@ -21,6 +21,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpc"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -164,17 +165,16 @@ func (w *world) startGateway(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	caller := rampolicy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
-	locks := &flow.Keyed[string]{}
 	api := config.API{Enable: method.ToolServices()}
 	services, err := New(Config{
-		Logger: slog.New(slog.DiscardHandler),
-		Caller: caller, Locks: locks, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC, API: api, Scopes: w.scopes,
+		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)},
+		Caller: caller, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC, API: api, Scopes: w.scopes,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(services.Close)
-	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(replay.Config{Policies: Policies(api)}).Before(services.Scoped))))
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(Policies(api), nil).Before(services.Scoped))))
 	services.Register(server)
 	w.conn, w.kill = connect(t, server), server.Stop
 	w.Client = gateway.NewClient(w.conn)
