@@ -146,6 +146,15 @@ func scenarios() map[string]scenario {
 	mapped := annotated(annotation.VGroupPort, "rsp-of-"+usersLB+":80")
 	return map[string]scenario{
 		"create": {change: func(w *world) { w.create(web(twoPorts)) }},
+		"create with more nodes than a call takes": {
+			prepare: func(w *world) {
+				for n := 3; n <= firstServers+3; n++ {
+					w.addNode(n)
+				}
+				w.settle()
+			},
+			change: func(w *world) { w.create(web()) },
+		},
 		"change ports": {before: web(twoPorts), change: func(w *world) {
 			w.update(func(svc *corev1.Service) {
 				svc.Spec.Ports[0].NodePort = 31080

@@ -25,6 +25,9 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
+// firstServers is how many servers a vServer group of a new CLB gets before the Service gets its address: as many as one call takes.
+const firstServers = 40
+
 // subject is a Service that wants a CLB, with all that is known of it before the cloud is looked at. It is a value: what changes it on the
 // way returns another one.
 type subject struct {
@@ -132,6 +135,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	if s.idle && s.state == memory.Due {
 		k.metrics.countDrift(d)
 	}
+	d.begun = d.plan.Begin(firstServers)
 	s, result := k.carryOut(ctx, s, d)
 	if result.err == nil {
 		s, result = k.moveOut(ctx, s, d, result)

@@ -73,6 +73,8 @@ type decision struct {
 	reported, withheld []plan.Action
 	// entry is what was remembered of the CLB and still holds.
 	entry memory.Entry
+	// begun reports that servers are left for the next pass.
+	begun bool
 }
 
 // complete reports that the Service has all it asks for, once the plan is carried out.

@@ -43,6 +43,9 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	}
 	s.entry = m.entry
 	o.Looks = append(o.Looks, s.looks()...)
+	if d.begun {
+		o.Looks = append(o.Looks, controller.Look{Priority: reconcile.Endpoint})
+	}
 	o.Resolved = append(o.Resolved, controller.ReasonCleanFailed, controller.ReasonUnconfirmed)
 	if complete {
 		o.Resolved = append(o.Resolved, controller.ReasonSyncFailed)

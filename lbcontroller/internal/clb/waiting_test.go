@@ -1,6 +1,8 @@
 package clb
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -76,5 +78,53 @@ func TestWaitingHoldsNobodyUp(t *testing.T) {
 	t.Logf("one Service has its address after %s, %d after %s", one, services, all)
 	if all > 2*one {
 		t.Errorf("%d Services take %s, one takes %s: more than twice as long", services, all, one)
+	}
+}
+
+// TestAddressComesBeforeAllServers: a Service has its address as soon as its vServer group has the servers of one call. The others follow in a
+// call of their own, with nothing read.
+func TestAddressComesBeforeAllServers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		nodes int
+		want  []string
+	}{
+		"one call takes all": {firstServers, []string{"CreateLoadBalancer", "CreateServerGroup: 40", "CreateListener", "address"}},
+		"more": {firstServers + 60, []string{
+			"CreateLoadBalancer", "CreateServerGroup: 40", "CreateListener", "address", "ApplyServerChanges: 60",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, tt.nodes, func(w *world) {
+				withRecords(w)
+				var order []string
+				w.cloud.Interpose(func(_ int, method string, request proto.Message) gatewaytest.Fault {
+					if len(w.service().Status.LoadBalancer.Ingress) > 0 && !slices.Contains(order, "address") {
+						order = append(order, "address")
+					}
+					switch r := request.(type) {
+					case *slbv1.CreateServerGroupRequest:
+						method += fmt.Sprintf(": %d", len(r.GetServers()))
+					case *slbv1.ApplyServerChangesRequest:
+						method += fmt.Sprintf(": %d", len(r.GetAdd()))
+					}
+					order = append(order, method)
+					return gatewaytest.Fault{}
+				})
+				w.create(web())
+				if len(w.service().Status.LoadBalancer.Ingress) > 0 && !slices.Contains(order, "address") {
+					order = append(order, "address")
+				}
+				check(t, "order", tt.want, order)
+				if n := len(w.servers()); n != tt.nodes {
+					t.Errorf("%d servers, want %d", n, tt.nodes)
+				}
+				w.restart() // All is recorded.
+				w.cloud.ResetCalls()
+				w.settle()
+				check(t, "calls after a restart", []string(nil), w.calls())
+			})
+		})
 	}
 }

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -241,6 +242,39 @@ func (p Plan) RemoveFirst() {
 			}
 		}
 	}
+}
+
+// Begin leaves all but the first servers of each new group to a later plan, if the plan makes the CLB: they suffice to serve, and its address need
+// not wait for the rest, which may take many calls. Servers that take no traffic come last. It reports whether anything is left.
+func (p Plan) Begin(first int) bool {
+	if !p.CreatesInstance() {
+		return false
+	}
+	left := false
+	for _, phase := range p.Phases {
+		for i, a := range phase {
+			create, ok := a.(CreateGroup)
+			if !ok || len(create.Group.Servers) <= first {
+				continue
+			}
+			servers := slices.SortedStableFunc(slices.Values(create.Group.Servers), func(a, b model.Server) int {
+				return cmp.Compare(min(b.Weight, 1), min(a.Weight, 1))
+			})
+			create.Group.Servers = servers[:first:first]
+			phase[i], left = create, true
+		}
+	}
+	return left
+}
+
+// CreatesInstance reports whether the CLB is made.
+func (p Plan) CreatesInstance() bool {
+	for a := range p.Actions() {
+		if _, ok := a.(CreateInstance); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // String lists the actions, one per line.

@@ -58,6 +58,36 @@ func TestRemoveFirst(t *testing.T) {
 	}
 }
 
+// TestBegin: only the groups of a CLB that is made wait for servers, and those that take traffic come first.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	idle, a, b, c := ecs(1, 80, 0, ""), ecs(2, 80, 1, ""), ecs(3, 80, 100, ""), ecs(4, 80, 2, "")
+	group := func(servers ...model.Server) CreateGroup { return CreateGroup{Group: model.Group{Servers: servers}} }
+	for name, tt := range map[string]struct {
+		phases []Phase
+		want   [][]model.Server
+		left   bool
+	}{
+		"the CLB is there":       {[]Phase{{group(idle, a, b, c)}}, [][]model.Server{{idle, a, b, c}}, false},
+		"no more than the first": {[]Phase{{CreateInstance{}}, {group(idle, a)}}, [][]model.Server{{idle, a}}, false},
+		"more":                   {[]Phase{{CreateInstance{}}, {group(idle, a, b, c)}}, [][]model.Server{{a, b}}, true},
+		"one of two groups":      {[]Phase{{CreateInstance{}}, {group(c), group(b, idle, a)}}, [][]model.Server{{c}, {b, a}}, true},
+		"no servers":             {[]Phase{{CreateInstance{}}, {group()}}, [][]model.Server{nil}, false},
+	} {
+		p := Plan{Phases: tt.phases}
+		left := p.Begin(2)
+		var got [][]model.Server
+		for action := range p.Actions() {
+			if create, ok := action.(CreateGroup); ok {
+				got = append(got, create.Group.Servers)
+			}
+		}
+		if diff := gocmp.Diff(tt.want, got); diff != "" || left != tt.left {
+			t.Errorf("%s: left %t, want %t; servers (-want +got):\n%s", name, left, tt.left, diff)
+		}
+	}
+}
+
 // TestServers: those that come or change are looked for among the instances that there are; those that go need not be there.
 func TestServers(t *testing.T) {
 	t.Parallel()
