@@ -39,6 +39,8 @@ type bench struct {
 	// What is listed again and again is watched: the lists of a thousand nodes would cost the API server more than what is measured.
 	watchedNodes    corelisters.NodeLister
 	watchedServices corelisters.ServiceLister
+	// unwatch ends the watches, without which the API server does not stop soon.
+	unwatch context.CancelFunc
 	// joined is the number of nodes that the cluster has.
 	joined int
 	// next is the number of the first call that the current situation has not seen.
@@ -82,13 +84,14 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 		return nil, fmt.Errorf("%w; stop world: %w", err, w.Stop())
 	}
 	if err := b.follow(ctx); err != nil {
-		return nil, fmt.Errorf("%w; stop world: %w", err, w.Stop())
+		return nil, fmt.Errorf("%w; stop world: %w", err, b.stop())
 	}
 	return b, nil
 }
 
-// follow watches nodes and Services until ctx ends.
+// follow watches nodes and Services until unwatch.
 func (b *bench) follow(ctx context.Context) error {
+	ctx, b.unwatch = context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactory(b.world.Client(), 0)
 	core := factory.Core().V1()
 	b.watchedNodes, b.watchedServices = core.Nodes().Lister(), core.Services().Lister()
@@ -99,6 +102,12 @@ func (b *bench) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// stop ends the world.
+func (b *bench) stop() error {
+	b.unwatch()
+	return b.world.Stop()
 }
 
 // unlimited are limits of the gateway for the actions of our controllers that no run reaches.

@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.world.Stop()) }()
+	defer func() { err = errors.Join(err, b.stop()) }()
 	report := Report{Nodes: o.nodes, Services: o.services, Pods: o.pods, Limits: o.limits}
 	for _, s := range situations() {
 		measure := len(o.only) == 0 || o.only[s.name]
