@@ -14,6 +14,8 @@ import (
 const (
 	maxAnswer     = 16 << 20        // far above a full page of instances
 	maxRetryAfter = 5 * time.Minute // what the cloud tells is not believed beyond this
+
+	requestIDHeader = "X-Acs-Request-Id"
 )
 
 // answer is what came back from one attempt.
@@ -23,9 +25,17 @@ type answer struct {
 	body   []byte
 }
 
-// readAnswer takes the whole response, so that a connection lost half-way counts as a lost answer and not as a bad one.
-func readAnswer(res *http.Response) (*answer, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+// readAnswer takes the whole response, so that a connection lost half-way counts as a lost answer and not as a bad one. Of a success, it keeps
+// the text only where that is needed: the answer to a change of a vServer group names all its servers, 150 KiB of 1 000.
+func readAnswer(res *http.Response, needed bool) (*answer, error) {
+	a := &answer{status: res.StatusCode, header: res.Header}
+	body := io.LimitReader(res.Body, maxAnswer)
+	var err error
+	if needed || !a.ok() || a.header.Get(requestIDHeader) == "" {
+		a.body, err = io.ReadAll(body)
+	} else {
+		_, err = io.Copy(io.Discard, body)
+	}
 	if closeErr := res.Body.Close(); err == nil {
 		err = closeErr
 	}
@@ -33,7 +43,7 @@ func readAnswer(res *http.Response) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
+	return a, nil
 }
 
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
@@ -60,7 +70,7 @@ func (a *answer) failure(call Call) catalogue.Answer {
 // requestID is the cloud's id of the request. It stands in every answer, and usually in a header as well. The header spares the reading of
 // the answer for it: those to changes of a vServer group name all its servers.
 func (a *answer) requestID() string {
-	if id := a.header.Get("X-Acs-Request-Id"); id != "" {
+	if id := a.header.Get(requestIDHeader); id != "" {
 		return id
 	}
 	var document struct {

@@ -1,8 +1,12 @@
 package openapi
 
 import (
+	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 )
@@ -20,6 +24,43 @@ func TestRequestID(t *testing.T) {
 	} {
 		if got := tt.answer.requestID(); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestReadAnswer: the text of an answer is kept where somebody needs it, and the whole of it is read in any case.
+func TestReadAnswer(t *testing.T) {
+	id := http.Header{"X-Acs-Request-Id": {"H"}}
+	const text = `{"RequestId":"B"}`
+	for name, tt := range map[string]struct {
+		status int
+		header http.Header
+		needed bool
+		lost   error // in the middle of the text
+		kept   bool
+	}{
+		"needed":                   {status: 200, header: id, needed: true, kept: true},
+		"a refusal":                {status: 400, header: id, kept: true},
+		"without the id elsewhere": {status: 200, kept: true},
+		"a change that is done":    {status: 200, header: id},
+		"lost, needed":             {status: 200, header: id, needed: true, lost: io.ErrUnexpectedEOF},
+		"lost, not needed":         {status: 200, header: id, lost: io.ErrUnexpectedEOF},
+	} {
+		rest := io.Reader(strings.NewReader(""))
+		if tt.lost != nil {
+			rest = iotest.ErrReader(tt.lost)
+		}
+		body := io.MultiReader(strings.NewReader(text), rest)
+		got, err := readAnswer(&http.Response{StatusCode: tt.status, Header: tt.header, Body: io.NopCloser(body)}, tt.needed)
+		if !errors.Is(err, tt.lost) || (got == nil) != (tt.lost != nil) {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+			continue
+		}
+		if got != nil && (string(got.body) == text) != tt.kept {
+			t.Errorf("%s: kept %q", name, got.body)
+		}
+		if left, _ := io.ReadAll(body); tt.lost == nil && len(left) > 0 {
+			t.Errorf("%s: %q was not read", name, left)
 		}
 	}
 }

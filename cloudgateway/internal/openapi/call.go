@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"fmt"
-	"net/url"
 	"time"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
@@ -43,15 +42,6 @@ func (c Call) api() string { return string(c.Product) + "/" + c.Action }
 
 // repeatable reports whether the call may be sent again although an earlier attempt may have been executed.
 func (c Call) repeatable() bool { return !c.Mutating || c.Idempotent }
-
-// form encodes the body. The SDK signs it in the same form.
-func (c Call) form() string {
-	values := make(url.Values, len(c.Form))
-	for name, value := range c.Form {
-		values.Set(name, value)
-	}
-	return values.Encode()
-}
 
 // Result is what every answer carries.
 type Result struct {

@@ -29,7 +29,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
 		defer cancel()
 	}
-	x := &exchange{client: c, call: call}
+	x := &exchange{client: c, call: call, needed: out != nil}
 	got, err := x.run(ctx)
 	if err != nil {
 		return Result{RequestID: requestIDOf(err), Sent: x.started}, err
@@ -47,6 +47,8 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 type exchange struct {
 	client *Client
 	call   Call
+	needed bool   // the text of the answer
+	body   []byte // of each attempt
 
 	// The last attempt.
 	with    credentials.Credentials
@@ -81,8 +83,8 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 	}
-	if len(x.call.Form) > 0 {
-		if err := req.SetBody([]byte(x.call.form())); err != nil {
+	if len(x.body) > 0 {
+		if err := req.SetBody(x.body); err != nil {
 			return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 		}
 	}
@@ -133,6 +135,7 @@ func (x *exchange) ready(r *http.Request) error {
 	}
 	// A new URL and header, never the old ones changed: the transport may still read those.
 	r.URL, r.Host, r.Header = s.url, s.url.Host, s.header
+	x.body = s.body
 	x.with, x.started = with, time.Now()
 	x.answer, x.failure, x.refusal, x.meaning = nil, nil, catalogue.Answer{}, catalogue.Meaning{}
 	x.sent.Store(false)
@@ -142,7 +145,7 @@ func (x *exchange) ready(r *http.Request) error {
 // judge looks at the outcome of an attempt and decides whether there is to be another. It is retryablehttp's CheckRetry.
 func (x *exchange) judge(ctx context.Context, res *http.Response, err error) (bool, error) {
 	if err == nil {
-		x.answer, err = readAnswer(res)
+		x.answer, err = readAnswer(res, x.needed)
 	}
 	x.failure = cause(err)
 	if x.answer != nil && !x.succeeded() {

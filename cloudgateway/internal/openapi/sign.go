@@ -6,23 +6,27 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth"
 	sdkcredentials "github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/requests"
+	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/utils"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 )
 
-// signed is the URL and the headers of one attempt. Its nonce makes it good for one use.
+// signed is one attempt: its URL, its headers and its body, which all attempts of a call have in common. Its nonce makes it good for one use.
 type signed struct {
 	url    *url.URL
 	header http.Header
+	body   []byte
 }
 
-// sign lets the SDK build and sign an attempt. Both the SDK's client and its request are made for this attempt alone, because
-// neither may be shared between goroutines.
+// sign lets the SDK sign an attempt. The SDK's request is made for this attempt alone, because it may not be shared between goroutines.
+// The SDK's client is left out: it would build a request of net/http besides, and escape everything once more for it.
 func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	service, err := call.Product.service()
 	if err != nil {
@@ -31,31 +35,21 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	if call.Unsigned {
 		return c.unsigned(call, service), nil
 	}
-	config := sdk.NewConfig()
-	config.Scheme = c.scheme
-	signer, err := sdk.NewClientWithOptions(c.cfg.Region, config, fixed{with})
-	if err != nil {
-		return signed{}, fmt.Errorf("set up the SDK: %w", err)
-	}
 	req := &requests.RpcRequest{}
 	req.InitWithApiInfo(service.code, service.version, call.Action, "", "")
-	req.Scheme, req.Domain, req.RegionId = c.scheme, c.hosts[call.Product], c.cfg.Region
 	maps.Copy(req.QueryParams, call.Params)
 	maps.Copy(req.FormParams, call.Form)
-	if err := signer.BuildRequestWithSigner(req, nil); err != nil {
+	if err := auth.Sign(req, nil, c.cfg.Region, fixed{with}); err != nil {
 		return signed{}, fmt.Errorf("sign: %w", err)
 	}
-	target, err := url.Parse(req.BuildUrl())
-	if err != nil {
-		// The parser's error would quote the URL, and with it the signature.
-		return signed{}, fmt.Errorf("sign: the endpoint %q makes no URL", req.Domain)
-	}
-	header := make(http.Header, len(req.Headers)+1)
+	header := make(http.Header, len(req.Headers)+2) //nolint:mnd // Those that follow.
 	for name, value := range req.Headers {
 		header.Set(name, value)
 	}
+	header.Set("X-Sdk-Core-Version", sdk.Version)
 	header.Set("User-Agent", c.cfg.UserAgent)
-	return signed{url: target, header: header}, nil
+	target := &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: strings.TrimPrefix(req.BuildQueries(), "/?")}
+	return signed{url: target, header: header, body: req.GetContent()}, nil
 }
 
 // unsigned leaves to the body what is secret, so that no log of URLs shows it.
@@ -67,6 +61,7 @@ func (c *Client) unsigned(call Call, service service) signed {
 	return signed{
 		url:    &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: query.Encode()},
 		header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {c.cfg.UserAgent}},
+		body:   []byte(utils.GetUrlFormedMap(call.Form)),
 	}
 }
 
