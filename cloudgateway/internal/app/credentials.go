@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,7 +57,7 @@ func baseSource(cfg config.Config, exchange credentials.STS) (credentials.Source
 	case c.Given() != nil:
 		return given(*c.Given()), nil
 	case c.Environment:
-		return credentials.Environment{Lookup: os.LookupEnv}, nil
+		return credentials.Environment{}, nil
 	case c.ECSRAMRole != nil:
 		client, err := metadata.New(cfg.MetadataEndpoint)
 		if err != nil {

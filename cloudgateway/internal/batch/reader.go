@@ -3,6 +3,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,22 +61,14 @@ func (cfg *Config[K, V]) complete() error {
 	if cfg.Logger == nil {
 		return fmt.Errorf("batch %s: Logger is required", cfg.Name)
 	}
-	setDefault(&cfg.Idle, 20*time.Millisecond)
-	setDefault(&cfg.Max, time.Second)
-	setDefault(&cfg.Timeout, 30*time.Second)
-	if cfg.Parallel < 1 {
-		cfg.Parallel = 4
-	}
+	cfg.Idle = cmp.Or(cfg.Idle, 20*time.Millisecond)
+	cfg.Max = cmp.Or(cfg.Max, time.Second)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.Parallel = cmp.Or(cfg.Parallel, 4)
 	if cfg.Room == nil {
 		cfg.Room = NewRoom(ownRoom)
 	}
 	return nil
-}
-
-func setDefault(d *time.Duration, def time.Duration) {
-	if *d <= 0 {
-		*d = def
-	}
 }
 
 // Reader reads items by key. Its values are shared: nobody may change them. Lanes have batches of their own.

@@ -4,6 +4,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -42,21 +43,11 @@ type Config struct {
 }
 
 func (cfg *Config) setDefaults() {
-	if cfg.Share == 0 {
-		cfg.Share = DefaultShare
-	}
-	if cfg.LearnUpTo == 0 {
-		cfg.LearnUpTo = 1
-	}
-	if cfg.Headroom <= 0 {
-		cfg.Headroom = defaultHeadroom
-	}
-	if cfg.MaxWaiting <= 0 {
-		cfg.MaxWaiting = defaultMaxWaiting
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Share = cmp.Or(cfg.Share, DefaultShare)
+	cfg.LearnUpTo = cmp.Or(cfg.LearnUpTo, 1)
+	cfg.Headroom = cmp.Or(cfg.Headroom, defaultHeadroom)
+	cfg.MaxWaiting = cmp.Or(cfg.MaxWaiting, defaultMaxWaiting)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 }
 
 // Budget is the limiter of all actions of one account and region. It is safe for concurrent use and needs no closing.

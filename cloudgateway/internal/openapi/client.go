@@ -7,6 +7,7 @@
 package openapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,27 +121,16 @@ func (c *Client) Close() {
 func (c *Client) URL(p Product) string { return c.scheme + "://" + c.hosts[p] + "/" }
 
 func (cfg Config) withDefaults() Config {
-	setDuration := func(d *time.Duration, def time.Duration) {
-		if *d <= 0 {
-			*d = def
-		}
-	}
-	setDuration(&cfg.Timeout, defaultTimeout)
-	setDuration(&cfg.AttemptTimeout, defaultAttemptTimeout)
+	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
+	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, defaultAttemptTimeout)
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
-	setDuration(&cfg.RetryMin, defaultRetryMin)
-	setDuration(&cfg.RetryMax, max(defaultRetryMax, cfg.RetryMin))
-	if cfg.MaxRetries <= 0 {
-		cfg.MaxRetries = defaultMaxRetries
-	}
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = "alicloud-controllers"
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.RetryMin = cmp.Or(cfg.RetryMin, defaultRetryMin)
+	cfg.RetryMax = cmp.Or(cfg.RetryMax, max(defaultRetryMax, cfg.RetryMin))
+	cfg.MaxRetries = cmp.Or(cfg.MaxRetries, defaultMaxRetries)
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, "alicloud-controllers")
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return cfg
 }
 

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Defaults of Config.
 const (
-	defaultPoll       = 30 * time.Second
-	defaultRetryMin   = time.Second
-	defaultRetryMax   = time.Minute
+	poll              = 30 * time.Second // how often files, and sources of credentials that never end, are read again, so that a change is noticed
+	retryMin          = time.Second
+	retryMax          = time.Minute
 	fetchTimeout      = 20 * time.Second
 	shortestRefresh   = 10 * time.Second // however soon the source says its credentials end
 	renewLeastSpacing = 5 * time.Second  // a burst of refused calls asks the source once
@@ -25,9 +25,7 @@ const (
 
 // Config of a Provider.
 type Config struct {
-	Source Source
-	// Poll is how often files, and sources of credentials that never end, are read again, so that a change is noticed. Default 30 s.
-	Poll       time.Duration
+	Source     Source
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 }
@@ -36,7 +34,6 @@ type Config struct {
 // life is left; until newer ones have arrived the old ones are used to their end.
 type Provider struct {
 	source  Source
-	poll    time.Duration
 	log     *slog.Logger
 	now     func() time.Time
 	current atomic.Pointer[snapshot]
@@ -62,17 +59,11 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.Source == nil {
 		return nil, errors.New("credentials: no source")
 	}
-	if cfg.Poll <= 0 {
-		cfg.Poll = defaultPoll
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	factory := promauto.With(cfg.Registerer)
 	labels := prometheus.Labels{"source": cfg.Source.Name()}
 	p := &Provider{
 		source: cfg.Source,
-		poll:   cfg.Poll,
 		log:    cfg.Logger.With("source", cfg.Source.Name()),
 		now:    time.Now,
 		renew:  make(chan chan struct{}),
@@ -146,7 +137,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	close(p.tried)
 	for ctx.Err() == nil {
 		// The clock is looked at every now and then: a timer stands still while the machine is suspended.
-		timer := time.NewTimer(min(due.Sub(p.now()), p.poll))
+		timer := time.NewTimer(min(due.Sub(p.now()), poll))
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
@@ -208,22 +199,22 @@ func (p *Provider) fetch(ctx context.Context) time.Duration {
 // refreshIn leaves a third of the remaining life for failures of the source.
 func (p *Provider) refreshIn(c Credentials, now time.Time) time.Duration {
 	if c.Expires.IsZero() {
-		return p.poll
+		return poll
 	}
 	wait := max(shortestRefresh, c.Expires.Sub(now)*2/3)
 	if _, is := p.source.(file); is {
-		wait = min(wait, p.poll)
+		wait = min(wait, poll)
 	}
 	return wait
 }
 
 // retryIn is short while there is nothing to sign with. The jitter keeps replicas from asking together.
 func (p *Provider) retryIn(c Credentials, now time.Time) time.Duration {
-	wait := defaultRetryMax
+	wait := retryMax
 	if c.Usable(now) != nil {
-		wait = defaultRetryMin
+		wait = retryMin
 	} else if !c.Expires.IsZero() {
-		wait = max(defaultRetryMin, min(wait, c.Expires.Sub(now)/4))
+		wait = max(retryMin, min(wait, c.Expires.Sub(now)/4))
 	}
 	return wait + rand.N(wait/4+1) //nolint:gosec // Jitter needs no secrecy.
 }

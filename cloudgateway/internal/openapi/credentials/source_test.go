@@ -93,7 +93,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Environment{Lookup: func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }}.Fetch(t.Context())
+			for _, name := range []string{"ACCESS_KEY_ID", "ACCESS_KEY_SECRET", "SECURITY_TOKEN"} {
+				t.Setenv(name, tt.env[name])
+				t.Setenv("ALIBABA_CLOUD_"+name, tt.env["ALIBABA_CLOUD_"+name])
+			}
+			got, err := Environment{}.Fetch(t.Context())
 			if want := tt.env["SECURITY_TOKEN"]; got.SecurityToken != want {
 				t.Errorf("token %q, want %q", got.SecurityToken, want)
 			}

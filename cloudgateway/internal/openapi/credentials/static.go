@@ -46,22 +46,17 @@ func readWord(path string) (string, error) {
 }
 
 // Environment is a Source that reads an AccessKey from environment variables, a long-lived one or a temporary one with its token.
-type Environment struct {
-	// Lookup is os.LookupEnv, or a table in tests.
-	Lookup func(name string) (string, bool)
-}
+type Environment struct{}
 
 // Name of the source.
 func (Environment) Name() string { return "environment" }
 
 // Fetch takes the first pair of variables of which both are set.
-func (e Environment) Fetch(context.Context) (Credentials, error) {
+func (Environment) Fetch(context.Context) (Credentials, error) {
 	for _, prefix := range []string{"", "ALIBABA_CLOUD_"} {
-		id, _ := e.Lookup(prefix + "ACCESS_KEY_ID")
-		secret, _ := e.Lookup(prefix + "ACCESS_KEY_SECRET")
-		token, _ := e.Lookup(prefix + "SECURITY_TOKEN")
+		id, secret := os.Getenv(prefix+"ACCESS_KEY_ID"), os.Getenv(prefix+"ACCESS_KEY_SECRET")
 		if id != "" && secret != "" {
-			return Credentials{AccessKeyID: id, AccessKeySecret: secret, SecurityToken: token}, nil
+			return Credentials{AccessKeyID: id, AccessKeySecret: secret, SecurityToken: os.Getenv(prefix + "SECURITY_TOKEN")}, nil
 		}
 	}
 	return Credentials{}, errors.New("set ACCESS_KEY_ID and ACCESS_KEY_SECRET, or ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET")
