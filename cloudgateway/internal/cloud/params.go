@@ -96,6 +96,11 @@ func SortedBy[T any](items []T, key func(T) string) []T {
 	return items
 }
 
+// Distinct gives the items in the order of a key, each once: one that moved between two pages may be on both.
+func Distinct[T any](items []T, key func(T) string) []T {
+	return SortedBy(slices.Collect(maps.Values(ByKey(items, key))), key)
+}
+
 // ByKey gives the items by a key.
 func ByKey[T any](items []T, key func(T) string) map[string]T {
 	byKey := make(map[string]T, len(items))

@@ -13,6 +13,11 @@ func Named[E comparable](words map[E]string, word string) E {
 	return none
 }
 
+// Word decodes a word into its value.
+func Word[E comparable](into *E, words map[E]string) *Decoder {
+	return Via(into, func(word string) E { return Named(words, word) })
+}
+
 // ChargeTypes are the words of ECS and VPC for when a resource is paid for.
 func ChargeTypes() map[commonv1.ChargeType]string {
 	return map[commonv1.ChargeType]string{

@@ -36,6 +36,9 @@ type TagList struct {
 	Tag []struct{ TagKey, TagValue, Key, Value string }
 }
 
+// TagsInto decodes the tags of a resource.
+func TagsInto(into *[]*commonv1.Tag) *Decoder { return Via(into, TagList.Decode) }
+
 // Decode gives the tags, ordered by key.
 func (l TagList) Decode() []*commonv1.Tag {
 	var tags []*commonv1.Tag

@@ -35,7 +35,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 		return Result{RequestID: requestIDOf(err), Sent: x.started}, err
 	}
 	if out != nil {
-		if err := decode(got.body, out); err != nil {
+		if err := Decode(got.body, out); err != nil {
 			return Result{RequestID: got.requestID(), Sent: x.started}, x.undecodable(err)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// decode reads an answer. The cloud is not strict about types: the same field is 5 in one region and "5" in another, and an empty
+// Decode reads an answer, or a part of one. The cloud is not strict about types: the same field is 5 in one region and "5" in another, and an empty
 // list may be "". What does not fit at once is brought into the form that out asks for, as Alibaba's own SDK does.
-func decode(body []byte, out any) error {
+func Decode(body []byte, out any) error {
 	err := json.Unmarshal(body, out)
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); !mismatch {
 		return err

@@ -55,7 +55,7 @@ func TestDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got document
-			err := decode([]byte(tt.body), &got)
+			err := Decode([]byte(tt.body), &got)
 			if (err != nil) != tt.wantErr {
 				t.Fatalf("error %v, want one: %t", err, tt.wantErr)
 			}
@@ -76,7 +76,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		var strict, lenient document
 		strictErr := json.Unmarshal([]byte(body), &strict)
-		err := decode([]byte(body), &lenient)
+		err := Decode([]byte(body), &lenient)
 		if strictErr != nil {
 			return
 		}

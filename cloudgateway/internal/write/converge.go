@@ -86,6 +86,15 @@ func (c Converge[T]) Run(ctx context.Context) (T, error) {
 	}
 }
 
+// RunAlone is Run while nobody else writes to the resource with a key.
+func (c Converge[T]) RunAlone(ctx context.Context, writes *Serial, key string) (seen T, err error) {
+	err = writes.Do(ctx, key, func(ctx context.Context) (err error) {
+		seen, err = c.Run(ctx)
+		return err
+	})
+	return seen, err
+}
+
 func (c Converge[T]) mayMeanDone(refusal error) bool {
 	return refusal != nil && c.Doubtful != nil && c.Doubtful(refusal)
 }

@@ -1,0 +1,132 @@
+package cloud
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+)
+
+// Fields says where the members of an object in an answer go, by their names: to the variable that a pointer leads to, to the Fields of an
+// object within, or to a Decoder. The others are skipped. As with encoding/json, capitals and small letters are the same in names. What does
+// not fit its variable is brought into its form as far as that goes; see openapi.Decode.
+type Fields map[string]any
+
+// Decode reads an object. An error is about one member, the others are read.
+func Decode(object []byte, fields Fields) error {
+	if len(object) == 0 || object[0] != '{' {
+		return openapi.Decode(object, &map[string]any{}) // There is none, or it says what is wrong.
+	}
+	var wrong error
+	for name, value := range members(object) {
+		if err := decode(value, fields.named(name)); err != nil {
+			wrong = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for name, into := range fields {
+		if r, ok := into.(*required); ok && !r.there {
+			wrong = fmt.Errorf("%s is missing", name)
+		}
+	}
+	return wrong
+}
+
+// decode reads a value. Most are plain texts.
+func decode(value []byte, into any) error {
+	switch into := into.(type) {
+	case nil:
+		return nil
+	case json.Unmarshaler:
+		return into.UnmarshalJSON(value)
+	case *string:
+		if len(value) > 1 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
+			*into = string(value[1 : len(value)-1])
+			return nil
+		}
+	}
+	return openapi.Decode(value, into)
+}
+
+func (f Fields) named(name []byte) any {
+	if into, ok := f[string(name)]; ok {
+		return into
+	}
+	for other, into := range f {
+		if len(other) == len(name) && strings.EqualFold(other, string(name)) {
+			return into
+		}
+	}
+	return nil
+}
+
+// UnmarshalJSON makes Decode of what gets an answer.
+func (f Fields) UnmarshalJSON(object []byte) error { return Decode(object, f) }
+
+// Required is for a member without which an object must not be believed.
+func Required(into any) json.Unmarshaler { return &required{into: into} }
+
+type required struct {
+	into  any
+	there bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *required) UnmarshalJSON(value []byte) error {
+	r.there = !slices.Contains([]string{"null", `""`}, string(value))
+	return decode(value, r.into)
+}
+
+// Decoder decodes a value in a way of its own. It can be one of Fields, and get an answer.
+type Decoder struct{ decode func(value []byte) error }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Decoder) UnmarshalJSON(value []byte) error { return d.decode(value) }
+
+// Via decodes what the cloud has in another form than the variable.
+func Via[F, T any](into *T, ours func(theirs F) T) *Decoder {
+	return &Decoder{func(value []byte) error {
+		var theirs F
+		if err := decode(value, &theirs); err != nil {
+			return err
+		}
+		*into = ours(theirs)
+		return nil
+	}}
+}
+
+// One decodes by a function.
+func One[T any](into *T, decode func(value []byte) (T, error)) *Decoder {
+	return &Decoder{func(value []byte) (err error) {
+		*into, err = decode(value)
+		return err
+	}}
+}
+
+// Each decodes a list, item by item.
+func Each[T any](into *[]T, decode func(item []byte) (T, error)) *Decoder {
+	return &Decoder{func(list []byte) error {
+		if len(list) == 0 || list[0] != '[' {
+			return openapi.Decode(list, &[]any{}) // There is none, or it says what is wrong.
+		}
+		for item := range items(list) {
+			t, err := decode(item)
+			if err != nil {
+				return err
+			}
+			*into = append(*into, t)
+		}
+		return nil
+	}}
+}
+
+// Texts decodes a list of objects, of which one member counts.
+func Texts(into *[]string, member string) *Decoder {
+	return Each(into, func(item []byte) (text string, err error) {
+		err = Decode(item, Fields{member: &text})
+		return text, err
+	})
+}

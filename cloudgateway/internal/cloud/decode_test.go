@@ -1,0 +1,120 @@
+package cloud
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// thing is what an answer of the cloud is decoded into.
+type thing struct {
+	ID     string
+	Size   int32
+	On     *bool
+	Big    bool
+	Within string
+	Names  []string
+	Words  []string
+	Places []int32
+}
+
+func decodeThing(object []byte) (thing, error) {
+	var t thing
+	err := Decode(object, Fields{
+		"Id": Required(&t.ID), "Size": &t.Size, "On": &t.On, "Kind": Via(&t.Big, func(word string) bool { return word == "big" }),
+		"Inner": Fields{"Within": &t.Within, "Names": &t.Names, "Words": Texts(&t.Words, "Word")},
+		"Places": Each(&t.Places, func(item []byte) (place int32, err error) {
+			err = Decode(item, Fields{"Place": &place})
+			return place, err
+		}),
+	})
+	return t, err
+}
+
+func TestDecode(t *testing.T) {
+	on := true
+	tests := []struct {
+		name, object string
+		want         thing
+		wrong        string // in the error
+	}{
+		{name: "the least", object: `{"Id":"a","Other":[{}]}`, want: thing{ID: "a"}},
+		{
+			name: "everything",
+			object: `{"Id":"a","Size":2,"On":true,"Kind":"big","Inner":{"Within":"b","Names":["c"],"Words":[{"Word":"d"},{"Word":"e"}]},
+				"Places":[{"Place":1},{"Place":2}]}`,
+			want: thing{ID: "a", Size: 2, On: &on, Big: true, Within: "b", Names: []string{"c"}, Words: []string{"d", "e"}, Places: []int32{1, 2}},
+		},
+		{
+			name:   "other types, and letters of the other size",
+			object: `{"id":5,"SIZE":"2","On":"true","Inner":{"Within":1,"Words":[{"Word":2}]},"Places":[{"Place":"3"}]}`,
+			want:   thing{ID: "5", Size: 2, On: &on, Within: "1", Words: []string{"2"}, Places: []int32{3}},
+		},
+		{
+			name:   "nothing in the place of something",
+			object: `{"Id":"a","Size":"","On":null,"Kind":null,"Inner":"","Places":""}`, want: thing{ID: "a"},
+		},
+		{name: "null within", object: `{"Id":"a","Inner":{"Within":null,"Names":null,"Words":""},"Places":null}`, want: thing{ID: "a"}},
+		{name: "what is required is missing", object: `{"Size":2}`, wrong: "Id is missing"},
+		{name: "what is required is null", object: `{"Id":null}`, wrong: "Id is missing"},
+		{name: "what is required is empty", object: `{"Id":""}`, wrong: "Id is missing"},
+		{name: "no number", object: `{"Id":"a","Size":"much"}`, wrong: "Size: "},
+		{name: "no object within", object: `{"Id":"a","Inner":[1]}`, wrong: "Inner: "},
+		{name: "no text in a list", object: `{"Id":"a","Inner":{"Words":[{"Word":{}}]}}`, wrong: "Inner: Words: Word: "},
+		{name: "no list", object: `{"Id":"a","Places":{}}`, wrong: "Places: "},
+		{name: "no object", object: `[]`, wrong: "cannot unmarshal array"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got thing
+			err := json.Unmarshal([]byte(tt.object), One(&got, decodeThing))
+			if (err != nil) != (tt.wrong != "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+				t.Fatalf("got %v, want %q", err, tt.wrong)
+			}
+			if diff := cmp.Diff(tt.want, got); tt.wrong == "" && diff != "" {
+				t.Errorf("thing (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzMembers checks that values are cut where encoding/json cuts them, and that nothing panics.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"a":1}`, ` {"a" : "b\\" , "c":"\"}" ,"d":[1,{"e":[]}, null ] }`, `{"a":{"b":{}},"c":-1.5e3}`, `{"a":"]"`, `[{"a":1}]`, `{"a`, `{"a":"b\`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		document = bytes.TrimSpace(document)
+		if len(document) == 0 {
+			return
+		}
+		got := map[string]string{}
+		for name, value := range members(document) {
+			got[string(name)] = string(value)
+		}
+		count := 0
+		for range items(document) {
+			count++
+		}
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		switch {
+		case bytes.Contains(document, []byte("\\u")):
+			return // Names of the cloud are not written so.
+		case document[0] == '{' && json.Unmarshal(document, &object) == nil:
+			for name, value := range object {
+				if quoted, _ := json.Marshal(name); string(quoted) == `"`+name+`"` && got[name] != string(value) {
+					t.Errorf("%s: got %s, want %s", name, got[name], value)
+				}
+			}
+		case document[0] == '[' && json.Unmarshal(document, &list) == nil && count != len(list):
+			t.Errorf("%d items, want %d", count, len(list))
+		}
+	})
+}
