@@ -3,10 +3,8 @@ package vpc
 
 import (
 	"fmt"
-	"slices"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -62,21 +60,4 @@ func InUse(action, format string, args ...any) error {
 	return &rpcerr.Error{
 		Code: codes.FailedPrecondition, Reason: rpcerr.ResourceInUse, API: "vpc/" + action, Message: fmt.Sprintf(format, args...),
 	}
-}
-
-// ListKey names a listing by its filters, which are all that the request holds.
-func ListKey(filters proto.Message) string {
-	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(filters)
-	if err != nil {
-		panic(err) // Only texts that are no UTF-8 have no encoding, and gRPC lets none in.
-	}
-	return string(key)
-}
-
-// ChunksOf cuts a filter into what one call takes. No filter is one call without it.
-func ChunksOf(values []string, size int) [][]string {
-	if len(values) == 0 {
-		return [][]string{nil}
-	}
-	return slices.Collect(slices.Chunk(values, size))
 }

@@ -34,15 +34,13 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 	if r.GetPeriod() > 0 {
 		params["AutoPay"] = "true" // An order that nobody pays is no EIP.
 	}
-	var answer struct {
-		AllocationID string `json:"AllocationId"`
-	}
-	if err := s.api.Set(ctx, "AllocateEipAddress", params, &answer); err != nil {
+	id := ""
+	if err := s.api.Set(ctx, "AllocateEipAddress", params, &cloud.Fields{"AllocationId": &id}); err != nil {
 		return nil, err
 	}
 	made, err := write.Converge[*vpcv1.Eip]{
-		Name: "the allocation of " + answer.AllocationID,
-		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, answer.AllocationID) },
+		Name: "the allocation of " + id,
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
 		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
 			if e == nil {
 				return write.Waiting, nil
@@ -79,24 +77,20 @@ func (s *Service) UpdateEip(ctx context.Context, r *vpcv1.UpdateEipRequest) (*vp
 
 // AssociateEip binds an EIP to an instance and waits until it is in use.
 func (s *Service) AssociateEip(ctx context.Context, r *vpcv1.AssociateEipRequest) (*vpcv1.AssociateEipResponse, error) {
-	var eip *vpcv1.Eip
 	id := r.GetAllocationId()
 	params := cloud.Params{"AllocationId": id, "InstanceId": r.GetInstanceId(), "InstanceType": r.GetInstanceType()}.
 		With("PrivateIpAddress", r.GetPrivateIpAddress()).
 		With("Mode", r.GetMode())
-	err := s.writes.Do(ctx, id, func(ctx context.Context) (err error) {
-		eip, err = write.Converge[*vpcv1.Eip]{
-			Name:  fmt.Sprintf("the association of %s with %s", id, r.GetInstanceId()),
-			Look:  func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
-			Judge: func(e *vpcv1.Eip) (write.Verdict, error) { return judgeAssociation(r, e) },
-			Send: func(ctx context.Context, _ *vpcv1.Eip) error {
-				return s.api.Send(ctx, "AssociateEipAddress", params, nil)
-			},
-			// The instance has an EIP already: perhaps this one.
-			Doubtful: func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceInUse },
-		}.Run(ctx)
-		return err
-	})
+	eip, err := write.Converge[*vpcv1.Eip]{
+		Name:  fmt.Sprintf("the association of %s with %s", id, r.GetInstanceId()),
+		Look:  func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) { return judgeAssociation(r, e) },
+		Send: func(ctx context.Context, _ *vpcv1.Eip) error {
+			return s.api.Send(ctx, "AssociateEipAddress", params, nil)
+		},
+		// The instance has an EIP already: perhaps this one.
+		Doubtful: func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceInUse },
+	}.RunAlone(ctx, s.writes, id)
 	return cloud.Answer(&vpcv1.AssociateEipResponse{Eip: eip}, err)
 }
 
@@ -129,63 +123,57 @@ func boundTo(e *vpcv1.Eip) string {
 // be told the type, too, and a repetition must not take it from another instance that it was given to meanwhile.
 func (s *Service) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipRequest) (*vpcv1.UnassociateEipResponse, error) {
 	id, from := r.GetAllocationId(), r.GetInstanceId()
-	err := s.writes.Do(ctx, id, func(ctx context.Context) error {
-		_, err := write.Converge[*vpcv1.Eip]{
-			Name: "the unassociation of " + id,
-			Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
-			Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
-				switch {
-				case e == nil || e.GetStatus() == free:
-					return write.Done, nil
-				case e.GetStatus() != inUse:
-					return write.Waiting, nil
-				}
-				if from == "" {
-					from = e.GetInstanceId()
-				}
-				if e.GetInstanceId() != from {
-					return write.Done, nil
-				}
-				return write.Todo, nil
-			},
-			Send: func(ctx context.Context, seen *vpcv1.Eip) error {
-				return s.api.Send(ctx, "UnassociateEipAddress", cloud.Params{"AllocationId": id}.
-					With("InstanceId", seen.GetInstanceId()).
-					With("InstanceType", seen.GetInstanceType()).
-					With("PrivateIpAddress", seen.GetPrivateIpAddress()), nil)
-			},
-			LookFirst: true,
-		}.Run(ctx)
-		return err
-	})
+	_, err := write.Converge[*vpcv1.Eip]{
+		Name: "the unassociation of " + id,
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
+			switch {
+			case e == nil || e.GetStatus() == free:
+				return write.Done, nil
+			case e.GetStatus() != inUse:
+				return write.Waiting, nil
+			}
+			if from == "" {
+				from = e.GetInstanceId()
+			}
+			if e.GetInstanceId() != from {
+				return write.Done, nil
+			}
+			return write.Todo, nil
+		},
+		Send: func(ctx context.Context, seen *vpcv1.Eip) error {
+			return s.api.Send(ctx, "UnassociateEipAddress", cloud.Params{"AllocationId": id}.
+				With("InstanceId", seen.GetInstanceId()).
+				With("InstanceType", seen.GetInstanceType()).
+				With("PrivateIpAddress", seen.GetPrivateIpAddress()), nil)
+		},
+		LookFirst: true,
+	}.RunAlone(ctx, s.writes, id)
 	return cloud.Answer(&vpcv1.UnassociateEipResponse{}, err)
 }
 
 // ReleaseEip gives an EIP back and waits until it is gone.
 func (s *Service) ReleaseEip(ctx context.Context, r *vpcv1.ReleaseEipRequest) (*vpcv1.ReleaseEipResponse, error) {
 	id := r.GetAllocationId()
-	err := s.writes.Do(ctx, id, func(ctx context.Context) error {
-		_, err := write.Converge[*vpcv1.Eip]{
-			Name: "the release of " + id,
-			Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
-			Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
-				switch {
-				case e == nil:
-					return write.Done, nil
-				case e.GetStatus() == inUse:
-					return write.Failed, vpc.InUse("ReleaseEipAddress", "EIP %s is bound to %s; unassociate it first", id, boundTo(e))
-				case e.GetStatus() == free:
-					return write.Todo, nil
-				default:
-					return write.Waiting, nil
-				}
-			},
-			Send: func(ctx context.Context, _ *vpcv1.Eip) error {
-				err := s.api.Send(ctx, "ReleaseEipAddress", cloud.Params{"AllocationId": id}, nil)
-				return cloud.Unless(err, rpcerr.EipNotFound)
-			},
-		}.Run(ctx)
-		return err
-	})
+	_, err := write.Converge[*vpcv1.Eip]{
+		Name: "the release of " + id,
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
+			switch {
+			case e == nil:
+				return write.Done, nil
+			case e.GetStatus() == inUse:
+				return write.Failed, vpc.InUse("ReleaseEipAddress", "EIP %s is bound to %s; unassociate it first", id, boundTo(e))
+			case e.GetStatus() == free:
+				return write.Todo, nil
+			default:
+				return write.Waiting, nil
+			}
+		},
+		Send: func(ctx context.Context, _ *vpcv1.Eip) error {
+			err := s.api.Send(ctx, "ReleaseEipAddress", cloud.Params{"AllocationId": id}, nil)
+			return cloud.Unless(err, rpcerr.EipNotFound)
+		},
+	}.RunAlone(ctx, s.writes, id)
 	return cloud.Answer(&vpcv1.ReleaseEipResponse{}, err)
 }

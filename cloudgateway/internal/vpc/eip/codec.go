@@ -1,35 +1,13 @@
 package eip
 
 import (
+	"cmp"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
-
-// answer is one EIP in the answer to DescribeEipAddresses.
-type answer struct {
-	AllocationID       string `json:"AllocationId"`
-	IPAddress          string `json:"IpAddress"`
-	Status             string
-	InstanceID         string `json:"InstanceId"`
-	InstanceType       string
-	Bandwidth          int32
-	InternetChargeType string
-	ChargeType         string
-	Name               string
-	Description        string
-	Misspelt           string `json:"Descritpion"` //nolint:misspell // As in the cloud.
-	Tags               cloud.TagList
-	ResourceGroupID    string `json:"ResourceGroupId"`
-	ISP                string
-	RegionID           string `json:"RegionId"`
-	PrivateIPAddress   string `json:"PrivateIpAddress"`
-	BandwidthPackageID string `json:"BandwidthPackageId"`
-	DeletionProtection bool
-	BusinessStatus     string
-	AllocationTime     string
-	ExpiredTime        string
-}
 
 // internetChargeTypes are the cloud's words for how traffic is paid for.
 func internetChargeTypes() map[vpcv1.InternetChargeType]string {
@@ -39,33 +17,35 @@ func internetChargeTypes() map[vpcv1.InternetChargeType]string {
 	}
 }
 
-func (a answer) decode() *vpcv1.Eip {
-	e := &vpcv1.Eip{
-		AllocationId:       a.AllocationID,
-		IpAddress:          a.IPAddress,
-		Status:             a.Status,
-		InstanceId:         a.InstanceID,
-		InstanceType:       a.InstanceType,
-		BandwidthMbps:      a.Bandwidth,
-		InternetChargeType: cloud.Named(internetChargeTypes(), a.InternetChargeType),
-		InstanceChargeType: cloud.Named(cloud.ChargeTypes(), a.ChargeType),
-		Name:               a.Name,
-		Description:        a.Description,
-		Tags:               a.Tags.Decode(),
-		ResourceGroupId:    a.ResourceGroupID,
-		Isp:                a.ISP,
-		RegionId:           a.RegionID,
-		PrivateIpAddress:   a.PrivateIPAddress,
-		BandwidthPackageId: a.BandwidthPackageID,
-		DeletionProtection: a.DeletionProtection,
-		BusinessStatus:     a.BusinessStatus,
-		CreationTime:       cloud.Time(a.AllocationTime),
+// decode reads one EIP in the answer to DescribeEipAddresses.
+func decode(item []byte) (*vpcv1.Eip, error) {
+	e, misspelt := &vpcv1.Eip{}, ""
+	err := cloud.Decode(item, cloud.Fields{
+		"AllocationId":       &e.AllocationId,
+		"IpAddress":          &e.IpAddress,
+		"Status":             &e.Status,
+		"InstanceId":         &e.InstanceId,
+		"InstanceType":       &e.InstanceType,
+		"Bandwidth":          &e.BandwidthMbps,
+		"InternetChargeType": cloud.Word(&e.InternetChargeType, internetChargeTypes()),
+		"ChargeType":         cloud.Word(&e.InstanceChargeType, cloud.ChargeTypes()),
+		"Name":               &e.Name,
+		"Description":        &e.Description,
+		"Descritpion":        &misspelt, //nolint:misspell // As in the cloud.
+		"Tags":               cloud.TagsInto(&e.Tags),
+		"ResourceGroupId":    &e.ResourceGroupId,
+		"ISP":                &e.Isp,
+		"RegionId":           &e.RegionId,
+		"PrivateIpAddress":   &e.PrivateIpAddress,
+		"BandwidthPackageId": &e.BandwidthPackageId,
+		"DeletionProtection": &e.DeletionProtection,
+		"BusinessStatus":     &e.BusinessStatus,
+		"AllocationTime":     cloud.Via(&e.CreationTime, cloud.Time),
+		"ExpiredTime":        cloud.Via(&e.ExpirationTime, cloud.Time),
+	})
+	e.Description = cmp.Or(e.GetDescription(), misspelt)
+	if e.GetInstanceChargeType() != commonv1.ChargeType_CHARGE_TYPE_PRE_PAID {
+		e.ExpirationTime = nil // It may be a date that stands for never.
 	}
-	if e.GetDescription() == "" {
-		e.Description = a.Misspelt
-	}
-	if a.ChargeType == "PrePaid" { // Others may have a date that stands for never.
-		e.ExpirationTime = cloud.Time(a.ExpiredTime)
-	}
-	return e
+	return e, err
 }

@@ -9,7 +9,11 @@ import (
 func TestEndOfAnEip(t *testing.T) {
 	for charge, want := range map[string]string{"PrePaid": "2027-01-02T16:00:00Z", "PostPaid": ""} {
 		got := ""
-		if end := (answer{ChargeType: charge, ExpiredTime: "2027-01-02T16:00Z"}).decode().GetExpirationTime(); end != nil {
+		e, err := decode([]byte(`{"ChargeType":"` + charge + `","ExpiredTime":"2027-01-02T16:00Z"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end := e.GetExpirationTime(); end != nil {
 			got = end.AsTime().Format(time.RFC3339)
 		}
 		if got != want {

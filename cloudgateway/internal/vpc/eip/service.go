@@ -3,12 +3,12 @@ package eip
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -63,33 +63,44 @@ func (s *Service) ListEips(ctx context.Context, r *vpcv1.ListEipsRequest) (*vpcv
 }
 
 func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.Eip, error) {
-	maxAge := r.GetMaxAge().AsDuration()
-	r = proto.CloneOf(r)
-	r.MaxAge, r.AllocationIds, r.IpAddresses = nil, cloud.Sorted(r.GetAllocationIds()), cloud.Sorted(r.GetIpAddresses())
-	if ids := r.GetAllocationIds(); len(ids) > 0 && proto.Equal(r, &vpcv1.ListEipsRequest{AllocationIds: ids}) {
+	ids, addresses, maxAge := cloud.Sorted(r.GetAllocationIds()), cloud.Sorted(r.GetIpAddresses()), r.GetMaxAge().AsDuration()
+	filter := cloud.Tags(cloud.Params{}, r.GetTags()).
+		With("Status", r.GetStatus()).
+		With("EipName", r.GetName()).
+		With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
+		With("AssociatedInstanceId", r.GetAssociatedInstanceId()).
+		With("ISP", r.GetIsp()).
+		With("ChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
+		With("ResourceGroupId", r.GetResourceGroupId())
+	if len(ids) > 0 && len(addresses)+len(filter) == 0 {
 		found, err := batch.Values(s.eips.GetMany(ctx, ids, maxAge))
 		return slices.DeleteFunc(found, func(e *vpcv1.Eip) bool { return e == nil }), err
 	}
-	return s.lists.Get(ctx, vpc.ListKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.Eip, error) {
-		filter := cloud.Tags(cloud.Params{}, r.GetTags()).
-			With("Status", r.GetStatus()).
-			With("EipName", r.GetName()).
-			With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
-			With("AssociatedInstanceId", r.GetAssociatedInstanceId()).
-			With("ISP", r.GetIsp()).
-			With("ChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
-			With("ResourceGroupId", r.GetResourceGroupId())
-		var found []*vpcv1.Eip
-		for _, ids := range vpc.ChunksOf(r.GetAllocationIds(), perCall) {
-			for _, addresses := range vpc.ChunksOf(r.GetIpAddresses(), perCall) {
-				some, err := s.describe(ctx, cloud.Params{}.Merge(filter).
+	key := fmt.Sprintf("%q %q %q", filter, ids, addresses)
+	return s.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*vpcv1.Eip, error) {
+		found, err := cloud.InChunks(ids, perCall, func(ids []string) ([]*vpcv1.Eip, error) {
+			return cloud.InChunks(addresses, perCall, func(addresses []string) ([]*vpcv1.Eip, error) {
+				return s.describe(ctx, cloud.Params{}.Merge(filter).
 					With("AllocationId", strings.Join(ids, ",")).With("EipAddress", strings.Join(addresses, ",")))
-				if err != nil {
-					return nil, err
-				}
-				found = append(found, some...)
-			}
-		}
-		return cloud.SortedBy(found, (*vpcv1.Eip).GetAllocationId), nil
+			})
+		})
+		return cloud.SortedBy(found, (*vpcv1.Eip).GetAllocationId), err
 	})
+}
+
+// fetch reads at most perCall EIPs; one that does not exist is not in the answer.
+func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*vpcv1.Eip, error) {
+	list, err := s.describe(ctx, cloud.Params{"AllocationId": strings.Join(cloud.Sorted(ids), ",")})
+	return cloud.ByKey(list, (*vpcv1.Eip).GetAllocationId), err
+}
+
+// describe reads all pages of DescribeEipAddresses.
+func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.Eip, error) {
+	return cloud.Listing[*vpcv1.Eip]{
+		Action: "DescribeEipAddresses", Items: "EipAddresses.EipAddress", Decode: decode, PerPage: perPage,
+	}.Numbered(ctx, s.api, filter)
+}
+
+func notFound(id string) error {
+	return cloud.NotFound(rpcerr.EipNotFound, "vpc/DescribeEipAddresses", "EIP "+id)
 }

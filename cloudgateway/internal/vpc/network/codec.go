@@ -8,40 +8,24 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// answer is a VPC in the answers to DescribeVpcAttribute and DescribeVpcs.
-type answer struct {
-	VpcID               string `json:"VpcId"`
-	VpcName             string
-	Description         string
-	Status              string
-	IsDefault           bool
-	ResourceGroupID     string `json:"ResourceGroupId"`
-	Tags                cloud.TagList
-	CidrBlock           string
-	Ipv6CidrBlock       string
-	SecondaryCidrBlocks struct{ SecondaryCidrBlock []string }
-	Ipv6CidrBlocks      struct {
-		Ipv6CidrBlock []struct{ Ipv6CidrBlock string }
-	}
-}
-
-func (a answer) decode() *vpcv1.Vpc {
-	v := &vpcv1.Vpc{
-		VpcId:               a.VpcID,
-		Name:                a.VpcName,
-		Description:         a.Description,
-		Status:              a.Status,
-		IsDefault:           a.IsDefault,
-		ResourceGroupId:     a.ResourceGroupID,
-		Tags:                a.Tags.Decode(),
-		CidrBlock:           a.CidrBlock,
-		SecondaryCidrBlocks: a.SecondaryCidrBlocks.SecondaryCidrBlock,
-	}
-	for _, b := range a.Ipv6CidrBlocks.Ipv6CidrBlock {
-		v.Ipv6CidrBlocks = append(v.Ipv6CidrBlocks, b.Ipv6CidrBlock)
-	}
-	if six := a.Ipv6CidrBlock; six != "" && !slices.Contains(v.GetIpv6CidrBlocks(), six) {
+// decode reads a VPC in the answers to DescribeVpcAttribute and DescribeVpcs.
+func decode(item []byte) (*vpcv1.Vpc, error) {
+	v, six := &vpcv1.Vpc{}, ""
+	err := cloud.Decode(item, cloud.Fields{
+		"VpcId":               &v.VpcId,
+		"VpcName":             &v.Name,
+		"Description":         &v.Description,
+		"Status":              &v.Status,
+		"IsDefault":           &v.IsDefault,
+		"ResourceGroupId":     &v.ResourceGroupId,
+		"Tags":                cloud.TagsInto(&v.Tags),
+		"CidrBlock":           &v.CidrBlock,
+		"Ipv6CidrBlock":       &six,
+		"SecondaryCidrBlocks": cloud.Fields{"SecondaryCidrBlock": &v.SecondaryCidrBlocks},
+		"Ipv6CidrBlocks":      cloud.Fields{"Ipv6CidrBlock": cloud.Texts(&v.Ipv6CidrBlocks, "Ipv6CidrBlock")},
+	})
+	if six != "" && !slices.Contains(v.GetIpv6CidrBlocks(), six) {
 		v.Ipv6CidrBlocks = append(v.Ipv6CidrBlocks, six)
 	}
-	return v
+	return v, err
 }

@@ -3,9 +3,8 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"strings"
-
-	"google.golang.org/protobuf/proto"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
@@ -37,44 +36,24 @@ func New(p *vpc.Product) *Service {
 func (s *Service) GetVpc(ctx context.Context, r *vpcv1.GetVpcRequest) (*vpcv1.GetVpcResponse, error) {
 	id := r.GetVpcId()
 	found, err := s.vpcs.Get(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) (*vpcv1.Vpc, error) {
-		a := answer{VpcID: id}
-		if err := s.api.Read(ctx, "DescribeVpcAttribute", cloud.Params{"VpcId": id}, &a); err != nil {
-			return nil, err
-		}
-		return a.decode(), nil
+		v := &vpcv1.Vpc{}
+		err := s.api.Read(ctx, "DescribeVpcAttribute", cloud.Params{"VpcId": id}, cloud.One(&v, decode))
+		v.VpcId = id // The answer need not repeat it.
+		return v, err
 	})
 	return cloud.Answer(&vpcv1.GetVpcResponse{Vpc: found}, err)
 }
 
 // ListVpcs reads every VPC that matches, ordered by id.
 func (s *Service) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv1.ListVpcsResponse, error) {
-	maxAge := r.GetMaxAge().AsDuration()
-	r = proto.CloneOf(r)
-	r.MaxAge, r.VpcIds = nil, cloud.Sorted(r.GetVpcIds())
-	found, err := s.lists.Get(ctx, vpc.ListKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.Vpc, error) { return s.list(ctx, r) })
-	return cloud.Answer(&vpcv1.ListVpcsResponse{Vpcs: found}, err)
-}
-
-func (s *Service) list(ctx context.Context, r *vpcv1.ListVpcsRequest) ([]*vpcv1.Vpc, error) {
-	var found []*vpcv1.Vpc
-	for _, ids := range vpc.ChunksOf(r.GetVpcIds(), vpcsPerCall) {
-		filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", strings.Join(ids, ",")).With("VpcName", r.GetName())
-		err := cloud.Numbered(ctx, filter, vpc.PageSize, func(p cloud.Params) (int, int, error) {
-			var page struct {
-				TotalCount int
-				Vpcs       struct{ Vpc []answer }
-			}
-			if err := s.api.Read(ctx, "DescribeVpcs", p, &page); err != nil {
-				return 0, 0, err
-			}
-			for _, a := range page.Vpcs.Vpc {
-				found = append(found, a.decode())
-			}
-			return len(page.Vpcs.Vpc), page.TotalCount, nil
+	ids, filter := cloud.Sorted(r.GetVpcIds()), cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcName", r.GetName())
+	list := cloud.Listing[*vpcv1.Vpc]{Action: "DescribeVpcs", Items: "Vpcs.Vpc", Decode: decode, PerPage: vpc.PageSize}
+	key := fmt.Sprintf("%q %q", filter, ids)
+	found, err := s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.Vpc, error) {
+		found, err := cloud.InChunks(ids, vpcsPerCall, func(some []string) ([]*vpcv1.Vpc, error) {
+			return list.Numbered(ctx, s.api, cloud.Params{}.Merge(filter).With("VpcId", strings.Join(some, ",")))
 		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return cloud.SortedBy(found, (*vpcv1.Vpc).GetVpcId), nil
+		return cloud.SortedBy(found, (*vpcv1.Vpc).GetVpcId), err
+	})
+	return cloud.Answer(&vpcv1.ListVpcsResponse{Vpcs: found}, err)
 }

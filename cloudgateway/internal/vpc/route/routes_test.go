@@ -399,17 +399,21 @@ func TestTableOfAnotherVpc(t *testing.T) {
 }
 
 func TestNextHopOfAnEntry(t *testing.T) {
-	hop := func(id, kind string) hopAnswer { return hopAnswer{NextHopID: id, NextHopType: kind, Weight: 7} }
-	one, two, none := entryAnswer{InstanceID: "i-old", NextHopType: "Instance"}, entryAnswer{}, entryAnswer{InstanceID: "i-old", NextHopType: "HaVip"}
-	one.NextHops.NextHop = append(one.NextHops.NextHop, hop("eni-1", "NetworkInterface"))
-	two.NextHops.NextHop = append(two.NextHops.NextHop, hop("i-1", "Instance"), hop("i-2", "Instance"))
+	const (
+		one = `{"InstanceId":"i-old","NextHopType":"Instance","NextHops":{"NextHop":[{"NextHopId":"eni-1","NextHopType":"NetworkInterface","Weight":7}]}}`
+		two = `{"NextHops":{"NextHop":[{"NextHopId":"i-1","NextHopType":"Instance","Weight":7},
+			{"NextHopId":"i-2","NextHopType":"Instance","Weight":7}]}}`
+		none = `{"InstanceId":"i-old","NextHopType":"HaVip","NextHops":{"NextHop":[]}}`
+	)
 	for _, tt := range []struct {
-		answer   entryAnswer
-		id, kind string
-		several  bool
+		answer, id, kind string
+		several          bool
 	}{{one, "eni-1", "NetworkInterface", false}, {two, "", "", true}, {none, "i-old", "HaVip", false}} {
-		got := tt.answer.decode("vtb-1")
-		if got.GetNextHopId() != tt.id || got.GetNextHopType() != tt.kind || got.GetMultipleNextHops() != tt.several || got.GetRouteTableId() != "vtb-1" {
+		got, err := decode([]byte(tt.answer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.GetNextHopId() != tt.id || got.GetNextHopType() != tt.kind || got.GetMultipleNextHops() != tt.several {
 			t.Errorf("got %v, want next hop %q %q, several: %t", got, tt.id, tt.kind, tt.several)
 		}
 		if want := `"i-1" (weight 7) and "i-2" (weight 7)`; tt.several && hops(got) != want {

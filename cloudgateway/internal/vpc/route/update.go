@@ -21,25 +21,17 @@ func (s *Service) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntr
 	if err := s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()); err != nil {
 		return nil, err
 	}
-	var entry *vpcv1.RouteEntry
-	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
-		entry, err = write.Converge[*vpcv1.RouteEntry]{
-			Name: "the change of route entry " + id,
-			Look: func(ctx context.Context) (*vpcv1.RouteEntry, error) {
-				found, err := s.describeEntries(ctx, r.GetRouteTableId(), cloud.Params{"RouteEntryId": id})
-				if err != nil || len(found) == 0 {
-					return nil, err
-				}
-				return found[0], nil
-			},
-			Judge: func(e *vpcv1.RouteEntry) (write.Verdict, error) { return judgeUpdate(r, e) },
-			Send: func(ctx context.Context, seen *vpcv1.RouteEntry) error {
-				return s.api.Send(ctx, "ModifyRouteEntry", lacking(r, seen).With("RouteEntryId", id), nil)
-			},
-			LookFirst: true,
-		}.Run(ctx)
-		return err
-	})
+	entry, err := write.Converge[*vpcv1.RouteEntry]{
+		Name: "the change of route entry " + id,
+		Look: func(ctx context.Context) (*vpcv1.RouteEntry, error) {
+			return cloud.First(s.describeEntries(ctx, r.GetRouteTableId(), cloud.Params{"RouteEntryId": id}))
+		},
+		Judge: func(e *vpcv1.RouteEntry) (write.Verdict, error) { return judgeUpdate(r, e) },
+		Send: func(ctx context.Context, seen *vpcv1.RouteEntry) error {
+			return s.api.Send(ctx, "ModifyRouteEntry", lacking(r, seen).With("RouteEntryId", id), nil)
+		},
+		LookFirst: true,
+	}.RunAlone(ctx, s.networks, r.GetVpcId())
 	return cloud.Answer(&vpcv1.UpdateRouteEntryResponse{RouteEntry: entry}, err)
 }
 

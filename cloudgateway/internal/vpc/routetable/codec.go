@@ -6,31 +6,18 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// tableAnswer is one table in the answer to DescribeRouteTableList.
-type tableAnswer struct {
-	RouteTableID    string `json:"RouteTableId"`
-	VpcID           string `json:"VpcId"`
-	RouteTableType  string
-	RouteTableName  string
-	Description     string
-	Status          string
-	ResourceGroupID string `json:"ResourceGroupId"`
-	VSwitchIDs      struct {
-		VSwitchID []string `json:"VSwitchId"`
-	} `json:"VSwitchIds"`
-	Tags cloud.TagList
-}
-
-func (a tableAnswer) decode() *vpcv1.RouteTable {
-	return &vpcv1.RouteTable{
-		RouteTableId:    a.RouteTableID,
-		VpcId:           a.VpcID,
-		Type:            a.RouteTableType,
-		Name:            a.RouteTableName,
-		Description:     a.Description,
-		Status:          a.Status,
-		ResourceGroupId: a.ResourceGroupID,
-		VswitchIds:      a.VSwitchIDs.VSwitchID,
-		Tags:            a.Tags.Decode(),
-	}
+// decode reads one table in the answer to DescribeRouteTableList.
+func decode(item []byte) (*vpcv1.RouteTable, error) {
+	t := &vpcv1.RouteTable{}
+	return t, cloud.Decode(item, cloud.Fields{
+		"RouteTableId":    &t.RouteTableId,
+		"VpcId":           &t.VpcId,
+		"RouteTableType":  &t.Type,
+		"RouteTableName":  &t.Name,
+		"Description":     &t.Description,
+		"Status":          &t.Status,
+		"ResourceGroupId": &t.ResourceGroupId,
+		"VSwitchIds":      cloud.Fields{"VSwitchId": &t.VswitchIds},
+		"Tags":            cloud.TagsInto(&t.Tags),
+	})
 }

@@ -55,32 +55,18 @@ func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesR
 
 // describe reads all pages of DescribeRouteTableList.
 func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
-	var found []*vpcv1.RouteTable
-	err := cloud.Numbered(ctx, filter, vpc.PageSize, func(p cloud.Params) (int, int, error) {
-		var answer struct {
-			TotalCount      int
-			RouterTableList struct{ RouterTableListType []tableAnswer }
-		}
-		if err := s.api.Read(ctx, "DescribeRouteTableList", p, &answer); err != nil {
-			return 0, 0, err
-		}
-		list := answer.RouterTableList.RouterTableListType
-		for _, a := range list {
-			found = append(found, a.decode())
-			s.networkOf.Put(a.RouteTableID, a.VpcID, tableLife)
-		}
-		return len(list), answer.TotalCount, nil
-	})
+	found, err := cloud.Listing[*vpcv1.RouteTable]{
+		Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decode, PerPage: vpc.PageSize,
+	}.Numbered(ctx, s.api, filter)
+	for _, t := range found {
+		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), tableLife)
+	}
 	return cloud.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
 }
 
 // look reads a route table now; nil: there is none.
 func (s *Service) look(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
-	found, err := s.describe(ctx, cloud.Params{"RouteTableId": id})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
+	return cloud.First(s.describe(ctx, cloud.Params{"RouteTableId": id}))
 }
 
 // CheckVPC reports whether a table is of the VPC that a caller names, whose lock orders the writes to the table. A table does not change
@@ -93,10 +79,7 @@ func (s *Service) CheckVPC(ctx context.Context, id, vpcID string) error {
 			return err
 		}
 		if table == nil {
-			return &rpcerr.Error{
-				Code: codes.NotFound, Reason: rpcerr.RouteTableNotFound, API: "vpc/DescribeRouteTableList",
-				Message: fmt.Sprintf("there is no route table %s in this region, or the gateway may not see it", id),
-			}
+			return cloud.NotFound(rpcerr.RouteTableNotFound, "vpc/DescribeRouteTableList", "route table "+id)
 		}
 		of = table.GetVpcId()
 	}
@@ -114,15 +97,13 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 		With("Description", r.GetDescription())
 	var table *vpcv1.RouteTable
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
-		var answer struct {
-			RouteTableID string `json:"RouteTableId"`
-		}
-		if err := s.api.Set(ctx, "CreateRouteTable", params, &answer); err != nil {
+		id := ""
+		if err := s.api.Set(ctx, "CreateRouteTable", params, &cloud.Fields{"RouteTableId": &id}); err != nil {
 			return err
 		}
 		table, err = write.Converge[*vpcv1.RouteTable]{
-			Name:  "the creation of " + answer.RouteTableID,
-			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, answer.RouteTableID) },
+			Name:  "the creation of " + id,
+			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, id) },
 			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) { return vpc.WhenAvailable(t.GetStatus()), nil },
 		}.Run(ctx)
 		return err
@@ -136,23 +117,20 @@ func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTabl
 	if err := cloud.Unless(s.CheckVPC(ctx, id, r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
 		return nil, err
 	}
-	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
-		_, err := write.Converge[*vpcv1.RouteTable]{
-			Name: "the deletion of " + id,
-			Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, id) },
-			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) {
-				// The cloud speaks of the table's status when it means this.
-				if bound := t.GetVswitchIds(); len(bound) > 0 {
-					return write.Failed, vpc.InUse("DeleteRouteTable", "route table %s is bound to %s; unassociate it first", id, strings.Join(bound, ", "))
-				}
-				return vpc.UntilGone(t != nil, t.GetStatus()), nil
-			},
-			Send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
-				return cloud.Unless(s.api.Send(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
-			},
-		}.Run(ctx)
-		return err
-	})
+	_, err := write.Converge[*vpcv1.RouteTable]{
+		Name: "the deletion of " + id,
+		Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, id) },
+		Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) {
+			// The cloud speaks of the table's status when it means this.
+			if bound := t.GetVswitchIds(); len(bound) > 0 {
+				return write.Failed, vpc.InUse("DeleteRouteTable", "route table %s is bound to %s; unassociate it first", id, strings.Join(bound, ", "))
+			}
+			return vpc.UntilGone(t != nil, t.GetStatus()), nil
+		},
+		Send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
+			return cloud.Unless(s.api.Send(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
+		},
+	}.RunAlone(ctx, s.networks, r.GetVpcId())
 	return cloud.Answer(&vpcv1.DeleteRouteTableResponse{}, err)
 }
 
@@ -220,8 +198,6 @@ func (s *Service) bind(ctx context.Context, action string, r bond, ch write.Conv
 	if err := cloud.Unless(s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
 		return err
 	}
-	return s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
-		_, err := ch.Run(ctx)
-		return err
-	})
+	_, err := ch.RunAlone(ctx, s.networks, r.GetVpcId())
+	return err
 }

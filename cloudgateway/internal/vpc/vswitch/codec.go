@@ -6,39 +6,22 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// answer is one vSwitch in the answer to DescribeVSwitches.
-type answer struct {
-	VSwitchID               string `json:"VSwitchId"`
-	VSwitchName             string
-	VpcID                   string `json:"VpcId"`
-	ZoneID                  string `json:"ZoneId"`
-	CidrBlock               string
-	Ipv6CidrBlock           string
-	AvailableIPAddressCount int64 `json:"AvailableIpAddressCount"`
-	Description             string
-	Status                  string
-	IsDefault               bool
-	ResourceGroupID         string `json:"ResourceGroupId"`
-	RouteTable              struct {
-		RouteTableID string `json:"RouteTableId"`
-	}
-	Tags cloud.TagList
-}
-
-func (a answer) decode() *vpcv1.VSwitch {
-	return &vpcv1.VSwitch{
-		VswitchId:        a.VSwitchID,
-		VpcId:            a.VpcID,
-		ZoneId:           a.ZoneID,
-		CidrBlock:        a.CidrBlock,
-		AvailableIpCount: a.AvailableIPAddressCount,
-		Name:             a.VSwitchName,
-		Description:      a.Description,
-		Status:           a.Status,
-		Ipv6CidrBlock:    a.Ipv6CidrBlock,
-		RouteTableId:     a.RouteTable.RouteTableID,
-		IsDefault:        a.IsDefault,
-		ResourceGroupId:  a.ResourceGroupID,
-		Tags:             a.Tags.Decode(),
-	}
+// decode reads one vSwitch in the answer to DescribeVSwitches.
+func decode(item []byte) (*vpcv1.VSwitch, error) {
+	v := &vpcv1.VSwitch{}
+	return v, cloud.Decode(item, cloud.Fields{
+		"VSwitchId":               &v.VswitchId,
+		"VSwitchName":             &v.Name,
+		"VpcId":                   &v.VpcId,
+		"ZoneId":                  &v.ZoneId,
+		"CidrBlock":               &v.CidrBlock,
+		"Ipv6CidrBlock":           &v.Ipv6CidrBlock,
+		"AvailableIpAddressCount": &v.AvailableIpCount,
+		"Description":             &v.Description,
+		"Status":                  &v.Status,
+		"IsDefault":               &v.IsDefault,
+		"ResourceGroupId":         &v.ResourceGroupId,
+		"RouteTable":              cloud.Fields{"RouteTableId": &v.RouteTableId},
+		"Tags":                    cloud.TagsInto(&v.Tags),
+	})
 }

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
+	"strings"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -57,19 +54,12 @@ func (s *Service) GetVSwitch(ctx context.Context, r *vpcv1.GetVSwitchRequest) (*
 
 // NotFound is the error about a vSwitch that does not exist.
 func NotFound(id string) error {
-	return &rpcerr.Error{
-		Code: codes.NotFound, Reason: rpcerr.VSwitchNotFound, API: "vpc/DescribeVSwitches",
-		Message: fmt.Sprintf("there is no vSwitch %s in this region, or the gateway may not see it", id),
-	}
+	return cloud.NotFound(rpcerr.VSwitchNotFound, "vpc/DescribeVSwitches", "vSwitch "+id)
 }
 
 // Look reads a vSwitch now; nil: there is none.
 func (s *Service) Look(ctx context.Context, id string) (*vpcv1.VSwitch, error) {
-	found, err := s.describe(ctx, cloud.Params{"VSwitchId": id})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
+	return cloud.First(s.describe(ctx, cloud.Params{"VSwitchId": id}, 0))
 }
 
 // ListVSwitches reads every vSwitch that matches, ordered by id.
@@ -79,34 +69,23 @@ func (s *Service) ListVSwitches(ctx context.Context, r *vpcv1.ListVSwitchesReque
 }
 
 func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*vpcv1.VSwitch, error) {
-	maxAge := r.GetMaxAge().AsDuration()
-	r = proto.CloneOf(r)
-	r.MaxAge, r.VswitchIds = nil, cloud.Sorted(r.GetVswitchIds())
-	return s.lists.Get(ctx, vpc.ListKey(r), maxAge, func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
-		filter := cloud.Tags(cloud.Params{}, r.GetTags()).
-			With("VpcId", r.GetVpcId()).With("ZoneId", r.GetZoneId()).With("VSwitchName", r.GetName())
-		ids := r.GetVswitchIds()
-		if len(ids) == 0 {
-			return s.describe(ctx, filter)
-		}
-		var found []*vpcv1.VSwitch
+	ids := cloud.Sorted(r.GetVswitchIds())
+	filter := cloud.Tags(cloud.Params{}, r.GetTags()).
+		With("VpcId", r.GetVpcId()).With("ZoneId", r.GetZoneId()).With("VSwitchName", r.GetName())
+	key := fmt.Sprintf("%q %q", filter, ids)
+	return s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
 		if len(ids) > few {
-			all, err := s.describeIn(ctx, filter, len(ids))
-			if !errors.Is(err, errTooMany) {
+			all, err := s.describe(ctx, filter, len(ids)*vpc.PageSize)
+			if !errors.Is(err, cloud.ErrTooMany) {
 				return slices.DeleteFunc(all, func(v *vpcv1.VSwitch) bool {
 					_, wanted := slices.BinarySearch(ids, v.GetVswitchId())
 					return !wanted
 				}), err
 			}
 		}
-		for _, id := range ids {
-			one, err := s.describe(ctx, cloud.Params{"VSwitchId": id}.Merge(filter))
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, one...)
-		}
-		return found, nil
+		return cloud.InChunks(ids, 1, func(id []string) ([]*vpcv1.VSwitch, error) {
+			return s.describe(ctx, cloud.Params{}.Merge(filter).With("VSwitchId", strings.Join(id, ",")), 0)
+		})
 	})
 }
 
@@ -114,33 +93,11 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*v
 // read all that there are.
 const few = 5
 
-// errTooMany says that there are too many vSwitches to read them all.
-var errTooMany = errors.New("too many vSwitches")
-
-// describe reads all pages of DescribeVSwitches.
-func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.VSwitch, error) {
-	return s.describeIn(ctx, filter, math.MaxInt32)
-}
-
-// describeIn reads all pages of DescribeVSwitches, unless there are more of them; then it reads one and gives errTooMany.
-func (s *Service) describeIn(ctx context.Context, filter cloud.Params, pages int) ([]*vpcv1.VSwitch, error) {
-	var found []*vpcv1.VSwitch
-	err := cloud.Numbered(ctx, filter, vpc.PageSize, func(p cloud.Params) (int, int, error) {
-		var page struct {
-			TotalCount int
-			VSwitches  struct{ VSwitch []answer }
-		}
-		if err := s.api.Read(ctx, "DescribeVSwitches", p, &page); err != nil {
-			return 0, 0, err
-		}
-		if page.TotalCount > pages*vpc.PageSize {
-			return 0, 0, errTooMany
-		}
-		for _, a := range page.VSwitches.VSwitch {
-			found = append(found, a.decode())
-		}
-		return len(page.VSwitches.VSwitch), page.TotalCount, nil
-	})
+// describe reads all pages of DescribeVSwitches, unless there are more than most vSwitches; see cloud.Listing.
+func (s *Service) describe(ctx context.Context, filter cloud.Params, most int) ([]*vpcv1.VSwitch, error) {
+	found, err := cloud.Listing[*vpcv1.VSwitch]{
+		Action: "DescribeVSwitches", Items: "VSwitches.VSwitch", Decode: decode, PerPage: vpc.PageSize, Most: most,
+	}.Numbered(ctx, s.api, filter)
 	return cloud.SortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
@@ -157,15 +114,13 @@ func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchReque
 	}
 	var made *vpcv1.VSwitch
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
-		var answer struct {
-			VSwitchID string `json:"VSwitchId"`
-		}
-		if err := s.api.Set(ctx, "CreateVSwitch", params, &answer); err != nil {
+		id := ""
+		if err := s.api.Set(ctx, "CreateVSwitch", params, &cloud.Fields{"VSwitchId": &id}); err != nil {
 			return err
 		}
 		made, err = write.Converge[*vpcv1.VSwitch]{
-			Name:  "the creation of " + answer.VSwitchID,
-			Look:  func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, answer.VSwitchID) },
+			Name:  "the creation of " + id,
+			Look:  func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) },
 			Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) { return vpc.WhenAvailable(v.GetStatus()), nil },
 		}.Run(ctx)
 		return err
@@ -176,24 +131,21 @@ func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchReque
 // DeleteVSwitch deletes a vSwitch and waits until it is gone.
 func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchRequest) (*vpcv1.DeleteVSwitchResponse, error) {
 	id := r.GetVswitchId()
-	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) error {
-		_, err := write.Converge[*vpcv1.VSwitch]{
-			Name: "the deletion of " + id, LookFirst: true,
-			Look: func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) },
-			Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
-				// The VPC decides in which order writes go.
-				if of := v.GetVpcId(); v != nil && of != r.GetVpcId() {
-					return write.Failed, rpcerr.Invalid(rpcerr.FieldViolation{
-						Field: "vpc_id", Description: fmt.Sprintf("vSwitch %s is of %s; name that VPC", id, of),
-					})
-				}
-				return vpc.UntilGone(v != nil, v.GetStatus()), nil
-			},
-			Send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
-				return cloud.Unless(s.api.Send(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
-			},
-		}.Run(ctx)
-		return err
-	})
+	_, err := write.Converge[*vpcv1.VSwitch]{
+		Name: "the deletion of " + id, LookFirst: true,
+		Look: func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) },
+		Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
+			// The VPC decides in which order writes go.
+			if of := v.GetVpcId(); v != nil && of != r.GetVpcId() {
+				return write.Failed, rpcerr.Invalid(rpcerr.FieldViolation{
+					Field: "vpc_id", Description: fmt.Sprintf("vSwitch %s is of %s; name that VPC", id, of),
+				})
+			}
+			return vpc.UntilGone(v != nil, v.GetStatus()), nil
+		},
+		Send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
+			return cloud.Unless(s.api.Send(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
+		},
+	}.RunAlone(ctx, s.networks, r.GetVpcId())
 	return cloud.Answer(&vpcv1.DeleteVSwitchResponse{}, err)
 }
