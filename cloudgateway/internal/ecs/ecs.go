@@ -53,17 +53,3 @@ func Boolean(p cloud.Params, name string, value *bool) {
 		p[name] = strconv.FormatBool(*value)
 	}
 }
-
-// Ipv6Sets is what answers say about IPv6 addresses.
-type Ipv6Sets struct {
-	Ipv6Set []struct{ Ipv6Address string }
-}
-
-// Addresses gives the addresses.
-func (s Ipv6Sets) Addresses() []string {
-	var list []string
-	for _, a := range s.Ipv6Set {
-		list = append(list, a.Ipv6Address)
-	}
-	return list
-}

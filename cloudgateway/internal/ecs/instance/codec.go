@@ -1,131 +1,83 @@
 package instance
 
 import (
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 )
 
-type addressList struct {
-	IPAddress []string `json:"IpAddress"`
-}
-
-// instanceAnswer is one instance in the answer to DescribeInstances.
-type instanceAnswer struct {
-	InstanceID         string `json:"InstanceId"`
-	RegionID           string `json:"RegionId"`
-	ZoneID             string `json:"ZoneId"`
-	InstanceType       string
-	InstanceName       string
-	HostName           string
-	Status             string
-	InstanceChargeType string
-	SpotStrategy       string
-	InnerIPAddress     addressList `json:"InnerIpAddress"`
-	PublicIPAddress    addressList `json:"PublicIpAddress"`
-	EipAddress         struct {
-		IPAddress string `json:"IpAddress"`
+// decode reads one instance in the answer to DescribeInstances.
+func decode(item []byte) (*ecsv1.Instance, error) {
+	i := &ecsv1.Instance{}
+	var interfaces []networkInterface
+	err := cloud.Decode(item, cloud.Fields{
+		"InstanceId":         &i.InstanceId,
+		"RegionId":           &i.RegionId,
+		"ZoneId":             &i.ZoneId,
+		"InstanceType":       &i.InstanceType,
+		"InstanceName":       &i.Name,
+		"HostName":           &i.HostName,
+		"Status":             &i.Status,
+		"InstanceChargeType": cloud.Word(&i.ChargeType, cloud.ChargeTypes()),
+		"SpotStrategy":       &i.SpotStrategy,
+		"InnerIpAddress":     cloud.Fields{"IpAddress": &i.InnerIps},
+		"PublicIpAddress":    cloud.Fields{"IpAddress": &i.PublicIps},
+		"EipAddress":         cloud.Fields{"IpAddress": &i.Eip},
+		"VpcAttributes": cloud.Fields{
+			"VpcId": &i.VpcId, "VSwitchId": &i.VswitchId, "PrivateIpAddress": cloud.Fields{"IpAddress": &i.PrivateIps},
+		},
+		"NetworkInterfaces":  cloud.Fields{"NetworkInterface": cloud.Each(&interfaces, decodeInterface)},
+		"SecurityGroupIds":   cloud.Fields{"SecurityGroupId": &i.SecurityGroupIds},
+		"OperationLocks":     cloud.Fields{"LockReason": cloud.Texts(&i.LockReasons, "LockReason")},
+		"Tags":               cloud.TagsInto(&i.Tags),
+		"Description":        &i.Description,
+		"ResourceGroupId":    &i.ResourceGroupId,
+		"DeploymentSetId":    &i.DeploymentSetId,
+		"ImageId":            &i.ImageId,
+		"Cpu":                &i.CpuCount,
+		"Memory":             &i.MemoryMib,
+		"GPUAmount":          &i.GpuCount,
+		"GPUSpec":            &i.GpuType,
+		"OSType":             &i.OsType,
+		"OSName":             &i.OsName,
+		"CreationTime":       cloud.Via(&i.CreationTime, cloud.Time),
+		"StartTime":          cloud.Via(&i.StartTime, cloud.Time),
+		"ExpiredTime":        cloud.Via(&i.ExpirationTime, cloud.Time),
+		"AutoReleaseTime":    cloud.Via(&i.AutoReleaseTime, cloud.Time),
+		"DeletionProtection": &i.DeletionProtection,
+		"StoppedMode":        cloud.Word(&i.StoppedMode, stoppedModes()),
+	})
+	if i.GetChargeType() != commonv1.ChargeType_CHARGE_TYPE_PRE_PAID {
+		i.ExpirationTime = nil // It may be a date that stands for never.
 	}
-	VpcAttributes struct {
-		VpcID            string      `json:"VpcId"`
-		VSwitchID        string      `json:"VSwitchId"`
-		PrivateIPAddress addressList `json:"PrivateIpAddress"`
-	}
-	NetworkInterfaces struct {
-		NetworkInterface []struct {
-			NetworkInterfaceID string `json:"NetworkInterfaceId"`
-			Type               string
-			Ipv6Sets           ecs.Ipv6Sets
-		}
-	}
-	SecurityGroupIDs struct {
-		SecurityGroupID []string `json:"SecurityGroupId"`
-	} `json:"SecurityGroupIds"`
-	OperationLocks struct {
-		LockReason []struct{ LockReason string }
-	}
-	Tags cloud.TagList
-
-	Description                                           string
-	ResourceGroupID                                       string `json:"ResourceGroupId"`
-	DeploymentSetID                                       string `json:"DeploymentSetId"`
-	ImageID                                               string `json:"ImageId"`
-	CPU                                                   int32  `json:"Cpu"`
-	Memory                                                int32
-	GPUAmount                                             int32
-	GPUSpec                                               string
-	OSType, OSName                                        string
-	CreationTime, StartTime, ExpiredTime, AutoReleaseTime string
-	DeletionProtection                                    bool
-	StoppedMode                                           string
-}
-
-func (a instanceAnswer) decode() *ecsv1.Instance {
-	instance := &ecsv1.Instance{
-		InstanceId:   a.InstanceID,
-		RegionId:     a.RegionID,
-		ZoneId:       a.ZoneID,
-		InstanceType: a.InstanceType,
-		Status:       a.Status,
-		ChargeType:   cloud.Named(cloud.ChargeTypes(), a.InstanceChargeType),
-		SpotStrategy: a.SpotStrategy,
-		VpcId:        a.VpcAttributes.VpcID,
-		VswitchId:    a.VpcAttributes.VSwitchID,
-		PrivateIps:   a.VpcAttributes.PrivateIPAddress.IPAddress,
-		InnerIps:     a.InnerIPAddress.IPAddress,
-		PublicIps:    a.PublicIPAddress.IPAddress,
-		Eip:          a.EipAddress.IPAddress,
-		Name:         a.InstanceName,
-		HostName:     a.HostName,
-		Tags:         a.Tags.Decode(),
-
-		Description:        a.Description,
-		ResourceGroupId:    a.ResourceGroupID,
-		SecurityGroupIds:   a.SecurityGroupIDs.SecurityGroupID,
-		DeploymentSetId:    a.DeploymentSetID,
-		CpuCount:           a.CPU,
-		MemoryMib:          a.Memory,
-		GpuCount:           a.GPUAmount,
-		GpuType:            a.GPUSpec,
-		OsType:             a.OSType,
-		OsName:             a.OSName,
-		ImageId:            a.ImageID,
-		CreationTime:       cloud.Time(a.CreationTime),
-		StartTime:          cloud.Time(a.StartTime),
-		AutoReleaseTime:    cloud.Time(a.AutoReleaseTime),
-		DeletionProtection: a.DeletionProtection,
-		StoppedMode:        stoppedMode(a.StoppedMode),
-	}
-	if a.InstanceChargeType == "PrePaid" { // Others have a date that stands for never.
-		instance.ExpirationTime = cloud.Time(a.ExpiredTime)
-	}
-	for _, l := range a.OperationLocks.LockReason {
-		instance.LockReasons = append(instance.LockReasons, l.LockReason)
-	}
-	interfaces := a.NetworkInterfaces.NetworkInterface
 	for _, n := range interfaces {
-		instance.NetworkInterfaceIds = append(instance.NetworkInterfaceIds, n.NetworkInterfaceID)
+		i.NetworkInterfaceIds = append(i.NetworkInterfaceIds, n.id)
 		// Instances with a single interface do not always say that it is the primary one.
-		if n.Type == "Primary" || len(interfaces) == 1 {
-			instance.PrimaryNetworkInterfaceId = n.NetworkInterfaceID
-			instance.Ipv6Addresses = n.Ipv6Sets.Addresses()
+		if n.kind == "Primary" || len(interfaces) == 1 {
+			i.PrimaryNetworkInterfaceId, i.Ipv6Addresses = n.id, n.six
 		}
 	}
-	return instance
+	return i, err
 }
 
-const (
-	keepCharging = "KeepCharging"
-	stopCharging = "StopCharging"
-)
+// networkInterface is what an instance shows of one of its interfaces.
+type networkInterface struct {
+	id, kind string
+	six      []string // addresses
+}
 
-func stoppedMode(text string) ecsv1.StoppedMode {
-	switch text {
-	case keepCharging:
-		return ecsv1.StoppedMode_STOPPED_MODE_KEEP_CHARGING
-	case stopCharging:
-		return ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING
+func decodeInterface(item []byte) (n networkInterface, err error) {
+	err = cloud.Decode(item, cloud.Fields{
+		"NetworkInterfaceId": &n.id, "Type": &n.kind, "Ipv6Sets": cloud.Fields{"Ipv6Set": cloud.Texts(&n.six, "Ipv6Address")},
+	})
+	return n, err
+}
+
+// stoppedModes are the cloud's words for what a stopped instance costs.
+func stoppedModes() map[ecsv1.StoppedMode]string {
+	return map[ecsv1.StoppedMode]string{
+		ecsv1.StoppedMode_STOPPED_MODE_KEEP_CHARGING: "KeepCharging",
+		ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING: "StopCharging",
 	}
-	return ecsv1.StoppedMode_STOPPED_MODE_UNSPECIFIED
 }

@@ -40,14 +40,7 @@ type change struct {
 func start() change { return change{action: "StartInstance", final: running, passing: starting} }
 
 func stop(r *ecsv1.StopInstanceRequest) change {
-	params := cloud.Params{}
-	switch r.GetStoppedMode() {
-	case ecsv1.StoppedMode_STOPPED_MODE_KEEP_CHARGING:
-		params["StoppedMode"] = keepCharging
-	case ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING:
-		params["StoppedMode"] = stopCharging
-	case ecsv1.StoppedMode_STOPPED_MODE_UNSPECIFIED:
-	}
+	params := cloud.Params{}.With("StoppedMode", stoppedModes()[r.GetStoppedMode()])
 	if r.GetForce() {
 		params["ForceStop"] = "true"
 	}

@@ -25,31 +25,15 @@ type addressKey struct {
 
 // describe reads all pages of DescribeNetworkInterfaces.
 func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*ecsv1.NetworkInterface, error) {
-	var found []*ecsv1.NetworkInterface
-	params := cloud.Params{}.Int("MaxResults", interfacesPerPage).Merge(filter)
-	err := cloud.Tokened(ctx, params, func(p cloud.Params) (string, error) {
-		var answer struct {
-			NextToken            string
-			NetworkInterfaceSets struct{ NetworkInterfaceSet []interfaceAnswer }
-		}
-		if err := s.api.Read(ctx, "DescribeNetworkInterfaces", p, &answer); err != nil {
-			return "", err
-		}
-		for _, a := range answer.NetworkInterfaceSets.NetworkInterfaceSet {
-			found = append(found, a.decode())
-		}
-		return answer.NextToken, nil
-	})
-	return found, err
+	return cloud.Listing[*ecsv1.NetworkInterface]{
+		Action: "DescribeNetworkInterfaces", Items: "NetworkInterfaceSets.NetworkInterfaceSet", Decode: decode,
+	}.Tokened(ctx, s.api, cloud.Params{}.Int("MaxResults", interfacesPerPage).Merge(filter))
 }
 
 // fetch reads at most ecs.ItemsPerCall interfaces by id.
 func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*ecsv1.NetworkInterface, error) {
 	list, err := s.describe(ctx, cloud.Params{}.List("NetworkInterfaceId", ids))
-	if err != nil {
-		return nil, err
-	}
-	return cloud.ByKey(list, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), nil
+	return cloud.ByKey(list, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), err
 }
 
 // fetchAddresses reads the interfaces that have the addresses, at most ecs.ItemsPerCall: one call per VPC and family.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -109,9 +108,7 @@ func (s *Service) ListNetworkInterfaces(
 	found, err := s.lists.Get(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*ecsv1.NetworkInterface, error) {
 			found, err := s.describe(ctx, filter)
-			return slices.CompactFunc(cloud.SortedBy(found, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), func(a, b *ecsv1.NetworkInterface) bool {
-				return a.GetNetworkInterfaceId() == b.GetNetworkInterfaceId()
-			}), err
+			return cloud.Distinct(found, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), err
 		})
 	return cloud.Answer(&ecsv1.ListNetworkInterfacesResponse{NetworkInterfaces: found}, err)
 }
