@@ -32,13 +32,16 @@ type application struct {
 // the group holds and goes on with what is missing.
 func (a *application) run(ctx context.Context) error {
 	for !a.todo.empty() {
-		next := a.group.next(a.todo, a.perCall)
+		_, canReplace := a.group.actions[replace]
+		next := a.todo.next(canReplace)
+		action := a.group.actions[next.verb]
+		next = next.first(a.perCall(action))
 		a.calls++
-		err := a.writer.Send(ctx, a.group.actions[next.verb], a.group.params(next), nil)
+		err := a.writer.Send(ctx, action, a.group.params(next), nil)
 		switch {
 		case err == nil:
 			a.todo = a.todo.after(next)
-		case tooMany(err) && a.service.callSizes.learn(a.group.actions[next.verb], next.size(), err):
+		case tooMany(err) && a.service.callSizes.learn(action, next.size(), err):
 		case rpcerr.ReasonOf(err) == rpcerr.ServerNotFound && len(next.into) > 0:
 			a.setAside(next, err)
 		case cloud.Unclear(err), disagrees(err):

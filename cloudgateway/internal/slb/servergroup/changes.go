@@ -34,34 +34,28 @@ type step struct {
 
 func (s step) size() int { return max(len(s.out), len(s.into)) }
 
-// plan turns changes into the fewest calls of at most perCall servers. Where the cloud can replace servers, as many removed servers
-// as possible are replaced by added ones in one call: pairing all of min(add, remove) is never worse than pairing fewer, since each
-// call of pairs does the work of one addition and one removal. Servers come before they go, so that a group is never emptier than it
-// was, unless removeFirst asks for the opposite.
-func plan(c changes, perCall int, canReplace bool) []step {
-	var steps []step
-	emit := func(verb verb, out, into []*slbv1.Server) {
-		for len(out)+len(into) > 0 {
-			n, m := min(perCall, len(out)), min(perCall, len(into))
-			steps = append(steps, step{verb: verb, out: out[:n], into: into[:m]})
-			out, into = out[n:], into[m:]
-		}
+// next gives what the first of the fewest calls does that make the changes, however many servers it may name. Where the cloud can replace
+// servers, as many removed servers as possible are replaced by added ones in one call: pairing all of min(add, remove) is never worse than
+// pairing fewer, since each call of pairs does the work of one addition and one removal. Servers come before they go, so that a group is
+// never emptier than it was, unless removeFirst asks for the opposite.
+func (c changes) next(canReplace bool) step {
+	pairs := min(len(c.add), len(c.remove))
+	switch {
+	case c.removeFirst && len(c.remove) > 0:
+		return step{verb: remove, out: c.remove}
+	case canReplace && pairs > 0:
+		return step{verb: replace, out: c.remove[:pairs], into: c.add[:pairs]}
+	case len(c.add) > 0:
+		return step{verb: add, into: c.add}
+	case len(c.update) > 0:
+		return step{verb: set, into: c.update}
 	}
-	if c.removeFirst {
-		emit(remove, c.remove, nil)
-		emit(add, nil, c.add)
-		emit(set, nil, c.update)
-		return steps
-	}
-	pairs := 0
-	if canReplace {
-		pairs = min(len(c.add), len(c.remove))
-	}
-	emit(replace, c.remove[:pairs], c.add[:pairs])
-	emit(add, nil, c.add[pairs:])
-	emit(set, nil, c.update)
-	emit(remove, c.remove[pairs:], nil)
-	return steps
+	return step{verb: remove, out: c.remove}
+}
+
+// first gives the part of a step that names at most n servers of a kind.
+func (s step) first(n int) step {
+	return step{verb: s.verb, out: s.out[:min(n, len(s.out))], into: s.into[:min(n, len(s.into))]}
 }
 
 // remaining gives what of the changes is still to be done, given what the group holds: a server to add that is there with

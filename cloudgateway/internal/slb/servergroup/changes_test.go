@@ -21,6 +21,15 @@ func servers(first, count int) []*slbv1.Server {
 	return list
 }
 
+// callsFor gives what the calls do that make changes.
+func callsFor(todo changes, perCall int, canReplace bool) (verbs []verb) {
+	for !todo.empty() {
+		next := todo.next(canReplace).first(perCall)
+		verbs, todo = append(verbs, next.verb), todo.after(next)
+	}
+	return verbs
+}
+
 func TestPlanTakesTheFewestCalls(t *testing.T) {
 	tests := []struct {
 		name                string
@@ -47,13 +56,9 @@ func TestPlanTakesTheFewestCalls(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			steps := plan(changes{
+			got := callsFor(changes{
 				add: servers(0, tt.add), remove: servers(1000, tt.remove), update: servers(2000, tt.update), removeFirst: tt.removeFirst,
 			}, 20, !tt.single)
-			var got []verb
-			for _, s := range steps {
-				got = append(got, s.verb)
-			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
@@ -72,7 +77,7 @@ func TestNoPlanTakesFewerCalls(t *testing.T) {
 			for replaced := range min(add, remove) + 1 {
 				fewest = min(fewest, calls(replaced)+calls(add-replaced)+calls(remove-replaced))
 			}
-			if got := len(plan(changes{add: come[:add], remove: leave[:remove]}, perCall, true)); got != fewest {
+			if got := len(callsFor(changes{add: come[:add], remove: leave[:remove]}, perCall, true)); got != fewest {
 				t.Fatalf("%d calls to add %d servers and remove %d, want %d", got, add, remove, fewest)
 			}
 		}
@@ -100,7 +105,7 @@ func TestPlanDoesWhatWasAsked(t *testing.T) {
 		}
 		for todo := normalize(c); !todo.empty(); {
 			// Planning again after each call, as apply does, must come to the same end.
-			next := plan(todo, perCall, canReplace)[0]
+			next := todo.next(canReplace).first(perCall)
 			if len(next.out) > perCall || len(next.into) > perCall || next.size() == 0 {
 				t.Fatalf("a call of %d and %d servers, at most %d are allowed", len(next.out), len(next.into), perCall)
 			}

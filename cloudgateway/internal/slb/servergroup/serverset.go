@@ -42,15 +42,6 @@ func (s *Service) defaultGroup(loadBalancerID string) serverSet {
 	}
 }
 
-// next gives the first call of the fewest that make the changes. How many servers a call may name depends on its action.
-func (p serverSet) next(todo changes, perCall func(action string) int) step {
-	_, canReplace := p.actions[replace]
-	first := plan(todo, maxServersPerCall, canReplace)[0]
-	n := perCall(p.actions[first.verb])
-	first.out, first.into = first.out[:min(n, len(first.out))], first.into[:min(n, len(first.into))]
-	return first
-}
-
 // params encodes a call.
 func (p serverSet) params(s step) cloud.Params {
 	params := cloud.Params{p.param: p.id}
