@@ -21,15 +21,28 @@ const (
 // balancer decides in which order writes go and what is forgotten after them. A part never moves to another load balancer, so one answer of
 // the cloud that names both is enough.
 type Owners struct {
-	kind string // for errors
-	find func(ctx context.Context, id, claimed string) (loadBalancerID string, err error)
-	of   *memo.Memo[string, string]
+	product *Product
+	kind    string // for errors
+	find    func(ctx context.Context, id, claimed string) (loadBalancerID string, err error)
+	of      *memo.Memo[string, string]
 }
 
 // NewOwners makes Owners. Find reads the load balancer of a part that is not known; it gives "" if there is no such part. It is told which
 // load balancer the request names.
-func NewOwners(kind string, find func(ctx context.Context, id, claimed string) (loadBalancerID string, err error)) *Owners {
-	return &Owners{kind: kind, find: find, of: memo.New[string, string](mostOwned)}
+func NewOwners(
+	p *Product, kind string, find func(ctx context.Context, id, claimed string) (loadBalancerID string, err error),
+) *Owners {
+	return &Owners{product: p, kind: kind, find: find, of: memo.New[string, string](mostOwned)}
+}
+
+// Exclusively is Product.Exclusively for a change of a part of the load balancer.
+func (o *Owners) Exclusively(
+	ctx context.Context, id, loadBalancerID string, change func(ctx context.Context, w *Writer) error,
+) error {
+	if err := o.confirm(ctx, id, loadBalancerID); err != nil {
+		return err
+	}
+	return o.product.Exclusively(ctx, loadBalancerID, change)
 }
 
 // Learn notes of which load balancer a part is, as an answer of the cloud says.
@@ -45,9 +58,9 @@ func (o *Owners) Of(id string) string {
 	return of
 }
 
-// Confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
+// confirm refuses a request that names another load balancer than that of the part. A part that does not exist passes: to say so is up to the
 // cloud. What is not known of a part is not read for callers that are believed.
-func (o *Owners) Confirm(ctx context.Context, id, loadBalancerID string) error {
+func (o *Owners) confirm(ctx context.Context, id, loadBalancerID string) error {
 	of := o.Of(id)
 	if of == "" && cloud.Believed(ctx) {
 		return nil

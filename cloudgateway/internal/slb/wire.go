@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -46,6 +49,23 @@ func DecodeTags(raw json.RawMessage) ([]*commonv1.Tag, error) {
 		}
 	}
 	return list.Decode(), nil
+}
+
+// Moment reads a time in milliseconds; nil if there is none.
+func Moment(text string) *timestamppb.Timestamp {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms <= 0 {
+		return nil
+	}
+	return timestamppb.New(time.UnixMilli(ms))
+}
+
+// Is recognises a word of the cloud.
+func Is(word string) func(string) bool { return func(w string) bool { return w == word } }
+
+// Protocol is that of a listener, as the cloud names it.
+func Protocol(name string) slbv1.Protocol {
+	return slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(name)])
 }
 
 // ProtocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".

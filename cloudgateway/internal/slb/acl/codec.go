@@ -1,63 +1,48 @@
 package acl
 
 import (
-	"strings"
-
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// listAnswer is what answers tell about a list.
-type listAnswer struct {
-	AclID              string `json:"AclId"`
-	AclName            string
-	AddressIPVersion   string
-	ResourceGroupID    string `json:"ResourceGroupId"`
-	ServiceManagedMode string
-	Tags               cloud.TagList
+// decode reads what answers tell about a list, entries and uses aside.
+func decode(item []byte) (*slbv1.AccessControlList, error) {
+	list := &slbv1.AccessControlList{}
+	return list, cloud.Decode(item, fields(list))
 }
 
-func (a listAnswer) decode() *slbv1.AccessControlList {
-	list := &slbv1.AccessControlList{
-		AclId: a.AclID, Name: a.AclName, IpVersion: slbv1.IpVersion_IP_VERSION_IPV4, ResourceGroupId: a.ResourceGroupID,
-		Tags: a.Tags.Decode(), ServiceManaged: a.ServiceManagedMode == "Managed",
-	}
-	if a.AddressIPVersion == slb.IPVersions()[slbv1.IpVersion_IP_VERSION_IPV6] {
-		list.IpVersion = slbv1.IpVersion_IP_VERSION_IPV6
-	}
-	return list
-}
-
-// entriesAnswer is the answer to DescribeAccessControlListAttribute.
-type entriesAnswer struct {
-	listAnswer
-
-	TotalAclEntry int
-	AclEntrys     struct {
-		AclEntry []struct{ AclEntryIP, AclEntryComment string }
-	}
-	RelatedListeners struct {
-		RelatedListener []struct {
-			LoadBalancerID string `json:"LoadBalancerId"`
-			ListenerPort   int32
-			Protocol       string
-			AclType        string
-		}
+func fields(list *slbv1.AccessControlList) cloud.Fields {
+	list.IpVersion = family("")
+	return cloud.Fields{
+		"AclId":              &list.AclId,
+		"AclName":            &list.Name,
+		"AddressIPVersion":   cloud.Via(&list.IpVersion, family),
+		"ResourceGroupId":    &list.ResourceGroupId,
+		"ServiceManagedMode": cloud.Via(&list.ServiceManaged, slb.Is("Managed")),
+		"Tags":               cloud.TagsInto(&list.Tags),
 	}
 }
 
-func (a entriesAnswer) uses() []*slbv1.AccessControlUse {
-	var uses []*slbv1.AccessControlUse
-	for _, l := range a.RelatedListeners.RelatedListener {
-		uses = append(uses, &slbv1.AccessControlUse{
-			Listener: &slbv1.ListenerKey{
-				LoadBalancerId: l.LoadBalancerID, Port: l.ListenerPort,
-				Protocol: slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(l.Protocol)]),
-			},
-			AclType: l.AclType,
-		})
+// family is IPv4 unless the cloud says otherwise.
+func family(word string) slbv1.IpVersion {
+	if word == slb.IPVersions()[slbv1.IpVersion_IP_VERSION_IPV6] {
+		return slbv1.IpVersion_IP_VERSION_IPV6
 	}
-	return uses
+	return slbv1.IpVersion_IP_VERSION_IPV4
+}
+
+func decodeEntry(item []byte) (*slbv1.AccessControlEntry, error) {
+	e := &slbv1.AccessControlEntry{}
+	return e, cloud.Decode(item, cloud.Fields{"AclEntryIP": &e.Cidr, "AclEntryComment": &e.Comment})
+}
+
+func decodeUse(item []byte) (*slbv1.AccessControlUse, error) {
+	key := &slbv1.ListenerKey{}
+	use := &slbv1.AccessControlUse{Listener: key}
+	return use, cloud.Decode(item, cloud.Fields{
+		"LoadBalancerId": &key.LoadBalancerId, "ListenerPort": &key.Port, "Protocol": cloud.Via(&key.Protocol, slb.Protocol),
+		"AclType": &use.AclType,
+	})
 }

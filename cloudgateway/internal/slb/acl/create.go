@@ -49,11 +49,9 @@ func (s *Service) create(ctx context.Context, r *slbv1.CreateAccessControlListRe
 	params := cloud.Tags(cloud.Params{"AclName": r.GetName()}.
 		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
 		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
-	var answer listAnswer
-	if err := s.product.Send(ctx, "CreateAccessControlList", params, &answer); err != nil {
-		return nil, err
-	}
-	return answer.decode(), nil
+	var made *slbv1.AccessControlList
+	err := s.product.Send(ctx, "CreateAccessControlList", params, cloud.One(&made, decode))
+	return made, err
 }
 
 // read reads a list now; nil if it is gone.

@@ -18,41 +18,44 @@ import (
 
 // describe reads one list with its entries and uses now.
 func (s *Service) describe(ctx context.Context, id string) (*slbv1.AccessControlList, error) {
-	var first *entriesAnswer
-	entries := map[netip.Prefix]*slbv1.AccessControlEntry{}
+	var list *slbv1.AccessControlList // as on the first page
+	first, entries := 0, map[netip.Prefix]*slbv1.AccessControlEntry{}
 	err := cloud.Numbered(ctx, cloud.Params{"AclId": id}, pageSize, func(p cloud.Params) (int, int, error) {
 		p["Page"] = p["PageNumber"] // This action alone calls it so.
 		delete(p, "PageNumber")
-		var answer entriesAnswer
+		page, total := &slbv1.AccessControlList{}, 0
+		answer := fields(page)
+		answer["TotalAclEntry"] = &total
+		answer["AclEntrys"] = cloud.Fields{"AclEntry": cloud.Each(&page.Entries, decodeEntry)}
+		answer["RelatedListeners"] = cloud.Fields{"RelatedListener": cloud.Each(&page.Uses, decodeUse)}
 		if err := s.product.Read(ctx, "DescribeAccessControlListAttribute", p, &answer); err != nil {
 			return 0, 0, err
 		}
-		if first == nil {
-			first = &answer
+		if list == nil {
+			list, first = page, total
 		}
-		if answer.TotalAclEntry != first.TotalAclEntry {
+		if total != first {
 			return 0, 0, changedMeanwhile(id)
 		}
-		for _, e := range answer.AclEntrys.AclEntry {
-			network, err := parseNetwork(e.AclEntryIP)
+		for _, e := range page.GetEntries() {
+			network, err := parseNetwork(e.GetCidr())
 			if err != nil {
 				return 0, 0, fmt.Errorf("decode access control list %s: %w", id, err)
 			}
-			entries[network] = &slbv1.AccessControlEntry{Cidr: network.String(), Comment: e.AclEntryComment}
+			e.Cidr, entries[network] = network.String(), e
 		}
-		return len(answer.AclEntrys.AclEntry), answer.TotalAclEntry, nil
+		return len(page.GetEntries()), total, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) != first.TotalAclEntry {
+	if len(entries) != first {
 		return nil, changedMeanwhile(id)
 	}
-	list := first.decode()
+	list.Entries = nil
 	for _, network := range slices.SortedFunc(maps.Keys(entries), netip.Prefix.Compare) {
 		list.Entries = append(list.Entries, entries[network])
 	}
-	list.Uses = first.uses()
 	return list, nil
 }
 
@@ -78,22 +81,8 @@ func parseNetwork(text string) (netip.Prefix, error) {
 
 // describeAll reads all pages of DescribeAccessControlLists, ordered by id.
 func (s *Service) describeAll(ctx context.Context, filters cloud.Params) ([]*slbv1.AccessControlList, error) {
-	found := map[string]*slbv1.AccessControlList{}
-	err := cloud.Numbered(ctx, filters, pageSize, func(p cloud.Params) (int, int, error) {
-		var answer struct {
-			TotalCount int
-			Acls       struct{ Acl []listAnswer }
-		}
-		if err := s.product.Read(ctx, "DescribeAccessControlLists", p, &answer); err != nil {
-			return 0, 0, err
-		}
-		for _, a := range answer.Acls.Acl {
-			found[a.AclID] = a.decode()
-		}
-		return len(answer.Acls.Acl), answer.TotalCount, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return cloud.SortedBy(slices.Collect(maps.Values(found)), (*slbv1.AccessControlList).GetAclId), nil
+	found, err := cloud.Listing[*slbv1.AccessControlList]{
+		Action: "DescribeAccessControlLists", Items: "Acls.Acl", Decode: decode, PerPage: pageSize,
+	}.Numbered(ctx, s.product.API, filters)
+	return cloud.Distinct(found, (*slbv1.AccessControlList).GetAclId), err
 }

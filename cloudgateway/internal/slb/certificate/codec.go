@@ -1,15 +1,11 @@
 package certificate
 
 import (
-	"cmp"
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
 // cert is a certificate of either kind.
@@ -34,45 +30,29 @@ func (c *cert) ca() *slbv1.CaCertificate {
 	return &slbv1.CaCertificate{CaCertificateId: c.id, Name: c.name, ResourceGroupId: c.group, Tags: c.tags, Details: c.details}
 }
 
-// answer is what the cloud tells about a certificate of either kind.
-type answer struct {
-	ServerCertificateID     string `json:"ServerCertificateId"`
-	CACertificateID         string `json:"CACertificateId"`
-	ServerCertificateName   string
-	CACertificateName       string
-	ResourceGroupID         string `json:"ResourceGroupId"`
-	CommonName              string
-	Fingerprint             string
-	EncryptionAlgorithm     string
-	EncryptionKeyLength     int32
-	CreateTimeStamp         int64 // in milliseconds
-	ExpireTimeStamp         int64
-	Tags                    cloud.TagList
-	SubjectAlternativeNames struct{ SubjectAlternativeName []string }
-	IsAliCloudCertificate   int
-	AliCloudCertificateID   string `json:"AliCloudCertificateId"`
-	AliCloudCertificateName string
-}
-
-func (a answer) decode() *cert {
-	c := &cert{
-		id: cmp.Or(a.ServerCertificateID, a.CACertificateID), name: cmp.Or(a.ServerCertificateName, a.CACertificateName),
-		group: a.ResourceGroupID, tags: a.Tags.Decode(), names: a.SubjectAlternativeNames.SubjectAlternativeName,
-		details: &slbv1.CertificateDetails{
-			CommonName: a.CommonName, Fingerprint: a.Fingerprint, KeyAlgorithm: a.EncryptionAlgorithm, KeyBits: a.EncryptionKeyLength,
-			CreationTime: moment(a.CreateTimeStamp), ExpirationTime: moment(a.ExpireTimeStamp),
-		},
+// decode reads what the cloud tells about a certificate of either kind.
+func decode(item []byte) (*cert, error) {
+	c, from, taken := &cert{details: &slbv1.CertificateDetails{}}, &slbv1.AlicloudCertificate{}, 0
+	err := cloud.Decode(item, cloud.Fields{
+		"ServerCertificateId":     &c.id,
+		"CACertificateId":         &c.id,
+		"ServerCertificateName":   &c.name,
+		"CACertificateName":       &c.name,
+		"ResourceGroupId":         &c.group,
+		"CommonName":              &c.details.CommonName,
+		"Fingerprint":             &c.details.Fingerprint,
+		"EncryptionAlgorithm":     &c.details.KeyAlgorithm,
+		"EncryptionKeyLength":     &c.details.KeyBits,
+		"CreateTimeStamp":         cloud.Via(&c.details.CreationTime, slb.Moment),
+		"ExpireTimeStamp":         cloud.Via(&c.details.ExpirationTime, slb.Moment),
+		"Tags":                    cloud.TagsInto(&c.tags),
+		"SubjectAlternativeNames": cloud.Fields{"SubjectAlternativeName": &c.names},
+		"IsAliCloudCertificate":   &taken,
+		"AliCloudCertificateId":   &from.CertificateId,
+		"AliCloudCertificateName": &from.Name,
+	})
+	if taken != 0 {
+		c.alicloud = from
 	}
-	if a.IsAliCloudCertificate != 0 {
-		c.alicloud = &slbv1.AlicloudCertificate{CertificateId: a.AliCloudCertificateID, Name: a.AliCloudCertificateName}
-	}
-	return c
-}
-
-// moment reads a time in milliseconds. The cloud leaves out what it does not know.
-func moment(milliseconds int64) *timestamppb.Timestamp {
-	if milliseconds == 0 {
-		return nil
-	}
-	return timestamppb.New(time.UnixMilli(milliseconds))
+	return c, err
 }

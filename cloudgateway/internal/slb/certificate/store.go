@@ -2,7 +2,12 @@ package certificate
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
@@ -23,6 +28,37 @@ func newStore(p *slb.Product, kind, cache string) *store {
 	return &store{
 		product: p, kind: kind, listings: cloud.NewCache[[]*cert](p.Shared, cache), ledger: write.NewLedger(),
 	}
+}
+
+// filter is what the requests to list either kind have in common; what is empty selects all.
+type filter interface {
+	GetName() string
+	GetTags() []*commonv1.Tag
+	GetResourceGroupId() string
+	GetMaxAge() *durationpb.Duration
+}
+
+// list reads every certificate that matches, ordered by id.
+func (s *store) list(ctx context.Context, ids []string, r filter) ([]*cert, error) {
+	params := cloud.Tags(cloud.Params{}.With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
+	found, err := s.listings.Get(ctx, fmt.Sprintf("%q", params), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*cert, error) {
+		return s.describe(ctx, params)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(c *cert) bool {
+		return r.GetName() != "" && c.name != r.GetName() || len(ids) > 0 && !slices.Contains(ids, c.id)
+	}), nil
+}
+
+// describe reads the certificates of the region now. The cloud answers with all of them at once.
+func (s *store) describe(ctx context.Context, params cloud.Params) ([]*cert, error) {
+	var found []*cert
+	err := s.product.Read(ctx, "Describe"+s.kind+"Certificates", params, &cloud.Fields{
+		s.kind + "Certificates": cloud.Fields{s.kind + "Certificate": cloud.Each(&found, decode)},
+	})
+	return cloud.SortedBy(found, func(c *cert) string { return c.id }), err
 }
 
 // update changes the name, if there is one, and the rest that a request has.

@@ -57,11 +57,7 @@ func (s *store) upload(ctx context.Context, u upload) (*cert, error) {
 		Send: func(ctx context.Context) (*cert, error) { return s.send(ctx, u) },
 		Find: func(ctx context.Context) ([]*cert, error) { return s.find(ctx, func(c *cert) bool { return c.is(u) }) },
 		Read: func(ctx context.Context, id string) (*cert, error) {
-			found, err := s.find(ctx, func(c *cert) bool { return c.id == id })
-			if err != nil || len(found) == 0 {
-				return nil, err
-			}
-			return found[0], nil
+			return cloud.First(s.find(ctx, func(c *cert) bool { return c.id == id }))
 		},
 		ID: func(c *cert) string { return c.id },
 	}
@@ -80,11 +76,9 @@ func (u upload) key(ctx context.Context) write.Key {
 func (s *store) send(ctx context.Context, u upload) (*cert, error) {
 	call := cloud.Write(openapi.SLB, "Upload"+s.kind+"Certificate", s.params(u))
 	call.Form = s.form(u)
-	var out answer
-	if _, err := s.product.Caller.Do(ctx, call, &out); err != nil {
-		return nil, err
-	}
-	return out.decode(), nil
+	var made *cert
+	_, err := s.product.Caller.Do(ctx, call, cloud.One(&made, decode))
+	return made, err
 }
 
 // find reads the certificates that are wanted. No cache is asked, and no filter that may lag behind.

@@ -2,27 +2,22 @@ package domainextension
 
 import (
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// answer is one domain extension in the answer to DescribeDomainExtensions.
-type answer struct {
-	DomainExtensionID   string `json:"DomainExtensionId"`
-	Domain              string
-	ServerCertificateID string `json:"ServerCertificateId"`
-	ServerCertificates  struct {
-		ServerCertificate []struct {
-			ServerCertificateID string `json:"ServerCertificateId"`
-		}
+// decode reads one domain extension in the answer to DescribeDomainExtensions. It takes the certificate from the list of certificates where
+// the answer has it nowhere else.
+func decode(item []byte) (*slbv1.DomainExtension, error) {
+	e, certificates := &slbv1.DomainExtension{}, []string{}
+	err := cloud.Decode(item, cloud.Fields{
+		"DomainExtensionId":   &e.DomainExtensionId,
+		"Domain":              &e.Domain,
+		"ServerCertificateId": &e.ServerCertificateId,
+		"ServerCertificates":  cloud.Fields{"ServerCertificate": cloud.Texts(&certificates, "ServerCertificateId")},
+	})
+	if e.GetServerCertificateId() == "" && len(certificates) > 0 {
+		e.ServerCertificateId = certificates[0]
 	}
-}
-
-// decode takes the certificate from the list of certificates where the answer has it nowhere else.
-func (a answer) decode() *slbv1.DomainExtension {
-	e := &slbv1.DomainExtension{
-		DomainExtensionId: a.DomainExtensionID, Domain: a.Domain, ServerCertificateId: a.ServerCertificateID,
-	}
-	if list := a.ServerCertificates.ServerCertificate; e.GetServerCertificateId() == "" && len(list) > 0 {
-		e.ServerCertificateId = list[0].ServerCertificateID
-	}
-	return e
+	return e, err
 }

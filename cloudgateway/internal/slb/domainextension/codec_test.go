@@ -1,7 +1,6 @@
 package domainextension
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,12 +15,12 @@ func TestExtensionDecode(t *testing.T) {
 		`{"DomainExtensionId":"de-1","Domain":"a.example.com","ServerCertificates":{"ServerCertificate":[{"ServerCertificateId":"cert-2"}]}}`: "cert-2",
 		`{"DomainExtensionId":"de-1","Domain":"a.example.com"}`:                                                                               "",
 	} {
-		var a answer
-		if err := json.Unmarshal([]byte(text), &a); err != nil {
+		got, err := decode([]byte(text))
+		if err != nil {
 			t.Fatal(err)
 		}
 		want := &slbv1.DomainExtension{DomainExtensionId: "de-1", Domain: "a.example.com", ServerCertificateId: certificate}
-		if diff := cmp.Diff(want, a.decode(), protocmp.Transform()); diff != "" {
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("domain extension (-want +got):\n%s", diff)
 		}
 	}

@@ -31,7 +31,7 @@ func New(p *slb.Product) *Service {
 		product: p, extensions: cloud.NewCache[[]*slbv1.DomainExtension](p.Shared, "domain_extensions"),
 		ledger: write.NewLedger(),
 	}
-	s.owners = slb.NewOwners("domain extension", s.findOwner)
+	s.owners = slb.NewOwners(p, "domain extension", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
 }
@@ -47,18 +47,14 @@ func (s *Service) ListDomainExtensions(
 
 // describe reads the domain extensions of one listener now; the cloud has no pages for them.
 func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv1.DomainExtension, error) {
-	var found struct {
-		DomainExtensions struct{ DomainExtension []answer }
+	var extensions []*slbv1.DomainExtension
+	err := s.product.Read(ctx, "DescribeDomainExtensions", slb.KeyParams(key), &cloud.Fields{
+		"DomainExtensions": cloud.Fields{"DomainExtension": cloud.Each(&extensions, decode)},
+	})
+	for _, e := range extensions {
+		s.owners.Learn(e.GetDomainExtensionId(), key.GetLoadBalancerId())
 	}
-	if err := s.product.Read(ctx, "DescribeDomainExtensions", slb.KeyParams(key), &found); err != nil {
-		return nil, err
-	}
-	extensions := make([]*slbv1.DomainExtension, len(found.DomainExtensions.DomainExtension))
-	for i, a := range found.DomainExtensions.DomainExtension {
-		extensions[i] = a.decode()
-		s.owners.Learn(extensions[i].GetDomainExtensionId(), key.GetLoadBalancerId())
-	}
-	return cloud.SortedBy(extensions, (*slbv1.DomainExtension).GetDomainExtensionId), nil
+	return cloud.SortedBy(extensions, (*slbv1.DomainExtension).GetDomainExtensionId), err
 }
 
 // CreateDomainExtension gives a listener a certificate for a domain. What is there already is taken for the work of the request only if
@@ -73,9 +69,9 @@ func (s *Service) CreateDomainExtension(
 			Ledger: s.ledger, Key: write.KeyOf(ctx, r.GetRequestId(), slb.ListenerName(r.GetKey())+" "+strings.ToLower(r.GetDomain())),
 			Name: fmt.Sprintf("the domain extension of %q", r.GetDomain()), Exists: rpcerr.AlreadyExists,
 			Send: func(ctx context.Context) (*slbv1.DomainExtension, error) {
-				var created answer
-				err := w.Send(ctx, "CreateDomainExtension", params, &created)
-				return created.decode(), err
+				var created *slbv1.DomainExtension
+				err := w.Send(ctx, "CreateDomainExtension", params, cloud.One(&created, decode))
+				return created, err
 			},
 			Find: func(ctx context.Context) (*slbv1.DomainExtension, error) {
 				found, err := s.find(ctx, r.GetKey(), r.GetDomain())
@@ -113,22 +109,18 @@ func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey, domain strin
 
 // findOwner reads of which load balancer a domain extension is; "" if there is no such extension.
 func (s *Service) findOwner(ctx context.Context, id, _ string) (string, error) {
-	var found struct {
-		LoadBalancerID string `json:"LoadBalancerId"`
-	}
-	err := s.product.Read(ctx, "DescribeDomainExtensionAttribute", cloud.Params{"DomainExtensionId": id}, &found)
-	return found.LoadBalancerID, cloud.Unless(err, rpcerr.DomainExtensionNotFound)
+	of := ""
+	err := s.product.Read(ctx, "DescribeDomainExtensionAttribute", cloud.Params{"DomainExtensionId": id}, &cloud.Fields{"LoadBalancerId": &of})
+	return of, cloud.Unless(err, rpcerr.DomainExtensionNotFound)
 }
 
 // UpdateDomainExtension changes the certificate.
 func (s *Service) UpdateDomainExtension(
 	ctx context.Context, r *slbv1.UpdateDomainExtensionRequest,
 ) (*slbv1.UpdateDomainExtensionResponse, error) {
-	if err := s.owners.Confirm(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
-		return nil, err
-	}
-	params := cloud.Params{"DomainExtensionId": r.GetDomainExtensionId(), "ServerCertificateId": r.GetServerCertificateId()}
-	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+	id := r.GetDomainExtensionId()
+	params := cloud.Params{"DomainExtensionId": id, "ServerCertificateId": r.GetServerCertificateId()}
+	err := s.owners.Exclusively(ctx, id, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		return w.Set(ctx, "SetDomainExtensionAttribute", params)
 	})
 	return cloud.Answer(&slbv1.UpdateDomainExtensionResponse{}, err)
@@ -138,11 +130,9 @@ func (s *Service) UpdateDomainExtension(
 func (s *Service) DeleteDomainExtension(
 	ctx context.Context, r *slbv1.DeleteDomainExtensionRequest,
 ) (*slbv1.DeleteDomainExtensionResponse, error) {
-	if err := s.owners.Confirm(ctx, r.GetDomainExtensionId(), r.GetLoadBalancerId()); err != nil {
-		return nil, err
-	}
-	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
-		err := w.Set(ctx, "DeleteDomainExtension", cloud.Params{"DomainExtensionId": r.GetDomainExtensionId()})
+	id := r.GetDomainExtensionId()
+	err := s.owners.Exclusively(ctx, id, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		err := w.Set(ctx, "DeleteDomainExtension", cloud.Params{"DomainExtensionId": id})
 		return cloud.Unless(err, rpcerr.DomainExtensionNotFound)
 	})
 	return cloud.Answer(&slbv1.DeleteDomainExtensionResponse{}, err)

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +18,7 @@ func TestHealthDecode(t *testing.T) {
 			name:   "without a type",
 			answer: `{"ListenerPort":80,"Protocol":"tcp","ServerId":"i-1","Port":8080,"ServerHealthStatus":"normal"}`,
 			want: &slbv1.ServerHealth{
-				Listener: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
+				Listener: &slbv1.ListenerKey{Port: 80, Protocol: slbv1.Protocol_PROTOCOL_TCP},
 				Type:     slbv1.ServerType_SERVER_TYPE_ECS, ServerId: "i-1", Port: 8080, Status: "normal",
 			},
 		},
@@ -28,7 +27,7 @@ func TestHealthDecode(t *testing.T) {
 			answer: `{"ListenerPort":"443","Protocol":"HTTPS","ServerId":"eni-1","ServerIp":"10.0.0.1","Type":"eni","Port":"8080",
 				"ServerHealthStatus":"abnormal"}`,
 			want: &slbv1.ServerHealth{
-				Listener: &slbv1.ListenerKey{LoadBalancerId: "lb-1", Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS},
+				Listener: &slbv1.ListenerKey{Port: 443, Protocol: slbv1.Protocol_PROTOCOL_HTTPS},
 				Type:     slbv1.ServerType_SERVER_TYPE_ENI, ServerId: "eni-1", ServerIp: "10.0.0.1", Port: 8080, Status: "abnormal",
 			},
 		},
@@ -38,11 +37,7 @@ func TestHealthDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var answer answer
-			if err := json.Unmarshal([]byte(tt.answer), &answer); err != nil {
-				t.Fatal(err)
-			}
-			got, err := answer.decode("lb-1")
+			got, err := decode([]byte(tt.answer))
 			if (err != nil) != (tt.want == nil) {
 				t.Fatalf("got %v", err)
 			}

@@ -49,19 +49,12 @@ func (s *Service) ListServerHealth(ctx context.Context, r *slbv1.ListServerHealt
 }
 
 func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.ServerHealth, error) {
-	var page struct {
-		BackendServers struct{ BackendServer []answer }
-	}
-	if err := s.product.Read(ctx, "DescribeHealthStatus", params, &page); err != nil {
-		return nil, err
-	}
-	found := make([]*slbv1.ServerHealth, 0, len(page.BackendServers.BackendServer))
-	for _, a := range page.BackendServers.BackendServer {
-		h, err := a.decode(params["LoadBalancerId"])
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, h)
+	var found []*slbv1.ServerHealth
+	err := s.product.Read(ctx, "DescribeHealthStatus", params, &cloud.Fields{
+		"BackendServers": cloud.Fields{"BackendServer": cloud.Each(&found, decode)},
+	})
+	for _, h := range found {
+		h.Listener.LoadBalancerId = params["LoadBalancerId"]
 	}
 	slices.SortStableFunc(found, func(a, b *slbv1.ServerHealth) int {
 		x, y := a.GetListener(), b.GetListener()
@@ -69,5 +62,5 @@ func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.S
 			strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()),
 			cmp.Compare(a.GetPort(), b.GetPort()))
 	})
-	return found, nil
+	return found, err
 }

@@ -45,12 +45,13 @@ func configParams(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, creating b
 	return params
 }
 
-// answer is one element of the answer to DescribeLoadBalancerListeners: common attributes at the top, those of the
-// protocol in an object named after it.
-type answer map[string]json.RawMessage
-
-// decode turns the answer into a listener. Attributes the cloud did not report stay absent.
-func (fields answer) decode() (*slbv1.Listener, error) {
+// decode reads one listener in the answer to DescribeLoadBalancerListeners: common attributes at the top, those of the
+// protocol in an object named after it. Attributes the cloud did not report stay absent.
+func decode(item []byte) (*slbv1.Listener, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(item, &fields); err != nil {
+		return nil, fmt.Errorf("decode listener: %w", err)
+	}
 	name, port := strings.ToUpper(slb.LooseText(fields["ListenerProtocol"])), slb.LooseText(fields["ListenerPort"])
 	n, err := strconv.ParseInt(port, 10, 32)
 	if err != nil {

@@ -1,7 +1,6 @@
 package listener
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,11 +216,7 @@ func TestListenerDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var fields answer
-			if err := json.Unmarshal([]byte(tt.answer), &fields); err != nil {
-				t.Fatal(err)
-			}
-			got, err := fields.decode()
+			got, err := decode([]byte(tt.answer))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,11 +231,7 @@ func FuzzListenerDecode(f *testing.F) {
 	f.Add([]byte(`{"LoadBalancerId":"lb-1","ListenerPort":80,"ListenerProtocol":"tcp","TCPListenerConfig":{"HealthCheckInterval":4}}`))
 	f.Add([]byte(`{"ListenerPort":"x","ListenerProtocol":null,"HTTPListenerConfig":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var fields answer
-		if json.Unmarshal(data, &fields) != nil {
-			return
-		}
-		if l, err := fields.decode(); err == nil && l.GetConfig() == nil {
+		if l, err := decode(data); err == nil && l.GetConfig() == nil {
 			t.Error("a listener without a configuration")
 		}
 	})

@@ -73,34 +73,14 @@ func (s *Service) describeOf(ctx context.Context, ids []string) ([]*slbv1.Listen
 
 // describe reads all pages of DescribeLoadBalancerListeners.
 func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*slbv1.Listener, error) {
-	var found []*slbv1.Listener
-	params := cloud.Params{}.Int("MaxResults", perPage).Merge(filter)
-	err := cloud.Tokened(ctx, params, func(p cloud.Params) (string, error) {
-		var page struct {
-			NextToken string
-			Listeners []answer
-		}
-		if err := s.product.Read(ctx, "DescribeLoadBalancerListeners", p, &page); err != nil {
-			return "", err
-		}
-		for _, a := range page.Listeners {
-			l, err := a.decode()
-			if err != nil {
-				return "", err
-			}
-			found = append(found, l)
-		}
-		return page.NextToken, nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	found, err := cloud.Listing[*slbv1.Listener]{Action: "DescribeLoadBalancerListeners", Items: "Listeners", Decode: decode}.
+		Tokened(ctx, s.product.API, cloud.Params{}.Int("MaxResults", perPage).Merge(filter))
 	slices.SortFunc(found, func(a, b *slbv1.Listener) int {
 		x, y := a.GetKey(), b.GetKey()
 		return cmp.Or(strings.Compare(x.GetLoadBalancerId(), y.GetLoadBalancerId()),
 			cmp.Compare(x.GetPort(), y.GetPort()), cmp.Compare(x.GetProtocol(), y.GetProtocol()))
 	})
-	return found, nil
+	return found, err
 }
 
 // find reads one listener now; nil if it is not there.

@@ -2,14 +2,9 @@ package loadbalancer
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -154,87 +149,53 @@ func (a createAnswer) created(r *slbv1.CreateLoadBalancerRequest) *slbv1.LoadBal
 	return lb
 }
 
-// answer is one instance in the answer to DescribeLoadBalancers.
-type answer struct {
-	LoadBalancerID               string `json:"LoadBalancerId"`
-	LoadBalancerName             string
-	LoadBalancerStatus           string
-	LoadBalancerSpec             string
-	Address                      string
-	AddressType                  string
-	AddressIPVersion             string
-	NetworkType                  string
-	VpcID                        string `json:"VpcId"`
-	VSwitchID                    string `json:"VSwitchId"`
-	MasterZoneID                 string `json:"MasterZoneId"`
-	SlaveZoneID                  string `json:"SlaveZoneId"`
-	InstanceChargeType           string
-	InternetChargeType           string
-	InternetChargeTypeAlias      string
-	Bandwidth                    json.RawMessage
-	DeleteProtection             string
-	ModificationProtectionStatus string
-	ModificationProtectionReason string
-	ResourceGroupID              string `json:"ResourceGroupId"`
-	CreateTimeStamp              json.RawMessage
-	PayType                      string
-	ServiceManagedMode           string
-	Tags                         cloud.TagList
-}
-
-func (a answer) decode() (*slbv1.LoadBalancer, error) {
-	bandwidth := 0
-	if text := slb.LooseText(a.Bandwidth); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("decode load balancer %s: bandwidth %q is not a number", a.LoadBalancerID, text)
-		}
-		bandwidth = n
+// decode reads one instance in the answer to DescribeLoadBalancers.
+func decode(item []byte) (*slbv1.LoadBalancer, error) {
+	lb, protected := &slbv1.LoadBalancer{ModificationProtection: &slbv1.ModificationProtection{}}, &slbv1.ModificationProtection{}
+	charge, alias := "", ""
+	err := cloud.Decode(item, cloud.Fields{
+		"LoadBalancerId":               &lb.LoadBalancerId,
+		"LoadBalancerName":             &lb.Name,
+		"LoadBalancerStatus":           &lb.Status,
+		"LoadBalancerSpec":             &lb.Spec,
+		"Address":                      &lb.Address,
+		"AddressType":                  cloud.Word(&lb.AddressType, addressTypes()),
+		"AddressIPVersion":             cloud.Word(&lb.IpVersion, slb.IPVersions()),
+		"NetworkType":                  &lb.NetworkType,
+		"VpcId":                        &lb.VpcId,
+		"VSwitchId":                    &lb.VswitchId,
+		"MasterZoneId":                 &lb.MasterZoneId,
+		"SlaveZoneId":                  &lb.SlaveZoneId,
+		"InstanceChargeType":           cloud.Word(&lb.InstanceChargeType, instanceChargeTypes()),
+		"InternetChargeType":           &charge,
+		"InternetChargeTypeAlias":      &alias,
+		"Bandwidth":                    &lb.BandwidthMbps,
+		"DeleteProtection":             cloud.Via(&lb.DeleteProtection, slb.Is("on")),
+		"ModificationProtectionStatus": cloud.Via(&protected.Enabled, slb.Is(consoleProtection)),
+		"ModificationProtectionReason": &protected.Reason,
+		"ResourceGroupId":              &lb.ResourceGroupId,
+		"CreateTimeStamp":              cloud.Via(&lb.CreationTime, slb.Moment),
+		"PayType":                      cloud.Via(&lb.Subscription, slb.Is("PrePay")),
+		"ServiceManagedMode":           cloud.Via(&lb.ServiceManaged, slb.Is("Managed")),
+		"Tags":                         cloud.TagsInto(&lb.Tags),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decode load balancer %s: %w", lb.GetLoadBalancerId(), err)
 	}
-	lb := &slbv1.LoadBalancer{
-		LoadBalancerId:         a.LoadBalancerID,
-		Name:                   a.LoadBalancerName,
-		Address:                a.Address,
-		AddressType:            cloud.Named(addressTypes(), a.AddressType),
-		IpVersion:              cloud.Named(slb.IPVersions(), a.AddressIPVersion),
-		NetworkType:            a.NetworkType,
-		VpcId:                  a.VpcID,
-		VswitchId:              a.VSwitchID,
-		MasterZoneId:           a.MasterZoneID,
-		SlaveZoneId:            a.SlaveZoneID,
-		Spec:                   a.LoadBalancerSpec,
-		InstanceChargeType:     cloud.Named(instanceChargeTypes(), a.InstanceChargeType),
-		InternetChargeType:     a.internetChargeType(),
-		BandwidthMbps:          int32(bandwidth),
-		DeleteProtection:       a.DeleteProtection == "on",
-		ModificationProtection: &slbv1.ModificationProtection{},
-		ResourceGroupId:        a.ResourceGroupID,
-		Status:                 a.LoadBalancerStatus,
-		Tags:                   a.Tags.Decode(),
-		Subscription:           a.PayType == "PrePay",
-		ServiceManaged:         a.ServiceManagedMode == "Managed",
-	}
-	if ms, err := strconv.ParseInt(slb.LooseText(a.CreateTimeStamp), 10, 64); err == nil && ms > 0 {
-		lb.CreationTime = timestamppb.New(time.UnixMilli(ms))
-	}
-	if a.ModificationProtectionStatus == consoleProtection {
-		lb.ModificationProtection = &slbv1.ModificationProtection{Enabled: true, Reason: a.ModificationProtectionReason}
+	lb.InternetChargeType = cmp.Or(internetChargeType(alias), internetChargeType(charge))
+	if protected.GetEnabled() {
+		lb.ModificationProtection = protected
 	}
 	return lb, nil
 }
 
 // internetChargeType reads the word, or the number that the listing has in its place.
-func (a answer) internetChargeType() slbv1.InternetChargeType {
-	for _, word := range []string{a.InternetChargeTypeAlias, a.InternetChargeType} {
-		switch word {
-		case "3":
-			return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
-		case "4":
-			return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
-		}
-		if t := cloud.Named(internetChargeTypes(), word); t != slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED {
-			return t
-		}
+func internetChargeType(word string) slbv1.InternetChargeType {
+	switch word {
+	case "3":
+		return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH
+	case "4":
+		return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
 	}
-	return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_UNSPECIFIED
+	return cloud.Named(internetChargeTypes(), word)
 }

@@ -1,7 +1,6 @@
 package loadbalancer
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -54,11 +53,7 @@ func TestBalancerDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var answer answer
-			if err := json.Unmarshal([]byte(tt.answer), &answer); err != nil {
-				t.Fatal(err)
-			}
-			got, err := answer.decode()
+			got, err := decode([]byte(tt.answer))
 			if (err != nil) != (tt.want == nil) {
 				t.Fatalf("got %v", err)
 			}

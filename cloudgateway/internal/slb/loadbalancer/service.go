@@ -4,7 +4,6 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -121,65 +120,25 @@ func (s *Service) list(ctx context.Context, r *slbv1.ListLoadBalancersRequest) (
 	}
 	key := fmt.Sprintf("%q %q", filters, ids)
 	return s.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
-		if len(ids) == 0 {
-			return s.describe(ctx, filters)
-		}
-		return inChunks(ctx, ids, func(ctx context.Context, ids []string) ([]*slbv1.LoadBalancer, error) {
-			return s.describe(ctx, cloud.Params{"LoadBalancerId": strings.Join(ids, ",")}.Merge(filters))
+		return cloud.InChunks(ids, slb.IDsPerCall, func(some []string) ([]*slbv1.LoadBalancer, error) {
+			return s.describe(ctx, cloud.Params{}.Merge(filters).With("LoadBalancerId", strings.Join(some, ",")))
 		})
 	})
 }
 
 // describe reads all pages of DescribeLoadBalancers, ordered by id.
 func (s *Service) describe(ctx context.Context, params cloud.Params) ([]*slbv1.LoadBalancer, error) {
-	found := map[string]*slbv1.LoadBalancer{}
-	err := cloud.Numbered(ctx, params, perPage, func(p cloud.Params) (int, int, error) {
-		var page struct {
-			TotalCount    int
-			LoadBalancers struct{ LoadBalancer []answer }
-		}
-		if err := s.product.Read(ctx, "DescribeLoadBalancers", p, &page); err != nil {
-			return 0, 0, err
-		}
-		for _, a := range page.LoadBalancers.LoadBalancer {
-			lb, err := a.decode()
-			if err != nil {
-				return 0, 0, err
-			}
-			found[lb.GetLoadBalancerId()] = lb
-			s.product.Saw(lb)
-		}
-		return len(page.LoadBalancers.LoadBalancer), page.TotalCount, nil
-	})
-	if err != nil {
-		return nil, err
+	found, err := cloud.Listing[*slbv1.LoadBalancer]{
+		Action: "DescribeLoadBalancers", Items: "LoadBalancers.LoadBalancer", Decode: decode, PerPage: perPage,
+	}.Numbered(ctx, s.product.API, params)
+	for _, lb := range found {
+		s.product.Saw(lb)
 	}
-	return cloud.SortedBy(slices.Collect(maps.Values(found)), (*slbv1.LoadBalancer).GetLoadBalancerId), nil
+	return cloud.Distinct(found, (*slbv1.LoadBalancer).GetLoadBalancerId), err
 }
 
 // fetch reads at most slb.IDsPerCall instances; one that does not exist is not in the answer.
 func (s *Service) fetch(ctx context.Context, ids []string) (map[string]*slbv1.LoadBalancer, error) {
 	list, err := s.describe(ctx, cloud.Params{"LoadBalancerId": strings.Join(cloud.Sorted(ids), ",")})
-	if err != nil {
-		return nil, err
-	}
-	return cloud.ByKey(list, (*slbv1.LoadBalancer).GetLoadBalancerId), nil
-}
-
-// inChunks reads many ids, slb.IDsPerCall at a time and some calls at once, and joins the answers in the order of the ids.
-func inChunks[T any](ctx context.Context, ids []string, read func(ctx context.Context, ids []string) ([]T, error)) ([]T, error) {
-	chunks := slices.Collect(slices.Chunk(ids, slb.IDsPerCall))
-	answers := make([][]T, len(chunks))
-	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(slb.ParallelReads)
-	for i, chunk := range chunks {
-		calls.Go(func() (err error) {
-			answers[i], err = read(ctx, chunk)
-			return err
-		})
-	}
-	if err := calls.Wait(); err != nil {
-		return nil, err
-	}
-	return slices.Concat(answers...), nil
+	return cloud.ByKey(list, (*slbv1.LoadBalancer).GetLoadBalancerId), err
 }

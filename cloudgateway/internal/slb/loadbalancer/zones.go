@@ -46,35 +46,29 @@ func (s *Service) ListAvailableZones(
 }
 
 func (s *Service) describeZones(ctx context.Context) ([]*slbv1.ZonePair, error) {
-	var answer struct {
-		AvailableResources struct {
-			AvailableResource []struct {
-				MasterZoneID     string `json:"MasterZoneId"`
-				SlaveZoneID      string `json:"SlaveZoneId"`
-				SupportResources struct {
-					SupportResource []struct{ AddressType, AddressIPVersion string }
-				}
-			}
-		}
-	}
-	if err := s.product.Read(ctx, "DescribeAvailableResource", nil, &answer); err != nil {
-		return nil, err
-	}
 	var all []*slbv1.ZonePair
-	for _, a := range answer.AvailableResources.AvailableResource {
-		pair := &slbv1.ZonePair{MasterZoneId: a.MasterZoneID, SlaveZoneId: a.SlaveZoneID}
-		for _, s := range a.SupportResources.SupportResource {
-			offer := &slbv1.AddressOffer{
-				AddressType: cloud.Named(zoneAddressTypes(), s.AddressType), IpVersion: cloud.Named(slb.IPVersions(), s.AddressIPVersion),
-			}
-			if offer.GetAddressType() != 0 && offer.GetIpVersion() != 0 {
-				pair.Offers = append(pair.Offers, offer)
-			}
-		}
-		all = append(all, pair)
-	}
+	err := s.product.Read(ctx, "DescribeAvailableResource", nil, &cloud.Fields{
+		"AvailableResources": cloud.Fields{"AvailableResource": cloud.Each(&all, decodePair)},
+	})
 	slices.SortFunc(all, func(a, b *slbv1.ZonePair) int {
 		return cmp.Or(strings.Compare(a.GetMasterZoneId(), b.GetMasterZoneId()), strings.Compare(a.GetSlaveZoneId(), b.GetSlaveZoneId()))
 	})
-	return all, nil
+	return all, err
+}
+
+func decodePair(item []byte) (*slbv1.ZonePair, error) {
+	pair := &slbv1.ZonePair{}
+	err := cloud.Decode(item, cloud.Fields{
+		"MasterZoneId": &pair.MasterZoneId, "SlaveZoneId": &pair.SlaveZoneId,
+		"SupportResources": cloud.Fields{"SupportResource": cloud.Each(&pair.Offers, decodeOffer)},
+	})
+	pair.Offers = slices.DeleteFunc(pair.Offers, func(o *slbv1.AddressOffer) bool { return o.GetAddressType() == 0 || o.GetIpVersion() == 0 })
+	return pair, err
+}
+
+func decodeOffer(item []byte) (*slbv1.AddressOffer, error) {
+	o := &slbv1.AddressOffer{}
+	return o, cloud.Decode(item, cloud.Fields{
+		"AddressType": cloud.Word(&o.AddressType, zoneAddressTypes()), "AddressIPVersion": cloud.Word(&o.IpVersion, slb.IPVersions()),
+	})
 }

@@ -48,11 +48,10 @@ func configParams(cfg *slbv1.ForwardingRuleConfig) map[string]string {
 	return params
 }
 
-// answer is a rule in the answers about rules.
-type answer map[string]json.RawMessage
-
-// decode turns the answer into a rule. Attributes the cloud did not report stay absent.
-func (fields answer) decode() *slbv1.ForwardingRule {
+// decode reads a rule in the answers about rules. Attributes the cloud did not report stay absent.
+func decode(item []byte) (*slbv1.ForwardingRule, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(item, &fields)
 	rule := &slbv1.ForwardingRule{
 		RuleId: slb.LooseText(fields["RuleId"]), Domain: slb.LooseText(fields["Domain"]), Url: slb.LooseText(fields["Url"]),
 		Config: &slbv1.ForwardingRuleConfig{},
@@ -60,7 +59,7 @@ func (fields answer) decode() *slbv1.ForwardingRule {
 	for _, a := range rows() {
 		a.Decode(rule.GetConfig(), fields[a.Param])
 	}
-	return rule
+	return rule, err
 }
 
 // ruleKey is the identity of a rule on its listener.

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,11 +93,11 @@ func TestRuleDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var answer answer
-			if err := json.Unmarshal([]byte(tt.answer), &answer); err != nil {
+			got, err := decode([]byte(tt.answer))
+			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, answer.decode(), protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(tt.want, got, protocmp.Transform()); diff != "" {
 				t.Errorf("rule (-want +got):\n%s", diff)
 			}
 		})

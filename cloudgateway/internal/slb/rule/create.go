@@ -93,7 +93,7 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 	for i, a := range some {
 		rules[i] = newRuleOf(a.rule)
 	}
-	var made struct{ Rules struct{ Rule []answer } }
+	var made []*slbv1.ForwardingRule
 	ledger := r.service.ledger
 	fresh := slices.DeleteFunc(slices.Clone(some), r.sent)
 	for _, a := range some {
@@ -101,7 +101,7 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 			return err
 		}
 	}
-	if err := r.writer.Send(ctx, "CreateRules", slb.StateParams(r.key).JSON("RuleList", rules), &made); err != nil {
+	if err := r.writer.Send(ctx, "CreateRules", slb.StateParams(r.key).JSON("RuleList", rules), rulesInto(&made)); err != nil {
 		if !cloud.Unclear(err) {
 			for _, a := range fresh {
 				ledger.End(a.key)
@@ -109,7 +109,7 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 		}
 		return err
 	}
-	return finishCreated(some, made.Rules.Rule)
+	return finishCreated(some, made)
 }
 
 // finish forgets a creation that was seen to its end.
@@ -123,10 +123,9 @@ func (r *creation) finish(all []*addition) {
 }
 
 // finishCreated tells each rule its id. The answer knows them by their names; where two have the same, only the listener can tell.
-func finishCreated(some []*addition, created []answer) error {
+func finishCreated(some []*addition, created []*slbv1.ForwardingRule) error {
 	ids := map[string]string{}
-	for _, fields := range created {
-		rule := fields.decode()
+	for _, rule := range created {
 		ids[rule.GetConfig().GetName()] = rule.GetRuleId()
 	}
 	for _, a := range some {

@@ -30,7 +30,7 @@ func New(p *slb.Product) *Service {
 		product: p, rules: cloud.NewCache[[]*slbv1.ForwardingRule](p.Shared, "forwarding_rules"),
 		ledger: write.NewLedger(),
 	}
-	s.owners = slb.NewOwners("forwarding rule", s.findOwner)
+	s.owners = slb.NewOwners(p, "forwarding rule", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
 	return s
 }
@@ -46,36 +46,32 @@ func (s *Service) ListForwardingRules(
 
 // describe reads the rules of one listener now; the cloud has no pages for them.
 func (s *Service) describe(ctx context.Context, key *slbv1.ListenerKey) ([]*slbv1.ForwardingRule, error) {
-	var found struct{ Rules struct{ Rule []answer } }
-	if err := s.product.Read(ctx, "DescribeRules", slb.StateParams(key), &found); err != nil {
-		return nil, err
+	var rules []*slbv1.ForwardingRule
+	err := s.product.Read(ctx, "DescribeRules", slb.StateParams(key), rulesInto(&rules))
+	for _, r := range rules {
+		s.owners.Learn(r.GetRuleId(), key.GetLoadBalancerId())
 	}
-	rules := make([]*slbv1.ForwardingRule, len(found.Rules.Rule))
-	for i, a := range found.Rules.Rule {
-		rules[i] = a.decode()
-		s.owners.Learn(rules[i].GetRuleId(), key.GetLoadBalancerId())
-	}
-	return cloud.SortedBy(rules, (*slbv1.ForwardingRule).GetRuleId), nil
+	return cloud.SortedBy(rules, (*slbv1.ForwardingRule).GetRuleId), err
+}
+
+// rulesInto decodes the answers about rules.
+func rulesInto(rules *[]*slbv1.ForwardingRule) *cloud.Fields {
+	return &cloud.Fields{"Rules": cloud.Fields{"Rule": cloud.Each(rules, decode)}}
 }
 
 // findOwner reads of which load balancer a rule is; "" if there is no such rule.
 func (s *Service) findOwner(ctx context.Context, id, _ string) (string, error) {
-	var found struct {
-		LoadBalancerID string `json:"LoadBalancerId"`
-	}
-	err := s.product.Read(ctx, "DescribeRuleAttribute", cloud.Params{"RuleId": id}, &found)
-	return found.LoadBalancerID, cloud.Unless(err, rpcerr.ForwardingRuleNotFound)
+	of := ""
+	err := s.product.Read(ctx, "DescribeRuleAttribute", cloud.Params{"RuleId": id}, &cloud.Fields{"LoadBalancerId": &of})
+	return of, cloud.Unless(err, rpcerr.ForwardingRuleNotFound)
 }
 
 // UpdateForwardingRule changes the attributes that are present.
 func (s *Service) UpdateForwardingRule(
 	ctx context.Context, r *slbv1.UpdateForwardingRuleRequest,
 ) (*slbv1.UpdateForwardingRuleResponse, error) {
-	if err := s.owners.Confirm(ctx, r.GetRuleId(), r.GetLoadBalancerId()); err != nil {
-		return nil, err
-	}
 	params := cloud.Params{"RuleId": r.GetRuleId()}.Merge(configParams(r.GetConfig()))
-	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+	err := s.owners.Exclusively(ctx, r.GetRuleId(), r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		if r.GetConfig().ServerGroupId != nil {
 			defer s.product.Release(r.GetLoadBalancerId())
 		}

@@ -18,11 +18,9 @@ func (s *Service) ApplyServerChanges(
 	if todo.empty() {
 		return response, nil
 	}
-	if err := s.owners.Confirm(ctx, r.GetServerGroupId(), r.GetLoadBalancerId()); err != nil {
-		return nil, err
-	}
-	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) (err error) {
-		response.CloudCalls, err = s.applyToGroup(ctx, w, r.GetServerGroupId(), todo)
+	id := r.GetServerGroupId()
+	err := s.owners.Exclusively(ctx, id, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) (err error) {
+		response.CloudCalls, err = s.applyToGroup(ctx, w, id, todo)
 		return err
 	})
 	return cloud.Answer(response, err)

@@ -1,13 +1,13 @@
 package servergroup
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
@@ -67,65 +67,54 @@ func documents(servers []*slbv1.Server, more func(*slbv1.Server, *serverDoc)) []
 	return docs
 }
 
-// serverAnswer is a server in the answers about groups.
-type serverAnswer struct {
-	ServerID    string `json:"ServerId"`
-	ServerIP    string `json:"ServerIp"`
-	Type        string
-	Port        json.RawMessage
-	Weight      json.RawMessage
-	Description string
+// decodeServer reads a server in the answers about vServer groups.
+func decodeServer(item []byte) (*slbv1.Server, error) {
+	s := &slbv1.Server{Type: slbv1.ServerType_SERVER_TYPE_ECS}
+	return s, decodeInto(item, &s.ServerId, cloud.Fields{
+		"ServerIp": &s.ServerIp, "Type": cloud.Via(&s.Type, slb.ServerType), "Port": cloud.Required(&s.Port), "Weight": cloud.Required(&s.Weight),
+		"Description": &s.Description,
+	})
 }
 
-func (a serverAnswer) decode() (*slbv1.Server, error) {
-	port, err := strconv.ParseInt(slb.LooseText(a.Port), 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("decode server %s: port %q is not a number", a.ServerID, slb.LooseText(a.Port))
-	}
-	weight, err := strconv.ParseInt(slb.LooseText(a.Weight), 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("decode server %s: weight %q is not a number", a.ServerID, slb.LooseText(a.Weight))
-	}
-	return &slbv1.Server{
-		Type:        slb.ServerType(a.Type),
-		ServerId:    a.ServerID,
-		ServerIp:    a.ServerIP,
-		Port:        int32(port),
-		Weight:      int32(weight),
-		Description: a.Description,
-	}, nil
+// decodeDefaultServer reads a server of a default server group, which has no port.
+func decodeDefaultServer(item []byte) (*slbv1.DefaultServer, error) {
+	s := &slbv1.DefaultServer{Type: slbv1.ServerType_SERVER_TYPE_ECS}
+	return s, decodeInto(item, &s.ServerId, cloud.Fields{
+		"ServerIp": &s.ServerIp, "Type": cloud.Via(&s.Type, slb.ServerType), "Weight": cloud.Required(&s.Weight), "Description": &s.Description,
+	})
 }
 
-// users are what sends traffic to a group, if that was asked for.
-type users struct {
-	Listeners struct {
-		Listener []struct {
-			ListenerPort     json.RawMessage
-			ListenerProtocol string
-		}
+func decodeInto(item []byte, id *string, fields cloud.Fields) error {
+	fields["ServerId"] = id
+	if err := cloud.Decode(item, fields); err != nil {
+		return fmt.Errorf("decode server %s: %w", *id, err)
 	}
-	Rules struct {
-		Rule []struct {
-			RuleID string `json:"RuleId"`
-		}
-	}
+	return nil
 }
 
-func (u users) listeners(loadBalancerID string) []*slbv1.ListenerKey {
-	var keys []*slbv1.ListenerKey
-	for _, l := range u.Listeners.Listener {
-		port, _ := strconv.ParseInt(slb.LooseText(l.ListenerPort), 10, 32) // Another text is no port, and shows as 0.
-		keys = append(keys, &slbv1.ListenerKey{
-			LoadBalancerId: loadBalancerID, Port: int32(port), Protocol: slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(l.ListenerProtocol)]),
+// groupIn decodes a group in a list of those of a load balancer.
+func groupIn(loadBalancerID string) func(item []byte) (*slbv1.ServerGroup, error) {
+	return func(item []byte) (*slbv1.ServerGroup, error) {
+		g := &slbv1.ServerGroup{}
+		err := cloud.Decode(item, cloud.Fields{
+			"VServerGroupId":   &g.ServerGroupId,
+			"VServerGroupName": &g.Name,
+			"ServerCount":      &g.ServerCount, // Older answers lack it.
+			"Tags":             cloud.TagsInto(&g.Tags),
+			"AssociatedObjects": cloud.Fields{
+				"Listeners": cloud.Fields{"Listener": cloud.Each(&g.Listeners, decodeUser)},
+				"Rules":     cloud.Fields{"Rule": cloud.Texts(&g.ForwardingRuleIds, "RuleId")},
+			},
 		})
+		for _, l := range g.GetListeners() {
+			l.LoadBalancerId = loadBalancerID
+		}
+		return g, err
 	}
-	return keys
 }
 
-func (u users) rules() []string {
-	var ids []string
-	for _, r := range u.Rules.Rule {
-		ids = append(ids, r.RuleID)
-	}
-	return ids
+// decodeUser reads a listener that sends traffic to a group.
+func decodeUser(item []byte) (*slbv1.ListenerKey, error) {
+	key := &slbv1.ListenerKey{}
+	return key, cloud.Decode(item, cloud.Fields{"ListenerPort": &key.Port, "ListenerProtocol": cloud.Via(&key.Protocol, slb.Protocol)})
 }

@@ -71,13 +71,8 @@ func (s *Service) send(
 	if len(first) > 0 {
 		params.JSON("BackendServers", serverDocs(first))
 	}
-	var answer struct {
-		VServerGroupID string `json:"VServerGroupId"`
-	}
-	if err := w.Send(ctx, createAction, params, &answer); err != nil {
-		return nil, err
-	}
-	return &slbv1.ServerGroup{ServerGroupId: answer.VServerGroupID, Name: r.GetName(), Servers: first}, nil
+	made := &slbv1.ServerGroup{Name: r.GetName(), Servers: first}
+	return made, w.Send(ctx, createAction, params, &cloud.Fields{"VServerGroupId": &made.ServerGroupId})
 }
 
 const createAction = "CreateVServerGroup"

@@ -3,8 +3,6 @@ package servergroup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,28 +24,14 @@ func (s *Service) GetDefaultServerGroup(
 
 // describeDefaultGroup reads the servers now. They are in no listing, only in the attributes of one instance.
 func (s *Service) describeDefaultGroup(ctx context.Context, loadBalancerID string) ([]*slbv1.DefaultServer, error) {
-	var answer struct {
-		BackendServers struct{ BackendServer []serverAnswer }
-	}
-	if err := s.product.Read(ctx, "DescribeLoadBalancerAttribute", cloud.Params{"LoadBalancerId": loadBalancerID}, &answer); err != nil {
-		return nil, err
-	}
-	servers := make([]*slbv1.DefaultServer, 0, len(answer.BackendServers.BackendServer))
-	for _, a := range answer.BackendServers.BackendServer {
-		a.Port = json.RawMessage("0") // They have none.
-		server, err := a.decode()
-		if err != nil {
-			return nil, fmt.Errorf("read the default server group of %s: %w", loadBalancerID, err)
-		}
-		servers = append(servers, &slbv1.DefaultServer{
-			Type: server.GetType(), ServerId: server.GetServerId(), ServerIp: server.GetServerIp(), Weight: server.GetWeight(),
-			Description: server.GetDescription(),
-		})
-	}
+	var servers []*slbv1.DefaultServer
+	err := s.product.Read(ctx, "DescribeLoadBalancerAttribute", cloud.Params{"LoadBalancerId": loadBalancerID}, &cloud.Fields{
+		"BackendServers": cloud.Fields{"BackendServer": cloud.Each(&servers, decodeDefaultServer)},
+	})
 	slices.SortFunc(servers, func(a, b *slbv1.DefaultServer) int {
 		return cmp.Or(strings.Compare(a.GetServerId(), b.GetServerId()), strings.Compare(a.GetServerIp(), b.GetServerIp()))
 	})
-	return servers, nil
+	return servers, err
 }
 
 // withoutPort makes servers of a default server group comparable with others.

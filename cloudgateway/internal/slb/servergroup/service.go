@@ -3,10 +3,7 @@ package servergroup
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,7 +44,7 @@ func New(p *slb.Product, serversPerCall int) *Service {
 		used:     cloud.NewCache[[]*slbv1.ServerGroup](p.Shared, "servergroup_users"),
 		defaults: cloud.NewCache[[]*slbv1.DefaultServer](p.Shared, "default_servergroups"),
 	}
-	s.owners = slb.NewOwners("vServer group", s.findOwner)
+	s.owners = slb.NewOwners(p, "vServer group", s.findOwner)
 	p.OnWrite(func(loadBalancerID string) { // Groups are known by their own ids.
 		s.lists.Invalidate(loadBalancerID)
 		s.used.Invalidate(loadBalancerID)
@@ -73,24 +70,17 @@ func (s *Service) group(ctx context.Context, id string, maxAge time.Duration) (*
 
 // describeGroup reads one group with its servers now.
 func (s *Service) describeGroup(ctx context.Context, id string) (*slbv1.ServerGroup, error) {
-	var answer struct {
-		LoadBalancerID   string `json:"LoadBalancerId"`
-		VServerGroupName string
-		BackendServers   struct{ BackendServer []serverAnswer }
-		Tags             cloud.TagList
-	}
-	if err := s.product.Read(ctx, "DescribeVServerGroupAttribute", cloud.Params{"VServerGroupId": id}, &answer); err != nil {
+	group, of := &slbv1.ServerGroup{ServerGroupId: id, ServersLoaded: true}, ""
+	err := s.product.Read(ctx, "DescribeVServerGroupAttribute", cloud.Params{"VServerGroupId": id}, &cloud.Fields{
+		"LoadBalancerId":   &of,
+		"VServerGroupName": &group.Name,
+		"BackendServers":   cloud.Fields{"BackendServer": cloud.Each(&group.Servers, decodeServer)},
+		"Tags":             cloud.TagsInto(&group.Tags),
+	})
+	if err != nil {
 		return nil, err
 	}
-	s.owners.Learn(id, answer.LoadBalancerID)
-	group := &slbv1.ServerGroup{ServerGroupId: id, Name: answer.VServerGroupName, ServersLoaded: true, Tags: answer.Tags.Decode()}
-	for _, a := range answer.BackendServers.BackendServer {
-		server, err := a.decode()
-		if err != nil {
-			return nil, fmt.Errorf("read vServer group %s: %w", id, err)
-		}
-		group.Servers = append(group.Servers, server)
-	}
+	s.owners.Learn(id, of)
 	group.ServerCount = int32(len(group.GetServers()))
 	return group, nil
 }
@@ -120,32 +110,14 @@ func (s *Service) listWithUsers(ctx context.Context, loadBalancerID string, maxA
 }
 
 func (s *Service) describeGroups(ctx context.Context, loadBalancerID string, more cloud.Params) ([]*slbv1.ServerGroup, error) {
-	var answer struct {
-		VServerGroups struct {
-			VServerGroup []struct {
-				VServerGroupID   string `json:"VServerGroupId"`
-				VServerGroupName string
-				ServerCount      json.RawMessage
-				Tags             cloud.TagList
-
-				AssociatedObjects users
-			}
-		}
+	var groups []*slbv1.ServerGroup
+	err := s.product.Read(ctx, "DescribeVServerGroups", cloud.Params{"LoadBalancerId": loadBalancerID}.Merge(more), &cloud.Fields{
+		"VServerGroups": cloud.Fields{"VServerGroup": cloud.Each(&groups, groupIn(loadBalancerID))},
+	})
+	for _, g := range groups {
+		s.owners.Learn(g.GetServerGroupId(), loadBalancerID)
 	}
-	if err := s.product.Read(ctx, "DescribeVServerGroups", cloud.Params{"LoadBalancerId": loadBalancerID}.Merge(more), &answer); err != nil {
-		return nil, err
-	}
-	groups := make([]*slbv1.ServerGroup, 0, len(answer.VServerGroups.VServerGroup))
-	for _, a := range answer.VServerGroups.VServerGroup {
-		// The count is a courtesy: older answers lack it.
-		count, _ := strconv.ParseInt(slb.LooseText(a.ServerCount), 10, 32)
-		s.owners.Learn(a.VServerGroupID, loadBalancerID)
-		groups = append(groups, &slbv1.ServerGroup{
-			ServerGroupId: a.VServerGroupID, Name: a.VServerGroupName, ServerCount: int32(count), Tags: a.Tags.Decode(),
-			Listeners: a.AssociatedObjects.listeners(loadBalancerID), ForwardingRuleIds: a.AssociatedObjects.rules(),
-		})
-	}
-	return cloud.SortedBy(groups, (*slbv1.ServerGroup).GetServerGroupId), nil
+	return cloud.SortedBy(groups, (*slbv1.ServerGroup).GetServerGroupId), err
 }
 
 // findOwner reads of which load balancer a group is; "" if there is no such group. The groups of the load balancer that the request names
@@ -205,11 +177,8 @@ func (s *Service) UpdateServerGroup(
 	ctx context.Context, r *slbv1.UpdateServerGroupRequest,
 ) (*slbv1.UpdateServerGroupResponse, error) {
 	id := r.GetServerGroupId()
-	if err := s.owners.Confirm(ctx, id, r.GetLoadBalancerId()); err != nil {
-		return nil, err
-	}
-	defer s.groups.Invalidate(id)
-	err := s.product.Exclusively(ctx, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+	err := s.owners.Exclusively(ctx, id, r.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
+		defer s.groups.Invalidate(id)
 		if r.Name != nil {
 			err := w.Set(ctx, "SetVServerGroupAttribute", cloud.Params{"VServerGroupId": id, "VServerGroupName": r.GetName()})
 			if err != nil {
@@ -227,11 +196,8 @@ func (s *Service) DeleteServerGroup(
 	ctx context.Context, r *slbv1.DeleteServerGroupRequest,
 ) (*slbv1.DeleteServerGroupResponse, error) {
 	loadBalancerID, id := r.GetLoadBalancerId(), r.GetServerGroupId()
-	if err := s.owners.Confirm(ctx, id, loadBalancerID); err != nil {
-		return nil, err
-	}
-	defer s.groups.Invalidate(id)
-	err := s.product.Exclusively(ctx, loadBalancerID, func(ctx context.Context, w *slb.Writer) error {
+	err := s.owners.Exclusively(ctx, id, loadBalancerID, func(ctx context.Context, w *slb.Writer) error {
+		defer s.groups.Invalidate(id)
 		again := cloud.Busy
 		if s.product.Released(loadBalancerID) {
 			bounded, cancel := context.WithTimeout(ctx, releaseTime)
