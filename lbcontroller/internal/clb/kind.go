@@ -150,6 +150,9 @@ func (k *Kind) Changed(old, svc *corev1.Service) {
 	}
 }
 
+// NodesChanged implements controller.Kind.
+func (k *Kind) NodesChanged(keys []string) { k.Records.Expect(keys...) }
+
 // forgotten reports whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
 // the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and notes then what it makes.
 func forgotten(old, svc *corev1.Service) bool {

@@ -25,6 +25,8 @@ type Kind interface {
 	Release(ctx context.Context, r Request) Outcome
 	// Changed is told of every change of a Service before the Service is queued. It must not block.
 	Changed(old, svc *corev1.Service)
+	// NodesChanged is told of the Services whose nodes have changed, by their keys, before they are queued. It must not block.
+	NodesChanged(keys []string)
 	// Forget drops what is remembered of a Service that no longer exists.
 	Forget(key string)
 }

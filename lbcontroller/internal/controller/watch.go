@@ -249,16 +249,9 @@ func (c *Controller) nodesChanged() {
 		return
 	}
 	changes := map[backend.View]map[string]bool{}
-	for _, svc := range services {
-		a := c.assign(svc)
-		if a.wanted == nil {
-			continue
-		}
+	concerned := func(svc *corev1.Service, a assignment) bool {
 		if a.interest.Mode == backend.Pods {
-			if len(held) > 0 && c.runsOn(svc, backend.Pods, held) {
-				c.queue(keyOf(svc), reconcile.Node)
-			}
-			continue
+			return len(held) > 0 && c.runsOn(svc, backend.Pods, held)
 		}
 		view := a.interest.Nodes
 		changed, ok := changes[view]
@@ -266,8 +259,18 @@ func (c *Controller) nodesChanged() {
 			changed = backend.Changed(before, after, view)
 			changes[view] = changed
 		}
-		if len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) && c.takes(a.interest.Policy, before, after) {
-			c.queue(keyOf(svc), reconcile.Node)
+		return len(changed) > 0 && c.runsOn(svc, a.interest.Mode, changed) && c.takes(a.interest.Policy, before, after)
+	}
+	keys := map[*Registration][]string{}
+	for _, svc := range services {
+		if a := c.assign(svc); a.wanted != nil && concerned(svc, a) {
+			keys[a.wanted] = append(keys[a.wanted], keyOf(svc))
+		}
+	}
+	for kind, list := range keys {
+		kind.Kind.NodesChanged(list)
+		for _, key := range list {
+			c.queue(key, reconcile.Node)
 		}
 	}
 }

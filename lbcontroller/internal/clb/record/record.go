@@ -24,6 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"alicloud-controllers.dev/services/reconcile"
 )
 
 const (
@@ -47,7 +49,7 @@ type Config struct {
 type Entry struct {
 	// Made proves that a CLB was made for the Service; see Digest. Empty for a CLB of a user's.
 	Made string
-	// Applied is a digest of the wanted backends and configuration that the cloud had; see Shorten. Empty while they are changed.
+	// Applied is a digest of the wanted backends and configuration that the cloud had; see Shorten. Outdated while they are changed.
 	Applied string
 	// On is the user's CLB on which that is; empty for a CLB that was made for the Service.
 	On string
@@ -61,6 +63,12 @@ func Digest(parts ...string) string {
 
 // Shorten makes a text of a hash, as short as is safe: there is one for each Service.
 func Shorten(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash[:15]) }
+
+// outdated is recorded as applied of a Service that is changed. It is no digest, so that the next leader looks at the Service at once.
+const outdated = "-"
+
+// changing is the entry while the Service is changed.
+func (e Entry) changing() Entry { return Entry{Made: e.Made, Applied: outdated} }
 
 // errNoStore refuses what can't be kept.
 var errNoStore = errors.New("there is no record")
@@ -79,11 +87,12 @@ type Store struct {
 	exists  bool
 	stored  map[string]string // what the ConfigMap holds
 	wanted  map[string]string // what it is to hold where that differs; empty removes
+	expect  map[string]bool   // whose entries the next request makes outdated
 }
 
 // New makes a Store; Run writes what it gathers.
 func New(cfg Config) *Store {
-	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}}
+	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}}
 }
 
 // Get returns the entry of a Service. Without an answer of the API server nothing is known of any.
@@ -125,7 +134,20 @@ func (s *Store) Remove(ctx context.Context, key string) {
 	}
 }
 
-// Change removes what is recorded as applied of Services, before it is changed: only then a crash on the way can't be taken for success. An API
+// Expect says that Services are about to be changed, all for one reason such as a node. The first Change of them writes that of all, so that each of
+// the others finds it written: without that, each change of a Service would cost a request and wait for it.
+func (s *Store) Expect(keys ...string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.expect[name(key)] = true
+	}
+}
+
+// Change records that Services are changed, before that is done: only then a crash on the way can't be taken for success. An API
 // server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
 // back meanwhile or what was taken from another Service isn't put back.
 func (s *Store) Change(ctx context.Context, keys ...string) {
@@ -138,9 +160,8 @@ func (s *Store) Change(ctx context.Context, keys ...string) {
 	}
 	entries := map[string]Entry{}
 	for _, key := range keys {
-		if e := s.Get(ctx, key); e.Applied != "" {
-			e.Applied, e.On = "", ""
-			entries[key] = e
+		if e := s.Get(ctx, key); e.Applied != "" && e.Applied != outdated {
+			entries[key] = e.changing()
 		}
 	}
 	s.writeNow(ctx, entries)
@@ -170,17 +191,21 @@ func (s *Store) Sharing(ctx context.Context, loadBalancer string) (keys []string
 	return keys
 }
 
-// writeNow records entries and waits until they are written, in one request.
+// writeNow records entries and waits until they are written, in one request. The worker is free for other Services meanwhile, whose entries go
+// with the next request.
 func (s *Store) writeNow(ctx context.Context, entries map[string]Entry) {
-	for _, key := range slices.Sorted(maps.Keys(entries)) {
+	keys := slices.Sorted(maps.Keys(entries))
+	for _, key := range keys {
 		s.want(name(key), entries[key].String())
 	}
-	for _, key := range slices.Sorted(maps.Keys(entries)) { // The first writes them all.
-		if err := s.flush(ctx, name(key)); err != nil {
-			s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
-			return // Run tries it again. Who waits here changes the cloud.
+	reconcile.Waiting(ctx, func() {
+		for _, key := range keys { // The first writes them all.
+			if err := s.flush(ctx, name(key)); err != nil {
+				s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
+				return // Run tries it again. Who waits here changes the cloud.
+			}
 		}
-	}
+	})
 }
 
 // Memo reads a text of the kind's own, "" if there is none, from the API server. Its name must have no dot.
@@ -252,9 +277,10 @@ func (s *Store) want(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, pending := s.wanted[name]
-	if pending && last == value || !pending && s.read && s.stored[name] == value {
+	if !s.expect[name] && (pending && last == value || !pending && s.read && s.stored[name] == value) {
 		return
 	}
+	delete(s.expect, name) // A request that is under way may make it outdated yet.
 	s.wanted[name] = value
 	s.signal()
 }
@@ -328,23 +354,32 @@ func (s *Store) write(ctx context.Context, only string) error {
 		s.mu.Unlock()
 		return nil
 	}
-	data := maps.Clone(s.wanted)
-	exists, version, patch := s.exists, s.version, map[string]any{}
-	next := maps.Clone(s.stored)
-	if next == nil {
-		next = map[string]string{}
+	data, expected := maps.Clone(s.wanted), maps.Clone(s.expect)
+	for name := range expected {
+		e := parse(s.stored[name])
+		if _, pending := data[name]; !pending && e.Applied != "" {
+			data[name] = e.changing().String()
+		}
 	}
+	exists, version, patch := s.exists, s.version, map[string]any{}
+	entries := len(s.stored)
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		value := data[name]
-		_, present := next[name]
+		old, present := s.stored[name]
 		switch {
 		case value == "" && present:
 			patch[name] = nil
-			delete(next, name)
-		case value != "" && next[name] != value && (present || len(next) < maxEntries):
+			entries--
+		case value != "" && old != value && (present || entries < maxEntries):
 			patch[name] = value
-			next[name] = value
+			if !present {
+				entries++
+			}
 		}
+	}
+	next := s.stored
+	if len(patch) > 0 {
+		next = patched(s.stored, patch)
 	}
 	s.mu.Unlock()
 	if len(patch) > 0 {
@@ -362,7 +397,26 @@ func (s *Store) write(ctx context.Context, only string) error {
 			delete(s.wanted, name)
 		}
 	}
+	for name := range expected {
+		delete(s.expect, name)
+	}
 	return nil
+}
+
+// patched is what the ConfigMap holds after a patch.
+func patched(stored map[string]string, patch map[string]any) map[string]string {
+	next := maps.Clone(stored)
+	if next == nil {
+		next = map[string]string{}
+	}
+	for name, value := range patch {
+		if text, ok := value.(string); ok {
+			next[name] = text
+		} else {
+			delete(next, name)
+		}
+	}
+	return next
 }
 
 // send creates or patches the ConfigMap and answers its version. Only the version that is known is patched.

@@ -81,7 +81,7 @@ func TestStore(t *testing.T) {
 		s.Change(t.Context(), "default/c")
 		equal(t, "writes of a change", []string{"patch"}, writes(kube))
 		other := newStore(kube)
-		equal(t, "the changed one", Entry{Made: "m"}, other.Get(t.Context(), "default/a"))
+		equal(t, "the changed one", Entry{Made: "m", Applied: outdated}, other.Get(t.Context(), "default/a"))
 		equal(t, "the other", Entry{Applied: "3"}, other.Get(t.Context(), "default/b"))
 		s.Drop("default/b")
 		s.Set("default/a", Entry{Made: "m"})
@@ -103,7 +103,7 @@ func TestStoreOfAnother(t *testing.T) {
 	inStore(t, kube, func(t *testing.T, s *Store) {
 		s.Change(t.Context(), "default/a")
 		equal(t, "requests", int32(2), conflicts.Load())
-		equal(t, "entries", 0, len(data(t, kube)))
+		equal(t, "entries", map[string]string{"default.a": ".-"}, data(t, kube))
 	})
 }
 
@@ -186,6 +186,32 @@ func TestSharing(t *testing.T) {
 		next.Change(t.Context(), "default/a", "default/b", "default/c")
 		equal(t, "writes", []string{"patch"}, writes(kube))
 		equal(t, "after a change", []string(nil), next.Sharing(t.Context(), "lb-1"))
-		equal(t, "what is left", map[string]string{"default.c": "m.", "default.d": ".4.lb-2", "memo": "x..lb-1"}, data(t, kube))
+		equal(t, "what is left", map[string]string{"default.a": ".-", "default.b": ".-", "default.c": "m.-", "default.d": ".4.lb-2", "memo": "x..lb-1"}, data(t, kube))
+	})
+}
+
+// TestExpect: the first change of Services that are expected to change writes that of all, and what turns out not to change keeps its entry.
+func TestExpect(t *testing.T) {
+	kube := fake.NewClientset()
+	inStore(t, kube, func(t *testing.T, s *Store) {
+		keys := []string{"default/a", "default/b", "default/c"}
+		set := func() {
+			for _, key := range keys {
+				s.Set(key, Entry{Made: "m", Applied: "1"})
+			}
+			<-time.After(time.Minute)
+		}
+		set()
+		writes(kube)
+		s.Expect(append(keys, "default/unknown")...)
+		equal(t, "entry before a change", Entry{Made: "m", Applied: "1"}, s.Get(t.Context(), "default/a"))
+		s.Set("default/c", Entry{Made: "m", Applied: "1"})
+		for _, key := range keys[:2] {
+			s.Change(t.Context(), key)
+		}
+		equal(t, "writes", []string{"patch"}, writes(kube))
+		equal(t, "data", map[string]string{"default.a": "m.-", "default.b": "m.-", "default.c": "m.1"}, data(t, kube))
+		set()
+		equal(t, "data afterwards", map[string]string{"default.a": "m.1", "default.b": "m.1", "default.c": "m.1"}, data(t, kube))
 	})
 }
