@@ -48,9 +48,9 @@ type changeSet struct {
 
 func (c changeSet) operation() operation {
 	if c.remove {
-		return deletion{}
+		return deletion()
 	}
-	return creation{}
+	return creation()
 }
 
 // change gathers entries with those of other requests, so that a call is full whether they come in one request or in many, and a request

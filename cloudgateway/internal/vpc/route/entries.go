@@ -38,7 +38,7 @@ func (s *Service) describeEntries(ctx context.Context, tableID string, filter cl
 		return next, err
 	})
 	if err == nil && len(filter) == 0 {
-		s.pages.set(tableID, calls)
+		s.pages.Put(tableID, calls, pagesLife)
 	}
 	for _, e := range found {
 		e.RouteTableId = tableID // Older answers leave it out.

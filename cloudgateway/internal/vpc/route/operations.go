@@ -19,13 +19,15 @@ import (
 )
 
 // creation makes entries.
-type creation struct{}
+func creation() operation {
+	return operation{call: createCall, alone: severalHops, judge: judgeCreation, before: rpcerr.AlreadyExists, then: write.Waiting}
+}
 
-// alone: the cloud takes several next hops in a call for one entry only.
-func (creation) alone(e *vpcv1.RouteEntry) bool { return len(e.GetNextHops()) > 0 }
+// severalHops: the cloud takes them in a call for one entry only.
+func severalHops(e *vpcv1.RouteEntry) bool { return len(e.GetNextHops()) > 0 }
 
-func (op creation) call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
-	if e := entries[0]; op.alone(e) {
+func createCall(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
+	if e := entries[0]; severalHops(e) {
 		hops := make([]map[string]string, len(e.GetNextHops()))
 		for i, hop := range e.GetNextHops() {
 			hops[i] = map[string]string{"NextHopId": hop.GetNextHopId(), "NextHopType": hopType(hop.GetNextHopType())}
@@ -67,7 +69,7 @@ func batchOf(action, tableID string, entries []*vpcv1.RouteEntry, members func(*
 	return cloud.Write(openapi.VPC, action, cloud.Params{}.Items("RouteEntries", items))
 }
 
-func (creation) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
+func judgeCreation(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 	switch {
 	case got == nil:
 		return write.Todo, nil
@@ -117,26 +119,15 @@ func hops(e *vpcv1.RouteEntry) string {
 	return strings.Join(texts, " and ")
 }
 
-// exact: what is missing is waited for.
-func (creation) exact() bool { return false }
-
-func (creation) refused(err error) write.Verdict {
-	switch {
-	case rpcerr.ReasonOf(err) == rpcerr.AlreadyExists:
-		return write.Waiting
-	case cloud.Busy(err):
-		return write.Todo
-	default:
-		return write.Failed
+// deletion removes entries.
+func deletion() operation {
+	return operation{
+		call: deleteCall, alone: func(*vpcv1.RouteEntry) bool { return false }, judge: judgeDeletion, exact: true,
+		before: rpcerr.RouteNotFound, then: write.Done,
 	}
 }
 
-// deletion removes entries.
-type deletion struct{}
-
-func (deletion) alone(*vpcv1.RouteEntry) bool { return false }
-
-func (deletion) call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
+func deleteCall(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
 	return batchOf("DeleteRouteEntries", tableID, entries, func(e *vpcv1.RouteEntry) map[string]string {
 		if id := e.GetRouteEntryId(); id != "" {
 			return map[string]string{"RouteEntryId": id}
@@ -145,7 +136,7 @@ func (deletion) call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call {
 	})
 }
 
-func (deletion) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
+func judgeDeletion(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 	switch {
 	case got == nil:
 		return write.Done, nil
@@ -155,19 +146,5 @@ func (deletion) judge(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 		return write.Waiting, nil
 	default:
 		return write.Todo, nil
-	}
-}
-
-// exact: what is missing is taken for deleted.
-func (deletion) exact() bool { return true }
-
-func (deletion) refused(err error) write.Verdict {
-	switch {
-	case rpcerr.ReasonOf(err) == rpcerr.RouteNotFound:
-		return write.Done
-	case cloud.Busy(err):
-		return write.Todo
-	default:
-		return write.Failed
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
@@ -24,18 +25,31 @@ const (
 )
 
 // operation is what creation and deletion differ in.
-type operation interface {
+type operation struct {
 	// call makes a call for entries of a table.
-	call(tableID string, entries []*vpcv1.RouteEntry) openapi.Call
+	call func(tableID string, entries []*vpcv1.RouteEntry) openapi.Call
 	// alone reports whether an entry needs a call of its own.
-	alone(*vpcv1.RouteEntry) bool
+	alone func(*vpcv1.RouteEntry) bool
 	// judge compares an entry with what its table holds at that destination, nil for nothing.
-	judge(want, got *vpcv1.RouteEntry) (write.Verdict, error)
-	// exact reports whether entries have to be asked for by their destinations: a table that changes while its pages are read may show less
-	// than there is.
-	exact() bool
-	// refused judges the refusal of one entry: Todo if it was sent too early, Waiting if only the table can tell.
-	refused(err error) write.Verdict
+	judge func(want, got *vpcv1.RouteEntry) (write.Verdict, error)
+	// exact: entries have to be asked for by their destinations, since a table that changes while its pages are read may show less than
+	// there is, and what is missing is taken for deleted.
+	exact bool
+	// before is the reason of a refusal for an entry that was changed before, and then what that means for it.
+	before rpcerr.Reason
+	then   write.Verdict
+}
+
+// refused judges the refusal of one entry: Todo if it was sent too early.
+func (op operation) refused(err error) write.Verdict {
+	switch {
+	case rpcerr.ReasonOf(err) == op.before:
+		return op.then
+	case cloud.Busy(err):
+		return write.Todo
+	default:
+		return write.Failed
+	}
 }
 
 // run makes changes of one table, whose VPC is locked.
@@ -197,9 +211,25 @@ func (r *run) subject(sent []*job) []*job {
 	return subject
 }
 
-// look judges jobs by what the table holds, in as few calls as it takes: a call about some of the entries, or all of the table. It reports whether the cloud is still at work on some. Then the
-// others were not looked at, since they hardly have come further.
+// look judges jobs by what the table holds, in as few calls as it takes: calls about some of the entries, or all of the table. It reports
+// whether the cloud is still at work on some. Then the others were not looked at, since they hardly have come further.
 func (r *run) look(ctx context.Context, jobs []*job) (waiting bool, err error) {
+	for _, v := range r.views(jobs) {
+		if waiting, err = r.judge(ctx, v.jobs, v.filter); waiting || err != nil {
+			break
+		}
+	}
+	return waiting, err
+}
+
+// view is a reading of a table that shows some entries.
+type view struct {
+	jobs   []*job
+	filter cloud.Params // nil: all of the table
+}
+
+// views are those that show all jobs.
+func (r *run) views(jobs []*job) (views []view) {
 	var known, ids []*job
 	for _, j := range jobs {
 		if j.entry.GetDestinationCidr() != "" {
@@ -208,31 +238,24 @@ func (r *run) look(ctx context.Context, jobs []*job) (waiting bool, err error) {
 			ids = append(ids, j)
 		}
 	}
-	if calls := (len(known) + cidrsPerCall - 1) / cidrsPerCall; !r.op.exact() && r.service.pages.fewerThan(calls, r.tableID) {
-		waiting, err = r.judge(ctx, known, nil)
-		known = nil
-		if waiting || err != nil {
-			return waiting, err
-		}
+	groups := slices.Collect(slices.Chunk(known, cidrsPerCall))
+	if all, read := r.service.pages.Get(r.tableID); read && all < len(groups) && !r.op.exact {
+		views, groups = []view{{jobs: known}}, nil
 	}
-	for group := range slices.Chunk(known, cidrsPerCall) {
+	for _, group := range groups {
 		cidrs := make([]string, len(group))
 		for i, j := range group {
 			cidrs[i] = j.entry.GetDestinationCidr()
 		}
-		if waiting, err = r.judge(ctx, group, cloud.Params{}.List("DestCidrBlockList", cidrs)); waiting || err != nil {
-			return waiting, err
-		}
+		views = append(views, view{group, cloud.Params{}.List("DestCidrBlockList", cidrs)})
 	}
 	if len(ids) > singleReads {
-		return r.judge(ctx, ids, nil)
+		return append(views, view{jobs: ids})
 	}
 	for _, j := range ids {
-		if waiting, err = r.judge(ctx, []*job{j}, cloud.Params{"RouteEntryId": j.entry.GetRouteEntryId()}); waiting || err != nil {
-			return waiting, err
-		}
+		views = append(views, view{[]*job{j}, cloud.Params{"RouteEntryId": j.entry.GetRouteEntryId()}})
 	}
-	return false, nil
+	return views
 }
 
 // judge judges jobs by what one look shows.

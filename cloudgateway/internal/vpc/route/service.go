@@ -2,7 +2,6 @@
 package route
 
 import (
-	"sync"
 	"time"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -10,6 +9,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/busytime"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
@@ -30,6 +30,9 @@ const (
 	callsTogether = 2
 	// changeTime bounds a gathering of changes, besides the deadlines of those who wait for it.
 	changeTime = 150 * time.Second
+	// mostTables and pagesLife bound for how many tables, and for how long, the size is remembered.
+	mostTables = 10_000
+	pagesLife  = 24 * time.Hour
 )
 
 // Service implements vpcv1.RouteServiceServer.
@@ -43,30 +46,8 @@ type Service struct {
 	entries       *batch.Cache[[]*vpcv1.RouteEntry] // by filter
 	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
 	pace          busytime.Estimator // how long changes take to come into force
-	pages         pages
-}
-
-// pages is how many calls the last complete reading of each table took. It decides how entries are read back in the fewest calls.
-type pages struct {
-	mu      sync.Mutex
-	byTable map[string]int
-}
-
-func (p *pages) set(tableID string, calls int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byTable == nil {
-		p.byTable = map[string]int{}
-	}
-	p.byTable[tableID] = calls
-}
-
-// fewerThan reports whether all of a table can be read in fewer calls.
-func (p *pages) fewerThan(calls int, tableID string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known, ok := p.byTable[tableID]
-	return ok && known < calls
+	// pages is how many calls the last complete reading of each table took. It decides how entries are read back in the fewest calls.
+	pages *memo.Memo[string, int]
 }
 
 // fallback answers methods that a later version of the protocol adds, as gRPC asks for. It is embedded one level deeper than the methods
@@ -79,7 +60,7 @@ type fallback struct {
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) (s *Service, err error) {
 	s = &Service{
 		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
-		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"),
+		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"), pages: memo.New[string, int](mostTables),
 	}
 	p.Networks.OnWrite(func(string) { s.entries.Clear() })
 	s.changes, err = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
