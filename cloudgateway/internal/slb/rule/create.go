@@ -18,15 +18,6 @@ import (
 // perCall is how many rules CreateRules and DeleteRules take.
 const perCall = 10
 
-// addition is a rule to be created.
-type addition struct {
-	outcome
-
-	rule *slbv1.NewForwardingRule
-	id   string
-	key  write.Key // of its creation, see write.Unique
-}
-
 // creation is a request to create rules on its way.
 type creation struct {
 	service *Service
@@ -38,16 +29,16 @@ type creation struct {
 func (s *Service) BatchCreateForwardingRules(
 	ctx context.Context, r *slbv1.BatchCreateForwardingRulesRequest,
 ) (*slbv1.BatchCreateForwardingRulesResponse, error) {
-	all := make([]*addition, len(r.GetRules()))
+	all := make([]*item, len(r.GetRules()))
 	for i, rule := range r.GetRules() {
-		all[i] = &addition{rule: rule, key: write.KeyOf(ctx, r.GetRequestId(), slb.ListenerName(r.GetKey())+" "+keyOf(rule).String())}
+		all[i] = &item{rule: rule, key: write.KeyOf(ctx, r.GetRequestId(), slb.ListenerName(r.GetKey())+" "+keyOf(rule).String())}
 	}
 	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		request := &creation{service: s, writer: w, key: r.GetKey()}
 		if err := request.recall(ctx, all); err != nil {
 			return err
 		}
-		inCalls(all, perCall, func(some []*addition) error { return request.send(ctx, some) })
+		inCalls(all, perCall, func(some []*item) error { return request.send(ctx, some) })
 		request.finish(all)
 		return nil
 	})
@@ -62,7 +53,7 @@ func (s *Service) BatchCreateForwardingRules(
 }
 
 // recall finishes what an earlier attempt of the request has done.
-func (r *creation) recall(ctx context.Context, all []*addition) error {
+func (r *creation) recall(ctx context.Context, all []*item) error {
 	if !slices.ContainsFunc(all, r.sent) {
 		return nil
 	}
@@ -71,7 +62,7 @@ func (r *creation) recall(ctx context.Context, all []*addition) error {
 
 // send creates some rules in one call. The cloud makes all of them or none. If the answer is lost, or the cloud says that there is one
 // already without telling which, it looks which are there.
-func (r *creation) send(ctx context.Context, some []*addition) error {
+func (r *creation) send(ctx context.Context, some []*item) error {
 	var refusal *rpcerr.Error
 	return write.Attempt{
 		Send: func(ctx context.Context) error {
@@ -88,7 +79,7 @@ func (r *creation) send(ctx context.Context, some []*addition) error {
 	}.Run(ctx)
 }
 
-func (r *creation) create(ctx context.Context, some []*addition) error {
+func (r *creation) create(ctx context.Context, some []*item) error {
 	rules := make([]newRule, len(some))
 	for i, a := range some {
 		rules[i] = newRuleOf(a.rule)
@@ -113,8 +104,8 @@ func (r *creation) create(ctx context.Context, some []*addition) error {
 }
 
 // finish forgets a creation that was seen to its end.
-func (r *creation) finish(all []*addition) {
-	if slices.ContainsFunc(all, func(a *addition) bool { return a.err != nil }) {
+func (r *creation) finish(all []*item) {
+	if slices.ContainsFunc(all, func(a *item) bool { return a.err != nil }) {
 		return
 	}
 	for _, a := range all {
@@ -123,7 +114,7 @@ func (r *creation) finish(all []*addition) {
 }
 
 // finishCreated tells each rule its id. The answer knows them by their names; where two have the same, only the listener can tell.
-func finishCreated(some []*addition, created []*slbv1.ForwardingRule) error {
+func finishCreated(some []*item, created []*slbv1.ForwardingRule) error {
 	ids := map[string]string{}
 	for _, rule := range created {
 		ids[rule.GetConfig().GetName()] = rule.GetRuleId()
@@ -144,7 +135,7 @@ func finishCreated(some []*addition, created []*slbv1.ForwardingRule) error {
 }
 
 // look finishes the rules that the listener has: one that this request has sent, and that has what was asked for, is its work.
-func (r *creation) look(ctx context.Context, some []*addition, cause *rpcerr.Error) error {
+func (r *creation) look(ctx context.Context, some []*item, cause *rpcerr.Error) error {
 	rules, err := r.service.describe(ctx, r.key)
 	if err != nil {
 		return err
@@ -171,7 +162,7 @@ func (r *creation) look(ctx context.Context, some []*addition, cause *rpcerr.Err
 }
 
 // sent reports whether the creation of the rule was sent, by this attempt of the request or an earlier one.
-func (r *creation) sent(a *addition) bool {
+func (r *creation) sent(a *item) bool {
 	_, sent := r.service.ledger.Get(a.key)
 	return sent
 }

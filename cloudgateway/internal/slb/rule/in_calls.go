@@ -8,31 +8,30 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
-// outcome is what became of one item of a batch.
-type outcome struct {
-	over bool
-	err  error // nil: success
+// item is a rule of a batch, and what becomes of it.
+type item struct {
+	id   string // of the rule; known beforehand if it is to be deleted
+	rule *slbv1.NewForwardingRule
+	key  write.Key // of its creation, see write.Unique
+
+	finished bool
+	err      error // nil: success
 }
 
-func (o *outcome) finish(err error) { o.over, o.err = true, err }
+func (i *item) finish(err error) { i.finished, i.err = true, err }
 
-func (o *outcome) finished() bool { return o.over }
-
-type item interface {
-	finish(err error)
-	finished() bool
+func unfinished(items []*item) []*item {
+	return slices.DeleteFunc(slices.Clone(items), func(i *item) bool { return i.finished })
 }
 
-func unfinished[T item](items []T) []T {
-	return slices.DeleteFunc(slices.Clone(items), T.finished)
-}
-
-func finishAll[T item](items []T, err error) {
+func finishAll(items []*item, err error) {
 	for _, i := range items {
 		i.finish(err)
 	}
@@ -41,7 +40,7 @@ func finishAll[T item](items []T, err error) {
 // inCalls finishes all items with calls of at most perCall of them. Send finishes those whose end is known, and says why it left others.
 // If that is the fault of one of them, halving the call finds it, so that the others need not suffer; else it concerns all that come
 // after.
-func inCalls[T item](items []T, perCall int, send func([]T) error) {
+func inCalls(items []*item, perCall int, send func([]*item) error) {
 	queue := slices.Collect(slices.Chunk(unfinished(items), perCall))
 	for len(queue) > 0 {
 		sent := queue[0]

@@ -12,33 +12,28 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-type testItem struct {
-	outcome
-
-	bad bool
-}
-
 // TestInCalls: whatever is wrong with some items, these are found with few calls, and all others get through.
 func TestInCalls(t *testing.T) {
 	wrong := &rpcerr.Error{Code: codes.InvalidArgument, Reason: rpcerr.InvalidField}
 	rapid.Check(t, func(t *rapid.T) {
 		const perCall = 10
-		items := make([]*testItem, rapid.IntRange(0, 45).Draw(t, "items"))
+		items := make([]*item, rapid.IntRange(0, 45).Draw(t, "items"))
 		bad := 0
 		for i := range items {
-			items[i] = &testItem{bad: rapid.IntRange(0, 9).Draw(t, "luck") == 0}
-			if items[i].bad {
+			items[i] = &item{}
+			if rapid.IntRange(0, 9).Draw(t, "luck") == 0 {
+				items[i].id = "bad"
 				bad++
 			}
 		}
 		calls := 0
-		inCalls(items, perCall, func(some []*testItem) error {
+		inCalls(items, perCall, func(some []*item) error {
 			calls++
 			if len(some) == 0 || len(some) > perCall {
 				t.Fatalf("a call of %d items", len(some))
 			}
 			for _, i := range some {
-				if i.bad {
+				if i.id == "bad" {
 					return wrong
 				}
 			}
@@ -46,8 +41,8 @@ func TestInCalls(t *testing.T) {
 			return nil
 		})
 		for i, it := range items {
-			if !it.finished() || (it.err != nil) != it.bad {
-				t.Fatalf("item %d, bad=%t: finished=%t, %v", i, it.bad, it.finished(), it.err)
+			if !it.finished || (it.err != nil) != (it.id == "bad") {
+				t.Fatalf("item %d %q: finished=%t, %v", i, it.id, it.finished, it.err)
 			}
 		}
 		full := (len(items) + perCall - 1) / perCall
@@ -75,9 +70,9 @@ func TestInCallsEndsWithWhatConcernsAll(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			items := []*testItem{{}, {}, {}, {}, {}}
+			items := []*item{{}, {}, {}, {}, {}}
 			calls := 0
-			inCalls(items, 2, func(some []*testItem) error {
+			inCalls(items, 2, func(some []*item) error {
 				if calls++; calls == 2 {
 					some[0].finish(nil) // found done
 					return tt.err

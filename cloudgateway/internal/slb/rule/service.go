@@ -80,32 +80,25 @@ func (s *Service) UpdateForwardingRule(
 	return cloud.Answer(&slbv1.UpdateForwardingRuleResponse{}, err)
 }
 
-// removal is a rule to be deleted.
-type removal struct {
-	outcome
-
-	id string
-}
-
 // BatchDeleteForwardingRules removes rules from a listener; the results are in the order of the ids. The error means that nothing was
 // tried.
 func (s *Service) BatchDeleteForwardingRules(
 	ctx context.Context, r *slbv1.BatchDeleteForwardingRulesRequest,
 ) (*slbv1.BatchDeleteForwardingRulesResponse, error) {
 	key, ids := r.GetKey(), r.GetRuleIds()
-	byID := map[string]*removal{}
+	byID := map[string]*item{}
 	err := s.product.Exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		defer s.product.Release(key.GetLoadBalancerId())
-		var all []*removal
+		var all []*item
 		for _, id := range cloud.Sorted(ids) {
-			byID[id] = &removal{id: id}
+			byID[id] = &item{id: id}
 			all = append(all, byID[id])
 		}
 		// One id that the cloud does not know fails a call, and one of another listener would be none of ours to delete.
 		if err := s.finishGone(ctx, key, all); err != nil {
 			return err
 		}
-		inCalls(all, perCall, func(some []*removal) error { return s.deleteSome(ctx, w, key, some) })
+		inCalls(all, perCall, func(some []*item) error { return s.deleteSome(ctx, w, key, some) })
 		return nil
 	})
 	if err != nil {
@@ -119,7 +112,7 @@ func (s *Service) BatchDeleteForwardingRules(
 }
 
 // finishGone finishes the removal of rules that the listener does not have.
-func (s *Service) finishGone(ctx context.Context, key *slbv1.ListenerKey, removals []*removal) error {
+func (s *Service) finishGone(ctx context.Context, key *slbv1.ListenerKey, removals []*item) error {
 	rules, err := s.describe(ctx, key)
 	if err = cloud.Unless(cloud.Unless(err, rpcerr.ListenerNotFound), rpcerr.LoadBalancerNotFound); err != nil {
 		return err
@@ -133,7 +126,7 @@ func (s *Service) finishGone(ctx context.Context, key *slbv1.ListenerKey, remova
 }
 
 // deleteSome deletes some rules in one call. If the answer is lost, or the cloud says that one is gone, it looks which are.
-func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.ListenerKey, removals []*removal) error {
+func (s *Service) deleteSome(ctx context.Context, w *slb.Writer, key *slbv1.ListenerKey, removals []*item) error {
 	gone := func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ForwardingRuleNotFound }
 	return write.Attempt{
 		Send: func(ctx context.Context) error {
