@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 )
@@ -12,7 +13,7 @@ import (
 func TestAttributesNameFields(t *testing.T) {
 	covered := map[string]Protocols{}
 	for _, a := range Rows() {
-		if descriptor(&slbv1.ListenerConfig{}, a.Field) == nil {
+		if _, field := find(&slbv1.ListenerConfig{}, a.Field, protoreflect.Message.Mutable); field == nil {
 			t.Errorf("ListenerConfig has no field %q", a.Field)
 		}
 		if covered[a.Field]&a.Protocols != 0 {

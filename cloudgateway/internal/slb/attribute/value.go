@@ -85,7 +85,8 @@ func (a Row) Encode(value protoreflect.Value) string {
 func (a Row) Decode(cfg proto.Message, raw json.RawMessage) bool {
 	if a.Kind == CommaList {
 		ids := slb.LooseList(raw)
-		list := mutable(cfg, a.Field).Mutable(descriptor(cfg, a.Field)).List()
+		m, field := find(cfg, a.Field, protoreflect.Message.Mutable)
+		list := m.Mutable(field).List()
 		for _, id := range ids {
 			list.Append(protoreflect.ValueOfString(id))
 		}
@@ -108,35 +109,27 @@ func (a Row) Decode(cfg proto.Message, raw json.RawMessage) bool {
 	case Text, CommaList:
 		value = protoreflect.ValueOfString(s)
 	}
-	mutable(cfg, a.Field).Set(descriptor(cfg, a.Field), value)
+	m, field := find(cfg, a.Field, protoreflect.Message.Mutable)
+	m.Set(field, value)
 	return true
 }
 
 // Lookup reads a field by its path.
 func Lookup(cfg proto.Message, path string) (protoreflect.Value, bool) {
+	m, field := find(cfg, path, protoreflect.Message.Get)
+	return m.Get(field), m.Has(field)
+}
+
+// find gives the message that holds the field of a path, and the field. Within is how a message within is come by.
+func find(
+	cfg proto.Message, path string, within func(protoreflect.Message, protoreflect.FieldDescriptor) protoreflect.Value,
+) (protoreflect.Message, protoreflect.FieldDescriptor) {
 	m := cfg.ProtoReflect()
-	field := path
+	named := func(name string) protoreflect.FieldDescriptor {
+		return m.Descriptor().Fields().ByName(protoreflect.Name(name))
+	}
 	if parent, child, nested := strings.Cut(path, "."); nested {
-		fd := m.Descriptor().Fields().ByName(protoreflect.Name(parent))
-		if !m.Has(fd) {
-			return protoreflect.Value{}, false
-		}
-		m, field = m.Get(fd).Message(), child
+		m, path = within(m, named(parent)).Message(), child
 	}
-	fd := m.Descriptor().Fields().ByName(protoreflect.Name(field))
-	return m.Get(fd), m.Has(fd)
-}
-
-// mutable gives the message that holds the field of a path, made if need be.
-func mutable(cfg proto.Message, path string) protoreflect.Message {
-	m := cfg.ProtoReflect()
-	if parent, _, nested := strings.Cut(path, "."); nested {
-		return m.Mutable(m.Descriptor().Fields().ByName(protoreflect.Name(parent))).Message()
-	}
-	return m
-}
-
-func descriptor(cfg proto.Message, path string) protoreflect.FieldDescriptor {
-	name := path[strings.LastIndexByte(path, '.')+1:]
-	return mutable(cfg, path).Descriptor().Fields().ByName(protoreflect.Name(name))
+	return m, named(path)
 }
