@@ -4,6 +4,7 @@ package domainextension
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -96,15 +97,7 @@ func (s *Service) CreateDomainExtension(
 // find reads the domain extension of a domain now; nil if there is none.
 func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey, domain string) (*slbv1.DomainExtension, error) {
 	all, err := s.describe(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range all {
-		if strings.EqualFold(e.GetDomain(), domain) {
-			return e, nil
-		}
-	}
-	return nil, nil //nolint:nilnil // Absence is an answer.
+	return cloud.First(slices.DeleteFunc(all, func(e *slbv1.DomainExtension) bool { return !strings.EqualFold(e.GetDomain(), domain) }), err)
 }
 
 // findOwner reads of which load balancer a domain extension is; "" if there is no such extension.

@@ -1,11 +1,9 @@
 package listener
 
 import (
-	"fmt"
 	"slices"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
@@ -16,14 +14,14 @@ import (
 func Checks() []check.Rule {
 	return []check.Rule{
 		check.Of(func(c *check.Request, r *slbv1.CreateListenerRequest) {
-			checkConfig(c, r.GetKey(), r.GetConfig(), true)
+			checkConfig(c, r.GetKey().GetProtocol(), r.GetConfig(), true)
 			checkTarget(c, r.GetConfig())
 			if r.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_HTTPS && r.GetConfig().GetServerCertificateId() == "" {
 				c.Addf("config.server_certificate_id", "is required for HTTPS")
 			}
 		}),
 		check.Of(func(c *check.Request, r *slbv1.UpdateListenerRequest) {
-			checkConfig(c, r.GetKey(), r.GetConfig(), false)
+			checkConfig(c, r.GetKey().GetProtocol(), r.GetConfig(), false)
 			if !hasSettings(r.GetConfig()) && len(r.GetSetTags())+len(r.GetRemoveTagKeys()) == 0 {
 				c.Addf("config", "the request changes nothing; at least one attribute is required")
 			}
@@ -46,47 +44,31 @@ func checkTarget(c *check.Request, cfg *slbv1.ListenerConfig) {
 	}
 }
 
-func checkConfig(c *check.Request, key *slbv1.ListenerKey, cfg *slbv1.ListenerConfig, creating bool) {
-	for _, v := range configViolations(cfg, key.GetProtocol(), creating) {
-		c.Addf("config."+v.Field, "%s", v.Description)
-	}
-}
-
-// configViolations names everything in cfg that the cloud would not take for a listener of the protocol. The fields are
-// relative to the configuration, e.g. "health_check.interval".
-func configViolations(cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, creating bool) []rpcerr.FieldViolation {
-	var wrong []rpcerr.FieldViolation
-	report := func(field, format string, args ...any) {
-		wrong = append(wrong, rpcerr.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
-	}
+// checkConfig names everything in cfg that the cloud would not take for a listener of the protocol.
+func checkConfig(c *check.Request, protocol slbv1.Protocol, cfg *slbv1.ListenerConfig, creating bool) {
+	report := func(field, format string, args ...any) { c.Addf("config."+field, format, args...) }
 	set := attribute.ProtocolSet(protocol)
 	rows := attribute.Rows()
 	for i, a := range rows {
 		value, present := attribute.Lookup(cfg, a.Field)
-		if !present {
-			continue
-		}
-		if a.Protocols&set == 0 {
+		switch {
+		case !present:
+		case a.Protocols&set == 0:
 			first := slices.IndexFunc(rows, func(b attribute.Row) bool { return b.Field == a.Field })
 			elsewhere := slices.ContainsFunc(rows, func(b attribute.Row) bool { return b.Field == a.Field && b.Protocols&set != 0 })
 			if first == i && !elsewhere {
 				report(a.Field, "not supported by %s listeners", slb.ProtocolName(protocol))
 			}
-			continue
-		}
-		if a.Fixed && !creating {
+		case a.Fixed && !creating:
 			report(a.Field, "can't be changed, delete the listener and create it anew")
-			continue
-		}
-		if a.Later && creating {
+		case a.Later && creating:
 			report(a.Field, "can't be set at creation, update the listener afterwards")
-			continue
-		}
-		if problem := a.Problem(value, creating); problem != "" {
-			report(a.Field, "%s", problem)
+		default:
+			if problem := a.Problem(value, creating); problem != "" {
+				report(a.Field, "%s", problem)
+			}
 		}
 	}
-	return wrong
 }
 
 // hasSettings reports whether cfg sets anything.

@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,8 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/check"
 )
 
 const (
@@ -18,6 +21,21 @@ const (
 	protoHTTP  = slbv1.Protocol_PROTOCOL_HTTP
 	protoHTTPS = slbv1.Protocol_PROTOCOL_HTTPS
 )
+
+// violations are those of a configuration; their fields are relative to it.
+func violations(t *testing.T, cfg *slbv1.ListenerConfig, protocol slbv1.Protocol, creating bool) []rpcerr.FieldViolation {
+	t.Helper()
+	var c check.Request
+	checkConfig(&c, protocol, cfg, creating)
+	e, ok := rpcerr.From(c.Err())
+	if !ok {
+		return nil
+	}
+	for i, v := range e.Fields {
+		e.Fields[i].Field = strings.TrimPrefix(v.Field, "config.")
+	}
+	return e.Fields
+}
 
 func TestListenerParams(t *testing.T) {
 	tests := []struct {
@@ -89,7 +107,7 @@ func TestListenerParams(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if wrong := configViolations(tt.cfg, tt.protocol, tt.creating); len(wrong) > 0 {
+			if wrong := violations(t, tt.cfg, tt.protocol, tt.creating); len(wrong) > 0 {
 				t.Fatalf("refused: %v", wrong)
 			}
 			if diff := cmp.Diff(tt.want, configParams(tt.cfg, tt.protocol, tt.creating)); diff != "" {
@@ -144,7 +162,7 @@ func TestConfigViolations(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, configViolations(tt.cfg, tt.protocol, tt.creating)); diff != "" {
+			if diff := cmp.Diff(tt.want, violations(t, tt.cfg, tt.protocol, tt.creating)); diff != "" {
 				t.Errorf("violations (-want +got):\n%s", diff)
 			}
 		})

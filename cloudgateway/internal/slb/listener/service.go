@@ -52,7 +52,7 @@ func (s *Service) ListListeners(ctx context.Context, r *slbv1.ListListenersReque
 
 // fetch reads the listeners of at most slb.IDsPerCall instances.
 func (s *Service) fetch(ctx context.Context, ids []string) (map[string][]*slbv1.Listener, error) {
-	list, err := s.describeOf(ctx, cloud.Sorted(ids))
+	list, err := s.describe(ctx, cloud.Sorted(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +67,10 @@ func (s *Service) fetch(ctx context.Context, ids []string) (map[string][]*slbv1.
 	return found, nil
 }
 
-func (s *Service) describeOf(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {
-	return s.describe(ctx, cloud.Params{}.List("LoadBalancerId", ids))
-}
-
-// describe reads all pages of DescribeLoadBalancerListeners.
-func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*slbv1.Listener, error) {
+// describe reads all listeners of some instances now, ordered by load balancer, port and protocol.
+func (s *Service) describe(ctx context.Context, ids []string) ([]*slbv1.Listener, error) {
 	found, err := cloud.Listing[*slbv1.Listener]{Action: "DescribeLoadBalancerListeners", Items: "Listeners", Decode: decode}.
-		Tokened(ctx, s.product.API, cloud.Params{}.Int("MaxResults", perPage).Merge(filter))
+		Tokened(ctx, s.product.API, cloud.Params{}.Int("MaxResults", perPage).List("LoadBalancerId", ids))
 	slices.SortFunc(found, func(a, b *slbv1.Listener) int {
 		x, y := a.GetKey(), b.GetKey()
 		return cmp.Or(strings.Compare(x.GetLoadBalancerId(), y.GetLoadBalancerId()),
@@ -85,14 +81,8 @@ func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*slbv1.L
 
 // find reads one listener now; nil if it is not there.
 func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey) (*slbv1.Listener, error) {
-	found, err := s.describeOf(ctx, []string{key.GetLoadBalancerId()})
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range found {
-		if l.GetKey().GetPort() == key.GetPort() && l.GetKey().GetProtocol() == key.GetProtocol() {
-			return l, nil
-		}
-	}
-	return nil, nil //nolint:nilnil // Absence is an answer.
+	all, err := s.describe(ctx, []string{key.GetLoadBalancerId()})
+	return cloud.First(slices.DeleteFunc(all, func(l *slbv1.Listener) bool {
+		return l.GetKey().GetPort() != key.GetPort() || l.GetKey().GetProtocol() != key.GetProtocol()
+	}), err)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
@@ -20,7 +19,7 @@ func Checks() []check.Rule {
 			checkListener(c, r.GetKey())
 			checkNew(c, "rules", r.GetRules())
 		}),
-		check.Of(func(c *check.Request, r *slbv1.UpdateForwardingRuleRequest) { checkConfig(c, "config", r.GetConfig()) }),
+		check.Of(func(c *check.Request, r *slbv1.UpdateForwardingRuleRequest) { checkConfig(c, r.GetConfig()) }),
 		check.Of(func(c *check.Request, r *slbv1.BatchDeleteForwardingRulesRequest) { checkListener(c, r.GetKey()) }),
 	}
 }
@@ -52,22 +51,9 @@ func checkNew(c *check.Request, field string, rules []*slbv1.NewForwardingRule) 
 	}
 }
 
-func checkConfig(c *check.Request, field string, cfg *slbv1.ForwardingRuleConfig) {
-	for _, v := range configViolations(cfg) {
-		c.Addf(field+"."+v.Field, "%s", v.Description)
-	}
-	if !hasSettings(cfg) {
-		c.Addf(field, "the request changes nothing; at least one attribute is required")
-	}
-}
-
-// configViolations names everything in cfg that the cloud would not take for a rule. The fields are relative to the
-// configuration, e.g. "health_check.interval".
-func configViolations(cfg *slbv1.ForwardingRuleConfig) []rpcerr.FieldViolation {
-	var wrong []rpcerr.FieldViolation
-	report := func(field, format string, args ...any) {
-		wrong = append(wrong, rpcerr.FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
-	}
+// checkConfig names everything in cfg that the cloud would not take for a rule.
+func checkConfig(c *check.Request, cfg *slbv1.ForwardingRuleConfig) {
+	report := func(field, format string, args ...any) { c.Addf("config."+field, format, args...) }
 	_, decides := attribute.Lookup(cfg, "listener_sync")
 	follows := cfg.GetListenerSync()
 	for _, a := range rows() {
@@ -97,8 +83,7 @@ func configViolations(cfg *slbv1.ForwardingRuleConfig) []rpcerr.FieldViolation {
 			}
 		}
 	}
-	return wrong
+	if len(configParams(cfg)) == 0 {
+		c.Addf("config", "the request changes nothing; at least one attribute is required")
+	}
 }
-
-// hasSettings reports whether cfg sets anything that a rule can have.
-func hasSettings(cfg *slbv1.ForwardingRuleConfig) bool { return len(configParams(cfg)) > 0 }
