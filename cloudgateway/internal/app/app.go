@@ -128,18 +128,16 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	}
 	behalf, policies := onBehalf(g.cfg), server.Policies(g.cfg.API)
 	g.rpc, err = rpc.New(rpc.Config{
-		TLS:      rpc.TLSConfig(g.cfg.TLS),
-		Policies: policies,
-		Authenticator: authn.New(authn.Config{
-			Reviewer: g.kube.AuthenticationV1().TokenReviews(), Audience: g.cfg.Authentication.Audience, Logger: g.log,
-		}),
-		Authorizer:  authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
-		Context:     func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
-		Interceptor: server.Intercept(replay.New(policies, registry).Before(g.services.Scoped)),
-		Reflection:  g.cfg.Reflection,
-		Registerer:  registry,
-		Tracers:     g.tracing.Tracers(),
-		Logger:      g.log,
+		TLS:           rpc.TLSConfig(g.cfg.TLS),
+		Policies:      policies,
+		Authenticator: authn.New(g.kube.AuthenticationV1().TokenReviews(), g.cfg.Authentication.Audience, g.log),
+		Authorizer:    authz.New(g.kube.AuthorizationV1().SubjectAccessReviews(), g.log),
+		Context:       func(ctx context.Context) context.Context { return behalf(g.gate.within(ctx)) },
+		Interceptor:   server.Intercept(replay.New(policies, registry).Before(g.services.Scoped)),
+		Reflection:    g.cfg.Reflection,
+		Registerer:    registry,
+		Tracers:       g.tracing.Tracers(),
+		Logger:        g.log,
 	})
 	if err != nil {
 		return err

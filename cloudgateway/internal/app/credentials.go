@@ -26,7 +26,7 @@ func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	return credentials.New(credentials.Config{Source: source, Registerer: registry, Logger: log})
+	return credentials.New(source, registry, log), nil
 }
 
 // cloudConfig is the way to the cloud, for whom it concerns without credentials and budget.

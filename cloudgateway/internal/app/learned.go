@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
@@ -21,16 +21,10 @@ const (
 	learnedTimeout = 2 * time.Second
 )
 
-// leaseClient reads and writes the Leases of a namespace.
-type leaseClient interface {
-	Get(ctx context.Context, name string, opts metav1.GetOptions) (*coordinationv1.Lease, error)
-	Update(ctx context.Context, lease *coordinationv1.Lease, opts metav1.UpdateOptions) (*coordinationv1.Lease, error)
-}
-
 // learnedLimits keeps what the budget has learned in the Lease, so that it survives a restart and a failover. Without an election
 // nothing is kept.
 type learnedLimits struct {
-	leases leaseClient // nil: there is no election
+	leases coordinationv1client.LeaseInterface // nil: there is no election
 	lease  string
 	budget *flow.Budget
 	log    *slog.Logger

@@ -9,12 +9,17 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
 // oneLease is the API server with the gateway's Lease.
-type oneLease struct{ lease coordinationv1.Lease }
+type oneLease struct {
+	coordinationv1client.LeaseInterface
+
+	lease coordinationv1.Lease
+}
 
 func (o *oneLease) Get(context.Context, string, metav1.GetOptions) (*coordinationv1.Lease, error) {
 	return o.lease.DeepCopy(), nil

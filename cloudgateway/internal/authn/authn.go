@@ -43,31 +43,24 @@ const (
 	perSecond = 2
 )
 
-// Config holds what an Authenticator works with.
-type Config struct {
-	// Reviewer is the API server's side.
-	Reviewer authenticationv1client.TokenReviewInterface
-	// Audience the tokens must be made for, so that one stolen from another service is worth nothing here.
-	Audience string
-	// Logger gets what the API server says when it cannot answer. Callers are not told: nobody knows who they are.
-	Logger *slog.Logger
-}
-
 // Authenticator checks tokens. It keeps hashes of them only.
 type Authenticator struct {
-	cfg     Config
-	callers *memo.Memo[hash, rpc.Caller]
-	proven  *memo.Memo[hash, struct{}]
-	strange rpc.Peers
-	outage  logging.Occasional
+	reviewer authenticationv1client.TokenReviewInterface
+	audience string
+	log      *slog.Logger
+	callers  *memo.Memo[hash, rpc.Caller]
+	proven   *memo.Memo[hash, struct{}]
+	strange  rpc.Peers
+	outage   logging.Occasional
 }
 
 type hash [sha256.Size]byte
 
-// New makes an Authenticator.
-func New(cfg Config) *Authenticator {
+// New makes an Authenticator. Tokens must be made for the audience, so that one stolen from another service is worth nothing here. The log
+// gets what the API server says when it cannot answer. Callers are not told: nobody knows who they are.
+func New(reviewer authenticationv1client.TokenReviewInterface, audience string, log *slog.Logger) *Authenticator {
 	return &Authenticator{
-		cfg: cfg, callers: memo.New[hash, rpc.Caller](kept), proven: memo.New[hash, struct{}](kept),
+		reviewer: reviewer, audience: audience, log: log, callers: memo.New[hash, rpc.Caller](kept), proven: memo.New[hash, struct{}](kept),
 		strange: rpc.Peers{Burst: burst, PerSecond: perSecond},
 	}
 }
@@ -102,11 +95,11 @@ func (a *Authenticator) lookUp(ctx context.Context, key hash, token string) (rpc
 
 // review gives what the API server says about a token, and for how long that is good.
 func (a *Authenticator) review(ctx context.Context, token string) (rpc.Caller, time.Duration, error) {
-	answer, err := a.cfg.Reviewer.Create(ctx, &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{a.cfg.Audience}},
+	answer, err := a.reviewer.Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{a.audience}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		a.outage.Warn(a.cfg.Logger, "the API server cannot review tokens", "error", err)
+		a.outage.Warn(a.log, "the API server cannot review tokens", "error", err)
 		return rpc.Caller{}, 0, &rpcerr.Error{
 			Code: codes.Unavailable, RetryAfter: time.Second, Message: "the Kubernetes API server can't check the caller's token at the moment",
 		}
@@ -115,7 +108,7 @@ func (a *Authenticator) review(ctx context.Context, token string) (rpc.Caller, t
 	switch {
 	case !status.Authenticated:
 		return rpc.Caller{}, deniedLife, a.notAccepted(status.Error)
-	case !slices.Contains(status.Audiences, a.cfg.Audience):
+	case !slices.Contains(status.Audiences, a.audience):
 		// An API server that does not know audiences accepts every token.
 		return rpc.Caller{}, deniedLife, a.notAccepted("audience")
 	}
@@ -131,7 +124,7 @@ func (a *Authenticator) notAccepted(text string) error {
 	why := "the Kubernetes API server does not know it"
 	switch {
 	case strings.Contains(text, "audience"):
-		why = fmt.Sprintf("it is not made for audience %q", a.cfg.Audience)
+		why = fmt.Sprintf("it is not made for audience %q", a.audience)
 	case strings.Contains(text, "expired"):
 		why = "it has expired"
 	}

@@ -82,7 +82,7 @@ func TestAuthenticate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := &reviewer{status: tt.status, err: tt.err}
-			got, err := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)}).Authenticate(t.Context(), "token")
+			got, err := New(server, "cloudgateway", slog.New(slog.DiscardHandler)).Authenticate(t.Context(), "token")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("caller (-want +got):\n%s", diff)
 			}
@@ -127,7 +127,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 					token = "header." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".signature"
 				}
 				server := &reviewer{status: tt.status}
-				a := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)})
+				a := New(server, "cloudgateway", slog.New(slog.DiscardHandler))
 				ask := func() {
 					if _, err := a.Authenticate(t.Context(), token); (err == nil) != tt.status.Authenticated {
 						t.Errorf("unexpected: %v", err)
@@ -151,7 +151,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 
 func TestAFailureIsAskedAgain(t *testing.T) {
 	server := &reviewer{err: errors.New("connection refused")}
-	a := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)})
+	a := New(server, "cloudgateway", slog.New(slog.DiscardHandler))
 	if _, err := a.Authenticate(t.Context(), "token"); err == nil {
 		t.Fatal("accepted without an answer of the API server")
 	}
@@ -187,7 +187,7 @@ func from(ctx context.Context, address string) context.Context {
 func TestInventedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &byToken{good: "good"}
-		a := New(Config{Reviewer: server, Audience: "cloudgateway", Logger: slog.New(slog.DiscardHandler)})
+		a := New(server, "cloudgateway", slog.New(slog.DiscardHandler))
 		served := func(address string) {
 			t.Helper()
 			if _, err := a.Authenticate(from(t.Context(), address), "good"); err != nil {

@@ -16,10 +16,12 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
+// headroom is what the deadline of a call has to leave for the call itself when it had to wait.
+const headroom = 500 * time.Millisecond
+
 // Defaults of Config.
 const (
 	DefaultShare      = 0.7
-	defaultHeadroom   = 500 * time.Millisecond
 	defaultMaxWaiting = 5000
 )
 
@@ -34,8 +36,6 @@ type Config struct {
 	LearnUpTo float64
 	// Callers are the budgets of those who get more or less than the others, by name.
 	Callers map[string]config.CallerBudget
-	// Headroom is what the deadline of a call has to leave for the call itself when it had to wait. Default 500 ms.
-	Headroom time.Duration
 	// MaxWaiting bounds the calls of one caller that wait for one action. Default 5000.
 	MaxWaiting int
 	Registerer prometheus.Registerer
@@ -45,7 +45,6 @@ type Config struct {
 func (cfg *Config) setDefaults() {
 	cfg.Share = cmp.Or(cfg.Share, DefaultShare)
 	cfg.LearnUpTo = cmp.Or(cfg.LearnUpTo, 1)
-	cfg.Headroom = cmp.Or(cfg.Headroom, defaultHeadroom)
 	cfg.MaxWaiting = cmp.Or(cfg.MaxWaiting, defaultMaxWaiting)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 }

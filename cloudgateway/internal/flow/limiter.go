@@ -131,7 +131,7 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 	case waiting >= l.cfg.MaxWaiting:
 		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls of %s are waiting for the rate limit", waiting, caller.Name), wait)
-	case wait > 0 && !deadline.IsZero() && now.Add(wait+l.cfg.Headroom).After(deadline):
+	case wait > 0 && !deadline.IsZero() && now.Add(wait+headroom).After(deadline):
 		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, "the rate limit has no room before the call's deadline", wait)
 	}

@@ -15,9 +15,6 @@ type Limit struct {
 	Window time.Duration
 }
 
-// String has the form of the cloud's documentation.
-func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Calls, l.Window) }
-
 // isBucket reports that the cloud counts with a bucket that fills all the time, and not in windows that begin with the clock's.
 func (l Limit) isBucket() bool { return l.Window <= time.Second }
 

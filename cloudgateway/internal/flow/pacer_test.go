@@ -35,7 +35,7 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 		}
 		for window, calls := range went {
 			if calls > limit.Calls {
-				t.Fatalf("%d calls went in the window of %s, limit %s", calls, window, limit)
+				t.Fatalf("%d calls went in the window of %s, limit %v", calls, window, limit)
 			}
 		}
 	})

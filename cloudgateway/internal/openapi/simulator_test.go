@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -40,10 +41,7 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := credentials.New(credentials.Config{Source: credentials.ECSRole{Metadata: reader}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := credentials.New(credentials.ECSRole{Metadata: reader}, nil, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {

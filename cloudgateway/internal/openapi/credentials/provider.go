@@ -1,7 +1,6 @@
 package credentials
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +21,6 @@ const (
 	shortestRefresh   = 10 * time.Second // however soon the source says its credentials end
 	renewLeastSpacing = 5 * time.Second  // a burst of refused calls asks the source once
 )
-
-// Config of a Provider.
-type Config struct {
-	Source     Source
-	Registerer prometheus.Registerer
-	Logger     *slog.Logger
-}
 
 // Provider hands out the current credentials without ever waiting for their source. Run refreshes them when a third of their
 // life is left; until newer ones have arrived the old ones are used to their end.
@@ -55,16 +47,12 @@ type metrics struct {
 }
 
 // New makes a provider that has no credentials until Run has fetched them.
-func New(cfg Config) (*Provider, error) {
-	if cfg.Source == nil {
-		return nil, errors.New("credentials: no source")
-	}
-	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	factory := promauto.With(cfg.Registerer)
-	labels := prometheus.Labels{"source": cfg.Source.Name()}
+func New(source Source, registerer prometheus.Registerer, log *slog.Logger) *Provider {
+	factory := promauto.With(registerer)
+	labels := prometheus.Labels{"source": source.Name()}
 	p := &Provider{
-		source: cfg.Source,
-		log:    cfg.Logger.With("source", cfg.Source.Name()),
+		source: source,
+		log:    log.With("source", source.Name()),
 		now:    time.Now,
 		renew:  make(chan chan struct{}),
 		tried:  make(chan struct{}),
@@ -82,7 +70,7 @@ func New(cfg Config) (*Provider, error) {
 		},
 	}
 	p.current.Store(&snapshot{err: errors.New("they have not been fetched yet")})
-	return p, nil
+	return p
 }
 
 // Current returns the credentials to sign with. Its error is for people: why there are none.

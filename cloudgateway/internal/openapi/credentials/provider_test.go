@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,10 +71,7 @@ func run(t *testing.T, s *source, reg prometheus.Registerer) *Provider {
 // keep runs a provider of any source.
 func keep(t *testing.T, s Source, reg prometheus.Registerer) *Provider {
 	t.Helper()
-	p, err := New(Config{Source: s, Registerer: reg})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(s, reg, slog.New(slog.DiscardHandler))
 	start(t, p)
 	return p
 }
@@ -124,10 +122,7 @@ func TestRefreshWithAThirdOfLifeLeft(t *testing.T) {
 func TestClockThatJumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{life: 3 * time.Hour}
-		p, err := New(Config{Source: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := New(s, nil, slog.New(slog.DiscardHandler))
 		var slept atomic.Int64
 		p.now = func() time.Time { return time.Now().Round(0).Add(time.Duration(slept.Load())) }
 		start(t, p)
@@ -195,15 +190,9 @@ func TestLongLivedKeysArePolled(t *testing.T) {
 }
 
 func TestBeforeTheFirstFetch(t *testing.T) {
-	p, err := New(Config{Source: &source{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := New(&source{}, nil, slog.New(slog.DiscardHandler))
 	if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "not been fetched yet") {
 		t.Errorf("Ready = %v", err)
-	}
-	if _, err := New(Config{}); err == nil {
-		t.Error("a provider without a source")
 	}
 }
 

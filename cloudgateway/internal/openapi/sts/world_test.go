@@ -2,6 +2,7 @@ package sts_test
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,10 +57,7 @@ func newWorld(t *testing.T) *world {
 // run keeps credentials fresh until the end of the test, and waits for the first.
 func (w *world) run(source credentials.Source) *credentials.Provider {
 	w.t.Helper()
-	provider, err := credentials.New(credentials.Config{Source: source})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	provider := credentials.New(source, nil, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
