@@ -113,8 +113,7 @@ const remembered = 64 << 20
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	guarded := audited{rampolicy.NewGuard(g.openapi)}
-	var err error
-	g.services, err = server.New(server.Config{
+	g.services = server.New(server.Config{
 		Shared: cloud.Shared{
 			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
 		},
@@ -123,10 +122,8 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 		Budget: g.gate.budget, Standing: g.election.Standing,
 		Version: version.String(), Region: g.cfg.Region, VpcID: g.cfg.VpcID,
 	})
-	if err != nil {
-		return err
-	}
 	behalf, policies := onBehalf(g.cfg), server.Policies(g.cfg.API)
+	var err error
 	g.rpc, err = rpc.New(rpc.Config{
 		TLS:           rpc.TLSConfig(g.cfg.TLS),
 		Policies:      policies,

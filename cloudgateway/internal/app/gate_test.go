@@ -106,13 +106,10 @@ func TestBoundedCallersReadApart(t *testing.T) {
 				cfg.Budget.Callers = map[string]config.CallerBudget{tool: tt.budget}
 				with := onBehalf(cfg)
 				var calls atomic.Int32
-				c, err := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
+				c := batch.New(batch.Config[string, string]{Logger: slog.New(slog.DiscardHandler), MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
 					calls.Add(1)
 					return nil, nil
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
 				var reads sync.WaitGroup
 				for _, name := range []string{tool, controller} {
 					reads.Go(func() {
@@ -141,15 +138,12 @@ func TestUrgentReadsOvertake(t *testing.T) {
 			t.Fatal(err)
 		}
 		var calls atomic.Int32
-		reader, err := batch.New(batch.Config[int, string]{
+		reader := batch.New(batch.Config[int, string]{
 			Logger: slog.New(slog.DiscardHandler), MaxItems: 1, Timeout: time.Hour, Load: func(ctx context.Context, keys []int) (map[int]string, error) {
 				calls.Add(1)
 				return map[int]string{keys[0]: "there"}, budget.Acquire(ctx, "ecs", "DescribeInstances")
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer reader.Close()
 		as := func(priority flow.Priority) context.Context {
 			return inTheNameOf(t.Context(), cfg, flow.Caller{Name: "somebody", Priority: priority})

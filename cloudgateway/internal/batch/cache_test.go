@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,10 +14,10 @@ import (
 
 func TestCacheAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int]{Logger: discard, Name: "test"})
+		c := New(Config[string, int]{Logger: discard, Name: "test"})
 		version := 0
 		get := func(maxAge time.Duration) int {
-			v, err := c.Get(t.Context(), "k", maxAge, func(context.Context) (int, error) { version++; return version, nil })
+			v, err := c.Do(t.Context(), "k", maxAge, func(context.Context) (int, error) { version++; return version, nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +49,7 @@ func TestCacheAge(t *testing.T) {
 
 func TestCacheSharesReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int32]{Logger: discard, Name: "test"})
+		c := New(Config[string, int32]{Logger: discard, Name: "test"})
 		var loads atomic.Int32
 		load := func(context.Context) (int32, error) {
 			n := loads.Add(1)
@@ -58,9 +59,9 @@ func TestCacheSharesReads(t *testing.T) {
 		var callers sync.WaitGroup
 		get := func(ctx context.Context, want int32, wantErr error) {
 			callers.Go(func() {
-				got, err := c.Get(ctx, "k", time.Minute, load)
+				got, err := c.Do(ctx, "k", time.Minute, load)
 				if got != want || !errors.Is(err, wantErr) {
-					t.Errorf("Get = %d, %v, want %d, %v", got, err, want, wantErr)
+					t.Errorf("Do = %d, %v, want %d, %v", got, err, want, wantErr)
 				}
 			})
 		}
@@ -75,7 +76,7 @@ func TestCacheSharesReads(t *testing.T) {
 		c.Invalidate("k")
 		get(t.Context(), 2, nil) // comes after a write: must not get what was read before it
 		callers.Wait()
-		got, err := c.Get(t.Context(), "k", time.Minute, load)
+		got, err := c.Do(t.Context(), "k", time.Minute, load)
 		if got != 2 || err != nil {
 			t.Errorf("remembered %d, %v, want the read that began after Invalidate", got, err)
 		}
@@ -84,24 +85,24 @@ func TestCacheSharesReads(t *testing.T) {
 
 func TestCacheForgetsErrorsAndPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int]{Logger: discard, Name: "test"})
+		c := New(Config[string, int]{Logger: discard, Name: "test"})
 		broken := errors.New("broken")
-		if _, err := c.Get(t.Context(), "k", time.Hour, func(context.Context) (int, error) { return 0, broken }); !errors.Is(err, broken) {
+		if _, err := c.Do(t.Context(), "k", time.Hour, func(context.Context) (int, error) { return 0, broken }); !errors.Is(err, broken) {
 			t.Errorf("error %v, want %v", err, broken)
 		}
-		if _, err := c.Get(t.Context(), "k", time.Hour, func(context.Context) (int, error) { panic("oops") }); err == nil {
+		if _, err := c.Do(t.Context(), "k", time.Hour, func(context.Context) (int, error) { panic("oops") }); err == nil {
 			t.Error("no error after a panic")
 		}
-		if v, err := c.Get(t.Context(), "k", time.Hour, func(context.Context) (int, error) { return 1, nil }); v != 1 || err != nil {
-			t.Errorf("Get = %d, %v, want 1", v, err)
+		if v, err := c.Do(t.Context(), "k", time.Hour, func(context.Context) (int, error) { return 1, nil }); v != 1 || err != nil {
+			t.Errorf("Do = %d, %v, want 1", v, err)
 		}
 	})
 }
 
 func TestCacheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int]{Logger: discard, Name: "test", Timeout: time.Second})
-		_, err := c.Get(t.Context(), "k", 0, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+		c := New(Config[string, int]{Logger: discard, Name: "test", Timeout: time.Second})
+		_, err := c.Do(t.Context(), "k", 0, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want DeadlineExceeded", err)
 		}
@@ -110,10 +111,10 @@ func TestCacheTimeout(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int]{Logger: discard, Name: "test", Room: NewRoom(3 * sizeOf(0))})
+		c := New(Config[string, int]{Logger: discard, Name: "test", Room: NewRoom(3 * sizeOf(0))})
 		loads := 0
 		get := func(i int) {
-			if _, err := c.Get(t.Context(), fmt.Sprint(i), time.Hour, func(context.Context) (int, error) { loads++; return i, nil }); err != nil {
+			if _, err := c.Do(t.Context(), fmt.Sprint(i), time.Hour, func(context.Context) (int, error) { loads++; return i, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,8 +126,8 @@ func TestCacheIsBounded(t *testing.T) {
 		for _, i := range []int{2, 3, 4} {
 			get(i)
 		}
-		if loads != 0 || len(c.reader.stored.entries) != 3 {
-			t.Errorf("%d reads and %d entries, want the newest three remembered", loads, len(c.reader.stored.entries))
+		if loads != 0 || len(c.stored.entries) != 3 {
+			t.Errorf("%d reads and %d entries, want the newest three remembered", loads, len(c.stored.entries))
 		}
 	})
 }
@@ -134,10 +135,10 @@ func TestCacheIsBounded(t *testing.T) {
 // TestClear: nothing that was read before is remembered, nor is a read that was under way.
 func TestClear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int]{Logger: discard})
+		c := New(Config[string, int]{Logger: discard})
 		loads := 0
 		get := func(key string, takes time.Duration) {
-			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {
+			if _, err := c.Do(t.Context(), key, time.Hour, func(context.Context) (int, error) {
 				loads++
 				pass(takes)
 				return 1, nil
@@ -151,8 +152,8 @@ func TestClear(t *testing.T) {
 		synctest.Wait()
 		c.Clear()
 		underWay.Wait()
-		if len(c.reader.stored.entries) != 0 || len(c.reader.flights) != 0 {
-			t.Errorf("%d entries and %d reads are left", len(c.reader.stored.entries), len(c.reader.flights))
+		if len(c.stored.entries) != 0 || len(c.flights) != 0 {
+			t.Errorf("%d entries and %d reads are left", len(c.stored.entries), len(c.flights))
 		}
 		for _, key := range []string{"read", "under way", "read", "under way"} {
 			get(key, 0)
@@ -163,12 +164,12 @@ func TestClear(t *testing.T) {
 	})
 }
 
-func TestInvalidatePrefix(t *testing.T) {
+func TestInvalidateFunc(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, int]{Logger: discard})
+		c := New(Config[string, int]{Logger: discard})
 		loads := map[string]int{}
 		get := func(key string, takes time.Duration) {
-			if _, err := c.Get(t.Context(), key, time.Hour, func(context.Context) (int, error) {
+			if _, err := c.Do(t.Context(), key, time.Hour, func(context.Context) (int, error) {
 				loads[key]++
 				pass(takes)
 				return 1, nil
@@ -181,7 +182,7 @@ func TestInvalidatePrefix(t *testing.T) {
 		var underWay sync.WaitGroup
 		underWay.Go(func() { get("lb-1 443", time.Second) })
 		synctest.Wait()
-		c.InvalidatePrefix("lb-1 ")
+		c.InvalidateFunc(func(key string) bool { return strings.HasPrefix(key, "lb-1 ") })
 		underWay.Wait()
 		for key, want := range map[string]int{"lb-1 80": 2, "lb-1 443": 2, "lb-10 80": 1} {
 			if get(key, 0); loads[key] != want {

@@ -79,10 +79,7 @@ func newTestReader(t *testing.T, s *cloud, change func(*Config[string, string]))
 	if change != nil {
 		change(&cfg)
 	}
-	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New(cfg)
 	return c
 }
 

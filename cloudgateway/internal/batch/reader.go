@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -32,9 +31,9 @@ const (
 type Config[K comparable, V any] struct {
 	// Name is the metrics' label, e.g. "instances".
 	Name string
-	// Load reads the items of a batch. Items that do not exist are absent from the result. Nil if only Do is used.
+	// Load reads the items of a batch. Items that do not exist are absent from the result. Nil if only Do is used: then nothing is gathered.
 	Load func(ctx context.Context, keys []K) (map[K]V, error)
-	// MaxItems is how many items one Load may read.
+	// MaxItems is how many items one Load may read. It is required with Load.
 	MaxItems int
 	// Idle is how long to wait for more after the last arrival while nothing is being read; five times that in the time Max after a read
 	// of several items has begun, since many who come one by one go on coming. Default 20 ms.
@@ -57,9 +56,9 @@ type Config[K comparable, V any] struct {
 	Logger *slog.Logger
 }
 
-func (cfg *Config[K, V]) complete() error {
-	if cfg.Logger == nil {
-		return fmt.Errorf("batch %s: Logger is required", cfg.Name)
+func (cfg *Config[K, V]) complete() {
+	if cfg.Logger == nil || cfg.Load != nil && cfg.MaxItems < 1 {
+		panic("batch " + cfg.Name + ": Logger, and with Load MaxItems, are required") // A defect of the program, which every start of it shows.
 	}
 	cfg.Idle = cmp.Or(cfg.Idle, 20*time.Millisecond)
 	cfg.Max = cmp.Or(cfg.Max, time.Second)
@@ -68,7 +67,6 @@ func (cfg *Config[K, V]) complete() error {
 	if cfg.Room == nil {
 		cfg.Room = NewRoom(ownRoom)
 	}
-	return nil
 }
 
 // Reader reads items by key. Its values are shared: nobody may change them. Lanes have batches of their own.
@@ -116,26 +114,10 @@ type batch struct {
 	deadline time.Time // that of the callers who were there when it began; zero if the Timeout is earlier
 }
 
-// New makes a reader. Close it when its callers are gone.
-func New[K comparable, V any](cfg Config[K, V]) (*Reader[K, V], error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
-	}
-	if cfg.Load == nil || cfg.MaxItems < 1 {
-		return nil, fmt.Errorf("batch %s: Load and MaxItems are required", cfg.Name)
-	}
-	r := newReader(cfg)
-	r.size = promauto.With(cfg.Registerer).NewHistogram(prometheus.HistogramOpts{
-		Name:        "cloudgateway_batch_size",
-		Help:        "Items that were read together.",
-		ConstLabels: prometheus.Labels{"batch": cfg.Name},
-		Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
-	})
-	return r, nil
-}
-
-func newReader[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
-	return &Reader[K, V]{
+// New makes a reader. Close it when its callers are gone. It panics if the configuration lacks what is required.
+func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
+	cfg.complete()
+	r := &Reader[K, V]{
 		cfg: cfg,
 		requests: promauto.With(cfg.Registerer).NewCounterVec(prometheus.CounterOpts{
 			Name:        "cloudgateway_cache_requests_total",
@@ -147,6 +129,15 @@ func newReader[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 		lanes:   make(map[laneName]*lane[K, V]),
 		waiting: make(map[string]int),
 	}
+	if cfg.Load != nil {
+		r.size = promauto.With(cfg.Registerer).NewHistogram(prometheus.HistogramOpts{
+			Name:        "cloudgateway_batch_size",
+			Help:        "Items that were read together.",
+			ConstLabels: prometheus.Labels{"batch": cfg.Name},
+			Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
+		})
+	}
+	return r
 }
 
 // Result is what came of one of many keys.

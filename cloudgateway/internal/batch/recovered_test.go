@@ -11,13 +11,10 @@ import (
 // TestPanicIsLogged: a panic in a read is an error for its callers, and the log says where it came from.
 func TestPanicIsLogged(t *testing.T) {
 	var log bytes.Buffer
-	r, err := New(Config[string, int]{
+	r := New(Config[string, int]{
 		Name: "instances", MaxItems: 1, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Load: func(context.Context, []string) (map[string]int, error) { return decodeBadly(nil), nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := r.Get(t.Context(), "i-1", 0); err == nil || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("got %v", err)
 	}

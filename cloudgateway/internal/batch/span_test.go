@@ -109,11 +109,11 @@ func TestSharedReadsAreLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exporter := tracetest.NewInMemoryExporter()
 		recording := tracing.Tracer(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
-		cache := NewCache(Config[string, string]{Name: "test", Logger: discard})
+		cache := New(Config[string, string]{Name: "test", Logger: discard})
 		get := func(name string) trace.SpanContext {
 			ctx, span := recording.Start(t.Context(), name)
 			defer span.End()
-			if _, err := cache.Get(ctx, "key", time.Hour, func(context.Context) (string, error) {
+			if _, err := cache.Do(ctx, "key", time.Hour, func(context.Context) (string, error) {
 				pass(time.Second)
 				return "value", nil
 			}); err != nil {

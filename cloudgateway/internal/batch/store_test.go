@@ -21,9 +21,9 @@ func group(i, servers int) *slbv1.ServerGroup {
 // TestNobodyAsked: what is read without an age is not remembered, and what is remembered goes when its time is over.
 func TestNobodyAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(Config[string, *slbv1.ServerGroup]{Name: "groups", Logger: discard})
+		c := New(Config[string, *slbv1.ServerGroup]{Name: "groups", Logger: discard})
 		read := func(i int, maxAge time.Duration) {
-			if _, err := c.Get(t.Context(), fmt.Sprint(i), maxAge, func(context.Context) (*slbv1.ServerGroup, error) {
+			if _, err := c.Do(t.Context(), fmt.Sprint(i), maxAge, func(context.Context) (*slbv1.ServerGroup, error) {
 				return group(i, 200), nil
 			}); err != nil {
 				t.Error(err)
@@ -33,9 +33,9 @@ func TestNobodyAsked(t *testing.T) {
 			read(i, 0)
 		}
 		left := func() int {
-			c.reader.mu.Lock()
-			defer c.reader.mu.Unlock()
-			return len(c.reader.stored.entries) + c.reader.stored.order.Len() + len(c.reader.flights) + len(c.reader.waiting)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.stored.entries) + c.stored.order.Len() + len(c.flights) + len(c.waiting)
 		}
 		if n := left(); n > 0 {
 			t.Errorf("%d things are left of reads that nobody wants remembered", n)
@@ -48,10 +48,10 @@ func TestNobodyAsked(t *testing.T) {
 		}
 		pass(3 * time.Minute)
 		synctest.Wait()
-		if n := left(); n > 0 || c.reader.sweep != nil {
+		if n := left(); n > 0 || c.sweep != nil {
 			t.Errorf("%d things are left when their time is over", n)
 		}
-		if room := c.reader.cfg.Room; room.left != ownRoom {
+		if room := c.cfg.Room; room.left != ownRoom {
 			t.Errorf("%d bytes are not given back", ownRoom-room.left)
 		}
 	})
@@ -76,16 +76,13 @@ func BenchmarkPutIntoFull(b *testing.B) {
 func TestAbsenceIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there, loads := true, 0
-		r, err := New(Config[string, string]{Logger: discard, MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
+		r := New(Config[string, string]{Logger: discard, MaxItems: 10, Load: func(context.Context, []string) (map[string]string, error) {
 			loads++
 			if there {
 				return map[string]string{"k": "v"}, nil
 			}
 			return nil, nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer r.Close()
 		get := func(maxAge time.Duration) string {
 			value, err := r.Get(t.Context(), "k", maxAge)

@@ -21,16 +21,16 @@ type Shared struct {
 	Logger *slog.Logger
 }
 
-// NewCache makes a cache.
-func NewCache[V any](s Shared, name string) *batch.Cache[V] {
-	return batch.NewCache(batch.Config[string, V]{Name: name, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger})
+// NewCache makes a reader of what is not gathered.
+func NewCache[V any](s Shared, name string) *batch.Reader[string, V] {
+	return batch.New(batch.Config[string, V]{Name: name, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger})
 }
 
 // NewReader makes a reader of single items. Reads that come while others are under way share calls of at most perCall items. A read that
 // comes alone hardly waits.
 func NewReader[V any](
 	s Shared, name string, perCall, parallel int, load func(context.Context, []string) (map[string]V, error),
-) (*batch.Reader[string, V], error) {
+) *batch.Reader[string, V] {
 	return batch.New(batch.Config[string, V]{
 		Name: name, Load: load, MaxItems: perCall, Idle: 200 * time.Microsecond, Max: 100 * time.Millisecond, Parallel: parallel,
 		Blames: BlamesItem, Room: s.Room, Registerer: s.Registerer, Logger: s.Logger,

@@ -32,7 +32,7 @@ func (cfg Config) API() cloud.API { return cloud.API{Product: openapi.ECS, Calle
 // NewReader makes a reader of single items. Reads that come at about the same time share calls of at most perCall items.
 func NewReader[K comparable, V any](
 	cfg Config, name string, perCall int, load func(context.Context, []K) (map[K]V, error), absent func(K) error,
-) (*batch.Reader[K, V], error) {
+) *batch.Reader[K, V] {
 	return batch.New(batch.Config[K, V]{
 		Name: name, Load: load, MaxItems: perCall, Idle: cfg.Idle, Max: cfg.Max, Absent: absent, Blames: cloud.BlamesItem,
 		Room: cfg.Room, Registerer: cfg.Registerer, Logger: cfg.Logger,

@@ -64,15 +64,9 @@ func TestJoiningNodesShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &everything{reads: map[string]int{}}
 		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}
-		interfaces, err := networkinterface.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		interfaces := networkinterface.New(cfg)
 		defer interfaces.Close()
-		instances, err := instance.New(cfg, interfaces.Forget)
-		if err != nil {
-			t.Fatal(err)
-		}
+		instances := instance.New(cfg, interfaces.Forget)
 		defer instances.Close()
 		var work sync.WaitGroup
 		for i := range nodes {

@@ -28,10 +28,7 @@ import (
 // bareServer has all services, with nothing behind them.
 func bareServer(t *testing.T) *grpc.Server {
 	t.Helper()
-	services, err := New(Config{Shared: cloud.Shared{Logger: slog.New(slog.DiscardHandler)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	services := New(Config{Shared: cloud.Shared{Logger: slog.New(slog.DiscardHandler)}})
 	t.Cleanup(services.Close)
 	pass := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return next(ctx, request)

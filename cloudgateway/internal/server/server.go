@@ -65,53 +65,37 @@ type Services struct {
 }
 
 // New makes the services. Close them when their callers are gone.
-func New(cfg Config) (*Services, error) {
+func New(cfg Config) *Services {
 	s := &Services{guard: scope.New(cfg.Scopes, Policies(cfg.API))}
-	for _, product := range []func(Config) error{s.addECS, s.addVPC, s.addSLB} {
-		if err := product(cfg); err != nil {
-			s.Close()
-			return nil, err
-		}
-	}
+	s.addECS(cfg)
+	s.addVPC(cfg)
+	s.addSLB(cfg)
 	s.add(func(r grpc.ServiceRegistrar) {
 		commonv1.RegisterCapabilitiesServiceServer(r, &capabilities{cfg: cfg})
 		commonv1.RegisterStatusServiceServer(r, &statusService{cfg: cfg})
 	})
-	return s, nil
+	return s
 }
 
-func (s *Services) addECS(cfg Config) error {
+func (s *Services) addECS(cfg Config) {
 	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
-	interfaces, err := networkinterface.New(product)
-	if err != nil {
-		return err
-	}
+	interfaces := networkinterface.New(product)
 	s.closers = append(s.closers, interfaces)
-	instances, err := instance.New(product, interfaces.Forget)
-	if err != nil {
-		return err
-	}
+	instances := instance.New(product, interfaces.Forget)
 	s.closers = append(s.closers, instances)
 	s.readECS(instances, interfaces)
 	s.add(func(r grpc.ServiceRegistrar) {
 		ecsv1.RegisterInstanceServiceServer(r, instances)
 		ecsv1.RegisterNetworkInterfaceServiceServer(r, interfaces)
 	})
-	return nil
 }
 
-func (s *Services) addVPC(cfg Config) error {
+func (s *Services) addVPC(cfg Config) {
 	product := vpc.New(cfg.Caller, cfg.Shared)
-	eips, err := eip.New(product)
-	if err != nil {
-		return err
-	}
+	eips := eip.New(product)
 	s.closers = append(s.closers, eips)
 	vswitches := vswitch.New(product)
-	routes, err := route.New(product, vswitches, cfg.RoutesPerCall)
-	if err != nil {
-		return err
-	}
+	routes := route.New(product, vswitches, cfg.RoutesPerCall)
 	s.closers = append(s.closers, routes)
 	networks := network.New(product)
 	s.readVPC(networks, vswitches, eips)
@@ -121,21 +105,14 @@ func (s *Services) addVPC(cfg Config) error {
 		vpcv1.RegisterVSwitchServiceServer(r, vswitches)
 		vpcv1.RegisterEipServiceServer(r, eips)
 	})
-	return nil
 }
 
-func (s *Services) addSLB(cfg Config) error {
+func (s *Services) addSLB(cfg Config) {
 	product := slb.New(cfg.Caller, cfg.Shared, s.guard.Saw)
-	listeners, err := listener.New(product)
-	if err != nil {
-		return err
-	}
+	listeners := listener.New(product)
 	s.closers = append(s.closers, listeners)
 	groups := servergroup.New(product, cfg.ServersPerCall)
-	balancers, err := loadbalancer.New(product, listeners, groups)
-	if err != nil {
-		return err
-	}
+	balancers := loadbalancer.New(product, listeners, groups)
 	s.closers = append(s.closers, balancers)
 	acls, certificates := acl.New(product), certificate.New(product)
 	s.readSLB(balancers, acls, certificates)
@@ -149,7 +126,6 @@ func (s *Services) addSLB(cfg Config) error {
 		slbv1.RegisterAccessControlListServiceServer(r, acls)
 		slbv1.RegisterCertificateServiceServer(r, certificates)
 	})
-	return nil
 }
 
 func (s *Services) add(register func(grpc.ServiceRegistrar)) {

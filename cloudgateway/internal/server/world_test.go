@@ -166,13 +166,10 @@ func (w *world) startGateway(t *testing.T) {
 	t.Cleanup(client.Close)
 	caller := rampolicy.NewGuard(client) // As in the process: what no RAM policy has is not sent.
 	api := config.API{Enable: method.ToolServices()}
-	services, err := New(Config{
+	services := New(Config{
 		Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)},
 		Caller: caller, ServersPerCall: 40, RoutesPerCall: 50, Version: "test", Region: "cn-hangzhou", VpcID: testVPC, API: api, Scopes: w.scopes,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(services.Close)
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(identified, Intercept(replay.New(Policies(api), nil).Before(services.Scoped))))
 	services.Register(server)

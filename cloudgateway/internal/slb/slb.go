@@ -77,7 +77,7 @@ func (p *Product) Released(loadBalancerID string) bool {
 // NewReader makes a reader of what there is of single load balancers.
 func NewReader[V any](
 	p *Product, name string, load func(context.Context, []string) (map[string]V, error),
-) (*batch.Reader[string, V], error) {
+) *batch.Reader[string, V] {
 	return cloud.NewReader(p.Shared, name, IDsPerCall, ParallelReads, load)
 }
 

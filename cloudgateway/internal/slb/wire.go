@@ -106,3 +106,8 @@ func ListenerName(key *slbv1.ListenerKey) string {
 
 // ListenersOf is what the names of all listeners of an instance begin with.
 func ListenersOf(loadBalancerID string) string { return loadBalancerID + " " }
+
+// OfListeners finds the names of all listeners of an instance.
+func OfListeners(loadBalancerID string) func(name string) bool {
+	return func(name string) bool { return strings.HasPrefix(name, ListenersOf(loadBalancerID)) }
+}

@@ -105,10 +105,7 @@ func refusal(call openapi.Call, status int, code string) error {
 
 func newService(t *testing.T, fake *fakeCloud) *Service {
 	t.Helper()
-	c, err := New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}, func() {})
 	t.Cleanup(c.Close)
 	return c
 }

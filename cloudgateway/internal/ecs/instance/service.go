@@ -23,23 +23,21 @@ type Service struct {
 	locks     cloud.Locker
 	updates   *write.Serial
 	instances *batch.Reader[string, *ecsv1.Instance]
-	lists     *batch.Cache[[]*ecsv1.Instance] // by filter
+	lists     *batch.Reader[string, []*ecsv1.Instance] // by filter
 	statuses  *batch.Reader[string, string]
 	onDelete  func()
 }
 
 // New makes a Service. Close it when its callers are gone. OnDelete is told that an instance is deleted, with all that belongs to it.
-func New(cfg ecs.Config, onDelete func()) (s *Service, err error) {
-	s = &Service{
+func New(cfg ecs.Config, onDelete func()) *Service {
+	s := &Service{
 		api: cfg.API(), locks: cfg.Locks, updates: write.NewSerial(cfg.Locks), onDelete: onDelete,
 		lists: cloud.NewCache[[]*ecsv1.Instance](cfg.Shared, "instance_lists"),
 	}
 	s.updates.OnWrite(func(id string) { s.forget(id, false) })
-	if s.instances, err = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound); err != nil {
-		return nil, err
-	}
-	s.statuses, err = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, noStatus)
-	return s, err
+	s.instances = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound)
+	s.statuses = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, noStatus)
+	return s
 }
 
 // Close ends the gathering of reads.
@@ -76,7 +74,7 @@ func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReque
 		filter.With("InstanceNetworkType", "vpc")
 	}
 	key := fmt.Sprintf("%q %q", filter, of)
-	found, err := s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
+	found, err := s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*ecsv1.Instance, error) {
 		return s.list(ctx, filter, of)
 	})
 	return cloud.Answer(&ecsv1.ListInstancesResponse{Instances: found}, err)

@@ -25,12 +25,12 @@ type Service struct {
 	updates    *write.Serial
 	interfaces *batch.Reader[string, *ecsv1.NetworkInterface]
 	addresses  *batch.Reader[addressKey, *ecsv1.NetworkInterface]
-	lists      *batch.Cache[[]*ecsv1.NetworkInterface] // by filter
+	lists      *batch.Reader[string, []*ecsv1.NetworkInterface] // by filter
 }
 
 // New makes a Service. Close it when its callers are gone.
-func New(cfg ecs.Config) (s *Service, err error) {
-	s = &Service{
+func New(cfg ecs.Config) *Service {
+	s := &Service{
 		api: cfg.API(), updates: write.NewSerial(cfg.Locks),
 		lists: cloud.NewCache[[]*ecsv1.NetworkInterface](cfg.Shared, "networkinterface_lists"),
 	}
@@ -39,14 +39,12 @@ func New(cfg ecs.Config) (s *Service, err error) {
 		s.addresses.Clear()
 		s.lists.Clear()
 	})
-	if s.interfaces, err = ecs.NewReader(cfg, "networkinterfaces", ecs.ItemsPerCall, s.fetch, notFound); err != nil {
-		return nil, err
-	}
-	s.addresses, err = ecs.NewReader(cfg, "networkinterface_addresses", ecs.ItemsPerCall, s.fetchAddresses,
+	s.interfaces = ecs.NewReader(cfg, "networkinterfaces", ecs.ItemsPerCall, s.fetch, notFound)
+	s.addresses = ecs.NewReader(cfg, "networkinterface_addresses", ecs.ItemsPerCall, s.fetchAddresses,
 		func(key addressKey) error {
 			return notFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
 		})
-	return s, err
+	return s
 }
 
 // Close ends the gathering of reads.
@@ -105,7 +103,7 @@ func (s *Service) ListNetworkInterfaces(
 		With("VSwitchId", r.GetVswitchId()).With("SecurityGroupId", r.GetSecurityGroupId()).
 		With("ResourceGroupId", r.GetResourceGroupId()).With("NetworkInterfaceName", r.GetName()).
 		With("Type", r.GetType()).With("Status", r.GetStatus())
-	found, err := s.lists.Get(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
+	found, err := s.lists.Do(ctx, fmt.Sprintf("%q", filter), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*ecsv1.NetworkInterface, error) {
 			found, err := s.describe(ctx, filter)
 			return cloud.Distinct(found, (*ecsv1.NetworkInterface).GetNetworkInterfaceId), err

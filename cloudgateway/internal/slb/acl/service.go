@@ -27,8 +27,8 @@ type Service struct {
 
 	product  *slb.Product
 	writes   *write.Serial
-	lists    *batch.Cache[*slbv1.AccessControlList]   // by id, with entries
-	listings *batch.Cache[[]*slbv1.AccessControlList] // by filter
+	lists    *batch.Reader[string, *slbv1.AccessControlList]   // by id, with entries
+	listings *batch.Reader[string, []*slbv1.AccessControlList] // by filter
 	ledger   *write.Ledger
 }
 
@@ -51,7 +51,7 @@ func New(p *slb.Product) *Service {
 func (s *Service) GetAccessControlList(
 	ctx context.Context, r *slbv1.GetAccessControlListRequest,
 ) (*slbv1.GetAccessControlListResponse, error) {
-	found, err := s.lists.Get(ctx, r.GetAclId(), r.GetMaxAge().AsDuration(),
+	found, err := s.lists.Do(ctx, r.GetAclId(), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) (*slbv1.AccessControlList, error) { return s.describe(ctx, r.GetAclId()) })
 	return cloud.Answer(&slbv1.GetAccessControlListResponse{AccessControlList: found}, err)
 }
@@ -64,7 +64,7 @@ func (s *Service) ListAccessControlLists(
 		With("AclName", r.GetName()).
 		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
 		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
-	found, err := s.listings.Get(ctx, fmt.Sprintf("%q", filters), r.GetMaxAge().AsDuration(),
+	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", filters), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.AccessControlList, error) { return s.describeAll(ctx, filters) })
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 type store struct {
 	product  *slb.Product
 	kind     string // that word: "Server" or "CA"
-	listings *batch.Cache[[]*cert]
+	listings *batch.Reader[string, []*cert]
 	ledger   *write.Ledger
 }
 
@@ -41,7 +41,7 @@ type filter interface {
 // list reads every certificate that matches, ordered by id.
 func (s *store) list(ctx context.Context, ids []string, r filter) ([]*cert, error) {
 	params := cloud.Tags(cloud.Params{}.With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
-	found, err := s.listings.Get(ctx, fmt.Sprintf("%q", params), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*cert, error) {
+	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", params), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*cert, error) {
 		return s.describe(ctx, params)
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ type Service struct {
 	slbv1.UnimplementedDomainExtensionServiceServer
 
 	product    *slb.Product
-	extensions *batch.Cache[[]*slbv1.DomainExtension] // by listener
+	extensions *batch.Reader[string, []*slbv1.DomainExtension] // by listener
 	owners     *slb.Owners
 	ledger     *write.Ledger
 }
@@ -33,7 +33,7 @@ func New(p *slb.Product) *Service {
 		ledger: write.NewLedger(),
 	}
 	s.owners = slb.NewOwners(p, "domain extension", s.findOwner)
-	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
+	p.OnWrite(func(loadBalancerID string) { s.extensions.InvalidateFunc(slb.OfListeners(loadBalancerID)) })
 	return s
 }
 
@@ -41,7 +41,7 @@ func New(p *slb.Product) *Service {
 func (s *Service) ListDomainExtensions(
 	ctx context.Context, r *slbv1.ListDomainExtensionsRequest,
 ) (*slbv1.ListDomainExtensionsResponse, error) {
-	found, err := s.extensions.Get(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
+	found, err := s.extensions.Do(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.DomainExtension, error) { return s.describe(ctx, r.GetKey()) })
 	return cloud.Answer(&slbv1.ListDomainExtensionsResponse{DomainExtensions: found}, err)
 }

@@ -19,13 +19,13 @@ type Service struct {
 	slbv1.UnimplementedServerHealthServiceServer
 
 	product *slb.Product
-	health  *batch.Cache[[]*slbv1.ServerHealth] // by load balancer and listener
+	health  *batch.Reader[string, []*slbv1.ServerHealth] // by load balancer and listener
 }
 
 // New makes a Service.
 func New(p *slb.Product) *Service {
 	s := &Service{product: p, health: cloud.NewCache[[]*slbv1.ServerHealth](p.Shared, "health")}
-	p.OnWrite(func(loadBalancerID string) { s.health.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
+	p.OnWrite(func(loadBalancerID string) { s.health.InvalidateFunc(slb.OfListeners(loadBalancerID)) })
 	return s
 }
 
@@ -37,7 +37,7 @@ func (s *Service) ListServerHealth(ctx context.Context, r *slbv1.ListServerHealt
 		name = slb.ListenerName(&slbv1.ListenerKey{LoadBalancerId: id, Port: r.GetPort(), Protocol: protocol})
 		params.Int("ListenerPort", int(r.GetPort())).With("ListenerProtocol", strings.ToLower(slb.ProtocolName(protocol)))
 	}
-	found, err := s.health.Get(ctx, name, r.GetMaxAge().AsDuration(),
+	found, err := s.health.Do(ctx, name, r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.ServerHealth, error) { return s.describe(ctx, params) })
 	if err != nil {
 		return nil, err

@@ -29,11 +29,11 @@ type Service struct {
 }
 
 // New makes a Service. Close it when its callers are gone.
-func New(p *slb.Product) (s *Service, err error) {
-	s = &Service{product: p, ledger: write.NewLedger()}
+func New(p *slb.Product) *Service {
+	s := &Service{product: p, ledger: write.NewLedger()}
 	p.OnWrite(func(loadBalancerID string) { s.listeners.Invalidate(loadBalancerID) })
-	s.listeners, err = slb.NewReader(p, "listeners", s.fetch)
-	return s, err
+	s.listeners = slb.NewReader(p, "listeners", s.fetch)
+	return s
 }
 
 // Close ends the gathering of reads.

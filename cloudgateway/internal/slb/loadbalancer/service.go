@@ -32,14 +32,14 @@ type Service struct {
 	product   *slb.Product
 	listeners *listener.Service
 	groups    *servergroup.Service
-	balancers *batch.Reader[string, *slbv1.LoadBalancer] // nil: there is no such load balancer
-	lists     *batch.Cache[[]*slbv1.LoadBalancer]        // by filter
-	zones     *batch.Cache[[]*slbv1.ZonePair]            // one entry
+	balancers *batch.Reader[string, *slbv1.LoadBalancer]   // nil: there is no such load balancer
+	lists     *batch.Reader[string, []*slbv1.LoadBalancer] // by filter
+	zones     *batch.Reader[string, []*slbv1.ZonePair]     // one entry
 }
 
 // New makes a Service. Close it when its callers are gone.
-func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) (s *Service, err error) {
-	s = &Service{
+func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) *Service {
+	s := &Service{
 		product: p, listeners: listeners, groups: groups, lists: cloud.NewCache[[]*slbv1.LoadBalancer](p.Shared, "loadbalancer_lists"),
 		zones: cloud.NewCache[[]*slbv1.ZonePair](p.Shared, "zones"),
 	}
@@ -47,8 +47,8 @@ func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Servic
 		s.balancers.Invalidate(id)
 		s.lists.Clear()
 	})
-	s.balancers, err = slb.NewReader(p, "loadbalancers", s.fetch)
-	return s, err
+	s.balancers = slb.NewReader(p, "loadbalancers", s.fetch)
+	return s
 }
 
 // Close ends the gathering of reads.
@@ -119,7 +119,7 @@ func (s *Service) list(ctx context.Context, r *slbv1.ListLoadBalancersRequest) (
 		return slices.DeleteFunc(found, func(lb *slbv1.LoadBalancer) bool { return lb == nil }), err
 	}
 	key := fmt.Sprintf("%q %q", filters, ids)
-	return s.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
+	return s.lists.Do(ctx, key, maxAge, func(ctx context.Context) ([]*slbv1.LoadBalancer, error) {
 		return cloud.InChunks(ids, slb.IDsPerCall, func(some []string) ([]*slbv1.LoadBalancer, error) {
 			return s.describe(ctx, cloud.Params{}.Merge(filters).With("LoadBalancerId", strings.Join(some, ",")))
 		})

@@ -26,7 +26,7 @@ func zoneAddressTypes() map[slbv1.AddressType]string {
 func (s *Service) ListAvailableZones(
 	ctx context.Context, r *slbv1.ListAvailableZonesRequest,
 ) (*slbv1.ListAvailableZonesResponse, error) {
-	all, err := s.zones.Get(ctx, "", r.GetMaxAge().AsDuration(), s.describeZones)
+	all, err := s.zones.Do(ctx, "", r.GetMaxAge().AsDuration(), s.describeZones)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type Service struct {
 	slbv1.UnimplementedForwardingRuleServiceServer
 
 	product *slb.Product
-	rules   *batch.Cache[[]*slbv1.ForwardingRule] // by listener
+	rules   *batch.Reader[string, []*slbv1.ForwardingRule] // by listener
 	owners  *slb.Owners
 	ledger  *write.Ledger
 }
@@ -31,7 +31,7 @@ func New(p *slb.Product) *Service {
 		ledger: write.NewLedger(),
 	}
 	s.owners = slb.NewOwners(p, "forwarding rule", s.findOwner)
-	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidatePrefix(slb.ListenersOf(loadBalancerID)) })
+	p.OnWrite(func(loadBalancerID string) { s.rules.InvalidateFunc(slb.OfListeners(loadBalancerID)) })
 	return s
 }
 
@@ -39,7 +39,7 @@ func New(p *slb.Product) *Service {
 func (s *Service) ListForwardingRules(
 	ctx context.Context, r *slbv1.ListForwardingRulesRequest,
 ) (*slbv1.ListForwardingRulesResponse, error) {
-	found, err := s.rules.Get(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
+	found, err := s.rules.Do(ctx, slb.ListenerName(r.GetKey()), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.ForwardingRule, error) { return s.describe(ctx, r.GetKey()) })
 	return cloud.Answer(&slbv1.ListForwardingRulesResponse{Rules: found}, err)
 }

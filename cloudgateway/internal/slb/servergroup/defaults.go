@@ -16,7 +16,7 @@ func (s *Service) GetDefaultServerGroup(
 	ctx context.Context, r *slbv1.GetDefaultServerGroupRequest,
 ) (*slbv1.GetDefaultServerGroupResponse, error) {
 	id := r.GetLoadBalancerId()
-	found, err := s.defaults.Get(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*slbv1.DefaultServer, error) {
+	found, err := s.defaults.Do(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*slbv1.DefaultServer, error) {
 		return s.describeDefaultGroup(ctx, id)
 	})
 	return cloud.Answer(&slbv1.GetDefaultServerGroupResponse{Servers: found}, err)

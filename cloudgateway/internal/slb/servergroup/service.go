@@ -26,10 +26,10 @@ type Service struct {
 	slbv1.UnimplementedServerGroupServiceServer
 
 	product   *slb.Product
-	groups    *batch.Cache[*slbv1.ServerGroup]     // by group
-	lists     *batch.Cache[[]*slbv1.ServerGroup]   // by load balancer
-	used      *batch.Cache[[]*slbv1.ServerGroup]   // the same, with the listeners and rules that use them
-	defaults  *batch.Cache[[]*slbv1.DefaultServer] // by load balancer
+	groups    *batch.Reader[string, *slbv1.ServerGroup]     // by group
+	lists     *batch.Reader[string, []*slbv1.ServerGroup]   // by load balancer
+	used      *batch.Reader[string, []*slbv1.ServerGroup]   // the same, with the listeners and rules that use them
+	defaults  *batch.Reader[string, []*slbv1.DefaultServer] // by load balancer
 	owners    *slb.Owners
 	ledger    *write.Ledger
 	callSizes *callSizes
@@ -63,7 +63,7 @@ func (s *Service) GetServerGroup(ctx context.Context, r *slbv1.GetServerGroupReq
 }
 
 func (s *Service) group(ctx context.Context, id string, maxAge time.Duration) (*slbv1.ServerGroup, error) {
-	return s.groups.Get(ctx, id, maxAge, func(ctx context.Context) (*slbv1.ServerGroup, error) {
+	return s.groups.Do(ctx, id, maxAge, func(ctx context.Context) (*slbv1.ServerGroup, error) {
 		return s.describeGroup(ctx, id)
 	})
 }
@@ -97,14 +97,14 @@ func (s *Service) ListServerGroups(ctx context.Context, r *slbv1.ListServerGroup
 }
 
 func (s *Service) list(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
-	return s.lists.Get(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
+	return s.lists.Do(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
 		return s.describeGroups(ctx, loadBalancerID, nil)
 	})
 }
 
 // listWithUsers is a read of its own, since the cloud's answer has all listeners and rules in full.
 func (s *Service) listWithUsers(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
-	return s.used.Get(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
+	return s.used.Do(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
 		return s.describeGroups(ctx, loadBalancerID, cloud.Params{"IncludeListener": "true", "IncludeRule": "true"})
 	})
 }

@@ -28,20 +28,19 @@ type Service struct {
 
 	api    cloud.API
 	writes *write.Serial
-	eips   *batch.Reader[string, *vpcv1.Eip] // nil: there is no such EIP
-	lists  *batch.Cache[[]*vpcv1.Eip]        // by filter
+	eips   *batch.Reader[string, *vpcv1.Eip]   // nil: there is no such EIP
+	lists  *batch.Reader[string, []*vpcv1.Eip] // by filter
 }
 
 // New makes a Service. Close it when its callers are gone.
-func New(p *vpc.Product) (*Service, error) {
+func New(p *vpc.Product) *Service {
 	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: cloud.NewCache[[]*vpcv1.Eip](p.Shared, "eip_lists")}
-	var err error
-	s.eips, err = cloud.NewReader(p.Shared, "eips", perCall, 0, s.fetch)
+	s.eips = cloud.NewReader(p.Shared, "eips", perCall, 0, s.fetch)
 	s.writes.OnWrite(func(id string) {
 		s.eips.Invalidate(id)
 		s.lists.Clear()
 	})
-	return s, err
+	return s
 }
 
 // Close ends the gathering of reads.
@@ -77,7 +76,7 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.
 		return slices.DeleteFunc(found, func(e *vpcv1.Eip) bool { return e == nil }), err
 	}
 	key := fmt.Sprintf("%q %q %q", filter, ids, addresses)
-	return s.lists.Get(ctx, key, maxAge, func(ctx context.Context) ([]*vpcv1.Eip, error) {
+	return s.lists.Do(ctx, key, maxAge, func(ctx context.Context) ([]*vpcv1.Eip, error) {
 		found, err := cloud.InChunks(ids, perCall, func(ids []string) ([]*vpcv1.Eip, error) {
 			return cloud.InChunks(addresses, perCall, func(addresses []string) ([]*vpcv1.Eip, error) {
 				return s.describe(ctx, cloud.Params{}.Merge(filter).

@@ -21,8 +21,8 @@ type Service struct {
 	vpcv1.UnimplementedNetworkServiceServer
 
 	api   cloud.API
-	vpcs  *batch.Cache[*vpcv1.Vpc]
-	lists *batch.Cache[[]*vpcv1.Vpc] // by filter
+	vpcs  *batch.Reader[string, *vpcv1.Vpc]
+	lists *batch.Reader[string, []*vpcv1.Vpc] // by filter
 }
 
 // New makes a Service.
@@ -35,7 +35,7 @@ func New(p *vpc.Product) *Service {
 // GetVpc reads one VPC.
 func (s *Service) GetVpc(ctx context.Context, r *vpcv1.GetVpcRequest) (*vpcv1.GetVpcResponse, error) {
 	id := r.GetVpcId()
-	found, err := s.vpcs.Get(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) (*vpcv1.Vpc, error) {
+	found, err := s.vpcs.Do(ctx, id, r.GetMaxAge().AsDuration(), func(ctx context.Context) (*vpcv1.Vpc, error) {
 		v := &vpcv1.Vpc{}
 		err := s.api.Read(ctx, "DescribeVpcAttribute", cloud.Params{"VpcId": id}, cloud.One(&v, decode))
 		v.VpcId = id // The answer need not repeat it.
@@ -49,7 +49,7 @@ func (s *Service) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv
 	ids, filter := cloud.Sorted(r.GetVpcIds()), cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcName", r.GetName())
 	list := cloud.Listing[*vpcv1.Vpc]{Action: "DescribeVpcs", Items: "Vpcs.Vpc", Decode: decode, PerPage: vpc.PageSize}
 	key := fmt.Sprintf("%q %q", filter, ids)
-	found, err := s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.Vpc, error) {
+	found, err := s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.Vpc, error) {
 		found, err := cloud.InChunks(ids, vpcsPerCall, func(some []string) ([]*vpcv1.Vpc, error) {
 			return list.Numbered(ctx, s.api, cloud.Params{}.Merge(filter).With("VpcId", strings.Join(some, ",")))
 		})

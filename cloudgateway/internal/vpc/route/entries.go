@@ -16,7 +16,7 @@ func (s *Service) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntrie
 		With("NextHopType", r.GetNextHopType()).
 		With("NextHopId", r.GetNextHopId())
 	key := fmt.Sprintf("%q %q %q", r.GetRouteTableId(), filter, cidrs)
-	list, err := s.entries.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteEntry, error) {
+	list, err := s.entries.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteEntry, error) {
 		found, err := cloud.InChunks(cidrs, cidrsPerCall, func(some []string) ([]*vpcv1.RouteEntry, error) {
 			return s.describeEntries(ctx, r.GetRouteTableId(), cloud.Params{}.Merge(filter).List("DestCidrBlockList", some))
 		})

@@ -61,10 +61,7 @@ func (f *fakeCloud) held() []string {
 func service(t *testing.T, f cloud.Caller) *Service {
 	t.Helper()
 	p := vpc.New(f, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
-	s, err := New(p, vswitch.New(p), 50)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(p, vswitch.New(p), 50)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -43,7 +43,7 @@ type Service struct {
 	api           cloud.API
 	networks      *write.Serial
 	routesPerCall int
-	entries       *batch.Cache[[]*vpcv1.RouteEntry] // by filter
+	entries       *batch.Reader[string, []*vpcv1.RouteEntry] // by filter
 	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
 	pace          busytime.Estimator // how long changes take to come into force
 	// pages is how many calls the last complete reading of each table took. It decides how entries are read back in the fewest calls.
@@ -57,17 +57,17 @@ type fallback struct {
 }
 
 // New makes a Service. One call names at most routesPerCall entries, 1 to 50. Close it when its callers are gone.
-func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) (s *Service, err error) {
-	s = &Service{
+func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
+	s := &Service{
 		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
 		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"), pages: memo.New[string, int](mostTables),
 	}
 	p.Networks.OnWrite(func(string) { s.entries.Clear() })
-	s.changes, err = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
+	s.changes = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
 		Name: "routechanges", Load: s.makeChanges, MaxItems: callsTogether * s.routesPerCall, Parallel: 1, Timeout: changeTime,
 		Registerer: p.Registerer, Logger: p.Logger,
 	})
-	return s, err
+	return s
 }
 
 // Close ends the gathering of changes.

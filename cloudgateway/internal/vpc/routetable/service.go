@@ -31,8 +31,8 @@ type Service struct {
 	api       cloud.API
 	networks  *write.Serial
 	vswitches *vswitch.Service
-	tables    *batch.Cache[[]*vpcv1.RouteTable] // by VPC
-	networkOf *memo.Memo[string, string]        // the VPC of each table that was seen
+	tables    *batch.Reader[string, []*vpcv1.RouteTable] // by VPC
+	networkOf *memo.Memo[string, string]                 // the VPC of each table that was seen
 }
 
 // New makes a Service.
@@ -47,7 +47,7 @@ func New(p *vpc.Product, vswitches *vswitch.Service) *Service {
 
 // ListRouteTables reads all route tables of a VPC, ordered by id.
 func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRequest) (*vpcv1.ListRouteTablesResponse, error) {
-	found, err := s.tables.Get(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
+	found, err := s.tables.Do(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
 		return s.describe(ctx, cloud.Params{"VpcId": r.GetVpcId()})
 	})
 	return cloud.Answer(&vpcv1.ListRouteTablesResponse{RouteTables: found}, err)

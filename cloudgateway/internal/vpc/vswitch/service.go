@@ -24,8 +24,8 @@ type Service struct {
 
 	api       cloud.API
 	networks  *write.Serial
-	vswitches *batch.Cache[*vpcv1.VSwitch]
-	lists     *batch.Cache[[]*vpcv1.VSwitch] // by filter
+	vswitches *batch.Reader[string, *vpcv1.VSwitch]
+	lists     *batch.Reader[string, []*vpcv1.VSwitch] // by filter
 }
 
 // New makes a Service.
@@ -44,7 +44,7 @@ func New(p *vpc.Product) *Service {
 // GetVSwitch reads one vSwitch.
 func (s *Service) GetVSwitch(ctx context.Context, r *vpcv1.GetVSwitchRequest) (*vpcv1.GetVSwitchResponse, error) {
 	id := r.GetVswitchId()
-	found, err := s.vswitches.Get(ctx, id, r.GetMaxAge().AsDuration(),
+	found, err := s.vswitches.Do(ctx, id, r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) })
 	if err == nil && found == nil {
 		err = NotFound(id)
@@ -73,7 +73,7 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListVSwitchesRequest) ([]*v
 	filter := cloud.Tags(cloud.Params{}, r.GetTags()).
 		With("VpcId", r.GetVpcId()).With("ZoneId", r.GetZoneId()).With("VSwitchName", r.GetName())
 	key := fmt.Sprintf("%q %q", filter, ids)
-	return s.lists.Get(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
+	return s.lists.Do(ctx, key, r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.VSwitch, error) {
 		if len(ids) > few {
 			all, err := s.describe(ctx, filter, len(ids)*vpc.PageSize)
 			if !errors.Is(err, cloud.ErrTooMany) {
