@@ -40,18 +40,12 @@ const (
 	nonProtection     = "NonProtection"
 )
 
-func onOffWord(on bool) string {
-	if on {
-		return "on"
+// word is the first if something is so, else the second.
+func word(so bool, yes, no string) string {
+	if so {
+		return yes
 	}
-	return "off"
-}
-
-func activeWord(active bool) string {
-	if active {
-		return "active"
-	}
-	return "inactive"
+	return no
 }
 
 // filterParams encodes the filters of a listing, ids excepted.
@@ -106,29 +100,13 @@ func createParams(r *slbv1.CreateLoadBalancerRequest) cloud.Params {
 	return cloud.Tags(p, r.GetTags())
 }
 
-// createAnswer is what CreateLoadBalancer tells.
-type createAnswer struct {
-	LoadBalancerID   string `json:"LoadBalancerId"`
-	LoadBalancerName string
-	Address          string
-	AddressIPVersion string
-	NetworkType      string
-	VpcID            string `json:"VpcId"`
-	VSwitchID        string `json:"VSwitchId"`
-	ResourceGroupID  string `json:"ResourceGroupId"`
-}
-
-// created joins the answer with what was asked for.
-func (a createAnswer) created(r *slbv1.CreateLoadBalancerRequest) *slbv1.LoadBalancer {
+// created is the new instance as it was asked for, and where the answer of CreateLoadBalancer goes, which has some of it.
+func created(r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, *cloud.Fields) {
 	lb := &slbv1.LoadBalancer{
-		LoadBalancerId:         a.LoadBalancerID,
-		Name:                   cmp.Or(a.LoadBalancerName, r.GetName()),
-		Address:                a.Address,
+		Name:                   r.GetName(),
 		AddressType:            r.GetAddressType(),
-		IpVersion:              cloud.Named(slb.IPVersions(), a.AddressIPVersion),
-		NetworkType:            a.NetworkType,
-		VpcId:                  cmp.Or(a.VpcID, r.GetVpcId()),
-		VswitchId:              cmp.Or(a.VSwitchID, r.GetVswitchId()),
+		VpcId:                  r.GetVpcId(),
+		VswitchId:              r.GetVswitchId(),
 		MasterZoneId:           r.GetMasterZoneId(),
 		SlaveZoneId:            r.GetSlaveZoneId(),
 		Spec:                   r.GetSpec(),
@@ -137,16 +115,23 @@ func (a createAnswer) created(r *slbv1.CreateLoadBalancerRequest) *slbv1.LoadBal
 		BandwidthMbps:          r.GetBandwidthMbps(),
 		DeleteProtection:       r.GetDeleteProtection(),
 		ModificationProtection: r.GetModificationProtection(),
-		ResourceGroupId:        cmp.Or(a.ResourceGroupID, r.GetResourceGroupId()),
+		ResourceGroupId:        r.GetResourceGroupId(),
 		Tags:                   r.GetTags(),
 	}
-	if lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
-		lb.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTERNET
-		if lb.GetVswitchId() != "" {
-			lb.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET
-		}
+	told := func(into *string) *cloud.Decoder {
+		asked := *into
+		return cloud.Via(into, func(told string) string { return cmp.Or(told, asked) })
 	}
-	return lb
+	return lb, &cloud.Fields{
+		"LoadBalancerId":   &lb.LoadBalancerId,
+		"LoadBalancerName": told(&lb.Name),
+		"Address":          &lb.Address,
+		"AddressIPVersion": cloud.Word(&lb.IpVersion, slb.IPVersions()),
+		"NetworkType":      &lb.NetworkType,
+		"VpcId":            told(&lb.VpcId),
+		"VSwitchId":        told(&lb.VswitchId),
+		"ResourceGroupId":  told(&lb.ResourceGroupId),
+	}
 }
 
 // decode reads one instance in the answer to DescribeLoadBalancers.

@@ -16,11 +16,15 @@ func (s *Service) CreateLoadBalancer(
 	ctx context.Context, r *slbv1.CreateLoadBalancerRequest,
 ) (*slbv1.CreateLoadBalancerResponse, error) {
 	defer s.lists.Clear()
-	var answer createAnswer
-	if err := s.product.Set(ctx, "CreateLoadBalancer", createParams(r), &answer); err != nil {
-		return nil, err
+	lb, answer := created(r)
+	err := s.product.Set(ctx, "CreateLoadBalancer", createParams(r), answer)
+	if lb.GetAddressType() == slbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED {
+		lb.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTERNET
+		if lb.GetVswitchId() != "" {
+			lb.AddressType = slbv1.AddressType_ADDRESS_TYPE_INTRANET
+		}
 	}
-	return &slbv1.CreateLoadBalancerResponse{LoadBalancer: answer.created(r)}, nil
+	return cloud.Answer(&slbv1.CreateLoadBalancerResponse{LoadBalancer: lb}, err)
 }
 
 // UpdateLoadBalancer changes the attributes that are present, one call each, in the order of their field numbers.
@@ -86,7 +90,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 			Int("Bandwidth", int(spec.GetBandwidthMbps())))
 	}
 	if r.DeleteProtection != nil {
-		add("SetLoadBalancerDeleteProtection", instance().With("DeleteProtection", onOffWord(r.GetDeleteProtection())))
+		add("SetLoadBalancerDeleteProtection", instance().With("DeleteProtection", word(r.GetDeleteProtection(), "on", "off")))
 	}
 	if protection := r.GetModificationProtection(); protection != nil {
 		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)))
@@ -104,7 +108,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 		})
 	}
 	if r.Active != nil {
-		add("SetLoadBalancerStatus", instance().With("LoadBalancerStatus", activeWord(r.GetActive())))
+		add("SetLoadBalancerStatus", instance().With("LoadBalancerStatus", word(r.GetActive(), "active", "inactive")))
 	}
 	return list
 }
