@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
@@ -48,7 +47,7 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	}
 	header.Set("X-Sdk-Core-Version", sdk.Version)
 	header.Set("User-Agent", c.cfg.UserAgent)
-	target := &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: strings.TrimPrefix(req.BuildQueries(), "/?")}
+	target := &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: utils.GetUrlFormedMap(req.QueryParams)}
 	return signed{url: target, header: header, body: req.GetContent()}, nil
 }
 
