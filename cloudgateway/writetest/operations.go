@@ -131,7 +131,7 @@ func groupOperations() []Operation {
 					server.Weight = 1
 				}
 				_, err := c.ServerGroups.ApplyServerChanges(ctx, &slbv1.ApplyServerChangesRequest{
-					LoadBalancerId: s.lb, ServerGroupId: s.group, Add: s.servers(50, 25), Remove: s.servers(0, 5), Update: lighter,
+					LoadBalancerId: s.lb, ServerGroupId: s.group, Add: s.servers(50, 45), Remove: s.servers(0, 5), Update: lighter,
 				})
 				return err
 			},

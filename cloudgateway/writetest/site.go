@@ -19,7 +19,7 @@ import (
 )
 
 // instances is how many a Site has: as many as an operation uses.
-const instances = 75
+const instances = 95
 
 // Site is where one operation works. It shares nothing with other sites but certificates, so that operations can run at the same time in one
 // cloud, and so that every call to the cloud tells by its parameters whose it is.

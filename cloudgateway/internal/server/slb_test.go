@@ -136,6 +136,11 @@ func TestServerChangesTakeTheFewestCalls(t *testing.T) {
 			want:    []string{modify, "DescribeVServerGroupAttribute", add},
 		},
 		{
+			name:    "of two, with one node more", // of which none needs to be there
+			request: &slbv1.ApplyServerChangesRequest{Add: ecsServers(50, 3), Remove: ecsServers(89, 2)},
+			want:    []string{add, remove},
+		},
+		{
 			name: "at the quota",
 			request: &slbv1.ApplyServerChangesRequest{
 				Add: ecsServers(50, 2), Remove: ecsServers(0, 2), Update: ecsServers(10, 1), RemoveFirst: true,

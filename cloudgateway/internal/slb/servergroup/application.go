@@ -33,7 +33,7 @@ type application struct {
 func (a *application) run(ctx context.Context) error {
 	for !a.todo.empty() {
 		_, canReplace := a.group.actions[replace]
-		next := a.todo.next(canReplace)
+		next := a.todo.next(a.perCall(a.group.actions[add]), canReplace)
 		action := a.group.actions[next.verb]
 		next = next.first(a.perCall(action))
 		a.calls++
@@ -95,7 +95,7 @@ func (a *application) setAside(refused step, err error) {
 	}
 	a.narrow, a.refusal = 0, err
 	a.unknown = append(a.unknown, unknown...)
-	a.todo = a.todo.after(step{into: unknown})
+	a.todo = a.todo.without(unknown)
 }
 
 // mentions reports whether a text names an id, and not only one that begins like it.

@@ -34,16 +34,22 @@ type step struct {
 
 func (s step) size() int { return max(len(s.out), len(s.into)) }
 
-// next gives what the first of the fewest calls does that make the changes, however many servers it may name. Where the cloud can replace
-// servers, as many removed servers as possible are replaced by added ones in one call: pairing all of min(add, remove) is never worse than
-// pairing fewer, since each call of pairs does the work of one addition and one removal. Servers come before they go, so that a group is
-// never emptier than it was, unless removeFirst asks for the opposite.
-func (c changes) next(canReplace bool) step {
+// next gives what the first of the fewest calls does that make the changes, of which each names at most perCall servers; it is cut to that
+// afterwards. Where the cloud can replace servers, as many removed servers as possible are replaced by added ones in one call: pairing all of
+// min(add, remove) is never worse than pairing fewer, since each call of pairs does the work of one addition and one removal. Where that saves
+// a growing group no call, e.g. when three servers come and two go, none is replaced: the cloud refuses that if one of the old servers has left
+// the group with its instance, but ignores a removal of what is not there. Servers come before they go, so that a group is never emptier than
+// it was, unless removeFirst asks for the opposite.
+func (c changes) next(perCall int, canReplace bool) step {
+	calls := func(servers int) int { return (servers + perCall - 1) / perCall }
 	pairs := min(len(c.add), len(c.remove))
+	if !canReplace || len(c.add) > pairs && calls(pairs)+calls(len(c.add)-pairs) == calls(len(c.add))+calls(len(c.remove)) {
+		pairs = 0
+	}
 	switch {
 	case c.removeFirst && len(c.remove) > 0:
 		return step{verb: remove, out: c.remove}
-	case canReplace && pairs > 0:
+	case pairs > 0:
 		return step{verb: replace, out: c.remove[:pairs], into: c.add[:pairs]}
 	case len(c.add) > 0:
 		return step{verb: add, into: c.add}
@@ -118,14 +124,20 @@ func normalize(c changes) changes {
 	return out
 }
 
-// after gives the changes that are left when a step is done.
+// after gives the changes that are left when a call of a plan is done, which is about the first servers of its kinds.
 func (c changes) after(done step) changes {
-	finished := map[serverKey]bool{}
-	for _, s := range slices.Concat(done.out, done.into) {
-		finished[keyOf(s)] = true
+	c.remove = c.remove[len(done.out):]
+	if done.verb == set {
+		c.update = c.update[len(done.into):]
+	} else {
+		c.add = c.add[len(done.into):]
 	}
-	drop := func(list []*slbv1.Server) []*slbv1.Server {
-		return slices.DeleteFunc(slices.Clone(list), func(s *slbv1.Server) bool { return finished[keyOf(s)] })
-	}
-	return changes{add: drop(c.add), remove: drop(c.remove), update: drop(c.update), removeFirst: c.removeFirst}
+	return c
+}
+
+// without gives the changes that do not bring or change these servers.
+func (c changes) without(servers []*slbv1.Server) changes {
+	among := func(s *slbv1.Server) bool { return slices.Contains(servers, s) }
+	c.add, c.update = slices.DeleteFunc(slices.Clone(c.add), among), slices.DeleteFunc(slices.Clone(c.update), among)
+	return c
 }

@@ -24,7 +24,7 @@ func servers(first, count int) []*slbv1.Server {
 // callsFor gives what the calls do that make changes.
 func callsFor(todo changes, perCall int, canReplace bool) (verbs []verb) {
 	for !todo.empty() {
-		next := todo.next(canReplace).first(perCall)
+		next := todo.next(perCall, canReplace).first(perCall)
 		verbs, todo = append(verbs, next.verb), todo.after(next)
 	}
 	return verbs
@@ -49,7 +49,9 @@ func TestPlanTakesTheFewestCalls(t *testing.T) {
 		{name: "one goes, twenty-one come", add: 21, remove: 1, want: []verb{replace, add}},
 		{name: "more go than come", add: 5, remove: 25, want: []verb{replace, remove}},
 		{name: "weights", update: 41, want: []verb{set, set, set}},
-		{name: "everything", add: 3, remove: 2, update: 1, want: []verb{replace, add, set}},
+		{name: "three come and two go", add: 3, remove: 2, want: []verb{add, remove}},
+		{name: "one comes and two go", add: 1, remove: 2, want: []verb{replace, remove}},
+		{name: "everything", add: 2, remove: 2, update: 1, want: []verb{replace, set}},
 		{name: "at the quota", add: 3, remove: 2, update: 1, removeFirst: true, want: []verb{remove, add, set}},
 		{name: "a replacement where there is none", add: 3, remove: 2, update: 1, single: true, want: []verb{add, set, remove}},
 	}
@@ -105,7 +107,7 @@ func TestPlanDoesWhatWasAsked(t *testing.T) {
 		}
 		for todo := normalize(c); !todo.empty(); {
 			// Planning again after each call, as apply does, must come to the same end.
-			next := todo.next(canReplace).first(perCall)
+			next := todo.next(perCall, canReplace).first(perCall)
 			if len(next.out) > perCall || len(next.into) > perCall || next.size() == 0 {
 				t.Fatalf("a call of %d and %d servers, at most %d are allowed", len(next.out), len(next.into), perCall)
 			}
@@ -124,6 +126,21 @@ func TestPlanDoesWhatWasAsked(t *testing.T) {
 			t.Fatalf("group (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestAChangeOfManyServersIsCutCheaply: what is left after each of the calls that fill a large group is not copied.
+func TestAChangeOfManyServersIsCutCheaply(t *testing.T) {
+	const size = 1000
+	c, calls := changes{add: servers(0, size)}, 0
+	got := testing.AllocsPerRun(1, func() {
+		calls = 0
+		for todo := c; !todo.empty(); calls++ {
+			todo = todo.after(step{verb: add, into: todo.add[:maxServersPerCall]})
+		}
+	})
+	if calls != size/maxServersPerCall || got > 0 {
+		t.Errorf("%d calls with %v allocations, want %d with none", calls, got, size/maxServersPerCall)
+	}
 }
 
 // TestRemainingIsNothingAfterTheChange: what was carried out is not sent again, and what was not is not forgotten.

@@ -51,15 +51,22 @@ func checkAddresses(c *check.Request, lists ...namedServers) {
 
 // checkDistinct checks lists that must not name a server twice, neither one list nor two together.
 func checkDistinct(c *check.Request, lists ...namedServers) {
-	seen := map[serverKey]string{}
+	type place struct {
+		field string
+		index int
+	}
+	all := 0
+	for _, list := range lists {
+		all += len(list.servers)
+	}
+	seen := make(map[serverKey]place, all)
 	for _, list := range lists {
 		for i, server := range list.servers {
-			field := fmt.Sprintf("%s[%d]", list.field, i)
 			if first, ok := seen[keyOf(server)]; ok {
-				c.Addf(field, "is the same server as %s", first)
+				c.Addf(fmt.Sprintf("%s[%d]", list.field, i), "is the same server as %s[%d]", first.field, first.index)
 				continue
 			}
-			seen[keyOf(server)] = field
+			seen[keyOf(server)] = place{list.field, i}
 		}
 	}
 }

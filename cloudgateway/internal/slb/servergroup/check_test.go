@@ -85,3 +85,11 @@ func TestChecks(t *testing.T) {
 		{Name: "of too many", Request: &slbv1.ApplyDefaultServerChangesRequest{LoadBalancerId: lb, Add: manyDefault}, Want: []string{tooMany("add")}},
 	})
 }
+
+// TestChecksAllocateLittle: servers that are not named twice need no text.
+func TestChecksAllocateLittle(t *testing.T) {
+	named := namedServers{"servers", servers(0, 1000)}
+	if got := testing.AllocsPerRun(1, func() { checkDistinct(nil, named) }); got > 100 {
+		t.Errorf("%v allocations for 1 000 servers, want those of a map", got)
+	}
+}
