@@ -32,6 +32,7 @@ func decode(item []byte) (*vpcv1.RouteEntry, error) {
 }
 
 func decodeHop(item []byte) (*vpcv1.NextHop, error) {
-	hop := &vpcv1.NextHop{Weight: new(int32)}
-	return hop, cloud.Decode(item, cloud.Fields{"NextHopId": &hop.NextHopId, "NextHopType": &hop.NextHopType, "Weight": hop.Weight})
+	weight := new(int32)
+	hop := &vpcv1.NextHop{Weight: weight}
+	return hop, cloud.Decode(item, cloud.Fields{"NextHopId": &hop.NextHopId, "NextHopType": &hop.NextHopType, "Weight": weight})
 }
