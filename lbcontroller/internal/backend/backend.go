@@ -94,9 +94,11 @@ func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 		c.Left = len(c.Shares) - p.Limit
 		c.Shares = subset(c.Shares, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, p.Seed, p.Limit)
 	}
-	for _, b := range c.Shares {
-		delete(c.Draining, b.Backend)
-		delete(c.Kept, b.Backend)
+	if len(c.Draining)+len(c.Kept) > 0 {
+		for _, b := range c.Shares {
+			delete(c.Draining, b.Backend)
+			delete(c.Kept, b.Backend)
+		}
 	}
 	switch {
 	case p.Total != nil:

@@ -77,13 +77,9 @@ func (k *Kind) made(uid, instance string) string {
 // made in every pass over all servers.
 func appliedDigest(s subject) string {
 	h := sha256.New()
-	var line []byte
-	text := func(t string) { line = append(binary.AppendUvarint(line, uint64(len(t))), t...) }
-	number := func(n int32) { line = binary.AppendVarint(line, int64(n)) }
-	flush := func() {
-		h.Write(line) // A hash never fails to write.
-		line = line[:0]
-	}
+	const much = 4 << 10
+	line := make([]byte, 0, 2*much)
+	text := func(t string) { line = appendText(line, t) }
 	text(string(s.svc.UID))
 	text(s.hash)
 	for _, groups := range [][]model.Group{s.want.Desired.Groups, s.want.OwnGroups} {
@@ -92,19 +88,26 @@ func appliedDigest(s subject) string {
 			text(g.Name)
 			line = strconv.AppendBool(line, g.KeepWeights)
 			line = binary.AppendUvarint(line, uint64(len(g.Servers)))
-			for _, x := range g.Servers {
-				number(int32(x.Type))
-				text(x.ID)
-				text(x.IP)
-				number(x.Port)
-				number(x.Weight)
-				text(x.Description)
-				flush()
+			for i := range g.Servers {
+				if line = appendServer(line, &g.Servers[i]); len(line) > much {
+					h.Write(line) // A hash never fails to write.
+					line = line[:0]
+				}
 			}
 		}
 	}
-	flush()
+	h.Write(line)
 	return record.Shorten(h.Sum(nil))
+}
+
+func appendServer(line []byte, s *model.Server) []byte {
+	line = appendText(appendText(binary.AppendVarint(line, int64(s.Type)), s.ID), s.IP)
+	line = binary.AppendVarint(binary.AppendVarint(line, int64(s.Port)), int64(s.Weight))
+	return appendText(line, s.Description)
+}
+
+func appendText(line []byte, t string) []byte {
+	return append(binary.AppendUvarint(line, uint64(len(t))), t...)
 }
 
 // recorded is the instance that is recorded to be made for a Service that is deleted, as far as it must be known for that.

@@ -13,8 +13,10 @@ import (
 // Entry is what is known about a Service.
 type Entry struct {
 	// UID guards against another Service of the same name.
-	UID      string
+	UID string
+	// Observed is what the cloud holds. While it is remembered the servers of its groups are in servers.
 	Observed model.Observed
+	servers  []packed
 	// Named is the CLB that the Service names, "" for one of its own.
 	Named string
 	// Hash is the digest of the configuration that was noted on the Service, "" if none was.
@@ -65,9 +67,24 @@ type limit struct {
 // Get returns the entry of a Service. Its content must not be changed.
 func (m *Memory) Get(key, uid string) (Entry, bool) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	e, ok := m.entries[key]
-	return e, ok && e.UID == uid
+	m.mu.Unlock()
+	if !ok || e.UID != uid {
+		return Entry{}, false
+	}
+	return e.unpack(), true
+}
+
+// pack returns an entry as it is remembered.
+func (e Entry) pack() Entry {
+	e.Observed.Groups, e.servers = pack(e.Observed.Groups)
+	return e
+}
+
+// unpack returns an entry that was remembered.
+func (e Entry) unpack() Entry {
+	e.Observed.Groups, e.servers = unpack(e.Observed.Groups, e.servers), nil
+	return e
 }
 
 // State says whether an entry can be used.
@@ -152,7 +169,7 @@ func (m *Memory) Sharing(except, loadBalancer string) map[string]Entry {
 	entries := map[string]Entry{}
 	for key, e := range m.entries {
 		if key != except && e.on(loadBalancer) {
-			entries[key] = e
+			entries[key] = e.unpack()
 		}
 	}
 	return entries
@@ -168,7 +185,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Ent
 		if key == except || !e.on(loadBalancer) {
 			continue
 		}
-		changed, concerned := change(key, e)
+		changed, concerned := change(key, e.unpack())
 		if !concerned {
 			continue
 		}
@@ -176,7 +193,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Ent
 		if delete(m.full, key); changed.UID == "" {
 			delete(m.entries, key)
 		} else {
-			m.entries[key] = changed
+			m.entries[key] = changed.pack()
 		}
 	}
 	return keys
@@ -184,6 +201,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Ent
 
 // Put remembers.
 func (m *Memory) Put(key string, e Entry) {
+	e = e.pack()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.entries == nil {

@@ -164,7 +164,7 @@ type Observed struct {
 // Nothing is what the cloud holds for a Service that certainly has no instance yet.
 func Nothing() Observed { return Observed{ConfigKnown: true} }
 
-// Clone copies deeply, so that the copy can be changed.
+// Clone copies deeply, so that the copy can be changed. Lists of servers are long and are shared: they are replaced and never changed.
 func (o Observed) Clone() Observed {
 	o.Instance = proto.CloneOf(o.Instance)
 	o.Listeners = slices.Clone(o.Listeners)
@@ -173,9 +173,6 @@ func (o Observed) Clone() Observed {
 		o.Listeners[i].Extensions = slices.Clone(o.Listeners[i].Extensions)
 	}
 	o.Groups = slices.Clone(o.Groups)
-	for i := range o.Groups {
-		o.Groups[i].Servers = slices.Clone(o.Groups[i].Servers)
-	}
 	return o
 }
 

@@ -202,13 +202,11 @@ func groupPhase(owner ownership.Owner, wanted []model.Group, current map[string]
 
 // resolved leaves out servers whose network interface isn't known.
 func resolved(servers []model.Server) []model.Server {
-	var result []model.Server
-	for _, s := range servers {
-		if s.ID != "" {
-			result = append(result, s)
-		}
+	isUnknown := func(s model.Server) bool { return s.ID == "" }
+	if !slices.ContainsFunc(servers, isUnknown) {
+		return servers
 	}
-	return result
+	return slices.DeleteFunc(slices.Clone(servers), isUnknown)
 }
 
 // differing leaves out most of what both lists begin and end with: a node that comes or goes is one server of a thousand, and lists are

@@ -77,7 +77,7 @@ func (DeleteInstance) Effect(o *model.Observed, _ Result) { *o = model.Nothing()
 
 // Effect implements Action.
 func (a CreateGroup) Effect(o *model.Observed, r Result) {
-	o.Groups = append(o.Groups, model.Group{ID: r.GroupID, Name: a.Group.Name, Servers: slices.Clone(a.Group.Servers)})
+	o.Groups = append(o.Groups, model.Group{ID: r.GroupID, Name: a.Group.Name, Servers: a.Group.Servers})
 }
 
 // Effect implements Action.
@@ -92,20 +92,38 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 			continue
 		}
 		put := slices.Concat(a.Add, a.Update)
-		out := slices.Concat(a.Remove, put)
-		gone := make(map[model.ServerKey]bool, len(out))
-		for _, s := range out {
-			gone[s.ServerKey] = true
-		}
-		after := make([]model.Server, 0, len(g.Servers)+len(put)) // It is remembered: room to grow would be a quarter more.
-		for _, s := range g.Servers {
-			if !gone[s.ServerKey] {
-				after = append(after, s)
+		isGone := among(slices.Concat(a.Remove, put))
+		after := make([]model.Server, 0, len(g.Servers)+len(put))
+		for i := range g.Servers {
+			if s := &g.Servers[i]; !isGone(s) {
+				after = append(after, *s)
 			}
 		}
 		g.Servers = append(after, put...)
 		slices.SortFunc(g.Servers, model.Server.Compare)
 	}
+}
+
+// few is how many servers are found sooner one by one than in a map. A node that comes or goes is one.
+const few = 8
+
+// among reports whether a server is one of a list.
+func among(list []model.Server) func(*model.Server) bool {
+	if len(list) <= few {
+		return func(s *model.Server) bool {
+			for i := range list {
+				if list[i].ServerKey == s.ServerKey {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	keys := make(map[model.ServerKey]bool, len(list))
+	for i := range list {
+		keys[list[i].ServerKey] = true
+	}
+	return func(s *model.Server) bool { return keys[s.ServerKey] }
 }
 
 // Effect implements Action.

@@ -1,0 +1,114 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+)
+
+// instances are n servers on a port.
+func instances(n int, port int32, description string) []model.Server {
+	servers := make([]model.Server, n)
+	for i := range servers {
+		servers[i] = model.Server{
+			ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: fmt.Sprintf("i-%d", i), Port: port}, Weight: 100, Description: description,
+		}
+	}
+	return servers
+}
+
+// TestServersAreRemembered: what is recalled is what was put, whatever the servers have in common.
+func TestServersAreRemembered(t *testing.T) {
+	t.Parallel()
+	mixed := append(instances(3, 30080, "k8s/30080/web/default/c"),
+		model.Server{ServerKey: model.ServerKey{ID: "i-of-a-user", Port: 1, Type: math.MaxInt32}, Weight: math.MinInt32, Description: strings.Repeat("ü", 200)},
+		model.Server{ServerKey: model.ServerKey{ID: "eni-1", IP: "10.0.0.1", Port: math.MaxInt32, Type: slbv1.ServerType_SERVER_TYPE_ENI}, Weight: math.MaxInt32},
+		model.Server{ServerKey: model.ServerKey{IP: "2001:db8::1", Port: -1}, Weight: -1, Description: "k8s/30080/web/default/c"},
+		model.Server{},
+	)
+	for name, groups := range map[string][]model.Group{
+		"no groups":  nil,
+		"no servers": {{ID: "rsp-1", Name: "one"}},
+		"alike":      {{ID: "rsp-1", Name: "one", Servers: instances(300, 30080, "mine")}, {ID: "rsp-2", Servers: instances(2, 0, "")}},
+		"mixed":      {{ID: "rsp-1", Held: true, Servers: mixed}},
+		"empty one":  {{Servers: []model.Server{{}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m Memory
+			m.Put("default/web", Entry{UID: "u", Observed: model.Observed{InstanceID: "lb-1", Groups: groups}})
+			for range 2 { // What is recalled is the caller's to change.
+				e, _ := m.Get("default/web", "u")
+				if diff := cmp.Diff(groups, e.Observed.Groups); diff != "" {
+					t.Errorf("groups (-put +got):\n%s", diff)
+				}
+				for _, g := range e.Observed.Groups {
+					clear(g.Servers)
+				}
+			}
+			for key, e := range m.Sharing("default/other", "lb-1") {
+				if diff := cmp.Diff(groups, e.Observed.Groups); diff != "" {
+					t.Errorf("groups of %s (-put +got):\n%s", key, diff)
+				}
+			}
+			m.Wake("default/other", "lb-1", func(_ string, e Entry) (Entry, bool) {
+				e.Hash = "woken"
+				return e, true
+			})
+			e, _ := m.Get("default/web", "u")
+			if diff := cmp.Diff(groups, e.Observed.Groups); diff != "" || e.Hash != "woken" {
+				t.Errorf("groups after a wake of %q (-put +got):\n%s", e.Hash, diff)
+			}
+		})
+	}
+}
+
+// TestServersAreShared: Services that differ in the port and the description of their servers only share one list.
+func TestServersAreShared(t *testing.T) {
+	t.Parallel()
+	one, two := packServers(instances(10, 30080, "one")), packServers(instances(10, 30081, "two"))
+	if one.list != two.list {
+		t.Error("the same servers make two lists")
+	}
+	if more := packServers(instances(11, 30080, "one")); more.list == one.list {
+		t.Error("other servers make the same list")
+	}
+}
+
+// TestMemoryOfAService: 1 000 servers, which have 64 KiB in a pass, need no memory of their own with each Service.
+func TestMemoryOfAService(t *testing.T) {
+	const services, servers, room = 200, 1000, 2 << 10
+	var m Memory
+	put := func(n int) {
+		description := fmt.Sprintf("k8s/%d/web-%d/default/c", 30000+n, n)
+		m.Put(fmt.Sprintf("default/web-%d", n), Entry{UID: "u", Observed: model.Observed{InstanceID: "lb", Groups: []model.Group{
+			{ID: "rsp", Name: description, Servers: instances(servers, int32(30000+n), description)},
+		}}})
+	}
+	inUse := func() int64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	put(0)
+	before := inUse()
+	for n := range services {
+		put(n + 1)
+	}
+	each := (inUse() - before) / services
+	t.Logf("%d bytes for each Service with %d servers", each, servers)
+	if each > room {
+		t.Errorf("each Service needs %d bytes, at most %d are allowed", each, room)
+	}
+	runtime.KeepAlive(&m)
+}
