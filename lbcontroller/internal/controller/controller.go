@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// maxWaiting is how many Services may wait for the cloud at once, beyond those that are worked on. The gateway bounds the calls of one
-	// caller, and is the throttle.
-	maxWaiting = 500
+	// maxWaiting is how many Services may wait for the cloud or the record at once, beyond those that are worked on. The gateway takes 256 calls on a
+	// connection, and is the throttle: more would only hold memory, 0.2 MiB each with 1 000 nodes.
+	maxWaiting = 300
 	// maxPeriodic is how many Services are verified at once: what a user changes must not wait behind them at the gateway.
 	maxPeriodic = 4
 )

@@ -120,3 +120,24 @@ func TestRequestIDs(t *testing.T) {
 		t.Error("two groups share a request id")
 	}
 }
+
+// TestRequestOfManyServers: a thousand servers are made at once, in order, and the list isn't changed.
+func TestRequestOfManyServers(t *testing.T) {
+	list := make([]model.Server, 1000)
+	for n := range list {
+		list[n] = model.Server{ServerKey: model.ServerKey{ID: fmt.Sprintf("i-%04d", n)}}
+	}
+	var made []*slbv1.Server
+	if allocs := testing.AllocsPerRun(10, func() { made = servers(list) }); allocs > 10 {
+		t.Errorf("%v allocations", allocs)
+	}
+	list[0], list[999] = list[999], list[0]
+	for n, s := range servers(list) {
+		if s.GetServerId() != made[n].GetServerId() {
+			t.Fatalf("server %d is %s", n, s.GetServerId())
+		}
+	}
+	if list[0].ID != "i-0999" {
+		t.Error("the list is in another order")
+	}
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -103,5 +104,38 @@ func TestEffects(t *testing.T) {
 	}
 	if got := WithGroup(nil, ""); gocmp.Diff(&slbv1.ListenerConfig{}, got, protocmp.Transform()) != "" {
 		t.Errorf("no attributes are %v", got)
+	}
+}
+
+// TestEffectsLeaveListsAlone: lists of servers are long and shared, so that an effect replaces one and changes none in place.
+func TestEffectsLeaveListsAlone(t *testing.T) {
+	t.Parallel()
+	const servers = 1000
+	var list []model.Server
+	for n := range servers {
+		list = append(list, ecs(n, 80, 1, ""))
+	}
+	slices.SortFunc(list, model.Server.Compare)
+	before := slices.Clone(list)
+	many := list[servers/2:]
+	for name, action := range map[string]Action{
+		"one comes":  ChangeServers{GroupID: "rsp-1", Add: []model.Server{ecs(servers, 80, 1, "")}},
+		"one goes":   ChangeServers{GroupID: "rsp-1", Remove: list[1:2]},
+		"many go":    ChangeServers{GroupID: "rsp-1", Remove: many},
+		"one weighs": ChangeServers{GroupID: "rsp-1", Update: []model.Server{ecs(7, 80, 9, "")}},
+		"held":       DeleteGroup{GroupID: "rsp-1", Servers: many},
+	} {
+		o := model.Observed{Groups: []model.Group{{ID: "rsp-1", Servers: list}}}
+		after := o.Clone()
+		action.Effect(&after, Result{GroupHeld: true})
+		if !slices.Equal(before, o.Groups[0].Servers) {
+			t.Errorf("%s: the list of before has changed", name)
+		}
+		if slices.Equal(before, after.Groups[0].Servers) {
+			t.Errorf("%s: nothing has changed", name)
+		}
+		if !slices.IsSortedFunc(after.Groups[0].Servers, model.Server.Compare) {
+			t.Errorf("%s: not in order", name)
+		}
 	}
 }
