@@ -112,7 +112,7 @@ const remembered = 64 << 20
 
 // newServer makes the services and the gRPC server in front of them.
 func (g *Gateway) newServer(registry *prometheus.Registry) error {
-	guarded := audited{rampolicy.NewGuard(g.openapi)}
+	guarded := rampolicy.NewGuard(g.openapi)
 	g.services = server.New(server.Config{
 		Shared: cloud.Shared{
 			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,

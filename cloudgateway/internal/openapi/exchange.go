@@ -18,6 +18,7 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -31,15 +32,15 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 	}
 	x := &exchange{client: c, call: call, needed: out != nil}
 	got, err := x.run(ctx)
-	if err != nil {
-		return Result{RequestID: requestIDOf(err), Sent: x.started}, err
-	}
-	if out != nil {
-		if err := Decode(got.body, out); err != nil {
-			return Result{RequestID: got.requestID(), Sent: x.started}, x.undecodable(err)
+	result := Result{RequestID: requestIDOf(err), Sent: x.started}
+	if err == nil {
+		result.RequestID = got.requestID()
+		if out != nil {
+			err = x.decode(got, out)
 		}
 	}
-	return Result{RequestID: got.requestID(), Sent: x.started}, nil
+	rpc.NoteCloudRequest(ctx, result.RequestID)
+	return result, err
 }
 
 // exchange is one call on its way: what the last attempt brought and what is known from all of them. One goroutine runs it;
@@ -211,8 +212,12 @@ func (x *exchange) conclude(ctx context.Context, err error) error {
 	return e
 }
 
-// undecodable is the error of a successful answer that can't be read, e.g. because a proxy made it. A write is done or not.
-func (x *exchange) undecodable(err error) error {
+// decode reads a successful answer. One that can't be read, e.g. because a proxy made it, leaves open whether a write is done.
+func (x *exchange) decode(got *answer, out any) error {
+	err := Decode(got.body, out)
+	if err == nil {
+		return nil
+	}
 	e := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the answer can't be read: " + err.Error(), API: x.call.api()}
 	if x.call.Mutating {
 		return x.outcomeUnknown(e)
