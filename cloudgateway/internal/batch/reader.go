@@ -49,7 +49,7 @@ type Config[K comparable, V any] struct {
 	Blames func(error) bool
 	// Absent is the error about an item that does not exist. Nil: there is none, and the value is zero.
 	Absent func(K) error
-	// Room bounds the memory of what is remembered. Nil: 8 MiB of its own.
+	// Room bounds the memory of what is remembered, and closes the reader. Nil: 8 MiB of its own.
 	Room       *Room
 	Registerer prometheus.Registerer
 	// Logger gets the stacks of panics. It is required.
@@ -114,7 +114,7 @@ type batch struct {
 	deadline time.Time // that of the callers who were there when it began; zero if the Timeout is earlier
 }
 
-// New makes a reader. Close it when its callers are gone. It panics if the configuration lacks what is required.
+// New makes a reader. Close it, or its Room, when its callers are gone. It panics if the configuration lacks what is required.
 func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 	cfg.complete()
 	r := &Reader[K, V]{
@@ -137,6 +137,7 @@ func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 			Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
 		})
 	}
+	cfg.Room.onClose(r.Close)
 	return r
 }
 

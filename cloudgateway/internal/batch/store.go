@@ -16,14 +16,31 @@ const (
 	longest = time.Hour
 )
 
-// Room is memory that several readers share for what they remember.
+// Room is what several readers share: memory for what they remember, and their end.
 type Room struct {
-	mu   sync.Mutex
-	left int
+	mu      sync.Mutex
+	left    int
+	closers []func() // of the readers
 }
 
 // NewRoom makes room for that many bytes.
 func NewRoom(bytes int) *Room { return &Room{left: bytes} }
+
+// Close closes all readers with the room.
+func (r *Room) Close() {
+	r.mu.Lock()
+	closers := r.closers
+	r.mu.Unlock()
+	for _, closeReader := range closers {
+		closeReader()
+	}
+}
+
+func (r *Room) onClose(closeReader func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closers = append(r.closers, closeReader)
+}
 
 // take reports whether there was room, which it then takes. Less than nothing gives back.
 func (r *Room) take(bytes int) bool {

@@ -12,6 +12,7 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
@@ -63,11 +64,11 @@ func TestJoiningNodesShareReads(t *testing.T) {
 	const nodes, most = 200, 6
 	synctest.Test(t, func(t *testing.T) {
 		fake := &everything{reads: map[string]int{}}
-		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}
+		room := batch.NewRoom(1 << 20)
+		defer room.Close()
+		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: room, Logger: slog.New(slog.DiscardHandler)}}
 		interfaces := networkinterface.New(cfg)
-		defer interfaces.Close()
 		instances := instance.New(cfg, interfaces.Forget)
-		defer instances.Close()
 		var work sync.WaitGroup
 		for i := range nodes {
 			work.Go(func() {

@@ -12,6 +12,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/kube"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/check"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -38,6 +39,7 @@ import (
 
 // Config holds what the services work with.
 type Config struct {
+	// Its Room is required here.
 	cloud.Shared
 
 	// Caller reaches the cloud.
@@ -60,13 +62,13 @@ type Config struct {
 // Services are all services of the API.
 type Services struct {
 	register []func(grpc.ServiceRegistrar)
-	closers  []interface{ Close() }
+	room     *batch.Room
 	guard    *scope.Guard
 }
 
 // New makes the services. Close them when their callers are gone.
 func New(cfg Config) *Services {
-	s := &Services{guard: scope.New(cfg.Scopes, Policies(cfg.API))}
+	s := &Services{room: cfg.Room, guard: scope.New(cfg.Scopes, Policies(cfg.API))}
 	s.addECS(cfg)
 	s.addVPC(cfg)
 	s.addSLB(cfg)
@@ -80,9 +82,7 @@ func New(cfg Config) *Services {
 func (s *Services) addECS(cfg Config) {
 	product := ecs.Config{Shared: cfg.Shared, Caller: cfg.Caller, Idle: cfg.Idle, Max: cfg.Max}
 	interfaces := networkinterface.New(product)
-	s.closers = append(s.closers, interfaces)
 	instances := instance.New(product, interfaces.Forget)
-	s.closers = append(s.closers, instances)
 	s.readECS(instances, interfaces)
 	s.add(func(r grpc.ServiceRegistrar) {
 		ecsv1.RegisterInstanceServiceServer(r, instances)
@@ -93,10 +93,8 @@ func (s *Services) addECS(cfg Config) {
 func (s *Services) addVPC(cfg Config) {
 	product := vpc.New(cfg.Caller, cfg.Shared)
 	eips := eip.New(product)
-	s.closers = append(s.closers, eips)
 	vswitches := vswitch.New(product)
 	routes := route.New(product, vswitches, cfg.RoutesPerCall)
-	s.closers = append(s.closers, routes)
 	networks := network.New(product)
 	s.readVPC(networks, vswitches, eips)
 	s.add(func(r grpc.ServiceRegistrar) {
@@ -110,10 +108,8 @@ func (s *Services) addVPC(cfg Config) {
 func (s *Services) addSLB(cfg Config) {
 	product := slb.New(cfg.Caller, cfg.Shared, s.guard.Saw)
 	listeners := listener.New(product)
-	s.closers = append(s.closers, listeners)
 	groups := servergroup.New(product, cfg.ServersPerCall)
 	balancers := loadbalancer.New(product, listeners, groups)
-	s.closers = append(s.closers, balancers)
 	acls, certificates := acl.New(product), certificate.New(product)
 	s.readSLB(balancers, acls, certificates)
 	s.add(func(r grpc.ServiceRegistrar) {
@@ -140,11 +136,7 @@ func (s *Services) Register(r grpc.ServiceRegistrar) {
 }
 
 // Close ends the gathering of reads.
-func (s *Services) Close() {
-	for _, c := range s.closers {
-		c.Close()
-	}
-}
+func (s *Services) Close() { s.room.Close() }
 
 // Checks are the rules of all requests: those in the protocol, and those that the packages of the resources add.
 func Checks() check.Table {

@@ -18,6 +18,7 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -105,9 +106,9 @@ func refusal(call openapi.Call, status int, code string) error {
 
 func newService(t *testing.T, fake *fakeCloud) *Service {
 	t.Helper()
-	c := New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}, func() {})
-	t.Cleanup(c.Close)
-	return c
+	room := batch.NewRoom(1 << 20)
+	t.Cleanup(room.Close)
+	return New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: room, Logger: slog.New(slog.DiscardHandler)}}, func() {})
 }
 
 func TestLifecycle(t *testing.T) {

@@ -28,7 +28,7 @@ type Service struct {
 	onDelete  func()
 }
 
-// New makes a Service. Close it when its callers are gone. OnDelete is told that an instance is deleted, with all that belongs to it.
+// New makes a Service. OnDelete is told that an instance is deleted, with all that belongs to it.
 func New(cfg ecs.Config, onDelete func()) *Service {
 	s := &Service{
 		api: cfg.API(), locks: cfg.Locks, updates: write.NewSerial(cfg.Locks), onDelete: onDelete,
@@ -38,12 +38,6 @@ func New(cfg ecs.Config, onDelete func()) *Service {
 	s.instances = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound)
 	s.statuses = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, noStatus)
 	return s
-}
-
-// Close ends the gathering of reads.
-func (s *Service) Close() {
-	s.instances.Close()
-	s.statuses.Close()
 }
 
 // GetInstance reads one instance.

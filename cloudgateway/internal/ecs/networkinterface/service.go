@@ -31,7 +31,7 @@ type Service struct {
 	lists      *batch.Reader[string, []*ecsv1.NetworkInterface] // by filter
 }
 
-// New makes a Service. Close it when its callers are gone.
+// New makes a Service.
 func New(cfg ecs.Config) *Service {
 	s := &Service{
 		api: cfg.API(), updates: write.NewSerial(cfg.Locks),
@@ -48,12 +48,6 @@ func New(cfg ecs.Config) *Service {
 			return notFound(fmt.Sprintf("with address %s in %s", key.address, key.vpcID))
 		})
 	return s
-}
-
-// Close ends the gathering of reads.
-func (s *Service) Close() {
-	s.interfaces.Close()
-	s.addresses.Close()
 }
 
 // Forget drops everything that is remembered.

@@ -28,16 +28,13 @@ type Service struct {
 	ledger    *write.Ledger
 }
 
-// New makes a Service. Close it when its callers are gone.
+// New makes a Service.
 func New(p *slb.Product) *Service {
 	s := &Service{product: p, ledger: write.NewLedger()}
 	p.OnWrite(func(loadBalancerID string) { s.listeners.Invalidate(loadBalancerID) })
 	s.listeners = slb.NewReader(p, "listeners", s.fetch)
 	return s
 }
-
-// Close ends the gathering of reads.
-func (s *Service) Close() { s.listeners.Close() }
 
 // Of reads the listeners of one load balancer, ordered by port and protocol.
 func (s *Service) Of(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.Listener, error) {

@@ -37,7 +37,7 @@ type Service struct {
 	zones     *batch.Reader[string, []*slbv1.ZonePair]     // one entry
 }
 
-// New makes a Service. Close it when its callers are gone.
+// New makes a Service.
 func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Service) *Service {
 	s := &Service{
 		product: p, listeners: listeners, groups: groups, lists: cloud.NewCache[[]*slbv1.LoadBalancer](p.Shared, "loadbalancer_lists"),
@@ -50,9 +50,6 @@ func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Servic
 	s.balancers = slb.NewReader(p, "loadbalancers", s.fetch)
 	return s
 }
-
-// Close ends the gathering of reads.
-func (s *Service) Close() { s.balancers.Close() }
 
 // GetLoadBalancer reads one instance, with VIEW_FULL everything that belongs to it. A part that can't be read fails the whole:
 // callers must never see half an instance.

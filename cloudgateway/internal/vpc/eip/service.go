@@ -32,7 +32,7 @@ type Service struct {
 	lists  *batch.Reader[string, []*vpcv1.Eip] // by filter
 }
 
-// New makes a Service. Close it when its callers are gone.
+// New makes a Service.
 func New(p *vpc.Product) *Service {
 	s := &Service{api: p.API, writes: write.NewSerial(p.Locks), lists: cloud.NewCache[[]*vpcv1.Eip](p.Shared, "eip_lists")}
 	s.eips = cloud.NewReader(p.Shared, "eips", perCall, 0, s.fetch)
@@ -42,9 +42,6 @@ func New(p *vpc.Product) *Service {
 	})
 	return s
 }
-
-// Close ends the gathering of reads.
-func (s *Service) Close() { s.eips.Close() }
 
 // GetEip reads one EIP.
 func (s *Service) GetEip(ctx context.Context, r *vpcv1.GetEipRequest) (*vpcv1.GetEipResponse, error) {

@@ -58,7 +58,7 @@ type fallback struct {
 	vpcv1.UnimplementedRouteServiceServer
 }
 
-// New makes a Service. One call names at most routesPerCall entries, 1 to 50. Close it when its callers are gone.
+// New makes a Service. One call names at most routesPerCall entries, 1 to 50.
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
 	s := &Service{
 		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
@@ -67,13 +67,10 @@ func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service
 	p.Networks.OnWrite(func(string) { s.entries.Clear() })
 	s.changes = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
 		Name: "routechanges", Load: s.makeChanges, MaxItems: callsTogether * s.routesPerCall, Parallel: 1, Timeout: changeTime,
-		Registerer: p.Registerer, Logger: p.Logger,
+		Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
 	})
 	return s
 }
-
-// Close ends the gathering of changes.
-func (s *Service) Close() { s.changes.Close() }
 
 // ListRouteEntries reads every entry that matches, ordered by destination.
 func (s *Service) ListRouteEntries(ctx context.Context, r *vpcv1.ListRouteEntriesRequest) (*vpcv1.ListRouteEntriesResponse, error) {
