@@ -70,6 +70,7 @@ func TestGatewayConfig(t *testing.T) {
 				"config": map[string]any{"credentials": map[string]any{"environment": true}},
 			}}},
 		},
+		{file: "budget-left-out", values: map[string]any{"budget": map[string]any{"share": nil, "learnUpTo": nil}}},
 		{
 			file: "budget",
 			values: map[string]any{

@@ -44,8 +44,9 @@
 {{/* The budget, with the numbers that helm's --set makes strings of. */}}
 {{- define "budget" -}}
 {{- $budget := deepCopy .Values.budget -}}
-{{- $budget = set $budget "share" (float64 $budget.share) -}}
-{{- $budget = set $budget "learnUpTo" (float64 $budget.learnUpTo) -}}
+{{- range $key := list "share" "learnUpTo" -}}
+{{- if hasKey $budget $key -}}{{- $_ := set $budget $key (float64 (get $budget $key)) -}}{{- end -}}
+{{- end -}}
 {{- range $terms := $budget.callers -}}
 {{- if hasKey $terms "share" -}}{{- $_ := set $terms "share" (float64 $terms.share) -}}{{- end -}}
 {{- end -}}
