@@ -219,6 +219,25 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
+// TestUnsent: that nothing was sent holds of a method only if it holds of all its requests.
+func TestUnsent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	conn := w.dial(tokenEditor)
+	for _, changed := range []bool{false, true} {
+		w.handler.remove = func(ctx context.Context) error {
+			if changed {
+				NoteCloudChange(ctx)
+			}
+			return fmt.Errorf("release lb-1: %w", &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "no room", Unsent: true})
+		}
+		err := w.remove(conn)
+		if rpcerr.IsUnsent(err) == changed || err == nil || err.Error() != "release lb-1: no room (THROTTLED)" {
+			t.Errorf("changed %t: %v", changed, err)
+		}
+	}
+}
+
 // TestLongIDsAreCut: what a caller sends is logged before its form is checked.
 func TestLongIDsAreCut(t *testing.T) {
 	t.Parallel()

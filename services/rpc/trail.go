@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // trail collects what a handler did on behalf of its caller, for the audit log.
@@ -11,6 +13,7 @@ type trail struct {
 	mu       sync.Mutex
 	requests []string
 	replayed bool
+	changed  bool
 }
 
 type trailKey struct{}
@@ -35,6 +38,29 @@ func NoteReplay(ctx context.Context) {
 		defer t.mu.Unlock()
 		t.replayed = true
 	}
+}
+
+// NoteCloudChange notes that a request which may change the cloud was sent for the method being handled. Its failure no longer means that nothing
+// was; see rpcerr.Error.Unsent.
+func NoteCloudChange(ctx context.Context) {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.changed = true
+	}
+}
+
+// correct takes from an error about one request that nothing was sent, if another was.
+func (t *trail) correct(err error) error {
+	e, ok := rpcerr.From(err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !ok || !e.Unsent || !t.changed {
+		return err
+	}
+	sent := *e
+	sent.Unsent = false
+	return &sent
 }
 
 // attrs are what was noted.

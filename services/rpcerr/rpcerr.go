@@ -22,6 +22,7 @@ const (
 	metadataAPI            = "api"
 	metadataCloudCode      = "cloud_code"
 	metadataCloudRequestID = "cloud_request_id"
+	metadataUnsent         = "unsent"
 )
 
 // Error is a failed call with all that a caller may decide by. A gRPC handler returns it as it is; the client gets it back
@@ -38,6 +39,8 @@ type Error struct {
 	CloudCode string
 	// CloudRequestID is what Alibaba's support asks for.
 	CloudRequestID string
+	// Unsent reports that the cloud is as it was before the call: nothing that changes it was sent. Without it, that isn't known.
+	Unsent bool
 	// Fields are the arguments that are wrong, with InvalidField.
 	Fields []FieldViolation
 }
@@ -93,6 +96,9 @@ func (e *Error) GRPCStatus() *status.Status {
 		if value != "" {
 			info.Metadata[key] = value
 		}
+	}
+	if e.Unsent {
+		info.Metadata[metadataUnsent] = "true"
 	}
 	details := []protoadapt.MessageV1{protoadapt.MessageV1Of(info)}
 	if e.RetryAfter > 0 {
@@ -174,6 +180,7 @@ func fromStatus(s *status.Status) *Error {
 			e.API = d.GetMetadata()[metadataAPI]
 			e.CloudCode = d.GetMetadata()[metadataCloudCode]
 			e.CloudRequestID = d.GetMetadata()[metadataCloudRequestID]
+			e.Unsent = d.GetMetadata()[metadataUnsent] == "true"
 		case *errdetails.RetryInfo:
 			e.RetryAfter = max(0, d.GetRetryDelay().AsDuration())
 		case *errdetails.BadRequest:
@@ -199,6 +206,12 @@ func ReasonOf(err error) Reason {
 func IsNotFound(err error) bool {
 	e, ok := From(err)
 	return ok && e.Code == codes.NotFound && e.Reason != ""
+}
+
+// IsUnsent reports whether the gateway said that it sent nothing that changes the cloud.
+func IsUnsent(err error) bool {
+	e, ok := From(err)
+	return ok && e.Unsent
 }
 
 // RetryAfter says how long the gateway asks to wait before another attempt.

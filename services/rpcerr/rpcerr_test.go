@@ -32,6 +32,7 @@ func anyError() *rapid.Generator[*rpcerr.Error] {
 			API:            rapid.StringMatching(`(slb/[A-Za-z]{1,9})?`).Draw(t, "api"),
 			CloudCode:      rapid.StringMatching(`[A-Za-z.]{0,9}`).Draw(t, "cloudCode"),
 			CloudRequestID: rapid.StringMatching(`[A-F0-9]{0,9}`).Draw(t, "cloudRequestID"),
+			Unsent:         rapid.Bool().Draw(t, "unsent"),
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "fields") {
 			e.Fields = append(e.Fields, rpcerr.FieldViolation{Field: rapid.String().Draw(t, "field"), Description: rapid.String().Draw(t, "description")})
@@ -63,7 +64,7 @@ func TestItemRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		sent := anyError().Draw(t, "error")
-		sent.API, sent.Fields = "", nil // An item does not carry them.
+		sent.API, sent.Fields, sent.Unsent = "", nil, false // An item does not carry them.
 		got, ok := rpcerr.From(rpcerr.FromItem(rpcerr.ToItem(sent)))
 		if diff := cmp.Diff(sent, got); !ok || diff != "" {
 			t.Fatalf("FromItem(ToItem) (-sent +got):\n%s", diff)

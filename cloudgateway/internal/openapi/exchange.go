@@ -40,6 +40,9 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 		}
 	}
 	rpc.NoteCloudRequest(ctx, result.RequestID)
+	if call.Mutating && !result.Sent.IsZero() {
+		rpc.NoteCloudChange(ctx)
+	}
 	return result, err
 }
 
@@ -78,7 +81,7 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
 	}
 	if err := x.prepare(first); err != nil {
-		return nil, err
+		return nil, unsent(err)
 	}
 	req, err := retryablehttp.FromRequest(first)
 	if err != nil {
@@ -103,6 +106,17 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 		return x.answer, nil
 	}
 	return nil, x.conclude(ctx, err)
+}
+
+// unsent is the error of a call of which not even the first attempt was made.
+func unsent(err error) error {
+	e, ok := errors.AsType[*rpcerr.Error](err)
+	if !ok {
+		return err
+	}
+	marked := *e
+	marked.Unsent = true
+	return &marked
 }
 
 // prepare makes the next attempt ready, and its trace. It is retryablehttp's PrepareRetry.

@@ -331,6 +331,12 @@ func TestBudgetRefuses(t *testing.T) {
 			if got := rpcerr.ReasonOf(err); got != tt.reason {
 				t.Errorf("reason %s, want %s (%v)", got, tt.reason, err)
 			}
+			if unsent := rpcerr.IsUnsent(err); unsent != (tt.refused == 1) {
+				t.Errorf("nothing was sent: %t", unsent)
+			}
+			if refusal.Unsent {
+				t.Error("the budget's error is changed")
+			}
 			if n := cloud.attempts(); n != tt.refused-1 {
 				t.Errorf("%d attempts, want %d", n, tt.refused-1)
 			}

@@ -51,6 +51,8 @@ type subject struct {
 	policy Policy
 	// idle reports that nothing is known to have happened to the Service: it is only looked at.
 	idle bool
+	// limited is how long the Service has no more servers than the cloud took; zero if it has all.
+	limited time.Time
 	// fresh reports that the Service certainly has no CLB yet.
 	fresh bool
 	// entry is what is remembered.
@@ -89,8 +91,10 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.policy = k.policyOf(s.view)
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
+	in := desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown()}
+	in.Limit, s.limited = k.memory.Limit(s.key)
 	var err error
-	if s.want, err = desired.Build(k.Desired, desired.Input{View: s.view, Slices: r.Slices, Nodes: r.Nodes, Gated: r.Gated, Unknown: k.instances.Unknown(), Limit: k.memory.Limit(s.key)}); err == nil {
+	if s.want, err = desired.Build(k.Desired, in); err == nil {
 		s.hash, err = s.want.Hash()
 	}
 	if err == nil {
@@ -142,6 +146,9 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	}
 	if result.err != nil {
 		o := k.outcomeOfFailure(s, result.changed, errors.Join(result.err, k.learn(ctx, result.err)))
+		if d.known.extent == all && !d.known.observed.Reused && isUnsent(result.err) { // What is there is as certain as before.
+			k.keep(s, d.entry.Holds(result.observed, ""), false)
+		}
 		o.Publish, o.Wake = halfway(s, d, result), result.wake
 		o.Events = append(result.events, o.Events...)
 		if k.learnLimit(s.key, d, result.err) {
@@ -150,6 +157,12 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		return k.withGates(ctx, o, s, result.observed)
 	}
 	return k.withGates(ctx, k.outcome(s, k.remember(ctx, s, d, result), d, result), s, result.observed)
+}
+
+// isUnsent reports of failed calls of a plan that none of them has changed anything.
+func isUnsent(err error) bool {
+	failures, ok := errors.AsType[apply.Failures](err)
+	return ok && !slices.ContainsFunc(failures, func(f *apply.Failure) bool { return !rpcerr.IsUnsent(f.Err) })
 }
 
 // isYoung reports whether a Service was made since the controller started. An old version of the existing CCM may have made a CLB for an older

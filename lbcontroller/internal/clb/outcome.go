@@ -163,11 +163,14 @@ func opened(before, after model.Observed) []controller.Event {
 		after.InstanceID, annotation.Prefix, annotation.ACLStatus, joined(texts))}
 }
 
-// looks are the times to look at a Service again: when the cloud must be read, and when pods may have got their network interface.
+// looks are the times to look at a Service again: when the cloud must be read, when it may take more servers, and when pods may have got their network interface.
 func (s subject) looks() []controller.Look {
 	var looks []controller.Look
 	if !s.entry.VerifyAt.IsZero() {
 		looks = append(looks, controller.Look{After: time.Until(s.entry.VerifyAt), Priority: reconcile.Periodic})
+	}
+	if !s.limited.IsZero() {
+		looks = append(looks, controller.Look{After: time.Until(s.limited), Priority: reconcile.Periodic})
 	}
 	if len(s.pods.Missing)+len(s.pods.Pending) > 0 {
 		looks = append(looks, controller.Look{After: s.pods.Again, Priority: reconcile.Endpoint})
@@ -295,7 +298,8 @@ func isInvalid(err error) bool {
 	return ok && e.Code == codes.InvalidArgument
 }
 
-// halfway is what a Service shows of a CLB on which something failed: its address, as soon as every listener is there. The hash stays away.
+// halfway is what a Service shows of a CLB on which something failed: its address, as soon as every listener is there. The hash stays away, unless
+// only servers were to change.
 func halfway(s subject, d decision, result done) *controller.Publication {
 	want := s.want.Desired
 	if !result.observed.ConfigKnown || result.observed.Instance.GetAddress() == "" || s.want.EIP || d.known.own.InstanceID != "" {
@@ -310,7 +314,7 @@ func halfway(s subject, d decision, result done) *controller.Publication {
 			return nil
 		}
 	}
-	p := publication(s, d.entry, result.observed, false)
+	p := publication(s, d.entry, result.observed, d.complete() && !d.plan.ChangesConfig())
 	p.Notes.Annotations = nil // What was noted before the first call still holds.
 	return p
 }

@@ -3,15 +3,18 @@ package clb
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 )
 
 // slow makes every call take its time. One to a CLB waits besides until the last one has taken effect, as in the gateway.
@@ -126,5 +129,64 @@ func TestAddressComesBeforeAllServers(t *testing.T) {
 				check(t, "calls after a restart", []string(nil), w.calls())
 			})
 		})
+	}
+}
+
+func isRead(method string) bool {
+	return strings.HasPrefix(method, "Get") || strings.HasPrefix(method, "List")
+}
+
+// TestDeferredCallsNeedNoReads: what the gateway certainly has not sent changes nothing of what is known, so that the next attempt goes on where the
+// last one stopped. Of a call that may have been made the outcome is looked up.
+func TestDeferredCallsNeedNoReads(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		method string
+		nodes  int
+		want   []string // the calls from the first one that fails on
+	}{
+		"CLB": {
+			method: "CreateLoadBalancer", nodes: 2,
+			want: []string{"CreateLoadBalancer", "CreateLoadBalancer", "CreateServerGroup", "CreateListener"},
+		},
+		"vServer group": {
+			method: "CreateServerGroup", nodes: 2,
+			want: []string{"CreateServerGroup", "CreateServerGroup", "CreateListener"},
+		},
+		"servers": {
+			method: "ApplyServerChanges", nodes: firstServers + 1,
+			want: []string{"ApplyServerChanges", "ApplyServerChanges"},
+		},
+	} {
+		for _, unsent := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, unsent %t", name, unsent), func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, tt.nodes, func(w *world) {
+					refused := false
+					w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+						if method != tt.method || refused {
+							return gatewaytest.Fault{}
+						}
+						refused = true
+						w.cloud.ResetCalls()
+						return gatewaytest.Fault{Before: &rpcerr.Error{
+							Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 5 * time.Second, Unsent: unsent,
+						}}
+					})
+					w.create(web())
+					w.after(time.Minute)
+					calls := w.calls()
+					if looks := slices.ContainsFunc(calls, isRead); !unsent && !looks {
+						t.Errorf("nothing is looked up: %v", calls)
+					}
+					if unsent {
+						check(t, "calls", tt.want, calls)
+					}
+					if n := len(w.servers()); n != tt.nodes {
+						t.Errorf("%d servers, want %d", n, tt.nodes)
+					}
+				})
+			})
+		}
 	}
 }

@@ -273,12 +273,12 @@ func (m *Memory) SetLimit(key string, servers int) (isNews bool) {
 	return isNews
 }
 
-// Limit returns how many servers a vServer group of a Service can have, 0 if no limit is known.
-func (m *Memory) Limit(key string) int {
+// Limit returns how many servers a vServer group of a Service can have and how long that is believed, 0 if no limit is known.
+func (m *Memory) Limit(key string) (servers int, until time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if l := m.limits[key]; time.Now().Before(l.until) {
-		return l.servers
+		return l.servers, l.until
 	}
-	return 0
+	return 0, time.Time{}
 }
