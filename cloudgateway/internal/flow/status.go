@@ -51,7 +51,7 @@ func (l *limiter) status(now time.Time) *commonv1.ActionStatus {
 	for caller, calls := range l.sentBy {
 		s.SentByCaller = append(s.SentByCaller, &commonv1.CallerCalls{Caller: caller, Calls: calls})
 	}
-	slices.SortFunc(s.SentByCaller, func(x, y *commonv1.CallerCalls) int {
+	slices.SortFunc(s.GetSentByCaller(), func(x, y *commonv1.CallerCalls) int {
 		return cmp.Or(cmp.Compare(y.GetCalls(), x.GetCalls()), strings.Compare(x.GetCaller(), y.GetCaller()))
 	})
 	return s
