@@ -53,7 +53,7 @@ func TestAnswerOfTheCertificateService(t *testing.T) {
 		c, f := newService(`{"ServerCertificates":{"ServerCertificate":[
 			{"ServerCertificateId":"1_b","ServerCertificateName":"web","IsAliCloudCertificate":1,"AliCloudCertificateId":"124"},
 			{"ServerCertificateId":"1_a","ServerCertificateName":"web","IsAliCloudCertificate":1,"AliCloudCertificateId":"123",
-			 "AliCloudCertificateName":"service","CommonName":"example.com","Fingerprint":"02:DF","EncryptionAlgorithm":"RSA","EncryptionKeyLength":2048,
+			 "CACertificateId":"","CACertificateName":"","AliCloudCertificateName":"service","CommonName":"example.com","Fingerprint":"02:DF","EncryptionAlgorithm":"RSA","EncryptionKeyLength":2048,
 			 "ResourceGroupId":"rg-1","CreateTimeStamp":1000,"ExpireTimeStamp":2000,"Tags":{"Tag":[{"TagKey":"k","TagValue":"v"}]},
 			 "SubjectAlternativeNames":{"SubjectAlternativeName":["example.com","*.example.com"]}}]}}`)
 		made, err := c.servers.upload(t.Context(), upload{

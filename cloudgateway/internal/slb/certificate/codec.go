@@ -1,6 +1,8 @@
 package certificate
 
 import (
+	"cmp"
+
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
@@ -33,11 +35,14 @@ func (c *cert) ca() *slbv1.CaCertificate {
 // decode reads what the cloud tells about a certificate of either kind.
 func decode(item []byte) (*cert, error) {
 	c, from, taken := &cert{details: &slbv1.CertificateDetails{}}, &slbv1.AlicloudCertificate{}, 0
+	told := func(into *string) *cloud.Decoder { // The member of the other kind may be there and empty.
+		return cloud.Via(into, func(text string) string { return cmp.Or(text, *into) })
+	}
 	err := cloud.Decode(item, cloud.Fields{
-		"ServerCertificateId":     &c.id,
-		"CACertificateId":         &c.id,
-		"ServerCertificateName":   &c.name,
-		"CACertificateName":       &c.name,
+		"ServerCertificateId":     told(&c.id),
+		"CACertificateId":         told(&c.id),
+		"ServerCertificateName":   told(&c.name),
+		"CACertificateName":       told(&c.name),
 		"ResourceGroupId":         &c.group,
 		"CommonName":              &c.details.CommonName,
 		"Fingerprint":             &c.details.Fingerprint,
