@@ -42,6 +42,8 @@ func (a *application) run(ctx context.Context) error {
 		case err == nil:
 			a.todo = a.todo.after(next)
 		case tooMany(err) && a.service.callSizes.learn(action, next.size(), err):
+		case rpcerr.ReasonOf(err) == rpcerr.ServerLimit && next.verb == add && canReplace && len(a.todo.remove) > 0 && !a.todo.full:
+			a.todo.full = true
 		case rpcerr.ReasonOf(err) == rpcerr.ServerNotFound && len(next.into) > 0:
 			a.setAside(next, err)
 		case cloud.Unclear(err), disagrees(err):

@@ -27,6 +27,7 @@ import (
 type fakeGroup struct {
 	servers map[string]string
 	unknown map[string]bool
+	most    int // servers that it takes; 0: any number
 	writes  int
 }
 
@@ -45,6 +46,11 @@ func (f *fakeGroup) Do(_ context.Context, call openapi.Call, _ any) (openapi.Res
 				Code: codes.NotFound, Reason: rpcerr.ServerNotFound, Message: "The specified ServerId does not exist.",
 				CloudCode: "InvalidServerId.NotExist",
 			}
+		}
+	}
+	if more := len(decode(into)) - len(decode(out)); f.most > 0 && call.Action != "SetVServerGroupAttribute" && len(f.servers)+more > f.most {
+		return openapi.Result{}, &rpcerr.Error{
+			Code: codes.ResourceExhausted, Reason: rpcerr.ServerLimit, CloudCode: "InstanceBackendServerNumberOverLimit", Message: "no more",
 		}
 	}
 	for _, s := range decode(out) {
@@ -105,6 +111,40 @@ func TestUnknownServersAreLeftOut(t *testing.T) {
 			t.Fatalf("told of %d calls, made %d", calls, fake.writes)
 		}
 	})
+}
+
+// TestNearTheLimit: a group in which those who come have room only where others go is not refused, and not emptier meanwhile.
+func TestNearTheLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		most, add, remove int
+		servers, calls    int
+		refused           bool
+	}{
+		{name: "room for all", most: 8, add: 3, remove: 2, servers: 6, calls: 2},
+		{name: "room where others go", most: 6, add: 3, remove: 2, servers: 6, calls: 3},
+		{name: "no room for one", most: 5, add: 3, remove: 2, servers: 5, calls: 3, refused: true},
+		{name: "nobody goes", most: 5, add: 1, servers: 5, calls: 1, refused: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			fake := &fakeGroup{servers: map[string]string{}, most: tt.most}
+			for _, s := range servers(0, 5) {
+				fake.servers[s.GetServerId()] = "100"
+			}
+			service := New(slb.New(fake, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, nil), 20)
+			service.owners.Learn("rsp-1", "lb-1")
+			_, err := service.ApplyServerChanges(t.Context(), &slbv1.ApplyServerChangesRequest{
+				LoadBalancerId: "lb-1", ServerGroupId: "rsp-1", Add: servers(100, tt.add), Remove: servers(0, tt.remove),
+			})
+			if (rpcerr.ReasonOf(err) == rpcerr.ServerLimit) != tt.refused || !tt.refused && err != nil {
+				t.Errorf("got %v", err)
+			}
+			if len(fake.servers) != tt.servers || fake.writes != tt.calls {
+				t.Errorf("%d servers after %d calls, want %d after %d", len(fake.servers), fake.writes, tt.servers, tt.calls)
+			}
+		})
+	}
 }
 
 func TestMentions(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type changes struct {
 	add, remove, update []*slbv1.Server
 	removeFirst         bool
+	full                bool // the cloud takes no more servers until others have gone
 }
 
 func (c changes) size() int { return len(c.add) + len(c.remove) + len(c.update) }
@@ -38,12 +39,12 @@ func (s step) size() int { return max(len(s.out), len(s.into)) }
 // afterwards. Where the cloud can replace servers, as many removed servers as possible are replaced by added ones in one call: pairing all of
 // min(add, remove) is never worse than pairing fewer, since each call of pairs does the work of one addition and one removal. Where that saves
 // a growing group no call, e.g. when three servers come and two go, none is replaced: the cloud refuses that if one of the old servers has left
-// the group with its instance, but ignores a removal of what is not there. Servers come before they go, so that a group is never emptier than
-// it was, unless removeFirst asks for the opposite.
+// the group with its instance, but ignores a removal of what is not there. A full group has no room for that. Servers come before they go, so
+// that a group is never emptier than it was, unless removeFirst asks for the opposite.
 func (c changes) next(perCall int, canReplace bool) step {
 	calls := func(servers int) int { return (servers + perCall - 1) / perCall }
 	pairs := min(len(c.add), len(c.remove))
-	if !canReplace || len(c.add) > pairs && calls(pairs)+calls(len(c.add)-pairs) == calls(len(c.add))+calls(len(c.remove)) {
+	if !canReplace || !c.full && len(c.add) > pairs && calls(pairs)+calls(len(c.add)-pairs) == calls(len(c.add))+calls(len(c.remove)) {
 		pairs = 0
 	}
 	switch {
@@ -72,7 +73,7 @@ func remaining(c changes, actual []*slbv1.Server) changes {
 	for _, s := range actual {
 		there[keyOf(s)] = s
 	}
-	rest := changes{removeFirst: c.removeFirst}
+	rest := changes{removeFirst: c.removeFirst, full: c.full}
 	for _, s := range c.add {
 		switch found, ok := there[keyOf(s)]; {
 		case !ok:
