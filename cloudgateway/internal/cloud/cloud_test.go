@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,8 @@ func TestNumbered(t *testing.T) {
 		{name: "exactly two pages", pages: []int{10, 10}, totals: []int{20, 20}, calls: 2},
 		{name: "something came between two pages", pages: []int{10, 2}, totals: []int{11, 12}, calls: 2},
 		{name: "something vanished between two pages", pages: []int{10, 9}, totals: []int{20, 19}, calls: 2, failed: true},
+		{name: "full pages that do not tell how many there are", pages: []int{10, 10, 3}, totals: []int{0, 0, 0}, calls: 3},
+		{name: "a page that does not tell how many there are", pages: []int{7}, totals: []int{0}, calls: 1},
 		{name: "the last page is not there", pages: []int{10, 0}, totals: []int{11, 11}, calls: 2, failed: true},
 	}
 	for _, tt := range tests {
@@ -153,8 +156,13 @@ func TestTokened(t *testing.T) {
 		t.Errorf("tokens (-want +got):\n%s%v", diff, err)
 	}
 	calls := 0
-	err = Tokened(t.Context(), Params{}, func(Params) (string, error) { calls++; return "again", nil })
+	err = Tokened(t.Context(), Params{}, func(Params) (string, error) { calls++; return strconv.Itoa(calls), nil })
 	if err == nil || calls != maxPages {
 		t.Errorf("a listing without end: %d calls and %v", calls, err)
+	}
+	calls = 0
+	err = Tokened(t.Context(), Params{}, func(Params) (string, error) { calls++; return "again", nil })
+	if err == nil || calls != 2 {
+		t.Errorf("a listing that does not get on: %d calls and %v", calls, err)
 	}
 }

@@ -19,7 +19,10 @@ type Fields map[string]any
 // Decode reads an object. An error is about one member, the others are read.
 func Decode(object []byte, fields Fields) error {
 	if len(object) == 0 || object[0] != '{' {
-		return openapi.Decode(object, &map[string]any{}) // There is none, or it says what is wrong.
+		if err := openapi.Decode(object, &map[string]any{}); err != nil {
+			return err
+		}
+		object = []byte("{}") // There is none.
 	}
 	var wrong error
 	for name, value := range members(object) {
@@ -52,6 +55,9 @@ func decode(value []byte, into any) error {
 }
 
 func (f Fields) named(name []byte) any {
+	if text := ""; bytes.IndexByte(name, '\\') >= 0 && json.Unmarshal(slices.Concat([]byte{'"'}, name, []byte{'"'}), &text) == nil {
+		name = []byte(text)
+	}
 	if into, ok := f[string(name)]; ok {
 		return into
 	}

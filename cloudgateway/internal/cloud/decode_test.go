@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 // thing is what an answer of the cloud is decoded into.
@@ -61,6 +63,8 @@ func TestDecode(t *testing.T) {
 		{name: "what is required is missing", object: `{"Size":2}`, wrong: "Id is missing"},
 		{name: "what is required is null", object: `{"Id":null}`, wrong: "Id is missing"},
 		{name: "what is required is empty", object: `{"Id":""}`, wrong: "Id is missing"},
+		{name: "null in the place of an object with something required", object: `null`, wrong: "Id is missing"},
+		{name: "names with escapes", object: `{"\u0049d":"a","S\u0069ze":2}`, want: thing{ID: "a", Size: 2}},
 		{name: "no number", object: `{"Id":"a","Size":"much"}`, wrong: "Size: "},
 		{name: "no object within", object: `{"Id":"a","Inner":[1]}`, wrong: "Inner: "},
 		{name: "no text in a list", object: `{"Id":"a","Inner":{"Words":[{"Word":{}}]}}`, wrong: "Inner: Words: Word: "},
@@ -79,6 +83,16 @@ func TestDecode(t *testing.T) {
 				t.Errorf("thing (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDecodeReadsOnce: an error is one, whatever a second reading of the same answer would find.
+func TestDecodeReadsOnce(t *testing.T) {
+	var names []string
+	total := 0
+	err := openapi.Decode([]byte(`{"Total":"many","Names":[{"Name":"a"}],"Total":2}`), &Fields{"Total": &total, "Names": Texts(&names, "Name")})
+	if err == nil {
+		t.Errorf("got %d of %d names, want an error", len(names), total)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 const maxPages = 1000
 
 // Numbered reads all pages of a listing by PageNumber. Fetch makes one call with the parameters and says how many items it
-// brought and how many there are in all.
+// brought and how many there are in all; 0: the answer does not tell, and a page that is not full is the last.
 func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (got, total int, err error)) error {
 	seen, before := 0, 0
 	for page := 1; page <= maxPages; page++ {
@@ -31,7 +31,7 @@ func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (
 			return unsettled("the listing changed while it was read: %d items, then %d", before, total)
 		}
 		seen, before = seen+got, total
-		if seen >= total {
+		if seen >= total && (total > 0 || got < size) {
 			return nil
 		}
 		if got == 0 {
@@ -54,6 +54,9 @@ func Tokened(ctx context.Context, params Params, fetch func(Params) (next string
 		}
 		if next == "" {
 			return nil
+		}
+		if next == token {
+			return unsettled("the listing does not get on: two pages have the same NextToken")
 		}
 		token = next
 		if err := ctx.Err(); err != nil {

@@ -13,7 +13,8 @@ import (
 // list may be "". What does not fit at once is brought into the form that out asks for, as Alibaba's own SDK does.
 func Decode(body []byte, out any) error {
 	err := json.Unmarshal(body, out)
-	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); !mismatch {
+	_, mismatch := errors.AsType[*json.UnmarshalTypeError](err)
+	if _, itself := out.(json.Unmarshaler); !mismatch || itself {
 		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
