@@ -236,7 +236,7 @@ func (k *Kind) allow(ctx context.Context, s subject, d decision) (subject, error
 	if s.fresh {
 		// A creation that is refused needs no search either when the Service changes.
 		e := memory.Renew(s.entry)
-		e.UID, e.Observed = string(s.svc.UID), d.known.observed
+		e.UID, e.Observed, e.None = string(s.svc.UID), d.known.observed, true
 		k.memory.Put(s.key, e)
 	} else {
 		var err error

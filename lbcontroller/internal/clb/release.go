@@ -93,7 +93,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	}
 	k.Records.Remove(ctx, r.Key)
 	k.certs.Use(r.Key, nil)
-	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), Released: address})
+	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), None: true, Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
 		Annotations: map[string]string{annotation.OwnTags: "", annotation.Claims: "", annotation.Applied: "", annotation.Making: ""}, Exact: []string{annotation.Claims},
@@ -137,13 +137,14 @@ func isAnothers(svc *corev1.Service, view desired.View, address string) bool {
 // released reports that the Service has given up all it had, which the cache doesn't show yet.
 func (k *Kind) released(r controller.Request) bool {
 	entry, ok := k.memory.Get(r.Key, string(r.Service.UID))
-	return ok && entry.Observed.ConfigKnown && entry.Observed.InstanceID == ""
+	return ok && entry.None
 }
 
 // releasable finds the instance to give up. What is remembered completely was proven ours. Anything else must prove it, and knowing
-// the servers only doesn't tell either what protects a preserved instance.
+// the servers only doesn't tell either what protects a preserved instance. One that wasn't there may have come since.
 func (k *Kind) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
-	if entry, ok := k.memory.Get(r.Key, string(r.Service.UID)); ok && entry.Observed.ConfigKnown && !entry.Observed.Reused {
+	entry, ok := k.memory.Get(r.Key, string(r.Service.UID))
+	if ok && entry.Observed.ConfigKnown && !entry.Observed.Reused && (entry.None || entry.Observed.InstanceID != "") {
 		return entry.Observed, nil
 	}
 	if recorded, ok := k.recorded(ctx, r); ok && !view.Preserved() && len(view.Claims()) == 0 {

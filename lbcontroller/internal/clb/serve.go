@@ -50,6 +50,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 		return s, done{err: err}
 	}
 	s.entry.Trusted, s.entry.Absent = "", observed.InstanceID == ""
+	s.entry.None = s.entry.None && s.entry.Absent
 	if s.entry.Absent {
 		s.entry = k.keep(s, s.entry, true)
 		return s, done{}

@@ -10,11 +10,14 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
 // slow makes every call take its time. One to a CLB waits besides until the last one has taken effect, as in the gateway.
@@ -189,4 +192,57 @@ func TestDeferredCallsNeedNoReads(t *testing.T) {
 			})
 		}
 	}
+}
+
+// unsentError is the gateway's word that it had no room to send a call.
+func unsentError() *rpcerr.Error {
+	return &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 5 * time.Minute, Unsent: true}
+}
+
+// TestDeletionWhileTheCreationWaits: a Service that moves from a user's CLB to its own and is deleted while the gateway has no room for the creation
+// takes what is its own off the user's CLB.
+func TestDeletionWhileTheCreationWaits(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		before := w.parts(usersLB)
+		w.create(web(naming(usersLB), override))
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "CreateLoadBalancer" {
+				return gatewaytest.Fault{Before: unsentError()}
+			}
+			return gatewaytest.Fault{}
+		})
+		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
+		w.clearStatus()
+		w.remove()
+		check(t, "the user's CLB", before, w.parts(usersLB))
+	})
+}
+
+// TestDeletionAfterALateCreation: of a creation that was given up the cloud may bring the CLB later. The next one is put off, and the Service deleted.
+func TestDeletionAfterALateCreation(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(w *world) {
+		var lost *slbv1.CreateLoadBalancerRequest
+		w.cloud.Interpose(func(_ int, method string, request proto.Message) gatewaytest.Fault {
+			creation, ok := request.(*slbv1.CreateLoadBalancerRequest)
+			switch {
+			case !ok:
+				return gatewaytest.Fault{}
+			case lost == nil:
+				lost = proto.CloneOf(creation)
+				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown}}
+			}
+			return gatewaytest.Fault{Before: unsentError()}
+		})
+		w.create(web())
+		w.after(time.Minute)
+		w.cloud.Interpose(nil)
+		if _, err := w.cloud.Client().LoadBalancers.CreateLoadBalancer(w.t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		w.remove()
+		check(t, "CLBs", 0, len(w.instances()))
+	})
 }

@@ -32,6 +32,9 @@ type Entry struct {
 	Absent bool
 	// EIPs are the addresses bound to the instance, if they are published.
 	EIPs []string
+	// None reports that the Service certainly has nothing: nothing was made for it yet, or it has given up all. That a CLB was searched for and not
+	// found is less: the cloud may still be at one whose creation was lost sight of, and something may be on a user's.
+	None bool
 	// Released is the address of the CLB that the Service has given up, as long as the cache may not show that yet.
 	Released string
 	// ComparedFor is the digest of the configuration for which the cloud was read completely: what the plan refuses then is refused for
@@ -142,7 +145,7 @@ func Renew(e Entry) Entry { return Entry{doubts: e.doubts} }
 
 // Holds returns the entry for what a Service has now, and the digest of the configuration that was noted on it. It is refused nothing.
 func (e Entry) Holds(observed model.Observed, hash string) Entry {
-	e.Observed, e.Hash, e.Trusted, e.Absent = observed, hash, "", false
+	e.Observed, e.Hash, e.Trusted, e.Absent, e.None = observed, hash, "", false, false
 	e.Refused, e.RefusedFor, e.RefusedSince = reuse.Refusal{}, "", time.Time{}
 	return e
 }
