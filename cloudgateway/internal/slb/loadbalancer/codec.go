@@ -123,7 +123,7 @@ func created(r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, *cloud.Fi
 		return cloud.Via(into, func(told string) string { return cmp.Or(told, asked) })
 	}
 	return lb, &cloud.Fields{
-		"LoadBalancerId":   &lb.LoadBalancerId,
+		"LoadBalancerId":   cloud.Required(&lb.LoadBalancerId),
 		"LoadBalancerName": told(&lb.Name),
 		"Address":          &lb.Address,
 		"AddressIPVersion": cloud.Word(&lb.IpVersion, slb.IPVersions()),

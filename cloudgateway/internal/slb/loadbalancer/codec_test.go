@@ -10,6 +10,8 @@ import (
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 func TestBalancerDecode(t *testing.T) {
@@ -61,5 +63,15 @@ func TestBalancerDecode(t *testing.T) {
 				t.Errorf("load balancer (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCreationWithoutAnID: an answer that does not name the new load balancer is not believed.
+func TestCreationWithoutAnID(t *testing.T) {
+	for answer, good := range map[string]bool{`{"RequestId":"R","LoadBalancerId":"lb-1"}`: true, `{"RequestId":"R"}`: false, `null`: false} {
+		lb, fields := created(&slbv1.CreateLoadBalancerRequest{Name: "web"})
+		if err := openapi.Decode([]byte(answer), fields); (err == nil) != good || lb.GetName() != "web" {
+			t.Errorf("%s: got %v and %v", answer, lb, err)
+		}
 	}
 }

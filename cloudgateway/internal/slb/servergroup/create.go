@@ -72,7 +72,7 @@ func (s *Service) send(
 		params.JSON("BackendServers", serverDocs(first))
 	}
 	made := &slbv1.ServerGroup{Name: r.GetName(), Servers: first}
-	return made, w.Send(ctx, createAction, params, &cloud.Fields{"VServerGroupId": &made.ServerGroupId})
+	return made, w.Send(ctx, createAction, params, &cloud.Fields{"VServerGroupId": cloud.Required(&made.ServerGroupId)})
 }
 
 const createAction = "CreateVServerGroup"

@@ -35,7 +35,7 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 		params["AutoPay"] = "true" // An order that nobody pays is no EIP.
 	}
 	id := ""
-	if err := s.api.Set(ctx, "AllocateEipAddress", params, &cloud.Fields{"AllocationId": &id}); err != nil {
+	if err := s.api.Set(ctx, "AllocateEipAddress", params, &cloud.Fields{"AllocationId": cloud.Required(&id)}); err != nil {
 		return nil, err
 	}
 	made, err := write.Converge[*vpcv1.Eip]{

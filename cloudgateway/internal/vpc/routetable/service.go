@@ -98,7 +98,7 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 	var table *vpcv1.RouteTable
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
 		id := ""
-		if err := s.api.Set(ctx, "CreateRouteTable", params, &cloud.Fields{"RouteTableId": &id}); err != nil {
+		if err := s.api.Set(ctx, "CreateRouteTable", params, &cloud.Fields{"RouteTableId": cloud.Required(&id)}); err != nil {
 			return err
 		}
 		table, err = write.Converge[*vpcv1.RouteTable]{

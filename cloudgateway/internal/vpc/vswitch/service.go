@@ -115,7 +115,7 @@ func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchReque
 	var made *vpcv1.VSwitch
 	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
 		id := ""
-		if err := s.api.Set(ctx, "CreateVSwitch", params, &cloud.Fields{"VSwitchId": &id}); err != nil {
+		if err := s.api.Set(ctx, "CreateVSwitch", params, &cloud.Fields{"VSwitchId": cloud.Required(&id)}); err != nil {
 			return err
 		}
 		made, err = write.Converge[*vpcv1.VSwitch]{

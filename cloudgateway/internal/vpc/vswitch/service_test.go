@@ -12,6 +12,7 @@ import (
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 )
@@ -21,12 +22,15 @@ type region struct{ vswitches, calls int }
 
 func (r *region) Do(_ context.Context, call openapi.Call, out any) (openapi.Result, error) {
 	r.calls++
+	if call.Action == "CreateVSwitch" {
+		return openapi.Result{}, json.Unmarshal([]byte(`{"RequestId":"R"}`), out)
+	}
 	var found []map[string]string
 	page, _ := strconv.Atoi(call.Params["PageNumber"])
 	for i := range r.vswitches {
 		id := fmt.Sprintf("vsw-%03d", i)
 		if wanted := call.Params["VSwitchId"]; wanted == id || wanted == "" {
-			found = append(found, map[string]string{"VSwitchId": id})
+			found = append(found, map[string]string{"VSwitchId": id, "Status": "Available"})
 		}
 	}
 	total, first := len(found), (page-1)*vpc.PageSize
@@ -36,6 +40,16 @@ func (r *region) Do(_ context.Context, call openapi.Call, out any) (openapi.Resu
 		return openapi.Result{}, err
 	}
 	return openapi.Result{}, json.Unmarshal(data, out)
+}
+
+// TestCreationWithoutAnID: without its id the new one is none of those that are there.
+func TestCreationWithoutAnID(t *testing.T) {
+	answers := &region{vswitches: 2}
+	c := New(vpc.New(answers, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}))
+	made, err := c.CreateVSwitch(t.Context(), &vpcv1.CreateVSwitchRequest{RequestId: "r", VpcId: "vpc-1", ZoneId: "cn-a", CidrBlock: "10.0.0.0/24"})
+	if err == nil || answers.calls != 1 {
+		t.Errorf("got %v and %v after %d calls, want an error after one", made, err, answers.calls)
+	}
 }
 
 // TestVSwitchesByID takes the fewest calls that one can know of: one per id, or those that read all.
