@@ -83,11 +83,16 @@ func (m *Memory) Before(inner grpc.UnaryServerInterceptor) grpc.UnaryServerInter
 // once makes the write, unless it is done. A repetition waits for an attempt that is under way; if that fails, it makes the next one
 // itself, as if it had come after the failure, since that may be about the first caller only: its deadline, or that it went away.
 func (m *Memory) once(ctx context.Context, k key, content [sha256.Size]byte, write func() (any, error)) (any, error) {
-	for {
+	for again := false; ; again = true {
 		current, ours := m.enter(k, content)
 		switch {
 		case ours:
-			return m.try(k, current, write)
+			response, err := m.try(k, current, write)
+			if e, ok := rpcerr.From(err); ok && again && e.Unsent {
+				maybeSent := *e // by the attempt that was waited for
+				maybeSent.Unsent, err = false, &maybeSent
+			}
+			return response, err
 		case current.content != content:
 			return nil, mismatch(k)
 		}

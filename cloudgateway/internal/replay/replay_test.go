@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -246,6 +247,22 @@ func TestWhileTheFirstIsUnderWay(t *testing.T) {
 }
 
 // TestCancelledWaiter: a caller that goes away while it waits leaves the first request alone.
+// TestUnsentAfterAnother: that nothing was sent does not hold of a request that has waited for an attempt which may have sent something.
+func TestUnsentAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unsent := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "no room", Unsent: true}
+		s := newStage()
+		s.takes, s.fails = time.Second, map[int32]error{1: errors.New("lost"), 2: unsent, 3: unsent}
+		go func() { _, _ = s.create(t.Context(), "r", "web") }()
+		synctest.Wait()
+		for n, want := range []bool{false, true} {
+			if _, err := s.create(t.Context(), "r", "web"); rpcerr.IsUnsent(err) != want || rpcerr.ReasonOf(err) != rpcerr.Throttled {
+				t.Errorf("repetition %d: %v, nothing was sent: %t", n, err, !want)
+			}
+		}
+	})
+}
+
 func TestCancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
