@@ -445,3 +445,32 @@ func TestLostAnswerAtEveryCall(t *testing.T) {
 		}
 	}
 }
+
+// TestPutOffFromEveryCallOn: from a call on the gateway has no room to send any more, for a while. What a plan has brought about until then is remembered,
+// and the next attempts go on there.
+func TestPutOffFromEveryCallOn(t *testing.T) {
+	t.Parallel()
+	putOff := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Second, Message: "no room", Unsent: true}
+	for name, s := range scenarios() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wantState, wantMarks, _ := s.run(t, undisturbed, func(*world) {})
+			for k, happened := 0, true; happened; k++ {
+				var state, marks []string
+				state, marks, happened = s.run(t, func(w *world) *atomic.Bool {
+					happened := &atomic.Bool{}
+					w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
+						if seq < k {
+							return gatewaytest.Fault{}
+						}
+						happened.Store(true)
+						return gatewaytest.Fault{Before: putOff}
+					})
+					return happened
+				}, func(w *world) { w.cloud.Interpose(nil) })
+				check(t, fmt.Sprintf("put off from %d on", k), wantState, state)
+				check(t, fmt.Sprintf("put off from %d on: marks", k), wantMarks, marks)
+			}
+		})
+	}
+}
