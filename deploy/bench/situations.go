@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -213,13 +215,16 @@ func oneNodeJoins(ctx context.Context, b *bench, _ *Row) error {
 	return b.nodesReady(ctx)
 }
 
-// nodesLeave removes nodes with their instances.
+// nodesLeave removes the oldest nodes with their instances: a roll replaces those that were there.
 func nodesLeave(n int) func(context.Context, *bench, *Row) error {
 	return func(ctx context.Context, b *bench, _ *Row) error {
 		nodes, err := b.watchedNodes.List(labels.Everything())
 		if err != nil {
 			return fmt.Errorf("list nodes: %w", err)
 		}
+		slices.SortFunc(nodes, func(a, b *corev1.Node) int {
+			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		})
 		b.joined -= n
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(users)
