@@ -122,12 +122,16 @@ func (s Source) shares(p Policy, port corev1.ServicePort) Choice {
 		pods = s.endpoints(p, port)
 	}
 	if p.Mode == Cluster {
-		list := s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes)
-		c.Shares = make([]Share, 0, len(list)+len(pods.taking))
-		for _, n := range list {
-			if s.known(n) {
-				c.Shares = append(c.Shares, Share{Backend: onNode(n, port), pods: 1, zone: n.Zone})
-			}
+		list := selected.shares
+		if p.MaxNodes > 0 {
+			list = sharesOf(s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes))
+		}
+		c.Shares = append(make([]Share, 0, len(list)+len(pods.taking)), list...)
+		if len(s.Unknown) > 0 {
+			c.Shares = slices.DeleteFunc(c.Shares, func(b Share) bool { return s.Unknown[b.Instance] })
+		}
+		for i := range c.Shares {
+			c.Shares[i].Port = port.NodePort
 		}
 		for _, n := range selected.held {
 			if s.known(n) {
@@ -171,6 +175,17 @@ func (s Source) shares(p Policy, port corev1.ServicePort) Choice {
 		}
 	}
 	return c
+}
+
+// sharesOf returns nodes as backends, without a port and a weight.
+func sharesOf(list []Node) []Share {
+	shares := make([]Share, 0, len(list))
+	for _, n := range list {
+		if n.InstanceID != "" {
+			shares = append(shares, Share{Backend: Backend{Instance: n.InstanceID}, pods: 1, zone: n.Zone})
+		}
+	}
+	return shares
 }
 
 func (s Source) known(n Node) bool {

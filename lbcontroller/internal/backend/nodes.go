@@ -65,6 +65,8 @@ type selection struct {
 	byName map[string]Node
 	// carrying are the nodes that carry traffic themselves, each instance once in order, and held those that the brake holds.
 	carrying, held []Node
+	// shares are those of carrying whose instance is known, as backends without a port and a weight.
+	shares []Share
 	// unnamed are the names of the nodes whose instance isn't known, sorted.
 	unnamed []string
 	virtual bool
@@ -139,6 +141,7 @@ func (s *Set) selection(v View) *selection {
 			made.unnamed = append(made.unnamed, e.Name)
 		}
 	}
+	made.shares = sharesOf(made.carrying)
 	s.views[v] = made
 	return made
 }

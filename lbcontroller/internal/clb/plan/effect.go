@@ -91,39 +91,32 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 		if g.ID != a.GroupID {
 			continue
 		}
-		put := slices.Concat(a.Add, a.Update)
-		isGone := among(slices.Concat(a.Remove, put))
-		after := make([]model.Server, 0, len(g.Servers)+len(put))
-		for i := range g.Servers {
-			if s := &g.Servers[i]; !isGone(s) {
-				after = append(after, *s)
-			}
-		}
-		g.Servers = append(after, put...)
-		slices.SortFunc(g.Servers, model.Server.Compare)
+		g.Servers = a.after(g.Servers)
 	}
 }
 
-// few is how many servers are found sooner one by one than in a map. A node that comes or goes is one.
-const few = 8
-
-// among reports whether a server is one of a list.
-func among(list []model.Server) func(*model.Server) bool {
-	if len(list) <= few {
-		return func(s *model.Server) bool {
-			for i := range list {
-				if list[i].ServerKey == s.ServerKey {
-					return true
-				}
-			}
-			return false
+// after returns what becomes of ordered servers. Most stay, which is why they are copied and not compared one by one.
+func (a ChangeServers) after(have []model.Server) []model.Server {
+	changed := slices.Concat(a.Remove, a.Add, a.Update)
+	coming := len(changed) - len(a.Remove)
+	order := make([]int, len(changed))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return changed[i].Compare(changed[j]) })
+	after := make([]model.Server, 0, len(have)+coming)
+	for _, i := range order {
+		s := &changed[i]
+		at, _ := slices.BinarySearchFunc(have, *s, model.Server.Compare)
+		after, have = append(after, have[:at]...), have[at:]
+		for len(have) > 0 && have[0].ServerKey == s.ServerKey { // It may be there twice.
+			have = have[1:]
+		}
+		if i >= len(a.Remove) {
+			after = append(after, *s)
 		}
 	}
-	keys := make(map[model.ServerKey]bool, len(list))
-	for i := range list {
-		keys[list[i].ServerKey] = true
-	}
-	return func(s *model.Server) bool { return keys[s.ServerKey] }
+	return append(after, have...)
 }
 
 // Effect implements Action.

@@ -1,11 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
@@ -138,4 +141,39 @@ func TestEffectsLeaveListsAlone(t *testing.T) {
 			t.Errorf("%s: not in order", name)
 		}
 	}
+}
+
+// TestServersAfterAChange: whatever comes, changes and goes, the servers afterwards are what a slow and simple way finds, and in order.
+func TestServersAfterAChange(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) []model.Server {
+			var list []model.Server
+			for _, n := range rapid.SliceOf(rapid.IntRange(1, 9)).Draw(t, name) {
+				list = append(list, ecs(n, 80, rapid.Int32Range(1, 3).Draw(t, "weight"), name))
+			}
+			return list
+		}
+		have := draw("have") // Some may be there twice.
+		slices.SortFunc(have, model.Server.Compare)
+		a := ChangeServers{Add: draw("add"), Remove: draw("remove"), Update: draw("update")}
+		named := map[model.ServerKey]bool{}
+		for _, s := range slices.Concat(a.Add, a.Remove, a.Update) {
+			named[s.ServerKey] = true
+		}
+		want := slices.DeleteFunc(slices.Clone(have), func(s model.Server) bool { return named[s.ServerKey] })
+		want = slices.Concat(want, a.Add, a.Update)
+		byAll := func(a, b model.Server) int {
+			return cmp.Or(a.Compare(b), cmp.Compare(a.Description, b.Description), cmp.Compare(a.Weight, b.Weight))
+		}
+		slices.SortFunc(want, byAll)
+		got := a.after(have)
+		if !slices.IsSortedFunc(got, model.Server.Compare) {
+			t.Errorf("%v is not in order", got)
+		}
+		slices.SortFunc(got, byAll)
+		if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%v of %v (-want +got):\n%s", a, have, diff)
+		}
+	})
 }

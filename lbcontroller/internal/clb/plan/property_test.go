@@ -54,6 +54,7 @@ func genDesired(t *rapid.T) *model.Desired {
 			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 5), 0, 4, rapid.ID).Draw(t, "servers") {
 				g.Servers = append(g.Servers, ecs(n, 80, rapid.Int32Range(1, 2).Draw(t, "weight"), name))
 			}
+			slices.SortFunc(g.Servers, model.Server.Compare)
 			d.Groups = append(d.Groups, g)
 		}
 	}
@@ -134,6 +135,7 @@ func genObserved(t *rapid.T) model.Observed {
 			}
 			g.Servers = append(g.Servers, ecs(n, 80, 1, description))
 		}
+		slices.SortFunc(g.Servers, model.Server.Compare)
 		o.Groups = append(o.Groups, g)
 	}
 	for _, port := range rapid.SliceOfNDistinct(rapid.Int32Range(1, 6), 0, 4, rapid.ID).Draw(t, "ports") {
