@@ -1,11 +1,18 @@
 package clb
 
 import (
+	"cmp"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -15,6 +22,7 @@ import (
 func TestPriorities(t *testing.T) {
 	tests := []struct {
 		name    string
+		nodes   int // 2 by default
 		prepare func(w *world)
 		do      func(w *world)
 		want    []string
@@ -87,10 +95,31 @@ func TestPriorities(t *testing.T) {
 			},
 			want: []string{"GetLoadBalancer background"},
 		},
+		{
+			name: "restart before a new Service has all its servers", nodes: firstServers + 1, prepare: func(w *world) {
+				withRecords(w)
+				var died atomic.Bool
+				w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+					if method == "ApplyServerChanges" {
+						died.Store(true)
+					}
+					if died.Load() {
+						return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process is dead"}}
+					}
+					return gatewaytest.Fault{}
+				})
+				w.create(web())
+				w.after(time.Second) // The record is written.
+				w.stop()
+				w.cloud.Interpose(nil)
+			},
+			do:   func(w *world) { w.start() },
+			want: []string{"ListServerGroups user", "GetServerGroup user", "ApplyServerChanges backend"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inWorld(t, 2, func(w *world) {
+			inWorld(t, cmp.Or(tt.nodes, 2), func(w *world) {
 				if tt.prepare != nil {
 					tt.prepare(w)
 				}

@@ -54,7 +54,9 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 	if !after.Reused && after.InstanceID != "" {
 		e.Made = k.made(string(s.svc.UID), after.InstanceID)
 	}
-	if d.complete() && !d.begun && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
+	if d.begun { // Its servers are for the next leader, if this one dies.
+		e.Applied = record.Outdated
+	} else if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
 		e.Applied = s.applied
 		if after.Reused {
 			e.On = after.InstanceID

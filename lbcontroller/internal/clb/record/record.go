@@ -64,11 +64,11 @@ func Digest(parts ...string) string {
 // Shorten makes a text of a hash, as short as is safe: there is one for each Service.
 func Shorten(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash[:15]) }
 
-// outdated is recorded as applied of a Service that is changed. It is no digest, so that the next leader looks at the Service at once.
-const outdated = "-"
+// Outdated is recorded as applied of a Service that is changed. It is no digest, so that the next leader looks at the Service at once.
+const Outdated = "-"
 
 // changing is the entry while the Service is changed.
-func (e Entry) changing() Entry { return Entry{Made: e.Made, Applied: outdated} }
+func (e Entry) changing() Entry { return Entry{Made: e.Made, Applied: Outdated} }
 
 // errNoStore refuses what can't be kept.
 var errNoStore = errors.New("there is no record")
@@ -160,7 +160,7 @@ func (s *Store) Change(ctx context.Context, keys ...string) {
 	}
 	entries := map[string]Entry{}
 	for _, key := range keys {
-		if e := s.Get(ctx, key); e.Applied != "" && e.Applied != outdated {
+		if e := s.Get(ctx, key); e.Applied != "" && e.Applied != Outdated {
 			entries[key] = e.changing()
 		}
 	}

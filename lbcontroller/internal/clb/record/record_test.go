@@ -81,7 +81,7 @@ func TestStore(t *testing.T) {
 		s.Change(t.Context(), "default/c")
 		equal(t, "writes of a change", []string{"patch"}, writes(kube))
 		other := newStore(kube)
-		equal(t, "the changed one", Entry{Made: "m", Applied: outdated}, other.Get(t.Context(), "default/a"))
+		equal(t, "the changed one", Entry{Made: "m", Applied: Outdated}, other.Get(t.Context(), "default/a"))
 		equal(t, "the other", Entry{Applied: "3"}, other.Get(t.Context(), "default/b"))
 		s.Drop("default/b")
 		s.Set("default/a", Entry{Made: "m"})
