@@ -261,6 +261,7 @@ func (p Plan) Begin(first int) bool {
 				return cmp.Compare(min(b.Weight, 1), min(a.Weight, 1))
 			})
 			create.Group.Servers = servers[:first:first]
+			slices.SortFunc(create.Group.Servers, model.Server.Compare)
 			phase[i], left = create, true
 		}
 	}

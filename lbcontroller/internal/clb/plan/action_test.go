@@ -58,10 +58,10 @@ func TestRemoveFirst(t *testing.T) {
 	}
 }
 
-// TestBegin: only the groups of a CLB that is made wait for servers, and those that take traffic come first.
+// TestBegin: only the groups of a CLB that is made wait for servers, and those that take traffic come first. Lists stay in order.
 func TestBegin(t *testing.T) {
 	t.Parallel()
-	idle, a, b, c := ecs(1, 80, 0, ""), ecs(2, 80, 1, ""), ecs(3, 80, 100, ""), ecs(4, 80, 2, "")
+	idle, a, b, c, none := ecs(1, 80, 0, ""), ecs(2, 80, 1, ""), ecs(3, 80, 100, ""), ecs(4, 80, 2, ""), ecs(5, 80, 0, "")
 	group := func(servers ...model.Server) CreateGroup { return CreateGroup{Group: model.Group{Servers: servers}} }
 	for name, tt := range map[string]struct {
 		phases []Phase
@@ -71,7 +71,8 @@ func TestBegin(t *testing.T) {
 		"the CLB is there":       {[]Phase{{group(idle, a, b, c)}}, [][]model.Server{{idle, a, b, c}}, false},
 		"no more than the first": {[]Phase{{CreateInstance{}}, {group(idle, a)}}, [][]model.Server{{idle, a}}, false},
 		"more":                   {[]Phase{{CreateInstance{}}, {group(idle, a, b, c)}}, [][]model.Server{{a, b}}, true},
-		"one of two groups":      {[]Phase{{CreateInstance{}}, {group(c), group(b, idle, a)}}, [][]model.Server{{c}, {b, a}}, true},
+		"one of two groups":      {[]Phase{{CreateInstance{}}, {group(c), group(idle, a, b)}}, [][]model.Server{{c}, {a, b}}, true},
+		"few take traffic":       {[]Phase{{CreateInstance{}}, {group(idle, a, none)}}, [][]model.Server{{idle, a}}, true},
 		"no servers":             {[]Phase{{CreateInstance{}}, {group()}}, [][]model.Server{nil}, false},
 	} {
 		p := Plan{Phases: tt.phases}
