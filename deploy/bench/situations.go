@@ -36,6 +36,7 @@ func situations() []situation {
 		{name: "nodes join", needed: true, run: nodesJoin},
 		{name: created, needed: true, run: servicesCreated, settled: groupsComplete},
 		{name: "a label on all Services", run: labelled},
+		{name: "nothing happens for 30 s", run: idle},
 		{name: "one node joins", run: oneNodeJoins, settled: groupsComplete},
 		{name: "one node leaves", run: nodesLeave(1), settled: groupsComplete},
 		{name: "a tenth of the nodes rolls", run: nodesRoll, settled: groupsComplete},
@@ -213,6 +214,12 @@ func oneNodeJoins(ctx context.Context, b *bench, _ *Row) error {
 		return err
 	}
 	return b.nodesReady(ctx)
+}
+
+// idle shows what the processes cost while nobody changes anything.
+func idle(ctx context.Context, _ *bench, _ *Row) error {
+	const long = 30 * time.Second
+	return wait(ctx, long)
 }
 
 // nodesLeave removes the oldest nodes with their instances: a roll replaces those that were there.
