@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -70,8 +71,11 @@ type Source struct {
 
 // Choice is who takes the traffic of a port.
 type Choice struct {
-	// Shares are the backends, each once. Nodes are in the order of their instances unless only some are taken.
-	Shares []Share
+	// nodes take traffic on port, with weight. Services that select alike share the list.
+	nodes        []Share
+	port, weight int32
+	// shares are the other backends.
+	shares []Share
 	// Draining lose their weight if they are servers, and Kept stay servers as they are. Nobody becomes a server for that.
 	Draining, Kept map[Backend]bool
 	// Left is how many backends are left out because of Limit.
@@ -87,34 +91,62 @@ type Share struct {
 	zone string
 }
 
+// Len is how many backends there are.
+func (c Choice) Len() int { return len(c.nodes) + len(c.shares) }
+
+// All are the backends, each once. Nodes are in the order of their instances unless only some are taken.
+func (c Choice) All() iter.Seq[Share] {
+	return func(yield func(Share) bool) {
+		for _, b := range c.nodes {
+			if b.Port, b.Weight = c.port, c.weight; !yield(b) {
+				return
+			}
+		}
+		for _, b := range c.shares {
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// apart returns the choice with no list that others share.
+func (c Choice) apart() Choice {
+	c.shares, c.nodes = slices.AppendSeq(make([]Share, 0, c.Len()), c.All()), nil
+	return c
+}
+
 // Choose decides who takes the traffic of a port.
 func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
-	c := s.shares(p, port)
-	if p.Limit > 0 && len(c.Shares) > p.Limit {
-		c.Left = len(c.Shares) - p.Limit
-		c.Shares = subset(c.Shares, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, p.Seed, p.Limit)
+	c := s.choice(p, port)
+	if p.Limit > 0 && c.Len() > p.Limit {
+		c = c.apart()
+		c.Left = len(c.shares) - p.Limit
+		c.shares = subset(c.shares, func(b Share) (string, string, string) { return b.Instance, b.IP, b.zone }, p.Seed, p.Limit)
 	}
 	if len(c.Draining)+len(c.Kept) > 0 {
-		for _, b := range c.Shares {
+		for b := range c.All() {
 			delete(c.Draining, b.Backend)
 			delete(c.Kept, b.Backend)
 		}
 	}
 	switch {
 	case p.Total != nil:
-		divide(*p.Total, c.Shares)
+		c = c.apart()
+		divide(*p.Total, c.shares)
 	case p.Mode == Local:
-		normalise(c.Shares)
+		normalise(c.shares)
 	default:
-		for i := range c.Shares {
-			c.Shares[i].Weight = value(p.Each, maxWeight)
+		c.weight = value(p.Each, maxWeight)
+		for i := range c.shares {
+			c.shares[i].Weight = c.weight
 		}
 	}
 	return c
 }
 
-// shares returns the backends of a port, without weights. What stays although it takes no traffic any more is part of the choice.
-func (s Source) shares(p Policy, port corev1.ServicePort) Choice {
+// choice returns the backends of a port, without weights. What stays although it takes no traffic any more is part of it.
+func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 	selected := s.Nodes.selection(p.Nodes)
 	c := Choice{Draining: map[Backend]bool{}, Kept: map[Backend]bool{}}
 	var pods endpoints
@@ -122,16 +154,12 @@ func (s Source) shares(p Policy, port corev1.ServicePort) Choice {
 		pods = s.endpoints(p, port)
 	}
 	if p.Mode == Cluster {
-		list := selected.shares
+		c.nodes, c.port = selected.shares, port.NodePort
 		if p.MaxNodes > 0 {
-			list = sharesOf(s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes))
+			c.nodes = sharesOf(s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes))
 		}
-		c.Shares = append(make([]Share, 0, len(list)+len(pods.taking)), list...)
 		if len(s.Unknown) > 0 {
-			c.Shares = slices.DeleteFunc(c.Shares, func(b Share) bool { return s.Unknown[b.Instance] })
-		}
-		for i := range c.Shares {
-			c.Shares[i].Port = port.NodePort
+			c.nodes = slices.DeleteFunc(slices.Clone(c.nodes), func(b Share) bool { return s.Unknown[b.Instance] })
 		}
 		for _, n := range selected.held {
 			if s.known(n) {
@@ -159,10 +187,10 @@ func (s Source) shares(p Policy, port corev1.ServicePort) Choice {
 		}
 		i, present := at[b]
 		if !present {
-			i = len(c.Shares)
-			at[b], c.Shares = i, append(c.Shares, Share{Backend: b, zone: n.Zone})
+			i = len(c.shares)
+			at[b], c.shares = i, append(c.shares, Share{Backend: b, zone: n.Zone})
 		}
-		c.Shares[i].pods++
+		c.shares[i].pods++
 	}
 	for _, e := range pods.ending {
 		if b, _, ok := place(e); ok && p.Drain {

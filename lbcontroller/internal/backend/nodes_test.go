@@ -80,7 +80,7 @@ func TestOneInstanceTwice(t *testing.T) {
 	set := New([]*corev1.Node{node("old", "r.i-2", nil), node("b", "r.i-1", nil), node("new", "r.i-2", nil), node("x", "", nil), node("y", "", nil)})
 	choice := Source{Nodes: set}.Choose(Policy{}, corev1.ServicePort{NodePort: 30080})
 	var got []Backend
-	for _, share := range choice.Shares {
+	for share := range choice.All() {
 		got = append(got, share.Backend)
 	}
 	if diff := cmp.Diff([]Backend{{Instance: "i-1", Port: 30080}, {Instance: "i-2", Port: 30080}}, got); diff != "" {

@@ -136,9 +136,9 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
 func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
 	choice := b.source.Choose(b.policy(), port)
-	servers := make([]model.Server, len(choice.Shares))
-	for i, b := range choice.Shares {
-		servers[i] = model.Server{ServerKey: serverKey(b.Backend), Weight: b.Weight, Description: description}
+	servers := make([]model.Server, 0, choice.Len())
+	for b := range choice.All() {
+		servers = append(servers, model.Server{ServerKey: serverKey(b.Backend), Weight: b.Weight, Description: description})
 	}
 	slices.SortFunc(servers, model.Server.Compare)
 	return model.Group{Servers: servers, Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
