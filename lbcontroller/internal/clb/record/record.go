@@ -31,8 +31,11 @@ import (
 const (
 	// quiet is how long new entries are gathered before they are written.
 	quiet = 5 * time.Second
-	// maxEntries bounds the ConfigMap, which may have 1 MiB: an entry has about 100 bytes. Services beyond it are read at a restart.
-	maxEntries = 8000
+	// maxBytes bounds the entries: the data of a ConfigMap may have 1 MiB, and the whole object 1.5 MiB in etcd. That is enough for 10 000 Services
+	// whose names have 30 characters. Services beyond it are read at a restart.
+	maxBytes = 1 << 20
+	// entryBytes is what an entry takes besides its value and its name, which is there twice: in the data and among the managed fields.
+	entryBytes = 10
 	// patience bounds one request to the API server.
 	patience = 5 * time.Second
 )
@@ -183,7 +186,7 @@ func (s *Store) Sharing(ctx context.Context, loadBalancer string) (keys []string
 	}
 	maps.Copy(all, s.wanted)
 	for name, value := range all {
-		if strings.Contains(name, ".") && parse(value).On == loadBalancer { // The others are memos.
+		if isEntry(name) && parse(value).On == loadBalancer {
 			keys = append(keys, strings.Replace(name, ".", "/", 1))
 		}
 	}
@@ -362,19 +365,23 @@ func (s *Store) write(ctx context.Context, only string) error {
 		}
 	}
 	exists, version, patch := s.exists, s.version, map[string]any{}
-	entries := len(s.stored)
+	size := 0
+	for name, value := range s.stored {
+		size += bytesOf(name, value)
+	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		value := data[name]
-		old, present := s.stored[name]
-		switch {
-		case value == "" && present:
+		value, old := data[name], s.stored[name]
+		size += bytesOf(name, value) - bytesOf(name, old)
+		if size > maxBytes && isEntry(name) && value != "" { // It must not stay as it was either.
+			size -= bytesOf(name, value)
+			value = ""
+		}
+		switch value {
+		case old:
+		case "":
 			patch[name] = nil
-			entries--
-		case value != "" && old != value && (present || entries < maxEntries):
+		default:
 			patch[name] = value
-			if !present {
-				entries++
-			}
 		}
 	}
 	next := s.stored
@@ -446,6 +453,17 @@ func (s *Store) send(ctx context.Context, exists bool, version string, all map[s
 
 // name is the key of a Service in the ConfigMap, where a slash can't be. Names of Services and namespaces have no dots.
 func name(key string) string { return strings.Replace(key, "/", ".", 1) }
+
+// isEntry reports whether a name is that of a Service; the others are memos.
+func isEntry(name string) bool { return strings.Contains(name, ".") }
+
+// bytesOf is about what an entry takes in the ConfigMap.
+func bytesOf(name, value string) int {
+	if value == "" {
+		return 0
+	}
+	return 2*len(name) + len(value) + entryBytes
+}
 
 // String is what is written of an entry.
 func (e Entry) String() string {

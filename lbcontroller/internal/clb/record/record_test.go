@@ -2,7 +2,9 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -152,18 +154,40 @@ func TestChangeOfManyWithoutAnAPIServer(t *testing.T) {
 	}
 }
 
-// TestStoreIsBounded: a ConfigMap can hold so much; those that have no place are read at a restart.
+// TestStoreIsBounded: a ConfigMap can hold so much, however long the names are. Those that have no place are read at a restart: what was
+// recorded of them before does not stay. A memo always has a place.
 func TestStoreIsBounded(t *testing.T) {
-	full := map[string]string{}
-	for i := range maxEntries {
-		full["default."+string(rune('a'+i%26))+time.Duration(i).String()] = ".1"
+	long := strings.Repeat("lb", 1000) // Few and large entries, as a fake patch takes long.
+	full, size := map[string]string{}, 0
+	for i := 0; ; i++ {
+		name, value := fmt.Sprintf("%063d.%063d", i, i), Entry{Made: Digest("made"), Applied: Digest("applied"), On: long}.String()
+		if size += bytesOf(name, value); size > maxBytes {
+			break
+		}
+		full[name] = value
 	}
+	first := fmt.Sprintf("%063d/%063d", 0, 0)
 	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: full})
 	inStore(t, kube, func(t *testing.T, s *Store) {
-		s.Set("default/one-more", Entry{Applied: "1"})
+		s.Set("default/one-more", Entry{Made: Digest("made"), Applied: Digest("another"), On: long + long})
 		<-time.After(time.Minute)
-		equal(t, "entries", maxEntries, len(data(t, kube)))
-		equal(t, "entry", Entry{}, s.Get(t.Context(), "default/one-more"))
+		equal(t, "entries", len(full), len(data(t, kube)))
+		equal(t, "entry without a place", Entry{}, s.Get(t.Context(), "default/one-more"))
+		s.Set(first, Entry{Made: Digest("made"), Applied: Digest("another"), On: long + long})
+		<-time.After(time.Minute)
+		equal(t, "entries when one has grown too large", len(full)-1, len(data(t, kube)))
+		equal(t, "entry that has grown too large", Entry{}, newStore(kube).Get(t.Context(), first))
+		if err := s.Commit(t.Context(), "memo", strings.Repeat("x", 1000)); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "entries with a memo", len(full), len(data(t, kube)))
+		bytes := 0
+		for name, value := range data(t, kube) {
+			bytes += len(name) + len(value)
+		}
+		if bytes > 1<<20 {
+			t.Errorf("the ConfigMap has %d bytes of data", bytes)
+		}
 	})
 }
 
