@@ -184,6 +184,26 @@ func TestRestartAfterACrash(t *testing.T) {
 	})
 }
 
+// TestRestartAfterACrashOfASecondChange: the same, when the pass right before has changed nothing, and that isn't recorded yet either.
+func TestRestartAfterACrashOfASecondChange(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		withRecords(w)
+		w.addENI("eni-1", "10.0.0.1")
+		w.create(web(eniMode))
+		w.pods(pod("10.0.0.1", "node-1"))
+		before := w.servers()
+		w.endpoints("web", pod("10.0.0.1", "node-1"), pod("10.0.0.2", "node-2")) // The second one has no network interface yet.
+		w.after(500 * time.Millisecond)
+		w.endpoints("web", pod("10.0.0.2", "node-2"))
+		w.after(3 * time.Second)
+		check(t, "servers before the crash", []string(nil), w.servers())
+		w.stop()
+		w.endpoints("web", pod("10.0.0.1", "node-1"))
+		w.start()
+		check(t, "servers", before, w.servers())
+	})
+}
+
 // TestReleaseIsTakenBack: a Service that is no longer to have a CLB, and asks for it again before all is released, gets what it asks for.
 func TestReleaseIsTakenBack(t *testing.T) {
 	typed := func(w *world, serviceType corev1.ServiceType) {

@@ -54,7 +54,7 @@ func (k *Kind) note(s subject, d decision, after model.Observed) {
 	if !after.Reused && after.InstanceID != "" {
 		e.Made = k.made(string(s.svc.UID), after.InstanceID)
 	}
-	if d.begun { // Its servers are for the next leader, if this one dies.
+	if d.begun { // Servers are missing. If this leader dies once that is written, the next one must not take the Service for an idle one.
 		e.Applied = record.Outdated
 	} else if d.complete() && len(s.pods.Missing)+len(s.pods.Pending) == 0 && !s.isTransient() {
 		e.Applied = s.applied

@@ -26,7 +26,7 @@ import (
 
 const (
 	// maxWaiting is how many Services may wait for the cloud or the record at once, beyond those that are worked on. The gateway takes 256 calls on a
-	// connection, and is the throttle: more would only hold memory, 0.3 MiB each with 1 000 nodes, and leave no room for others.
+	// connection, and is the throttle: more would only hold memory, 0.3 MiB each with 1 000 nodes.
 	maxWaiting = 200
 	// maxPeriodic is how many Services are verified at once: what a user changes must not wait behind them at the gateway.
 	maxPeriodic = 4

@@ -31,8 +31,8 @@ import (
 const (
 	// quiet is how long new entries are gathered before they are written.
 	quiet = 5 * time.Second
-	// maxBytes bounds the entries: the data of a ConfigMap may have 1 MiB, and the whole object 1.5 MiB in etcd. That is enough for 10 000 Services
-	// whose names have 30 characters. Services beyond it are read at a restart.
+	// maxBytes bounds the entries: the values of a ConfigMap may have 1 MiB, and the whole object 1.5 MiB in etcd, with the managed fields. That is
+	// enough for 9 400 Services whose names have 30 characters with the namespace, and 3 400 of the longest names. Others are read at a restart.
 	maxBytes = 1 << 20
 	// entryBytes is what an entry takes besides its value and its name, which is there twice: in the data and among the managed fields.
 	entryBytes = 10
@@ -163,11 +163,21 @@ func (s *Store) Change(ctx context.Context, keys ...string) {
 	}
 	entries := map[string]Entry{}
 	for _, key := range keys {
-		if e := s.Get(ctx, key); e.Applied != "" && e.Applied != Outdated {
-			entries[key] = e.changing()
+		if s.isApplied(name(key)) {
+			entries[key] = s.Get(ctx, key).changing()
 		}
 	}
 	s.writeNow(ctx, entries)
+}
+
+// isApplied reports whether the ConfigMap says what the cloud has for a Service, or soon does. What is to take the place of that is not there yet.
+func (s *Store) isApplied(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc([]string{s.stored[name], s.wanted[name]}, func(value string) bool {
+		applied := parse(value).Applied
+		return applied != "" && applied != Outdated
+	})
 }
 
 // Sharing lists the Services that are recorded to have what they ask for on a user's CLB.

@@ -92,6 +92,18 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// TestChangeAfterAnEntryThatWaits: what is written says that a Service is changed, also if another entry of it waits to be written.
+func TestChangeAfterAnEntryThatWaits(t *testing.T) {
+	for _, waiting := range []Entry{{Made: "m"}, {Made: "m", Applied: Outdated}, {Made: "m", Applied: "2"}} {
+		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "m.1"}})
+		inStore(t, kube, func(t *testing.T, s *Store) {
+			s.Set("default/a", waiting)
+			s.Change(t.Context(), "default/a")
+			equal(t, fmt.Sprintf("data after %+v", waiting), map[string]string{"default.a": "m.-"}, data(t, kube))
+		})
+	}
+}
+
 // TestStoreOfAnother: who writes without having seen what another wrote reads it first, and loses nothing.
 func TestStoreOfAnother(t *testing.T) {
 	kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": ".1"}})
