@@ -216,10 +216,10 @@ func oneNodeJoins(ctx context.Context, b *bench, _ *Row) error {
 	return b.nodesReady(ctx)
 }
 
-// idle shows what the processes cost while nobody changes anything.
+// idle shows what the processes cost while nobody changes anything, for half a minute with the time that is waited after each situation.
 func idle(ctx context.Context, _ *bench, _ *Row) error {
 	const long = 30 * time.Second
-	return wait(ctx, long)
+	return wait(ctx, long-quiet)
 }
 
 // nodesLeave removes the oldest nodes with their instances: a roll replaces those that were there.
