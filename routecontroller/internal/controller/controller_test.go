@@ -454,6 +454,32 @@ func TestNodeWithoutRangeIsToldSo(t *testing.T) {
 	})
 }
 
+// TestNewNodeWithoutRange: kube-controller-manager gives a Node its range of pods after it has registered. That is no reason to warn, unless it
+// takes long.
+func TestNewNodeWithoutRange(t *testing.T) {
+	for _, comes := range []bool{true, false} {
+		run(t, nil, []*corev1.Node{makeNode(2)}, nil, func(w *world) {
+			bare := makeNode(1)
+			bare.CreationTimestamp = metav1.Now()
+			bare.Spec.PodCIDR, bare.Spec.PodCIDRs, bare.Status.Conditions = "", nil, bare.Status.Conditions[:1]
+			w.CreateNode(bare)
+			w.Pass(20 * time.Second)
+			if got := w.Events.Matching("node-1 CreateRouteFailed"); len(got) > 0 {
+				t.Errorf("events %v of a Node that is 20 s old", got)
+			}
+			want := 1
+			if comes {
+				w.UpdateNode("node-1", func(n *corev1.Node) { n.Spec.PodCIDR = "10.0.1.0/24" })
+				want = 0
+			}
+			w.Pass(20 * time.Second)
+			if got := w.Events.Matching("node-1 CreateRouteFailed: spec.podCIDR is not set"); len(got) != want {
+				t.Errorf("range comes: %t; events %v, want %d", comes, got, want)
+			}
+		})
+	}
+}
+
 func TestProviderIDComesLate(t *testing.T) {
 	late := makeNode(1)
 	late.Spec.ProviderID = ""

@@ -36,6 +36,9 @@ const (
 // namedRoutes bounds the routes that an event names.
 const namedRoutes = 5
 
+// rangeGrace is how long a new Node may be without a range of pods. Each is for a moment.
+const rangeGrace = 30 * time.Second
+
 // quotaWarning is the share of the quota, in percent, from which on is warned.
 const quotaWarning = 80
 
@@ -47,10 +50,15 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 	c.board.post(tableID, verdicts)
 	failing := map[string]bool{}
 	for about, verdict := range verdicts {
-		if verdict.err != nil {
-			failing[about.node] = true
-			c.events.FailureOf(verdict.part, kube.NodeReference(about.node), eventCreateFailed, verdict.err)
+		if verdict.err == nil {
+			continue
 		}
+		failing[about.node] = true
+		if left := c.rangeDue(about); left > 0 {
+			c.tables.AddAfter(tableID, reconcile.Periodic, left)
+			continue
+		}
+		c.events.FailureOf(verdict.part, kube.NodeReference(about.node), eventCreateFailed, verdict.err)
 	}
 	for _, refusal := range slices.Concat(p.Foreign, partly) {
 		c.events.FailureOf(tableID+" "+refusal.Entry.CIDR.String(), kube.NodeReference(refusal.Route.Node), eventForeign,
@@ -88,6 +96,15 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 			c.conditions.Add(name, reconcile.Node)
 		}
 	}
+}
+
+// rangeDue is how long kube-controller-manager has left to give a new Node its range of pods, before its absence is worth a warning.
+func (c *Controller) rangeDue(about claim) time.Duration {
+	node, err := c.nodes.Get(about.node)
+	if err != nil || about.Key != (table.Key{}) {
+		return 0
+	}
+	return time.Until(node.CreationTimestamp.Add(rangeGrace))
 }
 
 // reportStuck says on which routes the cloud works for too long. Nothing but the cloud can finish them: it refuses changes of an entry meanwhile.
