@@ -3,6 +3,9 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -258,4 +261,15 @@ func (r *Reader[K, V]) sweepLater() {
 			r.sweepLater()
 		}
 	})
+}
+
+// recovered turns a panic into an error. It would end the process, since no caller's own recovery sees our goroutines.
+func recovered[T any](log *slog.Logger, name string, read func() (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic in a read", "batch", name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("read %s: panic: %v", name, p)
+		}
+	}()
+	return read()
 }

@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -135,4 +141,93 @@ func Texts(into *[]string, member string) *Decoder {
 		err = Decode(item, Fields{member: &text})
 		return text, err
 	})
+}
+
+// members gives the names and values of an object in valid JSON. A map of them would cost more than all else in reading an answer.
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		for name, rest := next(object[1:]); len(name) > 1; name, rest = next(rest) {
+			var value []byte
+			if value, rest = next(rest); !yield(name[1:len(name)-1], value) {
+				return
+			}
+		}
+	}
+}
+
+// items gives those of a list in valid JSON.
+func items(list []byte) iter.Seq[[]byte] {
+	return func(yield func(item []byte) bool) {
+		for item, rest := next(list[1:]); len(item) > 0 && yield(item); item, rest = next(rest) {
+		}
+	}
+}
+
+// next gives the first value within an object or a list, or of what is left of it; empty: there is none.
+func next(within []byte) (value, rest []byte) {
+	within = bytes.TrimLeft(within, " \t\r\n,:")
+	depth := 0
+	for i := 0; i < len(within); i++ {
+		switch within[i] {
+		case '"':
+			for i++; i < len(within) && within[i] != '"'; i++ {
+				if within[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ' ', '\t', '\r', '\n', ',', ':':
+			if depth == 0 {
+				return within[:i], within[i:]
+			}
+			continue
+		default: // within a number, true, false or null
+			continue
+		}
+		switch {
+		case depth < 0:
+			return within[:i], nil
+		case depth == 0:
+			end := min(i+1, len(within))
+			return within[:end], within[end:]
+		}
+	}
+	return within, nil
+}
+
+// Named finds the value of a word. One that is not known has the zero value.
+func Named[E comparable](words map[E]string, word string) E {
+	for value, w := range words {
+		if w == word {
+			return value
+		}
+	}
+	var none E
+	return none
+}
+
+// Word decodes a word into its value.
+func Word[E comparable](into *E, words map[E]string) *Decoder {
+	return Via(into, func(word string) E { return Named(words, word) })
+}
+
+// ChargeTypes are the words of ECS and VPC for when a resource is paid for.
+func ChargeTypes() map[commonv1.ChargeType]string {
+	return map[commonv1.ChargeType]string{
+		commonv1.ChargeType_CHARGE_TYPE_POST_PAID: "PostPaid",
+		commonv1.ChargeType_CHARGE_TYPE_PRE_PAID:  "PrePaid",
+	}
+}
+
+// Time reads a time of ECS or VPC, with seconds or without. Nobody decides by what can't be read, so it is left out.
+func Time(text string) *timestamppb.Timestamp {
+	for _, layout := range []string{"2006-01-02T15:04Z", time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return timestamppb.New(t)
+		}
+	}
+	return nil
 }

@@ -1,11 +1,17 @@
 package openapi
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
-	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/catalogue"
 )
 
 // Product is an OpenAPI product, by the name that metrics, budgets and error details use.
@@ -78,4 +84,106 @@ func (p Product) service() (service, error) {
 	default:
 		return service{}, fmt.Errorf("unknown product %q", p)
 	}
+}
+
+const (
+	maxAnswer     = 16 << 20        // far above a full page of instances
+	maxRetryAfter = 5 * time.Minute // what the cloud tells is not believed beyond this
+
+	requestIDHeader = "X-Acs-Request-Id"
+)
+
+// answer is what came back from one attempt.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// readAnswer takes the whole response, so that a connection lost half-way counts as a lost answer and not as a bad one. Of a success, it keeps
+// the text only where that is needed: the answer to a change of a vServer group names all its servers, 150 KiB of 1 000.
+func readAnswer(res *http.Response, needed bool) (*answer, error) {
+	a := &answer{status: res.StatusCode, header: res.Header}
+	body := io.LimitReader(res.Body, maxAnswer)
+	var err error
+	if needed || !a.ok() || a.header.Get(requestIDHeader) == "" {
+		a.body, err = io.ReadAll(body)
+	} else {
+		_, err = io.Copy(io.Discard, body)
+	}
+	if closeErr := res.Body.Close(); err == nil {
+		err = closeErr
+	}
+	res.Body = http.NoBody
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
+
+// failure reads an error answer. What is not the cloud's JSON document, e.g. the page of a proxy, has no Code.
+func (a *answer) failure(call Call) catalogue.Answer {
+	out := catalogue.Answer{
+		Product: string(call.Product), Action: call.Action, Mutating: call.Mutating,
+		Status: a.status, RetryAfter: retryAfter(a.header),
+	}
+	var document struct {
+		RequestID string `json:"RequestId"`
+		Code      string
+		Message   string
+	}
+	if json.Unmarshal(a.body, &document) == nil {
+		out.RequestID, out.Code, out.Message = document.RequestID, document.Code, document.Message
+	} else {
+		out.Message = string(a.body)
+	}
+	return out
+}
+
+// requestID is the cloud's id of the request. It stands in every answer, and usually in a header as well. The header spares the reading of
+// the answer for it: those to changes of a vServer group name all its servers.
+func (a *answer) requestID() string {
+	if id := a.header.Get(requestIDHeader); id != "" {
+		return id
+	}
+	var document struct {
+		RequestID string `json:"RequestId"`
+	}
+	if json.Unmarshal(a.body, &document) != nil {
+		return ""
+	}
+	return document.RequestID
+}
+
+// retryAfter reads what the cloud told about the next call: x-acs-retry-after in milliseconds, TimeLeft of the X-RateLimit
+// headers in milliseconds, or Retry-After in seconds.
+func retryAfter(h http.Header) time.Duration {
+	if d := parseAmount(h.Get("X-Acs-Retry-After"), time.Millisecond); d > 0 {
+		return d
+	}
+	for _, name := range []string{"X-Ratelimit-User-Api", "X-Ratelimit-User"} {
+		for field := range strings.SplitSeq(h.Get(name), ",") {
+			key, value, _ := strings.Cut(strings.TrimSpace(field), ":")
+			if !strings.EqualFold(key, "TimeLeft") {
+				continue
+			}
+			if d := parseAmount(value, time.Millisecond); d > 0 {
+				return d
+			}
+		}
+	}
+	return parseAmount(h.Get("Retry-After"), time.Second)
+}
+
+func parseAmount(text string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	if n > int64(maxRetryAfter/unit) {
+		return maxRetryAfter
+	}
+	return time.Duration(n) * unit
 }

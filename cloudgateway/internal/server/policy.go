@@ -1,9 +1,14 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpc"
 
@@ -27,4 +32,49 @@ func Policies(api config.API) rpc.Policies {
 		rows[m.FullName()] = row
 	}
 	return rows
+}
+
+type capabilities struct {
+	commonv1.UnimplementedCapabilitiesServiceServer
+
+	cfg Config
+}
+
+func (s *capabilities) GetCapabilities(
+	context.Context, *commonv1.GetCapabilitiesRequest,
+) (*commonv1.GetCapabilitiesResponse, error) {
+	return &commonv1.GetCapabilitiesResponse{
+		Version: s.cfg.Version, Methods: methods(s.cfg.API), RegionId: s.cfg.Region, VpcId: s.cfg.VpcID,
+	}, nil
+}
+
+// methods names every method that is offered, e.g. "slb.v1.ServerGroupService.ApplyServerChanges". Behaviour that is newer than its method gets
+// a name of its own here.
+func methods(api config.API) []string {
+	var names []string
+	for full, row := range Policies(api) {
+		if row.Off == "" {
+			names = append(names, strings.ReplaceAll(strings.TrimPrefix(full, "/cloudgateway."), "/", "."))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+type statusService struct {
+	commonv1.UnimplementedStatusServiceServer
+
+	cfg Config
+}
+
+func (s *statusService) GetStatus(context.Context, *commonv1.GetStatusRequest) (*commonv1.GetStatusResponse, error) {
+	standing, _ := s.cfg.Standing() // What was seen stays true, also if the Lease can't be read at present.
+	answer := &commonv1.GetStatusResponse{
+		AsOf: timestamppb.Now(), Version: s.cfg.Version, RegionId: s.cfg.Region, Active: standing.Leads, Leader: standing.Leader,
+		Actions: s.cfg.Budget.Actions(), Callers: s.cfg.Budget.Callers(),
+	}
+	if !standing.Since.IsZero() {
+		answer.LeaderSince = timestamppb.New(standing.Since)
+	}
+	return answer, nil
 }

@@ -2,9 +2,13 @@
 package server
 
 import (
+	"context"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -20,6 +24,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/networkinterface"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
+	"alicloud-controllers.dev/cloudgateway/internal/page"
 	"alicloud-controllers.dev/cloudgateway/internal/scope"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/acl"
@@ -144,4 +149,27 @@ func Checks() check.Table {
 		route.Checks(), vswitch.Checks(), eip.Checks(), loadbalancer.Checks(), listener.Checks(), servergroup.Checks(), rule.Checks(),
 		domainextension.Checks(), acl.Checks(), certificate.Checks(),
 	)
+}
+
+// Intercept makes the interceptor right before the handlers: it refuses requests that are wrong, gives lists in parts, and says in answers how
+// old they are. Repeat answers repetitions.
+func Intercept(repeat grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	return Checks().Before(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		return page.Intercept(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+			return dated(ctx, request, func(ctx context.Context, request any) (any, error) { return repeat(ctx, request, info, handler) })
+		})
+	})
+}
+
+// dated sets as_of in the answers that have it.
+func dated(ctx context.Context, request any, next grpc.UnaryHandler) (any, error) {
+	ctx, age := batch.WithAge(ctx)
+	response, err := next(ctx, request)
+	if message, ok := response.(proto.Message); ok && err == nil {
+		m := message.ProtoReflect()
+		if field := m.Descriptor().Fields().ByName("as_of"); field != nil && !m.Has(field) {
+			m.Set(field, protoreflect.ValueOfMessage(timestamppb.New(age.AsOf()).ProtoReflect()))
+		}
+	}
+	return response, err
 }

@@ -1,3 +1,4 @@
+// Package write makes changes of the cloud safe: one at a time for a resource, and each once, whatever becomes of an answer.
 package write
 
 import (
@@ -11,6 +12,36 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
+
+// Serial lets the writes to a resource through one at a time. What is remembered of the resource is forgotten after each.
+type Serial struct {
+	locks  cloud.Locker
+	forget []func(key string)
+}
+
+// NewSerial makes a Serial.
+func NewSerial(locks cloud.Locker) *Serial { return &Serial{locks: locks} }
+
+// OnWrite adds what is to be done after a write to the resource with a key. It must not be called after the first write.
+func (s *Serial) OnWrite(forget func(key string)) { s.forget = append(s.forget, forget) }
+
+// Do makes a write.
+func (s *Serial) Do(ctx context.Context, key string, write func(ctx context.Context) error) error {
+	unlock, err := cloud.Lock(ctx, s.locks, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer s.Forget(key) // Whatever happens, the cloud may hold something new.
+	return write(ctx)
+}
+
+// Forget drops what is remembered of a resource.
+func (s *Serial) Forget(key string) {
+	for _, forget := range s.forget {
+		forget(key)
+	}
+}
 
 // Verdict says how far a change has come.
 type Verdict uint8
@@ -118,4 +149,37 @@ func (c Converge[T]) unfinished(refusal error) error {
 		Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: PollInterval,
 		Message: c.Name + " did not come to its end before the deadline; it may still do so",
 	}
+}
+
+// Attempt sends a write until it is known what has become of it. It waits while the thing is busy. After a lost answer, or a refusal that
+// may mean that it was done before, it looks.
+type Attempt struct {
+	Send func(ctx context.Context) error
+	// Doubtful reports whether a refusal may mean that it is done.
+	Doubtful func(error) bool
+	// Done looks.
+	Done func(ctx context.Context) (bool, error)
+	// Again reports whether what is left after such a refusal may be sent again; nil: the refusal stands.
+	Again func(error) bool
+	// Doubt is for the error when nobody can look after such a refusal, e.g. "it is there already, but reading it failed".
+	Doubt string
+}
+
+// Run ends when it is done, or can't be done.
+func (a Attempt) Run(ctx context.Context) error {
+	again := func(err error) bool { return cloud.Busy(err) || cloud.Unclear(err) || a.Again != nil && a.Again(err) }
+	return cloud.Retry(ctx, again, func(ctx context.Context) error {
+		err := a.Send(ctx)
+		if err == nil || !cloud.Unclear(err) && !a.Doubtful(err) {
+			return err
+		}
+		done, lookErr := a.Done(ctx)
+		switch {
+		case lookErr != nil && !again(err):
+			return fmt.Errorf("%s: %w", a.Doubt, lookErr)
+		case lookErr == nil && done:
+			return nil
+		}
+		return err
+	})
 }

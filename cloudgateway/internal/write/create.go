@@ -3,10 +3,14 @@ package write
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -142,4 +146,127 @@ func Existing[T any](
 		}
 	}
 	return found, nil
+}
+
+// Unique makes something that the cloud has no token for, and of which it lets there be only one. When the cloud says that there is one
+// already, and it is as asked for, it can only be what this request made, if this request was sent before.
+type Unique[T any] struct {
+	Ledger *Ledger
+	Key    Key
+	// Name is for errors, e.g. `the domain extension of "example.com"`.
+	Name string
+	// Exists is the reason of the refusal to make a second one.
+	Exists rpcerr.Reason
+	// Send makes the call.
+	Send func(ctx context.Context) (*T, error)
+	// Find reads what there is now; nil if there is none, or none as the request wants it.
+	Find func(ctx context.Context) (*T, error)
+}
+
+// Run makes it, or gives what an earlier attempt has made. The creation stays in the ledger until Ledger.End, so that a caller who has
+// more to do with what was made finds it again.
+func (u Unique[T]) Run(ctx context.Context) (made *T, err error) {
+	_, sent := u.Ledger.Get(u.Key)
+	if err := u.Ledger.Begin(u.Key, Begun{}); err != nil {
+		return nil, err
+	}
+	err = Attempt{
+		Send: func(ctx context.Context) (err error) {
+			made, err = u.Send(ctx)
+			sent = sent || err == nil || cloud.Unclear(err)
+			return err
+		},
+		Doubtful: func(err error) bool { return sent && rpcerr.ReasonOf(err) == u.Exists },
+		Done: func(ctx context.Context) (bool, error) {
+			found, err := u.Find(ctx)
+			if err != nil || found == nil {
+				return false, err
+			}
+			made = found
+			return true, nil
+		},
+		Doubt: u.Name + " is there already, but reading whether it is as asked for failed",
+	}.Run(ctx)
+	if !sent {
+		u.Ledger.End(u.Key) // There is nothing that a repetition could find.
+	}
+	return made, err
+}
+
+// ledgerLife is how long it is remembered that a creation was begun: callers who don't know what became of their request repeat it
+// within minutes.
+const ledgerLife = time.Hour
+
+// ledgerSize bounds the creations of one kind that are remembered, and with them those that may be under way.
+const ledgerSize = 10_000
+
+// Ledger knows the creations that were begun and not seen to their end. To forget one of them could mean to make it twice, so it
+// refuses new ones when it is full, and never drops one for another. It is safe for concurrent use.
+type Ledger struct {
+	size    int
+	mu      sync.Mutex
+	entries map[Key]ledgerEntry
+}
+
+// Key identifies a request to create something. Callers can't meet each other's requests.
+type Key struct{ caller, requestID, name string }
+
+// KeyOf gives the key of a request of the caller of ctx. The name is what else has to be the same in a repetition.
+func KeyOf(ctx context.Context, requestID, name string) Key {
+	caller, _ := rpc.CallerFrom(ctx)
+	return Key{caller: caller.Name, requestID: requestID, name: name}
+}
+
+// Begun is what is known of a creation that was begun.
+type Begun struct {
+	// ID is that of what was made; empty while it is not known whether there is any.
+	ID string
+	// Before are the ids of what looked like it before it was sent, and hence is not its work.
+	Before []string
+}
+
+type ledgerEntry struct {
+	begun   Begun
+	expires time.Time
+}
+
+// NewLedger makes a Ledger.
+func NewLedger() *Ledger {
+	return &Ledger{size: ledgerSize, entries: map[Key]ledgerEntry{}}
+}
+
+// Begin remembers a creation that is about to be sent, or what became known of one. It fails if there is no room for another one.
+func (l *Ledger) Begin(key Key, begun Begun) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if _, known := l.entries[key]; !known && len(l.entries) >= l.size {
+		maps.DeleteFunc(l.entries, func(_ Key, e ledgerEntry) bool { return !now.Before(e.expires) })
+		if len(l.entries) >= l.size {
+			return &rpcerr.Error{
+				Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Minute,
+				Message: "too many creations are unfinished; finish or drop them before new ones",
+			}
+		}
+	}
+	l.entries[key] = ledgerEntry{begun: begun, expires: now.Add(ledgerLife)}
+	return nil
+}
+
+// Get gives what is known of a creation that was begun.
+func (l *Ledger) Get(key Key) (Begun, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.entries[key]
+	if !ok || !time.Now().Before(e.expires) {
+		return Begun{}, false
+	}
+	return e.begun, true
+}
+
+// End forgets a creation: it was refused, or seen to its end.
+func (l *Ledger) End(key Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.entries, key)
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -10,10 +11,12 @@ import (
 	"alicloud-controllers.dev/services/version"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/doctor"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
+	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
 // newCredentials makes the provider of the cloud credentials that the configuration names.
@@ -93,4 +96,47 @@ func (given) Name() string { return "cloud_config" }
 // Fetch gives the key pair.
 func (g given) Fetch(context.Context) (credentials.Credentials, error) {
 	return credentials.Credentials{AccessKeyID: g.ID, AccessKeySecret: string(g.Secret)}, nil
+}
+
+// locate asks the metadata service of the ECS instance for the region if the configuration leaves it out.
+func locate(ctx context.Context, cfg *config.Config) error {
+	if cfg.Region != "" {
+		return nil
+	}
+	instance, err := metadata.New(cfg.MetadataEndpoint)
+	if err != nil {
+		return err
+	}
+	if cfg.Region, err = instance.Get(ctx, "region-id"); err == nil && cfg.Region == "" {
+		err = fmt.Errorf("%s answered with nothing", cfg.MetadataEndpoint)
+	}
+	if err != nil {
+		return fmt.Errorf("region: is not set, and the metadata service does not answer with it; set it, e.g. to cn-hangzhou: %w", err)
+	}
+	return nil
+}
+
+// Examine finds out whether a gateway with this configuration could work in the cloud, without being one. The permissions of optional
+// features may be missing.
+func Examine(
+	ctx context.Context, cfg config.Config, features, optional []rampolicy.Feature, log *slog.Logger,
+) (*doctor.Report, error) {
+	if err := locate(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	exchange, err := sts.New(cloudConfig(cfg, log))
+	if err != nil {
+		return nil, err
+	}
+	source, err := credentialsSource(cfg, exchange)
+	if err != nil {
+		return nil, err
+	}
+	instance, err := metadata.New(cfg.MetadataEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	return doctor.Run(ctx, doctor.Config{
+		OpenAPI: cloudConfig(cfg, log), Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
+	})
 }
