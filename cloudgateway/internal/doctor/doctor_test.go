@@ -315,21 +315,3 @@ func (m items) Get(_ context.Context, item string) (string, error) {
 	}
 	return "", metadata.ErrNotFound
 }
-
-// TestEveryActionHasHarmlessParameters: a new row of the table needs parameters here.
-func TestEveryActionHasHarmlessParameters(t *testing.T) {
-	for _, row := range rampolicy.Rows() {
-		if buys := row.Name() == "vpc:AllocateEipAddress"; (len(harmless(row)) == 0) != buys {
-			t.Errorf("%s has %v", row.Name(), harmless(row))
-		}
-	}
-	rows := rampolicy.Rows()
-	for line := range strings.Lines(harmlessText) {
-		named := func(row rampolicy.Row) bool {
-			return strings.HasPrefix(strings.TrimSpace(line)+" ", string(row.Product)+" "+row.Action+" ")
-		}
-		if !strings.HasPrefix(line, "#") && !slices.ContainsFunc(rows, named) {
-			t.Errorf("no row of the table is called %s", line)
-		}
-	}
-}

@@ -68,14 +68,13 @@ func (x *examination) permitted(ctx context.Context, check string, row rampolicy
 	if row.Action == "DescribeInstances" && x.instanceID != "" {
 		return x.seesItself(ctx, check)
 	}
-	params := harmless(row)
-	if len(params) == 0 {
+	if len(row.Harmless) == 0 {
 		x.report.add(check, Skipped, "", "can't be tried without buying something")
 		return true
 	}
-	call := cloud.Write(row.Product, row.Action, params)
+	call := cloud.Write(row.Product, row.Action, row.Harmless)
 	if strings.HasPrefix(row.Action, "Describe") {
-		call = cloud.Read(row.Product, row.Action, params)
+		call = cloud.Read(row.Product, row.Action, row.Harmless)
 	}
 	_, err := x.caller.Do(ctx, call, nil)
 	if distrusted(err) {

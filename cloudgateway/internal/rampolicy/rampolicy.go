@@ -4,6 +4,8 @@ package rampolicy
 
 import (
 	"context"
+	_ "embed"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,9 +13,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
+	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/config"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
 // Of returns the rows of a feature.
@@ -135,4 +140,96 @@ func Files() (map[string][]byte, error) {
 		files["deploy/ram-policies/"+string(f)+".json"] = text
 	}
 	return files, nil
+}
+
+// Feature is a part of the system that can be used without the others, and has a RAM policy of its own: a controller, or what a service
+// of the gateway's API offers to other programs besides, which has the name of the service.
+type Feature string
+
+// The features.
+const (
+	// LoadBalancers is what lbcontroller needs.
+	LoadBalancers Feature = "load-balancers"
+	// DefaultServerGroups is what lbcontroller needs besides where Services have the annotation default-server-group.
+	DefaultServerGroups Feature = "default-server-groups"
+	// Nodes is what nodecontroller needs.
+	Nodes Feature = "nodes"
+	// Routes is what routecontroller needs.
+	Routes Feature = "routes"
+)
+
+// Features are all features that need a permission, in the order in which people meet them.
+func Features() []Feature {
+	all := []Feature{LoadBalancers, DefaultServerGroups, Nodes, Routes}
+	for _, service := range method.ToolServices() {
+		all = append(all, Feature(service))
+	}
+	return slices.DeleteFunc(all, func(f Feature) bool { return len(Of(f)) == 0 })
+}
+
+// Used are the features that all controllers need in any case, and those of the services that are enabled for other programs.
+func Used(api config.API) []Feature {
+	used := []Feature{LoadBalancers, Nodes, Routes}
+	for _, service := range api.Enable {
+		used = append(used, Feature(service))
+	}
+	return used
+}
+
+// Optional are the features that the controllers need for what users may ask for, or may not.
+func Optional() []Feature { return []Feature{DefaultServerGroups} }
+
+// About tells people what a feature is.
+func (f Feature) About() string {
+	switch f {
+	case LoadBalancers:
+		return "Services of type LoadBalancer become CLB instances: lbcontroller."
+	case DefaultServerGroups:
+		return "The nodes of a Service are in the default server group of its CLB instance, too: lbcontroller, only if a Service has the annotation " +
+			"`default-server-group`. Other programs need it for `GetDefaultServerGroup` and `ApplyDefaultServerChanges`."
+	case Nodes:
+		return "Nodes are initialised from their ECS instances, and removed with them: nodecontroller."
+	case Routes:
+		return "Pod networks become entries of VPC route tables: routecontroller."
+	default: // A service.
+		return "What `" + string(f) + "` offers to other programs and no controller uses, if `api.enable` of the gateway's configuration lists it."
+	}
+}
+
+// Row says that an action of the cloud is called, what for, and by which features.
+type Row struct {
+	Product  openapi.Product
+	Action   string
+	For      string
+	Features []Feature
+	// Harmless are parameters with which the action has no effect. Empty: nothing keeps it from having one.
+	Harmless cloud.Params
+}
+
+// Name is the action as RAM spells it, e.g. "slb:CreateLoadBalancer".
+func (r Row) Name() string { return string(r.Product) + ":" + r.Action }
+
+//go:embed actions.csv
+var actionsCSV string
+
+// Rows returns the table: everything that the gateway calls and that RAM can refuse. The gateway sends nothing else.
+func Rows() []Row {
+	r := csv.NewReader(strings.NewReader(actionsCSV))
+	r.Comma, r.Comment, r.LazyQuotes = '|', '#', true
+	lines, err := r.ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("actions.csv: %v", err)) // A defect of the program, which every start of it shows.
+	}
+	rows := make([]Row, len(lines))
+	for i, line := range lines {
+		rows[i] = Row{Product: openapi.Product(line[0]), Action: line[1], For: line[2], Harmless: cloud.Params{}}
+		for feature := range strings.FieldsSeq(line[3]) {
+			rows[i].Features = append(rows[i].Features, Feature(feature))
+		}
+		for parameter := range strings.FieldsSeq(line[4]) {
+			name, value, _ := strings.Cut(parameter, "=")
+			rows[i].Harmless[name] = value
+		}
+	}
+	return rows
 }

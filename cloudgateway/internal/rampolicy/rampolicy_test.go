@@ -26,6 +26,14 @@ func TestRowsAreWellFormed(t *testing.T) {
 		if r.For == "" || len(r.Features) == 0 {
 			t.Errorf("%s: nobody knows what for, or for whom", r.Name())
 		}
+		if buys := r.Name() == "vpc:AllocateEipAddress"; (len(r.Harmless) == 0) != buys {
+			t.Errorf("%s has the parameters %v", r.Name(), r.Harmless)
+		}
+		for name, value := range r.Harmless {
+			if name == "" || value == "" {
+				t.Errorf("%s: %q=%q is no parameter", r.Name(), name, value)
+			}
+		}
 		for _, f := range r.Features {
 			if !slices.Contains(Features(), f) {
 				t.Errorf("%s: unknown feature %q", r.Name(), f)
