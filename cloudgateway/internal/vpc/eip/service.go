@@ -100,3 +100,169 @@ func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.E
 func notFound(id string) error {
 	return cloud.NotFound(rpcerr.EipNotFound, "vpc/DescribeEipAddresses", "EIP "+id)
 }
+
+// The states of an EIP in which nothing is under way.
+const (
+	free  = "Available"
+	inUse = "InUse"
+)
+
+// AllocateEip buys an EIP and waits until the cloud shows it. The request id is the cloud's ClientToken, so it may be sent again.
+func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) (*vpcv1.AllocateEipResponse, error) {
+	defer s.lists.Clear()
+	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
+		Int("Bandwidth", int(r.GetBandwidthMbps())).
+		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()]).
+		With("InstanceChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
+		With("PricingCycle", r.GetPricingCycle()).
+		Int("Period", int(r.GetPeriod())).
+		With("ISP", r.GetIsp()).
+		With("Name", r.GetName()).
+		With("Description", r.GetDescription()).
+		With("ResourceGroupId", r.GetResourceGroupId())
+	if r.GetPeriod() > 0 {
+		params["AutoPay"] = "true" // An order that nobody pays is no EIP.
+	}
+	id := ""
+	if err := s.api.Set(ctx, "AllocateEipAddress", params, &cloud.Fields{"AllocationId": cloud.Required(&id)}); err != nil {
+		return nil, err
+	}
+	made, err := write.Converge[*vpcv1.Eip]{
+		Name: "the allocation of " + id,
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
+			if e == nil {
+				return write.Waiting, nil
+			}
+			return write.Done, nil
+		},
+	}.Run(ctx)
+	return cloud.Answer(&vpcv1.AllocateEipResponse{Eip: made}, err)
+}
+
+// look reads an EIP as it is after all that was sent; nil: there is none.
+func (s *Service) look(ctx context.Context, id string) (*vpcv1.Eip, error) {
+	s.eips.Invalidate(id)
+	return s.eips.Get(ctx, id, 0)
+}
+
+// UpdateEip changes the attributes that are present.
+func (s *Service) UpdateEip(ctx context.Context, r *vpcv1.UpdateEipRequest) (*vpcv1.UpdateEipResponse, error) {
+	id := r.GetAllocationId()
+	err := s.writes.Do(ctx, id, func(ctx context.Context) error {
+		if r.Name != nil || r.Description != nil || r.BandwidthMbps != nil {
+			params := cloud.Params{"AllocationId": id}.
+				With("Name", r.GetName()).
+				With("Description", r.GetDescription()).
+				Int("Bandwidth", int(r.GetBandwidthMbps()))
+			if err := s.api.Set(ctx, "ModifyEipAddressAttribute", params, nil); err != nil {
+				return err
+			}
+		}
+		return s.api.ChangeTags(ctx, "EIP", id, rpcerr.EipNotFound, r.GetSetTags(), r.GetRemoveTagKeys())
+	})
+	return cloud.Answer(&vpcv1.UpdateEipResponse{}, err)
+}
+
+// AssociateEip binds an EIP to an instance and waits until it is in use.
+func (s *Service) AssociateEip(ctx context.Context, r *vpcv1.AssociateEipRequest) (*vpcv1.AssociateEipResponse, error) {
+	id := r.GetAllocationId()
+	params := cloud.Params{"AllocationId": id, "InstanceId": r.GetInstanceId(), "InstanceType": r.GetInstanceType()}.
+		With("PrivateIpAddress", r.GetPrivateIpAddress()).
+		With("Mode", r.GetMode())
+	eip, err := write.Converge[*vpcv1.Eip]{
+		Name:  fmt.Sprintf("the association of %s with %s", id, r.GetInstanceId()),
+		Look:  func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) { return judgeAssociation(r, e) },
+		Send: func(ctx context.Context, _ *vpcv1.Eip) error {
+			return s.api.Send(ctx, "AssociateEipAddress", params, nil)
+		},
+		// The instance has an EIP already: perhaps this one.
+		Doubtful: func(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceInUse },
+	}.RunAlone(ctx, s.writes, id)
+	return cloud.Answer(&vpcv1.AssociateEipResponse{Eip: eip}, err)
+}
+
+func judgeAssociation(r *vpcv1.AssociateEipRequest, e *vpcv1.Eip) (write.Verdict, error) {
+	ours := e.GetInstanceId() == r.GetInstanceId() &&
+		(r.GetPrivateIpAddress() == "" || e.GetPrivateIpAddress() == r.GetPrivateIpAddress())
+	switch {
+	case e == nil:
+		return write.Failed, notFound(r.GetAllocationId())
+	case e.GetStatus() == free:
+		return write.Todo, nil
+	case e.GetStatus() == inUse && ours:
+		return write.Done, nil
+	case e.GetStatus() == inUse:
+		return write.Failed, vpc.InUse("AssociateEipAddress", "EIP %s is bound to %s", e.GetAllocationId(), boundTo(e))
+	default:
+		return write.Waiting, nil
+	}
+}
+
+func boundTo(e *vpcv1.Eip) string {
+	text := e.GetInstanceType() + " " + e.GetInstanceId()
+	if e.GetPrivateIpAddress() != "" {
+		text += " at " + e.GetPrivateIpAddress()
+	}
+	return text
+}
+
+// UnassociateEip takes an EIP from its instance and waits until it is free. What it is bound to is read first: the cloud wants to
+// be told the type, too, and a repetition must not take it from another instance that it was given to meanwhile.
+func (s *Service) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipRequest) (*vpcv1.UnassociateEipResponse, error) {
+	id, from := r.GetAllocationId(), r.GetInstanceId()
+	_, err := write.Converge[*vpcv1.Eip]{
+		Name: "the unassociation of " + id,
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
+			switch {
+			case e == nil || e.GetStatus() == free:
+				return write.Done, nil
+			case e.GetStatus() != inUse:
+				return write.Waiting, nil
+			}
+			if from == "" {
+				from = e.GetInstanceId()
+			}
+			if e.GetInstanceId() != from {
+				return write.Done, nil
+			}
+			return write.Todo, nil
+		},
+		Send: func(ctx context.Context, seen *vpcv1.Eip) error {
+			return s.api.Send(ctx, "UnassociateEipAddress", cloud.Params{"AllocationId": id}.
+				With("InstanceId", seen.GetInstanceId()).
+				With("InstanceType", seen.GetInstanceType()).
+				With("PrivateIpAddress", seen.GetPrivateIpAddress()), nil)
+		},
+		LookFirst: true,
+	}.RunAlone(ctx, s.writes, id)
+	return cloud.Answer(&vpcv1.UnassociateEipResponse{}, err)
+}
+
+// ReleaseEip gives an EIP back and waits until it is gone.
+func (s *Service) ReleaseEip(ctx context.Context, r *vpcv1.ReleaseEipRequest) (*vpcv1.ReleaseEipResponse, error) {
+	id := r.GetAllocationId()
+	_, err := write.Converge[*vpcv1.Eip]{
+		Name: "the release of " + id,
+		Look: func(ctx context.Context) (*vpcv1.Eip, error) { return s.look(ctx, id) },
+		Judge: func(e *vpcv1.Eip) (write.Verdict, error) {
+			switch {
+			case e == nil:
+				return write.Done, nil
+			case e.GetStatus() == inUse:
+				return write.Failed, vpc.InUse("ReleaseEipAddress", "EIP %s is bound to %s; unassociate it first", id, boundTo(e))
+			case e.GetStatus() == free:
+				return write.Todo, nil
+			default:
+				return write.Waiting, nil
+			}
+		},
+		Send: func(ctx context.Context, _ *vpcv1.Eip) error {
+			err := s.api.Send(ctx, "ReleaseEipAddress", cloud.Params{"AllocationId": id}, nil)
+			return cloud.Unless(err, rpcerr.EipNotFound)
+		},
+	}.RunAlone(ctx, s.writes, id)
+	return cloud.Answer(&vpcv1.ReleaseEipResponse{}, err)
+}
