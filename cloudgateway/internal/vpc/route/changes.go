@@ -58,7 +58,7 @@ func (c changeSet) operation() operation {
 func (s *Service) change(ctx context.Context, vpcID string, entries []*vpcv1.RouteEntry, remove bool) ([]*vpcv1.RouteEntryResult, error) {
 	keys := make([]change, len(entries))
 	for i, e := range entries {
-		if err := s.CheckVPC(ctx, e.GetRouteTableId(), vpcID); err != nil {
+		if err := s.checkVPC(ctx, e.GetRouteTableId(), vpcID); err != nil {
 			return nil, err
 		}
 		encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(e)

@@ -36,3 +36,19 @@ func decodeHop(item []byte) (*vpcv1.NextHop, error) {
 	hop := &vpcv1.NextHop{Weight: weight}
 	return hop, cloud.Decode(item, cloud.Fields{"NextHopId": &hop.NextHopId, "NextHopType": &hop.NextHopType, "Weight": weight})
 }
+
+// decodeTable reads one table in the answer to DescribeRouteTableList.
+func decodeTable(item []byte) (*vpcv1.RouteTable, error) {
+	t := &vpcv1.RouteTable{}
+	return t, cloud.Decode(item, cloud.Fields{
+		"RouteTableId":    &t.RouteTableId,
+		"VpcId":           &t.VpcId,
+		"RouteTableType":  &t.Type,
+		"RouteTableName":  &t.Name,
+		"Description":     &t.Description,
+		"Status":          &t.Status,
+		"ResourceGroupId": &t.ResourceGroupId,
+		"VSwitchIds":      cloud.Fields{"VSwitchId": &t.VswitchIds},
+		"Tags":            cloud.TagsInto(&t.Tags),
+	})
+}

@@ -154,7 +154,7 @@ func judgeDeletion(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 // read first, since the cloud refuses to give an entry the next hop that it has.
 func (s *Service) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntryRequest) (*vpcv1.UpdateRouteEntryResponse, error) {
 	id := r.GetRouteEntryId()
-	if err := s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()); err != nil {
+	if err := s.checkVPC(ctx, r.GetRouteTableId(), r.GetVpcId()); err != nil {
 		return nil, err
 	}
 	entry, err := write.Converge[*vpcv1.RouteEntry]{

@@ -13,7 +13,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
-	"alicloud-controllers.dev/cloudgateway/internal/vpc/routetable"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
@@ -32,39 +31,40 @@ const (
 	callsTogether = 2
 	// changeTime bounds a gathering of changes, besides the deadlines of those who wait for it.
 	changeTime = 150 * time.Second
-	// mostTables and pagesLife bound for how many tables, and for how long, the size is remembered.
-	mostTables = 10_000
-	pagesLife  = 24 * time.Hour
+	// mostTables and learnedLife bound for how many tables, and for how long, the size and the VPC are remembered.
+	mostTables  = 10_000
+	learnedLife = 24 * time.Hour
 )
 
 // Service implements vpcv1.RouteServiceServer.
 type Service struct {
-	fallback
-	*routetable.Service
+	vpcv1.UnimplementedRouteServiceServer
 
 	api           cloud.API
 	networks      *write.Serial
+	vswitches     *vswitch.Service
 	routesPerCall int
+	tables        *batch.Reader[string, []*vpcv1.RouteTable] // by VPC
 	entries       *batch.Reader[string, []*vpcv1.RouteEntry] // by filter
 	changes       *batch.Reader[change, *vpcv1.RouteEntryResult]
 	pace          busytime.Estimator // how long changes take to come into force
 	// pages is how many calls the last complete reading of each table took. It decides how entries are read back in the fewest calls.
-	pages *memo.Memo[string, int]
-}
-
-// fallback answers methods that a later version of the protocol adds, as gRPC asks for. It is embedded one level deeper than the methods
-// for route tables, so that it doesn't hide them.
-type fallback struct {
-	vpcv1.UnimplementedRouteServiceServer
+	pages     *memo.Memo[string, int]
+	networkOf *memo.Memo[string, string] // the VPC of each table that was seen
 }
 
 // New makes a Service. One call names at most routesPerCall entries, 1 to 50.
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
 	s := &Service{
-		Service: routetable.New(p, vswitches), api: p.API, networks: p.Networks, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
-		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"), pages: memo.New[string, int](mostTables),
+		api: p.API, networks: p.Networks, vswitches: vswitches, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
+		tables:  cloud.NewCache[[]*vpcv1.RouteTable](p.Shared, "routetables"),
+		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"),
+		pages:   memo.New[string, int](mostTables), networkOf: memo.New[string, string](mostTables),
 	}
-	p.Networks.OnWrite(func(string) { s.entries.Clear() })
+	p.Networks.OnWrite(func(string) {
+		s.tables.Clear()
+		s.entries.Clear()
+	})
 	s.changes = batch.New(batch.Config[change, *vpcv1.RouteEntryResult]{
 		Name: "routechanges", Load: s.makeChanges, MaxItems: callsTogether * s.routesPerCall, Parallel: 1, Timeout: changeTime,
 		Room: p.Room, Registerer: p.Registerer, Logger: p.Logger,
@@ -101,7 +101,7 @@ func (s *Service) describeEntries(ctx context.Context, tableID string, filter cl
 		return next, err
 	})
 	if err == nil && len(filter) == 0 {
-		s.pages.Put(tableID, calls, pagesLife)
+		s.pages.Put(tableID, calls, learnedLife)
 	}
 	for _, e := range found {
 		e.RouteTableId = tableID // Older answers leave it out.

@@ -1,80 +1,51 @@
-// Package routetable serves the route tables of RouteService.
-package routetable
+package route
 
 import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
-	"alicloud-controllers.dev/cloudgateway/internal/memo"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc"
 	"alicloud-controllers.dev/cloudgateway/internal/vpc/vswitch"
 	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
-const (
-	// mostTables and tableLife bound for how many tables, and for how long, the VPC is remembered.
-	mostTables = 10_000
-	tableLife  = 24 * time.Hour
-)
-
-// Service implements the methods of vpcv1.RouteServiceServer for route tables.
-type Service struct {
-	api       cloud.API
-	networks  *write.Serial
-	vswitches *vswitch.Service
-	tables    *batch.Reader[string, []*vpcv1.RouteTable] // by VPC
-	networkOf *memo.Memo[string, string]                 // the VPC of each table that was seen
-}
-
-// New makes a Service.
-func New(p *vpc.Product, vswitches *vswitch.Service) *Service {
-	s := &Service{
-		api: p.API, networks: p.Networks, vswitches: vswitches, tables: cloud.NewCache[[]*vpcv1.RouteTable](p.Shared, "routetables"),
-		networkOf: memo.New[string, string](mostTables),
-	}
-	p.Networks.OnWrite(func(string) { s.tables.Clear() })
-	return s
-}
-
 // ListRouteTables reads all route tables of a VPC, ordered by id.
 func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesRequest) (*vpcv1.ListRouteTablesResponse, error) {
 	found, err := s.tables.Do(ctx, r.GetVpcId(), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*vpcv1.RouteTable, error) {
-		return s.describe(ctx, cloud.Params{"VpcId": r.GetVpcId()})
+		return s.describeTables(ctx, cloud.Params{"VpcId": r.GetVpcId()})
 	})
 	return cloud.Answer(&vpcv1.ListRouteTablesResponse{RouteTables: found}, err)
 }
 
-// describe reads all pages of DescribeRouteTableList.
-func (s *Service) describe(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
+// describeTables reads all pages of DescribeRouteTableList.
+func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
 	found, err := cloud.Listing[*vpcv1.RouteTable]{
-		Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decode, PerPage: vpc.PageSize,
+		Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decodeTable, PerPage: vpc.PageSize,
 	}.Numbered(ctx, s.api, filter)
 	for _, t := range found {
-		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), tableLife)
+		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
 	}
 	return cloud.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
 }
 
-// look reads a route table now; nil: there is none.
-func (s *Service) look(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
-	return cloud.First(s.describe(ctx, cloud.Params{"RouteTableId": id}))
+// table reads a route table now; nil: there is none.
+func (s *Service) table(ctx context.Context, id string) (*vpcv1.RouteTable, error) {
+	return cloud.First(s.describeTables(ctx, cloud.Params{"RouteTableId": id}))
 }
 
-// CheckVPC reports whether a table is of the VPC that a caller names, whose lock orders the writes to the table. A table does not change
+// checkVPC reports whether a table is of the VPC that a caller names, whose lock orders the writes to the table. A table does not change
 // its VPC, so it is read once.
-func (s *Service) CheckVPC(ctx context.Context, id, vpcID string) error {
+func (s *Service) checkVPC(ctx context.Context, id, vpcID string) error {
 	of, known := s.networkOf.Get(id)
 	if !known {
-		table, err := s.look(ctx, id)
+		table, err := s.table(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -103,7 +74,7 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 		}
 		table, err = write.Converge[*vpcv1.RouteTable]{
 			Name:  "the creation of " + id,
-			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, id) },
+			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.table(ctx, id) },
 			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) { return vpc.WhenAvailable(t.GetStatus()), nil },
 		}.Run(ctx)
 		return err
@@ -114,12 +85,12 @@ func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTabl
 // DeleteRouteTable deletes a table and waits until it is gone.
 func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTableRequest) (*vpcv1.DeleteRouteTableResponse, error) {
 	id := r.GetRouteTableId()
-	if err := cloud.Unless(s.CheckVPC(ctx, id, r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
+	if err := cloud.Unless(s.checkVPC(ctx, id, r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
 		return nil, err
 	}
 	_, err := write.Converge[*vpcv1.RouteTable]{
 		Name: "the deletion of " + id,
-		Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.look(ctx, id) },
+		Look: func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.table(ctx, id) },
 		Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) {
 			// The cloud speaks of the table's status when it means this.
 			if bound := t.GetVswitchIds(); len(bound) > 0 {
@@ -195,7 +166,7 @@ func (s *Service) bind(ctx context.Context, action string, r bond, ch write.Conv
 	ch.Send = func(ctx context.Context, _ *vpcv1.VSwitch) error {
 		return s.api.Send(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
 	}
-	if err := cloud.Unless(s.CheckVPC(ctx, r.GetRouteTableId(), r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
+	if err := cloud.Unless(s.checkVPC(ctx, r.GetRouteTableId(), r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
 		return err
 	}
 	_, err := ch.RunAlone(ctx, s.networks, r.GetVpcId())
