@@ -99,6 +99,18 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
+// BenchmarkCreate is what a new Service costs with 1 000 nodes, API server and gateway in memory included: the pass that makes the CLB, and the one
+// that adds the servers beyond the first.
+func BenchmarkCreate(b *testing.B) {
+	p := newPasses(b, 1000)
+	set := backend.New(p.all)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		p.pass(p.create(numbered(n), set), set)
+		p.cloud.ResetCalls()
+	}
+}
+
 // TestMemoryOfServers: what is remembered of 2 000 Services with 1 000 nodes each fits into the memory that the controller may have.
 func TestMemoryOfServers(t *testing.T) {
 	const nodes, services, room = 1000, 20, 200 << 20

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,6 +55,21 @@ type ChangeServers struct {
 	Add, Remove, Update []model.Server
 	// RemoveFirst makes room before adding, for a group that is full.
 	RemoveFirst bool
+	// Exact spares to work out what is there afterwards.
+	Exact Exact
+}
+
+// Exact are the servers that a group has after a change that brings it to exactly what is wanted: the list of a thousand that the Service asks for,
+// and not a copy of it. The zero value says nothing.
+type Exact struct{ from, to []model.Server }
+
+// Equal makes no difference between changes that do the same: all of it follows from the rest.
+func (Exact) Equal(Exact) bool { return true }
+
+// of returns the servers after the change if those before are the very ones that were compared.
+func (e Exact) of(have []model.Server) ([]model.Server, bool) {
+	same := len(e.to) > 0 && len(have) == len(e.from) && (len(have) == 0 || &have[0] == &e.from[0])
+	return e.to, same
 }
 
 // DeleteGroup deletes a group of ours. One that the cloud doesn't let go loses only our servers: a listener or a rule that isn't
@@ -257,15 +271,28 @@ func (p Plan) Begin(first int) bool {
 			if !ok || len(create.Group.Servers) <= first {
 				continue
 			}
-			servers := slices.SortedStableFunc(slices.Values(create.Group.Servers), func(a, b model.Server) int {
-				return cmp.Compare(min(b.Weight, 1), min(a.Weight, 1))
-			})
-			create.Group.Servers = servers[:first:first]
-			slices.SortFunc(create.Group.Servers, model.Server.Compare)
+			create.Group.Servers = foremost(create.Group.Servers, first)
 			phase[i], left = create, true
 		}
 	}
 	return left
+}
+
+// foremost returns the first n servers that take traffic, and others if there are too few, in order.
+func foremost(servers []model.Server, n int) []model.Server {
+	picked := make([]model.Server, 0, n)
+	for _, serving := range []bool{true, false} {
+		for i := range servers {
+			if len(picked) == n {
+				break
+			}
+			if servers[i].Weight > 0 == serving {
+				picked = append(picked, servers[i])
+			}
+		}
+	}
+	slices.SortFunc(picked, model.Server.Compare)
+	return picked
 }
 
 // CreatesInstance reports whether the CLB is made.

@@ -224,18 +224,25 @@ func differing(have, want []model.Server) (restHave, restWant []model.Server) {
 // diffServers compares by identity in one pass. A server with a foreign description is left alone; one at the place of a wanted
 // server counts as present.
 func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
+	all := Exact{from: have.Servers, to: want.Servers}
 	have.Servers, want.Servers = differing(have.Servers, want.Servers)
 	present, wanted := make(map[model.ServerKey]int, len(have.Servers)), make([]bool, len(have.Servers))
 	for i, s := range have.Servers {
 		present[s.ServerKey] = i
 	}
 	change := ChangeServers{GroupID: have.ID, Name: have.Name}
-	for _, s := range want.Servers {
+	exact, staying := true, 0
+	for n, s := range want.Servers {
 		i, ok := present[s.ServerKey]
 		switch {
 		case s.ID == "": // Its network interface isn't known.
+			exact = false
 		case !ok && want.OnlyRemove:
+			exact = false
 		case !ok:
+			if change.Add == nil {
+				change.Add = make([]model.Server, 0, len(want.Servers)-n)
+			}
 			change.Add = append(change.Add, s)
 		default:
 			wanted[i] = true
@@ -244,8 +251,9 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 				s.Weight = old.Weight
 			}
 			if old != s && owner.Owns(old.Description) {
-				change.Update = append(change.Update, s)
+				old, change.Update = s, append(change.Update, s)
 			}
+			exact = exact && old == want.Servers[n]
 		}
 	}
 	keep := make(map[string]bool, len(want.Unresolved))
@@ -254,9 +262,12 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	}
 	for _, s := range have.Servers {
 		switch place := s.Place(); {
-		case wanted[present[s.ServerKey]] || !owner.Owns(s.Description) || s.IP != "" && keep[s.IP] || want.Kept[place]:
+		case wanted[present[s.ServerKey]]:
+			staying++
+		case !owner.Owns(s.Description) || s.IP != "" && keep[s.IP] || want.Kept[place]:
+			exact = false
 		case want.Draining[place] && !want.KeepWeights:
-			if s.Weight != 0 {
+			if exact = false; s.Weight != 0 {
 				s.Weight = 0
 				change.Update = append(change.Update, s)
 			}
@@ -266,6 +277,9 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 	}
 	if len(change.Add)+len(change.Remove)+len(change.Update) == 0 {
 		return nil
+	}
+	if exact && staying+len(change.Add) == len(want.Servers) { // Else one is there twice.
+		change.Exact = all
 	}
 	return &change
 }

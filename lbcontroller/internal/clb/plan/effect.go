@@ -91,7 +91,11 @@ func (a ChangeServers) Effect(o *model.Observed, _ Result) {
 		if g.ID != a.GroupID {
 			continue
 		}
-		g.Servers = a.after(g.Servers)
+		if exact, ok := a.Exact.of(g.Servers); ok {
+			g.Servers = exact
+		} else {
+			g.Servers = a.after(g.Servers)
+		}
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
 )
@@ -70,4 +73,63 @@ func TestServersWithoutSpareRoom(t *testing.T) {
 	if diff := gocmp.Diff(before, o); diff != "" {
 		t.Errorf("what was there before changed:\n%s", diff)
 	}
+}
+
+// TestExactServers: where a change is said to bring a group to exactly what is wanted, working it out finds the same. That holds for every group of
+// instances of ours alone, and nothing is said of a list other than the one that was compared.
+func TestExactServers(t *testing.T) {
+	t.Parallel()
+	mine := us().Group("1")
+	rapid.Check(t, func(t *rapid.T) {
+		plain := rapid.Bool().Draw(t, "plain")
+		draw := func(name string, descriptions ...string) []model.Server {
+			var list []model.Server
+			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(1, 9), 0, 6, rapid.ID).Draw(t, name) {
+				s := ecs(n, 80, rapid.Int32Range(0, 2).Draw(t, "weight"), rapid.SampledFrom(descriptions).Draw(t, "description"))
+				if !plain && rapid.IntRange(0, 3).Draw(t, "pod") == 0 {
+					s.Type, s.IP = slbv1.ServerType_SERVER_TYPE_ENI, s.ID
+					if rapid.IntRange(0, 2).Draw(t, "unresolved") == 0 {
+						s.ID = ""
+					}
+				}
+				list = append(list, s)
+			}
+			slices.SortFunc(list, model.Server.Compare)
+			return list
+		}
+		want, have := model.Group{Name: mine, Servers: draw("want", mine)}, model.Group{ID: "rsp-1", Name: mine, Servers: draw("have", mine)}
+		if !plain {
+			have.Servers = append(have.Servers, draw("others", mine, "by hand")...) // Some may be there twice.
+			slices.SortFunc(have.Servers, model.Server.Compare)
+			want.KeepWeights, want.OnlyRemove = rapid.Bool().Draw(t, "keep weights"), rapid.Bool().Draw(t, "only remove")
+			want.Draining, want.Kept = map[model.ServerKey]bool{}, map[model.ServerKey]bool{}
+			for _, s := range have.Servers {
+				switch rapid.IntRange(0, 5).Draw(t, "stays") {
+				case 0:
+					want.Draining[s.Place()] = true
+				case 1:
+					want.Kept[s.Place()] = true
+				case 2:
+					want.Unresolved = append(want.Unresolved, s.IP)
+				}
+			}
+		}
+		change := diffServers(us(), want, have)
+		if change == nil {
+			return
+		}
+		exact, ok := change.Exact.of(have.Servers)
+		if plain && !ok && len(want.Servers) > 0 {
+			t.Errorf("nothing is said of %v, wanted are %v", have.Servers, want.Servers)
+		}
+		if !ok {
+			return
+		}
+		if diff := gocmp.Diff(change.after(have.Servers), exact); diff != "" {
+			t.Errorf("%v of %v (-worked out +said):\n%s", *change, have.Servers, diff)
+		}
+		if _, ok := change.Exact.of(slices.Clone(have.Servers)); ok && len(have.Servers) > 0 {
+			t.Error("something is said of another list")
+		}
+	})
 }
