@@ -74,6 +74,8 @@ type Choice struct {
 	// nodes take traffic on port, with weight. Services that select alike share the list.
 	nodes        []Share
 	port, weight int32
+	// inOrder reports that nodes are in the order of their instances.
+	inOrder bool
 	// shares are the other backends.
 	shares []Share
 	// Draining lose their weight if they are servers, and Kept stay servers as they are. Nobody becomes a server for that.
@@ -108,6 +110,11 @@ func (c Choice) All() iter.Seq[Share] {
 			}
 		}
 	}
+}
+
+// Nodes are the instances of nodes if only these are chosen, in order; they have one port and one weight. The list is shared and must not be changed.
+func (c Choice) Nodes() (instances []Share, port, weight int32, only bool) {
+	return c.nodes, c.port, c.weight, c.inOrder && len(c.shares) == 0
 }
 
 // apart returns the choice with no list that others share.
@@ -154,7 +161,7 @@ func (s Source) choice(p Policy, port corev1.ServicePort) Choice {
 		pods = s.endpoints(p, port)
 	}
 	if p.Mode == Cluster {
-		c.nodes, c.port = selected.shares, port.NodePort
+		c.nodes, c.port, c.inOrder = selected.shares, port.NodePort, p.MaxNodes == 0
 		if p.MaxNodes > 0 {
 			c.nodes = sharesOf(s.Nodes.Subset(p.Nodes, p.Seed, p.MaxNodes))
 		}

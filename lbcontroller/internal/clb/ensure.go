@@ -98,7 +98,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		s.hash, err = s.want.Hash()
 	}
 	if err == nil {
-		s.applied = appliedDigest(s)
+		s.applied = k.appliedDigest(s)
 		k.certs.Use(s.key, certificatesOf(s.want.Desired.Listeners))
 	}
 	if err != nil {

@@ -75,37 +75,22 @@ func (k *Kind) made(uid, instance string) string {
 	return record.Digest(k.Desired.ClusterID, uid, instance)
 }
 
-// appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read. It is
-// made in every pass over all servers.
-func appliedDigest(s subject) string {
-	h := sha256.New()
-	const much = 4 << 10
-	line := make([]byte, 0, 2*much)
-	text := func(t string) { line = appendText(line, t) }
-	text(string(s.svc.UID))
-	text(s.hash)
+// appliedDigest is what is recorded of what a Service asks for. Network interfaces of pods aren't part of it: they would have to be read.
+func (k *Kind) appliedDigest(s subject) string {
+	var text []byte
+	text = appendText(appendText(text, string(s.svc.UID)), s.hash)
 	for _, groups := range [][]model.Group{s.want.Desired.Groups, s.want.OwnGroups} {
 		for _, g := range groups {
-			text(g.ID)
-			text(g.Name)
-			line = strconv.AppendBool(line, g.KeepWeights)
-			line = binary.AppendUvarint(line, uint64(len(g.Servers)))
-			for i := range g.Servers {
-				if line = appendServer(line, &g.Servers[i]); len(line) > much {
-					h.Write(line) // A hash never fails to write.
-					line = line[:0]
-				}
+			text = strconv.AppendBool(appendText(appendText(text, g.ID), g.Name), g.KeepWeights)
+			text = binary.AppendUvarint(text, uint64(len(g.Servers)))
+			if len(g.Servers) > 0 {
+				sum := k.memory.Digest(g.Servers)
+				text = append(binary.AppendVarint(appendText(text, g.Servers[0].Description), int64(g.Servers[0].Port)), sum[:]...)
 			}
 		}
 	}
-	h.Write(line)
-	return record.Shorten(h.Sum(nil))
-}
-
-func appendServer(line []byte, s *model.Server) []byte {
-	line = appendText(appendText(binary.AppendVarint(line, int64(s.Type)), s.ID), s.IP)
-	line = binary.AppendVarint(binary.AppendVarint(line, int64(s.Port)), int64(s.Weight))
-	return appendText(line, s.Description)
+	sum := sha256.Sum256(text)
+	return record.Shorten(sum[:])
 }
 
 func appendText(line []byte, t string) []byte {

@@ -136,12 +136,26 @@ func withInstances(to, keys map[model.ServerKey]bool) map[model.ServerKey]bool {
 // group returns the servers of a port, and how many are left out because the cloud takes no more. The network interfaces of pods are left open.
 func (b *builder) group(description string, port corev1.ServicePort) (g model.Group, left int) {
 	choice := b.source.Choose(b.policy(), port)
-	servers := make([]model.Server, 0, choice.Len())
+	return model.Group{Servers: serversOf(choice, description), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
+}
+
+// serversOf returns those who take the traffic of a port, in order.
+func serversOf(choice backend.Choice, description string) []model.Server {
+	servers := make([]model.Server, choice.Len())
+	if nodes, port, weight, only := choice.Nodes(); only { // All that most Services have, and a thousand of them.
+		for i := range nodes {
+			s := &servers[i]
+			s.Type, s.ID, s.Port, s.Weight, s.Description = slbv1.ServerType_SERVER_TYPE_ECS, nodes[i].Instance, port, weight, description
+		}
+		return servers
+	}
+	i := 0
 	for b := range choice.All() {
-		servers = append(servers, model.Server{ServerKey: serverKey(b.Backend), Weight: b.Weight, Description: description})
+		servers[i] = model.Server{ServerKey: serverKey(b.Backend), Weight: b.Weight, Description: description}
+		i++
 	}
 	slices.SortFunc(servers, model.Server.Compare)
-	return model.Group{Servers: servers, Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
+	return servers
 }
 
 func serverKey(be backend.Backend) model.ServerKey {

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"crypto/sha256"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ type Memory struct {
 	doubts  map[string]uint64
 	met     map[string]string // UIDs by key
 	limits  map[string]limit
+	lists   lists
 }
 
 // limitFor is how long a limit is believed: quotas can be raised.
@@ -78,9 +80,16 @@ func (m *Memory) Get(key, uid string) (Entry, bool) {
 	return e.unpack(), true
 }
 
+// Digest is a digest of servers but for the port and the description of the first one, and of those that have the same. The digest for Services with
+// the same nodes is made once.
+func (m *Memory) Digest(servers []model.Server) [sha256.Size]byte {
+	_, sum := m.lists.pack(servers)
+	return sum
+}
+
 // pack returns an entry as it is remembered.
-func (e Entry) pack() Entry {
-	e.Observed.Groups, e.servers = pack(e.Observed.Groups)
+func (m *Memory) pack(e Entry) Entry {
+	e.Observed.Groups, e.servers = m.lists.groups(e.Observed.Groups)
 	return e
 }
 
@@ -196,7 +205,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Ent
 		if delete(m.full, key); changed.UID == "" {
 			delete(m.entries, key)
 		} else {
-			m.entries[key] = changed.pack()
+			m.entries[key] = m.pack(changed)
 		}
 	}
 	return keys
@@ -204,7 +213,7 @@ func (m *Memory) Wake(except, loadBalancer string, change func(key string, e Ent
 
 // Put remembers.
 func (m *Memory) Put(key string, e Entry) {
-	e = e.pack()
+	e = m.pack(e)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.entries == nil {

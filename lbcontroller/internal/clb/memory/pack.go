@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"sync"
 	"unique"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -26,24 +28,89 @@ const (
 	different
 )
 
-// pack returns the groups without their servers, and those. The groups are left as they are.
-func pack(groups []model.Group) ([]model.Group, []packed) {
+// lists packs servers. Services with the same nodes have the same list packed one after the other: to compare it with the last ones is quicker than
+// to make it, and takes no memory. The zero value is ready to use.
+type lists struct {
+	mu     sync.Mutex
+	recent [recentLists]list
+	next   int
+}
+
+const (
+	// recentLists are enough for the first servers of new Services and all of them, of before and after a node event.
+	recentLists = 4
+	// longList is a list that is worth the comparison.
+	longList = 16
+)
+
+// list is a packed list and a digest of it.
+type list struct {
+	handle unique.Handle[string]
+	sum    [sha256.Size]byte
+}
+
+// groups returns the groups without their servers, and those. The groups are left as they are.
+func (l *lists) groups(groups []model.Group) ([]model.Group, []packed) {
 	if len(groups) == 0 {
 		return groups, nil
 	}
 	bare, servers := slices.Clone(groups), make([]packed, len(groups))
 	for i := range bare {
-		servers[i] = packServers(bare[i].Servers)
+		servers[i], _ = l.pack(bare[i].Servers)
 		bare[i].Servers = nil
 	}
 	return bare, servers
 }
 
-func packServers(servers []model.Server) packed {
+// pack returns the servers as they are remembered, and a digest of the list.
+func (l *lists) pack(servers []model.Server) (packed, [sha256.Size]byte) {
 	if len(servers) == 0 {
-		return packed{}
+		return packed{}, [sha256.Size]byte{}
 	}
 	p := packed{port: servers[0].Port, description: servers[0].Description}
+	l.mu.Lock()
+	recent := l.recent
+	l.mu.Unlock()
+	for _, known := range recent {
+		if p.list = known.handle; p.holds(servers) {
+			return p, known.sum
+		}
+	}
+	text := p.text(servers)
+	made := list{handle: unique.Make(text), sum: sha256.Sum256([]byte(text))}
+	if p.list = made.handle; len(servers) >= longList {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.recent[l.next] = made
+		l.next = (l.next + 1) % recentLists
+	}
+	return p, made.sum
+}
+
+// holds reports whether these are the servers.
+func (p packed) holds(servers []model.Server) bool {
+	if p.list == (unique.Handle[string]{}) {
+		return false
+	}
+	rest := reader(p.list.Value())
+	if rest.length() != len(servers) {
+		return false
+	}
+	for i := range servers {
+		s := &servers[i]
+		if rest.text() != s.ID || rest.text() != s.IP || rest.number() != int32(s.Type) || rest.number() != s.Weight {
+			return false
+		}
+		isAlike := s.Port == p.port && s.Description == p.description
+		if (rest.flag() == alike) != isAlike || !isAlike && (rest.number() != s.Port || rest.text() != s.Description) {
+			return false
+		}
+	}
+	return true
+}
+
+// text returns the list.
+func (p packed) text(servers []model.Server) string {
 	list := make([]byte, 0, 32*len(servers)) // An instance takes 28.
 	list = binary.AppendUvarint(list, uint64(len(servers)))
 	for i := range servers {
@@ -56,8 +123,7 @@ func packServers(servers []model.Server) packed {
 			list = appendText(binary.AppendVarint(append(list, different), int64(s.Port)), s.Description)
 		}
 	}
-	p.list = unique.Make(string(list))
-	return p
+	return string(list)
 }
 
 // unpack returns the groups with their servers, which are the caller's.

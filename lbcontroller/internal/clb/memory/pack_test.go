@@ -74,12 +74,51 @@ func TestServersAreRemembered(t *testing.T) {
 // TestServersAreShared: Services that differ in the port and the description of their servers only share one list.
 func TestServersAreShared(t *testing.T) {
 	t.Parallel()
-	one, two := packServers(instances(10, 30080, "one")), packServers(instances(10, 30081, "two"))
-	if one.list != two.list {
-		t.Error("the same servers make two lists")
+	var l lists
+	for _, n := range []int{longList - 1, longList, 1000} {
+		one, sum1 := l.pack(instances(n, 30080, "one"))
+		two, sum2 := l.pack(instances(n, 30081, "two"))
+		if one.list != two.list || sum1 != sum2 {
+			t.Errorf("%d servers make two lists", n)
+		}
+		for i := range n {
+			for name, change := range map[string]func(*model.Server){
+				"ID": func(s *model.Server) { s.ID += "x" }, "IP": func(s *model.Server) { s.IP = "10.0.0.1" }, "type": func(s *model.Server) { s.Type++ },
+				"weight": func(s *model.Server) { s.Weight++ }, "port": func(s *model.Server) { s.Port++ }, "description": func(s *model.Server) { s.Description += "x" },
+			} {
+				if n > longList && i%97 > 0 {
+					continue
+				}
+				other := instances(n, 30080, "one")
+				if change(&other[i]); one.holds(other) {
+					t.Errorf("server %d of %d with another %s is taken for the same", i, n, name)
+				}
+				var fresh lists
+				got, sum := l.pack(other)
+				if want, wantSum := fresh.pack(other); got != want || sum != wantSum || got == one || sum == sum1 {
+					t.Errorf("server %d of %d with another %s: what was packed before makes a difference, or the list is the same", i, n, name)
+				}
+			}
+		}
+		if more, sum := l.pack(instances(n+1, 30080, "one")); more.list == one.list || sum == sum1 {
+			t.Error("other servers make the same list")
+		}
 	}
-	if more := packServers(instances(11, 30080, "one")); more.list == one.list {
-		t.Error("other servers make the same list")
+}
+
+// TestServersArePackedOnce: the list of a Service with the nodes of others takes no memory of its own, not even to be compared.
+func TestServersArePackedOnce(t *testing.T) {
+	var l lists
+	some, all, other := instances(40, 30080, "one"), instances(1000, 30080, "one"), instances(999, 30080, "one")
+	allocations := testing.AllocsPerRun(10, func() {
+		for _, servers := range [][]model.Server{some, all, other} {
+			if p, _ := l.pack(servers); !p.holds(servers) {
+				t.Error("other servers were packed")
+			}
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%g allocations", allocations)
 	}
 }
 
