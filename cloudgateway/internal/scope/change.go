@@ -2,6 +2,7 @@ package scope
 
 import (
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
@@ -57,11 +58,22 @@ func changeOf(request proto.Message) (change, bool) {
 	if c, ok := creation(request); ok {
 		return change{makes: &c}, true
 	}
-	c, ok := balancerChange(request)
-	if !ok {
-		c, ok = otherChange(request)
+	owner, id := ownerOf(request)
+	if owner == "" {
+		return change{}, false
 	}
-	return c, ok
+	c := change{of: []Resource{{Kind: owner, ID: id}}}
+	switch r := request.(type) {
+	case *slbv1.UpdateListenerRequest, *slbv1.UpdateServerGroupRequest: // The tags are those of a part.
+	case *vpcv1.AssociateEipRequest:
+		c.of = append(c.of, Resource{Kind: bindable(r.GetInstanceType()), ID: r.GetInstanceId()})
+	case interface {
+		GetSetTags() []*commonv1.Tag
+		GetRemoveTagKeys() []string
+	}:
+		c.setTags, c.removeTagKeys = r.GetSetTags(), r.GetRemoveTagKeys()
+	}
+	return c, true
 }
 
 func creation(request proto.Message) (made, bool) {
@@ -84,65 +96,40 @@ func creation(request proto.Message) (made, bool) {
 	return made{}, false
 }
 
-// balancerChange is a change of a load balancer, or of a part of one.
-func balancerChange(request proto.Message) (change, bool) {
-	id := ""
-	switch r := request.(type) {
-	case *slbv1.UpdateLoadBalancerRequest:
-		return retagged(LoadBalancer, r.GetLoadBalancerId(), r), true
+// ownerOf gives the kind and the id of what a request changes, or of what that is a part of.
+func ownerOf(request proto.Message) (owner Kind, id string) {
+	field := protoreflect.Name("load_balancer_id")
+	of := request.ProtoReflect()
+	switch request.(type) {
+	case *slbv1.UpdateLoadBalancerRequest, *slbv1.DeleteLoadBalancerRequest, *slbv1.CreateServerGroupRequest, *slbv1.ApplyServerChangesRequest,
+		*slbv1.UpdateServerGroupRequest, *slbv1.DeleteServerGroupRequest, *slbv1.ApplyDefaultServerChangesRequest,
+		*slbv1.UpdateForwardingRuleRequest, *slbv1.UpdateDomainExtensionRequest, *slbv1.DeleteDomainExtensionRequest:
+		owner = LoadBalancer
 	case *slbv1.CreateListenerRequest, *slbv1.UpdateListenerRequest, *slbv1.DeleteListenerRequest, *slbv1.StartListenerRequest,
 		*slbv1.StopListenerRequest, *slbv1.BatchCreateForwardingRulesRequest, *slbv1.BatchDeleteForwardingRulesRequest,
 		*slbv1.CreateDomainExtensionRequest:
-		id = r.(interface{ GetKey() *slbv1.ListenerKey }).GetKey().GetLoadBalancerId() //nolint:forcetypeassert // All of them have one.
-	case *slbv1.DeleteLoadBalancerRequest, *slbv1.CreateServerGroupRequest, *slbv1.ApplyServerChangesRequest, *slbv1.UpdateServerGroupRequest,
-		*slbv1.DeleteServerGroupRequest, *slbv1.ApplyDefaultServerChangesRequest, *slbv1.UpdateForwardingRuleRequest,
-		*slbv1.UpdateDomainExtensionRequest, *slbv1.DeleteDomainExtensionRequest:
-		id = r.(interface{ GetLoadBalancerId() string }).GetLoadBalancerId() //nolint:forcetypeassert // All of them have one.
-	default:
-		return change{}, false
-	}
-	return only(LoadBalancer, id), true
-}
-
-func otherChange(request proto.Message) (change, bool) {
-	switch r := request.(type) {
-	case *slbv1.UpdateAccessControlListRequest:
-		return retagged(AccessControlList, r.GetAclId(), r), true
-	case *slbv1.DeleteAccessControlListRequest:
-		return only(AccessControlList, r.GetAclId()), true
-	case *slbv1.UpdateServerCertificateRequest:
-		return retagged(ServerCertificate, r.GetServerCertificateId(), r), true
-	case *slbv1.DeleteServerCertificateRequest:
-		return only(ServerCertificate, r.GetServerCertificateId()), true
-	case *slbv1.UpdateCaCertificateRequest:
-		return retagged(CACertificate, r.GetCaCertificateId(), r), true
-	case *slbv1.DeleteCaCertificateRequest:
-		return only(CACertificate, r.GetCaCertificateId()), true
+		owner, of = LoadBalancer, of.Get(of.Descriptor().Fields().ByName("key")).Message()
+	case *slbv1.UpdateAccessControlListRequest, *slbv1.DeleteAccessControlListRequest:
+		owner, field = AccessControlList, "acl_id"
+	case *slbv1.UpdateServerCertificateRequest, *slbv1.DeleteServerCertificateRequest:
+		owner, field = ServerCertificate, "server_certificate_id"
+	case *slbv1.UpdateCaCertificateRequest, *slbv1.DeleteCaCertificateRequest:
+		owner, field = CACertificate, "ca_certificate_id"
 	case *vpcv1.DeleteRouteTableRequest, *vpcv1.AssociateRouteTableRequest, *vpcv1.UnassociateRouteTableRequest,
 		*vpcv1.BatchCreateRouteEntriesRequest, *vpcv1.BatchDeleteRouteEntriesRequest, *vpcv1.UpdateRouteEntryRequest:
-		return only(Network, r.(interface{ GetVpcId() string }).GetVpcId()), true //nolint:forcetypeassert // All of them have one.
+		owner, field = Network, "vpc_id"
 	case *vpcv1.DeleteVSwitchRequest:
-		return only(VSwitch, r.GetVswitchId()), true
-	case *vpcv1.UpdateEipRequest:
-		return retagged(EIP, r.GetAllocationId(), r), true
-	case *vpcv1.AssociateEipRequest:
-		return change{of: []Resource{{Kind: EIP, ID: r.GetAllocationId()}, {Kind: bindable(r.GetInstanceType()), ID: r.GetInstanceId()}}}, true
-	case *vpcv1.UnassociateEipRequest:
-		return only(EIP, r.GetAllocationId()), true
-	case *vpcv1.ReleaseEipRequest:
-		return only(EIP, r.GetAllocationId()), true
-	case *ecsv1.UpdateInstanceRequest:
-		return retagged(Instance, r.GetInstanceId(), r), true
-	case *ecsv1.StartInstanceRequest:
-		return only(Instance, r.GetInstanceId()), true
-	case *ecsv1.StopInstanceRequest:
-		return only(Instance, r.GetInstanceId()), true
-	case *ecsv1.DeleteInstanceRequest:
-		return only(Instance, r.GetInstanceId()), true
+		owner, field = VSwitch, "vswitch_id"
+	case *vpcv1.UpdateEipRequest, *vpcv1.AssociateEipRequest, *vpcv1.UnassociateEipRequest, *vpcv1.ReleaseEipRequest:
+		owner, field = EIP, "allocation_id"
+	case *ecsv1.UpdateInstanceRequest, *ecsv1.StartInstanceRequest, *ecsv1.StopInstanceRequest, *ecsv1.DeleteInstanceRequest:
+		owner, field = Instance, "instance_id"
 	case *ecsv1.UpdateNetworkInterfaceRequest:
-		return retagged(NetworkInterface, r.GetNetworkInterfaceId(), r), true
+		owner, field = NetworkInterface, "network_interface_id"
+	default:
+		return "", ""
 	}
-	return change{}, false
+	return owner, of.Get(of.Descriptor().Fields().ByName(field)).String()
 }
 
 // bindable is the kind of what an EIP is bound to. Of other kinds nothing can be read.
@@ -156,15 +143,4 @@ func bindable(instanceType string) Kind {
 		return NetworkInterface
 	}
 	return Kind(instanceType)
-}
-
-func only(kind Kind, id string) change { return change{of: []Resource{{Kind: kind, ID: id}}} }
-
-func retagged(kind Kind, id string, r interface {
-	GetSetTags() []*commonv1.Tag
-	GetRemoveTagKeys() []string
-}) change {
-	c := only(kind, id)
-	c.setTags, c.removeTagKeys = r.GetSetTags(), r.GetRemoveTagKeys()
-	return c
 }
