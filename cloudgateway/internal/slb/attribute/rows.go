@@ -12,10 +12,10 @@ type Protocols uint8
 
 // The protocols of listeners.
 const (
-	TCP Protocols = 1 << iota
-	UDP
-	HTTP
-	HTTPS
+	TCP   Protocols = 1 << slbv1.Protocol_PROTOCOL_TCP
+	UDP   Protocols = 1 << slbv1.Protocol_PROTOCOL_UDP
+	HTTP  Protocols = 1 << slbv1.Protocol_PROTOCOL_HTTP
+	HTTPS Protocols = 1 << slbv1.Protocol_PROTOCOL_HTTPS
 
 	layer4 = TCP | UDP
 	layer7 = HTTP | HTTPS
@@ -23,20 +23,7 @@ const (
 )
 
 // ProtocolSet gives the set with one protocol in it, empty for an unknown one.
-func ProtocolSet(p slbv1.Protocol) Protocols {
-	switch p {
-	case slbv1.Protocol_PROTOCOL_TCP:
-		return TCP
-	case slbv1.Protocol_PROTOCOL_UDP:
-		return UDP
-	case slbv1.Protocol_PROTOCOL_HTTP:
-		return HTTP
-	case slbv1.Protocol_PROTOCOL_HTTPS:
-		return HTTPS
-	case slbv1.Protocol_PROTOCOL_UNSPECIFIED:
-	}
-	return 0
-}
+func ProtocolSet(p slbv1.Protocol) Protocols { return 1 << max(0, p) & all }
 
 // Kind is how a value is written on the wire.
 type Kind uint8
