@@ -3,12 +3,25 @@ package certificate
 
 import (
 	"context"
+	"crypto/sha1" //nolint:gosec // The fingerprints that SLB shows are SHA-1.
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/logging"
+	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
+	"alicloud-controllers.dev/cloudgateway/internal/write"
 )
 
 // Service implements slbv1.CertificateServiceServer.
@@ -109,4 +122,158 @@ func (s *Service) DeleteCaCertificate(
 	ctx context.Context, r *slbv1.DeleteCaCertificateRequest,
 ) (*slbv1.DeleteCaCertificateResponse, error) {
 	return cloud.Answer(&slbv1.DeleteCaCertificateResponse{}, s.authorities.remove(ctx, r.GetCaCertificateId()))
+}
+
+// store does the operations on certificates of one kind. The cloud has the same actions for both, with names that differ in a word.
+type store struct {
+	product  *slb.Product
+	kind     string // that word: "Server" or "CA"
+	listings *batch.Reader[string, []*cert]
+	ledger   *write.Ledger
+}
+
+func newStore(p *slb.Product, kind, cache string) *store {
+	return &store{
+		product: p, kind: kind, listings: cloud.NewCache[[]*cert](p.Shared, cache), ledger: write.NewLedger(),
+	}
+}
+
+// filter is what the requests to list either kind have in common; what is empty selects all.
+type filter interface {
+	GetName() string
+	GetTags() []*commonv1.Tag
+	GetResourceGroupId() string
+	GetMaxAge() *durationpb.Duration
+}
+
+// list reads every certificate that matches, ordered by id.
+func (s *store) list(ctx context.Context, ids []string, r filter) ([]*cert, error) {
+	params := cloud.Tags(cloud.Params{}.With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
+	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", params), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*cert, error) {
+		return s.describe(ctx, params)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(c *cert) bool {
+		return r.GetName() != "" && c.name != r.GetName() || len(ids) > 0 && !slices.Contains(ids, c.id)
+	}), nil
+}
+
+// describe reads the certificates of the region now. The cloud answers with all of them at once.
+func (s *store) describe(ctx context.Context, params cloud.Params) ([]*cert, error) {
+	var found []*cert
+	err := s.product.Read(ctx, "Describe"+s.kind+"Certificates", params, &cloud.Fields{
+		s.kind + "Certificates": cloud.Fields{s.kind + "Certificate": cloud.Each(&found, decode)},
+	})
+	return cloud.SortedBy(found, func(c *cert) string { return c.id }), err
+}
+
+// update changes the name, if there is one, and the rest that a request has.
+func (s *store) update(ctx context.Context, id string, name *string, r slb.Metadata) error {
+	defer s.listings.Clear() // Whatever happens, the cloud may hold something new.
+	if name != nil {
+		params := cloud.Params{s.kind + "CertificateId": id, s.kind + "CertificateName": *name}
+		if err := s.product.Set(ctx, "Set"+s.kind+"CertificateName", params, nil); err != nil {
+			return err
+		}
+	}
+	return s.product.ChangeMetadata(ctx, "certificate", id, rpcerr.CertificateNotFound, r)
+}
+
+func (s *store) remove(ctx context.Context, id string) error {
+	defer s.listings.Clear()
+	err := s.product.Set(ctx, "Delete"+s.kind+"Certificate", cloud.Params{s.kind + "CertificateId": id}, nil)
+	return cloud.Unless(err, rpcerr.CertificateNotFound)
+}
+
+// upload describes a new certificate.
+type upload struct {
+	RequestID, Name, ResourceGroupID string
+	Tags                             []*commonv1.Tag
+	// PEM is the certificate, empty if it comes from the certificate service.
+	PEM string
+	// PrivateKey is that of a server certificate.
+	PrivateKey logging.Secret
+	// Alicloud is a certificate of the certificate service.
+	Alicloud *slbv1.AlicloudCertificate
+}
+
+// content tells one certificate from another: its fingerprint, or its id at the certificate service.
+func (u upload) content() string {
+	if u.PEM == "" {
+		return u.Alicloud.GetCertificateId()
+	}
+	block, _ := pem.Decode([]byte(u.PEM))
+	if block == nil {
+		return ""
+	}
+	sum := sha1.Sum(block.Bytes) //nolint:gosec // It identifies, it does not protect.
+	return hex.EncodeToString(sum[:])
+}
+
+// upload uploads a certificate, once.
+func (s *store) upload(ctx context.Context, u upload) (*cert, error) {
+	// Of two uploads of the same certificate at the same time, neither could say which is whose.
+	unlock, err := cloud.Lock(ctx, s.product.Locks, fmt.Sprintf("certificate %q with fingerprint or id %s", u.Name, u.content()))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	defer s.listings.Clear()
+	creation := write.Create[cert]{
+		Ledger: s.ledger, Key: u.key(ctx), API: "slb/Upload" + s.kind + "Certificate", Name: fmt.Sprintf("certificate %q", u.Name),
+		Send: func(ctx context.Context) (*cert, error) { return s.send(ctx, u) },
+		Find: func(ctx context.Context) ([]*cert, error) { return s.find(ctx, func(c *cert) bool { return c.is(u) }) },
+		Read: func(ctx context.Context, id string) (*cert, error) {
+			return cloud.First(s.find(ctx, func(c *cert) bool { return c.id == id }))
+		},
+		ID: func(c *cert) string { return c.id },
+	}
+	made, err := creation.Run(ctx)
+	if err == nil {
+		s.ledger.End(creation.Key)
+	}
+	return made, err
+}
+
+// key identifies the request: its private key does not.
+func (u upload) key(ctx context.Context) write.Key {
+	return write.KeyOf(ctx, u.RequestID, u.content()+" "+u.Name)
+}
+
+func (s *store) send(ctx context.Context, u upload) (*cert, error) {
+	call := cloud.Write(openapi.SLB, "Upload"+s.kind+"Certificate", s.params(u))
+	call.Form = s.form(u)
+	var made *cert
+	_, err := s.product.Caller.Do(ctx, call, cloud.One(&made, decode))
+	return made, err
+}
+
+// find reads the certificates that are wanted. No cache is asked, and no filter that may lag behind.
+func (s *store) find(ctx context.Context, wanted func(*cert) bool) ([]*cert, error) {
+	all, err := s.describe(ctx, nil)
+	return slices.DeleteFunc(all, func(c *cert) bool { return !wanted(c) }), err
+}
+
+func (s *store) params(u upload) cloud.Params {
+	return cloud.Tags(cloud.Params{s.kind + "CertificateName": u.Name}.
+		With("ResourceGroupId", u.ResourceGroupID).
+		With("AliCloudCertificateId", u.Alicloud.GetCertificateId()).
+		With("AliCloudCertificateName", u.Alicloud.GetName()).
+		With("AliCloudCertificateRegionId", u.Alicloud.GetRegionId()), u.Tags)
+}
+
+func (s *store) form(u upload) cloud.Params {
+	return cloud.Params{}.With(s.kind+"Certificate", u.PEM).With("PrivateKey", string(u.PrivateKey))
+}
+
+// is reports whether a certificate is what an upload makes.
+func (c *cert) is(u upload) bool {
+	content := strings.ToLower(strings.ReplaceAll(c.details.GetFingerprint(), ":", ""))
+	if u.PEM == "" {
+		content = c.alicloud.GetCertificateId()
+	}
+	return c.name == u.Name && content == u.content() && (u.ResourceGroupID == "" || c.group == u.ResourceGroupID) &&
+		cloud.SameTags(c.tags, u.Tags)
 }
