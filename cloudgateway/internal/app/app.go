@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/kubernetes"
 
 	"alicloud-controllers.dev/services/admin"
@@ -22,7 +23,6 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/internal/authn"
 	"alicloud-controllers.dev/cloudgateway/internal/authz"
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -115,7 +115,7 @@ func (g *Gateway) newServer(registry *prometheus.Registry) error {
 	guarded := rampolicy.NewGuard(g.openapi)
 	g.services = server.New(server.Config{
 		Shared: cloud.Shared{
-			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: batch.NewRoom(remembered), Logger: g.log,
+			Locks: &flow.Keyed[string]{Callers: g.cfg.Budget.Callers}, Registerer: registry, Room: semaphore.NewWeighted(remembered), Logger: g.log,
 		},
 		Caller: guarded, Idle: g.cfg.Coalesce.Idle.Or(0), Max: g.cfg.Coalesce.Max.Or(0),
 		ServersPerCall: g.cfg.Limits.ServersPerCall, RoutesPerCall: g.cfg.Limits.RoutesPerCall, API: g.cfg.API, Scopes: g.cfg.Scopes,
@@ -150,7 +150,6 @@ func (g *Gateway) Addr() string { return g.listener.Addr().String() }
 // calls under way finish, then the leadership, so that no other replica calls the cloud before that.
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.openapi.Close()
-	defer g.services.Close()
 	g.log.Info("starting", "version", version.String(), "listen", g.Addr(), "admin", g.admin.Addr(), "region", g.cfg.Region)
 	return process.Run(ctx, g.log,
 		process.Component{Name: "tracing", Run: g.tracing.Run},

@@ -119,7 +119,6 @@ func TestBoundedCallersReadApart(t *testing.T) {
 					})
 				}
 				reads.Wait()
-				c.Close()
 				if apart := calls.Load() == 2; apart != tt.apart {
 					t.Errorf("%d calls for the tool and the controller", calls.Load())
 				}
@@ -144,7 +143,6 @@ func TestUrgentReadsOvertake(t *testing.T) {
 				return map[int]string{keys[0]: "there"}, budget.Acquire(ctx, "ecs", "DescribeInstances")
 			},
 		})
-		defer reader.Close()
 		as := func(priority flow.Priority) context.Context {
 			return inTheNameOf(t.Context(), cfg, flow.Caller{Name: "somebody", Priority: priority})
 		}

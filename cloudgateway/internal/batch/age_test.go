@@ -10,7 +10,6 @@ import (
 func TestAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestReader(t, &cloud{latency: time.Second}, nil)
-		defer r.Close()
 		asOf := func(maxAge time.Duration, keys ...string) time.Time {
 			t.Helper()
 			ctx, age := WithAge(t.Context())
@@ -43,7 +42,6 @@ func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{}
 		r := newTestReader(t, s, nil)
-		defer r.Close()
 		for range 2 {
 			if _, err := r.Get(Keep(t.Context(), time.Minute), "a", 0); err != nil {
 				t.Fatal(err)

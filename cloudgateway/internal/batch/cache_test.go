@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 func TestCacheAge(t *testing.T) {
@@ -111,7 +113,7 @@ func TestCacheTimeout(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Config[string, int]{Logger: discard, Name: "test", Room: NewRoom(3 * sizeOf(0))})
+		c := New(Config[string, int]{Logger: discard, Name: "test", Room: semaphore.NewWeighted(int64(3 * sizeOf(0)))})
 		loads := 0
 		get := func(i int) {
 			if _, err := c.Do(t.Context(), fmt.Sprint(i), time.Hour, func(context.Context) (int, error) { loads++; return i, nil }); err != nil {
@@ -126,8 +128,8 @@ func TestCacheIsBounded(t *testing.T) {
 		for _, i := range []int{2, 3, 4} {
 			get(i)
 		}
-		if loads != 0 || len(c.stored.entries) != 3 {
-			t.Errorf("%d reads and %d entries, want the newest three remembered", loads, len(c.stored.entries))
+		if loads != 0 || c.stored.Len() != 3 {
+			t.Errorf("%d reads and %d entries, want the newest three remembered", loads, c.stored.Len())
 		}
 	})
 }
@@ -152,8 +154,8 @@ func TestClear(t *testing.T) {
 		synctest.Wait()
 		c.Clear()
 		underWay.Wait()
-		if len(c.stored.entries) != 0 || len(c.flights) != 0 {
-			t.Errorf("%d entries and %d reads are left", len(c.stored.entries), len(c.flights))
+		if c.stored.Len() != 0 || len(c.flights) != 0 {
+			t.Errorf("%d entries and %d reads are left", c.stored.Len(), len(c.flights))
 		}
 		for _, key := range []string{"read", "under way", "read", "under way"} {
 			get(key, 0)

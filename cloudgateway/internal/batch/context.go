@@ -43,8 +43,6 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-func laneOf(ctx context.Context) laneName { return callerOf(ctx).lane }
-
 // serves reports whether a read of the lane is as good for one of another lane as its own would be.
 func (l laneName) serves(other laneName) bool {
 	return l.owner == other.owner && l.urgency >= other.urgency

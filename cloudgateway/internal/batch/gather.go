@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"alicloud-controllers.dev/services/tracing"
 )
@@ -95,18 +98,11 @@ func (l *lane[K, V]) opened() time.Time {
 	return oldest
 }
 
-func (l *lane[K, V]) stopTimer() {
+// schedule starts what is due in a lane and sets the timer for what is not.
+func (r *Reader[K, V]) schedule(l *lane[K, V], now time.Time) {
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
-	}
-}
-
-// schedule starts what is due in a lane and sets the timer for what is not.
-func (r *Reader[K, V]) schedule(l *lane[K, V], now time.Time) {
-	l.stopTimer()
-	if r.closed {
-		return
 	}
 	for l.count >= r.cfg.MaxItems && l.running < r.cfg.Parallel {
 		r.start(l, l.take(r.cfg.MaxItems), r.cfg.Load)
@@ -164,7 +160,7 @@ func (r *Reader[K, V]) start(l *lane[K, V], flights []*flight[K, V], load func(c
 		l.running++
 		l.started, l.last = now, len(flights)
 	}
-	r.work.Go(func() {
+	go func() {
 		defer b.cancel()
 		r.run(ctx, flights, l == nil, load)
 		if l == nil {
@@ -174,7 +170,7 @@ func (r *Reader[K, V]) start(l *lane[K, V], flights []*flight[K, V], load func(c
 		defer r.mu.Unlock()
 		l.running--
 		r.schedule(l, time.Now())
-	})
+	}()
 }
 
 // run reads a batch.
@@ -240,26 +236,24 @@ func (r *Reader[K, V]) finish(f *flight[K, V], value V, exists bool, err error) 
 // remember stores a value if somebody asked for that. Absence is not remembered.
 func (r *Reader[K, V]) remember(f *flight[K, V], value V, exists bool) {
 	if !exists {
-		r.stored.forget(f.key)
+		r.stored.Forget(f.key)
 		return
 	}
-	if r.stored.put(f.key, value, f.asOf, f.keep); len(r.stored.entries) > 0 {
-		r.sweepLater()
-	}
+	r.stored.Put(f.key, value, sizeOf(value), f.asOf, f.keep)
+	r.sweepLater()
 }
 
 // sweepLater keeps what nobody asks for again from staying for ever.
 func (r *Reader[K, V]) sweepLater() {
-	if r.sweep != nil || r.closed {
+	if r.sweep != nil || r.stored.Len() == 0 {
 		return
 	}
 	r.sweep = time.AfterFunc(time.Minute, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.sweep = nil
-		if r.stored.expire(time.Now()); len(r.stored.entries) > 0 {
-			r.sweepLater()
-		}
+		r.stored.Expire(time.Now())
+		r.sweepLater()
 	})
 }
 
@@ -272,4 +266,24 @@ func recovered[T any](log *slog.Logger, name string, read func() (T, error)) (re
 		}
 	}()
 	return read()
+}
+
+// sizeOf is about the memory that a value takes, in bytes. A message in memory is about four times as large as on the wire.
+func sizeOf(value any) int {
+	const overhead, inMemory = 256, 4
+	if m, ok := value.(proto.Message); ok {
+		return overhead + inMemory*proto.Size(m)
+	}
+	size := overhead
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			size += sizeOf(v.Index(i).Interface())
+		}
+	case reflect.String:
+		size += v.Len()
+	default:
+		size += overhead * inMemory // A certificate's data, for example.
+	}
+	return size
 }

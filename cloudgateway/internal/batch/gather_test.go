@@ -87,7 +87,6 @@ func TestManyCallersShareFewReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{latency: 50 * time.Millisecond}
 		c := newTestReader(t, s, nil)
-		defer c.Close()
 		var callers sync.WaitGroup
 		for i := range 5000 {
 			key := "i-" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)
@@ -127,7 +126,6 @@ func TestWindows(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &cloud{latency: tt.latency}
 				c := newTestReader(t, s, nil)
-				defer c.Close()
 				var callers sync.WaitGroup
 				for i, at := range tt.arrivals {
 					callers.Go(func() {
@@ -158,7 +156,6 @@ func TestJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{}
 		c := newTestReader(t, s, func(cfg *Config[string, string]) { cfg.MaxItems = 2 })
-		defer c.Close()
 		got, err := join(t.Context(), c, "a", "b", "a", "no-c", "d", "e")
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +173,6 @@ func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{latency: 5 * time.Second}
 		c := newTestReader(t, s, nil)
-		defer c.Close()
 		var callers sync.WaitGroup
 		get := func(timeout time.Duration, want error) {
 			callers.Go(func() {
@@ -206,10 +202,11 @@ func TestBatchEndsWithItsLastCaller(t *testing.T) {
 		if _, err := c.Get(ctx, "a", 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v, want DeadlineExceeded", err)
 		}
-		begin := time.Now()
-		c.Close()
-		if took := time.Since(begin); took > 0 {
-			t.Errorf("the batch went on for %s after its caller's deadline", took)
+		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l := c.lanes[laneName{}]; l.running > 0 {
+			t.Error("the batch goes on after its caller's deadline")
 		}
 	})
 }
@@ -233,7 +230,6 @@ func TestAbandonedKeysAreNotRead(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		callers.Wait()
-		c.Close()
 		if diff := cmp.Diff([][]string{{"stays"}}, s.batches); diff != "" {
 			t.Errorf("batches (-want +got):\n%s", diff)
 		}
@@ -281,7 +277,6 @@ func TestErrors(t *testing.T) {
 				c := newTestReader(t, s, func(cfg *Config[string, string]) {
 					cfg.Blames = func(err error) bool { return errors.Is(err, bad) }
 				})
-				defer c.Close()
 				var callers sync.WaitGroup
 				for _, key := range []string{"a", "b", "c", "d"} {
 					callers.Go(func() {
@@ -300,34 +295,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &cloud{latency: time.Second}
-		c := newTestReader(t, s, nil)
-		var callers sync.WaitGroup
-		get := func(key string, want error) {
-			callers.Go(func() {
-				if _, err := c.Get(t.Context(), key, 0); !errors.Is(err, want) {
-					t.Errorf("Get(%q): error %v, want %v", key, err, want)
-				}
-			})
-		}
-		get("under way", nil)
-		pass(100 * time.Millisecond)
-		get("waiting", ErrClosed)
-		synctest.Wait()
-		c.Close()
-		get("late", ErrClosed)
-		callers.Wait()
-	})
-}
-
 // TestReadsOfWhoHasLeftEnd: a batch that nobody waits for any more is not read to its end, and keys that nobody wants do not pile up.
 func TestReadsOfWhoHasLeftEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{latency: time.Hour}
 		c := newTestReader(t, s, func(cfg *Config[string, string]) { cfg.Parallel, cfg.Timeout = 1, 2*time.Hour })
-		defer c.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		for round := range 10 {
 			keys := make([]string, 1000)
@@ -361,7 +333,6 @@ func TestOneCallerWithManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{latency: time.Second}
 		c := newTestReader(t, s, func(cfg *Config[string, string]) { cfg.Timeout = time.Hour })
-		defer c.Close()
 		keys := make([]string, mostPerCaller)
 		for i := range keys {
 			keys[i] = fmt.Sprint("i-", i)
@@ -405,7 +376,6 @@ func TestCallersWithMoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{latency: 5 * time.Second}
 		c := newTestReader(t, s, nil)
-		defer c.Close()
 		var callers sync.WaitGroup
 		get := func(timeout time.Duration, want error) {
 			callers.Go(func() {
@@ -438,7 +408,6 @@ func TestOneByOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &cloud{latency: 50 * time.Millisecond}
 				c := newTestReader(t, s, nil)
-				defer c.Close()
 				var calls sync.WaitGroup
 				for w := range workers {
 					calls.Go(func() {
@@ -480,7 +449,6 @@ func TestOneBadKey(t *testing.T) {
 		c := newTestReader(t, s, func(cfg *Config[string, string]) {
 			cfg.Blames = func(err error) bool { return errors.Is(err, bad) }
 		})
-		defer c.Close()
 		keys := make([]string, 100)
 		for i := range keys {
 			keys[i] = fmt.Sprint("i-", i)

@@ -19,16 +19,15 @@ func TestLanesDoNotWaitForEachOther(t *testing.T) {
 			mu.Lock()
 			loads++
 			mu.Unlock()
-			if laneOf(ctx).owner == "tool" {
+			if callerOf(ctx).lane.owner == "tool" {
 				<-time.After(10 * time.Second)
 			}
 			found := map[string]string{}
 			for _, key := range keys {
-				found[key] = laneOf(ctx).owner
+				found[key] = callerOf(ctx).lane.owner
 			}
 			return found, nil
 		}})
-		defer r.Close()
 		begin := time.Now()
 		var tool sync.WaitGroup
 		for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} { // two batches are read, one is full, one gathers
@@ -67,10 +66,9 @@ func TestUrgentReadsDoNotWaitForOthers(t *testing.T) {
 		var loads atomic.Int32
 		r := New(Config[string, int]{Logger: discard, MaxItems: 1, Parallel: 1, Load: func(ctx context.Context, keys []string) (map[string]int, error) {
 			loads.Add(1)
-			<-time.After(time.Duration(4-laneOf(ctx).urgency) * time.Second) // as the rate limit lets them go
-			return map[string]int{keys[0]: laneOf(ctx).urgency}, nil
+			<-time.After(time.Duration(4-callerOf(ctx).lane.urgency) * time.Second) // as the rate limit lets them go
+			return map[string]int{keys[0]: callerOf(ctx).lane.urgency}, nil
 		}})
-		defer r.Close()
 		var job sync.WaitGroup
 		job.Go(func() {
 			for _, result := range r.GetMany(WithLane(t.Context(), "", "", background), []string{"a", "b", "c"}, 0) {

@@ -13,18 +13,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
 )
 
-// ErrClosed is what callers get who come after Close or whose read has not started by then. Another gateway will answer them.
-var ErrClosed error = &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the gateway is shutting down"}
-
-// The keys that may wait to be read, of one caller and in all. One request names 20 000 at most.
 const (
+	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20 000 at most.
 	mostPerCaller = 20_000
 	mostWaiting   = 60_000
+	// ownRoom is that of a reader without another one, in bytes.
+	ownRoom = 8 << 20
 )
 
 // Config of a Reader.
@@ -49,8 +51,8 @@ type Config[K comparable, V any] struct {
 	Blames func(error) bool
 	// Absent is the error about an item that does not exist. Nil: there is none, and the value is zero.
 	Absent func(K) error
-	// Room bounds the memory of what is remembered, and closes the reader. Nil: 8 MiB of its own.
-	Room       *Room
+	// Room bounds the bytes of what is remembered. Nil: 8 MiB of its own.
+	Room       *semaphore.Weighted
 	Registerer prometheus.Registerer
 	// Logger gets the stacks of panics. It is required.
 	Logger *slog.Logger
@@ -65,7 +67,7 @@ func (cfg *Config[K, V]) complete() {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 4)
 	if cfg.Room == nil {
-		cfg.Room = NewRoom(ownRoom)
+		cfg.Room = semaphore.NewWeighted(ownRoom)
 	}
 }
 
@@ -76,14 +78,12 @@ type Reader[K comparable, V any] struct {
 	requests *prometheus.CounterVec
 
 	mu      sync.Mutex
-	stored  store[K, V]
+	stored  *memo.Store[K, V]
 	flights map[K]map[laneName]*flight[K, V] // those that may be shared
 	lanes   map[laneName]*lane[K, V]
 	waiting map[string]int // keys that wait to be read, by caller
 	total   int            // the sum of waiting
 	sweep   *time.Timer    // nil: nothing is remembered
-	closed  bool
-	work    sync.WaitGroup
 }
 
 // flight is a key on its way. It does not change after done is closed.
@@ -114,7 +114,7 @@ type batch struct {
 	deadline time.Time // that of the callers who were there when it began; zero if the Timeout is earlier
 }
 
-// New makes a reader. Close it, or its Room, when its callers are gone. It panics if the configuration lacks what is required.
+// New makes a reader. It reads only while somebody waits, so that nothing has to be closed when its callers are gone. It panics if the configuration lacks what is required.
 func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 	cfg.complete()
 	r := &Reader[K, V]{
@@ -124,7 +124,7 @@ func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 			Help:        "Reads by where the answer came from: hit (remembered), shared (another caller's read) or load.",
 			ConstLabels: prometheus.Labels{"cache": cfg.Name},
 		}, []string{"result"}),
-		stored:  newStore[K, V](cfg.Room),
+		stored:  memo.NewStore[K, V](cfg.Room),
 		flights: make(map[K]map[laneName]*flight[K, V]),
 		lanes:   make(map[laneName]*lane[K, V]),
 		waiting: make(map[string]int),
@@ -137,7 +137,6 @@ func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 			Buckets:     []float64{1, 2, 5, 10, 20, 50, 100},
 		})
 	}
-	cfg.Room.onClose(r.Close)
 	return r
 }
 
@@ -231,7 +230,7 @@ func (r *Reader[K, V]) join(
 	defer r.mu.Unlock()
 	now := time.Now()
 	for i, key := range keys {
-		if value, asOf, ok := r.stored.get(key, now, maxAge); ok {
+		if value, asOf, ok := r.stored.Get(key, now, maxAge); ok {
 			see(ctx, asOf)
 			r.requests.WithLabelValues("hit").Inc()
 			trace.SpanFromContext(ctx).AddEvent("cache hit")
@@ -278,10 +277,7 @@ func (r *Reader[K, V]) underWay(key K, lane laneName) *flight[K, V] {
 
 // begin makes a flight, unless there are too many.
 func (r *Reader[K, V]) begin(ctx context.Context, key K, by caller, now time.Time) (*flight[K, V], error) {
-	switch {
-	case r.closed:
-		return nil, ErrClosed
-	case r.waiting[by.name] >= mostPerCaller || r.total >= mostWaiting:
+	if r.waiting[by.name] >= mostPerCaller || r.total >= mostWaiting {
 		return nil, &rpcerr.Error{
 			Code: codes.ResourceExhausted, RetryAfter: time.Second, Message: "too many reads of " + r.cfg.Name + " wait already",
 		}
@@ -361,7 +357,7 @@ func (r *Reader[K, V]) Invalidate(keys ...K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, key := range keys {
-		r.stored.forget(key)
+		r.stored.Forget(key)
 		delete(r.flights, key)
 	}
 }
@@ -370,11 +366,7 @@ func (r *Reader[K, V]) Invalidate(keys ...K) {
 func (r *Reader[K, V]) InvalidateFunc(which func(K) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key := range r.stored.entries {
-		if which(key) {
-			r.stored.forget(key)
-		}
-	}
+	r.stored.ForgetFunc(which)
 	for key := range r.flights {
 		if which(key) {
 			delete(r.flights, key)
@@ -384,21 +376,3 @@ func (r *Reader[K, V]) InvalidateFunc(which func(K) bool) {
 
 // Clear forgets everything, because something was written that may be in any answer.
 func (r *Reader[K, V]) Clear() { r.InvalidateFunc(func(K) bool { return true }) }
-
-// Close refuses new callers, fails those whose read has not started and waits for the reads under way.
-func (r *Reader[K, V]) Close() {
-	r.mu.Lock()
-	r.closed = true
-	if r.sweep != nil {
-		r.sweep.Stop()
-	}
-	for _, l := range r.lanes {
-		l.stopTimer()
-		for _, f := range l.take(l.count) {
-			r.noLongerWaits(f)
-			r.finish(f, *new(V), false, ErrClosed)
-		}
-	}
-	r.mu.Unlock()
-	r.work.Wait()
-}

@@ -20,7 +20,6 @@ func TestReader(t *testing.T) {
 			cfg.MaxItems = 3
 			cfg.Absent = func(string) error { return errAbsent }
 		})
-		defer r.Close()
 		if got, err := r.Get(t.Context(), "a", time.Minute); got != "A" || err != nil {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -46,7 +45,6 @@ func TestReaderOfACallerWhoIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{}
 		r := newTestReader(t, s, nil)
-		defer r.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, result := range r.GetMany(ctx, []string{"a", "b"}, 0) {

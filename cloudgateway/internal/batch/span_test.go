@@ -41,7 +41,6 @@ func TestBatchIsPartOfItsCallersTraces(t *testing.T) {
 				return s.load(ctx, keys)
 			}
 		})
-		defer c.Close()
 		var callers sync.WaitGroup
 		call := func(tracer trace.Tracer, name string, keys ...string) {
 			ctx, span := tracer.Start(t.Context(), name)
@@ -82,7 +81,6 @@ func TestBatchIsPartOfItsCallersTraces(t *testing.T) {
 func TestUntracedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestReader(t, &cloud{}, nil)
-		defer c.Close()
 		if _, err := c.Get(t.Context(), "a", 0); err != nil {
 			t.Error(err)
 		}

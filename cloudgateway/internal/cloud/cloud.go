@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
@@ -117,7 +118,7 @@ type Shared struct {
 	Locks      Locker
 	Registerer prometheus.Registerer
 	// Room is for what reads remember; see batch.Config.
-	Room *batch.Room
+	Room *semaphore.Weighted
 	// Logger gets the stacks of panics in reads. It is required.
 	Logger *slog.Logger
 }

@@ -12,7 +12,6 @@ import (
 
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs/instance"
@@ -64,9 +63,7 @@ func TestJoiningNodesShareReads(t *testing.T) {
 	const nodes, most = 200, 6
 	synctest.Test(t, func(t *testing.T) {
 		fake := &everything{reads: map[string]int{}}
-		room := batch.NewRoom(1 << 20)
-		defer room.Close()
-		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: room, Logger: slog.New(slog.DiscardHandler)}}
+		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}
 		interfaces := networkinterface.New(cfg)
 		instances := instance.New(cfg, interfaces.Forget)
 		var work sync.WaitGroup

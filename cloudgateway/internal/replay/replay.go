@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -23,6 +24,8 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/memo"
 )
 
 // Memory knows the writes under way and the results of those that have succeeded. It is for callers who didn't get their answer,
@@ -33,7 +36,7 @@ type Memory struct {
 
 	mu       sync.Mutex
 	underway map[key]*attempt
-	results  results
+	results  *memo.Store[key, *attempt] // those that succeeded
 }
 
 // New makes a Memory.
@@ -45,6 +48,7 @@ func New(policies rpc.Policies, registerer prometheus.Registerer) *Memory {
 			Help: "Writes that were answered with the result of an earlier request with the same request_id.",
 		}, []string{"method"}),
 		underway: map[key]*attempt{},
+		results:  memo.NewStore[key, *attempt](semaphore.NewWeighted(space)),
 	}
 }
 
@@ -117,7 +121,7 @@ func (m *Memory) once(ctx context.Context, k key, content [sha256.Size]byte, wri
 func (m *Memory) enter(k key, content [sha256.Size]byte) (current *attempt, ours bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if done := m.results.get(k); done != nil {
+	if done, _, ok := m.results.Get(k, time.Now(), life); ok {
 		return done, false
 	}
 	if current, ok := m.underway[k]; ok {
@@ -135,7 +139,7 @@ func (m *Memory) try(k key, a *attempt, write func() (any, error)) (any, error) 
 		defer m.mu.Unlock()
 		delete(m.underway, k)
 		if a.result != nil {
-			m.results.put(k, a)
+			m.results.Put(k, a, overhead+len(k.caller)+len(k.requestID)+len(a.result.GetValue()), time.Now(), life)
 		}
 		close(a.ended)
 	}()
@@ -197,50 +201,4 @@ func complete(m proto.Message) bool {
 		}
 		return nil
 	}) == nil
-}
-
-// results are the attempts that succeeded, for a while. All live equally long, so the first in is the first to go.
-type results struct {
-	byKey  map[key]*attempt
-	oldest []entry
-	bytes  int
-}
-
-type entry struct {
-	key     key
-	expires time.Time
-	size    int
-}
-
-func (r *results) get(k key) *attempt {
-	r.expire()
-	return r.byKey[k]
-}
-
-func (r *results) put(k key, a *attempt) {
-	r.expire()
-	if r.byKey == nil {
-		r.byKey = map[key]*attempt{}
-	}
-	e := entry{key: k, expires: time.Now().Add(life), size: overhead + len(k.caller) + len(k.requestID) + len(a.result.GetValue())}
-	r.byKey[k] = a
-	r.oldest = append(r.oldest, e)
-	r.bytes += e.size
-	for r.bytes > space {
-		r.forget()
-	}
-}
-
-// expire forgets what is over.
-func (r *results) expire() {
-	for now := time.Now(); len(r.oldest) > 0 && !now.Before(r.oldest[0].expires); {
-		r.forget()
-	}
-}
-
-// forget drops the oldest result.
-func (r *results) forget() {
-	delete(r.byKey, r.oldest[0].key)
-	r.bytes -= r.oldest[0].size
-	r.oldest = r.oldest[1:]
 }

@@ -131,7 +131,7 @@ func TestResultsAreForgotten(t *testing.T) {
 		for _, step := range []struct {
 			pause time.Duration
 			want  string
-		}{{0, "rsp-1"}, {life - time.Nanosecond, "rsp-1"}, {time.Nanosecond, "rsp-2"}, {time.Minute, "rsp-2"}} {
+		}{{0, "rsp-1"}, {life, "rsp-1"}, {time.Nanosecond, "rsp-2"}, {time.Minute, "rsp-2"}} {
 			<-time.After(step.pause)
 			if got, err := s.create(t.Context(), "r", "web"); got != step.want || err != nil {
 				t.Errorf("after %s: got %s, %v, want %s", step.pause, got, err, step.want)

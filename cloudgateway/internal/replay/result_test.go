@@ -46,31 +46,38 @@ func TestOnlyCompleteAnswersAreRemembered(t *testing.T) {
 // TestResultsAreBounded: what takes too much space makes the oldest go, and time makes them go too.
 func TestResultsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r results
+		m := New(nil, nil)
 		const size = 1 << 20
-		a := &attempt{result: newResult(&slbv1.CreateServerGroupResponse{ServerGroupId: strings.Repeat("x", size)})}
+		text := strings.Repeat("x", size)
 		name := func(i int) key { return key{caller: "tool", method: creation, requestID: fmt.Sprint(i)} }
+		put := func(i int) {
+			response := func() (any, error) { return &slbv1.CreateServerGroupResponse{ServerGroupId: text}, nil }
+			if _, err := m.once(t.Context(), name(i), [32]byte{}, response); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remembered := func(i int) bool {
+			_, _, ok := m.results.Get(name(i), time.Now(), life)
+			return ok
+		}
 		const fit = space / size // but for the overhead
 		for i := range 3 * fit {
 			<-time.After(time.Second)
-			r.put(name(i), a)
-			if r.bytes > space {
-				t.Fatalf("%d bytes", r.bytes)
-			}
+			put(i)
 		}
-		if len(r.byKey) != fit-1 || len(r.oldest) != fit-1 {
-			t.Errorf("%d results in %d entries, want %d", len(r.byKey), len(r.oldest), fit-1)
+		if n := m.results.Len(); n != fit-1 {
+			t.Errorf("%d results, want %d", n, fit-1)
 		}
-		if r.get(name(0)) != nil || r.get(name(3*fit-1)) == nil || r.get(name(2*fit+1)) == nil {
+		if remembered(0) || !remembered(3*fit-1) || !remembered(2*fit+1) {
 			t.Error("the oldest did not go first")
 		}
-		<-time.After(life - time.Second)
-		if got := len(r.byKey); r.get(name(3*fit-1)) == nil || len(r.byKey) != 1 {
-			t.Errorf("%d results, %d after all but the last are over", got, len(r.byKey))
+		<-time.After(life + time.Second)
+		if remembered(3*fit - 1) {
+			t.Error("a result is remembered for too long")
 		}
-		<-time.After(time.Second)
-		if r.get(name(3*fit-1)) != nil || r.bytes != 0 || len(r.oldest) != 0 {
-			t.Errorf("%d bytes of %d are left", r.bytes, len(r.oldest))
+		put(0)
+		if n := m.results.Len(); n != 1 {
+			t.Errorf("%d results, want only the new one: the others are over", n)
 		}
 	})
 }

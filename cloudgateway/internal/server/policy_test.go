@@ -20,7 +20,6 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -29,8 +28,7 @@ import (
 // bareServer has all services, with nothing behind them.
 func bareServer(t *testing.T) *grpc.Server {
 	t.Helper()
-	services := New(Config{Shared: cloud.Shared{Room: batch.NewRoom(0), Logger: slog.New(slog.DiscardHandler)}})
-	t.Cleanup(services.Close)
+	services := New(Config{Shared: cloud.Shared{Logger: slog.New(slog.DiscardHandler)}})
 	pass := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return next(ctx, request)
 	}

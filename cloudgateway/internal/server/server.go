@@ -44,7 +44,6 @@ import (
 
 // Config holds what the services work with.
 type Config struct {
-	// Its Room is required here.
 	cloud.Shared
 
 	// Caller reaches the cloud.
@@ -67,13 +66,12 @@ type Config struct {
 // Services are all services of the API.
 type Services struct {
 	register []func(grpc.ServiceRegistrar)
-	room     *batch.Room
 	guard    *scope.Guard
 }
 
-// New makes the services. Close them when their callers are gone.
+// New makes the services.
 func New(cfg Config) *Services {
-	s := &Services{room: cfg.Room, guard: scope.New(cfg.Scopes, Policies(cfg.API))}
+	s := &Services{guard: scope.New(cfg.Scopes, Policies(cfg.API))}
 	s.addECS(cfg)
 	s.addVPC(cfg)
 	s.addSLB(cfg)
@@ -139,9 +137,6 @@ func (s *Services) Register(r grpc.ServiceRegistrar) {
 		register(r)
 	}
 }
-
-// Close ends the gathering of reads.
-func (s *Services) Close() { s.room.Close() }
 
 // Checks are the rules of all requests: those in the protocol, and those that the packages of the resources add.
 func Checks() check.Table {

@@ -18,7 +18,6 @@ import (
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
-	"alicloud-controllers.dev/cloudgateway/internal/batch"
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
@@ -106,9 +105,7 @@ func refusal(call openapi.Call, status int, code string) error {
 
 func newService(t *testing.T, fake *fakeCloud) *Service {
 	t.Helper()
-	room := batch.NewRoom(1 << 20)
-	t.Cleanup(room.Close)
-	return New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Room: room, Logger: slog.New(slog.DiscardHandler)}}, func() {})
+	return New(ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}, func() {})
 }
 
 func TestLifecycle(t *testing.T) {

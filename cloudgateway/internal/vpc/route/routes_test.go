@@ -60,9 +60,7 @@ func (f *fakeCloud) held() []string {
 // service makes a Service for a test.
 func service(t *testing.T, f cloud.Caller) *Service {
 	t.Helper()
-	room := batch.NewRoom(1 << 20)
-	t.Cleanup(room.Close)
-	p := vpc.New(f, cloud.Shared{Locks: &flow.Keyed[string]{}, Room: room, Logger: slog.New(slog.DiscardHandler)})
+	p := vpc.New(f, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)})
 	return New(p, vswitch.New(p), 50)
 }
 
