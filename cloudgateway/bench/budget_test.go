@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"alicloud-controllers.dev/services/rpcerr"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
@@ -17,6 +19,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
+	servicesconfig "alicloud-controllers.dev/services/config"
 )
 
 const write = "CreateVServerGroup"
@@ -105,9 +108,10 @@ func limited(t *testing.T, granted, believed int, upTo float64) (*openapisim.Sim
 	}
 	net := newNetwork()
 	stop := net.serve(t, sim.Handler("slb"))
-	budget, err := flow.New(flow.Config{
-		LearnUpTo: upTo, Overrides: map[string]flow.Limit{"slb/" + write: {Calls: believed, Window: time.Minute}},
-	})
+	cfg := config.Default().Budget
+	cfg.LearnUpTo = upTo
+	cfg.Overrides = map[string]config.Limit{"slb/" + write: {Calls: believed, Window: servicesconfig.Duration(time.Minute)}}
+	budget, err := flow.New(cfg, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
 		return nil, err
 	}
-	budget, err := newBudget(cfg.Budget, registry, log)
+	budget, err := flow.New(cfg.Budget, registry, log)
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,9 @@ package app
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
@@ -120,17 +118,6 @@ func onStandby() error {
 // Throttled implements openapi.Budget.
 func (t *gate) Throttled(product, action string, retryAfter time.Duration) time.Duration {
 	return t.budget.Throttled(product, action, retryAfter)
-}
-
-// newBudget makes the budget that the configuration describes.
-func newBudget(b config.Budget, registry *prometheus.Registry, log *slog.Logger) (*flow.Budget, error) {
-	overrides := make(map[string]flow.Limit, len(b.Overrides))
-	for action, l := range b.Overrides {
-		overrides[action] = flow.Limit{Calls: l.Calls, Window: l.Window.Or(0)}
-	}
-	return flow.New(flow.Config{
-		Share: b.Share, Overrides: overrides, LearnUpTo: b.LearnUpTo, Callers: b.Callers, Registerer: registry, Logger: log,
-	})
 }
 
 // priorities rank calls. None is above what the protocol allows for its method, nor above what the configuration allows for its caller.

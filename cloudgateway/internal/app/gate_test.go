@@ -25,7 +25,7 @@ func TestCallersTerms(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
 	cfg := config.Default()
 	cfg.Budget.Callers = map[string]config.CallerBudget{tool: {Share: 0.1}}
-	budget, err := newBudget(cfg.Budget, prometheus.NewRegistry(), nil)
+	budget, err := flow.New(cfg.Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestSharesDoNotHoldResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config.Default()
 		cfg.Budget.Callers = map[string]config.CallerBudget{tool: {Share: 0.1}}
-		budget, err := newBudget(cfg.Budget, prometheus.NewRegistry(), nil)
+		budget, err := flow.New(cfg.Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestBoundedCallersReadApart(t *testing.T) {
 func TestUrgentReadsOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := config.Default().Budget
-		budget, err := newBudget(cfg, prometheus.NewRegistry(), nil)
+		budget, err := flow.New(cfg, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestUrgentReadsOvertake(t *testing.T) {
 }
 
 func TestStandbyDoesNotCall(t *testing.T) {
-	budget, err := newBudget(config.Default().Budget, prometheus.NewRegistry(), nil)
+	budget, err := flow.New(config.Default().Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestFirstCallOfATurn(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				budget, err := newBudget(config.Default().Budget, prometheus.NewRegistry(), nil)
+				budget, err := flow.New(config.Default().Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -248,7 +248,7 @@ func TestTermEndsWhileWritesWait(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				budget, err := newBudget(config.Default().Budget, prometheus.NewRegistry(), nil)
+				budget, err := flow.New(config.Default().Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 )
 
@@ -47,7 +48,7 @@ func TestLearnedLimitsSurviveARestart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &oneLease{}
 				replica := func(ran time.Duration, act func(*flow.Budget)) {
-					budget, err := flow.New(flow.Config{})
+					budget, err := flow.New(config.Default().Budget, nil, slog.New(slog.DiscardHandler))
 					if err != nil {
 						t.Fatal(err)
 					}

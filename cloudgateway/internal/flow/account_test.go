@@ -11,6 +11,8 @@ import (
 
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 	"alicloud-controllers.dev/cloudgateway/openapisim/limit"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 const (
@@ -100,7 +102,7 @@ func (u *user) count(from, to time.Duration) (granted, refused int) {
 }
 
 // newUser is a gateway that uses the account.
-func newUser(t *testing.T, a *account, change func(*Config)) *user {
+func newUser(t *testing.T, a *account, change func(*config.Budget)) *user {
 	t.Helper()
 	return &user{account: a, budget: newBudget(t, change)}
 }
@@ -128,8 +130,8 @@ func TestAloneUsesTheWholeLimit(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d of %d from %s skewed by %s", tt.calls, tt.limit, tt.phase, tt.skew), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBudget(t, func(cfg *Config) {
-					cfg.Overrides = map[string]Limit{"slb/" + tt.action: {Calls: tt.limit, Window: time.Minute}}
+				b := newBudget(t, func(cfg *config.Budget) {
+					cfg.Overrides = map[string]config.Limit{"slb/" + tt.action: override(tt.limit, time.Minute)}
 				})
 				cloud := limit.New(limit.Table{"slb/" + tt.action: {Calls: tt.limit, Window: api.Duration(time.Minute)}}, true)
 				pass(tt.phase)
@@ -200,7 +202,7 @@ func TestBesideAStranger(t *testing.T) {
 				}
 				// Within one window of the first refusal the gateway has fallen back to its share.
 				first := ours.refused[0].Sub(a.begun)
-				if n, _ := ours.count(first+time.Minute, first+2*time.Minute); float64(n) > DefaultShare*minuteWrites {
+				if n, _ := ours.count(first+time.Minute, first+2*time.Minute); float64(n) > defaultShare*minuteWrites {
 					t.Errorf("%d calls in the minute after the first with a refusal, want the share at most", n)
 				}
 			})
@@ -312,8 +314,8 @@ func TestBackgroundKeepsToTheShare(t *testing.T) {
 		}
 		work.Wait()
 		granted, refused := u.count(0, run)
-		if rate := float64(granted) / run.Minutes(); rate > DefaultShare*minuteWrites || rate < 0.95*DefaultShare*minuteWrites || refused > 0 {
-			t.Errorf("%.1f background calls a minute, %d refused; want the share, %.0f", rate, refused, DefaultShare*minuteWrites)
+		if rate := float64(granted) / run.Minutes(); rate > defaultShare*minuteWrites || rate < 0.95*defaultShare*minuteWrites || refused > 0 {
+			t.Errorf("%.1f background calls a minute, %d refused; want the share, %.0f", rate, refused, defaultShare*minuteWrites)
 		}
 	})
 }

@@ -4,7 +4,6 @@
 package flow
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -19,39 +18,13 @@ import (
 // headroom is what the deadline of a call has to leave for the call itself when it had to wait.
 const headroom = 500 * time.Millisecond
 
-// Defaults of Config.
-const (
-	DefaultShare      = 0.7
-	defaultMaxWaiting = 5000
-)
-
-// Config of a Budget. What the configuration says is in its ranges: package config has seen to that.
-type Config struct {
-	// Share is the part of the account's limits that the gateway uses, above 0 to 1. Default 0.7.
-	Share float64
-	// Overrides replace limits of the built-in table, for accounts with raised ones, by "product/Action". The share applies.
-	Overrides map[string]Limit
-	// LearnUpTo is how many times of its documented limit an action's limit may be learned to be, 1 to 10. Default 1: limits are
-	// only learned to be lower. Learning that a limit is higher means to hit it now and then.
-	LearnUpTo float64
-	// Callers are the budgets of those who get more or less than the others, by name.
-	Callers map[string]config.CallerBudget
-	// MaxWaiting bounds the calls of one caller that wait for one action. Default 5000.
-	MaxWaiting int
-	Registerer prometheus.Registerer
-	Logger     *slog.Logger
-}
-
-func (cfg *Config) setDefaults() {
-	cfg.Share = cmp.Or(cfg.Share, DefaultShare)
-	cfg.LearnUpTo = cmp.Or(cfg.LearnUpTo, 1)
-	cfg.MaxWaiting = cmp.Or(cfg.MaxWaiting, defaultMaxWaiting)
-	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-}
+// mostWaiting bounds the calls of one caller that wait for one action.
+const mostWaiting = 5000
 
 // Budget is the limiter of all actions of one account and region. It is safe for concurrent use and needs no closing.
 type Budget struct {
-	cfg     Config
+	cfg     config.Budget
+	log     *slog.Logger
 	limits  map[string]Limit
 	metrics metrics
 
@@ -61,8 +34,7 @@ type Budget struct {
 }
 
 // New makes a budget that nobody has used yet.
-func New(cfg Config) (*Budget, error) {
-	cfg.setDefaults()
+func New(cfg config.Budget, registerer prometheus.Registerer, log *slog.Logger) (*Budget, error) {
 	limits, err := Limits()
 	if err != nil {
 		return nil, err
@@ -71,9 +43,9 @@ func New(cfg Config) (*Budget, error) {
 		if _, known := limits[name]; !known {
 			return nil, fmt.Errorf("budget override %q: no such action; want PRODUCT/ACTION such as slb/CreateLoadBalancer", name)
 		}
-		limits[name] = limit
+		limits[name] = Limit{Calls: limit.Calls, Window: limit.Window.Or(0)}
 	}
-	return &Budget{cfg: cfg, limits: limits, metrics: newMetrics(cfg.Registerer), limiters: make(map[string]*limiter)}, nil
+	return &Budget{cfg: cfg, log: log, limits: limits, metrics: newMetrics(registerer), limiters: make(map[string]*limiter)}, nil
 }
 
 // TakeOver says that up to a time another process may have used the budget: the one that this one replaces. In windows that it may have
@@ -112,7 +84,7 @@ func (b *Budget) limiter(product, action string) *limiter {
 	if !known {
 		limit = unlisted(action)
 	}
-	l := newLimiter(name, &b.cfg, limit, b.metrics.of(product, action))
+	l := newLimiter(name, &b.cfg, limit, b.metrics.of(product, action), b.log)
 	l.takeOver(b.takenOver, time.Now())
 	b.limiters[name] = l
 	return l

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,22 +15,37 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 
+	servicesconfig "alicloud-controllers.dev/services/config"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
-func newBudget(t *testing.T, change func(*Config)) *Budget {
+// defaultShare is that of the configuration.
+const defaultShare = 0.7
+
+func newBudget(t *testing.T, change func(*config.Budget)) *Budget {
 	t.Helper()
-	var cfg Config
+	return newBudgetIn(t, nil, change)
+}
+
+// newBudgetIn makes a budget with the metrics in a registry.
+func newBudgetIn(t *testing.T, reg prometheus.Registerer, change func(*config.Budget)) *Budget {
+	t.Helper()
+	cfg := config.Default().Budget
 	if change != nil {
 		change(&cfg)
 	}
-	b, err := New(cfg)
+	b, err := New(cfg, reg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// override is a limit as the configuration has it.
+func override(calls int, window time.Duration) config.Limit {
+	return config.Limit{Calls: calls, Window: servicesconfig.Duration(window)}
 }
 
 func as(ctx context.Context, name string, p Priority) context.Context {
@@ -98,7 +115,7 @@ func TestOtherCallersChangeGoesSoon(t *testing.T) {
 				}
 				want := float64(limit)
 				if priority == Background {
-					want = DefaultShare*limit + 60/time.Since(start).Minutes()
+					want = defaultShare*limit + 60/time.Since(start).Minutes()
 				}
 				if rate := float64(sent.Load()+60) / time.Since(start).Minutes(); rate < 0.95*want || rate > 1.05*want {
 					t.Errorf("%.1f calls per minute, want %.0f", rate, want)
@@ -170,7 +187,7 @@ func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
 func TestCallersByTheirTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budgets := map[string]config.CallerBudget{"heavy": {Weight: 3}, "backup": {Share: 0.1}}
-		b := newBudget(t, func(cfg *Config) { cfg.Callers = budgets })
+		b := newBudget(t, func(cfg *config.Budget) { cfg.Callers = budgets })
 		drain(t, b, "AddVServerGroupBackendServers") // so that nobody profits from being the first
 		stop := make(chan struct{})
 		var work sync.WaitGroup
@@ -198,7 +215,7 @@ func TestCallersByTheirTerms(t *testing.T) {
 // TestBoundedCallerAlone: what one caller may not use stays free although nobody else wants it, whatever its priority.
 func TestBoundedCallerAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(t, func(cfg *Config) { cfg.Callers = map[string]config.CallerBudget{"backup": {Share: 0.1}} })
+		b := newBudget(t, func(cfg *config.Budget) { cfg.Callers = map[string]config.CallerBudget{"backup": {Share: 0.1}} })
 		stop := make(chan struct{})
 		var work sync.WaitGroup
 		var sent atomic.Int32
@@ -277,7 +294,7 @@ func TestCallerGivesUp(t *testing.T) {
 func TestThrottlingStopsTheAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()
-		b := newBudget(t, func(cfg *Config) { cfg.Registerer = reg })
+		b := newBudgetIn(t, reg, nil)
 		drain(t, b, "CreateLoadBalancer")
 		var work sync.WaitGroup
 		work.Go(func() { // waits for a token when the throttling comes
@@ -322,30 +339,34 @@ func TestThrottlingStopsTheAction(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(t, func(cfg *Config) { cfg.MaxWaiting = 2 })
+		b := newBudget(t, nil)
 		drain(t, b, "CreateLoadBalancer")
-		ctx, cancel := context.WithCancel(t.Context())
-		var work sync.WaitGroup
-		for range 2 {
-			work.Go(func() {
-				if b.Acquire(ctx, "slb", "CreateLoadBalancer") == nil {
-					t.Error("went without a token")
-				}
-			})
+		l := b.limiter("slb", "CreateLoadBalancer")
+		wait := func(name string) {
+			for range mostWaiting {
+				l.queue.push(&waiter{caller: Caller{Name: name, Priority: Change}, result: make(chan error, 1)})
+			}
 		}
-		synctest.Wait()
-		if e, ok := rpcerr.From(b.Acquire(ctx, "slb", "CreateLoadBalancer")); !ok || e.Reason != rpcerr.Throttled || e.RetryAfter <= 0 {
-			t.Errorf("error %v, want THROTTLED with the wait", e)
+		refused := func(name, want string) {
+			t.Helper()
+			e, ok := rpcerr.From(b.Acquire(as(t.Context(), name, Change), "slb", "CreateLoadBalancer"))
+			if !ok || e.Reason != rpcerr.Throttled || e.RetryAfter <= 0 || !strings.Contains(e.Message, want) {
+				t.Errorf("error %v, want THROTTLED with the wait", e)
+			}
 		}
-		cancel()
-		work.Wait()
+		wait("bulk")
+		refused("bulk", "5000 calls of bulk are waiting")
+		for i := range 3 {
+			wait(fmt.Sprint("other", i))
+		}
+		refused("another", "20000 calls are waiting")
 	})
 }
 
 func TestLimits(t *testing.T) {
-	b := newBudget(t, func(cfg *Config) {
+	b := newBudget(t, func(cfg *config.Budget) {
 		cfg.Share = 0.5
-		cfg.Overrides = map[string]Limit{"slb/DeleteLoadBalancer": {Calls: 600, Window: time.Minute}}
+		cfg.Overrides = map[string]config.Limit{"slb/DeleteLoadBalancer": override(600, time.Minute)}
 	})
 	tests := []struct {
 		product, action string
@@ -369,7 +390,7 @@ func TestLimits(t *testing.T) {
 
 // TestUnknownAction: the names of actions are the one thing of a budget that the configuration can't check.
 func TestUnknownAction(t *testing.T) {
-	_, err := New(Config{Overrides: map[string]Limit{"slb/Typo": {Calls: 1, Window: time.Second}}})
+	_, err := New(config.Budget{Overrides: map[string]config.Limit{"slb/Typo": override(1, time.Second)}}, nil, nil)
 	want := `budget override "slb/Typo": no such action; want PRODUCT/ACTION such as slb/CreateLoadBalancer`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // TestLearnsFromAWrongLimit: the cloud's limit is not the documented one. Most of it is used soon, and few calls are refused.
@@ -34,9 +36,9 @@ func TestLearnsFromAWrongLimit(t *testing.T) {
 				}
 				pass(tt.phase)
 				a := newAccount(tt.truth, tt.window)
-				u := newUser(t, a, func(cfg *Config) {
+				u := newUser(t, a, func(cfg *config.Budget) {
 					cfg.LearnUpTo = tt.upTo
-					cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: tt.documented, Window: tt.window}}
+					cfg.Overrides = map[string]config.Limit{"slb/" + learned: override(tt.documented, tt.window)}
 				})
 				u.work(t, Change, 3*tt.documented, run)
 				granted, refused := u.count(soon, run)

@@ -5,23 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
-// maxWaitingInAll is how many times Config.MaxWaiting the calls of all callers may be that wait for one action.
-const maxWaitingInAll = 4
+// mostWaitingInAll bounds the calls of all callers that wait for one action.
+const mostWaitingInAll = 4 * mostWaiting
 
 // limiter is the budget of one action: an allowance, a pacer that keeps to it, a queue in front of the pacer, and a pacer each for
 // background calls and for every caller that may not use all of the share.
 type limiter struct {
 	name    string
-	cfg     *Config
+	cfg     *config.Budget
 	metrics actionMetrics
+	log     *slog.Logger
 
 	mu         sync.Mutex
 	allowance  allowance
@@ -34,10 +38,10 @@ type limiter struct {
 	timer      *time.Timer // runs dispatch when the next call may go; nil if nobody waits
 }
 
-func newLimiter(name string, cfg *Config, documented Limit, metrics actionMetrics) *limiter {
+func newLimiter(name string, cfg *config.Budget, documented Limit, metrics actionMetrics, log *slog.Logger) *limiter {
 	now := time.Now()
 	l := &limiter{
-		name: name, cfg: cfg, metrics: metrics,
+		name: name, cfg: cfg, metrics: metrics, log: log,
 		allowance: newAllowance(documented, cfg.Share, cfg.LearnUpTo),
 		pacer:     newPacer(documented, now),
 		bounded:   make(map[string]*pacer),
@@ -125,10 +129,10 @@ func (l *limiter) enqueue(ctx context.Context, caller Caller) (*waiter, error) {
 	w := &waiter{caller: caller, deadline: deadline, since: now, result: make(chan error, 1)}
 	wait := l.expected(now, caller)
 	switch waiting := l.queue.waiting(caller.Name, Background, Backend); {
-	case l.queue.size >= maxWaitingInAll*l.cfg.MaxWaiting:
+	case l.queue.size >= mostWaitingInAll:
 		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls are waiting for the rate limit", l.queue.size), wait)
-	case waiting >= l.cfg.MaxWaiting:
+	case waiting >= mostWaiting:
 		l.metrics.waited(caller, resultRefused, 0)
 		return nil, l.refusal(codes.ResourceExhausted, fmt.Sprintf("%d calls of %s are waiting for the rate limit", waiting, caller.Name), wait)
 	case wait > 0 && !deadline.IsZero() && now.Add(wait+headroom).After(deadline):
@@ -260,7 +264,7 @@ func (l *limiter) throttled(retryAfter time.Duration) time.Duration {
 			l.allowance.refused(r.granted)
 			l.adjust()
 		}
-		l.cfg.Logger.Warn("the cloud throttles", "api", l.name, "pause", pause, "granted", r.granted,
+		l.log.Warn("the cloud throttles", "api", l.name, "pause", pause, "granted", r.granted,
 			"callsPerWindowAfterwards", l.pacer.calls, "window", l.pacer.window)
 	}
 	for _, w := range l.queue.expired(until) {

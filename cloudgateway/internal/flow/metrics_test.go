@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // TestWaitsByCaller: the metrics show whose calls waited, how many and for how long, also of calls that were given up or refused meanwhile.
@@ -20,9 +22,8 @@ import (
 func TestWaitsByCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewPedanticRegistry()
-		b := newBudget(t, func(cfg *Config) {
-			cfg.Registerer = reg
-			cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: 1, Window: time.Minute}}
+		b := newBudgetIn(t, reg, func(cfg *config.Budget) {
+			cfg.Overrides = map[string]config.Limit{"slb/" + learned: override(1, time.Minute)}
 		})
 		acquire := func(caller string, patience time.Duration) error {
 			ctx, cancel := context.WithCancel(as(t.Context(), caller, Change))
@@ -83,7 +84,7 @@ func TestWaitsByCaller(t *testing.T) {
 // can't add to them without end.
 func TestMetricsAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	b := newBudget(t, func(cfg *Config) { cfg.Registerer = reg })
+	b := newBudgetIn(t, reg, nil)
 	all := slices.Sorted(maps.Keys(b.limits))
 	use := func(callers int, actions []string) (series int) {
 		for i := range callers {

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
+
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
 // TestStatus: an operator sees who uses an action, who waits for it and what was learned, in the numbers that the budget itself goes by.
@@ -79,8 +81,8 @@ func TestStatus(t *testing.T) {
 // TestStatusOfBuckets: a limit of a second is shown for the ten seconds in which calls are counted.
 func TestStatusOfBuckets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(t, func(cfg *Config) {
-			cfg.Overrides = map[string]Limit{"slb/" + learned: {Calls: 20, Window: time.Second}}
+		b := newBudget(t, func(cfg *config.Budget) {
+			cfg.Overrides = map[string]config.Limit{"slb/" + learned: override(20, time.Second)}
 		})
 		if err := b.Acquire(t.Context(), "slb", learned); err != nil {
 			t.Fatal(err)

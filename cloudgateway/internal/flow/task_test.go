@@ -35,7 +35,7 @@ func TestNobodyWaitsBehindTheTurnOfAnother(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				budgets := map[string]config.CallerBudget{"backup": {Share: 0.1}}
-				b := newBudget(t, func(cfg *Config) { cfg.Callers = budgets })
+				b := newBudget(t, func(cfg *config.Budget) { cfg.Callers = budgets })
 				locks := Keyed[string]{Callers: budgets}
 				stop := make(chan struct{})
 				var work sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
@@ -54,7 +55,7 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 	if err := provider.Ready(); err != nil {
 		t.Fatal(err)
 	}
-	budget, err := flow.New(flow.Config{})
+	budget, err := flow.New(config.Default().Budget, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,18 +61,19 @@ func TestResultsAreBounded(t *testing.T) {
 			return ok
 		}
 		const fit = space / size // but for the overhead
-		for i := range 3 * fit {
+		const last = fit + 7
+		for i := range last + 1 {
 			<-time.After(time.Second)
 			put(i)
 		}
 		if n := m.results.Len(); n != fit-1 {
 			t.Errorf("%d results, want %d", n, fit-1)
 		}
-		if remembered(0) || !remembered(3*fit-1) || !remembered(2*fit+1) {
+		if remembered(last-fit+1) || !remembered(last-fit+2) || !remembered(last) {
 			t.Error("the oldest did not go first")
 		}
 		<-time.After(life + time.Second)
-		if remembered(3*fit - 1) {
+		if remembered(last) {
 			t.Error("a result is remembered for too long")
 		}
 		put(0)
