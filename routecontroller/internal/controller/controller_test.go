@@ -480,6 +480,22 @@ func TestNewNodeWithoutRange(t *testing.T) {
 	}
 }
 
+// TestNewNodeOfAFastClock: the API server's clock may be ahead of ours, and the warning comes all the same.
+func TestNewNodeOfAFastClock(t *testing.T) {
+	for _, ahead := range []time.Duration{20 * time.Second, 24 * time.Hour} {
+		run(t, nil, []*corev1.Node{makeNode(2)}, nil, func(w *world) {
+			bare := makeNode(1)
+			bare.CreationTimestamp = metav1.NewTime(time.Now().Add(ahead))
+			bare.Spec.PodCIDR, bare.Spec.PodCIDRs, bare.Status.Conditions = "", nil, bare.Status.Conditions[:1]
+			w.CreateNode(bare)
+			w.Pass(time.Minute)
+			if got := w.Events.Matching("node-1 CreateRouteFailed: spec.podCIDR is not set"); len(got) != 1 {
+				t.Errorf("clock %s ahead: events %v a minute after the Node has registered", ahead, got)
+			}
+		})
+	}
+}
+
 func TestProviderIDComesLate(t *testing.T) {
 	late := makeNode(1)
 	late.Spec.ProviderID = ""

@@ -104,7 +104,11 @@ func (c *Controller) rangeDue(about claim) time.Duration {
 	if err != nil || about.Key != (table.Key{}) {
 		return 0
 	}
-	return time.Until(node.CreationTimestamp.Add(rangeGrace))
+	left := time.Until(node.CreationTimestamp.Add(rangeGrace))
+	if left > 2*rangeGrace { // The clocks of this host and the API server differ too much.
+		return 0
+	}
+	return left
 }
 
 // reportStuck says on which routes the cloud works for too long. Nothing but the cloud can finish them: it refuses changes of an entry meanwhile.
