@@ -91,11 +91,12 @@ type Store struct {
 	stored  map[string]string // what the ConfigMap holds
 	wanted  map[string]string // what it is to hold where that differs; empty removes
 	expect  map[string]bool   // whose entries the next request makes outdated
+	sent    map[string]bool   // which the ConfigMap may say to be applied: a request that says so is under way, or its answer was lost
 }
 
 // New makes a Store; Run writes what it gathers.
 func New(cfg Config) *Store {
-	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}}
+	return &Store{Config: cfg, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1), wanted: map[string]string{}, expect: map[string]bool{}, sent: map[string]bool{}}
 }
 
 // Get returns the entry of a Service. Without an answer of the API server nothing is known of any.
@@ -170,14 +171,17 @@ func (s *Store) Change(ctx context.Context, keys ...string) {
 	s.writeNow(ctx, entries)
 }
 
-// isApplied reports whether the ConfigMap says what the cloud has for a Service, or soon does. What is to take the place of that is not there yet.
+// isApplied reports whether the ConfigMap says what the cloud has for a Service, or may, or soon does. What is to take the place of that is not
+// there yet.
 func (s *Store) isApplied(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc([]string{s.stored[name], s.wanted[name]}, func(value string) bool {
-		applied := parse(value).Applied
-		return applied != "" && applied != Outdated
-	})
+	return s.sent[name] || saysApplied(s.stored[name]) || saysApplied(s.wanted[name])
+}
+
+func saysApplied(value string) bool {
+	applied := parse(value).Applied
+	return applied != "" && applied != Outdated
 }
 
 // Sharing lists the Services that are recorded to have what they ask for on a user's CLB.
@@ -336,6 +340,7 @@ func (s *Store) loadNow(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.read, s.exists = true, err == nil
+	clear(s.sent)
 	s.version, s.stored = "", nil
 	if s.exists {
 		s.version, s.stored = found.ResourceVersion, found.Data
@@ -386,12 +391,13 @@ func (s *Store) write(ctx context.Context, only string) error {
 			size -= bytesOf(name, value)
 			value = ""
 		}
-		switch value {
-		case old:
-		case "":
+		switch {
+		case value == old && !s.sent[name]:
+		case value == "":
 			patch[name] = nil
 		default:
 			patch[name] = value
+			s.sent[name] = s.sent[name] || saysApplied(value)
 		}
 	}
 	next := s.stored
@@ -409,6 +415,9 @@ func (s *Store) write(ctx context.Context, only string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.exists, s.version, s.stored = exists, version, next
+	if len(patch) > 0 {
+		clear(s.sent)
+	}
 	for name, value := range data {
 		if s.wanted[name] == value {
 			delete(s.wanted, name)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -100,6 +101,38 @@ func TestChangeAfterAnEntryThatWaits(t *testing.T) {
 			s.Set("default/a", waiting)
 			s.Change(t.Context(), "default/a")
 			equal(t, fmt.Sprintf("data after %+v", waiting), map[string]string{"default.a": "m.-"}, data(t, kube))
+		})
+	}
+}
+
+// TestChangeDuringARequest: the same, also if a request that says what a Service has is under way, or if its answer was lost.
+func TestChangeDuringARequest(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		kube := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "backends"}, Data: map[string]string{"default.a": "m.-"}})
+		var requests atomic.Int32
+		kube.PrependReactor("patch", "configmaps", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			if requests.Add(1) > 1 {
+				return false, nil, nil
+			}
+			<-time.After(time.Second)
+			if !lost {
+				return false, nil, nil
+			}
+			if _, _, err := kubetesting.ObjectReaction(kube.Tracker())(action); err != nil {
+				t.Error(err)
+			}
+			return true, nil, context.DeadlineExceeded
+		})
+		inStore(t, kube, func(t *testing.T, s *Store) {
+			s.Set("default/a", Entry{Made: "m", Applied: "1"})
+			<-time.After(quiet + 500*time.Millisecond)
+			s.Set("default/a", Entry{Made: "m"})
+			if lost {
+				<-time.After(2 * time.Second)
+			}
+			s.Change(t.Context(), "default/a")
+			<-time.After(2 * time.Second) // Less than until what is gathered is written.
+			equal(t, fmt.Sprintf("data, answer lost: %t", lost), map[string]string{"default.a": "m.-"}, data(t, kube))
 		})
 	}
 }
