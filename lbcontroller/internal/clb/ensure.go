@@ -116,6 +116,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 		return controller.Outcome{}
 	}
 	if s = k.meet(ctx, s); s.isTrusted() {
+		k.Records.Unexpect(s.key)
 		return controller.Outcome{Service: s.svc, Looks: s.looks()}
 	}
 	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && k.isYoung(s.svc)

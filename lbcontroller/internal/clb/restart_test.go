@@ -204,6 +204,23 @@ func TestRestartAfterACrashOfASecondChange(t *testing.T) {
 	})
 }
 
+// TestRestartAfterNodesThatChangedNothing: a Service that is trusted stays so for the next leader, though a node that carries its traffic
+// changed in a way that is nothing to the CLB, and another Service changed later.
+func TestRestartAfterNodesThatChangedNothing(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		withRecords(w)
+		w.many(2)
+		w.restart()
+		w.updateNode(1, func(node *corev1.Node) { node.Labels = map[string]string{corev1.LabelTopologyZone: "another"} })
+		w.after(time.Minute)
+		w.patch("web-1", map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Prefix + annotation.Scheduler: "wlc"}}})
+		w.after(time.Minute)
+		w.calls()
+		w.restart()
+		check(t, "calls of the next leader", []string(nil), w.calls())
+	})
+}
+
 // TestReleaseIsTakenBack: a Service that is no longer to have a CLB, and asks for it again before all is released, gets what it asks for.
 func TestReleaseIsTakenBack(t *testing.T) {
 	typed := func(w *world, serviceType corev1.ServiceType) {

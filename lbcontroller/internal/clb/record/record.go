@@ -151,6 +151,16 @@ func (s *Store) Expect(keys ...string) {
 	}
 }
 
+// Unexpect takes back what Expect said of a Service that turned out to need no change, unless it is written already.
+func (s *Store) Unexpect(key string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.expect, name(key))
+}
+
 // Change records that Services are changed, before that is done: only then a crash on the way can't be taken for success. An API
 // server that fails doesn't hold the change up: the record is wrong only if the process dies before the change is recorded, and what is wanted goes
 // back meanwhile or what was taken from another Service isn't put back.
