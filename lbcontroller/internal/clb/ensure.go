@@ -281,7 +281,11 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	if p.ChangesConfig() {
 		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.
 		n.Labels = map[string]string{LabelHash: ""}
-		n.Annotations = ownTags(slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags))
+		tags := slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags)
+		if p.Marks() { // The mark is set again if it alone fails.
+			tags = append(tags, ownership.TagReused)
+		}
+		n.Annotations = ownTags(tags)
 		_, n.Annotations[annotation.Applied] = s.view.Applied()
 		n.Annotations[annotation.Making] = making(s, p)
 	}

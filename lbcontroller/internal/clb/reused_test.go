@@ -6,12 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/reuse"
 )
 
@@ -184,6 +188,45 @@ func TestB09UsersTagsStay(t *testing.T) {
 		}
 		check(t, "tags", map[string]string{"owner": "alice", "team": "red", "kubernetes.reused.by.user": "true"}, got)
 	})
+}
+
+// TestMarkThatFails: a user's CLB that is taken gets its mark though that alone has failed, and the process may have died after that. One that was
+// taken by an old version of the existing CCM is left without.
+func TestMarkThatFails(t *testing.T) {
+	refused := func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+		if method != "UpdateLoadBalancer" {
+			return gatewaytest.Fault{}
+		}
+		return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "tags can't be set"}}
+	}
+	for _, restart := range []bool{false, true} {
+		inWorld(t, 1, func(w *world) {
+			w.usersCLB(usersLB)
+			w.cloud.Interpose(refused)
+			w.create(web(naming(usersLB)))
+			w.after(time.Minute)
+			check(t, "parts", []string{usersListener, ours + ": i-1:30080=100", usersGroup}, w.parts(usersLB))
+			check(t, "tags while they are refused", 0, len(w.instances()[0].GetTags()))
+			check(t, "hash while they are refused", "", w.service().Labels[LabelHash])
+			if restart {
+				w.stop()
+			}
+			w.cloud.Interpose(nil)
+			if restart {
+				w.start()
+			}
+			w.after(10 * time.Minute)
+			check(t, "mark", "true", tagOf(w.instances()[0], ownership.TagReused))
+			check(t, "note", "", w.service().Annotations[annotation.OwnTags])
+			check(t, "hash", true, w.service().Labels[LabelHash] != "")
+
+			w.cloud.Lock()
+			w.cloud.LoadBalancers[usersLB].Tags = nil
+			w.cloud.Unlock()
+			w.update(func(svc *corev1.Service) { delete(svc.Labels, LabelHash) })
+			check(t, "tags when nothing is to change", 0, len(w.instances()[0].GetTags()))
+		})
+	}
 }
 
 // TestPreservedOnUsersCLB: all that was made there stays, too.

@@ -59,7 +59,10 @@ func (b *builder) instance() model.Instance {
 	b.billing(spec)
 	anyVSwitch := b.network(spec)
 	tags := b.additionalTags(spec)
-	return model.Instance{Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, NetworkType: b.networkType(spec), Tags: tags, DroppedTags: b.droppedTags(tags)}
+	return model.Instance{
+		Spec: spec, Asked: asked, AnyVSwitch: anyVSwitch, NetworkType: b.networkType(spec), Tags: tags, DroppedTags: b.droppedTags(tags),
+		Marking: slices.Contains(annotation.ParseOwnTags(b.view.Service.Annotations), ownership.TagReused),
+	}
 }
 
 // marks are the tags that tell whose the instance is.

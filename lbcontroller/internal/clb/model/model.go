@@ -44,6 +44,8 @@ type Instance struct {
 	// Tags are the keys of the additional tags, and DroppedTags those of tags that were put on the instance for this Service and
 	// are not wanted any more. Neither is configuration: Spec has the wanted tags.
 	Tags, DroppedTags []string
+	// Marking says that a user's instance was about to be marked as reused, which may have failed.
+	Marking bool
 	// NetworkType is the asked network of the address, "vpc" or "classic"; empty if it isn't asked for. It can't be chosen at creation.
 	NetworkType string
 	// AnyVSwitch says that the vSwitch was the controller's choice, so another may be tried when it is full.

@@ -115,10 +115,10 @@ func missingTags(want []*commonv1.Tag, have map[string]string) []*commonv1.Tag {
 }
 
 // mark marks a user's instance as reused before the first change that the Service makes there, so that no death in between leaves it unmarked.
-// The mark alone is no reason to write: what versions of the existing CCM before v1.9.3.378 left has none.
+// The mark alone is no reason to write, unless it has failed: what versions of the existing CCM before v1.9.3.378 left has none.
 func (p *Plan) mark(d *model.Desired, o model.Observed) {
 	have := o.Tags()
-	if _, marked := have[ownership.TagReused]; marked || o.InstanceID == "" || len(have) >= fewTags || len(p.Phases) == 0 {
+	if _, marked := have[ownership.TagReused]; marked || o.InstanceID == "" || len(have) >= fewTags || len(p.Phases) == 0 && !d.Instance.Marking {
 		return
 	}
 	at := slices.IndexFunc(d.Instance.Spec.GetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagReused })
@@ -126,18 +126,30 @@ func (p *Plan) mark(d *model.Desired, o model.Observed) {
 		return
 	}
 	mark := d.Instance.Spec.GetTags()[at]
-	for i, action := range p.Phases[0] {
-		if up, ok := action.(UpdateInstance); ok { // One call does both.
-			up.Request.SetTags = append(up.Request.SetTags, mark)
-			if !slices.Contains(up.What, "tags") {
-				up.What = append(up.What, "tags")
+	for _, phase := range p.Phases[:min(len(p.Phases), 1)] {
+		for i, action := range phase {
+			if up, ok := action.(UpdateInstance); ok { // One call does both.
+				up.Request.SetTags = append(up.Request.SetTags, mark)
+				if !slices.Contains(up.What, "tags") {
+					up.What = append(up.What, "tags")
+				}
+				phase[i] = up
+				return
 			}
-			p.Phases[0][i] = up
-			return
 		}
 	}
 	up := UpdateInstance{Request: &slbv1.UpdateLoadBalancerRequest{SetTags: []*commonv1.Tag{mark}}, What: []string{"tags"}}
 	p.Phases = slices.Insert(p.Phases, 0, Phase{up})
+}
+
+// Marks reports whether a user's instance is marked as reused.
+func (p Plan) Marks() bool {
+	for action := range p.Actions() {
+		if up, ok := action.(UpdateInstance); ok && slices.ContainsFunc(up.Request.GetSetTags(), func(t *commonv1.Tag) bool { return t.GetKey() == ownership.TagReused }) {
+			return true
+		}
+	}
+	return false
 }
 
 // presentTags returns the keys that are there.
