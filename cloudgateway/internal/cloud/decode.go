@@ -10,9 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
@@ -198,28 +197,40 @@ func next(within []byte) (value, rest []byte) {
 	return within, nil
 }
 
-// Named finds the value of a word. One that is not known has the zero value.
-func Named[E comparable](words map[E]string, word string) E {
-	for value, w := range words {
-		if w == word {
-			return value
+// Enum is an enumeration of the API whose values have the cloud's words for names: CHARGE_TYPE_POST_PAID is PostPaid.
+type Enum interface {
+	~int32
+	protoreflect.Enum
+}
+
+// Word gives the word for a value. The one that says nothing has none.
+func Word[E Enum](value E) string {
+	word := ""
+	for part := range strings.SplitSeq(nameOf(value), "_") {
+		word += part[:min(1, len(part))] + strings.ToLower(part[min(1, len(part)):])
+	}
+	return word
+}
+
+// Named finds the value of a word, in capitals or not. One that is not known has the zero value.
+func Named[E Enum](word string) (value E) {
+	for i := range value.Descriptor().Values().Len() {
+		named := E(value.Descriptor().Values().Get(i).Number())
+		if name := nameOf(named); name != "" && strings.EqualFold(strings.ReplaceAll(name, "_", ""), word) {
+			return named
 		}
 	}
-	var none E
-	return none
+	return value
 }
 
-// Word decodes a word into its value.
-func Word[E comparable](into *E, words map[E]string) *Decoder {
-	return Via(into, func(word string) E { return Named(words, word) })
-}
-
-// ChargeTypes are the words of ECS and VPC for when a resource is paid for.
-func ChargeTypes() map[commonv1.ChargeType]string {
-	return map[commonv1.ChargeType]string{
-		commonv1.ChargeType_CHARGE_TYPE_POST_PAID: "PostPaid",
-		commonv1.ChargeType_CHARGE_TYPE_PRE_PAID:  "PrePaid",
+// nameOf is the name of a value without that of the enumeration, e.g. POST_PAID.
+func nameOf[E Enum](value E) string {
+	values := value.Descriptor().Values()
+	named := values.ByNumber(value.Number())
+	if value == 0 || named == nil {
+		return ""
 	}
+	return strings.TrimPrefix(string(named.Name()), strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED"))
 }
 
 // Time reads a time of ECS or VPC, with seconds or without. Nobody decides by what can't be read, so it is left out.

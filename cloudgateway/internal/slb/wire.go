@@ -63,28 +63,18 @@ func Moment(text string) *timestamppb.Timestamp {
 // Is recognises a word of the cloud.
 func Is(word string) func(string) bool { return func(w string) bool { return w == word } }
 
-// Protocol is that of a listener, as the cloud names it.
-func Protocol(name string) slbv1.Protocol {
-	return slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+strings.ToUpper(name)])
-}
-
 // ProtocolName gives the cloud's name of a protocol in capitals, e.g. "TCP".
 func ProtocolName(p slbv1.Protocol) string {
 	return strings.TrimPrefix(p.String(), "PROTOCOL_")
 }
 
 // ServerType is the kind of server that the cloud names, ECS if it names none.
-func ServerType(name string) slbv1.ServerType {
-	return slbv1.ServerType(slbv1.ServerType_value["SERVER_TYPE_"+strings.ToUpper(cmp.Or(name, "ecs"))])
+func ServerType(word string) slbv1.ServerType {
+	return cloud.Named[slbv1.ServerType](cmp.Or(word, "ecs"))
 }
 
-// IPVersions are the cloud's words for families.
-func IPVersions() map[slbv1.IpVersion]string {
-	return map[slbv1.IpVersion]string{
-		slbv1.IpVersion_IP_VERSION_IPV4: "ipv4",
-		slbv1.IpVersion_IP_VERSION_IPV6: "ipv6",
-	}
-}
+// Word is the cloud's word for a value of an enumeration, of which SLB mostly knows small letters.
+func Word[E cloud.Enum](value E) string { return strings.ToLower(cloud.Word(value)) }
 
 // KeyParams names a listener by its port.
 func KeyParams(key *slbv1.ListenerKey) cloud.Params {

@@ -19,7 +19,7 @@ func decode(item []byte) (*ecsv1.Instance, error) {
 		"InstanceName":       &i.Name,
 		"HostName":           &i.HostName,
 		"Status":             &i.Status,
-		"InstanceChargeType": cloud.Word(&i.ChargeType, cloud.ChargeTypes()),
+		"InstanceChargeType": cloud.Via(&i.ChargeType, cloud.Named),
 		"SpotStrategy":       &i.SpotStrategy,
 		"InnerIpAddress":     cloud.Fields{"IpAddress": &i.InnerIps},
 		"PublicIpAddress":    cloud.Fields{"IpAddress": &i.PublicIps},
@@ -46,7 +46,7 @@ func decode(item []byte) (*ecsv1.Instance, error) {
 		"ExpiredTime":        cloud.Via(&i.ExpirationTime, cloud.Time),
 		"AutoReleaseTime":    cloud.Via(&i.AutoReleaseTime, cloud.Time),
 		"DeletionProtection": &i.DeletionProtection,
-		"StoppedMode":        cloud.Word(&i.StoppedMode, stoppedModes()),
+		"StoppedMode":        cloud.Via(&i.StoppedMode, cloud.Named),
 	})
 	if i.GetChargeType() != commonv1.ChargeType_CHARGE_TYPE_PRE_PAID {
 		i.ExpirationTime = nil // It may be a date that stands for never.
@@ -72,12 +72,4 @@ func decodeInterface(item []byte) (n networkInterface, err error) {
 		"NetworkInterfaceId": &n.id, "Type": &n.kind, "Ipv6Sets": cloud.Fields{"Ipv6Set": cloud.Texts(&n.six, "Ipv6Address")},
 	})
 	return n, err
-}
-
-// stoppedModes are the cloud's words for what a stopped instance costs.
-func stoppedModes() map[ecsv1.StoppedMode]string {
-	return map[ecsv1.StoppedMode]string{
-		ecsv1.StoppedMode_STOPPED_MODE_KEEP_CHARGING: "KeepCharging",
-		ecsv1.StoppedMode_STOPPED_MODE_STOP_CHARGING: "StopCharging",
-	}
 }

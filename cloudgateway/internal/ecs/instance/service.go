@@ -65,7 +65,7 @@ func (s *Service) ListInstances(ctx context.Context, r *ecsv1.ListInstancesReque
 	filter := cloud.Tags(cloud.Params{}, r.GetTags()).With("VpcId", r.GetVpcId()).With("VSwitchId", r.GetVswitchId()).
 		With("ZoneId", r.GetZoneId()).With("SecurityGroupId", r.GetSecurityGroupId()).With("ResourceGroupId", r.GetResourceGroupId()).
 		With("Status", r.GetStatus()).With("InstanceName", r.GetName()).With("InstanceType", r.GetInstanceType()).
-		With("InstanceChargeType", cloud.ChargeTypes()[r.GetChargeType()])
+		With("InstanceChargeType", cloud.Word(r.GetChargeType()))
 	of := listed(r)
 	if len(r.GetPrivateIps()) > 0 {
 		filter.With("InstanceNetworkType", "vpc")
@@ -206,7 +206,7 @@ type change struct {
 func start() change { return change{action: "StartInstance", final: running, passing: starting} }
 
 func stop(r *ecsv1.StopInstanceRequest) change {
-	params := cloud.Params{}.With("StoppedMode", stoppedModes()[r.GetStoppedMode()])
+	params := cloud.Params{}.With("StoppedMode", cloud.Word(r.GetStoppedMode()))
 	if r.GetForce() {
 		params["ForceStop"] = "true"
 	}

@@ -1,6 +1,8 @@
 package acl
 
 import (
+	"cmp"
+
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -27,10 +29,7 @@ func fields(list *slbv1.AccessControlList) cloud.Fields {
 
 // family is IPv4 unless the cloud says otherwise.
 func family(word string) slbv1.IpVersion {
-	if word == slb.IPVersions()[slbv1.IpVersion_IP_VERSION_IPV6] {
-		return slbv1.IpVersion_IP_VERSION_IPV6
-	}
-	return slbv1.IpVersion_IP_VERSION_IPV4
+	return cmp.Or(cloud.Named[slbv1.IpVersion](word), slbv1.IpVersion_IP_VERSION_IPV4)
 }
 
 func decodeEntry(item []byte) (*slbv1.AccessControlEntry, error) {
@@ -42,7 +41,7 @@ func decodeUse(item []byte) (*slbv1.AccessControlUse, error) {
 	key := &slbv1.ListenerKey{}
 	use := &slbv1.AccessControlUse{Listener: key}
 	return use, cloud.Decode(item, cloud.Fields{
-		"LoadBalancerId": &key.LoadBalancerId, "ListenerPort": &key.Port, "Protocol": cloud.Via(&key.Protocol, slb.Protocol),
+		"LoadBalancerId": &key.LoadBalancerId, "ListenerPort": &key.Port, "Protocol": cloud.Via(&key.Protocol, cloud.Named),
 		"AclType": &use.AclType,
 	})
 }

@@ -68,7 +68,7 @@ func (s *Service) ListAccessControlLists(
 ) (*slbv1.ListAccessControlListsResponse, error) {
 	filters := cloud.Tags(cloud.Params{}.
 		With("AclName", r.GetName()).
-		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
+		With("AddressIPVersion", slb.Word(r.GetIpVersion())).
 		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
 	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", filters), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.AccessControlList, error) { return s.describeAll(ctx, filters) })
@@ -221,7 +221,7 @@ func (s *Service) CreateAccessControlList(
 // create makes the list without entries.
 func (s *Service) create(ctx context.Context, r *slbv1.CreateAccessControlListRequest) (*slbv1.AccessControlList, error) {
 	params := cloud.Tags(cloud.Params{"AclName": r.GetName()}.
-		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
+		With("AddressIPVersion", slb.Word(r.GetIpVersion())).
 		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
 	var made *slbv1.AccessControlList
 	err := s.product.Send(ctx, "CreateAccessControlList", params, cloud.One(&made, decode))

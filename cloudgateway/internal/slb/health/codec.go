@@ -14,7 +14,7 @@ func decode(item []byte) (*slbv1.ServerHealth, error) {
 	h := &slbv1.ServerHealth{Listener: &slbv1.ListenerKey{}, Type: slbv1.ServerType_SERVER_TYPE_ECS}
 	err := cloud.Decode(item, cloud.Fields{
 		"ListenerPort":       cloud.Required(&h.Listener.Port),
-		"Protocol":           cloud.Via(&h.Listener.Protocol, slb.Protocol),
+		"Protocol":           cloud.Via(&h.Listener.Protocol, cloud.Named),
 		"ServerId":           &h.ServerId,
 		"ServerIp":           &h.ServerIp,
 		"Type":               cloud.Via(&h.Type, slb.ServerType),

@@ -8,6 +8,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 	"alicloud-controllers.dev/cloudgateway/internal/slb/attribute"
 )
@@ -61,7 +62,7 @@ func decode(item []byte) (*slbv1.Listener, error) {
 		Key: &slbv1.ListenerKey{
 			LoadBalancerId: slb.LooseText(fields["LoadBalancerId"]),
 			Port:           int32(n),
-			Protocol:       slbv1.Protocol(slbv1.Protocol_value["PROTOCOL_"+name]),
+			Protocol:       cloud.Named[slbv1.Protocol](name),
 		},
 		Config: &slbv1.ListenerConfig{},
 		Status: slb.LooseText(fields["Status"]),

@@ -13,28 +13,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// The cloud's words for the enumerations of the API. A value that is not in a list has no word, and is not sent.
-func addressTypes() map[slbv1.AddressType]string {
-	return map[slbv1.AddressType]string{
-		slbv1.AddressType_ADDRESS_TYPE_INTERNET: "internet",
-		slbv1.AddressType_ADDRESS_TYPE_INTRANET: "intranet",
-	}
-}
-
-func internetChargeTypes() map[slbv1.InternetChargeType]string {
-	return map[slbv1.InternetChargeType]string{
-		slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC:   "paybytraffic",
-		slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH: "paybybandwidth",
-	}
-}
-
-func instanceChargeTypes() map[slbv1.InstanceChargeType]string {
-	return map[slbv1.InstanceChargeType]string{
-		slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_SPEC: "PayBySpec",
-		slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU: "PayByCLCU",
-	}
-}
-
 const (
 	consoleProtection = "ConsoleProtection"
 	nonProtection     = "NonProtection"
@@ -54,8 +32,8 @@ func filterParams(r *slbv1.ListLoadBalancersRequest) cloud.Params {
 	return cloud.Tags(cloud.Params{}, tags).
 		With("LoadBalancerName", r.GetName()).
 		With("Address", r.GetAddress()).
-		With("AddressType", addressTypes()[r.GetAddressType()]).
-		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
+		With("AddressType", slb.Word(r.GetAddressType())).
+		With("AddressIPVersion", slb.Word(r.GetIpVersion())).
 		With("VpcId", r.GetVpcId()).
 		With("VSwitchId", r.GetVswitchId()).
 		With("MasterZoneId", r.GetMasterZoneId()).
@@ -64,7 +42,7 @@ func filterParams(r *slbv1.ListLoadBalancersRequest) cloud.Params {
 		With("ServerId", r.GetServerId()).
 		With("ServerIntranetAddress", r.GetServerAddress()).
 		With("LoadBalancerStatus", r.GetStatus()).
-		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()])
+		With("InternetChargeType", slb.Word(r.GetInternetChargeType()))
 }
 
 // protectionParams encodes the console protection.
@@ -79,16 +57,16 @@ func createParams(r *slbv1.CreateLoadBalancerRequest) cloud.Params {
 	p := cloud.Params{}.
 		With("ClientToken", r.GetRequestId()).
 		With("LoadBalancerName", r.GetName()).
-		With("AddressType", addressTypes()[r.GetAddressType()]).
-		With("AddressIPVersion", slb.IPVersions()[r.GetIpVersion()]).
+		With("AddressType", slb.Word(r.GetAddressType())).
+		With("AddressIPVersion", slb.Word(r.GetIpVersion())).
 		With("Address", r.GetAddress()).
 		With("VpcId", r.GetVpcId()).
 		With("VSwitchId", r.GetVswitchId()).
 		With("MasterZoneId", r.GetMasterZoneId()).
 		With("SlaveZoneId", r.GetSlaveZoneId()).
 		With("LoadBalancerSpec", r.GetSpec()).
-		With("InstanceChargeType", instanceChargeTypes()[r.GetInstanceChargeType()]).
-		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()]).
+		With("InstanceChargeType", instanceChargeType(r.GetInstanceChargeType())).
+		With("InternetChargeType", slb.Word(r.GetInternetChargeType())).
 		Int("Bandwidth", int(r.GetBandwidthMbps())).
 		With("ResourceGroupId", r.GetResourceGroupId())
 	if r.GetDeleteProtection() {
@@ -126,7 +104,7 @@ func created(r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, *cloud.Fi
 		"LoadBalancerId":   cloud.Required(&lb.LoadBalancerId),
 		"LoadBalancerName": told(&lb.Name),
 		"Address":          &lb.Address,
-		"AddressIPVersion": cloud.Word(&lb.IpVersion, slb.IPVersions()),
+		"AddressIPVersion": cloud.Via(&lb.IpVersion, cloud.Named),
 		"NetworkType":      &lb.NetworkType,
 		"VpcId":            told(&lb.VpcId),
 		"VSwitchId":        told(&lb.VswitchId),
@@ -144,14 +122,14 @@ func decode(item []byte) (*slbv1.LoadBalancer, error) {
 		"LoadBalancerStatus":           &lb.Status,
 		"LoadBalancerSpec":             &lb.Spec,
 		"Address":                      &lb.Address,
-		"AddressType":                  cloud.Word(&lb.AddressType, addressTypes()),
-		"AddressIPVersion":             cloud.Word(&lb.IpVersion, slb.IPVersions()),
+		"AddressType":                  cloud.Via(&lb.AddressType, cloud.Named),
+		"AddressIPVersion":             cloud.Via(&lb.IpVersion, cloud.Named),
 		"NetworkType":                  &lb.NetworkType,
 		"VpcId":                        &lb.VpcId,
 		"VSwitchId":                    &lb.VswitchId,
 		"MasterZoneId":                 &lb.MasterZoneId,
 		"SlaveZoneId":                  &lb.SlaveZoneId,
-		"InstanceChargeType":           cloud.Word(&lb.InstanceChargeType, instanceChargeTypes()),
+		"InstanceChargeType":           cloud.Via(&lb.InstanceChargeType, cloud.Named),
 		"InternetChargeType":           &charge,
 		"InternetChargeTypeAlias":      &alias,
 		"Bandwidth":                    &lb.BandwidthMbps,
@@ -182,5 +160,10 @@ func internetChargeType(word string) slbv1.InternetChargeType {
 	case "4":
 		return slbv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC
 	}
-	return cloud.Named(internetChargeTypes(), word)
+	return cloud.Named[slbv1.InternetChargeType](word)
+}
+
+// instanceChargeType gives the cloud's word, which has capitals that the name doesn't show.
+func instanceChargeType(t slbv1.InstanceChargeType) string {
+	return strings.Replace(cloud.Word(t), "Clcu", "CLCU", 1)
 }

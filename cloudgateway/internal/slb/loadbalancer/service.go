@@ -205,7 +205,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	if r.InstanceChargeType != nil {
 		list = append(list, update{
 			action: "ModifyLoadBalancerInstanceChargeType",
-			params: instance().With("InstanceChargeType", instanceChargeTypes()[r.GetInstanceChargeType()]),
+			params: instance().With("InstanceChargeType", instanceChargeType(r.GetInstanceChargeType())),
 			done:   func(lb *slbv1.LoadBalancer) bool { return lb.GetInstanceChargeType() == r.GetInstanceChargeType() },
 		})
 	}
@@ -217,7 +217,7 @@ func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	}
 	if spec := r.GetInternetSpec(); spec != nil {
 		add("ModifyLoadBalancerInternetSpec", instance().
-			With("InternetChargeType", internetChargeTypes()[spec.GetChargeType()]).
+			With("InternetChargeType", slb.Word(spec.GetChargeType())).
 			Int("Bandwidth", int(spec.GetBandwidthMbps())))
 	}
 	if r.DeleteProtection != nil {
@@ -257,13 +257,16 @@ func (s *Service) DeleteLoadBalancer(
 	return cloud.Answer(&slbv1.DeleteLoadBalancerResponse{}, err)
 }
 
-// zoneAddressTypes are the words for address types in the answer about zones, which are others than those of instances. Private
-// addresses of the classic network ("classic_intranet") are not among them: nobody can create an instance with one through the gateway.
-func zoneAddressTypes() map[slbv1.AddressType]string {
-	return map[slbv1.AddressType]string{
-		slbv1.AddressType_ADDRESS_TYPE_INTERNET: "classic_internet",
-		slbv1.AddressType_ADDRESS_TYPE_INTRANET: "vpc",
+// zoneAddressType reads the words in the answer about zones, which are others than those of instances. Private addresses of the classic
+// network ("classic_intranet") are not among them: nobody can create an instance with one through the gateway.
+func zoneAddressType(word string) slbv1.AddressType {
+	switch word {
+	case "classic_internet":
+		return slbv1.AddressType_ADDRESS_TYPE_INTERNET
+	case "vpc":
+		return slbv1.AddressType_ADDRESS_TYPE_INTRANET
 	}
+	return slbv1.AddressType_ADDRESS_TYPE_UNSPECIFIED
 }
 
 // ListAvailableZones reads the pairs of zones that offer what is asked for, ordered by primary and standby zone. The cloud is asked
@@ -314,6 +317,6 @@ func decodePair(item []byte) (*slbv1.ZonePair, error) {
 func decodeOffer(item []byte) (*slbv1.AddressOffer, error) {
 	o := &slbv1.AddressOffer{}
 	return o, cloud.Decode(item, cloud.Fields{
-		"AddressType": cloud.Word(&o.AddressType, zoneAddressTypes()), "AddressIPVersion": cloud.Word(&o.IpVersion, slb.IPVersions()),
+		"AddressType": cloud.Via(&o.AddressType, zoneAddressType), "AddressIPVersion": cloud.Via(&o.IpVersion, cloud.Named),
 	})
 }

@@ -116,5 +116,5 @@ func groupIn(loadBalancerID string) func(item []byte) (*slbv1.ServerGroup, error
 // decodeUser reads a listener that sends traffic to a group.
 func decodeUser(item []byte) (*slbv1.ListenerKey, error) {
 	key := &slbv1.ListenerKey{}
-	return key, cloud.Decode(item, cloud.Fields{"ListenerPort": &key.Port, "ListenerProtocol": cloud.Via(&key.Protocol, slb.Protocol)})
+	return key, cloud.Decode(item, cloud.Fields{"ListenerPort": &key.Port, "ListenerProtocol": cloud.Via(&key.Protocol, cloud.Named)})
 }

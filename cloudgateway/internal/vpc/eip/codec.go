@@ -9,14 +9,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// internetChargeTypes are the cloud's words for how traffic is paid for.
-func internetChargeTypes() map[vpcv1.InternetChargeType]string {
-	return map[vpcv1.InternetChargeType]string{
-		vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_TRAFFIC:   "PayByTraffic",
-		vpcv1.InternetChargeType_INTERNET_CHARGE_TYPE_PAY_BY_BANDWIDTH: "PayByBandwidth",
-	}
-}
-
 // decode reads one EIP in the answer to DescribeEipAddresses.
 func decode(item []byte) (*vpcv1.Eip, error) {
 	e, misspelt := &vpcv1.Eip{}, ""
@@ -27,8 +19,8 @@ func decode(item []byte) (*vpcv1.Eip, error) {
 		"InstanceId":         &e.InstanceId,
 		"InstanceType":       &e.InstanceType,
 		"Bandwidth":          &e.BandwidthMbps,
-		"InternetChargeType": cloud.Word(&e.InternetChargeType, internetChargeTypes()),
-		"ChargeType":         cloud.Word(&e.InstanceChargeType, cloud.ChargeTypes()),
+		"InternetChargeType": cloud.Via(&e.InternetChargeType, cloud.Named),
+		"ChargeType":         cloud.Via(&e.InstanceChargeType, cloud.Named),
 		"Name":               &e.Name,
 		"Description":        &e.Description,
 		"Descritpion":        &misspelt, //nolint:misspell // As in the cloud.

@@ -66,7 +66,7 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.
 		With("AssociatedInstanceType", r.GetAssociatedInstanceType()).
 		With("AssociatedInstanceId", r.GetAssociatedInstanceId()).
 		With("ISP", r.GetIsp()).
-		With("ChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
+		With("ChargeType", cloud.Word(r.GetInstanceChargeType())).
 		With("ResourceGroupId", r.GetResourceGroupId())
 	if len(ids) > 0 && len(addresses)+len(filter) == 0 {
 		found, err := batch.Values(s.eips.GetMany(ctx, ids, maxAge))
@@ -112,8 +112,8 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 	defer s.lists.Clear()
 	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
 		Int("Bandwidth", int(r.GetBandwidthMbps())).
-		With("InternetChargeType", internetChargeTypes()[r.GetInternetChargeType()]).
-		With("InstanceChargeType", cloud.ChargeTypes()[r.GetInstanceChargeType()]).
+		With("InternetChargeType", cloud.Word(r.GetInternetChargeType())).
+		With("InstanceChargeType", cloud.Word(r.GetInstanceChargeType())).
 		With("PricingCycle", r.GetPricingCycle()).
 		Int("Period", int(r.GetPeriod())).
 		With("ISP", r.GetIsp()).
