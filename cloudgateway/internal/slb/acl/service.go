@@ -72,15 +72,12 @@ func (s *Service) ListAccessControlLists(
 		With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
 	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", filters), r.GetMaxAge().AsDuration(),
 		func(ctx context.Context) ([]*slbv1.AccessControlList, error) { return s.describeAll(ctx, filters) })
-	if err != nil {
-		return nil, err
-	}
 	ids := r.GetAclIds()
 	found = slices.DeleteFunc(slices.Clone(found), func(list *slbv1.AccessControlList) bool {
 		// The cloud's filter also finds names that contain the name.
 		return r.GetName() != "" && list.GetName() != r.GetName() || len(ids) > 0 && !slices.Contains(ids, list.GetAclId())
 	})
-	return &slbv1.ListAccessControlListsResponse{AccessControlLists: found}, nil
+	return cloud.Answer(&slbv1.ListAccessControlListsResponse{AccessControlLists: found}, err)
 }
 
 // UpdateAccessControlList changes what is present in the request.

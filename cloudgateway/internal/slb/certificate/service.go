@@ -41,30 +41,16 @@ func New(p *slb.Product) *Service {
 func (s *Service) ListServerCertificates(
 	ctx context.Context, r *slbv1.ListServerCertificatesRequest,
 ) (*slbv1.ListServerCertificatesResponse, error) {
-	found, err := s.servers.list(ctx, r.GetServerCertificateIds(), r)
-	if err != nil {
-		return nil, err
-	}
-	response := &slbv1.ListServerCertificatesResponse{}
-	for _, c := range found {
-		response.ServerCertificates = append(response.ServerCertificates, c.server())
-	}
-	return response, nil
+	found, err := list(ctx, s.servers, r.GetServerCertificateIds(), r, (*cert).server)
+	return cloud.Answer(&slbv1.ListServerCertificatesResponse{ServerCertificates: found}, err)
 }
 
 // ListCaCertificates reads every CA certificate that matches, ordered by id.
 func (s *Service) ListCaCertificates(
 	ctx context.Context, r *slbv1.ListCaCertificatesRequest,
 ) (*slbv1.ListCaCertificatesResponse, error) {
-	found, err := s.authorities.list(ctx, r.GetCaCertificateIds(), r)
-	if err != nil {
-		return nil, err
-	}
-	response := &slbv1.ListCaCertificatesResponse{}
-	for _, c := range found {
-		response.CaCertificates = append(response.CaCertificates, c.ca())
-	}
-	return response, nil
+	found, err := list(ctx, s.authorities, r.GetCaCertificateIds(), r, (*cert).ca)
+	return cloud.Answer(&slbv1.ListCaCertificatesResponse{CaCertificates: found}, err)
 }
 
 // UploadServerCertificate uploads a certificate with its private key, or takes one from the certificate service.
@@ -146,18 +132,18 @@ type filter interface {
 	GetMaxAge() *durationpb.Duration
 }
 
-// list reads every certificate that matches, ordered by id.
-func (s *store) list(ctx context.Context, ids []string, r filter) ([]*cert, error) {
+// list reads every certificate that matches, ordered by id, in the form of its kind.
+func list[T any](ctx context.Context, s *store, ids []string, r filter, as func(*cert) T) (certificates []T, err error) {
 	params := cloud.Tags(cloud.Params{}.With("ResourceGroupId", r.GetResourceGroupId()), r.GetTags())
 	found, err := s.listings.Do(ctx, fmt.Sprintf("%q", params), r.GetMaxAge().AsDuration(), func(ctx context.Context) ([]*cert, error) {
 		return s.describe(ctx, params)
 	})
-	if err != nil {
-		return nil, err
+	for _, c := range found {
+		if (r.GetName() == "" || c.name == r.GetName()) && (len(ids) == 0 || slices.Contains(ids, c.id)) {
+			certificates = append(certificates, as(c))
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(found), func(c *cert) bool {
-		return r.GetName() != "" && c.name != r.GetName() || len(ids) > 0 && !slices.Contains(ids, c.id)
-	}), nil
+	return certificates, err
 }
 
 // describe reads the certificates of the region now. The cloud answers with all of them at once.

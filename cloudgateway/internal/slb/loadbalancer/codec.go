@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
@@ -80,22 +82,13 @@ func createParams(r *slbv1.CreateLoadBalancerRequest) cloud.Params {
 
 // created is the new instance as it was asked for, and where the answer of CreateLoadBalancer goes, which has some of it.
 func created(r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, *cloud.Fields) {
-	lb := &slbv1.LoadBalancer{
-		Name:                   r.GetName(),
-		AddressType:            r.GetAddressType(),
-		VpcId:                  r.GetVpcId(),
-		VswitchId:              r.GetVswitchId(),
-		MasterZoneId:           r.GetMasterZoneId(),
-		SlaveZoneId:            r.GetSlaveZoneId(),
-		Spec:                   r.GetSpec(),
-		InstanceChargeType:     r.GetInstanceChargeType(),
-		InternetChargeType:     r.GetInternetChargeType(),
-		BandwidthMbps:          r.GetBandwidthMbps(),
-		DeleteProtection:       r.GetDeleteProtection(),
-		ModificationProtection: r.GetModificationProtection(),
-		ResourceGroupId:        r.GetResourceGroupId(),
-		Tags:                   r.GetTags(),
-	}
+	lb := &slbv1.LoadBalancer{}
+	r.ProtoReflect().Range(func(asked protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if field := lb.ProtoReflect().Descriptor().Fields().ByName(asked.Name()); field != nil {
+			lb.ProtoReflect().Set(field, value)
+		}
+		return true
+	})
 	told := func(into *string) *cloud.Decoder {
 		asked := *into
 		return cloud.Via(into, func(told string) string { return cmp.Or(told, asked) })

@@ -90,24 +90,19 @@ func (s *Service) describeGroup(ctx context.Context, id string) (*slbv1.ServerGr
 // ListServerGroups reads the groups of one instance without their servers, ordered by id.
 func (s *Service) ListServerGroups(ctx context.Context, r *slbv1.ListServerGroupsRequest) (*slbv1.ListServerGroupsResponse, error) {
 	id := r.GetLoadBalancerId()
-	list := s.list
-	if r.GetIncludeUsers() {
-		list = s.listWithUsers
+	lists, more := s.lists, cloud.Params{}
+	if r.GetIncludeUsers() { // That is a read of its own, since the cloud's answer has all listeners and rules in full.
+		lists, more = s.used, cloud.Params{"IncludeListener": "true", "IncludeRule": "true"}
 	}
-	found, err := list(ctx, id, r.GetMaxAge().AsDuration())
+	found, err := s.list(ctx, lists, id, r.GetMaxAge().AsDuration(), more)
 	return cloud.Answer(&slbv1.ListServerGroupsResponse{ServerGroups: found}, err)
 }
 
-func (s *Service) list(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
-	return s.lists.Do(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
-		return s.describeGroups(ctx, loadBalancerID, nil)
-	})
-}
-
-// listWithUsers is a read of its own, since the cloud's answer has all listeners and rules in full.
-func (s *Service) listWithUsers(ctx context.Context, loadBalancerID string, maxAge time.Duration) ([]*slbv1.ServerGroup, error) {
-	return s.used.Do(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
-		return s.describeGroups(ctx, loadBalancerID, cloud.Params{"IncludeListener": "true", "IncludeRule": "true"})
+func (s *Service) list(
+	ctx context.Context, lists *batch.Reader[string, []*slbv1.ServerGroup], loadBalancerID string, maxAge time.Duration, more cloud.Params,
+) ([]*slbv1.ServerGroup, error) {
+	return lists.Do(ctx, loadBalancerID, maxAge, func(ctx context.Context) ([]*slbv1.ServerGroup, error) {
+		return s.describeGroups(ctx, loadBalancerID, more)
 	})
 }
 
@@ -143,7 +138,7 @@ func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, er
 func (s *Service) WithServers(
 	ctx context.Context, loadBalancerID string, maxAge time.Duration, ids, prefixes []string,
 ) ([]*slbv1.ServerGroup, error) {
-	listed, err := s.list(ctx, loadBalancerID, maxAge)
+	listed, err := s.list(ctx, s.lists, loadBalancerID, maxAge, nil)
 	if err != nil {
 		return nil, err
 	}
