@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -38,17 +37,6 @@ func LooseList(raw json.RawMessage) []string {
 		return strings.Split(s, ",")
 	}
 	return nil
-}
-
-// DecodeTags reads a plain list of tags.
-func DecodeTags(raw json.RawMessage) ([]*commonv1.Tag, error) {
-	var list cloud.TagList
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &list.Tag); err != nil {
-			return nil, fmt.Errorf("decode tags: %w", err)
-		}
-	}
-	return list.Decode(), nil
 }
 
 // Moment reads a time in milliseconds; nil if there is none.

@@ -2,6 +2,7 @@
 package vpc
 
 import (
+	"context"
 	"fmt"
 
 	"google.golang.org/grpc/codes"
@@ -35,12 +36,29 @@ func New(caller cloud.Caller, shared cloud.Shared) *Product {
 	return &Product{API: cloud.API{Product: openapi.VPC, Caller: caller}, Shared: shared, Networks: write.NewSerial(shared.Locks)}
 }
 
-// WhenAvailable judges something new by its status.
-func WhenAvailable(status string) write.Verdict {
-	if status == Available {
-		return write.Done
-	}
-	return write.Waiting
+// Make makes a part of a VPC with a call that has a token, and waits until the part can be used. The answer has its id in a member; look reads
+// it now.
+func Make[T interface{ GetStatus() string }](
+	ctx context.Context, p *Product, vpcID, action string, params cloud.Params, member string, look func(context.Context, string) (T, error),
+) (made T, err error) {
+	err = p.Networks.Do(ctx, vpcID, func(ctx context.Context) (err error) {
+		id := ""
+		if err := p.Set(ctx, action, params.With("VpcId", vpcID), &cloud.Fields{member: cloud.Required(&id)}); err != nil {
+			return err
+		}
+		made, err = write.Converge[T]{
+			Name: "the creation of " + id,
+			Look: func(ctx context.Context) (T, error) { return look(ctx, id) },
+			Judge: func(t T) (write.Verdict, error) {
+				if t.GetStatus() == Available {
+					return write.Done, nil
+				}
+				return write.Waiting, nil
+			},
+		}.Run(ctx)
+		return err
+	})
+	return made, err
 }
 
 // UntilGone judges something that is to be deleted.

@@ -67,9 +67,13 @@ func decode(item []byte) (*slbv1.Listener, error) {
 		Config: &slbv1.ListenerConfig{},
 		Status: slb.LooseText(fields["Status"]),
 	}
-	if l.Tags, err = slb.DecodeTags(fields["Tags"]); err != nil {
-		return nil, fmt.Errorf("decode listener %d/%s: %w", n, name, err)
+	var tags cloud.TagList // Here they are a plain list.
+	if raw, ok := fields["Tags"]; ok {
+		if err := json.Unmarshal(raw, &tags.Tag); err != nil {
+			return nil, fmt.Errorf("decode listener %d/%s: decode tags: %w", n, name, err)
+		}
 	}
+	l.Tags = tags.Decode()
 	if l.GetKey().GetProtocol() == slbv1.Protocol_PROTOCOL_UNSPECIFIED {
 		l.UnknownProtocol = name
 		if description := slb.LooseText(fields["Description"]); description != "" {

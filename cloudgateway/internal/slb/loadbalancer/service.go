@@ -56,20 +56,15 @@ func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Servic
 // GetLoadBalancer reads one instance, with VIEW_FULL everything that belongs to it. A part that can't be read fails the whole:
 // callers must never see half an instance.
 func (s *Service) GetLoadBalancer(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.GetLoadBalancerResponse, error) {
-	read := s.full
-	if r.GetView() != slbv1.View_VIEW_FULL {
-		read = s.basic
-	}
-	found, err := read(ctx, r)
+	found, err := s.read(ctx, r)
 	return cloud.Answer(&slbv1.GetLoadBalancerResponse{LoadBalancer: found}, err)
 }
 
-func (s *Service) basic(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
-	return s.balancer(ctx, r.GetLoadBalancerId(), r.GetMaxAge().AsDuration())
-}
-
-func (s *Service) full(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
+func (s *Service) read(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*slbv1.LoadBalancer, error) {
 	id, maxAge := r.GetLoadBalancerId(), r.GetMaxAge().AsDuration()
+	if r.GetView() != slbv1.View_VIEW_FULL {
+		return s.balancer(ctx, id, maxAge)
+	}
 	var (
 		lb        *slbv1.LoadBalancer
 		listeners []*slbv1.Listener

@@ -164,10 +164,10 @@ func (s *Service) UpdateRouteEntry(ctx context.Context, r *vpcv1.UpdateRouteEntr
 		},
 		Judge: func(e *vpcv1.RouteEntry) (write.Verdict, error) { return judgeUpdate(r, e) },
 		Send: func(ctx context.Context, seen *vpcv1.RouteEntry) error {
-			return s.api.Send(ctx, "ModifyRouteEntry", lacking(r, seen).With("RouteEntryId", id), nil)
+			return s.product.Send(ctx, "ModifyRouteEntry", lacking(r, seen).With("RouteEntryId", id), nil)
 		},
 		LookFirst: true,
-	}.RunAlone(ctx, s.networks, r.GetVpcId())
+	}.RunAlone(ctx, s.product.Networks, r.GetVpcId())
 	return cloud.Answer(&vpcv1.UpdateRouteEntryResponse{RouteEntry: entry}, err)
 }
 

@@ -114,7 +114,7 @@ func (r *run) send(ctx context.Context, jobs []*job) {
 	}
 	var answer struct{ FailedRouteEntries []failedEntry }
 	call := r.op.call(r.tableID, entries)
-	result, err := r.service.api.Caller.Do(ctx, call, &answer)
+	result, err := r.service.product.Caller.Do(ctx, call, &answer)
 	for _, j := range jobs {
 		j.tried, j.last = true, err
 		switch {

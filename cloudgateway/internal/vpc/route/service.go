@@ -45,8 +45,7 @@ const (
 type Service struct {
 	vpcv1.UnimplementedRouteServiceServer
 
-	api           cloud.API
-	networks      *write.Serial
+	product       *vpc.Product
 	vswitches     *vswitch.Service
 	routesPerCall int
 	tables        *batch.Reader[string, []*vpcv1.RouteTable] // by VPC
@@ -61,7 +60,7 @@ type Service struct {
 // New makes a Service. One call names at most routesPerCall entries, 1 to 50.
 func New(p *vpc.Product, vswitches *vswitch.Service, routesPerCall int) *Service {
 	s := &Service{
-		api: p.API, networks: p.Networks, vswitches: vswitches, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
+		product: p, vswitches: vswitches, routesPerCall: max(1, min(routesPerCall, maxRoutesPerCall)),
 		tables:  cloud.NewCache[[]*vpcv1.RouteTable](p.Shared, "routetables"),
 		entries: cloud.NewCache[[]*vpcv1.RouteEntry](p.Shared, "routeentries"),
 		pages:   memo.New[string, int](mostTables), networkOf: memo.New[string, string](mostTables),
@@ -100,7 +99,7 @@ func (s *Service) describeEntries(ctx context.Context, tableID string, filter cl
 	calls := 0
 	err := cloud.Tokened(ctx, params, func(p cloud.Params) (next string, err error) {
 		calls++
-		err = s.api.Read(ctx, "DescribeRouteEntryList", p, &cloud.Fields{
+		err = s.product.Read(ctx, "DescribeRouteEntryList", p, &cloud.Fields{
 			"NextToken": &next, "RouteEntrys": cloud.Fields{"RouteEntry": cloud.Each(&found, decode)},
 		})
 		return next, err
@@ -209,7 +208,7 @@ func (s *Service) makeChanges(ctx context.Context, keys []change) (map[change]*v
 	}
 	for _, set := range order {
 		jobs := sets[set]
-		err := s.networks.Do(ctx, set.vpcID, func(ctx context.Context) error {
+		err := s.product.Networks.Do(ctx, set.vpcID, func(ctx context.Context) error {
 			(&run{service: s, op: set.operation(), tableID: set.tableID, jobs: jobs}).toTheEnd(ctx)
 			return nil
 		})

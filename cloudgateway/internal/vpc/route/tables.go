@@ -28,7 +28,7 @@ func (s *Service) ListRouteTables(ctx context.Context, r *vpcv1.ListRouteTablesR
 func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*vpcv1.RouteTable, error) {
 	found, err := cloud.Listing[*vpcv1.RouteTable]{
 		Action: "DescribeRouteTableList", Items: "RouterTableList.RouterTableListType", Decode: decodeTable, PerPage: vpc.PageSize,
-	}.Numbered(ctx, s.api, filter)
+	}.Numbered(ctx, s.product.API, filter)
 	for _, t := range found {
 		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
 	}
@@ -63,22 +63,9 @@ func (s *Service) checkVPC(ctx context.Context, id, vpcID string) error {
 // CreateRouteTable creates a table and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.
 func (s *Service) CreateRouteTable(ctx context.Context, r *vpcv1.CreateRouteTableRequest) (*vpcv1.CreateRouteTableResponse, error) {
 	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
-		With("VpcId", r.GetVpcId()).
 		With("RouteTableName", r.GetName()).
 		With("Description", r.GetDescription())
-	var table *vpcv1.RouteTable
-	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
-		id := ""
-		if err := s.api.Set(ctx, "CreateRouteTable", params, &cloud.Fields{"RouteTableId": cloud.Required(&id)}); err != nil {
-			return err
-		}
-		table, err = write.Converge[*vpcv1.RouteTable]{
-			Name:  "the creation of " + id,
-			Look:  func(ctx context.Context) (*vpcv1.RouteTable, error) { return s.table(ctx, id) },
-			Judge: func(t *vpcv1.RouteTable) (write.Verdict, error) { return vpc.WhenAvailable(t.GetStatus()), nil },
-		}.Run(ctx)
-		return err
-	})
+	table, err := vpc.Make(ctx, s.product, r.GetVpcId(), "CreateRouteTable", params, "RouteTableId", s.table)
 	return cloud.Answer(&vpcv1.CreateRouteTableResponse{RouteTable: table}, err)
 }
 
@@ -99,9 +86,9 @@ func (s *Service) DeleteRouteTable(ctx context.Context, r *vpcv1.DeleteRouteTabl
 			return vpc.UntilGone(t != nil, t.GetStatus()), nil
 		},
 		Send: func(ctx context.Context, _ *vpcv1.RouteTable) error {
-			return cloud.Unless(s.api.Send(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
+			return cloud.Unless(s.product.Send(ctx, "DeleteRouteTable", cloud.Params{"RouteTableId": id}, nil), rpcerr.RouteTableNotFound)
 		},
-	}.RunAlone(ctx, s.networks, r.GetVpcId())
+	}.RunAlone(ctx, s.product.Networks, r.GetVpcId())
 	return cloud.Answer(&vpcv1.DeleteRouteTableResponse{}, err)
 }
 
@@ -164,11 +151,11 @@ func (s *Service) bind(ctx context.Context, action string, r bond, ch write.Conv
 	ch.Name = fmt.Sprintf("%s of %s and %s", action, r.GetRouteTableId(), r.GetVswitchId())
 	ch.Look = func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.vswitches.Look(ctx, r.GetVswitchId()) }
 	ch.Send = func(ctx context.Context, _ *vpcv1.VSwitch) error {
-		return s.api.Send(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
+		return s.product.Send(ctx, action, cloud.Params{"RouteTableId": r.GetRouteTableId(), "VSwitchId": r.GetVswitchId()}, nil)
 	}
 	if err := cloud.Unless(s.checkVPC(ctx, r.GetRouteTableId(), r.GetVpcId()), rpcerr.RouteTableNotFound); err != nil {
 		return err
 	}
-	_, err := ch.RunAlone(ctx, s.networks, r.GetVpcId())
+	_, err := ch.RunAlone(ctx, s.product.Networks, r.GetVpcId())
 	return err
 }

@@ -22,8 +22,7 @@ import (
 type Service struct {
 	vpcv1.UnimplementedVSwitchServiceServer
 
-	api       cloud.API
-	networks  *write.Serial
+	product   *vpc.Product
 	vswitches *batch.Reader[string, *vpcv1.VSwitch]
 	lists     *batch.Reader[string, []*vpcv1.VSwitch] // by filter
 }
@@ -31,7 +30,7 @@ type Service struct {
 // New makes a Service.
 func New(p *vpc.Product) *Service {
 	s := &Service{
-		api: p.API, networks: p.Networks, vswitches: cloud.NewCache[*vpcv1.VSwitch](p.Shared, "vswitches"),
+		product: p, vswitches: cloud.NewCache[*vpcv1.VSwitch](p.Shared, "vswitches"),
 		lists: cloud.NewCache[[]*vpcv1.VSwitch](p.Shared, "vswitch_lists"),
 	}
 	p.Networks.OnWrite(func(string) {
@@ -97,14 +96,13 @@ const few = 5
 func (s *Service) describe(ctx context.Context, filter cloud.Params, most int) ([]*vpcv1.VSwitch, error) {
 	found, err := cloud.Listing[*vpcv1.VSwitch]{
 		Action: "DescribeVSwitches", Items: "VSwitches.VSwitch", Decode: decode, PerPage: vpc.PageSize, Most: most,
-	}.Numbered(ctx, s.api, filter)
+	}.Numbered(ctx, s.product.API, filter)
 	return cloud.SortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
 // CreateVSwitch creates a vSwitch and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.
 func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchRequest) (*vpcv1.CreateVSwitchResponse, error) {
 	params := cloud.Tags(cloud.Params{"ClientToken": r.GetRequestId()}, r.GetTags()).
-		With("VpcId", r.GetVpcId()).
 		With("ZoneId", r.GetZoneId()).
 		With("CidrBlock", r.GetCidrBlock()).
 		With("VSwitchName", r.GetName()).
@@ -112,19 +110,7 @@ func (s *Service) CreateVSwitch(ctx context.Context, r *vpcv1.CreateVSwitchReque
 	if r.Ipv6Subnet != nil {
 		params["Ipv6CidrBlock"] = strconv.Itoa(int(r.GetIpv6Subnet()))
 	}
-	var made *vpcv1.VSwitch
-	err := s.networks.Do(ctx, r.GetVpcId(), func(ctx context.Context) (err error) {
-		id := ""
-		if err := s.api.Set(ctx, "CreateVSwitch", params, &cloud.Fields{"VSwitchId": cloud.Required(&id)}); err != nil {
-			return err
-		}
-		made, err = write.Converge[*vpcv1.VSwitch]{
-			Name:  "the creation of " + id,
-			Look:  func(ctx context.Context) (*vpcv1.VSwitch, error) { return s.Look(ctx, id) },
-			Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) { return vpc.WhenAvailable(v.GetStatus()), nil },
-		}.Run(ctx)
-		return err
-	})
+	made, err := vpc.Make(ctx, s.product, r.GetVpcId(), "CreateVSwitch", params, "VSwitchId", s.Look)
 	return cloud.Answer(&vpcv1.CreateVSwitchResponse{Vswitch: made}, err)
 }
 
@@ -144,8 +130,8 @@ func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchReque
 			return vpc.UntilGone(v != nil, v.GetStatus()), nil
 		},
 		Send: func(ctx context.Context, _ *vpcv1.VSwitch) error {
-			return cloud.Unless(s.api.Send(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
+			return cloud.Unless(s.product.Send(ctx, "DeleteVSwitch", cloud.Params{"VSwitchId": id}, nil), rpcerr.VSwitchNotFound)
 		},
-	}.RunAlone(ctx, s.networks, r.GetVpcId())
+	}.RunAlone(ctx, s.product.Networks, r.GetVpcId())
 	return cloud.Answer(&vpcv1.DeleteVSwitchResponse{}, err)
 }
