@@ -163,18 +163,33 @@ func ParseOwnTags(annotations map[string]string) []string { return splitList(ann
 // Unknown returns the names under the current prefix that the table doesn't have, sorted, each with the key of the table that is most like it,
 // or "" if none is.
 func (p Parser) Unknown(annotations map[string]string) []Pair {
-	keys := []string{strings.TrimPrefix(LoadBalancerType, Prefix), strings.TrimPrefix(TunnelType, Prefix)}
-	for _, spec := range p.table() {
-		keys = append(keys, spec.Key)
-	}
+	var keys []string // Most Services have no annotation of the prefix.
 	var unknown []Pair
 	for name := range annotations {
-		if key, ours := strings.CutPrefix(name, Prefix); ours && !slices.Contains(keys, key) {
+		key, ours := strings.CutPrefix(name, Prefix)
+		if !ours {
+			continue
+		}
+		if keys == nil {
+			keys = p.keys()
+		}
+		if !slices.Contains(keys, key) {
 			unknown = append(unknown, Pair{Key: name, Value: nearest(key, keys)})
 		}
 	}
 	slices.SortFunc(unknown, func(a, b Pair) int { return strings.Compare(a.Key, b.Key) })
 	return unknown
+}
+
+// keys are those that mean something under the current prefix.
+func (p Parser) keys() []string {
+	table := p.table()
+	keys := make([]string, 0, len(table)+2)
+	keys = append(keys, strings.TrimPrefix(LoadBalancerType, Prefix), strings.TrimPrefix(TunnelType, Prefix))
+	for i := range table {
+		keys = append(keys, table[i].Key)
+	}
+	return keys
 }
 
 // nearest returns the key that a misspelt one is most like, or "" if no key is near.
