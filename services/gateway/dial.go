@@ -47,7 +47,7 @@ type Config struct {
 	CAFile string `json:"caFile"`
 	// ServerName is the name in the gateway's certificate; if empty, the host of address, or "service.namespace.svc".
 	ServerName string `json:"serverName"`
-	// TokenFile holds the ServiceAccount token, which is read again for every call, since it is renewed in place.
+	// TokenFile holds the ServiceAccount token, which is read again every ten seconds, since it is renewed in place.
 	TokenFile string `json:"tokenFile"`
 	// CertFile is a client certificate, for callers outside of Kubernetes, which have no token. It may be renewed in place.
 	CertFile string `json:"certFile"`
@@ -123,7 +123,7 @@ func dial(cfg Config, more ...grpc.DialOption) (*Conn, error) {
 		options = append(options, grpc.WithContextDialer(cfg.Dialer))
 	}
 	if cfg.TokenFile != "" {
-		options = append(options, grpc.WithPerRPCCredentials(tokenFile(cfg.TokenFile)))
+		options = append(options, grpc.WithPerRPCCredentials(&tokenFile{path: cfg.TokenFile}))
 	}
 	conn := &Conn{}
 	if strings.HasPrefix(cfg.Address, scheme+":") {

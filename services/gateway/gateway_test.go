@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -217,28 +218,44 @@ func TestWatchConnects(t *testing.T) {
 	}
 }
 
-func TestTokenIsReadForEveryCall(t *testing.T) {
+func TestTokenIsSent(t *testing.T) {
 	t.Parallel()
 	dir := setUp(t)
 	r := newReplica(t, dir, "a")
 	r.server.SetServing(true)
-	conn := connect(t, dir, r)
-	eventually(t, conn, "a")
-	for _, token := range []string{"first", "second"} {
-		writeToken(t, dir, token)
-		if _, err := version(t.Context(), conn); err != nil {
-			t.Fatal(err)
-		}
-		if got := r.token.Load(); got != token {
-			t.Errorf("the gateway got token %q, want %q", got, token)
-		}
+	eventually(t, connect(t, dir, r), "a")
+	if got := r.token.Load(); got != "first" {
+		t.Errorf("the gateway got token %q", got)
 	}
-	writeToken(t, dir, "")
-	calls := r.calls.Load()
-	_, err := version(t.Context(), conn)
-	if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "the file is empty") || r.calls.Load() != calls {
-		t.Errorf("an empty token file gives %v and %d calls", err, r.calls.Load()-calls)
-	}
+}
+
+// TestTokenIsReadAgain: a renewed token is sent soon, and no call goes on for long with one that is not there any more.
+func TestTokenIsReadAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		f := &tokenFile{path: filepath.Join(dir, "token")}
+		want := func(token string) {
+			t.Helper()
+			sent, err := f.GetRequestMetadata(t.Context())
+			if got := sent["authorization"]; got != token || (token == "") != (status.Code(err) == codes.Unauthenticated) {
+				t.Errorf("%q is sent, want %q; %v", got, token, err)
+			}
+		}
+		want("")
+		writeToken(t, dir, "first")
+		want("Bearer first")
+		writeToken(t, dir, "second")
+		<-time.After(tokenAge - time.Nanosecond)
+		want("Bearer first")
+		<-time.After(time.Nanosecond)
+		want("Bearer second")
+		writeToken(t, dir, "")
+		<-time.After(tokenAge)
+		want("")
+		writeToken(t, dir, "third")
+		want("Bearer third")
+	})
 }
 
 func TestReadsAreRepeatedOnlyWhenUnavailable(t *testing.T) {
