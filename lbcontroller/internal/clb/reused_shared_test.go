@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -218,6 +219,102 @@ func TestSharedGroupOfOneThatMayNotMove(t *testing.T) {
 			check(t, fmt.Sprintf("servers (restarted: %t)", restarted), []string{"eni-1:8080=100", "eni-1:8080=100", "i-users:9000=7", "i-users:9000=7"}, w.servers())
 		})
 	}
+}
+
+// TestSharedGroupOfOneThatNamesNoCLB: a Service whose annotation for the CLB is removed serves on in the vServer group that it fills with another one,
+// until its address is cleared. Then it has a CLB of its own, and the group what the other one asks for.
+func TestSharedGroupOfOneThatNamesNoCLB(t *testing.T) {
+	for _, first := range []string{"web", "api"} { // Its name is on the servers.
+		for _, mapped := range []bool{true, false} {
+			for _, restarted := range []bool{false, true} {
+				inWorld(t, 1, func(w *world) {
+					holds := func(what string, want ...string) {
+						t.Helper()
+						if restarted {
+							w.restart()
+						}
+						check(t, fmt.Sprintf("%s (first %s, mapped: %t, restarted: %t)", what, first, mapped, restarted), want, w.serversOf("mine"))
+					}
+					withRecords(w)
+					w.usersCLB(usersLB)
+					w.addENI("eni-1", "10.0.0.1", "10.0.0.2", "10.0.0.3")
+					pods := func(service string, ips ...string) {
+						var list []discoveryv1.Endpoint
+						for _, ip := range ips {
+							list = append(list, pod(ip, "node-1"))
+						}
+						w.endpoints(service, list...)
+					}
+					pods("web", "10.0.0.1", "10.0.0.2")
+					pods("api", "10.0.0.1", "10.0.0.2")
+					services := map[string]*corev1.Service{"web": web(sharing(80)...), "api": api(443, sharing(443)...)}
+					w.create(services[first])
+					delete(services, first)
+					for _, svc := range services {
+						w.create(svc)
+					}
+					holds("before", "10.0.0.1", "10.0.0.2")
+					w.update(func(svc *corev1.Service) {
+						delete(svc.Annotations, annotation.Prefix+annotation.ID)
+						if !mapped {
+							delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort)
+						}
+					})
+					holds("without the id", "10.0.0.1", "10.0.0.2")
+					pods("web", "10.0.0.1", "10.0.0.3")
+					pods("api", "10.0.0.1", "10.0.0.3")
+					w.settle()
+					holds("other pods", "10.0.0.1", "10.0.0.3")
+					pods("api", "10.0.0.3")
+					w.settle()
+					holds("one of one Service only", "10.0.0.1", "10.0.0.3")
+					pods("web", "10.0.0.2")
+					w.settle()
+					holds("pods of their own", "10.0.0.2", "10.0.0.3")
+					pods("web", "10.0.0.2", "10.0.0.3")
+					w.settle()
+					w.clearStatus()
+					if mapped { // It has no effect without the CLB, and may be refused.
+						w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.VGroupPort) })
+					}
+					holds("after the move", "10.0.0.3")
+					if n := len(w.instances()); n != 2 {
+						t.Errorf("%d CLBs, want that of the user and one of its own", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestFilledGroupOfOneThatNamesNoCLB: such a Service fills the vServer group again when it has pods again.
+func TestFilledGroupOfOneThatNamesNoCLB(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.addENI("eni-1", "10.0.0.1")
+		w.create(web(sharing(80)...))
+		w.pods(pod("10.0.0.1", "node-1"))
+		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
+		w.pods()
+		check(t, "servers without pods", []string(nil), w.serversOf("mine"))
+		w.pods(pod("10.0.0.1", "node-1"))
+		check(t, "servers with pods", []string{"10.0.0.1"}, w.serversOf("mine"))
+	})
+}
+
+// serversOf lists the addresses of the network interfaces in a vServer group.
+func (w *world) serversOf(group string) (list []string) {
+	w.cloud.Lock()
+	defer w.cloud.Unlock()
+	for _, g := range w.cloud.ServerGroups {
+		for _, s := range g.Servers {
+			if g.Name == group && s.GetServerIp() != "" {
+				list = append(list, s.GetServerIp())
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // TestHeldGroupIsNotTriedForEachEvent: a vServer group that a rule holds is remembered as such, and costs nothing until the next check.

@@ -61,7 +61,7 @@ func (k *Kind) follow(ctx context.Context, s subject, backends *model.Desired) (
 	resolved := *backends
 	resolved.Groups = desired.Resolve(backends.Groups, s.pods.IDs)
 	s.want.Desired = &resolved
-	p := plan.FollowServers(reuse.WithFilled(&resolved, observed), observed)
+	p := plan.FollowServers(reuse.WithFilled(&resolved, s.claims(), observed), observed)
 	if k.memory.Full(s.key) {
 		p.RemoveFirst()
 	}

@@ -170,22 +170,30 @@ func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *
 }
 
 // WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. Their servers tell by their
-// description for which port. The weight they share with others may have gone with the annotations, so it is that of a server there.
-func WithFilled(want *model.Desired, observed model.Observed) *model.Desired {
+// description for which port. If there are none, the claims tell that a group is filled, and which port that is for if there is only one. The
+// weight they share with others may have gone with the annotations, so it is that of a server there.
+func WithFilled(want *model.Desired, claims ownership.Claims, observed model.Observed) *model.Desired {
 	d := *want
 	d.Groups = slices.Clone(want.Groups)
+	ports := slices.DeleteFunc(slices.Clone(want.Groups), func(g model.Group) bool { return !d.Owner.Owns(g.Name) })
+	claimed := claims.Of(observed.InstanceID).Groups
 	for _, g := range observed.Groups {
-		i := slices.IndexFunc(g.Servers, func(s model.Server) bool { return d.Owner.Owns(s.Description) })
-		if i < 0 || d.Owner.Owns(g.Name) || slices.ContainsFunc(d.Groups, func(want model.Group) bool { return want.ID == g.ID }) {
+		if d.Owner.Owns(g.Name) || slices.ContainsFunc(d.Groups, func(want model.Group) bool { return want.ID == g.ID }) {
 			continue
 		}
-		for _, like := range want.Groups {
-			if like.Name != g.Servers[i].Description {
+		i := slices.IndexFunc(g.Servers, func(s model.Server) bool { return d.Owner.Owns(s.Description) })
+		for _, like := range ports {
+			switch only := len(ports) == 1 && g.ID != model.DefaultGroup && slices.Contains(claimed, g.ID); {
+			case i >= 0 && like.Name != g.Servers[i].Description, i < 0 && !only:
 				continue
+			case i < 0:
+				i = slices.IndexFunc(g.Servers, func(s model.Server) bool { _, made := ownership.MadeFor(s.Description); return made })
 			}
 			like.ID, like.Name, like.KeepWeights, like.Servers = g.ID, g.ID, true, slices.Clone(like.Servers)
 			for n := range like.Servers {
-				like.Servers[n].Weight = g.Servers[i].Weight
+				if i >= 0 {
+					like.Servers[n].Weight = g.Servers[i].Weight
+				}
 			}
 			d.Groups = append(d.Groups, like)
 		}

@@ -255,7 +255,7 @@ func TestWithFilled(t *testing.T) {
 		{ID: "rsp-3", Name: owner().Group("80"), Servers: []model.Server{mine(5)}},
 		{ID: "rsp-4", Name: "of a port that is gone", Servers: []model.Server{{ServerKey: server("i-1"), Description: owner().Group("81")}}},
 	}
-	got := WithFilled(want, there)
+	got := WithFilled(want, nil, there)
 	filled := func(id string, weight int32) model.Group {
 		servers := []model.Server{{ServerKey: server("i-1"), Weight: weight}, {ServerKey: server("i-3"), Weight: weight}}
 		return model.Group{ID: id, Name: id, KeepWeights: true, Servers: servers}
@@ -265,5 +265,35 @@ func TestWithFilled(t *testing.T) {
 	}
 	if len(want.Groups) != 3 || want.Groups[0].Servers[0].Weight != 100 {
 		t.Error("what is wanted was changed")
+	}
+}
+
+// TestWithFilledByClaims: a group in which nothing is the Service's any more is filled for its only port, if it is noted that it was.
+func TestWithFilledByClaims(t *testing.T) {
+	t.Parallel()
+	port80 := model.Group{Name: owner().Group("80"), Servers: []model.Server{{ServerKey: server("i-1"), Weight: 100}}}
+	port443 := model.Group{Name: owner().Group("443"), Servers: port80.Servers}
+	there := observed("lb-1", "")
+	of := model.Server{ServerKey: server("i-2"), Weight: 5, Description: "k8s/30080/another/default/" + owner().ClusterID}
+	there.Groups = []model.Group{
+		{ID: "rsp-1", Name: "empty"},
+		{ID: "rsp-2", Name: "of another Service", Servers: []model.Server{others(), of}},
+		{ID: "rsp-3", Name: "not noted"},
+		{ID: model.DefaultGroup, Name: model.DefaultGroup},
+	}
+	claims := ownership.ParseClaims("lb-1/rsp-1,lb-1/rsp-2,lb-1/" + model.DefaultGroup + ",lb-2/rsp-3")
+	filled := func(id string, weight int32) model.Group {
+		return model.Group{ID: id, Name: id, KeepWeights: true, Servers: []model.Server{{ServerKey: server("i-1"), Weight: weight}}}
+	}
+	for _, test := range []struct {
+		ports, want []model.Group
+	}{
+		{[]model.Group{port80}, []model.Group{port80, filled("rsp-1", 100), filled("rsp-2", 5)}},
+		{[]model.Group{port80, port443}, []model.Group{port80, port443}}, // Which of them was it?
+	} {
+		got := WithFilled(&model.Desired{Owner: owner(), Groups: test.ports}, claims, there)
+		if diff := cmp.Diff(test.want, got.Groups); diff != "" {
+			t.Errorf("%d ports (-want +got):\n%s", len(test.ports), diff)
+		}
 	}
 }
