@@ -115,13 +115,10 @@ func limited(t *testing.T, granted, believed int, upTo float64) (*openapisim.Sim
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := openapi.New(openapi.Config{
+	client := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: accessKey{}, Budget: budget, Dial: net.Dial,
 		Endpoints: map[openapi.Product]string{openapi.SLB: net.Addr().String()}, Timeout: time.Hour,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		client.Close()
 		stop()

@@ -75,9 +75,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 		return nil, err
 	}
 	g.election = kube.NewElection(g.kubeLease, cfg.LeaderElection, identity, log)
-	if g.credentials, err = newCredentials(cfg, registry, log); err != nil {
-		return nil, err
-	}
+	g.credentials = newCredentials(cfg, registry, log)
 	budget, err := flow.New(cfg.Budget, registry, log)
 	if err != nil {
 		return nil, err
@@ -85,9 +83,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	g.gate = &gate{budget: budget, holds: g.election.Holds, drain: cfg.LeaderElection.Drain()}
 	way := cloudConfig(cfg, log)
 	way.Credentials, way.Budget, way.Registerer = g.credentials, g.gate, registry
-	if g.openapi, err = openapi.New(way); err != nil {
-		return nil, err
-	}
+	g.openapi = openapi.New(way)
 	if strings.EqualFold(cfg.Scheme, "HTTP") {
 		log.Warn("scheme is HTTP: identity tokens, security tokens and private keys go to the cloud in clear text; use HTTPS outside of tests")
 	}

@@ -20,16 +20,8 @@ import (
 )
 
 // newCredentials makes the provider of the cloud credentials that the configuration names.
-func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.Logger) (*credentials.Provider, error) {
-	exchange, err := sts.New(cloudConfig(cfg, log))
-	if err != nil {
-		return nil, err
-	}
-	source, err := credentialsSource(cfg, exchange)
-	if err != nil {
-		return nil, err
-	}
-	return credentials.New(source, registry, log), nil
+func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.Logger) *credentials.Provider {
+	return credentials.New(credentialsSource(cfg, sts.New(cloudConfig(cfg, log))), registry, log)
 }
 
 // cloudConfig is the way to the cloud, for whom it concerns without credentials and budget.
@@ -42,41 +34,34 @@ func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
 }
 
 // credentialsSource is the source that the configuration names, with the role on top that is to be assumed.
-func credentialsSource(cfg config.Config, exchange credentials.STS) (credentials.Source, error) {
-	source, err := baseSource(cfg, exchange)
-	if err != nil {
-		return nil, err
-	}
+func credentialsSource(cfg config.Config, exchange credentials.STS) credentials.Source {
+	source := baseSource(cfg, exchange)
 	if r := cfg.Credentials.AssumeRole; r != nil {
 		role := role(r.Session)
 		role.ExternalID = r.ExternalID
 		source = credentials.AssumeRole{Base: source, STS: exchange, Role: role}
 	}
-	return source, nil
+	return source
 }
 
-func baseSource(cfg config.Config, exchange credentials.STS) (credentials.Source, error) {
+func baseSource(cfg config.Config, exchange credentials.STS) credentials.Source {
 	switch c := cfg.Credentials; {
 	case c.Given() != nil:
-		return given(*c.Given()), nil
+		return given(*c.Given())
 	case c.Environment:
-		return credentials.Environment{}, nil
+		return credentials.Environment{}
 	case c.ECSRAMRole != nil:
-		client, err := metadata.New(cfg.MetadataEndpoint)
-		if err != nil {
-			return nil, err
-		}
-		return credentials.ECSRole{Metadata: client, Role: c.ECSRAMRole.Role}, nil
+		return credentials.ECSRole{Metadata: metadata.New(cfg.MetadataEndpoint), Role: c.ECSRAMRole.Role}
 	case c.RRSA != nil:
 		return credentials.RRSA{
 			STS: exchange, Role: role(c.RRSA.Session), ProviderARN: c.RRSA.OIDCProviderARN, TokenFile: c.RRSA.TokenFile,
-		}, nil
+		}
 	case c.STSTokenFile != "":
-		return credentials.TokenFile{Path: c.STSTokenFile}, nil
+		return credentials.TokenFile{Path: c.STSTokenFile}
 	case c.AddonTokenFile != "":
-		return credentials.AddonTokenFile{Path: c.AddonTokenFile}, nil
+		return credentials.AddonTokenFile{Path: c.AddonTokenFile}
 	default:
-		return credentials.Files{IDFile: c.AccessKey.IDFile, SecretFile: c.AccessKey.SecretFile}, nil
+		return credentials.Files{IDFile: c.AccessKey.IDFile, SecretFile: c.AccessKey.SecretFile}
 	}
 }
 
@@ -103,17 +88,14 @@ func locate(ctx context.Context, cfg *config.Config) error {
 	if cfg.Region != "" {
 		return nil
 	}
-	instance, err := metadata.New(cfg.MetadataEndpoint)
-	if err != nil {
-		return err
-	}
-	if cfg.Region, err = instance.Get(ctx, "region-id"); err == nil && cfg.Region == "" {
+	var err error
+	if cfg.Region, err = metadata.New(cfg.MetadataEndpoint).Get(ctx, "region-id"); err == nil && cfg.Region == "" {
 		err = fmt.Errorf("%s answered with nothing", cfg.MetadataEndpoint)
 	}
 	if err != nil {
 		return fmt.Errorf("region: is not set, and the metadata service does not answer with it; set it, e.g. to cn-hangzhou: %w", err)
 	}
-	return nil
+	return cfg.Validate()
 }
 
 // Examine finds out whether a gateway with this configuration could work in the cloud, without being one. The permissions of optional
@@ -124,19 +106,9 @@ func Examine(
 	if err := locate(ctx, &cfg); err != nil {
 		return nil, err
 	}
-	exchange, err := sts.New(cloudConfig(cfg, log))
-	if err != nil {
-		return nil, err
-	}
-	source, err := credentialsSource(cfg, exchange)
-	if err != nil {
-		return nil, err
-	}
-	instance, err := metadata.New(cfg.MetadataEndpoint)
-	if err != nil {
-		return nil, err
-	}
+	exchange := sts.New(cloudConfig(cfg, log))
 	return doctor.Run(ctx, doctor.Config{
-		OpenAPI: cloudConfig(cfg, log), Source: source, STS: exchange, Metadata: instance, VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
+		OpenAPI: cloudConfig(cfg, log), Source: credentialsSource(cfg, exchange), STS: exchange, Metadata: metadata.New(cfg.MetadataEndpoint),
+		VpcID: cfg.VpcID, Features: features, Optional: optional, Now: time.Now,
 	})
 }

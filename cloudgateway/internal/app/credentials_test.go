@@ -36,10 +36,7 @@ func TestEverySourceOfCredentials(t *testing.T) {
 		}
 		return cfg
 	}
-	exchange, err := sts.New(cloudConfig(load(t, "credentials: {environment: true}"), log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	exchange := sts.New(cloudConfig(load(t, "credentials: {environment: true}"), log))
 	session, err := exchange.AssumeRole(t.Context(),
 		credentials.Credentials{AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret},
 		credentials.Role{ARN: "acs:ram::1000000000000001:role/files", SessionName: "others"})
@@ -76,11 +73,7 @@ func TestEverySourceOfCredentials(t *testing.T) {
 			},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				source, err := credentialsSource(load(t, tt.text), exchange)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := source.Fetch(t.Context())
+				got, err := credentialsSource(load(t, tt.text), exchange).Fetch(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}

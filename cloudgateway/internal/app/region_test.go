@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,25 +80,32 @@ func TestFirstCredentials(t *testing.T) {
 	}
 }
 
-// TestNoRegion: where there is no metadata service, the error names the setting and what to write.
+// TestNoRegion: where there is no metadata service, or something else in its place, the error names the setting and what to write.
 func TestNoRegion(t *testing.T) {
-	elsewhere := httptest.NewServer(http.NotFoundHandler())
-	defer elsewhere.Close()
-	w := newWorld(t)
-	w.leaveOutRegion(elsewhere.URL)
-	cfg, _, err := config.Load(w.file, "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := logging.New(cfg.Logging, &w.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, starting := New(t.Context(), cfg, log)
-	_, examining := Examine(t.Context(), cfg, nil, nil, log)
-	for _, err := range []error{starting, examining} {
-		if err == nil || !strings.HasPrefix(err.Error(), "region: is not set") || !strings.Contains(err.Error(), "cn-hangzhou") {
-			t.Errorf("error %v", err)
-		}
+	for name, elsewhere := range map[string]http.Handler{
+		"nothing": http.NotFoundHandler(),
+		"a page":  http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(out, "<html>") }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(elsewhere)
+			defer server.Close()
+			w := newWorld(t)
+			w.leaveOutRegion(server.URL)
+			cfg, _, err := config.Load(w.file, "", func(string) string { return "" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			log, err := logging.New(cfg.Logging, &w.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, starting := New(t.Context(), cfg, log)
+			_, examining := Examine(t.Context(), cfg, nil, nil, log)
+			for _, err := range []error{starting, examining} {
+				if err == nil || !strings.HasPrefix(err.Error(), "region: ") || !strings.Contains(err.Error(), "cn-hangzhou") {
+					t.Errorf("error %v", err)
+				}
+			}
+		})
 	}
 }

@@ -153,8 +153,8 @@ func TestValidateTellsAllProblems(t *testing.T) {
 region: CN
 listen: nowhere
 credentials: {environment: true, accessKey: {idFile: id}}
-metadataEndpoint: 100.100.100.200
-endpoints: {slb: "http://slb"}
+metadataEndpoint: http:///latest
+endpoints: {slb: "http://slb", ecs: "ecs:port", sts: "[::1]:80"}
 scheme: FTP
 network: moon
 budget: {share: 2, overrides: {CreateLoadBalancer: {calls: 0, window: 5s}}, learnUpTo: 11, maxPriority: high, callers: {backup: {weight: -1, share: 10, maxPriority: low}}}
@@ -172,8 +172,9 @@ tls.certFile: is required
 tls.keyFile: is required
 credentials: accessKey and environment are named; keep one of them
 credentials.accessKey.secretFile: is required
-metadataEndpoint: "100.100.100.200" is not a URL, write e.g. "http://100.100.100.200"
+metadataEndpoint: "http:///latest" is not a URL, write e.g. "http://100.100.100.200"
 endpoints.slb: "http://slb" is not of the form "host" or "host:port"
+endpoints.ecs: "ecs:port" is not of the form "host" or "host:port"
 scheme: "FTP" is not one of HTTPS, HTTP
 network: "moon" is not one of vpc, public
 budget.share: 2 is not above 0 and at most 1

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (c *Config) Validate() error {
 	c.Kubernetes.Validate(&p, "kubernetes")
 	p.Required("authentication.audience", c.Authentication.Audience)
 	c.Credentials.validate(&p, "credentials")
-	if !strings.HasPrefix(c.MetadataEndpoint, "http://") && !strings.HasPrefix(c.MetadataEndpoint, "https://") {
+	if u, err := url.Parse(c.MetadataEndpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		p.Addf("metadataEndpoint", `%q is not a URL, write e.g. "http://100.100.100.200"`, c.MetadataEndpoint)
 	}
 	c.Endpoints.validate(&p)
@@ -61,8 +62,9 @@ func (a API) validate(p *config.Problems) {
 }
 
 func (e Endpoints) validate(p *config.Problems) {
+	host := regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$|^\[[0-9a-fA-F:]+\](:[0-9]+)?$`)
 	for _, endpoint := range []struct{ key, value string }{{"slb", e.SLB}, {"vpc", e.VPC}, {"ecs", e.ECS}, {"sts", e.STS}} {
-		if strings.ContainsAny(endpoint.value, "/ ") {
+		if endpoint.value != "" && !host.MatchString(endpoint.value) {
 			p.Addf("endpoints."+endpoint.key, `%q is not of the form "host" or "host:port"`, endpoint.value)
 		}
 	}

@@ -60,10 +60,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	found := x.fetch(ctx)
 	x.OpenAPI.Credentials, x.OpenAPI.Budget = credentials.Fixed{Credentials: x.credentials}, openapi.Unlimited{}
 	x.OpenAPI.Timeout, x.OpenAPI.AttemptTimeout = callTimeout, callTimeout
-	var err error
-	if x.client, err = openapi.New(x.OpenAPI); err != nil {
-		return nil, err
-	}
+	x.client = openapi.New(x.OpenAPI)
 	defer x.client.Close()
 	x.caller = rampolicy.NewGuard(x.client)
 

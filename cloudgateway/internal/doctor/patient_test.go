@@ -85,18 +85,12 @@ func (p *patient) onInstance() {
 	p.sim.Update(func(c *state.Cloud) {
 		c.Instances["i-1"] = &state.Instance{ID: "i-1", VpcID: "vpc-1", Status: "Running"}
 	})
-	var err error
-	if p.Metadata, err = metadata.New("http://" + p.serve("metadata")); err != nil {
-		p.t.Fatal(err)
-	}
+	p.Metadata = metadata.New("http://" + p.serve("metadata"))
 }
 
 func (p *patient) examine() *Report {
 	p.t.Helper()
-	var err error
-	if p.STS, err = sts.New(p.sts); err != nil {
-		p.t.Fatal(err)
-	}
+	p.STS = sts.New(p.sts)
 	report, err := Run(p.t.Context(), p.Config)
 	if err != nil {
 		p.t.Fatal(err)

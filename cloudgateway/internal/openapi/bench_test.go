@@ -31,13 +31,10 @@ func BenchmarkDo(b *testing.B) {
 			}))
 			defer server.Close()
 			host := strings.TrimPrefix(server.URL, "http://")
-			client, err := New(Config{
+			client := New(Config{
 				Region: "cn-test", Scheme: "HTTP", Endpoints: map[Product]string{ECS: host, SLB: host},
 				Credentials: &fakeCredentials{keys: one(testKey)}, Budget: &fakeBudget{}, Logger: slog.New(slog.DiscardHandler),
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
 			defer client.Close()
 			b.ReportAllocs()
 			for b.Loop() {

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -64,25 +63,19 @@ func ItemError(product Product, action, code, message, requestID string) *rpcerr
 	})
 }
 
-// service is what a product is called on the wire.
-type service struct {
-	code    string // in the SDK
-	version string
-	prefix  string // of the host name
-}
+func products() []Product { return []Product{SLB, VPC, ECS, STS} }
 
-func (p Product) service() (service, error) {
+// service is what the SDK calls a product, and the version of its API.
+func (p Product) service() (code, version string) {
 	switch p {
 	case SLB:
-		return service{code: "Slb", version: "2014-05-15", prefix: "slb"}, nil
+		return "Slb", "2014-05-15"
 	case VPC:
-		return service{code: "Vpc", version: "2016-04-28", prefix: "vpc"}, nil
+		return "Vpc", "2016-04-28"
 	case ECS:
-		return service{code: "Ecs", version: "2014-05-26", prefix: "ecs"}, nil
-	case STS:
-		return service{code: "Sts", version: "2015-04-01", prefix: "sts"}, nil
+		return "Ecs", "2014-05-26"
 	default:
-		return service{}, fmt.Errorf("unknown product %q", p)
+		return "Sts", "2015-04-01"
 	}
 }
 

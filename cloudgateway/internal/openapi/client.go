@@ -9,12 +9,10 @@ package openapi
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -86,28 +84,15 @@ type Config struct {
 type Client struct {
 	cfg     Config
 	hosts   map[Product]string
-	scheme  string
 	http    *http.Client
 	metrics metrics
 	reach   *reach
 }
 
-// New makes a client. It does not connect.
-func New(cfg Config) (*Client, error) {
+// New makes a client. It does not connect. Region, network, scheme and endpoints have been checked where the configuration was read.
+func New(cfg Config) *Client {
 	cfg = cfg.withDefaults()
-	scheme, err := parseScheme(cfg.Scheme)
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := cfg.hosts()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Credentials == nil || cfg.Budget == nil {
-		return nil, errors.New("openapi: Credentials and Budget are required")
-	}
-	return &Client{cfg: cfg, hosts: hosts, scheme: scheme, http: newHTTP(cfg), metrics: newMetrics(cfg.Registerer),
-		reach: newReach(cfg.Registerer)}, nil
+	return &Client{cfg: cfg, hosts: cfg.hosts(), http: newHTTP(cfg), metrics: newMetrics(cfg.Registerer), reach: newReach(cfg.Registerer)}
 }
 
 // Close lets go of the idle connections. Calls under way are not affected.
@@ -118,9 +103,10 @@ func (c *Client) Close() {
 }
 
 // URL is where the calls of a product go.
-func (c *Client) URL(p Product) string { return c.scheme + "://" + c.hosts[p] + "/" }
+func (c *Client) URL(p Product) string { return c.cfg.Scheme + "://" + c.hosts[p] + "/" }
 
 func (cfg Config) withDefaults() Config {
+	cfg.Scheme = strings.ToLower(cmp.Or(cfg.Scheme, "https"))
 	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
 	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, defaultAttemptTimeout)
 	if cfg.Dial == nil {
@@ -134,44 +120,16 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-func parseScheme(s string) (string, error) {
-	switch s {
-	case "", "HTTPS", "https":
-		return "https", nil
-	case "HTTP", "http":
-		return "http", nil
-	default:
-		return "", fmt.Errorf("scheme %q: want HTTPS or HTTP", s)
-	}
-}
-
-func (cfg Config) hosts() (map[Product]string, error) {
-	if !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(cfg.Region) {
-		return nil, fmt.Errorf("region %q: want a region id such as cn-hangzhou", cfg.Region)
-	}
+func (cfg Config) hosts() map[Product]string {
 	infix := ""
-	switch cfg.Network {
-	case "", "public":
-	case "vpc":
+	if cfg.Network == "vpc" {
 		infix = "-vpc"
-	default:
-		return nil, fmt.Errorf("network %q: want vpc or public", cfg.Network)
 	}
 	hosts := make(map[Product]string)
-	for _, p := range []Product{SLB, VPC, ECS, STS} {
-		s, err := p.service()
-		if err != nil {
-			return nil, err
-		}
-		hosts[p] = s.prefix + infix + "." + cfg.Region + ".aliyuncs.com"
-		if host := cfg.Endpoints[p]; host != "" {
-			hosts[p] = host
-		}
-		if !regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$|^\[[0-9a-fA-F:]+\](:[0-9]+)?$`).MatchString(hosts[p]) {
-			return nil, fmt.Errorf("endpoint of %s %q: want HOST or HOST:PORT", p, hosts[p])
-		}
+	for _, p := range products() {
+		hosts[p] = cmp.Or(cfg.Endpoints[p], string(p)+infix+"."+cfg.Region+".aliyuncs.com")
 	}
-	return hosts, nil
+	return hosts
 }
 
 // pool is a transport whose idle connections can't be closed through http.Client. retryablehttp does so whenever a call fails,

@@ -225,11 +225,7 @@ func newWorld(t *testing.T, host string, change func(*Config)) *world {
 	if change != nil {
 		change(&cfg)
 	}
-	client, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	w.client = client
+	w.client = New(cfg)
+	t.Cleanup(w.client.Close)
 	return w
 }

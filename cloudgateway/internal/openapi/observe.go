@@ -136,7 +136,7 @@ func (c *Client) Reachable() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var silent []string
-	for _, p := range []Product{SLB, VPC, ECS, STS} {
+	for _, p := range products() {
 		if s := r.seen[p]; s != nil && s.failures >= enoughFailures && time.Since(s.last) < staleFailure {
 			silent = append(silent, fmt.Sprintf("no answer from %s to %d attempts since %s: %v",
 				c.hosts[p], s.failures, s.first.UTC().Format(time.RFC3339), s.err))
@@ -151,10 +151,7 @@ func (c *Client) Reachable() error {
 // beginSpan opens the span of an attempt. It lasts from the wait for the budget to the end of the answer. Parameters and what the
 // cloud says in words stay out of it: they hold names, and at times what was signed.
 func (x *exchange) beginSpan(ctx context.Context) {
-	product := string(x.call.Product)
-	if service, err := x.call.Product.service(); err == nil {
-		product = service.code
-	}
+	product, _ := x.call.Product.service()
 	_, x.span = tracing.Child(ctx, product+"."+x.call.Action, trace.WithSpanKind(trace.SpanKindClient))
 	if x.span.IsRecording() {
 		x.span.SetAttributes(

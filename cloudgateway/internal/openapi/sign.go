@@ -27,15 +27,12 @@ type signed struct {
 // sign lets the SDK sign an attempt. The SDK's request is made for this attempt alone, because it may not be shared between goroutines.
 // The SDK's client is left out: it would build a request of net/http besides, and escape everything once more for it.
 func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
-	service, err := call.Product.service()
-	if err != nil {
-		return signed{}, err
-	}
+	code, version := call.Product.service()
 	if call.Unsigned {
-		return c.unsigned(call, service), nil
+		return c.unsigned(call, version), nil
 	}
 	req := &requests.RpcRequest{}
-	req.InitWithApiInfo(service.code, service.version, call.Action, "", "")
+	req.InitWithApiInfo(code, version, call.Action, "", "")
 	maps.Copy(req.QueryParams, call.Params)
 	maps.Copy(req.FormParams, call.Form)
 	if err := auth.Sign(req, nil, c.cfg.Region, fixed{with}); err != nil {
@@ -47,18 +44,18 @@ func (c *Client) sign(call Call, with credentials.Credentials) (signed, error) {
 	}
 	header.Set("X-Sdk-Core-Version", sdk.Version)
 	header.Set("User-Agent", c.cfg.UserAgent)
-	target := &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: utils.GetUrlFormedMap(req.QueryParams)}
+	target := &url.URL{Scheme: c.cfg.Scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: utils.GetUrlFormedMap(req.QueryParams)}
 	return signed{url: target, header: header, body: req.GetContent()}, nil
 }
 
 // unsigned leaves to the body what is secret, so that no log of URLs shows it.
-func (c *Client) unsigned(call Call, service service) signed {
+func (c *Client) unsigned(call Call, version string) signed {
 	query := url.Values{
-		"Action": {call.Action}, "Version": {service.version}, "Format": {"JSON"},
+		"Action": {call.Action}, "Version": {version}, "Format": {"JSON"},
 		"Timestamp": {time.Now().UTC().Format("2006-01-02T15:04:05Z")}, "SignatureNonce": {rand.Text()},
 	}
 	return signed{
-		url:    &url.URL{Scheme: c.scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: query.Encode()},
+		url:    &url.URL{Scheme: c.cfg.Scheme, Host: c.hosts[call.Product], Path: "/", RawQuery: query.Encode()},
 		header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "User-Agent": {c.cfg.UserAgent}},
 		body:   []byte(utils.GetUrlFormedMap(call.Form)),
 	}

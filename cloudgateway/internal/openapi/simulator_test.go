@@ -38,10 +38,7 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 		t.Cleanup(server.Close)
 		return strings.TrimPrefix(server.URL, "http://")
 	}
-	reader, err := metadata.New("http://" + serve("metadata"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := metadata.New("http://" + serve("metadata"))
 	provider := credentials.New(credentials.ECSRole{Metadata: reader}, nil, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
@@ -59,14 +56,11 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := openapi.New(openapi.Config{
+	client := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: provider, Budget: budget,
 		Endpoints: map[openapi.Product]string{openapi.SLB: serve("slb"), openapi.VPC: serve("vpc"), openapi.ECS: serve("ecs"), openapi.STS: serve("sts")},
 		RetryMin:  time.Millisecond, RetryMax: 10 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(client.Close)
 	return sim, client
 }

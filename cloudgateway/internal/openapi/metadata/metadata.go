@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -32,11 +31,7 @@ type Client struct {
 }
 
 // New makes a client of the service at the endpoint, e.g. "http://100.100.100.200".
-func New(endpoint string) (*Client, error) {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("metadata endpoint %q: want http://HOST[:PORT]", endpoint)
-	}
+func New(endpoint string) *Client {
 	rc := retryablehttp.NewClient()
 	rc.Logger = nil // its logger prints URLs, headers are next
 	rc.RetryMax = 4
@@ -52,7 +47,7 @@ func New(endpoint string) (*Client, error) {
 		// A redirect would carry the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &Client{endpoint: strings.TrimSuffix(u.String(), "/"), http: rc}, nil
+	return &Client{endpoint: strings.TrimSuffix(endpoint, "/"), http: rc}
 }
 
 // Get reads an item, e.g. "region-id", "vpc-id" or "ram/security-credentials/". It uses version 2 of the service, which wants a

@@ -74,10 +74,7 @@ func TestGet(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(&tt.service)
 			t.Cleanup(server.Close)
-			c, err := New(server.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := New(server.URL)
 			c.http.RetryWaitMin, c.http.RetryWaitMax = time.Millisecond, time.Millisecond
 			got, err := c.Get(t.Context(), tt.item)
 			if got != tt.want {
@@ -94,10 +91,7 @@ func TestGet(t *testing.T) {
 }
 
 func TestNoService(t *testing.T) {
-	c, err := New("http://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New("http://127.0.0.1:1")
 	c.http.RetryWaitMin, c.http.RetryWaitMax = time.Millisecond, time.Millisecond
 	if _, err := c.Get(t.Context(), "region-id"); err == nil || errors.Is(err, ErrNotFound) {
 		t.Errorf("error %v, want that of the connection", err)
@@ -106,23 +100,5 @@ func TestNoService(t *testing.T) {
 	cancel()
 	if _, err := c.Get(ctx, "region-id"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want Canceled", err)
-	}
-}
-
-func TestEndpoint(t *testing.T) {
-	for endpoint, want := range map[string]string{
-		"":                  "",
-		"127.0.0.1:8080":    "",
-		"http://localhost/": "http://localhost",
-		"ftp://x":           "",
-		"http://":           "",
-	} {
-		c, err := New(endpoint)
-		switch {
-		case want == "" && err == nil:
-			t.Errorf("New(%q) accepted %q", endpoint, c.endpoint)
-		case want != "" && (err != nil || c.endpoint != want):
-			t.Errorf("New(%q): %v, want %q", endpoint, err, want)
-		}
 	}
 }

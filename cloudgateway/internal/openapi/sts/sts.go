@@ -20,13 +20,9 @@ const attemptTimeout = 10 * time.Second
 type Client struct{ cfg openapi.Config }
 
 // New makes a client. It does not connect. Each call brings credentials of its own; there is no need of any in cfg, nor of a budget.
-func New(cfg openapi.Config) (*Client, error) {
+func New(cfg openapi.Config) *Client {
 	cfg.Budget, cfg.AttemptTimeout = openapi.Unlimited{}, attemptTimeout
-	c := &Client{cfg}
-	if _, err := c.caller(credentials.Credentials{}); err != nil { // The configuration is wrong.
-		return nil, err
-	}
-	return c, nil
+	return &Client{cfg}
 }
 
 // session is the answer with the credentials of a role.
@@ -80,22 +76,15 @@ func roleParams(role credentials.Role) map[string]string {
 	return params
 }
 
+// do makes a client for the call. The credentials differ from call to call, and calls are minutes apart.
 func (c *Client) do(ctx context.Context, with credentials.Credentials, call openapi.Call, out any) error {
-	caller, err := c.caller(with)
-	if err != nil {
-		return err
-	}
-	defer caller.Close()
-	call.Product, call.Idempotent = openapi.STS, true
-	_, err = caller.Do(ctx, call, out)
-	return err
-}
-
-// caller makes a client for calls with the credentials. They differ from call to call, and calls are minutes apart.
-func (c *Client) caller(with credentials.Credentials) (*openapi.Client, error) {
 	cfg := c.cfg
 	cfg.Credentials = credentials.Fixed{Credentials: with}
-	return openapi.New(cfg)
+	caller := openapi.New(cfg)
+	defer caller.Close()
+	call.Product, call.Idempotent = openapi.STS, true
+	_, err := caller.Do(ctx, call, out)
+	return err
 }
 
 // explain says what to do about the refusals that a wrong set-up of RAM brings.

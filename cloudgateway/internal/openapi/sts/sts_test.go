@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -286,13 +285,4 @@ func TestRefusedSignatureTellsNoToken(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-}
-
-func TestNew(t *testing.T) {
-	if _, err := sts.New(openapi.Config{Region: "cn-hangzhou", Network: "vpc"}); err != nil {
-		t.Error(err)
-	}
-	if _, err := sts.New(openapi.Config{Region: "cn-hangzhou", Scheme: "ftp"}); err == nil {
-		t.Error("a scheme that there is not")
-	}
 }
