@@ -5,35 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 )
 
 // Environment reads the list of a manifest. A value that comes from elsewhere, such as a Secret, is empty.
 func Environment(text string) (map[string]string, error) {
+	variables, err := lists[struct{ Name, Value string }](text)
+	if err != nil {
+		return nil, fmt.Errorf("--env: not a JSON list of names and values: %w", err)
+	}
 	env := map[string]string{}
-	lists := json.NewDecoder(strings.NewReader(text))
+	for _, variable := range variables {
+		env[variable.Name] = variable.Value
+	}
+	return env, nil
+}
+
+// lists reads the items of JSON lists, one after the other.
+func lists[T any](text string) (all []T, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
 	for {
-		var list []struct{ Name, Value string }
-		if err := lists.Decode(&list); errors.Is(err, io.EOF) {
-			return env, nil
+		var list []T
+		if err := decoder.Decode(&list); errors.Is(err, io.EOF) {
+			return all, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("--env: not a JSON list of names and values: %w", err)
+			return nil, err
 		}
-		for _, variable := range list {
-			env[variable.Name] = variable.Value
-		}
+		all = append(all, list...)
 	}
 }
 
-// environment takes over the variables of the process.
-func (r *Result) environment(env map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		r.variable(name, env[name])
-	}
-}
-
+// variable takes over a variable of the process.
 func (r *Result) variable(name, value string) {
 	setting := "environment " + name
 	const gateway = "components.cloudgateway.config."
@@ -49,18 +51,12 @@ func (r *Result) variable(name, value string) {
 		}
 		product, _, _ := strings.Cut(name, "_")
 		r.move(setting, gateway+"endpoints."+strings.ToLower(product), value)
-	case "NLB_ENDPOINT", "EFLO_CONTROLLER_ENDPOINT":
-		r.note(setting, "none: the product is not supported")
 	case "ALICLOUD_CLIENT_SCHEME":
 		r.move(setting, gateway+"scheme", strings.ToUpper(value))
 	case "METADATA_ENDPOINT":
 		r.move(setting, gateway+"metadataEndpoint", value)
-	case "X-ACSPROXY-ASCM-CONTEXT":
-		r.note(setting, "none: the private cloud is not supported")
-	case "POD_NAME", "POD_NAMESPACE":
-		r.note(setting, "none: the chart sets what the processes need")
 	default:
-		r.note(setting, "unknown; nothing was taken over")
+		r.noWork(setting, name, "unknown; nothing was taken over")
 	}
 }
 

@@ -2,12 +2,11 @@
 package migrate
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,11 +46,15 @@ func Convert(cloudConfig []byte, words []string, env map[string]string) (Result,
 	if err != nil {
 		return Result{}, err
 	}
-	if err := r.flags(f); err != nil {
-		return Result{}, err
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if err := r.flag(name, f[name]); err != nil {
+			return Result{}, err
+		}
 	}
 	r.routing(f)
-	r.environment(env)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		r.variable(name, env[name])
+	}
 	return r, nil
 }
 
@@ -109,21 +112,22 @@ func (r *Result) file(old *cloudconfig.CloudConfig) {
 		r.set("clusterID", "clusterid")
 		r.note(global+"clusterID", "clusterID: it was left out, which stood for %q; every cluster of the account that was run so has the same, see docs/compatibility.md", "clusterid")
 	}
-	for _, text := range []struct{ key, path, value string }{
+	for _, given := range []struct {
+		key, path string
+		value     any
+	}{
 		{"region", "region", old.Region},
 		{"vpcid", "vpcID", old.VpcID},
 		{"kubernetesClusterTag", "components.nodecontroller.config.clusterTag", old.KubernetesClusterTag},
 		{"resourceGroupID", "components.lbcontroller.config.resourceGroupID", old.ResourceGroupID},
+		{"vswitchid", "vswitchIDs", old.VSwitchIDs},
+		{"routeTableIDs", "components.routecontroller.config.routeTableIDs", old.RouteTableIDs},
+		{"disablePublicSLB", "components.lbcontroller.config.disablePublicLoadBalancer", old.DisablePublicSLB},
+		{"serviceMaxConcurrentReconciles", "components.lbcontroller.config.workers", max(0, old.ServiceMaxConcurrentReconciles)},
 	} {
-		if text.value != "" {
-			r.move(global+text.key, text.path, text.value)
+		if !reflect.ValueOf(given.value).IsZero() {
+			r.move(global+given.key, given.path, given.value)
 		}
-	}
-	if len(old.VSwitchIDs) > 0 {
-		r.move(global+"vswitchid", "vswitchIDs", old.VSwitchIDs)
-	}
-	if len(old.RouteTableIDs) > 0 {
-		r.move(global+"routeTableIDs", "components.routecontroller.config.routeTableIDs", old.RouteTableIDs)
 	}
 	if old.ServiceBackendType != "" {
 		// Any other word than eni had no effect.
@@ -132,12 +136,6 @@ func (r *Result) file(old *cloudconfig.CloudConfig) {
 		} else {
 			r.note(global+"serviceBackendType", "none: %q is the default", old.ServiceBackendType)
 		}
-	}
-	if old.DisablePublicSLB {
-		r.move(global+"disablePublicSLB", "components.lbcontroller.config.disablePublicLoadBalancer", true)
-	}
-	if old.ServiceMaxConcurrentReconciles > 0 {
-		r.move(global+"serviceMaxConcurrentReconciles", "components.lbcontroller.config.workers", old.ServiceMaxConcurrentReconciles)
 	}
 	r.periods(old)
 	if old.AccessKeyID != "" {
@@ -157,10 +155,8 @@ func (r *Result) gate(name string, on bool) {
 		r.move(setting, "components.nodecontroller.config.ipv6", on)
 	case "LoadBalancerTypeAnnotation":
 		r.move(setting, "components.lbcontroller.config.loadBalancerTypeAnnotation", on)
-	case "EndpointSlice", "FilterServiceOnNodeChange":
-		r.note(setting, "none: always on")
 	default:
-		r.note(setting, "none: unknown")
+		r.noWork(setting, name, "none: unknown")
 	}
 }
 
@@ -181,7 +177,12 @@ func (r *Result) routing(f map[string]string) {
 	r.set("network.clusterCIDRs", strings.Split(cidrs, ","))
 }
 
-// became are the flags that need no work: what takes their place, in versions 1.9.3 to 2.14 of the existing manager.
+// noWork notes what became of a setting that needs no work.
+func (r *Result) noWork(setting, name, unknown string) {
+	r.note(setting, "%s", cmp.Or(became()[name], unknown))
+}
+
+// became are the flags, feature gates and variables that need no work: what takes their place, in versions 1.9.3 to 2.14 of the existing manager.
 func became() map[string]string {
 	const (
 		runtime  = "none: the processes have their own"
@@ -209,17 +210,11 @@ func became() map[string]string {
 		"v":       "logging.level", "logtostderr": runtime, "alsologtostderr": runtime, "log-dir": runtime, "log_dir": runtime, "stderrthreshold": runtime, "vmodule": runtime,
 		"add_dir_header": runtime, "log_backtrace_at": runtime, "log_file": runtime, "log_file_max_size": runtime, "one_output": runtime,
 		"skip_headers": runtime, "skip_log_headers": runtime,
+		"EndpointSlice": "none: always on", "FilterServiceOnNodeChange": "none: always on",
+		"NLB_ENDPOINT": "none: the product is not supported", "EFLO_CONTROLLER_ENDPOINT": "none: the product is not supported",
+		"X-ACSPROXY-ASCM-CONTEXT": "none: the private cloud is not supported",
+		"POD_NAME":                "none: the chart sets what the processes need", "POD_NAMESPACE": "none: the chart sets what the processes need",
 	}
-}
-
-// flags takes over the command line.
-func (r *Result) flags(f map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		if err := r.flag(name, f[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *Result) flag(name, value string) error {
@@ -276,11 +271,7 @@ func (r *Result) flag(name, value string) error {
 			r.gate(gateName, on == "true")
 		}
 	default:
-		if text, ok := became()[name]; ok {
-			r.note(setting, "%s", text)
-		} else {
-			r.note(setting, "unknown; nothing was taken over")
-		}
+		r.noWork(setting, name, "unknown; nothing was taken over")
 	}
 	return nil
 }
@@ -314,19 +305,14 @@ func (r *Result) has(path string) bool {
 // Words splits a command line as it is copied from a manifest: JSON lists, those of the command and of its arguments, or words with blanks
 // between them, which may be quoted or items of a YAML list.
 func Words(text string) ([]string, error) {
-	var words []string
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "[") {
-		lists := json.NewDecoder(strings.NewReader(text))
-		for {
-			var list []string
-			if err := lists.Decode(&list); errors.Is(err, io.EOF) {
-				return words, nil
-			} else if err != nil {
-				return nil, fmt.Errorf("--flags: not a JSON list of strings: %w", err)
-			}
-			words = append(words, list...)
+		words, err := lists[string](text)
+		if err != nil {
+			return nil, fmt.Errorf("--flags: not a JSON list of strings: %w", err)
 		}
+		return words, nil
 	}
+	var words []string
 	for word := range strings.FieldsSeq(text) {
 		if word = strings.Trim(word, `"'`); word != "" && word != "-" && word != `\` {
 			words = append(words, word)
