@@ -18,8 +18,7 @@ import (
 // lane is the reads of the callers who share batches.
 type lane[K comparable, V any] struct {
 	queues  []*queue[K, V] // one of each caller who waits; the first one's turn is next
-	count   int            // the flights in them that somebody wants
-	dropped int            // the others
+	count   int            // the flights in them
 	touched time.Time      // the last arrival
 	started time.Time      // the last start of a batch
 	last    int            // its items
@@ -54,37 +53,31 @@ func (l *lane[K, V]) add(f *flight[K, V], now time.Time) {
 	l.queues = append(l.queues, &queue[K, V]{caller: f.caller, flights: []*flight[K, V]{f}})
 }
 
-// take removes up to n flights that somebody wants, one of each caller in turn, so that who wants thousands does not make the others wait.
+// take removes up to n flights, one of each caller in turn, so that who wants thousands does not make the others wait.
 func (l *lane[K, V]) take(n int) []*flight[K, V] {
 	var taken []*flight[K, V]
 	for len(taken) < n && len(l.queues) > 0 {
 		q := l.queues[0]
 		l.queues = l.queues[1:]
-		f := q.flights[0]
+		taken = append(taken, q.flights[0])
+		l.count--
 		if q.flights = q.flights[1:]; len(q.flights) > 0 {
 			l.queues = append(l.queues, q)
-		}
-		if f.callers > 0 {
-			taken = append(taken, f)
-			l.count--
-		} else {
-			l.dropped--
 		}
 	}
 	return taken
 }
 
-// drop notes that nobody wants one of the flights any more. They are thrown away when there are more of them than of the others.
-func (l *lane[K, V]) drop() {
+// drop removes a flight that nobody wants any more. Callers leave in the order in which they came, so that it is among the first as a rule.
+func (l *lane[K, V]) drop(f *flight[K, V]) {
 	l.count--
-	if l.dropped++; l.dropped <= l.count {
-		return
+	of := slices.IndexFunc(l.queues, func(q *queue[K, V]) bool { return q.caller == f.caller })
+	q := l.queues[of]
+	at := slices.Index(q.flights, f)
+	copy(q.flights[1:at+1], q.flights[:at])
+	if q.flights = q.flights[1:]; len(q.flights) == 0 {
+		l.queues = slices.Delete(l.queues, of, of+1)
 	}
-	l.dropped = 0
-	for _, q := range l.queues {
-		q.flights = slices.DeleteFunc(q.flights, func(f *flight[K, V]) bool { return f.callers <= 0 })
-	}
-	l.queues = slices.DeleteFunc(l.queues, func(q *queue[K, V]) bool { return len(q.flights) == 0 })
 }
 
 // opened is when the oldest of the waiting came.
@@ -183,7 +176,9 @@ func (r *Reader[K, V]) run(
 	}
 	var w waiting
 	for _, f := range flights {
-		w.merge(f.spans)
+		for _, span := range f.spans {
+			w.add(span)
+		}
 	}
 	ctx, span := w.begin(ctx, r.cfg.Name, len(flights))
 	defer span.End()

@@ -300,7 +300,7 @@ func (f *flight[K, V]) join(ctx context.Context, maxAge time.Duration) {
 	f.callers++
 	f.keep = max(f.keep, kept(ctx, maxAge))
 	if f.batch == nil {
-		f.spans.add(ctx)
+		f.spans.add(trace.SpanFromContext(ctx))
 	}
 	if deadline, has := ctx.Deadline(); !has {
 		f.unlimited = true
@@ -323,7 +323,7 @@ func (r *Reader[K, V]) leave(f *flight[K, V]) {
 	}
 	r.unlist(f)
 	if f.batch == nil {
-		r.lanes[f.lane].drop()
+		r.lanes[f.lane].drop(f)
 		r.noLongerWaits(f)
 		return
 	}

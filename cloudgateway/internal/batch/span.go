@@ -17,18 +17,7 @@ const mostLinks = 128
 type waiting []trace.Span
 
 // add notes the span of a call, once.
-func (w *waiting) add(ctx context.Context) {
-	w.addSpan(trace.SpanFromContext(ctx))
-}
-
-// merge adds others.
-func (w *waiting) merge(others waiting) {
-	for _, span := range others {
-		w.addSpan(span)
-	}
-}
-
-func (w *waiting) addSpan(span trace.Span) {
+func (w *waiting) add(span trace.Span) {
 	same := func(other trace.Span) bool { return other.SpanContext().Equal(span.SpanContext()) }
 	if span.IsRecording() && len(*w) < mostLinks && !slices.ContainsFunc(*w, same) {
 		*w = append(*w, span)
