@@ -37,9 +37,7 @@ func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
 func credentialsSource(cfg config.Config, exchange credentials.STS) credentials.Source {
 	source := baseSource(cfg, exchange)
 	if r := cfg.Credentials.AssumeRole; r != nil {
-		role := role(r.Session)
-		role.ExternalID = r.ExternalID
-		source = credentials.AssumeRole{Base: source, STS: exchange, Role: role}
+		source = credentials.AssumeRole{Base: source, STS: exchange, Role: *r}
 	}
 	return source
 }
@@ -53,9 +51,7 @@ func baseSource(cfg config.Config, exchange credentials.STS) credentials.Source 
 	case c.ECSRAMRole != nil:
 		return credentials.ECSRole{Metadata: metadata.New(cfg.MetadataEndpoint), Role: c.ECSRAMRole.Role}
 	case c.RRSA != nil:
-		return credentials.RRSA{
-			STS: exchange, Role: role(c.RRSA.Session), ProviderARN: c.RRSA.OIDCProviderARN, TokenFile: c.RRSA.TokenFile,
-		}
+		return credentials.RRSA{STS: exchange, Role: *c.RRSA}
 	case c.STSTokenFile != "":
 		return credentials.TokenFile{Path: c.STSTokenFile}
 	case c.AddonTokenFile != "":
@@ -63,10 +59,6 @@ func baseSource(cfg config.Config, exchange credentials.STS) credentials.Source 
 	default:
 		return credentials.Files{IDFile: c.AccessKey.IDFile, SecretFile: c.AccessKey.SecretFile}
 	}
-}
-
-func role(s config.Session) credentials.Role {
-	return credentials.Role{ARN: s.RoleARN, SessionName: s.SessionName, Duration: time.Duration(s.DurationSeconds) * time.Second}
 }
 
 // userAgent is what the cloud's audit log shows.

@@ -39,7 +39,7 @@ func TestEverySourceOfCredentials(t *testing.T) {
 	exchange := sts.New(cloudConfig(load(t, "credentials: {environment: true}"), log))
 	session, err := exchange.AssumeRole(t.Context(),
 		credentials.Credentials{AccessKeyID: openapisim.DefaultAccessKeyID, AccessKeySecret: openapisim.DefaultAccessKeySecret},
-		credentials.Role{ARN: "acs:ram::1000000000000001:role/files", SessionName: "others"})
+		config.AssumeRole{Session: config.Session{RoleARN: "acs:ram::1000000000000001:role/files", SessionName: "others"}})
 	if err != nil {
 		t.Fatal(err)
 	}

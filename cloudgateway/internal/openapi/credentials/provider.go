@@ -31,7 +31,9 @@ type Provider struct {
 	current atomic.Pointer[snapshot]
 	renew   chan chan struct{}
 	tried   chan struct{}
-	metrics metrics
+
+	expiry    prometheus.Gauge
+	refreshes *prometheus.CounterVec
 }
 
 // snapshot is what the last fetches brought: credentials that may still be good, and the error of the last attempt.
@@ -39,11 +41,6 @@ type snapshot struct {
 	credentials Credentials
 	fetched     time.Time
 	err         error
-}
-
-type metrics struct {
-	expiry    prometheus.Gauge
-	refreshes *prometheus.CounterVec
 }
 
 // New makes a provider that has no credentials until Run has fetched them.
@@ -56,18 +53,16 @@ func New(source Source, registerer prometheus.Registerer, log *slog.Logger) *Pro
 		now:    time.Now,
 		renew:  make(chan chan struct{}),
 		tried:  make(chan struct{}),
-		metrics: metrics{
-			expiry: factory.NewGauge(prometheus.GaugeOpts{
-				Name:        "cloudgateway_credentials_expiry_timestamp_seconds",
-				Help:        "When the cloud credentials in use end, as Unix time; 0 if they never do or there are none.",
-				ConstLabels: labels,
-			}),
-			refreshes: factory.NewCounterVec(prometheus.CounterOpts{
-				Name:        "cloudgateway_credentials_refreshes_total",
-				Help:        "Fetches of cloud credentials from their source, by outcome (changed, unchanged, error).",
-				ConstLabels: labels,
-			}, []string{"outcome"}),
-		},
+		expiry: factory.NewGauge(prometheus.GaugeOpts{
+			Name:        "cloudgateway_credentials_expiry_timestamp_seconds",
+			Help:        "When the cloud credentials in use end, as Unix time; 0 if they never do or there are none.",
+			ConstLabels: labels,
+		}),
+		refreshes: factory.NewCounterVec(prometheus.CounterOpts{
+			Name:        "cloudgateway_credentials_refreshes_total",
+			Help:        "Fetches of cloud credentials from their source, by outcome (changed, unchanged, error).",
+			ConstLabels: labels,
+		}, []string{"outcome"}),
 	}
 	p.current.Store(&snapshot{err: errors.New("they have not been fetched yet")})
 	return p
@@ -150,12 +145,6 @@ func reached(due, now time.Time) bool {
 
 // refresh fetches once and returns when to fetch next.
 func (p *Provider) refresh(ctx context.Context) time.Time {
-	wait := p.fetch(ctx)
-	return p.now().Add(wait)
-}
-
-// fetch fetches once and returns how long to wait until the next time.
-func (p *Provider) fetch(ctx context.Context) time.Duration {
 	fetchCtx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	got, err := p.source.Fetch(fetchCtx)
@@ -166,22 +155,22 @@ func (p *Provider) fetch(ctx context.Context) time.Duration {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0
+			return now
 		}
-		p.metrics.refreshes.WithLabelValues("error").Inc()
-		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires", expiry(old.credentials.Expires))
+		p.refreshes.WithLabelValues("error").Inc()
+		p.log.Error("cloud credentials not refreshed; the old ones are used until they end", "error", err, "expires", ends(old.credentials.Expires))
 		p.current.Store(&snapshot{credentials: old.credentials, fetched: now, err: err})
-		return p.retryIn(old.credentials, now)
+		return now.Add(p.retryIn(old.credentials, now))
 	}
 	outcome := "unchanged"
 	if got != old.credentials {
 		outcome = "changed"
-		p.log.Info("cloud credentials refreshed", "accessKeyId", got.AccessKeyID, "expires", expiry(got.Expires))
+		p.log.Info("cloud credentials refreshed", "accessKeyId", got.AccessKeyID, "expires", ends(got.Expires))
 	}
-	p.metrics.refreshes.WithLabelValues(outcome).Inc()
-	p.metrics.expiry.Set(unixOrZero(got.Expires))
+	p.refreshes.WithLabelValues(outcome).Inc()
+	p.expiry.Set(unixOrZero(got.Expires))
 	p.current.Store(&snapshot{credentials: got, fetched: now})
-	return p.refreshIn(got, now)
+	return now.Add(p.refreshIn(got, now))
 }
 
 // refreshIn leaves a third of the remaining life for failures of the source.
@@ -214,8 +203,8 @@ func unixOrZero(t time.Time) float64 {
 	return float64(t.Unix())
 }
 
-// expiry is what the log shows of an end; an AccessKey has none.
-func expiry(at time.Time) any {
+// ends is what the log shows of an end; an AccessKey has none.
+func ends(at time.Time) any {
 	if at.IsZero() {
 		return "never"
 	}

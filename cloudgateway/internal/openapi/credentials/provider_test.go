@@ -261,10 +261,10 @@ func TestRenewInVain(t *testing.T) {
 
 func TestExpiryInTheLog(t *testing.T) {
 	t.Parallel()
-	if got := expiry(time.Time{}); got != "never" {
+	if got := ends(time.Time{}); got != "never" {
 		t.Errorf("an AccessKey ends %v", got)
 	}
-	if end := time.Unix(1, 0); expiry(end) != end {
-		t.Errorf("got %v, want %v", expiry(end), end)
+	if end := time.Unix(1, 0); ends(end) != end {
+		t.Errorf("got %v, want %v", ends(end), end)
 	}
 }

@@ -8,34 +8,21 @@ import (
 	"strings"
 	"time"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/metadata"
 )
 
-// Role is a RAM role that is to be assumed.
-type Role struct {
-	// ARN, e.g. "acs:ram::1000000000000001:role/cloudgateway".
-	ARN string
-	// SessionName shows in the cloud's audit log.
-	SessionName string
-	// Duration of the session; zero: the cloud's default of an hour.
-	Duration time.Duration
-	// ExternalID is what the role's trust policy may ask for; only for roles that are assumed with other credentials.
-	ExternalID string
-}
-
 // STS exchanges a proof of identity for the temporary credentials of a role; *sts.Client does.
 type STS interface {
-	AssumeRole(ctx context.Context, with Credentials, role Role) (Credentials, error)
-	AssumeRoleWithOIDC(ctx context.Context, role Role, providerARN, token string) (Credentials, error)
+	AssumeRole(ctx context.Context, with Credentials, role config.AssumeRole) (Credentials, error)
+	AssumeRoleWithOIDC(ctx context.Context, role config.RRSA, token string) (Credentials, error)
 }
 
 // RRSA is a Source of the temporary credentials of the RAM role that the pod's ServiceAccount stands for: the token that
 // Kubernetes keeps fresh in a file is exchanged at STS. No long-lived secret is involved.
 type RRSA struct {
-	STS         STS
-	Role        Role
-	ProviderARN string // of the cluster's OIDC provider
-	TokenFile   string
+	STS  STS
+	Role config.RRSA
 }
 
 // Name of the source.
@@ -43,18 +30,18 @@ func (RRSA) Name() string { return "rrsa" }
 
 // Fetch reads the token anew each time, because Kubernetes replaces it about every hour.
 func (s RRSA) Fetch(ctx context.Context) (Credentials, error) {
-	token, err := readWord(s.TokenFile)
+	token, err := readWord(s.Role.TokenFile)
 	if err != nil {
 		return Credentials{}, fmt.Errorf("read the ServiceAccount token: %w", err)
 	}
-	return s.STS.AssumeRoleWithOIDC(ctx, s.Role, s.ProviderARN, token)
+	return s.STS.AssumeRoleWithOIDC(ctx, s.Role, token)
 }
 
 // AssumeRole is a Source of the temporary credentials of a RAM role that those of another source may assume.
 type AssumeRole struct {
 	Base Source
 	STS  STS
-	Role Role
+	Role config.AssumeRole
 }
 
 // Name of the source.
@@ -67,7 +54,7 @@ func (s AssumeRole) Fetch(ctx context.Context) (Credentials, error) {
 		err = with.Usable(time.Now())
 	}
 	if err != nil {
-		return Credentials{}, fmt.Errorf("credentials from %s, to assume role %s with: %w", s.Base.Name(), s.Role.ARN, err)
+		return Credentials{}, fmt.Errorf("credentials from %s, to assume role %s with: %w", s.Base.Name(), s.Role.RoleARN, err)
 	}
 	return s.STS.AssumeRole(ctx, with, s.Role)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/services/rpcerr"
@@ -29,26 +30,26 @@ func New(cfg openapi.Config) *Client {
 type session struct{ Credentials credentials.Credentials }
 
 // AssumeRole implements credentials.STS.
-func (c *Client) AssumeRole(ctx context.Context, with credentials.Credentials, role credentials.Role) (credentials.Credentials, error) {
-	params := roleParams(role)
+func (c *Client) AssumeRole(ctx context.Context, with credentials.Credentials, role config.AssumeRole) (credentials.Credentials, error) {
+	params := roleParams(role.Session)
 	if role.ExternalID != "" {
 		params["ExternalId"] = role.ExternalID
 	}
 	var answer session
 	if err := c.do(ctx, with, openapi.Call{Action: "AssumeRole", Params: params}, &answer); err != nil {
-		return credentials.Credentials{}, explain("assume role "+role.ARN, err)
+		return credentials.Credentials{}, explain("assume role "+role.RoleARN, err)
 	}
 	return answer.Credentials, nil
 }
 
 // AssumeRoleWithOIDC implements credentials.STS.
-func (c *Client) AssumeRoleWithOIDC(ctx context.Context, role credentials.Role, providerARN, token string) (credentials.Credentials, error) {
-	params := roleParams(role)
-	params["OIDCProviderArn"], params["OIDCToken"] = providerARN, token
+func (c *Client) AssumeRoleWithOIDC(ctx context.Context, role config.RRSA, token string) (credentials.Credentials, error) {
+	params := roleParams(role.Session)
+	params["OIDCProviderArn"], params["OIDCToken"] = role.OIDCProviderARN, token
 	var answer session
 	call := openapi.Call{Action: "AssumeRoleWithOIDC", Form: params, Unsigned: true}
 	if err := c.do(ctx, credentials.Credentials{}, call, &answer); err != nil {
-		return credentials.Credentials{}, explain("assume role "+role.ARN+" with the ServiceAccount token", err)
+		return credentials.Credentials{}, explain("assume role "+role.RoleARN+" with the ServiceAccount token", err)
 	}
 	return answer.Credentials, nil
 }
@@ -68,10 +69,10 @@ func (c *Client) CallerIdentity(ctx context.Context, with credentials.Credential
 	return answer, nil
 }
 
-func roleParams(role credentials.Role) map[string]string {
-	params := map[string]string{"RoleArn": role.ARN, "RoleSessionName": role.SessionName}
-	if role.Duration > 0 {
-		params["DurationSeconds"] = strconv.Itoa(int(role.Duration / time.Second))
+func roleParams(s config.Session) map[string]string {
+	params := map[string]string{"RoleArn": s.RoleARN, "RoleSessionName": s.SessionName}
+	if s.DurationSeconds > 0 {
+		params["DurationSeconds"] = strconv.Itoa(s.DurationSeconds)
 	}
 	return params
 }

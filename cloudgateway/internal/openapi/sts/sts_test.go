@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/openapisim"
@@ -105,7 +106,7 @@ func TestRRSAOverTheLifeOfTheToken(t *testing.T) {
 			}
 		}
 		write(token("sts.aliyuncs.com", time.Now().Add(time.Hour)))
-		provider := w.run(credentials.RRSA{STS: w.sts, Role: role(), ProviderARN: providerARN, TokenFile: file})
+		provider := w.run(credentials.RRSA{STS: w.sts, Role: rrsa(providerARN, file)})
 		first := w.mustCall(provider)
 		if c, err := provider.Current(); err != nil || time.Until(c.Expires) != time.Hour {
 			t.Errorf("%v ends in %v, %v", c, time.Until(c.Expires), err)
@@ -156,11 +157,11 @@ func TestRefusals(t *testing.T) {
 			want: []string{"NoPermission", "the role's trust policy must name this identity"},
 		},
 		{
-			name: "role of another account", do: assume(credentials.Role{ARN: "acs:ram::2:role/x", SessionName: "gateway"}),
+			name: "role of another account", do: assume(config.AssumeRole{Session: config.Session{RoleARN: "acs:ram::2:role/x", SessionName: "gateway"}}),
 			want: []string{"InvalidParameter.RoleArn"},
 		},
 		{
-			name: "too long", do: assume(credentials.Role{ARN: roleARN, SessionName: "gateway", Duration: 24 * time.Hour}),
+			name: "too long", do: assume(config.AssumeRole{Session: config.Session{RoleARN: roleARN, SessionName: "gateway", DurationSeconds: 86400}}),
 			want: []string{"assume role", "DurationSeconds"},
 		},
 		{
@@ -209,7 +210,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func assume(r credentials.Role) func(context.Context, *sts.Client) error {
+func assume(r config.AssumeRole) func(context.Context, *sts.Client) error {
 	return func(ctx context.Context, c *sts.Client) error {
 		with, err := key{}.Fetch(ctx)
 		if err != nil {
@@ -222,7 +223,7 @@ func assume(r credentials.Role) func(context.Context, *sts.Client) error {
 
 func exchange(token func() string, provider string) func(context.Context, *sts.Client) error {
 	return func(ctx context.Context, c *sts.Client) error {
-		_, err := c.AssumeRoleWithOIDC(ctx, role(), provider, token())
+		_, err := c.AssumeRoleWithOIDC(ctx, rrsa(provider, ""), token())
 		return err
 	}
 }
@@ -231,7 +232,7 @@ func exchange(token func() string, provider string) func(context.Context, *sts.C
 func TestTokenIsNowhereWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		if _, err := w.sts.AssumeRoleWithOIDC(t.Context(), role(), providerARN, token("sts.aliyuncs.com", time.Now().Add(time.Hour))); err != nil {
+		if _, err := w.sts.AssumeRoleWithOIDC(t.Context(), rrsa(providerARN, ""), token("sts.aliyuncs.com", time.Now().Add(time.Hour))); err != nil {
 			t.Fatal(err)
 		}
 		for _, call := range w.sim.Calls(0) {
@@ -252,7 +253,7 @@ func TestCallerIdentity(t *testing.T) {
 		if got, err := w.sts.CallerIdentity(t.Context(), with); err != nil || got.ARN != "acs:ram::1000000000000001:root" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		session, err := w.sts.AssumeRole(t.Context(), with, credentials.Role{ARN: roleARN, SessionName: "gateway", ExternalID: "tenant"})
+		session, err := w.sts.AssumeRole(t.Context(), with, config.AssumeRole{Session: config.Session{RoleARN: roleARN, SessionName: "gateway"}, ExternalID: "tenant"})
 		if err != nil {
 			t.Fatal(err)
 		}

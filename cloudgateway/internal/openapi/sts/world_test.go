@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"alicloud-controllers.dev/cloudgateway/internal/config"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
@@ -26,8 +27,13 @@ const (
 	providerARN = "acs:ram::1000000000000001:oidc-provider/ack-rrsa-c1"
 )
 
-func role() credentials.Role {
-	return credentials.Role{ARN: roleARN, SessionName: "gateway", Duration: time.Hour}
+func role() config.AssumeRole {
+	return config.AssumeRole{Session: config.Session{RoleARN: roleARN, SessionName: "gateway", DurationSeconds: 3600}}
+}
+
+// rrsa is the same role for the token in a file.
+func rrsa(provider, file string) config.RRSA {
+	return config.RRSA{Session: role().Session, OIDCProviderARN: provider, TokenFile: file}
 }
 
 // world is a simulated cloud whose clock is the test's.
