@@ -231,7 +231,7 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 		present[s.ServerKey] = i
 	}
 	change := ChangeServers{GroupID: have.ID, Name: have.Name}
-	exact, staying := true, 0
+	exact, staying, first := true, 0, 0
 	for n, s := range want.Servers {
 		i, ok := present[s.ServerKey]
 		switch {
@@ -240,10 +240,14 @@ func diffServers(owner ownership.Owner, want, have model.Group) *ChangeServers {
 		case !ok && want.OnlyRemove:
 			exact = false
 		case !ok:
-			if change.Add == nil {
-				change.Add = make([]model.Server, 0, len(want.Servers)-n)
+			if len(change.Add) == 0 {
+				first = n
 			}
-			change.Add = append(change.Add, s)
+			if n == first+len(change.Add) { // Mostly it is one server, or all that follow the first ones.
+				change.Add = want.Servers[first : n+1 : n+1]
+			} else {
+				change.Add = append(change.Add, s)
+			}
 		default:
 			wanted[i] = true
 			old := have.Servers[i]

@@ -114,9 +114,15 @@ func TestExactServers(t *testing.T) {
 				}
 			}
 		}
+		wanted, there := slices.Clone(want.Servers), slices.Clone(have.Servers)
 		change := diffServers(us(), want, have)
 		if change == nil {
 			return
+		}
+		o := model.Observed{Groups: []model.Group{have}}
+		change.Effect(&o, Result{})
+		if !slices.Equal(wanted, want.Servers) || !slices.Equal(there, have.Servers) {
+			t.Errorf("the lists that were compared have changed: %v and %v, were %v and %v", want.Servers, have.Servers, wanted, there)
 		}
 		exact, ok := change.Exact.of(have.Servers)
 		if plain && !ok && len(want.Servers) > 0 {
