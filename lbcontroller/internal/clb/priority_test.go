@@ -20,13 +20,14 @@ import (
 // TestPriorities: what the calls of each kind of work have in the gateway. Nothing that nobody waits for ranks with a user's change, and no
 // change of backends waits behind one.
 func TestPriorities(t *testing.T) {
-	tests := []struct {
+	type test struct {
 		name    string
 		nodes   int // 2 by default
 		prepare func(w *world)
 		do      func(w *world)
 		want    []string
-	}{
+	}
+	tests := []test{
 		{
 			name: "a new Service", do: func(w *world) { w.create(web()) },
 			want: []string{"CreateLoadBalancer user", "CreateServerGroup user", "CreateListener user"},
@@ -80,7 +81,11 @@ func TestPriorities(t *testing.T) {
 			want: []string{"GetLoadBalancer background"},
 		},
 		{
-			name: "restart", prepare: func(w *world) { w.create(web()) }, do: func(w *world) { w.restart() },
+			name: "restart", prepare: func(w *world) {
+				w.create(web())
+				w.after(time.Hour)
+			},
+			do:   func(w *world) { w.restart() },
 			want: []string{"ListServerGroups background", "GetServerGroup background"},
 		},
 		{
@@ -95,27 +100,13 @@ func TestPriorities(t *testing.T) {
 			},
 			want: []string{"GetLoadBalancer background"},
 		},
-		{
-			name: "restart before a new Service has all its servers", nodes: firstServers + 1, prepare: func(w *world) {
-				withRecords(w)
-				var died atomic.Bool
-				w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
-					if method == "ApplyServerChanges" {
-						died.Store(true)
-					}
-					if died.Load() {
-						return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process is dead"}}
-					}
-					return gatewaytest.Fault{}
-				})
-				w.create(web())
-				w.after(time.Second) // The record is written.
-				w.stop()
-				w.cloud.Interpose(nil)
-			},
-			do:   func(w *world) { w.start() },
+	}
+	for name, lives := range map[string]time.Duration{"": 10 * time.Second, ", and before that is recorded": 3 * time.Second} {
+		tests = append(tests, test{
+			name: "restart before a new Service has all its servers" + name, nodes: firstServers + 1,
+			prepare: func(w *world) { diesBetweenServers(w, lives) }, do: func(w *world) { w.start() },
 			want: []string{"ListServerGroups user", "GetServerGroup user", "ApplyServerChanges backend"},
-		},
+		})
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,4 +124,30 @@ func TestPriorities(t *testing.T) {
 			})
 		})
 	}
+}
+
+// diesBetweenServers lets a leader make a CLB, and die after a time in which it could not bring in more than the first servers.
+func diesBetweenServers(w *world, lives time.Duration) {
+	w.t.Helper()
+	withRecords(w)
+	var died atomic.Bool
+	w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+		if method == "ApplyServerChanges" {
+			died.Store(true)
+		}
+		if died.Load() {
+			return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the process is dead"}}
+		}
+		return gatewaytest.Fault{}
+	})
+	svc := web()
+	if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.after(lives)
+	if !died.Load() || len(w.service().Status.LoadBalancer.Ingress) == 0 {
+		w.t.Error("the Service has no address yet, or has tried no more servers")
+	}
+	w.stop()
+	w.cloud.Interpose(nil)
 }

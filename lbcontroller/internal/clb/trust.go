@@ -6,6 +6,10 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway"
@@ -26,12 +30,23 @@ func (k *Kind) meet(ctx context.Context, s subject) subject {
 		s.idle = true
 	case first && s.state == memory.Unknown:
 		recorded := k.Records.Get(ctx, s.key).Applied
-		s.idle = recorded == ""
+		s.idle = recorded == "" && !isNew(s.svc)
 		if recorded != "" && recorded == s.applied {
 			s.entry, s.state = k.keep(s, memory.Entry{Trusted: s.applied, Hash: s.hash}, false), memory.Known
 		}
 	}
 	return s
+}
+
+// newFor is how long a Service with an address counts as new at a change of leaders: some time longer than that takes.
+const newFor = 10 * time.Minute
+
+// isNew reports whether a Service has got its address so lately that the leader of before may have died before it recorded that, and before the
+// Service had all its servers.
+func isNew(svc *corev1.Service) bool {
+	return slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == controller.ConditionReady && c.Status == metav1.ConditionTrue && time.Since(c.LastTransitionTime.Time) < newFor
+	})
 }
 
 // isTrusted reports whether nothing need be done because the cloud is recorded to have what the Service asks for. Pods that wait for the CLB
