@@ -72,9 +72,9 @@ func Set(ctx context.Context, caller Caller, call openapi.Call, out any) error {
 	})
 }
 
-// Unless drops the error if it has the reason.
-func Unless(err error, reason rpcerr.Reason) error {
-	if rpcerr.ReasonOf(err) == reason {
+// Unless drops the error if it has one of the reasons.
+func Unless(err error, reasons ...rpcerr.Reason) error {
+	if slices.Contains(reasons, rpcerr.ReasonOf(err)) {
 		return nil
 	}
 	return err

@@ -132,12 +132,12 @@ func (c Create[T]) unknown(format string, args ...any) error {
 	}
 }
 
-// Existing is for Find where a list does not show all of a thing: it reads some by their ids, and keeps those that are there and fit.
+// Existing is for Find where a list does not show all of a thing: it reads what is listed by its id, and keeps what is there and fits.
 func Existing[T any](
-	ctx context.Context, ids []string, read func(ctx context.Context, id string) (*T, error), fits func(*T) bool,
+	ctx context.Context, listed []*T, id func(*T) string, read func(ctx context.Context, id string) (*T, error), fits func(*T) bool,
 ) (found []*T, err error) {
-	for _, id := range ids {
-		t, err := read(ctx, id)
+	for _, l := range listed {
+		t, err := read(ctx, id(l))
 		if err != nil {
 			return nil, err
 		}

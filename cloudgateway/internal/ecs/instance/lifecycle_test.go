@@ -247,11 +247,9 @@ func TestWaitingHoldsNobodyUp(t *testing.T) {
 		started := make(chan error, 1)
 		go func() { started <- c.change(ctx, "i-1", start()) }()
 		synctest.Wait()
-		unlock, err := c.locks.Lock(ctx, "i-1")
-		if err != nil {
+		if err := c.writes.Do(ctx, "i-1", func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		unlock()
 		if e, ok := rpcerr.From(<-started); !ok || e.Code != codes.Aborted || e.RetryAfter <= 0 {
 			t.Errorf("got %v, want ABORTED with the time to wait", e)
 		}

@@ -23,8 +23,7 @@ type Service struct {
 	ecsv1.UnimplementedInstanceServiceServer
 
 	api       cloud.API
-	locks     cloud.Locker
-	updates   *write.Serial
+	writes    *write.Serial
 	instances *batch.Reader[string, *ecsv1.Instance]
 	lists     *batch.Reader[string, []*ecsv1.Instance] // by filter
 	statuses  *batch.Reader[string, string]
@@ -34,10 +33,10 @@ type Service struct {
 // New makes a Service. OnDelete is told that an instance is deleted, with all that belongs to it.
 func New(cfg ecs.Config, onDelete func()) *Service {
 	s := &Service{
-		api: cfg.API(), locks: cfg.Locks, updates: write.NewSerial(cfg.Locks), onDelete: onDelete,
+		api: cfg.API(), writes: write.NewSerial(cfg.Locks), onDelete: onDelete,
 		lists: cloud.NewCache[[]*ecsv1.Instance](cfg.Shared, "instance_lists"),
 	}
-	s.updates.OnWrite(func(id string) { s.forget(id, false) })
+	s.writes.OnWrite(func(id string) { s.forget(id, false) })
 	s.instances = ecs.NewReader(cfg, "instances", ecs.ItemsPerCall, s.fetch, notFound)
 	s.statuses = ecs.NewReader(cfg, "instance_statuses", statusesPerCall, s.fetchStatuses, noStatus)
 	return s
@@ -95,7 +94,7 @@ func (s *Service) UpdateInstance(ctx context.Context, r *ecsv1.UpdateInstanceReq
 	ecs.Boolean(params, "DeletionProtection", r.DeletionProtection)
 	calls := append(ecs.Attributes("ModifyInstanceAttribute", "InstanceId", id, params),
 		cloud.TagCalls(openapi.ECS, "instance", id, r.GetSetTags(), r.GetRemoveTagKeys())...)
-	err := s.updates.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
+	err := s.writes.Do(ctx, id, func(ctx context.Context) error { return s.api.SetAll(ctx, calls) })
 	return cloud.Answer(&ecsv1.UpdateInstanceResponse{}, cloud.As(rpcerr.InstanceNotFound, err))
 }
 
@@ -239,15 +238,12 @@ func (s *Service) change(ctx context.Context, id string, ch change) error {
 
 // send makes the call. Nobody else may write meanwhile, but while the end is awaited: a forced stop must be able to overtake one that hangs.
 func (s *Service) send(ctx context.Context, id string, ch change) error {
-	unlock, err := cloud.Lock(ctx, s.locks, id)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	call := cloud.Write(openapi.ECS, ch.action, cloud.Params{"InstanceId": id}.Merge(ch.params))
 	call.Idempotent = true
-	_, err = s.api.Caller.Do(ctx, call, nil)
-	return err
+	return s.writes.Do(ctx, id, func(ctx context.Context) error {
+		_, err := s.api.Caller.Do(ctx, call, nil)
+		return err
+	})
 }
 
 // judge says how far an instance has come that has a status.

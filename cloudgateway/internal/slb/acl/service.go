@@ -237,13 +237,9 @@ func (s *Service) find(ctx context.Context, r *slbv1.CreateAccessControlListRequ
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, n := range named {
-		if fits(n, r) {
-			ids = append(ids, n.GetAclId())
-		}
-	}
-	return write.Existing(ctx, ids, s.read, func(list *slbv1.AccessControlList) bool { return len(list.GetEntries()) == 0 })
+	named = slices.DeleteFunc(named, func(list *slbv1.AccessControlList) bool { return !fits(list, r) })
+	empty := func(list *slbv1.AccessControlList) bool { return len(list.GetEntries()) == 0 }
+	return write.Existing(ctx, named, (*slbv1.AccessControlList).GetAclId, s.read, empty)
 }
 
 // fits reports whether a list is as the request wants it, entries aside.

@@ -34,7 +34,7 @@ type Service struct {
 func New(p *slb.Product) *Service {
 	s := &Service{product: p, ledger: write.NewLedger()}
 	p.OnWrite(func(loadBalancerID string) { s.listeners.Invalidate(loadBalancerID) })
-	s.listeners = slb.NewReader(p, "listeners", s.fetch)
+	s.listeners = cloud.NewReader(p.Shared, "listeners", slb.IDsPerCall, slb.ParallelReads, s.fetch)
 	return s
 }
 
@@ -167,8 +167,8 @@ func (s *Service) DeleteListener(ctx context.Context, r *slbv1.DeleteListenerReq
 	err := s.product.Exclusively(ctx, key.GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		defer s.product.Release(key.GetLoadBalancerId())
 		defer s.ledger.End(keyOf(ctx, key))
-		err := cloud.Unless(w.Set(ctx, "DeleteLoadBalancerListener", slb.StateParams(key)), rpcerr.ListenerNotFound)
-		return cloud.Unless(err, rpcerr.LoadBalancerNotFound)
+		err := w.Set(ctx, "DeleteLoadBalancerListener", slb.StateParams(key))
+		return cloud.Unless(err, rpcerr.ListenerNotFound, rpcerr.LoadBalancerNotFound)
 	})
 	return cloud.Answer(&slbv1.DeleteListenerResponse{}, err)
 }

@@ -49,7 +49,7 @@ func New(p *slb.Product, listeners *listener.Service, groups *servergroup.Servic
 		s.balancers.Invalidate(id)
 		s.lists.Clear()
 	})
-	s.balancers = slb.NewReader(p, "loadbalancers", s.fetch)
+	s.balancers = cloud.NewReader(p.Shared, "loadbalancers", slb.IDsPerCall, slb.ParallelReads, s.fetch)
 	return s
 }
 
@@ -192,49 +192,42 @@ func (s *Service) update(ctx context.Context, id string, u update) error {
 
 func updates(r *slbv1.UpdateLoadBalancerRequest) []update {
 	var list []update
-	add := func(action string, params cloud.Params) { list = append(list, update{action: action, params: params}) }
+	add := func(action string, params cloud.Params, done func(*slbv1.LoadBalancer) bool) {
+		list = append(list, update{action: action, params: params, done: done})
+	}
 	instance := func() cloud.Params { return cloud.Params{"LoadBalancerId": r.GetLoadBalancerId()} }
 	if r.Name != nil {
-		add("SetLoadBalancerName", instance().With("LoadBalancerName", r.GetName()))
+		add("SetLoadBalancerName", instance().With("LoadBalancerName", r.GetName()), nil)
 	}
 	if r.InstanceChargeType != nil {
-		list = append(list, update{
-			action: "ModifyLoadBalancerInstanceChargeType",
-			params: instance().With("InstanceChargeType", instanceChargeType(r.GetInstanceChargeType())),
-			done:   func(lb *slbv1.LoadBalancer) bool { return lb.GetInstanceChargeType() == r.GetInstanceChargeType() },
-		})
+		params := instance().With("InstanceChargeType", instanceChargeType(r.GetInstanceChargeType()))
+		add("ModifyLoadBalancerInstanceChargeType", params,
+			func(lb *slbv1.LoadBalancer) bool { return lb.GetInstanceChargeType() == r.GetInstanceChargeType() })
 	}
 	if r.Spec != nil {
-		list = append(list, update{
-			action: "ModifyLoadBalancerInstanceSpec", params: instance().With("LoadBalancerSpec", r.GetSpec()),
-			done: func(lb *slbv1.LoadBalancer) bool { return lb.GetSpec() == r.GetSpec() },
-		})
+		add("ModifyLoadBalancerInstanceSpec", instance().With("LoadBalancerSpec", r.GetSpec()),
+			func(lb *slbv1.LoadBalancer) bool { return lb.GetSpec() == r.GetSpec() })
 	}
 	if spec := r.GetInternetSpec(); spec != nil {
 		add("ModifyLoadBalancerInternetSpec", instance().
 			With("InternetChargeType", slb.Word(spec.GetChargeType())).
-			Int("Bandwidth", int(spec.GetBandwidthMbps())))
+			Int("Bandwidth", int(spec.GetBandwidthMbps())), nil)
 	}
 	if r.DeleteProtection != nil {
-		add("SetLoadBalancerDeleteProtection", instance().With("DeleteProtection", word(r.GetDeleteProtection(), "on", "off")))
+		add("SetLoadBalancerDeleteProtection", instance().With("DeleteProtection", word(r.GetDeleteProtection(), "on", "off")), nil)
 	}
 	if protection := r.GetModificationProtection(); protection != nil {
-		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)))
+		add("SetLoadBalancerModificationProtection", instance().Merge(protectionParams(protection)), nil)
 	}
 	for _, call := range cloud.TagCalls(openapi.SLB, "instance", r.GetLoadBalancerId(), r.GetSetTags(), r.GetRemoveTagKeys()) {
-		add(call.Action, call.Params)
+		add(call.Action, call.Params, nil)
 	}
 	if r.ResourceGroupId != nil {
-		list = append(list, update{
-			action: "MoveResourceGroup",
-			params: cloud.Params{
-				"ResourceType": "loadbalancer", "ResourceId": r.GetLoadBalancerId(), "NewResourceGroupId": r.GetResourceGroupId(),
-			},
-			done: func(lb *slbv1.LoadBalancer) bool { return lb.GetResourceGroupId() == r.GetResourceGroupId() },
-		})
+		params := cloud.Params{"ResourceType": "loadbalancer", "ResourceId": r.GetLoadBalancerId(), "NewResourceGroupId": r.GetResourceGroupId()}
+		add("MoveResourceGroup", params, func(lb *slbv1.LoadBalancer) bool { return lb.GetResourceGroupId() == r.GetResourceGroupId() })
 	}
 	if r.Active != nil {
-		add("SetLoadBalancerStatus", instance().With("LoadBalancerStatus", word(r.GetActive(), "active", "inactive")))
+		add("SetLoadBalancerStatus", instance().With("LoadBalancerStatus", word(r.GetActive(), "active", "inactive")), nil)
 	}
 	return list
 }

@@ -119,7 +119,7 @@ func (s *Service) BatchDeleteForwardingRules(
 // finishGone finishes the removal of rules that the listener does not have.
 func (s *Service) finishGone(ctx context.Context, key *slbv1.ListenerKey, removals []*item) error {
 	rules, err := s.describe(ctx, key)
-	if err = cloud.Unless(cloud.Unless(err, rpcerr.ListenerNotFound), rpcerr.LoadBalancerNotFound); err != nil {
+	if err = cloud.Unless(err, rpcerr.ListenerNotFound, rpcerr.LoadBalancerNotFound); err != nil {
 		return err
 	}
 	for _, r := range removals {

@@ -207,7 +207,7 @@ func (s *Service) DeleteServerGroup(
 		err := cloud.Retry(ctx, again, func(ctx context.Context) error {
 			return w.SetOnce(ctx, "DeleteVServerGroup", cloud.Params{"VServerGroupId": id})
 		})
-		return cloud.Unless(cloud.Unless(err, rpcerr.ServerGroupNotFound), rpcerr.LoadBalancerNotFound)
+		return cloud.Unless(err, rpcerr.ServerGroupNotFound, rpcerr.LoadBalancerNotFound)
 	})
 	return cloud.Answer(&slbv1.DeleteServerGroupResponse{}, err)
 }
@@ -327,13 +327,10 @@ func (s *Service) find(ctx context.Context, r *slbv1.CreateServerGroupRequest, s
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, g := range groups {
-		if g.GetName() == r.GetName() && cloud.SameTags(g.GetTags(), r.GetTags()) {
-			ids = append(ids, g.GetServerGroupId())
-		}
-	}
-	return write.Existing(ctx, ids, s.read, func(g *slbv1.ServerGroup) bool {
+	groups = slices.DeleteFunc(groups, func(g *slbv1.ServerGroup) bool {
+		return g.GetName() != r.GetName() || !cloud.SameTags(g.GetTags(), r.GetTags())
+	})
+	return write.Existing(ctx, groups, (*slbv1.ServerGroup).GetServerGroupId, s.read, func(g *slbv1.ServerGroup) bool {
 		return len(g.GetServers()) == len(servers) && remaining(changes{add: servers}, g.GetServers()).empty()
 	})
 }
