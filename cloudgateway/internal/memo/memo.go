@@ -2,10 +2,12 @@
 package memo
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/util/cache"
 )
@@ -80,4 +82,102 @@ func (m *Memo[K, V]) Do(
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
+}
+
+// longest bounds the time for which a Store remembers anything.
+const longest = time.Hour
+
+// Store remembers values in a bounded number of bytes. Its user has a lock.
+type Store[K comparable, V any] struct {
+	room    *semaphore.Weighted // of one byte each; other stores may share it
+	entries map[K]*list.Element
+	order   *list.List // of *entry, the oldest first
+}
+
+type entry[K comparable, V any] struct {
+	key   K
+	value V
+	asOf  time.Time
+	ends  time.Time
+	size  int64
+}
+
+// NewStore makes a Store that takes its memory out of the room.
+func NewStore[K comparable, V any](room *semaphore.Weighted) *Store[K, V] {
+	return &Store[K, V]{room: room, entries: make(map[K]*list.Element), order: list.New()}
+}
+
+// Len is how many values are remembered.
+func (s *Store[K, V]) Len() int { return len(s.entries) }
+
+// Get gives what is remembered, if it is not older than maxAge.
+func (s *Store[K, V]) Get(key K, now time.Time, maxAge time.Duration) (value V, asOf time.Time, ok bool) {
+	element, known := s.entries[key]
+	if !known || maxAge <= 0 {
+		return value, asOf, false
+	}
+	e := entryOf[K, V](element)
+	return e.value, e.asOf, now.Sub(e.asOf) <= maxAge
+}
+
+// Put remembers a value of so many bytes for a time, if there is room or what is older can make some. With no time to keep it, it only takes
+// the place of an older value.
+func (s *Store[K, V]) Put(key K, value V, size int, asOf time.Time, keep time.Duration) {
+	ends := asOf.Add(min(keep, longest))
+	if element, known := s.entries[key]; known {
+		before := entryOf[K, V](element)
+		if before.asOf.After(asOf) {
+			return // Who asked later was answered sooner.
+		}
+		if keep <= 0 {
+			ends = before.ends
+		}
+		s.remove(element)
+	} else if keep <= 0 {
+		return
+	}
+	for oldest := s.order.Front(); oldest != nil && entryOf[K, V](oldest).ends.Before(asOf); oldest = s.order.Front() {
+		s.remove(oldest)
+	}
+	e := &entry[K, V]{key: key, value: value, asOf: asOf, ends: ends, size: int64(size)}
+	for !s.room.TryAcquire(e.size) {
+		oldest := s.order.Front()
+		if oldest == nil {
+			return
+		}
+		s.remove(oldest)
+	}
+	s.entries[key] = s.order.PushBack(e)
+}
+
+// Forget drops a value.
+func (s *Store[K, V]) Forget(key K) {
+	if element, known := s.entries[key]; known {
+		s.remove(element)
+	}
+}
+
+// ForgetFunc drops the values of all keys for which which is true.
+func (s *Store[K, V]) ForgetFunc(which func(K) bool) {
+	for key, element := range s.entries {
+		if which(key) {
+			s.remove(element)
+		}
+	}
+}
+
+// Expire drops what has come to its end.
+func (s *Store[K, V]) Expire(now time.Time) {
+	s.ForgetFunc(func(key K) bool { return entryOf[K, V](s.entries[key]).ends.Before(now) })
+}
+
+func (s *Store[K, V]) remove(element *list.Element) {
+	e := entryOf[K, V](element)
+	s.order.Remove(element)
+	delete(s.entries, e.key)
+	s.room.Release(e.size)
+}
+
+func entryOf[K comparable, V any](element *list.Element) *entry[K, V] {
+	return element.Value.(*entry[K, V]) //nolint:forcetypeassert // The list holds nothing else.
 }
