@@ -20,11 +20,13 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
 )
 
+// maxRetries is how often an attempt is repeated inside a call.
+const maxRetries = 3
+
 // Defaults of Config.
 const (
 	defaultTimeout        = 30 * time.Second
 	defaultAttemptTimeout = 20 * time.Second
-	defaultMaxRetries     = 3
 	defaultRetryMin       = 200 * time.Millisecond
 	defaultRetryMax       = 2 * time.Second
 )
@@ -71,8 +73,7 @@ type Config struct {
 	Timeout time.Duration
 	// AttemptTimeout is how long one attempt may wait for the answer's beginning. Default 20 s.
 	AttemptTimeout time.Duration
-	// MaxRetries, RetryMin and RetryMax shape the repetition of attempts inside a call. Defaults 3, 200 ms, 2 s.
-	MaxRetries         int
+	// RetryMin and RetryMax shape the repetition of attempts inside a call. Defaults 200 ms and 2 s.
 	RetryMin, RetryMax time.Duration
 	// Dial makes connections. Default: net.Dialer's, with a timeout.
 	Dial       func(ctx context.Context, network, address string) (net.Conn, error)
@@ -114,7 +115,6 @@ func (cfg Config) withDefaults() Config {
 	}
 	cfg.RetryMin = cmp.Or(cfg.RetryMin, defaultRetryMin)
 	cfg.RetryMax = cmp.Or(cfg.RetryMax, max(defaultRetryMax, cfg.RetryMin))
-	cfg.MaxRetries = cmp.Or(cfg.MaxRetries, defaultMaxRetries)
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "alicloud-controllers")
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return cfg

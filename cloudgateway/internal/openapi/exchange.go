@@ -95,7 +95,7 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 	retrying := &retryablehttp.Client{
 		HTTPClient:   x.client.http,
 		Logger:       nil, // it would print URLs with signatures
-		RetryMax:     x.client.cfg.MaxRetries,
+		RetryMax:     maxRetries,
 		CheckRetry:   x.judge,
 		PrepareRetry: x.prepare,
 		Backoff:      x.backoff,

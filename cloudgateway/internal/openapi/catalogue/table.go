@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -221,7 +222,7 @@ func (c Class) meaning() Meaning {
 }
 
 func (r rule) matches(a Answer) bool {
-	if r.products != "" && !contains(r.products, a.Product) {
+	if r.products != "" && !slices.Contains(strings.Fields(r.products), a.Product) {
 		return false
 	}
 	_, named := r.names(a.Code)
@@ -248,13 +249,4 @@ func (r rule) moreExact(other rule, code string) bool {
 		return whole
 	}
 	return r.message != ""
-}
-
-func contains(list, item string) bool {
-	for s := range strings.FieldsSeq(list) {
-		if s == item {
-			return true
-		}
-	}
-	return false
 }

@@ -33,9 +33,6 @@ type Source interface {
 	Fetch(ctx context.Context) (Credentials, error)
 }
 
-// file is a Source that others may change at any time and that costs nothing to read, so it is read often.
-type file interface{ changesAnyTime() }
-
 // String hides the secrets from fmt.
 func (c Credentials) String() string {
 	if c.AccessKeyID == "" {

@@ -36,8 +36,6 @@ func (f Files) Fetch(ctx context.Context) (Credentials, error) {
 	}
 }
 
-func (Files) changesAnyTime() {}
-
 func readWord(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -92,8 +90,6 @@ func (f TokenFile) Fetch(context.Context) (Credentials, error) {
 	return parseTemporary("STS token file "+f.Path, data)
 }
 
-func (TokenFile) changesAnyTime() {}
-
 // parseTemporary reads AccessKeyId, AccessKeySecret, SecurityToken and Expiration.
 func parseTemporary(what string, document []byte) (Credentials, error) {
 	var answer struct {
@@ -132,8 +128,6 @@ func (f AddonTokenFile) Fetch(context.Context) (Credentials, error) {
 	}
 	return c, nil
 }
-
-func (AddonTokenFile) changesAnyTime() {}
 
 func parseAddonToken(data []byte) (Credentials, error) {
 	var sealed struct {

@@ -179,7 +179,8 @@ func (p *Provider) refreshIn(c Credentials, now time.Time) time.Duration {
 		return poll
 	}
 	wait := max(shortestRefresh, c.Expires.Sub(now)*2/3)
-	if _, is := p.source.(file); is {
+	switch p.source.(type) {
+	case Files, TokenFile, AddonTokenFile: // Others may change them at any time, and to read them costs nothing.
 		wait = min(wait, poll)
 	}
 	return wait
