@@ -173,7 +173,7 @@ func (r *Reader[K, V]) run(
 	ctx context.Context, flights []*flight[K, V], alone bool, load func(context.Context, []K) (map[K]V, error),
 ) {
 	if alone {
-		_ = r.read(ctx, flights, load, new(int)) // The caller has it.
+		_ = r.read(ctx, flights, load, &halving{}) // The caller has it.
 		return
 	}
 	var w waiting
@@ -184,17 +184,38 @@ func (r *Reader[K, V]) run(
 	}
 	ctx, span := w.begin(ctx, r.cfg.Name, len(flights))
 	defer span.End()
-	if err := r.read(ctx, flights, load, new(mostHalves)); err != nil {
+	if err := r.read(ctx, flights, load, &halving{left: mostHalves}); err != nil {
 		tracing.Fail(span, err)
 	}
 }
 
-// mostHalves is how often a batch may be halved: two bad items of a hundred take twelve, and a hundred of them are not worth more.
-const mostHalves = 15
+const (
+	// mostHalves is how often a batch may be halved: two bad items of a hundred take twelve, and a hundred of them are not worth more.
+	mostHalves = 15
+	// hopeless is how many reads may fail before the first that does not. The first two of a hundred take nine. If all fail, it is about none of them.
+	hopeless = 10
+)
+
+// halving is how the reading of a batch in halves goes.
+type halving struct {
+	left   int // how often it may be halved yet
+	failed int // reads
+	found  bool
+}
+
+// again reports whether the halves of items that could not be read are worth to be read.
+func (h *halving) again(items int) bool {
+	h.failed++
+	if items == 1 || h.left == 0 || !h.found && h.failed >= hopeless {
+		return false
+	}
+	h.left--
+	return true
+}
 
 // read reads some flights of a batch, in halves if the error is about one of them. Its error is any of theirs.
 func (r *Reader[K, V]) read(
-	ctx context.Context, flights []*flight[K, V], load func(context.Context, []K) (map[K]V, error), halves *int,
+	ctx context.Context, flights []*flight[K, V], load func(context.Context, []K) (map[K]V, error), halves *halving,
 ) error {
 	keys := make([]K, len(flights))
 	for i, f := range flights {
@@ -204,8 +225,8 @@ func (r *Reader[K, V]) read(
 		r.size.Observe(float64(len(keys)))
 	}
 	found, err := recovered(r.cfg.Logger, r.cfg.Name, func() (map[K]V, error) { return load(ctx, keys) })
-	if err != nil && len(flights) > 1 && *halves > 0 && r.cfg.Blames != nil && r.cfg.Blames(err) {
-		*halves--
+	halves.found = halves.found || err == nil
+	if err != nil && r.cfg.Blames != nil && r.cfg.Blames(err) && halves.again(len(flights)) {
 		half := len(flights) / 2
 		return errors.Join(r.read(ctx, flights[:half], load, halves), r.read(ctx, flights[half:], load, halves))
 	}

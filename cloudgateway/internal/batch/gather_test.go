@@ -467,7 +467,7 @@ func TestOneBadKey(t *testing.T) {
 				t.Errorf("%s: %v", keys[i], result.Err)
 			}
 		}
-		if reads := len(s.sizes()); reads > 15+1+2*mostHalves {
+		if reads := len(s.sizes()); reads > 15+2*hopeless {
 			t.Errorf("%d reads where all keys are bad", reads-15)
 		}
 	})

@@ -58,10 +58,11 @@ const (
 // Busy reports whether another change of the same resource stood in the way: the same call will do later.
 func Busy(err error) bool { return rpcerr.ReasonOf(err) == rpcerr.ResourceBusy }
 
-// BlamesItem reports whether an error of a read of several items is about one of them: the others can be read without it.
+// BlamesItem reports whether an error of a read of several items may be about one of them: the others can be read without it. The cloud refuses a
+// read of all as soon as a RAM policy forbids it of one.
 func BlamesItem(err error) bool {
 	e, ok := rpcerr.From(err)
-	return ok && (e.Code == codes.InvalidArgument || e.Code == codes.NotFound)
+	return ok && (e.Code == codes.InvalidArgument || e.Code == codes.NotFound || e.Reason == rpcerr.CloudForbidden)
 }
 
 // Unclear reports whether a write may or may not have been executed.

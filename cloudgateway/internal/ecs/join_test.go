@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
+	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 	"alicloud-controllers.dev/cloudgateway/internal/ecs"
@@ -22,6 +26,8 @@ import (
 
 // everything is a cloud that has whatever is asked for, and takes 50 ms to say so.
 type everything struct {
+	forbidden string // an instance, by RAM
+
 	mu    sync.Mutex
 	reads map[string]int
 }
@@ -40,6 +46,9 @@ func (e *everything) Do(_ context.Context, call openapi.Call, out any) (openapi.
 			return openapi.Result{}, err
 		}
 		list := make([]any, len(ids))
+		if slices.Contains(ids, e.forbidden) {
+			return openapi.Result{}, &rpcerr.Error{Code: codes.PermissionDenied, Reason: rpcerr.CloudForbidden, Message: "Forbidden.RAM"}
+		}
 		for i, id := range ids {
 			list[i] = object{"InstanceId": id}
 		}
@@ -56,6 +65,30 @@ func (e *everything) Do(_ context.Context, call openapi.Call, out any) (openapi.
 		return openapi.Result{}, err
 	}
 	return openapi.Result{}, json.Unmarshal(text, out)
+}
+
+// TestOneForbiddenInstance: an instance that a RAM policy hides takes nothing from those that are asked for with it.
+func TestOneForbiddenInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := &everything{reads: map[string]int{}, forbidden: "i-41"}
+		cfg := ecs.Config{Caller: fake, Shared: cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}}
+		var ids []string
+		for i := range 100 {
+			ids = append(ids, fmt.Sprintf("i-%d", i))
+		}
+		answer, err := instance.New(cfg, networkinterface.New(cfg).Forget).BatchGetInstances(t.Context(), &ecsv1.BatchGetInstancesRequest{InstanceIds: ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, result := range answer.GetResults() {
+			if (result.GetInstance() == nil) != (ids[i] == fake.forbidden) {
+				t.Errorf("%s: %v", ids[i], result)
+			}
+		}
+		if n := fake.reads["DescribeInstances"]; n > 15 {
+			t.Errorf("%d reads, want at most 15", n)
+		}
+	})
 }
 
 // TestJoiningNodesShareReads: 200 nodes that join within two seconds are asked for one by one, the instance and then its interface.
