@@ -35,8 +35,13 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 	result := Result{RequestID: requestIDOf(err), Sent: x.started}
 	if err == nil {
 		result.RequestID = got.requestID()
-		if out != nil {
+		switch {
+		case out != nil:
 			err = x.decode(got, out)
+		case call.Mutating && result.RequestID == "": // What a proxy answers must not pass for the cloud's word that it is done.
+			err = x.outcomeUnknown(&rpcerr.Error{
+				Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the answer has no request id, so it is not the cloud's", API: call.api(),
+			})
 		}
 	}
 	rpc.NoteCloudRequest(ctx, result.RequestID)

@@ -153,6 +153,21 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestAnswerOfAnother: what answers with status 200 and no request id is not the cloud. Whether the write was executed is not known then, though
+// nothing of the answer is needed.
+func TestAnswerOfAnother(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"<html>log in</html>": fmt.Sprint(codes.Unknown, " ", rpcerr.OutcomeUnknown), "": fmt.Sprint(codes.OK, " "),
+	} {
+		cloud := newFakeCloud(t, step{body: body})
+		w := newWorld(t, cloud.host(), nil)
+		if _, err := w.client.Do(t.Context(), write, nil); codeAndReason(err) != want {
+			t.Errorf("body %q: got %v, want %s", body, err, want)
+		}
+	}
+}
+
 func codeAndReason(err error) string {
 	if err == nil {
 		return fmt.Sprint(codes.OK, " ")
