@@ -1,5 +1,11 @@
 package rpcerr
 
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
 // Domain is the ErrorInfo.domain of every status this package makes. A status of another domain has no Reason here.
 const Domain = "cloudgateway"
 
@@ -107,3 +113,32 @@ const (
 	// AclNotFound: no such access control list.
 	AclNotFound Reason = "ACL_NOT_FOUND"
 )
+
+// code is the one of the calls that fail for the reason.
+func (r Reason) code() codes.Code {
+	switch r {
+	case Throttled, QuotaExceeded, ServerLimit, NoFreeAddress:
+		return codes.ResourceExhausted
+	case ResourceBusy:
+		return codes.Aborted
+	case CloudUnavailable:
+		return codes.Unavailable
+	case OutcomeUnknown:
+		return codes.Unknown
+	case InvalidField, IdempotencyMismatch:
+		return codes.InvalidArgument
+	case CallerUnauthenticated:
+		return codes.Unauthenticated
+	case CallerForbidden:
+		return codes.PermissionDenied
+	case Internal:
+		return codes.Internal
+	case AlreadyExists, ListenerExists, RouteConflict:
+		return codes.AlreadyExists
+	default: // Something is in a state that stands in the way, or it is not there.
+		if strings.HasSuffix(string(r), string(NotFoundReason)) {
+			return codes.NotFound
+		}
+		return codes.FailedPrecondition
+	}
+}

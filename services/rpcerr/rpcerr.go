@@ -5,6 +5,7 @@ package rpcerr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -55,6 +56,23 @@ func Invalid(fields ...FieldViolation) *Error {
 		texts[i] = f.Field + ": " + f.Description
 	}
 	return &Error{Code: codes.InvalidArgument, Reason: InvalidField, Message: strings.Join(texts, "; "), Fields: fields}
+}
+
+// Errorf makes an error of a call with the code that goes with the reason.
+func Errorf(reason Reason, format string, args ...any) *Error {
+	return &Error{Code: reason.code(), Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// WithRetry adds how long to wait before another attempt.
+func (e *Error) WithRetry(after time.Duration) *Error {
+	e.RetryAfter = after
+	return e
+}
+
+// WithAPI adds the cloud's action that the error is about.
+func (e *Error) WithAPI(action string) *Error {
+	e.API = action
+	return e
 }
 
 // Error gives the message with everything that helps to look the failure up.

@@ -231,3 +231,18 @@ func TestRemedy(t *testing.T) {
 		})
 	}
 }
+
+// TestErrorf: who makes an error names the reason, and the code follows.
+func TestErrorf(t *testing.T) {
+	for reason, code := range map[rpcerr.Reason]codes.Code{
+		rpcerr.Throttled: codes.ResourceExhausted, rpcerr.ResourceBusy: codes.Aborted, rpcerr.CloudUnavailable: codes.Unavailable,
+		rpcerr.OutcomeUnknown: codes.Unknown, rpcerr.InvalidField: codes.InvalidArgument, rpcerr.CallerUnauthenticated: codes.Unauthenticated,
+		rpcerr.CallerForbidden: codes.PermissionDenied, rpcerr.Internal: codes.Internal, rpcerr.RouteConflict: codes.AlreadyExists,
+		rpcerr.NotFoundReason: codes.NotFound, rpcerr.EipNotFound: codes.NotFound, rpcerr.ResourceInUse: codes.FailedPrecondition,
+	} {
+		want := &rpcerr.Error{Code: code, Reason: reason, Message: "no 7", RetryAfter: time.Second, API: "slb/A"}
+		if diff := cmp.Diff(want, rpcerr.Errorf(reason, "no %d", 7).WithRetry(time.Second).WithAPI("slb/A")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
 	"alicloud-controllers.dev/services/gateway"
@@ -109,10 +108,7 @@ func (t *gate) Acquire(ctx context.Context, product, action string) error {
 }
 
 func onStandby() error {
-	return &rpcerr.Error{
-		Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second,
-		Message: "this replica of the gateway is on standby; another one is active",
-	}
+	return rpcerr.Errorf(rpcerr.CloudUnavailable, "this replica of the gateway is on standby; another one is active").WithRetry(time.Second)
 }
 
 // Throttled implements openapi.Budget.

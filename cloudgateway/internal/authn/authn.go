@@ -128,9 +128,7 @@ func (a *Authenticator) notAccepted(text string) error {
 	case strings.Contains(text, "expired"):
 		why = "it has expired"
 	}
-	return &rpcerr.Error{
-		Code: codes.Unauthenticated, Reason: rpcerr.CallerUnauthenticated, Message: "the token is not accepted: " + why,
-	}
+	return rpcerr.Errorf(rpcerr.CallerUnauthenticated, "the token is not accepted: %s", why)
 }
 
 // expiryOf reads the end of a token's life. The signature need not be checked: the API server has.

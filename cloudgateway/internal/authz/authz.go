@@ -62,10 +62,7 @@ func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource,
 }
 
 func forbidden(q question) error {
-	return &rpcerr.Error{
-		Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
-		Message: fmt.Sprintf("%s may not %s %s.%s; grant it with a ClusterRole", q.caller, q.verb, q.resource, Group),
-	}
+	return rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s.%s; grant it with a ClusterRole", q.caller, q.verb, q.resource, Group)
 }
 
 func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb string) (bool, error) {

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -67,9 +66,7 @@ func (t Table) Check(request proto.Message) error {
 	m, called := t.messages[name], t.methods[name]
 	rule, ruled := t.rules[name]
 	if called.Options == nil || !ruled && len(m.open) > 0 {
-		return &rpcerr.Error{
-			Code: codes.Internal, Reason: rpcerr.Internal, Message: "no rule says what all fields of a " + string(name) + " have to be",
-		}
+		return rpcerr.Errorf(rpcerr.Internal, "no rule says what all fields of a %s have to be", name)
 	}
 	var c Request
 	if r, ok := request.(interface{ GetRequestId() string }); ok {

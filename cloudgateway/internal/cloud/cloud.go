@@ -35,10 +35,7 @@ type Locker interface {
 func Lock(ctx context.Context, locks Locker, key string) (unlock func(), err error) {
 	unlock, err = locks.Lock(ctx, key)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, &rpcerr.Error{
-			Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second,
-			Message: "other changes of " + key + " took until the deadline, nothing was tried",
-		}
+		return nil, rpcerr.Errorf(rpcerr.ResourceBusy, "other changes of %s took until the deadline, nothing was tried", key).WithRetry(time.Second)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("wait for other changes of %s: %w", key, err)

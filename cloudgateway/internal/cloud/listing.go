@@ -3,13 +3,10 @@ package cloud
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -101,10 +98,7 @@ func First[T any](found []*T, err error) (*T, error) {
 
 // NotFound is the error about something that an API has not found, e.g. "EIP eip-1".
 func NotFound(reason rpcerr.Reason, api, what string) error {
-	return &rpcerr.Error{
-		Code: codes.NotFound, Reason: reason, API: api,
-		Message: fmt.Sprintf("there is no %s in this region, or the gateway may not see it", what),
-	}
+	return rpcerr.Errorf(reason, "there is no %s in this region, or the gateway may not see it", what).WithAPI(api)
 }
 
 // maxPages ends a listing that makes no progress; no account comes near it.
@@ -163,9 +157,7 @@ func Tokened(ctx context.Context, params Params, fetch func(Params) (next string
 
 // unsettled is the error of a listing that can't be trusted to be complete.
 func unsettled(format string, args ...any) error {
-	return &rpcerr.Error{
-		Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: fmt.Sprintf(format, args...), RetryAfter: time.Second,
-	}
+	return rpcerr.Errorf(rpcerr.CloudUnavailable, format, args...).WithRetry(time.Second)
 }
 
 // Read describes a call that changes nothing.

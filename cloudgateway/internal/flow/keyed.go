@@ -2,11 +2,8 @@ package flow
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -61,10 +58,7 @@ func (k *Keyed[K]) enter(key K, w *waiter) (holder *task, err error) {
 	defer k.mu.Unlock()
 	if held, ok := k.locks[key]; ok {
 		if k.queue >= mostWaitingKeyed || held.waiting.waiting(w.caller.Name, Background, Backend) >= mostWaitingForKey {
-			return nil, &rpcerr.Error{
-				Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Second,
-				Message: fmt.Sprintf("too many writes are waiting for others to %v", key),
-			}
+			return nil, rpcerr.Errorf(rpcerr.Throttled, "too many writes are waiting for others to %v", key).WithRetry(time.Second)
 		}
 		held.waiting.push(w)
 		k.queue++

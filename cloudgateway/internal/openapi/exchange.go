@@ -39,9 +39,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 		case out != nil:
 			err = x.decode(got, out)
 		case call.Mutating && result.RequestID == "": // What a proxy answers must not pass for the cloud's word that it is done.
-			err = x.outcomeUnknown(&rpcerr.Error{
-				Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the answer has no request id, so it is not the cloud's", API: call.api(),
-			})
+			err = x.outcomeUnknown(rpcerr.Errorf(rpcerr.CloudUnavailable, "the answer has no request id, so it is not the cloud's").WithAPI(call.api()))
 		}
 	}
 	rpc.NoteCloudRequest(ctx, result.RequestID)
@@ -147,11 +145,11 @@ func (x *exchange) ready(r *http.Request) error {
 	}
 	with, err := x.client.cfg.Credentials.Current()
 	if err != nil {
-		return &rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials, Message: err.Error(), API: x.call.api()}
+		return rpcerr.Errorf(rpcerr.CloudCredentials, "%s", err).WithAPI(x.call.api())
 	}
 	s, err := x.client.sign(x.call, with)
 	if err != nil {
-		return &rpcerr.Error{Code: codes.Internal, Reason: rpcerr.Internal, Message: err.Error(), API: x.call.api()}
+		return rpcerr.Errorf(rpcerr.Internal, "%s", err).WithAPI(x.call.api())
 	}
 	// A new URL and header, never the old ones changed: the transport may still read those.
 	r.URL, r.Host, r.Header = s.url, s.url.Host, s.header
@@ -237,7 +235,7 @@ func (x *exchange) decode(got *answer, out any) error {
 	if err == nil {
 		return nil
 	}
-	e := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "the answer can't be read: " + err.Error(), API: x.call.api()}
+	e := rpcerr.Errorf(rpcerr.CloudUnavailable, "the answer can't be read: %s", err).WithAPI(x.call.api())
 	if x.call.Mutating {
 		return x.outcomeUnknown(e)
 	}
@@ -256,8 +254,7 @@ func (x *exchange) refused() *rpcerr.Error {
 // unanswered is the error of a call without an answer.
 func (x *exchange) unanswered(ctx context.Context) *rpcerr.Error {
 	host := x.client.hosts[x.call.Product]
-	e := &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: 2 * time.Second, API: x.call.api()}
-	e.Message = fmt.Sprintf("no answer from %s: %v", host, x.failure)
+	e := rpcerr.Errorf(rpcerr.CloudUnavailable, "no answer from %s: %v", host, x.failure).WithRetry(2 * time.Second).WithAPI(x.call.api())
 	switch ctx.Err() {
 	case nil:
 	case context.Canceled:

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	"alicloud-controllers.dev/services/gateway/method"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -45,10 +43,7 @@ func NewGuard(caller cloud.Caller) *Guard {
 func (g *Guard) Do(ctx context.Context, call openapi.Call, out any) (openapi.Result, error) {
 	name := Row{Product: call.Product, Action: call.Action}.Name()
 	if !g.allowed[name] {
-		return openapi.Result{}, &rpcerr.Error{
-			Code: codes.Internal, Reason: rpcerr.Internal,
-			Message: "no RAM policy has " + name + "; add it to the table of cloudgateway/internal/rampolicy",
-		}
+		return openapi.Result{}, rpcerr.Errorf(rpcerr.Internal, "no RAM policy has %s; add it to the table of cloudgateway/internal/rampolicy", name)
 	}
 	return g.caller.Do(ctx, call, out)
 }

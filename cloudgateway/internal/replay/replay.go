@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protopath"
 	"google.golang.org/protobuf/reflect/protorange"
@@ -162,10 +161,8 @@ func waited(ctx context.Context, k key) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return &rpcerr.Error{
-		Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second,
-		Message: fmt.Sprintf("the first request with request_id %q took until the deadline; repeat it with the same id", k.requestID),
-	}
+	return rpcerr.Errorf(rpcerr.ResourceBusy, "the first request with request_id %q took until the deadline; repeat it with the same id", k.requestID).
+		WithRetry(time.Second)
 }
 
 const (

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -103,10 +102,7 @@ func (g *Guard) Intercept(ctx context.Context, request any, info *grpc.UnaryServ
 			continue
 		}
 		if !known {
-			return nil, &rpcerr.Error{
-				Code: codes.Internal, Reason: rpcerr.Internal,
-				Message: "nothing says which resource " + info.FullMethod + " changes; add it to cloudgateway/internal/scope",
-			}
+			return nil, rpcerr.Errorf(rpcerr.Internal, "nothing says which resource %s changes; add it to cloudgateway/internal/scope", info.FullMethod)
 		}
 		if err := g.permit(ctx, r, change, caller.Name, policy.Verb); err != nil {
 			return nil, err
@@ -167,10 +163,7 @@ func (g *Guard) facts(ctx context.Context, r rule, resource Resource) (Facts, er
 	}
 	read, ok := g.reads[resource.Kind]
 	if !ok {
-		return Facts{}, &rpcerr.Error{
-			Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
-			Message: fmt.Sprintf("%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", resource),
-		}
+		return Facts{}, rpcerr.Errorf(rpcerr.CallerForbidden, "%s has no tags or VPC that the gateway could read; a caller without a scope has to do it", resource)
 	}
 	return read(ctx, resource.ID, factsAge)
 }
@@ -281,11 +274,9 @@ func (r rule) escapes(set []*commonv1.Tag, remove []string) string {
 
 // refusal names the rule and what helps.
 func (r rule) refusal(caller, verb, what, why string) error {
-	return &rpcerr.Error{
-		Code: codes.PermissionDenied, Reason: rpcerr.CallerForbidden,
-		Message: fmt.Sprintf("%s may not %s %s: %s; %s of the gateway's configuration keeps the caller to resources %s. Correct the resource or the scope",
-			caller, verb, what, why, r.key, r),
-	}
+	return rpcerr.Errorf(rpcerr.CallerForbidden,
+		"%s may not %s %s: %s; %s of the gateway's configuration keeps the caller to resources %s. Correct the resource or the scope",
+		caller, verb, what, why, r.key, r)
 }
 
 // String says what is inside.

@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
@@ -98,9 +96,7 @@ func one[T any](kind scope.Kind, id string, found []T, err error) (T, error) {
 		return found[0], nil
 	}
 	if err == nil {
-		err = &rpcerr.Error{
-			Code: codes.NotFound, Reason: rpcerr.CertificateNotFound, Message: fmt.Sprintf("there is no %s %s in this region", kind, id),
-		}
+		err = rpcerr.Errorf(rpcerr.CertificateNotFound, "there is no %s %s in this region", kind, id)
 	}
 	var none T
 	return none, err

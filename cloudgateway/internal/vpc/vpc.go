@@ -3,9 +3,6 @@ package vpc
 
 import (
 	"context"
-	"fmt"
-
-	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -75,7 +72,5 @@ func UntilGone(exists bool, status string) write.Verdict {
 
 // InUse is the refusal to touch something that something else has.
 func InUse(action, format string, args ...any) error {
-	return &rpcerr.Error{
-		Code: codes.FailedPrecondition, Reason: rpcerr.ResourceInUse, API: "vpc/" + action, Message: fmt.Sprintf(format, args...),
-	}
+	return rpcerr.Errorf(rpcerr.ResourceInUse, format, args...).WithAPI("vpc/" + action)
 }

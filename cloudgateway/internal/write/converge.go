@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
@@ -135,9 +133,7 @@ func (c Converge[T]) unread(err error, begun bool) error {
 	if !begun {
 		return err
 	}
-	return &rpcerr.Error{
-		Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, Message: fmt.Sprintf("%s was sent, and its effect can't be read: %v", c.Name, err),
-	}
+	return rpcerr.Errorf(rpcerr.OutcomeUnknown, "%s was sent, and its effect can't be read: %v", c.Name, err)
 }
 
 // unfinished is the error when there is no more time.
@@ -145,10 +141,7 @@ func (c Converge[T]) unfinished(refusal error) error {
 	if refusal != nil {
 		return refusal
 	}
-	return &rpcerr.Error{
-		Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: PollInterval,
-		Message: c.Name + " did not come to its end before the deadline; it may still do so",
-	}
+	return rpcerr.Errorf(rpcerr.ResourceBusy, "%s did not come to its end before the deadline; it may still do so", c.Name).WithRetry(PollInterval)
 }
 
 // Attempt sends a write until it is known what has become of it. It waits while the thing is busy. After a lost answer, or a refusal that

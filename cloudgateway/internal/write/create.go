@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"alicloud-controllers.dev/services/rpc"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -126,10 +124,7 @@ func (c Create[T]) made(ctx context.Context, begun Begun) (*T, error) {
 }
 
 func (c Create[T]) unknown(format string, args ...any) error {
-	return &rpcerr.Error{
-		Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, API: c.API,
-		Message: fmt.Sprintf("the answer to the creation of %s was lost: ", c.Name) + fmt.Sprintf(format, args...),
-	}
+	return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the answer to the creation of %s was lost: %s", c.Name, fmt.Sprintf(format, args...)).WithAPI(c.API)
 }
 
 // Existing is for Find where a list does not show all of a thing: it reads what is listed by its id, and keeps what is there and fits.
@@ -243,10 +238,7 @@ func (l *Ledger) Begin(key Key, begun Begun) error {
 	if _, known := l.entries[key]; !known && len(l.entries) >= l.size {
 		maps.DeleteFunc(l.entries, func(_ Key, e ledgerEntry) bool { return !now.Before(e.expires) })
 		if len(l.entries) >= l.size {
-			return &rpcerr.Error{
-				Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Minute,
-				Message: "too many creations are unfinished; finish or drop them before new ones",
-			}
+			return rpcerr.Errorf(rpcerr.Throttled, "too many creations are unfinished; finish or drop them before new ones").WithRetry(time.Minute)
 		}
 	}
 	l.entries[key] = ledgerEntry{begun: begun, expires: now.Add(ledgerLife)}

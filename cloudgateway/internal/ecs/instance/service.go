@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -256,10 +254,7 @@ func (ch change) judge(id, status string) (write.Verdict, error) {
 	case ch.passing:
 		return write.Waiting, nil
 	case ch.hopeless:
-		return write.Failed, &rpcerr.Error{
-			Code: codes.FailedPrecondition, Reason: rpcerr.InvalidState, API: "ecs/" + ch.action,
-			Message: fmt.Sprintf("instance %s is %s; stop it before, or set force", id, status),
-		}
+		return write.Failed, rpcerr.Errorf(rpcerr.InvalidState, "instance %s is %s; stop it before, or set force", id, status).WithAPI("ecs/" + ch.action)
 	}
 	return write.Todo, nil
 }

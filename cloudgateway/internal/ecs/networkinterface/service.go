@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-
 	ecsv1 "alicloud-controllers.dev/proto/cloudgateway/ecs/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -178,8 +176,6 @@ func (s *Service) fetchAddresses(ctx context.Context, keys []addressKey) (map[ad
 }
 
 func notFound(what string) error {
-	return &rpcerr.Error{
-		Code: codes.NotFound, Reason: rpcerr.NetworkInterfaceNotFound, API: "ecs/DescribeNetworkInterfaces",
-		Message: fmt.Sprintf("there is no network interface %s, or the gateway may not see it", what),
-	}
+	return rpcerr.Errorf(rpcerr.NetworkInterfaceNotFound, "there is no network interface %s, or the gateway may not see it", what).
+		WithAPI("ecs/DescribeNetworkInterfaces")
 }

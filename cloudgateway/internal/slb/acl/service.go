@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -157,10 +155,8 @@ func (s *Service) describe(ctx context.Context, id string) (*slbv1.AccessControl
 
 // changedMeanwhile is the error of a read whose pages do not belong together: an entry may be missing.
 func changedMeanwhile(id string) error {
-	return &rpcerr.Error{
-		Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: time.Second, API: "slb/DescribeAccessControlListAttribute",
-		Message: fmt.Sprintf("the entries of access control list %s changed while they were read", id),
-	}
+	return rpcerr.Errorf(rpcerr.CloudUnavailable, "the entries of access control list %s changed while they were read", id).
+		WithRetry(time.Second).WithAPI("slb/DescribeAccessControlListAttribute")
 }
 
 // parseNetwork reads a network, or an address, which stands for a network of one.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
@@ -89,10 +88,7 @@ func (s *Service) read(ctx context.Context, r *slbv1.GetLoadBalancerRequest) (*s
 func (s *Service) balancer(ctx context.Context, id string, maxAge time.Duration) (*slbv1.LoadBalancer, error) {
 	lb, err := s.balancers.Get(ctx, id, maxAge)
 	if err == nil && lb == nil {
-		err = &rpcerr.Error{
-			Code: codes.NotFound, Reason: rpcerr.LoadBalancerNotFound, API: "slb/DescribeLoadBalancers",
-			Message: fmt.Sprintf("there is no load balancer %s in this region", id),
-		}
+		err = rpcerr.Errorf(rpcerr.LoadBalancerNotFound, "there is no load balancer %s in this region", id).WithAPI("slb/DescribeLoadBalancers")
 	}
 	return lb, err
 }

@@ -262,10 +262,7 @@ func finishCreated(some []*item, created []*slbv1.ForwardingRule) error {
 	}
 	for _, a := range some {
 		if ids[a.rule.GetName()] == "" || len(ids) != len(some) {
-			return &rpcerr.Error{
-				Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown, API: "slb/CreateRules",
-				Message: "the rules are created, but the answer does not tell which id is whose",
-			}
+			return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the rules are created, but the answer does not tell which id is whose").WithAPI("slb/CreateRules")
 		}
 	}
 	for _, a := range some {

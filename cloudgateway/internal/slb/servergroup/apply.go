@@ -218,11 +218,8 @@ func (a *application) missing() error {
 	for _, s := range a.unknown[:min(most, len(a.unknown))] {
 		names = append(names, s.GetServerId())
 	}
-	e := &rpcerr.Error{
-		Code: codes.NotFound, Reason: rpcerr.ServerNotFound,
-		Message: fmt.Sprintf("%d servers do not exist or do not run and were left out, all others are done: %s",
-			len(a.unknown), strings.Join(cloud.Sorted(names), ", ")),
-	}
+	e := rpcerr.Errorf(rpcerr.ServerNotFound, "%d servers do not exist or do not run and were left out, all others are done: %s",
+		len(a.unknown), strings.Join(cloud.Sorted(names), ", "))
 	if cause, ok := rpcerr.From(a.refusal); ok {
 		e.API, e.CloudCode, e.CloudRequestID = cause.API, cause.CloudCode, cause.CloudRequestID
 	}

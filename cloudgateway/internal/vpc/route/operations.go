@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -77,11 +75,8 @@ func judgeCreation(want, got *vpcv1.RouteEntry) (write.Verdict, error) {
 	case got.GetStatus() == "Deleting":
 		return write.Waiting, nil // It is sent again when the old entry is gone.
 	case !sameHops(want, got):
-		return write.Failed, &rpcerr.Error{
-			Code: codes.AlreadyExists, Reason: rpcerr.RouteConflict, API: "vpc/CreateRouteEntries",
-			Message: fmt.Sprintf("route table %s has a route to %s by %s, so %s can't be its next hop",
-				want.GetRouteTableId(), want.GetDestinationCidr(), hops(got), hops(want)),
-		}
+		return write.Failed, rpcerr.Errorf(rpcerr.RouteConflict, "route table %s has a route to %s by %s, so %s can't be its next hop",
+			want.GetRouteTableId(), want.GetDestinationCidr(), hops(got), hops(want)).WithAPI("vpc/CreateRouteEntries")
 	case got.GetStatus() == vpc.Available:
 		return write.Done, nil
 	default:
@@ -187,15 +182,14 @@ func lacking(r *vpcv1.UpdateRouteEntryRequest, e *vpcv1.RouteEntry) cloud.Params
 }
 
 func judgeUpdate(r *vpcv1.UpdateRouteEntryRequest, e *vpcv1.RouteEntry) (write.Verdict, error) {
-	refuse := func(code codes.Code, reason rpcerr.Reason, format string, args ...any) (write.Verdict, error) {
-		return write.Failed, &rpcerr.Error{Code: code, Reason: reason, API: "vpc/ModifyRouteEntry", Message: fmt.Sprintf(format, args...)}
+	refuse := func(reason rpcerr.Reason, format string, args ...any) (write.Verdict, error) {
+		return write.Failed, rpcerr.Errorf(reason, format, args...).WithAPI("vpc/ModifyRouteEntry")
 	}
 	switch {
 	case e == nil:
-		return refuse(codes.NotFound, rpcerr.RouteNotFound, "route table %s has no entry %s", r.GetRouteTableId(), r.GetRouteEntryId())
+		return refuse(rpcerr.RouteNotFound, "route table %s has no entry %s", r.GetRouteTableId(), r.GetRouteEntryId())
 	case e.GetMultipleNextHops() && r.GetNextHop() != nil:
-		return refuse(codes.FailedPrecondition, rpcerr.InvalidState,
-			"route entry %s has several next hops, which can't be changed; delete it and create another one", r.GetRouteEntryId())
+		return refuse(rpcerr.InvalidState, "route entry %s has several next hops, which can't be changed; delete it and create another one", r.GetRouteEntryId())
 	case e.GetStatus() != vpc.Available:
 		return write.Waiting, nil
 	case len(lacking(r, e)) > 0:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	vpcv1 "alicloud-controllers.dev/proto/cloudgateway/vpc/v1"
@@ -261,21 +260,15 @@ func (j *job) expire(cause error) {
 	case !j.tried:
 		j.fail(cause)
 	default:
-		j.fail(&rpcerr.Error{
-			Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown,
-			Message: fmt.Sprintf("the change of the route to %s was sent: %v", j.entry.GetDestinationCidr(), cause),
-		})
+		j.fail(rpcerr.Errorf(rpcerr.OutcomeUnknown, "the change of the route to %s was sent: %v", j.entry.GetDestinationCidr(), cause))
 	}
 }
 
 // unfinished is the error when there is no more time.
 func unfinished(j *job) error {
-	e := &rpcerr.Error{
-		Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: write.PollInterval,
-		Message: fmt.Sprintf("other changes took until the deadline; that of the route to %s was not finished", j.entry.GetDestinationCidr()),
-	}
+	text := fmt.Sprintf("other changes took until the deadline; that of the route to %s was not finished", j.entry.GetDestinationCidr())
 	if j.tried {
-		e.Message = fmt.Sprintf("the route to %s is %q, the change of it did not come to its end before the deadline", j.entry.GetDestinationCidr(), j.status)
+		text = fmt.Sprintf("the route to %s is %q, the change of it did not come to its end before the deadline", j.entry.GetDestinationCidr(), j.status)
 	}
-	return e
+	return rpcerr.Errorf(rpcerr.ResourceBusy, "%s", text).WithRetry(write.PollInterval)
 }
