@@ -114,8 +114,8 @@ const (
 	AclNotFound Reason = "ACL_NOT_FOUND"
 )
 
-// code is the one of the calls that fail for the reason.
-func (r Reason) code() codes.Code {
+// Code is that of the calls that fail for the reason.
+func (r Reason) Code() codes.Code {
 	switch r {
 	case Throttled, QuotaExceeded, ServerLimit, NoFreeAddress:
 		return codes.ResourceExhausted

@@ -60,7 +60,7 @@ func Invalid(fields ...FieldViolation) *Error {
 
 // Errorf makes an error of a call with the code that goes with the reason.
 func Errorf(reason Reason, format string, args ...any) *Error {
-	return &Error{Code: reason.code(), Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: reason.Code(), Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // WithRetry adds how long to wait before another attempt.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -268,13 +269,8 @@ func (x *exchange) unanswered(ctx context.Context) *rpcerr.Error {
 // settled reports whether the refusal of a repeated call says that the earlier attempts were not executed either, because the
 // same ClientToken or the same deletion would have succeeded otherwise.
 func (x *exchange) settled() bool {
-	switch x.meaning.Class {
-	case catalogue.NotFound, catalogue.Exists, catalogue.Quota, catalogue.Dependency, catalogue.Invalid, catalogue.Money:
-		return true
-	case catalogue.Throttle, catalogue.Conflict, catalogue.Permission, catalogue.Authentication, catalogue.Server:
-		return false
-	}
-	return false // no answer
+	settling := []catalogue.Class{catalogue.NotFound, catalogue.Exists, catalogue.Quota, catalogue.Dependency, catalogue.Invalid, catalogue.Money}
+	return slices.Contains(settling, x.meaning.Class)
 }
 
 // outcomeUnknown says that nobody knows whether the write was executed, and why.

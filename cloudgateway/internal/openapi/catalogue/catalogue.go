@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"alicloud-controllers.dev/services/logging"
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -38,7 +36,6 @@ const (
 // Meaning is what the catalogue knows about an answer.
 type Meaning struct {
 	Class  Class
-	Code   codes.Code
 	Reason rpcerr.Reason
 	// RetryAfter is how long to wait before another attempt makes sense when the cloud does not tell; zero: waiting does not help.
 	RetryAfter time.Duration
@@ -82,21 +79,12 @@ func lookup(table []rule, a Answer) Meaning {
 // Error turns an answer into the error that the gateway's callers get.
 func Error(a Answer) *rpcerr.Error {
 	m := Lookup(a)
-	e := &rpcerr.Error{
-		Code:           m.Code,
-		Reason:         m.Reason,
-		Message:        message(a),
-		RetryAfter:     m.RetryAfter,
-		API:            a.Product + "/" + a.Action,
-		CloudCode:      a.Code,
-		CloudRequestID: a.RequestID,
-	}
-	if a.RetryAfter > 0 {
-		e.RetryAfter = a.RetryAfter
-	}
+	wait := cmp.Or(a.RetryAfter, m.RetryAfter)
 	if a.Mutating && m.Unclear() {
-		e.Code, e.Reason, e.RetryAfter = codes.Unknown, rpcerr.OutcomeUnknown, 0
+		m.Reason, wait = rpcerr.OutcomeUnknown, 0
 	}
+	e := rpcerr.Errorf(m.Reason, "%s", message(a)).WithRetry(wait).WithAPI(a.Product + "/" + a.Action)
+	e.CloudCode, e.CloudRequestID = a.Code, a.RequestID
 	return e
 }
 
@@ -166,56 +154,19 @@ type Row struct {
 func Rows() []Row {
 	var rows []Row
 	for _, r := range rules() {
-		products := strings.Fields(r.products)
-		if len(products) == 0 {
-			products = []string{""}
-		}
-		for _, product := range products {
+		for product := range strings.SplitSeq(r.products, " ") {
 			for code := range strings.FieldsSeq(r.codes) {
 				rows = append(rows, Row{Product: product, Code: code, Message: r.message, Note: r.note, Meaning: r.meaning()})
 			}
 		}
 	}
+	rank := func(r Row) int {
+		return slices.IndexFunc(families(), func(f family) bool { return f.class == r.Meaning.Class })
+	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(classes(), a.Meaning.Class), slices.Index(classes(), b.Meaning.Class)),
-			cmp.Compare(a.Product, b.Product), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Product, b.Product), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
 	return rows
-}
-
-func classes() []Class {
-	return []Class{Throttle, Conflict, NotFound, Exists, Quota, Dependency, Invalid, Permission, Authentication, Money, Server}
-}
-
-// about explains a class to the reader of the reference page.
-func (c Class) about() string {
-	switch c {
-	case Throttle:
-		return "A rate limit of the cloud. Nothing was done. The gateway stops the action, learns from how many calls were granted, and tells when to come back."
-	case Conflict:
-		return "The resource works on another change. Nothing was done. The gateway repeats inside the deadline."
-	case NotFound:
-		return "The resource, or one that it refers to, does not exist. For a deletion this is success."
-	case Exists:
-		return "What was to be created is there already."
-	case Quota:
-		return "A quota of the account, a limit of the resource, or no capacity. Raise the quota or use less."
-	case Dependency:
-		return "In use, protected, or in a state that does not allow the call. Codes that the table does not have, and that look like nothing else, count here."
-	case Invalid:
-		return "The request is wrong. Repeating it as it is does not help."
-	case Permission:
-		return "RAM does not let the gateway make the call. Extend the RAM policy of the gateway's identity."
-	case Authentication:
-		return "The gateway's credentials, signature or clock are not accepted. Where newer credentials may help, the gateway gets them and repeats the call once."
-	case Money:
-		return "The account's balance, an unpaid order, or the charge type."
-	case Server:
-		return "The cloud failed. Reads, and writes with a ClientToken, are repeated inside the deadline. Other writes end as OUTCOME_UNKNOWN: " +
-			"they may have been executed. Answers without a code, such as a proxy's error page, count here."
-	}
-	return ""
 }
 
 // Markdown renders docs/reference/errors.md.
@@ -230,9 +181,9 @@ func Markdown() string {
 		m := row.Meaning
 		if m.Class != class {
 			class = m.Class
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| code | product | gRPC code | reason | retry after | remarks |\n|---|---|---|---|---|---|\n", class, class.about())
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| code | product | gRPC code | reason | retry after | remarks |\n|---|---|---|---|---|---|\n", class, class.family().about)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s | %s |\n", row.Code, cmp.Or(row.Product, "all"), m.Code, m.Reason, row.retry(), row.remarks())
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s | %s |\n", row.Code, cmp.Or(row.Product, "all"), m.Reason.Code(), m.Reason, row.retry(), row.remarks())
 	}
 	return b.String()
 }

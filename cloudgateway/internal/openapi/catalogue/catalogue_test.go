@@ -166,12 +166,3 @@ func TestRowsAreReachable(t *testing.T) {
 		}
 	}
 }
-
-// TestCodesFollowReasons: an error has the same code whether the cloud is the reason or the gateway itself.
-func TestCodesFollowReasons(t *testing.T) {
-	for _, row := range Rows() {
-		if own := rpcerr.Errorf(row.Meaning.Reason, ""); own.Code != row.Meaning.Code {
-			t.Errorf("%s: code %s, but %s where the gateway itself gives the reason %s", row.Code, row.Meaning.Code, own.Code, own.Reason)
-		}
-	}
-}

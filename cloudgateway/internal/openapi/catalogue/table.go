@@ -1,11 +1,10 @@
 package catalogue
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
-
-	"google.golang.org/grpc/codes"
 
 	"alicloud-controllers.dev/services/rpcerr"
 )
@@ -33,8 +32,9 @@ type rule struct {
 // rules is the table. The order is for readers: the most exact row wins, wherever it stands.
 func rules() []rule {
 	const (
-		soon   = 2 * time.Second
-		slowly = 30 * time.Second
+		soon     = 2 * time.Second
+		slowly   = 30 * time.Second
+		released = time.Second // until the cloud releases a group whose listener is gone
 	)
 	return []rule{
 		// Rate limits. The cloud answers most of them with HTTP 400.
@@ -122,8 +122,8 @@ func rules() []rule {
 
 		// In use, protected, or final refusals.
 		{class: Dependency, codes: "OperationDenied.DeleteProtectionIsOn OperationDenied.DeletionProtectionEnabled", reason: rpcerr.DeleteProtected},
-		{class: Dependency, products: slb, codes: "RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse", reason: rpcerr.ServerGroupInUse},
-		{class: Dependency, products: nlb, codes: "ResourceInUse.ServerGroup", reason: rpcerr.ServerGroupInUse},
+		{class: Dependency, products: slb, codes: "RspoolVipExist RspoolRuleExist OperationFailed.ServerGroupInUse", reason: rpcerr.ServerGroupInUse, retry: released},
+		{class: Dependency, products: nlb, codes: "ResourceInUse.ServerGroup", reason: rpcerr.ServerGroupInUse, retry: released},
 		{class: Dependency, products: slb, codes: "DomainExtensionRelatedRuleExist", reason: rpcerr.DomainExtensionInUse, note: "delete the forwarding rules of the domain first"},
 		{class: Dependency, products: slb, codes: "DomainExtensionNotSupport", note: "only guaranteed-performance instances have domain extensions"},
 		{class: Dependency, products: slb, codes: "OperationFailed.ActionNotSupport", note: "only HTTP and HTTPS listeners have forwarding rules"},
@@ -180,45 +180,54 @@ func rules() []rule {
 
 // meaning completes a row by what its class has in common.
 func (r rule) meaning() Meaning {
-	m := r.class.meaning()
-	if r.reason != "" {
-		m.Reason = r.reason
-	}
-	if r.retry > 0 {
-		m.RetryAfter = r.retry
-	}
-	if r.class == Dependency && r.reason == rpcerr.ServerGroupInUse {
-		m.RetryAfter = time.Second // the cloud releases a group some time after its listener is gone
-	}
-	m.Renew = r.renew
-	return m
+	f := r.class.family()
+	return Meaning{Class: r.class, Reason: cmp.Or(r.reason, f.reason), RetryAfter: cmp.Or(r.retry, f.retry), Renew: r.renew}
 }
 
-func (c Class) meaning() Meaning {
-	switch c {
-	case Throttle:
-		return Meaning{Class: c, Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 10 * time.Second}
-	case Conflict:
-		return Meaning{Class: c, Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: time.Second}
-	case NotFound:
-		return Meaning{Class: c, Code: codes.NotFound, Reason: rpcerr.NotFoundReason}
-	case Exists:
-		return Meaning{Class: c, Code: codes.AlreadyExists, Reason: rpcerr.AlreadyExists}
-	case Quota:
-		return Meaning{Class: c, Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded}
-	case Permission:
-		return Meaning{Class: c, Code: codes.FailedPrecondition, Reason: rpcerr.CloudForbidden}
-	case Authentication:
-		return Meaning{Class: c, Code: codes.FailedPrecondition, Reason: rpcerr.CloudCredentials}
-	case Invalid:
-		return Meaning{Class: c, Code: codes.InvalidArgument, Reason: rpcerr.InvalidField}
-	case Server:
-		return Meaning{Class: c, Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, RetryAfter: 2 * time.Second}
-	case Money:
-		return Meaning{Class: c, Code: codes.FailedPrecondition, Reason: rpcerr.CloudBilling}
-	case Dependency:
+// family is what the errors of a class have in common.
+type family struct {
+	class  Class
+	reason rpcerr.Reason
+	retry  time.Duration
+	about  string // for the reader of the reference page
+}
+
+// families has the classes in the order of the reference page.
+func families() []family {
+	return []family{
+		{Throttle, rpcerr.Throttled, 10 * time.Second,
+			"A rate limit of the cloud. Nothing was done. The gateway stops the action, learns from how many calls were granted, and tells when to come back."},
+		{Conflict, rpcerr.ResourceBusy, time.Second,
+			"The resource works on another change. Nothing was done. The gateway repeats inside the deadline."},
+		{NotFound, rpcerr.NotFoundReason, 0,
+			"The resource, or one that it refers to, does not exist. For a deletion this is success."},
+		{Exists, rpcerr.AlreadyExists, 0,
+			"What was to be created is there already."},
+		{Quota, rpcerr.QuotaExceeded, 0,
+			"A quota of the account, a limit of the resource, or no capacity. Raise the quota or use less."},
+		{Dependency, rpcerr.InvalidState, 0,
+			"In use, protected, or in a state that does not allow the call. Codes that the table does not have, and that look like nothing else, count here."},
+		{Invalid, rpcerr.InvalidField, 0,
+			"The request is wrong. Repeating it as it is does not help."},
+		{Permission, rpcerr.CloudForbidden, 0,
+			"RAM does not let the gateway make the call. Extend the RAM policy of the gateway's identity."},
+		{Authentication, rpcerr.CloudCredentials, 0,
+			"The gateway's credentials, signature or clock are not accepted. Where newer credentials may help, the gateway gets them and repeats the call once."},
+		{Money, rpcerr.CloudBilling, 0,
+			"The account's balance, an unpaid order, or the charge type."},
+		{Server, rpcerr.CloudUnavailable, 2 * time.Second,
+			"The cloud failed. Reads, and writes with a ClientToken, are repeated inside the deadline. Other writes end as OUTCOME_UNKNOWN: " +
+				"they may have been executed. Answers without a code, such as a proxy's error page, count here."},
 	}
-	return Meaning{Class: Dependency, Code: codes.FailedPrecondition, Reason: rpcerr.InvalidState}
+}
+
+func (c Class) family() (of family) {
+	for _, of = range families() {
+		if of.class == c {
+			break
+		}
+	}
+	return of
 }
 
 func (r rule) matches(a Answer) bool {
