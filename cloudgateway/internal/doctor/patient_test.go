@@ -54,7 +54,7 @@ func newPatient(t *testing.T) *patient {
 	}
 	p.Config = Config{
 		OpenAPI: openapi.Config{
-			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, RetryMin: time.Millisecond, RetryMax: time.Millisecond,
+			Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: endpoints, Retry: time.Millisecond,
 		},
 		Source: p.key("LTAIgood", "good-secret"), Metadata: elsewhere{}, VpcID: "vpc-1", Features: rampolicy.Features(), Now: time.Now,
 	}

@@ -20,6 +20,7 @@ func TestRequestID(t *testing.T) {
 		"in the header alone": {answer{header: header, body: []byte(`{}`)}, "H"},
 		"in both":             {answer{header: header, body: []byte(`{"RequestId":"B"}`)}, "H"},
 		"in the answer alone": {answer{body: []byte(`{"RequestId":"B"}`)}, "B"},
+		"beside a number":     {answer{body: []byte(`{"Code":200,"RequestId":"B"}`)}, "B"},
 		"in neither":          {answer{body: []byte(`<html>`)}, ""},
 	} {
 		if got := tt.answer.requestID(); got != tt.want {

@@ -133,17 +133,24 @@ func (a *answer) failure(call Call) catalogue.Answer {
 		Product: string(call.Product), Action: call.Action, Mutating: call.Mutating,
 		Status: a.status, RetryAfter: retryAfter(a.header),
 	}
-	var document struct {
-		RequestID string `json:"RequestId"`
-		Code      string
-		Message   string
-	}
-	if json.Unmarshal(a.body, &document) == nil {
-		out.RequestID, out.Code, out.Message = document.RequestID, document.Code, document.Message
+	if e, err := a.envelope(); err == nil {
+		out.RequestID, out.Code, out.Message = e.RequestID, e.Code, e.Message
 	} else {
 		out.Message = string(a.body)
 	}
 	return out
+}
+
+// envelope is what every answer has, and what those have that are errors.
+type envelope struct {
+	RequestID     string `json:"RequestId"`
+	Code, Message string
+}
+
+// envelope gives what can be read, also with an error.
+func (a *answer) envelope() (e envelope, err error) {
+	err = json.Unmarshal(a.body, &e)
+	return e, err
 }
 
 // requestID is the cloud's id of the request. It stands in every answer, and usually in a header as well. The header spares the reading of
@@ -152,13 +159,8 @@ func (a *answer) requestID() string {
 	if id := a.header.Get(requestIDHeader); id != "" {
 		return id
 	}
-	var document struct {
-		RequestID string `json:"RequestId"`
-	}
-	if json.Unmarshal(a.body, &document) != nil {
-		return ""
-	}
-	return document.RequestID
+	e, _ := a.envelope() // The id counts, whatever else the answer has.
+	return e.RequestID
 }
 
 // retryAfter reads what the cloud told about the next call: x-acs-retry-after in milliseconds, TimeLeft of the X-RateLimit

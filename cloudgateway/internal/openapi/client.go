@@ -23,14 +23,6 @@ import (
 // maxRetries is how often an attempt is repeated inside a call.
 const maxRetries = 3
 
-// Defaults of Config.
-const (
-	defaultTimeout        = 30 * time.Second
-	defaultAttemptTimeout = 20 * time.Second
-	defaultRetryMin       = 200 * time.Millisecond
-	defaultRetryMax       = 2 * time.Second
-)
-
 // Budget decides when a call may be sent.
 type Budget interface {
 	// Acquire waits for room for one call. It refuses at once what can't be sent before the deadline of ctx.
@@ -73,8 +65,8 @@ type Config struct {
 	Timeout time.Duration
 	// AttemptTimeout is how long one attempt may wait for the answer's beginning. Default 20 s.
 	AttemptTimeout time.Duration
-	// RetryMin and RetryMax shape the repetition of attempts inside a call. Defaults 200 ms and 2 s.
-	RetryMin, RetryMax time.Duration
+	// Retry is the longest wait before the first repetition of an attempt inside a call. It doubles with each. Default 200 ms.
+	Retry time.Duration
 	// Dial makes connections. Default: net.Dialer's, with a timeout.
 	Dial       func(ctx context.Context, network, address string) (net.Conn, error)
 	Registerer prometheus.Registerer
@@ -108,13 +100,12 @@ func (c *Client) URL(p Product) string { return c.cfg.Scheme + "://" + c.hosts[p
 
 func (cfg Config) withDefaults() Config {
 	cfg.Scheme = strings.ToLower(cmp.Or(cfg.Scheme, "https"))
-	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
-	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, defaultAttemptTimeout)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, 20*time.Second)
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
-	cfg.RetryMin = cmp.Or(cfg.RetryMin, defaultRetryMin)
-	cfg.RetryMax = cmp.Or(cfg.RetryMax, max(defaultRetryMax, cfg.RetryMin))
+	cfg.Retry = cmp.Or(cfg.Retry, 200*time.Millisecond)
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "alicloud-controllers")
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return cfg

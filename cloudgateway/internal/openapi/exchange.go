@@ -88,13 +88,11 @@ func (x *exchange) run(ctx context.Context) (*answer, error) {
 		return nil, unsent(err)
 	}
 	req, err := retryablehttp.FromRequest(first)
+	if err == nil && len(x.body) > 0 {
+		err = req.SetBody(x.body)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", x.call.api(), err)
-	}
-	if len(x.body) > 0 {
-		if err := req.SetBody(x.body); err != nil {
-			return nil, fmt.Errorf("%s: %w", x.call.api(), err)
-		}
 	}
 	retrying := &retryablehttp.Client{
 		HTTPClient:   x.client.http,
@@ -207,10 +205,8 @@ func (x *exchange) backoff(_, _ time.Duration, attempt int, _ *http.Response) ti
 	return half + rand.N(half+1) //nolint:gosec // Jitter needs no secrecy.
 }
 
-func (x *exchange) longestWait(attempt int) time.Duration {
-	const doublings = 16 // keeps the shift from overflowing
-	return min(x.client.cfg.RetryMax, x.client.cfg.RetryMin<<min(attempt, doublings))
-}
+// longestWait is that after an attempt, the first of which is 0 and the last maxRetries.
+func (x *exchange) longestWait(attempt int) time.Duration { return x.client.cfg.Retry << attempt }
 
 // conclude makes the error of a call that did not succeed. err is retryablehttp's: it matters if it is prepare's, which kept
 // the next attempt from being made; otherwise it repeats what the last attempt brought.

@@ -255,7 +255,7 @@ func TestHungAttemptIsRepeated(t *testing.T) {
 
 func TestNoRepetitionThatWouldMissTheDeadline(t *testing.T) {
 	cloud := newFakeCloud(t, step{status: 503, code: "ServiceUnavailable"})
-	w := newWorld(t, cloud.host(), func(cfg *Config) { cfg.RetryMin, cfg.RetryMax = time.Hour, time.Hour })
+	w := newWorld(t, cloud.host(), func(cfg *Config) { cfg.Retry = time.Hour })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	begin := time.Now()

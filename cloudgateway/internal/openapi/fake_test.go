@@ -219,7 +219,7 @@ func newWorld(t *testing.T, host string, change func(*Config)) *world {
 		Region: "cn-test", Scheme: "HTTP", UserAgent: "alicloud-controllers/test",
 		Endpoints:   map[Product]string{SLB: host, VPC: host, ECS: host},
 		Credentials: w.creds, Budget: w.budget,
-		RetryMin: time.Millisecond, RetryMax: time.Millisecond,
+		Retry:  time.Millisecond,
 		Logger: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

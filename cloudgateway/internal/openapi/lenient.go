@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -135,10 +136,7 @@ func fitList(v any, item reflect.Type) any {
 func fieldType(t reflect.Type, name string) (reflect.Type, bool) {
 	for _, field := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if tag == "" {
-			tag = field.Name
-		}
-		if field.IsExported() && strings.EqualFold(tag, name) {
+		if field.IsExported() && strings.EqualFold(cmp.Or(tag, field.Name), name) {
 			return field.Type, true
 		}
 	}

@@ -59,7 +59,7 @@ func newSimulator(t *testing.T) (*openapisim.Simulator, *openapi.Client) {
 	client := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Credentials: provider, Budget: budget,
 		Endpoints: map[openapi.Product]string{openapi.SLB: serve("slb"), openapi.VPC: serve("vpc"), openapi.ECS: serve("ecs"), openapi.STS: serve("sts")},
-		RetryMin:  time.Millisecond, RetryMax: 10 * time.Millisecond,
+		Retry:     time.Millisecond,
 	})
 	t.Cleanup(client.Close)
 	return sim, client

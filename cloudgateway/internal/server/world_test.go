@@ -158,7 +158,7 @@ func (w *world) startGateway(t *testing.T) {
 	}
 	client := openapi.New(openapi.Config{
 		Region: "cn-hangzhou", Scheme: "HTTP", Endpoints: hosts, Dial: w.dial, Credentials: fixedKey{}, Budget: noBudget{},
-		AttemptTimeout: w.patience, RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
+		AttemptTimeout: w.patience, Retry: time.Millisecond,
 	})
 	t.Cleanup(client.Close)
 	caller := rampolicy.NewGuard(client) // As in the process: what no RAM policy has is not sent.

@@ -57,15 +57,11 @@ func (c Credentials) Usable(now time.Time) error {
 		return errors.New("the AccessKey id is empty")
 	case c.AccessKeySecret == "":
 		return errors.New("the AccessKey secret is empty")
-	case c.expired(now):
+	case !c.Expires.IsZero() && !now.Before(c.Expires):
 		return fmt.Errorf("they expired at %s", c.Expires.UTC().Format(time.RFC3339))
 	default:
 		return nil
 	}
-}
-
-func (c Credentials) expired(now time.Time) bool {
-	return !c.Expires.IsZero() && !now.Before(c.Expires)
 }
 
 // STS exchanges a proof of identity for the temporary credentials of a role; *sts.Client does.

@@ -168,7 +168,7 @@ func (p *Provider) refresh(ctx context.Context) time.Time {
 		p.log.Info("cloud credentials refreshed", "accessKeyId", got.AccessKeyID, "expires", ends(got.Expires))
 	}
 	p.refreshes.WithLabelValues(outcome).Inc()
-	p.expiry.Set(unixOrZero(got.Expires))
+	p.expiry.Set(float64(max(0, got.Expires.Unix()))) // The zero time is before 1970.
 	p.current.Store(&snapshot{credentials: got, fetched: now})
 	return now.Add(p.refreshIn(got, now))
 }
@@ -195,13 +195,6 @@ func (p *Provider) retryIn(c Credentials, now time.Time) time.Duration {
 		wait = max(retryMin, min(wait, c.Expires.Sub(now)/4))
 	}
 	return wait + rand.N(wait/4+1) //nolint:gosec // Jitter needs no secrecy.
-}
-
-func unixOrZero(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return float64(t.Unix())
 }
 
 // ends is what the log shows of an end; an AccessKey has none.

@@ -90,9 +90,9 @@ func (c *Client) do(ctx context.Context, with credentials.Credentials, call open
 
 // explain says what to do about the refusals that a wrong set-up of RAM brings.
 func explain(doing string, err error) error {
-	e, ok := rpcerr.From(err)
-	if !ok {
-		return fmt.Errorf("%s: %w", doing, err)
+	code := ""
+	if e, ok := rpcerr.From(err); ok {
+		code = e.CloudCode
 	}
 	for _, known := range []struct{ code, advice string }{
 		{"EntityNotExist.Role", "there is no such role; check the name and the account in roleARN"},
@@ -103,7 +103,7 @@ func explain(doing string, err error) error {
 		{"AuthenticationFail.OIDCToken.", "the token must be made by this cluster for the audience sts.aliyuncs.com"},
 		{"InvalidParameter.DurationSeconds", "durationSeconds is longer than the role's maximum session duration"},
 	} {
-		if strings.HasPrefix(e.CloudCode, known.code) {
+		if strings.HasPrefix(code, known.code) {
 			return fmt.Errorf("%s: %w (%s)", doing, err, known.advice)
 		}
 	}
