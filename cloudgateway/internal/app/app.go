@@ -29,6 +29,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/flow"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/credentials"
+	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 	"alicloud-controllers.dev/cloudgateway/internal/replay"
 	"alicloud-controllers.dev/cloudgateway/internal/server"
@@ -60,7 +61,10 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	g := &Gateway{cfg: cfg, log: log, leader: newLeaderGauge(registry)}
+	g := &Gateway{cfg: cfg, log: log, leader: promauto.With(registry).NewGauge(prometheus.GaugeOpts{
+		Name: "cloudgateway_leader",
+		Help: "1 in the replica that is active, 0 in a standby.",
+	})}
 	agent := userAgent()
 
 	var err error
@@ -76,7 +80,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 		return nil, err
 	}
 	g.election = kube.NewElection(g.kubeLease, cfg.LeaderElection, identity, log)
-	g.credentials = newCredentials(cfg, registry, log)
+	g.credentials = credentials.New(credentialsSource(cfg, sts.New(cloudConfig(cfg, log))), registry, log)
 	budget, err := flow.New(cfg.Budget, registry, log)
 	if err != nil {
 		return nil, err
@@ -236,11 +240,4 @@ func (g *Gateway) reachKubernetes(ctx context.Context) error {
 		return fmt.Errorf("the API server can't be reached, so callers can't be checked: %w", err)
 	}
 	return nil
-}
-
-func newLeaderGauge(reg prometheus.Registerer) prometheus.Gauge {
-	return promauto.With(reg).NewGauge(prometheus.GaugeOpts{
-		Name: "cloudgateway_leader",
-		Help: "1 in the replica that is active, 0 in a standby.",
-	})
 }

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"alicloud-controllers.dev/services/version"
 
 	"alicloud-controllers.dev/cloudgateway/internal/config"
@@ -18,11 +16,6 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi/sts"
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
-
-// newCredentials makes the provider of the cloud credentials that the configuration names.
-func newCredentials(cfg config.Config, registry *prometheus.Registry, log *slog.Logger) *credentials.Provider {
-	return credentials.New(credentialsSource(cfg, sts.New(cloudConfig(cfg, log))), registry, log)
-}
 
 // cloudConfig is the way to the cloud, for whom it concerns without credentials and budget.
 func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {

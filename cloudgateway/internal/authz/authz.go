@@ -54,15 +54,12 @@ func (a *Authorizer) Authorize(ctx context.Context, caller rpc.Caller, resource,
 		case err != nil:
 			return struct{}{}, 0, err
 		case !allowed:
-			return struct{}{}, deniedLife, forbidden(q)
+			return struct{}{}, deniedLife, rpcerr.Errorf(rpcerr.CallerForbidden,
+				"%s may not %s %s.%s; grant it with a ClusterRole", caller.Name, verb, resource, Group)
 		}
 		return struct{}{}, allowedLife, nil
 	})
 	return err
-}
-
-func forbidden(q question) error {
-	return rpcerr.Errorf(rpcerr.CallerForbidden, "%s may not %s %s.%s; grant it with a ClusterRole", q.caller, q.verb, q.resource, Group)
 }
 
 func (a *Authorizer) review(ctx context.Context, caller rpc.Caller, resource, verb string) (bool, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
@@ -92,15 +93,10 @@ func TestLockSaysThatNothingWasTried(t *testing.T) {
 	}
 }
 
-type tag struct{ key, value string }
-
-func (t tag) GetKey() string   { return t.key }
-func (t tag) GetValue() string { return t.value }
-
 func TestParams(t *testing.T) {
 	p := Params{}.With("Empty", "").With("Name", "web").Int("Zero", 0).Int("Size", 3).
 		List("Id", []string{"a", "b"}).JSONList("None", nil).JSONList("Ids", []string{"i-1", `i-"2"`})
-	got := Tags(p, []tag{{"k", "v"}, {"any", ""}})
+	got := Tags(p, []*commonv1.Tag{{Key: "k", Value: "v"}, {Key: "any"}})
 	want := Params{
 		"Name": "web", "Size": "3", "Id.1": "a", "Id.2": "b", "Ids": `["i-1","i-\"2\""]`,
 		"Tag.1.Key": "k", "Tag.1.Value": "v", "Tag.2.Key": "any",

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
 
 // Params are the parameters of a call. Empty values are never sent: the cloud knows no "set to nothing".
@@ -70,14 +72,8 @@ func (p Params) Merge(more map[string]string) Params {
 	return p
 }
 
-// Tagged is a key and value.
-type Tagged interface {
-	GetKey() string
-	GetValue() string
-}
-
 // Tags adds Tag.1.Key, Tag.1.Value, … A tag without a value is sent as a key only, which the cloud's filters read as "any".
-func Tags[T Tagged](p Params, tags []T) Params {
+func Tags(p Params, tags []*commonv1.Tag) Params {
 	items := make([]map[string]string, len(tags))
 	for i, t := range tags {
 		items[i] = map[string]string{"Key": t.GetKey(), "Value": t.GetValue()}
