@@ -58,6 +58,11 @@ func Invalid(fields ...FieldViolation) *Error {
 	return &Error{Code: codes.InvalidArgument, Reason: InvalidField, Message: strings.Join(texts, "; "), Fields: fields}
 }
 
+// Invalidf is Invalid about one argument.
+func Invalidf(field, format string, args ...any) *Error {
+	return Invalid(FieldViolation{Field: field, Description: fmt.Sprintf(format, args...)})
+}
+
 // Errorf makes an error of a call with the code that goes with the reason.
 func Errorf(reason Reason, format string, args ...any) *Error {
 	return &Error{Code: reason.Code(), Reason: reason, Message: fmt.Sprintf(format, args...)}

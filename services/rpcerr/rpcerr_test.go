@@ -246,3 +246,11 @@ func TestErrorf(t *testing.T) {
 		}
 	}
 }
+
+// TestInvalidf: a wrong argument is a violation by itself, and in the message.
+func TestInvalidf(t *testing.T) {
+	want := rpcerr.Invalid(rpcerr.FieldViolation{Field: "vpc_id", Description: "is of vpc-2"})
+	if diff := cmp.Diff(want, rpcerr.Invalidf("vpc_id", "is of %s", "vpc-2")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

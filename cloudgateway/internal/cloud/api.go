@@ -94,8 +94,7 @@ func (l TagList) Decode() []*commonv1.Tag {
 	for _, t := range l.Tag {
 		tags = append(tags, &commonv1.Tag{Key: cmp.Or(t.TagKey, t.Key), Value: cmp.Or(t.TagValue, t.Value)})
 	}
-	slices.SortFunc(tags, func(a, b *commonv1.Tag) int { return strings.Compare(a.GetKey(), b.GetKey()) })
-	return tags
+	return SortedBy(tags, (*commonv1.Tag).GetKey)
 }
 
 // SameTags reports whether there are exactly the wanted tags. Those that the cloud itself sets don't count.

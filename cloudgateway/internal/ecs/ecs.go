@@ -11,10 +11,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/openapi"
 )
 
-const (
-	// ItemsPerCall is how many ids or addresses one call may name (ECS API reference).
-	ItemsPerCall = 100
-)
+// ItemsPerCall is how many ids or addresses one call may name (ECS API reference).
+const ItemsPerCall = 100
 
 // Config holds what the resources work with.
 type Config struct {

@@ -150,8 +150,7 @@ func (m *Memory) try(k key, a *attempt, write func() (any, error)) (any, error) 
 }
 
 func mismatch(k key) error {
-	text := fmt.Sprintf("%q was used for another request less than an hour ago; take a new one", k.requestID)
-	e := rpcerr.Invalid(rpcerr.FieldViolation{Field: "request_id", Description: text})
+	e := rpcerr.Invalidf("request_id", "%q was used for another request less than an hour ago; take a new one", k.requestID)
 	e.Reason = rpcerr.IdempotencyMismatch
 	return e
 }

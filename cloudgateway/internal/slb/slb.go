@@ -233,9 +233,7 @@ func (o *Owners) confirm(ctx context.Context, id, loadBalancerID string) error {
 		o.Learn(id, of)
 	}
 	if of != "" && of != loadBalancerID {
-		return rpcerr.Invalid(rpcerr.FieldViolation{
-			Field: "load_balancer_id", Description: fmt.Sprintf("%s %s is of %s; name that load balancer", o.kind, id, of),
-		})
+		return rpcerr.Invalidf("load_balancer_id", "%s %s is of %s; name that load balancer", o.kind, id, of)
 	}
 	return nil
 }

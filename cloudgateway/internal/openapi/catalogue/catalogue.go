@@ -64,16 +64,13 @@ type Answer struct {
 func Lookup(a Answer) Meaning { return lookup(rules(), a) }
 
 func lookup(table []rule, a Answer) Meaning {
-	best, found := rule{}, false
+	best, found := rule{class: guess(a)}, false
 	for _, r := range table {
 		if r.matches(a) && (!found || r.moreExact(best, a.Code)) {
 			best, found = r, true
 		}
 	}
-	if found {
-		return best.meaning()
-	}
-	return rule{class: guess(a)}.meaning()
+	return best.meaning()
 }
 
 // Error turns an answer into the error that the gateway's callers get.

@@ -70,13 +70,9 @@ func (c *Client) Get(ctx context.Context, item string) (string, error) {
 	return value, nil
 }
 
-var (
-	// errStatus says that the service answered, but not with success.
-	errStatus = errors.New("unexpected status")
-	// errNoTokens says that the service does not know of tokens. Any other refusal of one is an error: whoever could bring it about
-	// would make the credentials be read without a token.
-	errNoTokens = errors.New("no such method")
-)
+// errNoTokens says that the service does not know of tokens. Any other refusal of one is an error: whoever could bring it about
+// would make the credentials be read without a token.
+var errNoTokens = errors.New("no such method")
 
 func (c *Client) do(ctx context.Context, method, path string, header http.Header) (string, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, method, c.endpoint+path, nil)
@@ -98,9 +94,9 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	case method == http.MethodPut && (res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
 		return "", errNoTokens
 	case res.StatusCode == http.StatusNotFound:
-		return "", fmt.Errorf("%w: %w %d", ErrNotFound, errStatus, res.StatusCode)
+		return "", fmt.Errorf("%w: unexpected status %d", ErrNotFound, res.StatusCode)
 	case res.StatusCode != http.StatusOK:
-		return "", fmt.Errorf("%w %d", errStatus, res.StatusCode)
+		return "", fmt.Errorf("unexpected status %d", res.StatusCode)
 	}
 	return strings.TrimSpace(string(body)), nil
 }

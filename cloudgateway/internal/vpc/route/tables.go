@@ -55,7 +55,7 @@ func (s *Service) checkVPC(ctx context.Context, id, vpcID string) error {
 		of = table.GetVpcId()
 	}
 	if of != vpcID {
-		return rpcerr.Invalid(rpcerr.FieldViolation{Field: "vpc_id", Description: fmt.Sprintf("route table %s is of %s", id, of)})
+		return rpcerr.Invalidf("vpc_id", "route table %s is of %s", id, of)
 	}
 	return nil
 }

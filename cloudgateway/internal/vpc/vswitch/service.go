@@ -123,9 +123,7 @@ func (s *Service) DeleteVSwitch(ctx context.Context, r *vpcv1.DeleteVSwitchReque
 		Judge: func(v *vpcv1.VSwitch) (write.Verdict, error) {
 			// The VPC decides in which order writes go.
 			if of := v.GetVpcId(); v != nil && of != r.GetVpcId() {
-				return write.Failed, rpcerr.Invalid(rpcerr.FieldViolation{
-					Field: "vpc_id", Description: fmt.Sprintf("vSwitch %s is of %s; name that VPC", id, of),
-				})
+				return write.Failed, rpcerr.Invalidf("vpc_id", "vSwitch %s is of %s; name that VPC", id, of)
 			}
 			return vpc.UntilGone(v != nil, v.GetStatus()), nil
 		},
