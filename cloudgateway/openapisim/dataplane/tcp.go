@@ -56,6 +56,7 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	from, spec := remote(client), t.spec.Load()
 	chosen, ok := t.choose(&spec.pool)
 	if !ok {
+		t.log.DebugContext(ctx, "connection reset: no server can take it", "client", from)
 		return
 	}
 	ctx, cut := context.WithCancel(ctx)
@@ -67,15 +68,17 @@ func (t *tcpFrontend) forward(ctx context.Context, client net.Conn) {
 	defer t.flows.done(fl)
 	server, err := dial(ctx, protoTCP, from.Addr(), chosen.id.addr)
 	if err != nil {
-		t.log.DebugContext(ctx, "server refused a connection", "server", chosen.id.server, "error", err)
+		t.log.DebugContext(ctx, "connection reset: its server did not accept it", "client", from, "server", chosen.id.server, "error", err)
 		return
 	}
 	defer abort(server)
-	relay(ctx, client, server, spec.established)
+	if err := relay(ctx, client, server, spec.established); err != nil {
+		t.log.DebugContext(ctx, "connection reset", "client", from, "server", chosen.id.server, "error", err)
+	}
 }
 
-// relay copies both ways until both have ended, ctx ends, or nothing moved for the idle time.
-func relay(ctx context.Context, a, b net.Conn, idle time.Duration) {
+// relay copies both ways until both have ended, ctx ends, or nothing moved for the idle time. It returns why it reset both.
+func relay(ctx context.Context, a, b net.Conn, idle time.Duration) error {
 	unblock := context.AfterFunc(ctx, func() {
 		abort(a)
 		abort(b)
@@ -83,18 +86,24 @@ func relay(ctx context.Context, a, b net.Conn, idle time.Duration) {
 	defer unblock()
 	r := &relaying{idle: idle}
 	r.last.Store(time.Now().UnixNano())
-	var both sync.WaitGroup
+	ended := make(chan error)
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
-		both.Go(func() {
-			if err := r.copy(way[1], way[0]); err != nil {
+		go func() {
+			err := r.copy(way[1], way[0])
+			if err != nil {
 				abort(a)
 				abort(b)
 			}
-		})
+			ended <- err
+		}()
 	}
-	both.Wait()
+	err := <-ended
+	if second := <-ended; err == nil {
+		err = second
+	}
 	_ = a.Close() // an orderly end: both sides have said that they are done
 	_ = b.Close()
+	return err
 }
 
 // relaying is a connection being copied, idle only if both ways are.

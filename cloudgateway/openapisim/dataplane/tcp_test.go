@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,55 @@ func TestTCPWithoutServersResets(t *testing.T) {
 	if got := greeting(t, "127.0.0.1", address); got != "error" {
 		t.Errorf("an answer %q of nobody", got)
 	}
+}
+
+func TestTCPResetsAreExplained(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := closed.Addr().(*net.TCPAddr).Port
+	_ = closed.Close()
+	for _, tt := range []struct {
+		name    string
+		servers []*state.Server
+		want    string
+	}{
+		{"no servers", nil, "no server can take it"},
+		{"a server that does not listen", []*state.Server{server(port, 100)}, `server=i-1 error="connect to server: dial tcp`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			log := &lockedBuffer{}
+			b := newLoggedBed(t, log)
+			b.group("g", tt.servers...)
+			if got := greeting(t, "127.0.0.9", b.listen(protoTCP)); got != "error" {
+				t.Errorf("an answer %q of nobody", got)
+			}
+			eventually(t, "the log says why", func() bool {
+				return strings.Contains(log.String(), "client=127.0.0.9:") && strings.Contains(log.String(), tt.want)
+			})
+		})
+	}
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func TestTCPConnectionsAreDrained(t *testing.T) {

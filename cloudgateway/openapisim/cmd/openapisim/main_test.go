@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -62,6 +63,19 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseLogLevel(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]bool{"--log-level=debug": true, "--log-level=info": false, "--fast": false} {
+		opts, err := parse([]string{level}, noEnv, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := opts.config.Logger.Enabled(t.Context(), slog.LevelDebug); got != want {
+			t.Errorf("%s: debug %t, want %t", level, got, want)
+		}
+	}
+}
+
 func TestParseDataplane(t *testing.T) {
 	t.Parallel()
 	if opts, err := parse(nil, noEnv, io.Discard); err != nil || opts.config.Dataplane != nil {
@@ -87,6 +101,7 @@ func TestParseErrors(t *testing.T) {
 		{[]string{"--limits=some"}, `--limits: "some"`},
 		{[]string{"--session-duration=0s"}, "--session-duration: 0s"},
 		{[]string{"--speed"}, "speed"},
+		{[]string{"--log-level=loud"}, "-log-level"},
 		{[]string{"now"}, `"now"`},
 		{[]string{"--access-key-id=a"}, "--access-key-secret-file"},
 		{[]string{"--access-key-id=a", "--access-key-secret-file=/nowhere/at/all"}, "--access-key-secret-file"},

@@ -50,6 +50,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	file := flags.String("config", "", "JSON `file` with access keys, settings, limits and faults; flags win")
 	flags.StringVar(&cfg.CertificateDir, "tls-dir", "", "`directory` that keeps the certificate authority of --tls (default: a new one at each start)")
 	flags.StringVar(&opts.snapshot, "snapshot", "", "`file` that the cloud is read from at the start, if there is one, and written to at the end")
+	var level slog.Level
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "`level` of what is logged; debug shows why the data plane reset a connection")
 	flags.BoolVar(&opts.version, "version", false, "print the version and exit")
 	seed := flags.String("seed", "", "JSON `file` with what the cloud holds from the start, as for PUT /admin/seed")
 	traffic := flags.Bool("dataplane", false, "let running listeners really listen, and forward to their servers; Linux only")
@@ -102,7 +104,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	} else if ranges.Internet.IsValid() || ranges.Intranet.IsValid() || len(ranges.Servers) > 0 {
 		return options{}, fmt.Errorf("--dataplane-internet, --dataplane-intranet and --dataplane-servers need --dataplane")
 	}
-	cfg.Logger = slog.New(slog.NewTextHandler(stderr, nil))
+	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	if len(cfg.AccessKeys) > 0 {
 		getenv = func(string) string { return "" } // the file wins
 	}
