@@ -44,6 +44,10 @@ func (c *cluster) disturbed(t *testing.T, url, what string, act func()) {
 	t.Logf("%s took %.1f s, a change of a Service was served %.1f s later; %d requests answered, %d failed",
 		what, acted.Seconds(), served.Seconds(), saw.Answered, len(saw.Failed))
 	if len(saw.Failed) > 0 || saw.Answered == 0 {
+		since := fmt.Sprintf(" --since=%.0fs", time.Since(begin).Seconds()+1)
+		t.Logf("the simulated cloud:\n%s", c.run(t, "kubectl -n cloud logs deployment/openapisim"+since))
+		t.Logf("calls of the cloud:\n%s", c.calls(t, begin))
+		t.Logf("the workload:\n%s", c.run(t, "kubectl get pods --selector app=echo -o wide; kubectl get endpointslices -o yaml"))
 		t.Errorf("%s: %d requests were answered, these failed: %q", what, saw.Answered, saw.Failed)
 	}
 }
