@@ -205,11 +205,12 @@ type Enum interface {
 
 // Word gives the word for a value. The one that says nothing has none.
 func Word[E Enum](value E) string {
-	word := ""
+	var word strings.Builder
 	for part := range strings.SplitSeq(nameOf(value), "_") {
-		word += part[:min(1, len(part))] + strings.ToLower(part[min(1, len(part)):])
+		first := min(1, len(part))
+		word.WriteString(part[:first] + strings.ToLower(part[first:]))
 	}
-	return word
+	return word.String()
 }
 
 // Named finds the value of a word, in capitals or not. One that is not known has the zero value.
