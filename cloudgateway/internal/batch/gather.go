@@ -249,6 +249,9 @@ func (r *Reader[K, V]) finish(f *flight[K, V], value V, exists bool, err error) 
 	}
 	f.value, f.err = value, err
 	close(f.done)
+	if f.callers > 0 {
+		f.batch.settle()
+	}
 }
 
 // remember stores a value if somebody asked for that. Absence is not remembered.

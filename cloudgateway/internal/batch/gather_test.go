@@ -327,6 +327,42 @@ func TestReadsOfWhoHasLeftEnd(t *testing.T) {
 	})
 }
 
+// TestHalvesEndWithTheirLastCaller: of a batch that is read in halves, callers have their answers while others wait. It ends when those leave.
+func TestHalvesEndWithTheirLastCaller(t *testing.T) {
+	bad := errors.New("malformed id")
+	synctest.Test(t, func(t *testing.T) {
+		s := &cloud{latency: time.Minute, fail: func([]string) error { return bad }}
+		c := newTestReader(t, s, func(cfg *Config[string, string]) {
+			cfg.Blames, cfg.Timeout = func(err error) bool { return errors.Is(err, bad) }, time.Hour
+		})
+		ctx, leave := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			if _, err := c.Get(t.Context(), "first", 0); !errors.Is(err, bad) {
+				t.Errorf("first: %v", err)
+			}
+		})
+		synctest.Wait()
+		callers.Go(func() {
+			if _, err := c.Get(ctx, "second", 0); !errors.Is(err, context.Canceled) {
+				t.Errorf("second: %v, want Canceled", err)
+			}
+		})
+		pass(2*time.Minute + 30*time.Second) // Both have been read, the first as well, and the second is under way.
+		leave()
+		callers.Wait()
+		synctest.Wait()
+		if diff := cmp.Diff([]int{2, 1, 1}, s.sizes()); diff != "" {
+			t.Errorf("batches (-want +got):\n%s", diff)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l := c.lanes[laneName{}]; l.running > 0 {
+			t.Error("the batch goes on for nobody")
+		}
+	})
+}
+
 // TestOneCallerWithManyKeys: who asks for 20 000 items at once does not make others wait, may not ask for more before some are read, and
 // costs no goroutine per item.
 func TestOneCallerWithManyKeys(t *testing.T) {

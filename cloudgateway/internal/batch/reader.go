@@ -327,8 +327,13 @@ func (r *Reader[K, V]) leave(f *flight[K, V]) {
 		r.noLongerWaits(f)
 		return
 	}
-	if f.batch.wanted--; f.batch.wanted == 0 {
-		f.batch.cancel()
+	f.batch.settle()
+}
+
+// settle notes that one flight less is waited for. A batch ends with the last: it may be reading halves of those whose callers have left.
+func (b *batch) settle() {
+	if b.wanted--; b.wanted == 0 {
+		b.cancel()
 	}
 }
 
