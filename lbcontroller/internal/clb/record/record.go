@@ -7,8 +7,6 @@ package record
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,8 +32,6 @@ const (
 	// maxBytes bounds the entries: the values of a ConfigMap may have 1 MiB, and the whole object 1.5 MiB in etcd, with the managed fields. That is
 	// enough for 9 400 Services whose names have 30 characters with the namespace, and 3 400 of the longest names. Others are read at a restart.
 	maxBytes = 1 << 20
-	// entryBytes is what an entry takes besides its value and its name, which is there twice: in the data and among the managed fields.
-	entryBytes = 10
 	// patience bounds one request to the API server.
 	patience = 5 * time.Second
 )
@@ -47,31 +43,6 @@ type Config struct {
 	Namespace, Name string
 	Logger          *slog.Logger
 }
-
-// Entry is what is recorded of a Service.
-type Entry struct {
-	// Made proves that a CLB was made for the Service; see Digest. Empty for a CLB of a user's.
-	Made string
-	// Applied is a digest of the wanted backends and configuration that the cloud had; see Shorten. Outdated while they are changed.
-	Applied string
-	// On is the user's CLB on which that is; empty for a CLB that was made for the Service.
-	On string
-}
-
-// Digest shortens a text.
-func Digest(parts ...string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
-	return Shorten(sum[:])
-}
-
-// Shorten makes a text of a hash, as short as is safe: there is one for each Service.
-func Shorten(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash[:15]) }
-
-// Outdated is recorded as applied of a Service that is changed. It is no digest, so that the next leader looks at the Service at once.
-const Outdated = "-"
-
-// changing is the entry while the Service is changed.
-func (e Entry) changing() Entry { return Entry{Made: e.Made, Applied: Outdated} }
 
 // errNoStore refuses what can't be kept.
 var errNoStore = errors.New("there is no record")
@@ -187,11 +158,6 @@ func (s *Store) isApplied(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[name] || saysApplied(s.stored[name]) || saysApplied(s.wanted[name])
-}
-
-func saysApplied(value string) bool {
-	applied := parse(value).Applied
-	return applied != "" && applied != Outdated
 }
 
 // Sharing lists the Services that are recorded to have what they ask for on a user's CLB.
@@ -478,32 +444,4 @@ func (s *Store) send(ctx context.Context, exists bool, version string, all map[s
 		return "", err
 	}
 	return patched.ResourceVersion, nil
-}
-
-// name is the key of a Service in the ConfigMap, where a slash can't be. Names of Services and namespaces have no dots.
-func name(key string) string { return strings.Replace(key, "/", ".", 1) }
-
-// isEntry reports whether a name is that of a Service; the others are memos.
-func isEntry(name string) bool { return strings.Contains(name, ".") }
-
-// bytesOf is about what an entry takes in the ConfigMap.
-func bytesOf(name, value string) int {
-	if value == "" {
-		return 0
-	}
-	return 2*len(name) + len(value) + entryBytes
-}
-
-// String is what is written of an entry.
-func (e Entry) String() string {
-	if e == (Entry{}) {
-		return ""
-	}
-	return strings.TrimSuffix(e.Made+"."+e.Applied+"."+e.On, ".")
-}
-
-func parse(value string) Entry {
-	made, rest, _ := strings.Cut(value, ".")
-	applied, on, _ := strings.Cut(rest, ".")
-	return Entry{Made: made, Applied: applied, On: on}
 }
