@@ -169,9 +169,9 @@ func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *
 	return &stay
 }
 
-// WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. Their servers tell by their
-// description for which port. If there are none, the claims tell that a group is filled, and which port that is for if there is only one. The
-// weight they share with others may have gone with the annotations, so it is that of a server there.
+// WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. The descriptions of their servers
+// show for which port. If there are none, the claims show that a group is filled, and which port that is for if there is only one. The weight
+// they share with others may have gone with the annotations, so it is that of a server there.
 func WithFilled(want *model.Desired, claims ownership.Claims, observed model.Observed) *model.Desired {
 	d := *want
 	d.Groups = slices.Clone(want.Groups)
