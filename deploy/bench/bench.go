@@ -169,10 +169,8 @@ func (b *bench) measure(ctx context.Context, s situation) (Row, error) {
 	if err != nil {
 		return row, err
 	}
-	row.count(calls)
-	if len(calls) > 0 {
-		row.Quiet = max(0, calls[len(calls)-1].Time.Sub(start).Seconds())
-	}
+	row.count(start, calls)
+	row.Measured = time.Since(start).Seconds()
 	for _, name := range b.world.Ours() {
 		pid := b.world.Process(name).Pid()
 		used, err := cpuSeconds(pid)

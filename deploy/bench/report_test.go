@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,13 +14,14 @@ import (
 func TestCount(t *testing.T) {
 	t.Parallel()
 	row := Row{Name: "x"}
-	row.count([]journal.Call{
-		{Product: "slb", Action: "CreateLoadBalancer", Mutating: true},
-		{Product: "slb", Action: "CreateLoadBalancer", Mutating: true, Code: "Throttling"},
-		{Product: "ecs", Action: "DescribeInstances"},
+	start := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	row.count(start, []journal.Call{
+		{Product: "slb", Action: "CreateLoadBalancer", Mutating: true, Time: start.Add(-time.Second)},
+		{Product: "slb", Action: "CreateLoadBalancer", Mutating: true, Time: start.Add(2 * time.Second), Code: "Throttling"},
+		{Product: "ecs", Action: "DescribeInstances", Time: start.Add(3 * time.Second)},
 	})
 	want := Row{
-		Name: "x", Reads: 1, Writes: 2, Refused: map[string]int{"Throttling": 1},
+		Name: "x", Reads: 1, Writes: 2, Written: 2, Quiet: 3, Refused: map[string]int{"Throttling": 1},
 		Calls: map[string]int{"slb/CreateLoadBalancer": 2, "ecs/DescribeInstances": 1},
 	}
 	if diff := cmp.Diff(want, row); diff != "" {
@@ -44,7 +46,7 @@ func TestCheck(t *testing.T) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	report := Report{Nodes: 10, Services: 2, Limits: true, Rows: []Row{{
-		Name: "nodes join", Reads: 3, Writes: 1, Seconds: 1.25, Quiet: 2, Note: "well",
+		Name: "nodes join", Reads: 3, Writes: 1, Seconds: 1.25, Written: 1.75, Quiet: 2, Note: "well",
 		Calls: map[string]int{"a": 1, "b": 3}, Refused: map[string]int{"Throttling": 2},
 		Processes: map[string]Usage{"lbcontroller": {CPUSeconds: 1.5, PeakMiB: 40}},
 	}}}
@@ -52,7 +54,7 @@ func TestWrite(t *testing.T) {
 	if err := report.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s", "well", "b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB"} {
+	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well", "b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
