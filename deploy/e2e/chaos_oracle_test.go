@@ -53,11 +53,10 @@ func (m *monkey) mend() {
 func (m *monkey) judge(ctx context.Context) []string {
 	var faults []string
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	services := m.services() // Before the cloud: a CLB whose address is published and that is not there was there.
 	c := m.state(m.t)
 	ours := map[string]*state.LoadBalancer{}
-	addresses := map[string]bool{}
 	for id, lb := range c.LoadBalancers {
-		addresses[lb.Address] = true
 		if name := tag(lb, serviceTag); id != theirCLB {
 			if ours[name] != nil {
 				wrong("%s and %s are both of %s", id, ours[name].ID, name)
@@ -65,11 +64,12 @@ func (m *monkey) judge(ctx context.Context) []string {
 			ours[name] = lb
 		}
 	}
-	for _, svc := range m.services() {
-		if ingress := svc.Status.LoadBalancer.Ingress; len(ingress) > 0 && !addresses[ingress[0].IP] {
+	for _, svc := range services {
+		name := ("a" + strings.ReplaceAll(string(svc.UID), "-", ""))[:32]
+		ingress := svc.Status.LoadBalancer.Ingress
+		if lb := ours[name]; len(ingress) > 0 && (lb == nil || lb.Address != ingress[0].IP) { // Another's may have got the address.
 			m.patch(svc.Name, map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
 		}
-		name := ("a" + strings.ReplaceAll(string(svc.UID), "-", ""))[:32]
 		found := m.judgeService(&svc, ours[name], c)
 		if len(found) > 0 {
 			wrong("%s: %s\nevents: %s", svc.Name, strings.Join(found, "\n"), strings.Join(m.events(ctx, svc.Name), "\n"))
@@ -275,7 +275,7 @@ func (m *monkey) judgeTheirs(c *state.Cloud) (faults []string) {
 	return faults
 }
 
-// deletion tells from the journal when a group was deleted, and whether its CLB was deleted with it.
+// deletion reads in the journal when a group was deleted, and whether its CLB was deleted with it.
 func (m *monkey) deletion(group, instance string) (at time.Time, withCLB bool) {
 	calls, _, err := m.Cloud().Calls(m.t.Context(), 0)
 	if err != nil {
