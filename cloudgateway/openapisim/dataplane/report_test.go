@@ -24,7 +24,6 @@ func TestListeners(t *testing.T) {
 	if got := greeting(t, "127.0.0.1", address); got == "error" {
 		t.Fatal("no greeting")
 	}
-	conn := connect(t, "127.0.0.1", address)
 	connections := func() (n int) {
 		for _, l := range b.plane.Listeners() {
 			for _, s := range l.Servers {
@@ -33,6 +32,8 @@ func TestListeners(t *testing.T) {
 		}
 		return n
 	}
+	eventually(t, "the greeting's connection ends", func() bool { return connections() == 0 })
+	conn := connect(t, "127.0.0.1", address)
 	eventually(t, "the connection is counted", func() bool { return connections() == 1 })
 
 	squatter, err := net.Listen("tcp", b.address.String()+":0")
