@@ -94,9 +94,9 @@ func (b *bed) change(f func(*state.Cloud)) {
 	b.mu.Lock()
 	f(b.cloud)
 	b.generation++
+	changed := b.generation
 	b.mu.Unlock()
-	old := b.plane.current()
-	eventually(b.t, "the plane follows", func() bool { return b.plane.current() != old })
+	eventually(b.t, "the plane follows", func() bool { return b.plane.current().generation >= changed })
 }
 
 // group puts servers, all of instance i-1, into a vServer group.

@@ -45,11 +45,10 @@ type Plane struct {
 	wake   chan struct{} // the health of a server changed
 
 	// What the loop alone uses.
-	open       map[socket]running
-	failed     map[socket]string // why a socket is not open
-	generation uint64
-	looked     bool
-	rest       time.Time // when the next look may be
+	open   map[socket]running
+	failed map[socket]string // why a socket is not open
+	looked bool
+	rest   time.Time // when the next look may be
 
 	mu    sync.Mutex // guards what follows
 	world *world
@@ -110,17 +109,18 @@ func (p *Plane) stale() bool {
 	if time.Now().Before(p.rest) {
 		return false
 	}
-	due := p.current().due
-	return !p.looked || p.generation != p.cloud.Generation() || (!due.IsZero() && !p.cloud.Now().Before(due))
+	w := p.current()
+	return !p.looked || w.generation != p.cloud.Generation() || (!w.due.IsZero() && !p.cloud.Now().Before(w.due))
 }
 
 // look derives anew what to do.
 func (p *Plane) look(ctx context.Context) {
-	p.generation, p.looked = p.cloud.Generation(), true // before the look: what changes meanwhile is looked at again
+	generation := p.cloud.Generation() // before the look: what changes meanwhile is looked at again
 	var next *world
 	begun := time.Now()
 	p.cloud.View(func(c *state.Cloud) { next = derive(c, p.ranges) })
 	p.rest = time.Now().Add(restFactor * time.Since(begun)) // looks at a large cloud must not keep others from it
+	next.generation, p.looked = generation, true
 	p.checks.set(ctx, next.probes)
 	p.reconcile(ctx, next)
 }

@@ -9,11 +9,12 @@ import (
 
 // world is what the data plane should do, derived from one look at the state of the cloud.
 type world struct {
-	reach     Ranges
-	listeners map[socket]*listener
-	byKey     map[listenerKey]*listener
-	probes    map[probe]bool // the health checks to make
-	due       time.Time      // when the state will change by itself; zero: never
+	reach      Ranges
+	listeners  map[socket]*listener
+	byKey      map[listenerKey]*listener
+	probes     map[probe]bool // the health checks to make
+	generation uint64         // of the state it was derived from, or of one before
+	due        time.Time      // when the state will change by itself; zero: never
 }
 
 // socket is what a listener occupies. Listeners differ in their settings, sockets in their identity: a changed socket is a
