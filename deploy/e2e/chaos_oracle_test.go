@@ -53,7 +53,7 @@ func (m *monkey) mend() {
 func (m *monkey) judge(ctx context.Context) []string {
 	var faults []string
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	services := m.services() // Before the cloud: a CLB whose address is published and that is not there was there.
+	services := m.services() // Read before the cloud: if the CLB of a published address is missing there, it is gone.
 	c := m.state(m.t)
 	ours := map[string]*state.LoadBalancer{}
 	for id, lb := range c.LoadBalancers {
