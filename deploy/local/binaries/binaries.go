@@ -21,7 +21,9 @@ const coreDNSVersion = "v1.13.1"
 
 // Kubernetes are the paths of the control plane's programs.
 type Kubernetes struct {
-	Etcd, APIServer, Controllers, Kwok string
+	Etcd, APIServer string
+	// Controllers are those of Kubernetes, and the fake kubelets.
+	Controllers string
 }
 
 // Config says where things are.
@@ -64,7 +66,6 @@ func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	var k Kubernetes
 	control, err := kubernetes(ctx, cfg.Root, "about 3 minutes", []program{
 		{path: &k.Etcd, name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
-		{path: &k.Kwok, name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
 		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/local/kubernetes/controllers"},
 	})

@@ -45,7 +45,7 @@ func kubernetes(ctx context.Context, root, took string, programs []program) (rec
 		return recipe{}, err
 	}
 	digest := sha256.New()
-	for _, name := range []string{"go.mod", "controllers/main.go"} {
+	for _, name := range []string{"go.mod", "controllers/main.go", "controllers/kubelets.go"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return recipe{}, fmt.Errorf("read what Kubernetes is built of: %w", err)

@@ -1,7 +1,7 @@
 //go:build tools
 
 // Package kubernetes pins the control plane that the local world builds from source, and the nodes of the cluster tests. Command controllers
-// has those controllers of Kubernetes that a world needs.
+// has those controllers of Kubernetes that a world needs, and its fake kubelets.
 package kubernetes
 
 import (
@@ -12,5 +12,4 @@ import (
 	_ "k8s.io/kubernetes/cmd/kube-scheduler"
 	_ "k8s.io/kubernetes/cmd/kubectl"
 	_ "k8s.io/kubernetes/cmd/kubelet"
-	_ "sigs.k8s.io/kwok/cmd/kwok"
 )

@@ -76,18 +76,9 @@ func (w *World) controlPlane(ca *pki.Authority) ([]proc.Spec, error) {
 			Args: []string{
 				"--kubeconfig=" + w.Kubeconfig(), "--address=" + a["kube-controllers"],
 				"--cluster-cidr=" + strings.Join(w.podCIDRs(), ","), "--root-ca-file=" + ca.File(),
+				"--fake-nodes=" + fakeNode + "=fake", "--fake-node-stages=" + stages,
 			},
 			Ready: w.answers("http://"+a["kube-controllers"]+"/healthz", ""),
-		},
-		{
-			Name: "kwok", Path: w.cfg.Kubernetes.Kwok,
-			Args: []string{
-				"--kubeconfig=" + w.Kubeconfig(), "--config=" + listOfOne(stages), "--server-address=" + a["kwok"],
-				"--manage-nodes-with-annotation-selector=" + fakeNode + "=fake", "--node-lease-duration-seconds=0",
-			},
-			// It looks for a file in the home directory, which is not ours to read.
-			Env:   []string{"HOME=" + w.path()},
-			Ready: w.answers("http://"+a["kwok"]+"/healthz", ""),
 		},
 	}, nil
 }
@@ -99,9 +90,6 @@ func (w *World) podCIDRs() []string {
 	}
 	return []string{podCIDR}
 }
-
-// listOfOne writes a path as a list, whose items a comma ends if they are not quoted.
-func listOfOne(path string) string { return `"` + strings.ReplaceAll(path, `"`, `""`) + `"` }
 
 // answers reports nil when url answers 200. Certificates are not checked: the question is whether the process is up.
 func (w *World) answers(url, token string) func(context.Context) error {

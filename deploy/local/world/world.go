@@ -100,7 +100,7 @@ type World struct {
 // endpoints are everything that listens.
 func endpoints() []string {
 	return append(products(),
-		"etcd", "etcd-peer", "kube-apiserver", "kube-controllers", "kwok", "openapisim",
+		"etcd", "etcd-peer", "kube-apiserver", "kube-controllers", "openapisim",
 		"cloudgateway", "cloudgateway-admin", LB+"-admin", Node+"-admin", Route+"-admin",
 	)
 }
@@ -198,7 +198,7 @@ func (w *World) rank(name string) int {
 		return ranks - 1
 	case name == "kube-apiserver":
 		return ranks - 2
-	case slices.Contains([]string{"kube-controllers", "kwok", "openapisim"}, name):
+	case slices.Contains([]string{"kube-controllers", "openapisim"}, name):
 		return ranks - 3
 	case slices.Contains(w.gatewayNames(), name):
 		return 1

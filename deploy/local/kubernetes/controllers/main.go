@@ -1,4 +1,5 @@
-// Command controllers runs those controllers of Kubernetes that a local world needs, as kube-controller-manager does by default.
+// Command controllers runs those controllers of Kubernetes that a local world needs, as kube-controller-manager does by default, and the fake
+// kubelets of kwok.
 //
 // kube-controller-manager has a fifth of all that the first start of a world compiles, for the volumes, the scheduler and the kubelet, which no
 // world has.
@@ -74,7 +75,7 @@ func main() {
 }
 
 // options are the flags.
-type options struct{ kubeconfig, address, clusterCIDR, rootCA string }
+type options struct{ kubeconfig, address, clusterCIDR, rootCA, fakeNodes, stages string }
 
 func run(ctx context.Context) error {
 	var o options
@@ -82,6 +83,8 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.address, "address", "", "`address` where /healthz answers once the controllers run")
 	flag.StringVar(&o.clusterCIDR, "cluster-cidr", "", "`ranges` of the pods, one for each family, separated by a comma")
 	flag.StringVar(&o.rootCA, "root-ca-file", "", "`file` with the authority that pods trust")
+	flag.StringVar(&o.fakeNodes, "fake-nodes", "", "annotation `selector` of the nodes that have no kubelet of their own")
+	flag.StringVar(&o.stages, "fake-node-stages", "", "`file` with what kwok does with these nodes and their pods")
 	flag.Parse()
 	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
@@ -98,6 +101,9 @@ func run(ctx context.Context) error {
 		}
 	}
 	m.start(ctx)
+	if err := startKubelets(ctx, o); err != nil {
+		return err
+	}
 	return serve(ctx, o.address)
 }
 
