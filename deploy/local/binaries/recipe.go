@@ -36,6 +36,13 @@ type recipe struct {
 	env       []string // added to the own environment
 }
 
+// The compilers write nothing that only a debugger reads, which takes a fifth of their time, and they inline nothing in what only a control plane
+// is built of, which takes a quarter of its time.
+const (
+	compilerFlags   = "-gcflags=all=-dwarf=false"
+	kubernetesFlags = "-gcflags=k8s.io/kubernetes/...=-dwarf=false -l"
+)
+
 // kubernetes builds programs with the versions that local/kubernetes/go.mod requires, and keeps them by the digest of what it
 // pins and of the program that is ours.
 func kubernetes(ctx context.Context, root, took string, programs []program) (recipe, error) {
@@ -58,7 +65,7 @@ func kubernetes(ctx context.Context, root, took string, programs []program) (rec
 	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", pkg, version, v[0], v[1])
 	return recipe{
 		programs: programs, directory: fmt.Sprintf("kubernetes-%s-%.8x", version, digest.Sum(nil)), took: took, dir: dir,
-		args: []string{"build", "-v", "-trimpath", "-ldflags", ldflags},
+		args: []string{"build", "-v", "-trimpath", compilerFlags, kubernetesFlags, "-ldflags", ldflags},
 	}, nil
 }
 
@@ -67,7 +74,7 @@ func installed(p program, version, took string) recipe {
 	p.pkg += "@" + version
 	return recipe{
 		programs: []program{p}, directory: p.name + "-" + version, took: took, dir: os.TempDir(),
-		args: []string{"install", "-v", "-trimpath", "-ldflags", "-s -w"}, env: []string{"CGO_ENABLED=0"},
+		args: []string{"install", "-v", "-trimpath", compilerFlags, "-ldflags", "-s -w"}, env: []string{"CGO_ENABLED=0"},
 	}
 }
 
