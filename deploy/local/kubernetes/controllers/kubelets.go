@@ -16,10 +16,11 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/client"
 )
 
-// The defaults of kwok.
+// The defaults of kwok, and of the kubelet.
 const (
 	podCIDR                         = "10.0.0.0/24" // of pods on nodes that have no range
 	stageWorkers, nodesToSyncPodsOf = 4, 1
+	leaseSeconds                    = 40 // renewed each ten seconds
 )
 
 // yamlBuffer is how much of a file is looked at to see whether it is JSON.
@@ -93,7 +94,8 @@ func kubeletsConfig(kubeconfig string) (controllers.Config, error) {
 		return controllers.Config{}, err
 	}
 	return controllers.Config{
-		Clock: clock.RealClock{}, TypedClient: typed, DynamicClient: dynamic, RESTMapper: mapper, CIDR: podCIDR,
+		ID: "fake-kubelets", Clock: clock.RealClock{}, TypedClient: typed, DynamicClient: dynamic, RESTMapper: mapper, CIDR: podCIDR,
+		NodeLeaseDurationSeconds: leaseSeconds, NodeLeaseParallelism: stageWorkers,
 		PodPlayStageParallelism: stageWorkers, NodePlayStageParallelism: stageWorkers,
 		PodsOnNodeSyncParallelism: nodesToSyncPodsOf, EnablePodsOnNodeSyncListPager: true,
 	}, nil
