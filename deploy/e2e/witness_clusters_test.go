@@ -51,6 +51,8 @@ func (j *jury) twoClusters(t *testing.T) {
 	if taken == 0 || free == 0 {
 		t.Fatalf("the other cluster wants %d destinations, of which %d are taken; want some of both", len(wanted), taken)
 	}
+	// A leader looks at the table when it starts, and again only after minutes. This cluster's has to find all routes of the other.
+	eventually(t, "the other cluster has the free destinations", func(context.Context) error { return j.hasRoutes(t, both) })
 	clusters := []*neighbour{
 		{testWorld: other, orphans: len(there), refused: taken},
 		{testWorld: j.testWorld, orphans: free + len(there) - len(j.nodes(t))},
@@ -80,8 +82,8 @@ func (j *jury) twoClusters(t *testing.T) {
 // neighboursKnow gives nil if the table has the routes of both clusters, and each cluster has an event and a metric about those of the other.
 func (j *jury) neighboursKnow(ctx context.Context, t *testing.T, both map[netip.Prefix]string, clusters []*neighbour) error {
 	t.Helper()
-	if diff := diffRoutes(both, j.routes(t)); diff != "" {
-		return fmt.Errorf("routes (-want +got):\n%s", diff)
+	if err := j.hasRoutes(t, both); err != nil {
+		return err
 	}
 	for _, c := range clusters {
 		if err := c.looked(ctx, true); err != nil {

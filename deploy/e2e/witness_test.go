@@ -300,6 +300,15 @@ func (w testWorld) tableMetric(ctx context.Context, name string) float64 {
 	return w.metric(ctx, world.Route, name+`{route_table="`+world.RouteTableID+`"}`)
 }
 
+// hasRoutes gives nil if the table has exactly these routes.
+func (w testWorld) hasRoutes(t *testing.T, want map[netip.Prefix]string) error {
+	t.Helper()
+	if diff := diffRoutes(want, w.routes(t)); diff != "" {
+		return fmt.Errorf("routes (-want +got):\n%s", diff)
+	}
+	return nil
+}
+
 // hasText gives nil if one of the events has a text.
 func hasText(events []corev1.Event, text string) error {
 	var messages []string
@@ -390,12 +399,7 @@ func (j *jury) released(t *testing.T) {
 		delete(want, cidr)
 	}
 	reign(0, nothing) // The leader of before may have died between the deletion of the Node and its look at the table.
-	reign(15*time.Minute, func(context.Context) error {
-		if diff := diffRoutes(want, j.routes(t)); diff != "" {
-			return fmt.Errorf("routes (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	reign(15*time.Minute, func(context.Context) error { return j.hasRoutes(t, want) })
 	j.depose(t)
 	if diff := cmp.Diff(stay, j.uids(t)); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
