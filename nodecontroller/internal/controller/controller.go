@@ -170,7 +170,7 @@ func (c *Controller) withoutRegion(err error) {
 	}
 	waiting := slices.DeleteFunc(all, func(node *corev1.Node) bool { return !nodes.IsUninitialized(node) || nodes.IsVirtual(node) })
 	for _, node := range waiting[:min(len(waiting), maxEvents)] {
-		c.fail(node.Name, eventSyncFailed, err)
+		c.syncFailed(node, err)
 	}
 }
 

@@ -28,6 +28,13 @@ func (c *Controller) fail(node, reason string, err error) {
 	c.events.Failure(kube.NodeReference(node), reason, err)
 }
 
+// syncFailed warns about a node, unless its Node went or was made anew while the attempt was under way: the error is about the old one.
+func (c *Controller) syncFailed(node *corev1.Node, err error) {
+	if now, getErr := c.nodes.Get(node.Name); getErr == nil && now.UID == node.UID {
+		c.fail(node.Name, eventSyncFailed, err)
+	}
+}
+
 // forgetNode drops what is remembered about a node that is gone.
 func (c *Controller) forgetNode(node *corev1.Node) {
 	c.events.Forget(kube.NodeReference(node.Name))

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
@@ -60,4 +61,37 @@ func playWithFault(t *testing.T, bad int, fault gatewaytest.Fault) bool {
 		}
 	})
 	return happened.Load()
+}
+
+// TestNodeMadeAnewIsNotBlamed makes a Node anew, with the right provider id, while the cloud is asked about the wrong one. The answer comes late,
+// and is no reason for a warning about the new Node.
+func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
+	node := func(providerID, uid string) *corev1.Node {
+		n := fresh(0)
+		n.Spec.ProviderID, n.UID = region+"."+providerID, types.UID(uid)
+		return n
+	}
+	prepare := func(w *world) {
+		w.instance(0)
+		w.CreateNode(node("i-wrong", "old"))
+		late := false
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "GetInstance" && !late {
+				late = true
+				w.DeleteNode("node-0")
+				w.CreateNode(node("i-0", "new"))
+				time.Sleep(time.Second) // The controller sees the new Node meanwhile.
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		w.Pass(time.Minute)
+		if nodes.IsUninitialized(w.Node("node-0")) || len(w.Events.Matching("node-0 InitializedNode")) != 1 {
+			t.Errorf("taints %+v, events %v, want the new Node initialised", w.Node("node-0").Spec.Taints, w.Events.Matching("node-0"))
+		}
+		if got := w.Events.Matching("node-0 SyncNodeFailed"); len(got) != 0 {
+			t.Errorf("%v, want no warning", got)
+		}
+	})
 }

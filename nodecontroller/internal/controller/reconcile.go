@@ -54,7 +54,7 @@ func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error
 		return err
 	}
 	if _, wait := rpcerr.RetryAfter(err); !wait {
-		c.fail(node.Name, eventSyncFailed, err)
+		c.syncFailed(node, err)
 	}
 	return err
 }

@@ -245,7 +245,7 @@ func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ec
 		group.Go(func() error {
 			if _, err := c.write(ctx, node, decide); err != nil && ctx.Err() == nil {
 				c.log.Warn("node is not in step with its instance", "node", node.Name, "error", err)
-				c.fail(node.Name, eventSyncFailed, err)
+				c.syncFailed(node, err)
 			} else if err == nil {
 				c.events.Resolve(kube.NodeReference(node.Name), eventSyncFailed)
 			}

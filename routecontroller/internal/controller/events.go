@@ -54,6 +54,9 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 			continue
 		}
 		failing[about.node] = true
+		if !c.claims(about) {
+			continue
+		}
 		if left := c.rangeDue(about); left > 0 {
 			c.tables.AddAfter(tableID, reconcile.Periodic, left)
 			continue
@@ -96,6 +99,12 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 			c.conditions.Add(name, reconcile.Node)
 		}
 	}
+}
+
+// claims reports whether a node still makes a claim. It may have gone or changed while the pass was under way, and the next one is due then.
+func (c *Controller) claims(about claim) bool {
+	node, err := c.nodes.Get(about.node)
+	return err == nil && slices.Contains(c.cfg.Scope.KeysOf(node), about.Key)
 }
 
 // rangeDue is how long kube-controller-manager has left to give a new Node its range of pods, before its absence is worth a warning.

@@ -135,6 +135,37 @@ func TestNodeMadeAnewIsThere(t *testing.T) {
 	})
 }
 
+// TestNodeMadeAnewIsNotBlamed makes a Node anew, with an instance that exists, while the route of the old one is refused because its instance
+// does not exist. The answer comes late, and is no reason for a warning about the new Node.
+func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.hide("i-0")
+		w.instance(makeNode(1))
+		late := false
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "BatchCreateRouteEntries" && !late {
+				late = true
+				w.DeleteNode("node-0")
+				again := makeNode(0)
+				again.UID, again.Spec.ProviderID = "again", makeNode(1).Spec.ProviderID
+				w.CreateNode(again)
+				time.Sleep(time.Second) // The controller sees the new Node meanwhile.
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, makeNodes(1), prepare, func(w *world) {
+		w.Pass(time.Minute)
+		if got := w.routes(tableA); !slices.Equal(got, []string{"10.0.0.0/24→i-1"}) {
+			t.Errorf("routes %v, want that of the new Node", got)
+		}
+		if got := w.Events.Matching("node-0 CreateRouteFailed"); len(got) != 0 {
+			t.Errorf("%v, want no warning", got)
+		}
+	})
+}
+
 // TestRenamedNodeIsThere has a node register under another name with what it had, and removes the old Node. The API server then loses the new
 // one, without a watched deletion: the route stays.
 func TestRenamedNodeIsThere(t *testing.T) {
