@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -185,13 +186,19 @@ func (d *drama) twoFamilies(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.eventuallyEvent(t, "Node", names[0], "CreateRouteFailed", "create route fd00:10:")
-	node, err := d.Client().CoreV1().Nodes().Get(t.Context(), names[0], metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := condition(node, corev1.NodeNetworkUnavailable); got != corev1.ConditionTrue {
-		t.Errorf("NetworkUnavailable is %q with a route of one family", got)
-	}
+	eventually(t, "the node is not available with a route of one family", func(ctx context.Context) error {
+		node, err := d.Client().CoreV1().Nodes().Get(ctx, names[0], metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		switch got := condition(node, corev1.NodeNetworkUnavailable); got {
+		case corev1.ConditionTrue:
+			return nil
+		case corev1.ConditionFalse:
+			t.Errorf("NetworkUnavailable is %q", got)
+		}
+		return errors.New("the condition is not written yet") // It is queued behind the event.
+	})
 	if err := d.Cloud().ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
