@@ -435,6 +435,9 @@ func (m migration) nodes() {
 			if node.Spec.PodCIDR == "" || condition(node, corev1.NodeReady) != corev1.ConditionTrue {
 				return fmt.Errorf("it has the range %q, conditions %v", node.Spec.PodCIDR, node.Status.Conditions)
 			}
+			if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key != uninitialized }) {
+				return fmt.Errorf("it has the taints %v", node.Spec.Taints) // The API server adds one, which kube-controller-manager removes.
+			}
 			i := instances[instanceOf(node)]
 			maps.Copy(node.Labels, m.era.labels(i))
 			if node.Name == master {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,19 +84,22 @@ func listBalancers(ctx context.Context, c *gateway.Client, _ *writetest.Site) er
 	return err
 }
 
-// topShows fails if `cloudgateway top`, run beside one of the gateways as in its pod, lacks some of the texts.
+// topShows waits until `cloudgateway top`, run beside one of the gateways as in its pod, has the texts.
 func (w testWorld) topShows(t *testing.T, gateway string, texts ...string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(built.bin, "cloudgateway"), "top",
-		"--config", filepath.Join(w.Dir(), "config", gateway+".yaml"), "--token-file", w.toolToken()).CombinedOutput()
-	if err != nil {
-		t.Errorf("top of %s: %v\n%s", gateway, err, out)
-	}
-	for _, text := range texts {
-		if !strings.Contains(string(out), text) {
-			t.Errorf("top of %s lacks %q:\n%s", gateway, text, out)
+	eventually(t, "top of "+gateway, func(ctx context.Context) error { // It asks once, and the API server may be slow to review its token.
+		out, err := exec.CommandContext(ctx, filepath.Join(built.bin, "cloudgateway"), "top",
+			"--config", filepath.Join(w.Dir(), "config", gateway+".yaml"), "--token-file", w.toolToken()).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
 		}
-	}
+		for _, text := range texts {
+			if !strings.Contains(string(out), text) {
+				return fmt.Errorf("it lacks %q:\n%s", text, out)
+			}
+		}
+		return nil
+	})
 }
 
 // toolToken is the file with the tool's token.

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -62,7 +61,7 @@ func (j *jury) twoClusters(t *testing.T) {
 	for _, c := range clusters {
 		c.before = c.uids(t)
 		c.depose(t)
-		c.age(t, 59*time.Minute)
+		c.age(t, aged)
 		c.forgetEvents(t)
 	}
 	other.enthrone(t, func(ctx context.Context) error { return other.looked(ctx, true) })
