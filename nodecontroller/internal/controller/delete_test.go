@@ -83,6 +83,41 @@ func TestDeletionHoldsForTheVersionReadOnly(t *testing.T) {
 	})
 }
 
+// TestDeletionThatFailsIsNotPutOff lets each first deletion of a node fail: what has had no effect must not use up what may go within the
+// window. A leader that dies before it deletes what it has counted leaves the same record behind.
+func TestDeletionThatFailsIsNotPutOff(t *testing.T) {
+	prepare := func(w *world) {
+		furnished(20)(w)
+		tried := map[string]bool{}
+		w.Client.PrependReactor("delete", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			name := action.(kubetesting.DeleteAction).GetName() //nolint:forcetypeassert // A failure of the test.
+			if tried[name] {
+				return false, nil, nil
+			}
+			tried[name] = true
+			return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), name, errors.New("the node was written meanwhile"))
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		for i := range 8 {
+			w.vanish(i)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.Pass(7 * time.Minute)
+		if n := len(w.NodeNames()); n != 17 {
+			t.Errorf("%d nodes left after the first minutes, want 17", n)
+		}
+		w.Pass(2 * time.Minute)
+		if n := len(w.NodeNames()); n != 17 {
+			t.Errorf("%d nodes left within ten minutes, want 17", n)
+		}
+		w.Pass(time.Hour)
+		if n := len(w.NodeNames()); n != 12 {
+			t.Errorf("%d nodes left at last, want 12", n)
+		}
+	})
+}
+
 // A node whose instance went before its initialisation would keep its taint, and its name, for ever.
 func TestUninitialisedNodeWhoseInstanceIsGone(t *testing.T) {
 	prepare := func(w *world) {

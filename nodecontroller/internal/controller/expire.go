@@ -114,7 +114,7 @@ func (c *Controller) expire(ctx context.Context) error {
 			"are no evidence; check the gateway's credentials and region", verdict.Contradicted))
 	}
 	confirmed := c.agreed(ctx, verdict.Confirmed, kept)
-	remove, deferred, state := lifecycle.Spend(now, confirmed, len(sightings), state, *c.cfg.Deletion)
+	remove, deferred, state := lifecycle.Spend(now, confirmed, sightings, state, *c.cfg.Deletion)
 	if err := c.deletions.save(ctx, state); err != nil {
 		kept[heldRecord] = c.keepSilent("Nodes are not deleted, for the next leader would not know of it: " + err.Error())
 		return fmt.Errorf("record what the next leader has to know: %w", err)
@@ -123,13 +123,15 @@ func (c *Controller) expire(ctx context.Context) error {
 		c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", len(deferred), "first", deferred[0])
 		c.warnAll(deferred, "The instance is gone, but too many nodes were deleted lately; the node is deleted later")
 	}
+	c.round.confirm = verdict.Waiting
 	for _, name := range remove {
 		if err := c.deleteNode(ctx, name); err != nil {
 			c.log.Warn("node is not deleted", "node", name, "error", err)
 			c.fail(name, eventDeleteFailed, err)
+			c.round.confirm = append(c.round.confirm, name)
 		}
 	}
-	if c.round.confirm = verdict.Waiting; len(verdict.Waiting) > 0 {
+	if len(c.round.confirm) > 0 {
 		c.sweeps.AddAfter(confirmKey, reconcile.Periodic, c.cfg.Deletion.ConfirmAfter)
 	}
 	return nil

@@ -61,11 +61,14 @@ type State struct {
 	Absent map[string]time.Time `json:"absent,omitempty"`
 	// Deleted are the times of deletions that count for the budget.
 	Deleted []time.Time `json:"deleted,omitempty"`
+	// Charged names the nodes that these were counted for, by "name UID". A node that is there still is tried again at no further cost.
+	Charged map[string]time.Time `json:"charged,omitempty"`
 }
 
 // Equal reports whether two states are the same.
 func (s State) Equal(other State) bool {
-	return maps.EqualFunc(s.Absent, other.Absent, time.Time.Equal) && slices.EqualFunc(s.Deleted, other.Deleted, time.Time.Equal)
+	return maps.EqualFunc(s.Absent, other.Absent, time.Time.Equal) && slices.EqualFunc(s.Deleted, other.Deleted, time.Time.Equal) &&
+		maps.EqualFunc(s.Charged, other.Charged, time.Time.Equal)
 }
 
 // Empty reports whether there is nothing to remember.
@@ -93,7 +96,8 @@ func Credible(answers []Answer) bool {
 // Decide weighs what is known of all nodes, and gives the state to remember.
 func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Verdict, State) {
 	var verdict Verdict
-	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted)}
+	next := State{Absent: make(map[string]time.Time, len(state.Absent)), Deleted: policy.Within(now, state.Deleted), Charged: maps.Clone(state.Charged)}
+	maps.DeleteFunc(next.Charged, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
 	var confirmed []Sighting
 	for _, s := range sightings {
 		since, suspected := state.Absent[s.key()]
@@ -135,13 +139,32 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 	return verdict, next
 }
 
-// Spend takes as many of the confirmed nodes as the budget lets go now, of total nodes, and counts them, whether or not their deletion
-// succeeds.
-func Spend(now time.Time, confirmed []string, total int, state State, policy Policy) (remove, deferred []string, next State) {
-	n := min(len(confirmed), policy.Left(now, total, state.Deleted))
-	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted)}
-	for range n {
-		next.Deleted = append(next.Deleted, now)
+// Spend takes as many of the confirmed nodes as the budget lets go now, and counts them, whether or not their deletion succeeds. One that was
+// counted before, and is there still because its deletion failed or its leader died, goes again and counts from now on.
+func Spend(now time.Time, confirmed []string, sightings []Sighting, state State, policy Policy) (remove, deferred []string, next State) {
+	keys := make(map[string]string, len(sightings))
+	for _, s := range sightings {
+		keys[s.Node] = s.key()
 	}
-	return confirmed[:n], confirmed[n:], next
+	left := policy.Left(now, len(sightings), state.Deleted)
+	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted), Charged: maps.Clone(state.Charged)}
+	if next.Charged == nil {
+		next.Charged = map[string]time.Time{}
+	}
+	for _, name := range confirmed {
+		before, again := next.Charged[keys[name]]
+		counted := slices.IndexFunc(next.Deleted, before.Equal)
+		switch {
+		case again && counted >= 0:
+			next.Deleted = slices.Delete(next.Deleted, counted, counted+1)
+		case left > 0:
+			left--
+		default:
+			deferred = append(deferred, name)
+			continue
+		}
+		next.Deleted, next.Charged[keys[name]] = append(next.Deleted, now), now
+		remove = append(remove, name)
+	}
+	return remove, deferred, next
 }

@@ -159,6 +159,15 @@ func TestSpend(t *testing.T) {
 		}
 		return state
 	}
+	// failed were counted that long ago, and are there still.
+	failed := func(minutes time.Duration, keys ...string) lifecycle.State {
+		state := lifecycle.State{Charged: map[string]time.Time{}}
+		for _, key := range keys {
+			state.Deleted = append(state.Deleted, start.Add(-minutes*time.Minute))
+			state.Charged[key] = start.Add(-minutes * time.Minute)
+		}
+		return state
+	}
 	tests := []struct {
 		name      string
 		confirmed []string
@@ -166,23 +175,36 @@ func TestSpend(t *testing.T) {
 		state     lifecycle.State
 		want      []string
 		deferred  []string
+		counted   int // by how many deletions more count
 	}{
 		{name: "nothing to delete", total: 100},
-		{name: "within the budget", confirmed: []string{"a", "b"}, total: 20, want: []string{"a", "b"}},
-		{name: "more than the budget", confirmed: []string{"a", "b", "c", "d"}, total: 20, want: []string{"a", "b", "c"}, deferred: []string{"d"}},
-		{name: "half of a small cluster", confirmed: []string{"a", "b", "c"}, total: 4, want: []string{"a", "b"}, deferred: []string{"c"}},
-		{name: "by another leader", confirmed: []string{"a", "b"}, total: 20, state: ago(9, 5), want: []string{"a"}, deferred: []string{"b"}},
-		{name: "long ago", confirmed: []string{"a", "b"}, total: 20, state: ago(15, 11, 10), want: []string{"a", "b"}},
+		{name: "within the budget", confirmed: []string{"a", "b"}, total: 20, want: []string{"a", "b"}, counted: 2},
+		{name: "more than the budget", confirmed: []string{"a", "b", "c", "d"}, total: 20, want: []string{"a", "b", "c"}, deferred: []string{"d"}, counted: 3},
+		{name: "half of a small cluster", confirmed: []string{"a", "b", "c"}, total: 4, want: []string{"a", "b"}, deferred: []string{"c"}, counted: 2},
+		{name: "by another leader", confirmed: []string{"a", "b"}, total: 20, state: ago(9, 5), want: []string{"a"}, deferred: []string{"b"}, counted: 1},
+		{name: "long ago", confirmed: []string{"a", "b"}, total: 20, state: ago(15, 11, 10), want: []string{"a", "b"}, counted: 2},
+		{name: "failed before", confirmed: []string{"c", "d"}, total: 20, state: failed(1, "a a-1", "b b-1", "c c-1"), want: []string{"c"}, deferred: []string{"d"}},
+		{name: "failed before, after another", confirmed: []string{"d", "c"}, total: 20, state: failed(1, "a a-1", "c c-1"), want: []string{"d", "c"}, counted: 1},
+		{name: "another of that name went", confirmed: []string{"c"}, total: 20, state: failed(1, "a a-1", "b b-1", "c c-0"), deferred: []string{"c"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			remove, deferred, next := lifecycle.Spend(start, tt.confirmed, tt.total, tt.state, policy)
+			sightings := make([]lifecycle.Sighting, tt.total)
+			for i := range sightings {
+				sightings[i] = gone(string(rune('a' + i)))
+			}
+			remove, deferred, next := lifecycle.Spend(start, tt.confirmed, sightings, tt.state, policy)
 			if diff := cmp.Diff([][]string{tt.want, tt.deferred}, [][]string{remove, deferred}, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if n := len(next.Deleted) - len(tt.state.Deleted); n != len(tt.want) {
-				t.Errorf("%d deletions are counted, want %d", n, len(tt.want))
+			if n := len(next.Deleted) - len(tt.state.Deleted); n != tt.counted {
+				t.Errorf("%d deletions more are counted, want %d", n, tt.counted)
+			}
+			for _, name := range remove {
+				if at := next.Charged[name+" "+name+"-1"]; !at.Equal(start) || !slices.ContainsFunc(next.Deleted, at.Equal) {
+					t.Errorf("%s counts at %v, want %v", name, at, start)
+				}
 			}
 		})
 	}
@@ -206,7 +228,8 @@ func TestCredible(t *testing.T) {
 }
 
 // TestDeletionsStayInsideTheirBounds plays random histories: whatever the cloud answers and whenever the leader changes, a deleted node was
-// absent twice, was never seen in between, and the window holds no more deletions than allowed.
+// absent twice, was never seen in between, and the window holds no more deletions than allowed. Some deletions fail, and a node that went is
+// made anew.
 func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -215,19 +238,20 @@ func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 		now := start
 		firstAbsent := map[string]time.Time{}
 		var deletions []time.Time
+		made := make([]int, total) // how often each node was made
 		for range rapid.IntRange(1, 12).Draw(t, "passes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second)
 			sightings := make([]lifecycle.Sighting, total)
 			for i := range sightings {
 				name := fmt.Sprint(i)
 				sightings[i] = lifecycle.Sighting{
-					Node: name, UID: name, At: now, Answer: lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 1, 2, 2, 2}).Draw(t, "answer")),
+					Node: name, UID: fmt.Sprint(made[i]), At: now, Answer: lifecycle.Answer(rapid.SampledFrom([]int{0, 1, 1, 2, 2, 2}).Draw(t, "answer")),
 					Silent: rapid.Bool().Draw(t, "silent"),
 				}
 			}
 			verdict, next := lifecycle.Decide(now, sightings, state, policy)
-			remove, _, next := lifecycle.Spend(now, verdict.Confirmed, total, next, policy)
-			for _, s := range sightings {
+			remove, _, next := lifecycle.Spend(now, verdict.Confirmed, sightings, next, policy)
+			for i, s := range sightings {
 				first, absent := firstAbsent[s.Node]
 				if slices.Contains(remove, s.Node) &&
 					(!s.Silent || s.Answer != lifecycle.Absent || !absent || now.Sub(first) < policy.ConfirmAfter) {
@@ -239,9 +263,11 @@ func TestDeletionsStayInsideTheirBounds(t *testing.T) {
 				case s.Answer == lifecycle.Absent && !absent:
 					firstAbsent[s.Node] = now
 				}
-			}
-			for range remove {
-				deletions = append(deletions, now)
+				if slices.Contains(remove, s.Node) && rapid.Bool().Draw(t, "succeeds") {
+					deletions = append(deletions, now)
+					delete(firstAbsent, s.Node)
+					made[i]++
+				}
 			}
 			deletions = slices.DeleteFunc(deletions, func(at time.Time) bool { return now.Sub(at) >= policy.Window })
 			if most := policy.Limit(total); len(deletions) > most {
@@ -265,7 +291,10 @@ func TestState(t *testing.T) {
 		"deleted later":            {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now.Add(1)}}},
 		"nothing deleted":          {other: lifecycle.State{Absent: map[string]time.Time{"a 1": now}}},
 		"nothing absent":           {other: lifecycle.State{Deleted: []time.Time{now}}},
-		"nothing":                  {empty: true},
+		"another node counted": {other: lifecycle.State{
+			Absent: map[string]time.Time{"a 1": now}, Deleted: []time.Time{now}, Charged: map[string]time.Time{"b 1": now},
+		}},
+		"nothing": {empty: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
