@@ -80,7 +80,7 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 				late = true
 				w.DeleteNode("node-0")
 				w.CreateNode(node("i-0", "new"))
-				time.Sleep(time.Second) // The controller sees the new Node meanwhile.
+				<-time.After(time.Second) // The answer takes so long; the controller sees the new Node meanwhile.
 			}
 			return gatewaytest.Fault{}
 		})

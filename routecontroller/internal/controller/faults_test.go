@@ -150,7 +150,7 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 				again := makeNode(0)
 				again.UID, again.Spec.ProviderID = "again", makeNode(1).Spec.ProviderID
 				w.CreateNode(again)
-				time.Sleep(time.Second) // The controller sees the new Node meanwhile.
+				<-time.After(time.Second) // The answer takes so long; the controller sees the new Node meanwhile.
 			}
 			return gatewaytest.Fault{}
 		})
