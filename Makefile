@@ -130,7 +130,7 @@ bench: ## Run the benchmarks of all modules
 	$(call each,go test -bench,go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...)
 
 # LIMITS=true keeps to the published rate limits: the creation of 300 Services then takes minutes.
-NODES_AT_SCALE = $(if $(filter command line,$(origin NODES)),$(NODES),200)
+NODES_AT_SCALE = $(or $(if $(filter-out file,$(origin NODES)),$(NODES)),200)
 .PHONY: scale
 scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
 	cd deploy && go build -o ../bin/ ./bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
