@@ -30,7 +30,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds; CHAOS_SEED repeats one.
+// The size of the chaos. CHAOS_RUNS asks for more runs than the ordinary ones, with new seeds or those from CHAOS_SEED on; CHAOS_SEED alone repeats
+// one run.
 const (
 	chaosRuns, chaosSteps         = 12, 60
 	chaosServices, chaosNodes     = 4, 4
@@ -42,13 +43,7 @@ const (
 // another look must change nothing. What a seed does is fixed, how it meets the controller's own goroutines is not.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	first, runs := uint64(1), chaosRuns
-	if n, err := strconv.Atoi(os.Getenv("CHAOS_RUNS")); err == nil {
-		first, runs = uint64(time.Now().UnixNano()), n
-	}
-	if seed, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64); err == nil {
-		first, runs = seed, 1
-	}
+	first, runs := seeds(t, "CHAOS_SEED", "CHAOS_RUNS", chaosRuns)
 	for i := range runs {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprintf("CHAOS_SEED=%d", seed), func(t *testing.T) {
@@ -56,6 +51,31 @@ func TestChaos(t *testing.T) {
 			inWorld(t, chaosNodes, func(w *world) { newMonkey(w, seed).play() })
 		})
 	}
+}
+
+// seeds are the first seed of a test's random runs and their number, which the environment may name. They are written before anything happens and
+// past the test's log, which is lost when a crash or the time limit ends the runs.
+func seeds(t *testing.T, seed, number string, ordinary int) (first uint64, runs int) {
+	t.Helper()
+	first, runs = 1, ordinary
+	var err error
+	text, most := os.Getenv(seed), os.Getenv(number)
+	if most != "" {
+		first = uint64(time.Now().UnixNano())
+		if runs, err = strconv.Atoi(most); err != nil {
+			t.Fatalf("%s: %v", number, err)
+		}
+	}
+	if text != "" {
+		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seed, err)
+		}
+		if most == "" {
+			runs = 1
+		}
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "%s: %s=%d %s=%d\n", t.Name(), seed, first, number, runs)
+	return first, runs
 }
 
 // monkey does things at random.

@@ -2,10 +2,8 @@ package clb
 
 import (
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,23 +16,19 @@ import (
 
 // walkWorlds are the ordinary worlds, fewer with -short, and walkSteps the steps in each: 2 000 sequences in all, since each step is one that is
 // checked by itself, of an act, the faults, crashes and retries that follow, and the peace after them. It begins in what the steps before have left,
-// where more can go wrong than in an empty world. WALK_WORLDS asks for so many worlds with new seeds; WALK_SEED repeats one.
+// where more can go wrong than in an empty world. WALK_WORLDS asks for so many worlds with new seeds, or those from WALK_SEED on; WALK_SEED alone repeats
+// one.
 const walkWorlds, shortWorlds, walkSteps = 20, 2, 100
 
 // TestWalk goes from one peaceful state to the next, each time by one thing that users, nodes, the console, a crash or another controller do,
 // with faults on the way. Meanwhile no port that is served before and after has fewer servers than the smaller of the two. Then each Service
 // has exactly what it asks for, nothing foreign was touched, and another look writes nothing.
 func TestWalk(t *testing.T) {
-	first, worlds := uint64(1), walkWorlds
+	ordinary := walkWorlds
 	if testing.Short() {
-		worlds = shortWorlds
+		ordinary = shortWorlds
 	}
-	if n, err := strconv.Atoi(os.Getenv("WALK_WORLDS")); err == nil {
-		first, worlds = uint64(time.Now().UnixNano()), n
-	}
-	if seed, err := strconv.ParseUint(os.Getenv("WALK_SEED"), 10, 64); err == nil {
-		first, worlds = seed, 1
-	}
+	first, worlds := seeds(t, "WALK_SEED", "WALK_WORLDS", ordinary)
 	before := debug.SetGCPercent(400) // Much of the time goes there.
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	for i := range worlds {
