@@ -49,8 +49,11 @@ func seed(t *testing.T) uint64 {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seed, duration := seed(t), chaosTime
-	if d, err := time.ParseDuration(os.Getenv("CHAOS_FOR")); err == nil {
-		duration = d
+	if text := os.Getenv("CHAOS_FOR"); text != "" {
+		var err error
+		if duration, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("CHAOS_FOR: %v", err)
+		}
 	}
 	w := bootWith(t, world.Config{
 		Nodes: 4, Controllers: world.Controllers(),
