@@ -105,14 +105,15 @@ e2e-cluster: ## Install the chart on real kubelets, as root: containerd, kube-pr
 	@$(WORLD) prepare-node
 	cd deploy && E2E_CLUSTER=true go test -count=1 -timeout 20m -v $(TESTFLAGS) ./cluster/
 
-# Each line prints the seed of a run that fails, and the variables that repeat it.
+# Each soak has a seed of its own, which its commands show. SEED=n repeats a soak, and what a test prints when it fails repeats one of its runs.
 .PHONY: soak
-soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end
-	cd lbcontroller && CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
-	cd lbcontroller && WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/clb/
-	cd nodecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
-	cd routecontroller && WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
-	cd deploy && CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
+soak: SEED := $(or $(SEED),$(shell date +%s))
+soak: kubernetes ## Let users, faults and crashes go wild for long: CHAOS_RUNS=n, WALK_WORLDS=n in lbcontroller, WALKS=n in nodecontroller and routecontroller, CHAOS_FOR=time end to end; SEED=n repeats one
+	cd lbcontroller && CHAOS_SEED=$(SEED) CHAOS_RUNS=$(or $(CHAOS_RUNS),500) go test $(RACE) -count=1 -timeout 2h -run TestChaos $(TESTFLAGS) ./internal/clb/
+	cd lbcontroller && WALK_SEED=$(SEED) WALK_WORLDS=$(or $(WALK_WORLDS),100) go test $(RACE) -count=1 -timeout 2h -run TestWalk $(TESTFLAGS) ./internal/clb/
+	cd nodecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
+	cd routecontroller && WALK_SEED=$(SEED) WALKS=$(or $(WALKS),5000) go test $(RACE) -count=1 -timeout 2h -run TestRandomWalk $(TESTFLAGS) ./internal/controller/
+	cd deploy && CHAOS_SEED=$(SEED) CHAOS_FOR=$(or $(CHAOS_FOR),10m) go test $(RACE) -count=1 -timeout 2h -run TestChaos -v $(TESTFLAGS) ./e2e/
 	cd cloudgateway && CHURN=full go test -count=1 -timeout 2h -run TestChurn -v $(TESTFLAGS) ./bench
 	cd cloudgateway && SIEGE=$(or $(SIEGE),60s) go test -count=1 -timeout 2h -run TestSiege -v $(TESTFLAGS) ./internal/app
 
