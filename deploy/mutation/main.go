@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,10 +84,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	var paths []string
 	for _, t := range list {
-		if !strings.Contains(t.path(), *only) {
-			continue
-		}
+		paths = append(paths, t.path())
+	}
+	list = slices.DeleteFunc(list, func(t target) bool { return !strings.Contains(t.path(), *only) })
+	if len(list) == 0 {
+		return fmt.Errorf("ONLY: no package that is tested has %q in its path; there are\n  %s", *only, strings.Join(paths, "\n  "))
+	}
+	for _, t := range list {
 		mutants, err := tester.test(ctx, t)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", t.path(), err))

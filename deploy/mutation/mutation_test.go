@@ -333,3 +333,11 @@ func TestTargetsExist(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyOthers: a part of no path is a slip, and not a package without survivors.
+func TestOnlyOthers(t *testing.T) {
+	err := run(t.Context(), []string{"-root", "../..", "-only", "lbcontroler"})
+	if err == nil || !strings.Contains(err.Error(), `"lbcontroler"`) || !strings.Contains(err.Error(), "lbcontroller/internal/clb/plan") {
+		t.Errorf("error %v, want one with what was asked for and what there is", err)
+	}
+}
