@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -29,7 +30,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if args := os.Args[1:]; len(args) > 0 && args[0] == isolateCommand {
 		fmt.Fprintln(os.Stderr, isolated(args[1:]))
@@ -94,6 +95,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	for _, t := range list {
 		mutants, err := tester.test(ctx, t)
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted in %s: %w", t.path(), ctx.Err())
+		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", t.path(), err))
 			continue

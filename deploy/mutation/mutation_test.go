@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -159,6 +161,7 @@ func TestMutantIsolated(t *testing.T) {
 		"p/p_test.go": `package p
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -339,5 +342,56 @@ func TestOnlyOthers(t *testing.T) {
 	err := run(t.Context(), []string{"-root", "../..", "-only", "lbcontroler"})
 	if err == nil || !strings.Contains(err.Error(), `"lbcontroler"`) || !strings.Contains(err.Error(), "lbcontroller/internal/clb/plan") {
 		t.Errorf("error %v, want one with what was asked for and what there is", err)
+	}
+}
+
+// TestInterrupted: the verdict is that there is none.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := run(ctx, []string{"-root", "../.."})
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "survive") || strings.Count(err.Error(), "\n") > 0 {
+		t.Errorf("error %v, want one that says that it was interrupted and nothing else", err)
+	}
+}
+
+// TestOutputEnds: a command that is interrupted is gone with those that it has started, and what it has written is where it was told.
+func TestOutputEnds(t *testing.T) {
+	temp := t.TempDir()
+	pid := filepath.Join(temp, "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if data, err := os.ReadFile(pid); err == nil && len(data) > 0 {
+				cancel()
+			}
+			<-tick.C
+		}
+	}()
+	if _, err := output(ctx, "/", temp, "/bin/sh", "-c", `sleep 600 & echo $! >"$TMPDIR/pid"; wait`); err == nil {
+		t.Error("no error")
+	}
+	data, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick, deadline := time.NewTicker(time.Millisecond), time.Now().Add(10*time.Second)
+	defer tick.Stop()
+	for { // It has let go of its files before it is gone.
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the child runs: %s", state)
+		}
+		<-tick.C
 	}
 }

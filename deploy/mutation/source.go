@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 // source is a package without its tests, with the types of all expressions.
@@ -40,8 +41,8 @@ func (s *source) relative(name string) string {
 }
 
 // load reads a package. The types of the packages that it imports come from the compiler.
-func load(ctx context.Context, module, pkg string) (*source, error) {
-	list, err := output(ctx, module, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./"+pkg)
+func load(ctx context.Context, module, pkg, temp string) (*source, error) {
+	list, err := output(ctx, module, temp, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./"+pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +86,13 @@ func load(ctx context.Context, module, pkg string) (*source, error) {
 	return s, nil
 }
 
-func output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+// output runs a command in one directory and gives it another one for what it writes. When ctx ends, nothing of it goes on.
+func output(ctx context.Context, dir, temp, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // The arguments are ours.
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp, "GOTMPDIR="+temp)
+	// A go command that is killed leaves its compilers running.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

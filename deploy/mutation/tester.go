@@ -57,7 +57,7 @@ func (t tester) test(ctx context.Context, target target) ([]mutant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the module: %w", err)
 	}
-	pkg, err := load(ctx, module, target.pkg)
+	pkg, err := load(ctx, module, target.pkg, t.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func compile(ctx context.Context, module, pkg, dir string, files map[string]stri
 	if err := os.WriteFile(name, list, 0o600); err != nil {
 		return "", fmt.Errorf("list the sources: %w", err)
 	}
-	_, err = output(ctx, module, "go", "test", "-c", "-vet=off", "-overlay", name, "-o", program, "./"+pkg)
+	_, err = output(ctx, module, dir, "go", "test", "-c", "-vet=off", "-overlay", name, "-o", program, "./"+pkg)
 	return program, err
 }
 
