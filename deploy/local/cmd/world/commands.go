@@ -113,29 +113,18 @@ func up(ctx context.Context, args []string) error {
 	})
 }
 
-var errInterrupted = errors.New("interrupted")
-
-// inDirectory runs a world in a directory that is removed if all goes well, and when the user has had enough. Otherwise the logs stay
-// until the next world comes.
+// inDirectory runs a world in a directory of its own.
 func inDirectory(ctx context.Context, o options, use func(*world.World) error) error {
-	hold, err := acquire(o.dir)
+	hold, err := world.Acquire(o.dir)
 	if err != nil {
 		return err
 	}
-	defer hold.release()
 	w, err := start(ctx, o)
 	var stopped error
 	if err == nil {
 		err, stopped = use(w), w.Stop()
 	}
-	switch interrupted := ctx.Err() != nil; {
-	case stopped == nil && err == nil:
-		return hold.vacate()
-	case stopped == nil && interrupted: // What else the error says comes from that.
-		return errors.Join(errInterrupted, hold.vacate())
-	default:
-		return fmt.Errorf("%w\nlogs are in %s", errors.Join(err, stopped), filepath.Join(o.dir, "logs"))
-	}
+	return hold.End(ctx, err, stopped)
 }
 
 // watchInterval is how soon the death of a process is told.
