@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -59,12 +59,6 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := world.Clean(o.dir); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(o.dir), 0o750); err != nil {
-		return nil, fmt.Errorf("make directory: %w", err)
-	}
 	cfg := world.Config{Dir: o.dir, BinDir: o.bin, Kubernetes: kubernetes, Controllers: world.Controllers(), Out: out}
 	if !o.limits {
 		cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimited()}}
@@ -81,10 +75,10 @@ func newBench(ctx context.Context, o options, out io.Writer) (*bench, error) {
 		q.LoadBalancers, q.RouteEntries, q.Servers, q.ServerAttachments = many, many, 0, 0
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w; stop world: %w", err, w.Stop())
+		return nil, errors.Join(err, w.Stop())
 	}
 	if err := b.follow(ctx); err != nil {
-		return nil, fmt.Errorf("%w; stop world: %w", err, b.stop())
+		return nil, errors.Join(err, b.stop())
 	}
 	return b, nil
 }

@@ -17,13 +17,14 @@ import (
 	"syscall"
 
 	"alicloud-controllers.dev/deploy/local/binaries"
+	"alicloud-controllers.dev/deploy/local/world"
 )
 
 // options are the flags.
 type options struct {
 	nodes, services, pods int
 	limits                bool
-	dir, bin, out         string
+	dir, bin, json        string
 	only                  map[string]bool // situations to run besides those that others need; none: all
 }
 
@@ -40,9 +41,9 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.services, "services", 300, "`number` of Services, 1 to 10000")      //nolint:mnd // A default.
 	flags.IntVar(&o.pods, "pods", 300, "`number` of pods with an ENI each, 0 to 10000") //nolint:mnd // A default.
 	flags.BoolVar(&o.limits, "limits", false, "keep to the published rate limits of the cloud")
-	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev", "bench"), "`directory` of the world's state and logs")
+	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev", "scale"), "`directory` of the world's state and logs")
 	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
-	flags.StringVar(&o.out, "json", "", "`file` that gets the figures as JSON")
+	flags.StringVar(&o.json, "json", "", "`file` that gets the figures as JSON")
 	flags.StringVar(&only, "only", "", "comma-separated `names` of the situations to measure; all if empty")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -76,53 +77,63 @@ func parse(args []string, output io.Writer) (options, error) {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// The first signal stops the world in order, and so does a terminal that is closed; the next one ends this process, and its children with it.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
+func run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args, out)
 	if err != nil {
 		return err
 	}
-	b, err := newBench(ctx, o, out)
+	hold, err := world.Acquire(o.dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.stop()) }()
-	report := Report{Nodes: o.nodes, Services: o.services, Pods: o.pods, Limits: o.limits}
+	b, err := newBench(ctx, o, out)
+	var stopped error
+	if err == nil {
+		err, stopped = b.measureAll(ctx), b.stop()
+	}
+	return hold.End(ctx, err, stopped)
+}
+
+// measureAll goes through the situations and reports what they cost.
+func (b *bench) measureAll(ctx context.Context) error {
+	report := Report{Nodes: b.nodes, Services: b.services, Pods: b.pods, Limits: b.limits}
 	for _, s := range situations() {
-		measure := len(o.only) == 0 || o.only[s.name]
+		measure := len(b.only) == 0 || b.only[s.name]
 		if !measure && !s.needed {
 			continue
 		}
-		_, _ = fmt.Fprintf(out, "%s ...\n", s.name)
+		_, _ = fmt.Fprintf(b.out, "%s ...\n", s.name)
 		row, err := b.measure(ctx, s)
 		if err != nil {
-			return fmt.Errorf("situation %q (logs in %s): %w", s.name, b.world.LogDir(), err)
+			return fmt.Errorf("situation %q: %w", s.name, err)
 		}
 		if measure {
 			report.Rows = append(report.Rows, row)
 		}
 	}
-	if err := report.Write(out); err != nil {
+	if err := report.Write(b.out); err != nil {
 		return err
 	}
 	if err := report.check(); err != nil {
 		return err
 	}
-	if o.out == "" {
+	if b.json == "" {
 		return nil
 	}
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode figures: %w", err)
 	}
-	if err := os.WriteFile(o.out, append(data, '\n'), 0o644); err != nil { //nolint:gosec // Figures are for everybody.
+	if err := os.WriteFile(b.json, append(data, '\n'), 0o644); err != nil { //nolint:gosec // Figures are for everybody.
 		return fmt.Errorf("write figures: %w", err)
 	}
 	return nil
