@@ -135,7 +135,7 @@ NODES_AT_SCALE = $(or $(if $(filter-out file,$(origin NODES)),$(NODES)),200)
 .PHONY: scale
 scale: build ## Count calls, time, CPU and memory at scale: NODES=200 SERVICES=300 PODS=300 LIMITS=true JSON=file
 	cd deploy && go build -o ../bin/ ./bench && exec ../bin/bench -nodes=$(NODES_AT_SCALE) -services=$(or $(SERVICES),300) \
-		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -json='$(abspath $(or $(JSON),.dev/scale.json))'
+		-pods=$(or $(PODS),300) -limits=$(or $(LIMITS),false) -version='$(VERSION)' -json='$(abspath $(or $(JSON),.dev/scale.json))'
 
 .PHONY: mutation
 mutation: ## Change the packages that decide and show which changes their tests miss, minutes on 2 cores: ONLY=part-of-a-path

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,8 +12,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"alicloud-controllers.dev/deploy/local/binaries"
 	"alicloud-controllers.dev/deploy/local/world"
@@ -25,6 +26,7 @@ type options struct {
 	nodes, services, pods int
 	limits                bool
 	dir, bin, json        string
+	version               string          // of what is measured
 	only                  map[string]bool // situations to run besides those that others need; none: all
 }
 
@@ -44,6 +46,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev", "scale"), "`directory` of the world's state and logs")
 	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
 	flags.StringVar(&o.json, "json", "", "`file` that gets the figures as JSON")
+	flags.StringVar(&o.version, "version", "dev", "`version` of our programs, for the figures")
 	flags.StringVar(&only, "only", "", "comma-separated `names` of the situations to measure; all if empty")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -91,6 +94,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := checkWritable(o.json); err != nil {
+		return err
+	}
 	hold, err := world.Acquire(o.dir)
 	if err != nil {
 		return err
@@ -98,43 +104,54 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	b, err := newBench(ctx, o, out)
 	var stopped error
 	if err == nil {
-		err, stopped = b.measureAll(ctx), b.stop()
+		err, stopped = measureAll(ctx, o, out, b.measure), b.stop()
 	}
 	return hold.End(ctx, err, stopped)
 }
 
-// measureAll goes through the situations and reports what they cost.
-func (b *bench) measureAll(ctx context.Context) error {
-	report := Report{Nodes: b.nodes, Services: b.services, Pods: b.pods, Limits: b.limits}
+// measureAll goes through the situations and reports what they cost, also those before one that fails: a run may take an hour.
+func measureAll(ctx context.Context, o options, out io.Writer, measure func(context.Context, situation) (Row, error)) error {
+	report := Report{
+		Version: o.version, Time: time.Now().UTC(), CPUs: runtime.NumCPU(), Nodes: o.nodes, Services: o.services, Pods: o.pods, Limits: o.limits,
+	}
+	var failed error
 	for _, s := range situations() {
-		measure := len(b.only) == 0 || b.only[s.name]
-		if !measure && !s.needed {
+		wanted := len(o.only) == 0 || o.only[s.name]
+		if !wanted && !s.needed {
 			continue
 		}
-		_, _ = fmt.Fprintf(b.out, "%s ...\n", s.name)
-		row, err := b.measure(ctx, s)
+		_, _ = fmt.Fprintf(out, "%s ...\n", s.name)
+		row, err := measure(ctx, s)
 		if err != nil {
-			return fmt.Errorf("situation %q: %w", s.name, err)
+			report.Unfinished, failed = s.name, fmt.Errorf("situation %q: %w", s.name, err)
+			break
 		}
-		if measure {
+		if wanted {
 			report.Rows = append(report.Rows, row)
 		}
 	}
-	if err := report.Write(b.out); err != nil {
-		return err
+	if len(report.Rows) == 0 {
+		return failed
 	}
-	if err := report.check(); err != nil {
-		return err
-	}
-	if b.json == "" {
+	return errors.Join(failed, report.Write(out), report.save(o.json, out), report.check())
+}
+
+// checkWritable tells before the run whether its figures can be written after it.
+func checkWritable(name string) error {
+	if name == "" {
 		return nil
 	}
-	data, err := json.MarshalIndent(report, "", "  ")
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // Figures are for everybody.
+		return fmt.Errorf("-json: make the file's directory: %w", err)
+	}
+	_, missing := os.Stat(name)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // The same.
 	if err != nil {
-		return fmt.Errorf("encode figures: %w", err)
+		return fmt.Errorf("-json: %w", err)
 	}
-	if err := os.WriteFile(b.json, append(data, '\n'), 0o644); err != nil { //nolint:gosec // Figures are for everybody.
-		return fmt.Errorf("write figures: %w", err)
+	err = f.Close()
+	if missing != nil {
+		err = errors.Join(err, os.Remove(name))
 	}
-	return nil
+	return err
 }

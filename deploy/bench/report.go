@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,13 +15,18 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/journal"
 )
 
-// Report is what a run measured.
+// Report is what a run measured, and what one must know to compare it with another one.
 type Report struct {
-	Nodes    int   `json:"nodes"`
-	Services int   `json:"services"`
-	Pods     int   `json:"pods"`
-	Limits   bool  `json:"limits"`
-	Rows     []Row `json:"situations"`
+	Version  string    `json:"version"`
+	Time     time.Time `json:"time"`
+	CPUs     int       `json:"cpus"`
+	Nodes    int       `json:"nodes"`
+	Services int       `json:"services"`
+	Pods     int       `json:"pods"`
+	Limits   bool      `json:"limits"`
+	Rows     []Row     `json:"situations"`
+	// Unfinished is the situation that failed or was interrupted, after which nothing was measured.
+	Unfinished string `json:"unfinished,omitempty"`
 }
 
 // Row is what one situation cost.
@@ -130,7 +137,8 @@ func (r Report) Write(out io.Writer) error {
 		limits = "the published rate limits"
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "\n%d nodes, %d Services, %d pods with an ENI, %s\n\n", r.Nodes, r.Services, r.Pods, limits)
+	_, _ = fmt.Fprintf(w, "\n%d nodes, %d Services, %d pods with an ENI, %s; %s on %d CPUs, %s\n\n",
+		r.Nodes, r.Services, r.Pods, limits, r.Version, r.CPUs, r.Time.Format(time.DateTime))
 	_, _ = fmt.Fprintln(w, "situation\treads\twrites\trefused\tdone after\tlast write after\tlast call after\t")
 	for _, row := range r.Rows {
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.1f s\t%.1f s\t%.1f s\t%s\n",
@@ -156,5 +164,21 @@ func (r Report) Write(out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print figures: %w", err)
 	}
+	return nil
+}
+
+// save writes the figures as JSON.
+func (r Report) save(name string, out io.Writer) error {
+	if name == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode figures: %w", err)
+	}
+	if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil { //nolint:gosec // Figures are for everybody.
+		return fmt.Errorf("write figures: %w", err)
+	}
+	_, _ = fmt.Fprintf(out, "\nThe same as JSON: %s\n", name)
 	return nil
 }

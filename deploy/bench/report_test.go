@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +63,87 @@ func TestWrite(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
+	}
+}
+
+// TestFiguresOutliveFailures: what was measured is printed and written, also when a later situation fails or a goal is missed.
+func TestFiguresOutliveFailures(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("the cloud fell down")
+	for name, tt := range map[string]struct {
+		measure func(context.Context, situation) (Row, error)
+		want    Report
+		says    string // part of the error
+	}{
+		"a situation fails": {
+			func(_ context.Context, s situation) (Row, error) {
+				if s.name == created {
+					return Row{}, failed
+				}
+				return Row{Name: s.name}, nil
+			},
+			Report{Version: "v1", Nodes: 10, Unfinished: created, Rows: []Row{{Name: "nodes join"}}}, failed.Error(),
+		},
+		"a goal is missed": {
+			func(_ context.Context, s situation) (Row, error) {
+				return Row{Name: s.name, Seconds: map[string]float64{created: 3}[s.name] + 1}, nil
+			},
+			Report{Version: "v1", Nodes: 10, Rows: []Row{{Name: "nodes join", Seconds: 1}, {Name: created, Seconds: 4}, {Name: createdAtOnce, Seconds: 1}}},
+			"more than 2 times as long",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "new", "figures.json")
+			if err := checkWritable(file); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			o := options{nodes: 10, version: "v1", json: file, only: map[string]bool{"nodes join": true, created: true, createdAtOnce: true}}
+			if err := measureAll(t.Context(), o, &out, tt.measure); err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want %q", err, tt.says)
+			}
+			if text := out.String(); strings.Count(text, "\nnodes join") < 2 || !strings.Contains(text, file) {
+				t.Errorf("printed:\n%s", text)
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got Report
+			if err := json.Unmarshal(data, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Time.IsZero() || got.CPUs < 1 {
+				t.Errorf("%s does not say when and where", data)
+			}
+			got.Time, got.CPUs = time.Time{}, 0
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCheckWritable: a run whose figures can't be written does not begin, and one that fails early leaves neither an empty file nor less than there was.
+func TestCheckWritable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.json")
+	if err := os.WriteFile(old, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string]bool{"": false, old: false, filepath.Join(dir, "new.json"): false, dir: true, filepath.Join(old, "new.json"): true} {
+		if err := checkWritable(name); (err != nil) != bad || bad && !strings.Contains(err.Error(), "-json") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if data, err := os.ReadFile(old); string(data) != "{}" {
+		t.Errorf("the file that was there: %q, %v", data, err)
 	}
 }
 
