@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,17 @@ type options struct {
 	only                  map[string]bool // situations to run besides those that others need; none: all
 }
 
+// The sizes that a world has room for.
+const (
+	fewestNodes, mostNodes = 10, 10_000
+	// nodePorts is how many a cluster has by default. Each Service takes one, and besides those that were asked for there are those of a tenant, his
+	// neighbour's, and one for each restart.
+	nodePorts    = 2768
+	mostServices = nodePorts - bulk - 1 - 4
+	// mostPods twice, the old ones and the new ones, fit into the part of the vSwitch that the nodes leave free.
+	mostPods = (128 - podsFirstOctet) * podsPerOctet / 2
+)
+
 func parse(args []string, output io.Writer) (options, error) {
 	root, err := binaries.Root()
 	if err != nil {
@@ -39,10 +51,15 @@ func parse(args []string, output io.Writer) (options, error) {
 	var only string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.IntVar(&o.nodes, "nodes", 200, "`number` of fake nodes, 10 to 10000")         //nolint:mnd // A default.
-	flags.IntVar(&o.services, "services", 300, "`number` of Services, 1 to 10000")      //nolint:mnd // A default.
-	flags.IntVar(&o.pods, "pods", 300, "`number` of pods with an ENI each, 0 to 10000") //nolint:mnd // A default.
-	flags.BoolVar(&o.limits, "limits", false, "keep to the published rate limits of the cloud")
+	flags.IntVar(&o.nodes, "nodes", 200, "`number` of fake nodes")                      //nolint:mnd // A default.
+	flags.IntVar(&o.services, "services", 300, "`number` of Services")                  //nolint:mnd // A default.
+	flags.IntVar(&o.pods, "pods", 300, "`number` of pods with an ENI each, 0 for none") //nolint:mnd // A default.
+	flags.BoolFunc("limits", "keep to the published rate limits of the cloud", func(text string) (err error) {
+		if o.limits, err = strconv.ParseBool(text); err != nil {
+			return errors.New("it must be true or false")
+		}
+		return nil
+	})
 	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".dev", "scale"), "`directory` of the world's state and logs")
 	flags.StringVar(&o.bin, "bin", filepath.Join(root, "bin"), "`directory` with our programs")
 	flags.StringVar(&o.json, "json", "", "`file` that gets the figures as JSON")
@@ -51,16 +68,15 @@ func parse(args []string, output io.Writer) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
-	const most, fewestNodes = 10_000, 10
 	switch {
 	case flags.NArg() > 0:
 		return options{}, fmt.Errorf("arguments besides flags: %q", flags.Args())
-	case o.nodes < fewestNodes || o.nodes > most:
-		return options{}, fmt.Errorf("-nodes is %d, it must be %d to %d", o.nodes, fewestNodes, most)
-	case o.services < 1 || o.services > most:
-		return options{}, fmt.Errorf("-services is %d, it must be 1 to %d", o.services, most)
-	case o.pods < 0 || o.pods > most:
-		return options{}, fmt.Errorf("-pods is %d, it must be 0 to %d", o.pods, most)
+	case o.nodes < fewestNodes || o.nodes > mostNodes:
+		return options{}, fmt.Errorf("-nodes is %d, it must be %d to %d", o.nodes, fewestNodes, mostNodes)
+	case o.services < 1 || o.services > mostServices:
+		return options{}, fmt.Errorf("-services is %d, it must be 1 to %d: a cluster has %d node ports", o.services, mostServices, nodePorts)
+	case o.pods < 0 || o.pods > mostPods:
+		return options{}, fmt.Errorf("-pods is %d, it must be 0 to %d", o.pods, mostPods)
 	}
 	o.only = map[string]bool{}
 	known := map[string]bool{}

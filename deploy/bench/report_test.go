@@ -157,7 +157,11 @@ func TestParse(t *testing.T) {
 		{[]string{"-nodes=1000", "-services=2000", "-limits", "-only=nodes join, one node joins"}, ""},
 		{[]string{"-nodes=9"}, "-nodes is 9"},
 		{[]string{"-services=0"}, "-services is 0"},
+		{[]string{"-services=2264"}, "-services is 2264, it must be 1 to 2263: a cluster has 2768 node ports"},
 		{[]string{"-pods=-1"}, "-pods is -1"},
+		{[]string{"-pods=8001"}, "-pods is 8001, it must be 0 to 8000"},
+		{[]string{"-nodes=10000", "-services=2263", "-pods=8000", "-limits=false"}, ""},
+		{[]string{"-limits=maybe"}, "-limits: it must be true or false"},
 		{[]string{"-only=rain"}, `no situation "rain"`},
 		{[]string{"now"}, "arguments besides flags"},
 	} {

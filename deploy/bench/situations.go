@@ -267,9 +267,11 @@ func restart(process string) func(context.Context, *bench, *Row) error {
 	}
 }
 
+// bulk is how many Services a tenant creates at once.
+const bulk = 500
+
 // beside lets one tenant create many Services, and right afterwards another one a single Service.
 func beside(ctx context.Context, b *bench, row *Row) error {
-	const bulk = 500
 	for _, tenant := range []string{"tenant-a", "tenant-b"} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}
 		if _, err := b.world.Client().CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -319,6 +321,8 @@ const (
 	rolling = "rolling"
 	// rolloutTime is how long a rollout of all pods takes, in so many steps.
 	rolloutTime, rolloutSteps = 30 * time.Second, 30
+	// podsFirstOctet is the third one of the first pods: nodes have those below, and those from 128 on are another vSwitch's.
+	podsFirstOctet = 64
 	// podsPerOctet leaves out the first and last addresses of an octet.
 	podsPerOctet = 250
 )
@@ -391,11 +395,11 @@ func (b *bench) interfaces(ctx context.Context, n int) ([]string, error) {
 	if _, err := fmt.Sscanf(vswitch.CidrBlock, "%d.%d.", &first, &second); err != nil {
 		return nil, fmt.Errorf("vSwitch %s: unexpected block %q", vswitch.ID, vswitch.CidrBlock)
 	}
-	const octet, firstHost = 64, 2
+	const firstHost = 2
 	addresses := make([]string, n)
 	resources := &state.Cloud{Interfaces: map[string]*state.NetworkInterface{}}
 	for i := range addresses {
-		addresses[i] = fmt.Sprintf("%d.%d.%d.%d", first, second, octet+i/podsPerOctet, firstHost+i%podsPerOctet)
+		addresses[i] = fmt.Sprintf("%d.%d.%d.%d", first, second, podsFirstOctet+i/podsPerOctet, firstHost+i%podsPerOctet)
 		id := fmt.Sprintf("eni-pod%05d", i)
 		resources.Interfaces[id] = &state.NetworkInterface{
 			ID: id, Type: "Secondary", Status: "InUse", VpcID: world.VpcID, VSwitchID: vswitch.ID, ZoneID: vswitch.ZoneID,
