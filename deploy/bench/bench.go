@@ -155,6 +155,7 @@ func (b *bench) measure(ctx context.Context, s situation) (Row, error) {
 		before[name], pids[name] = used, pid
 	}
 	start := time.Now()
+	row.Started = start.UTC()
 	if err := s.run(ctx, b, &row); err != nil {
 		return row, err
 	}

@@ -149,6 +149,7 @@ func measureAll(ctx context.Context, o options, out io.Writer, measure func(cont
 	if len(report.Rows) == 0 {
 		return failed
 	}
+	report.Goals = report.goals()
 	return errors.Join(failed, report.Write(out), report.save(o.json, out), report.check())
 }
 

@@ -34,23 +34,9 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestCheck: waiting for the cloud must not make Services wait for each other. A run without one of the situations says nothing about that.
-func TestCheck(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		with, without float64
-		fails         bool
-	}{{5.7, 5.6, false}, {11.2, 5.6, false}, {11.4, 5.6, true}, {11.4, 0, false}, {0, 5.6, false}} {
-		err := Report{Rows: []Row{{Name: created, Seconds: tt.with}, {Name: createdAtOnce, Seconds: tt.without}}}.check()
-		if (err != nil) != tt.fails {
-			t.Errorf("%+v: %v", tt, err)
-		}
-	}
-}
-
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	report := Report{Nodes: 10, Services: 2, Limits: true, Rows: []Row{{
+	report := Report{Nodes: 10, Services: 2, Limits: true, Goals: []Goal{{"memory", 40, 40, "MiB"}, {"time", 1.25, 1.1, "s"}}, Rows: []Row{{
 		Name: "nodes join", Reads: 3, Writes: 1, Seconds: 1.25, Written: 1.75, Quiet: 2, Note: "well",
 		Calls: map[string]int{"a": 1, "b": 3}, Refused: map[string]int{"Throttling": 2},
 		Processes: map[string]Usage{"lbcontroller": {CPUSeconds: 1.5, PeakMiB: 40}},
@@ -59,7 +45,7 @@ func TestWrite(t *testing.T) {
 	if err := report.Write(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well", "b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB"} {
+	for _, want := range []string{"10 nodes, 2 Services", "published rate limits", "1.2 s  ", "1.8 s  ", "2.0 s  ", "well", "b 3, a 1", "refused: Throttling 2", "1.50 s, 40 MiB", "40       MiB  met", "1.1      s    MISSED"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
@@ -88,8 +74,11 @@ func TestFiguresOutliveFailures(t *testing.T) {
 			func(_ context.Context, s situation) (Row, error) {
 				return Row{Name: s.name, Seconds: map[string]float64{created: 3}[s.name] + 1}, nil
 			},
-			Report{Version: "v1", Nodes: 10, Rows: []Row{{Name: "nodes join", Seconds: 1}, {Name: created, Seconds: 4}, {Name: createdAtOnce, Seconds: 1}}},
-			"more than 2 times as long",
+			Report{
+				Version: "v1", Nodes: 10, Rows: []Row{{Name: "nodes join", Seconds: 1}, {Name: created, Seconds: 4}, {Name: createdAtOnce, Seconds: 1}},
+				Goals: []Goal{{"all addresses: the time with the cloud's waiting times", 4, 2, "times the time without"}},
+			},
+			"goal missed: all addresses: the time with the cloud's waiting times is 4.00 times the time without, it must be at most 2 times the time without",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

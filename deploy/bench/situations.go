@@ -37,13 +37,13 @@ func situations() []situation {
 		{name: created, needed: true, run: servicesCreated, settled: groupsComplete},
 		{name: "a label on all Services", run: labelled},
 		{name: "nothing happens for 30 s", run: idle},
-		{name: "one node joins", run: oneNodeJoins, settled: groupsComplete},
-		{name: "one node leaves", run: nodesLeave(1), settled: groupsComplete},
+		{name: nodeJoins, run: oneNodeJoins, settled: groupsComplete},
+		{name: nodeLeaves, run: nodesLeave(1), settled: groupsComplete},
 		{name: "a tenth of the nodes rolls", run: nodesRoll, settled: groupsComplete},
 		{name: "pods with an ENI roll", run: podsRoll},
-		{name: "lbcontroller restarts", run: restart(world.LB), settled: groupsComplete},
-		{name: "nodecontroller restarts", run: restart(world.Node), settled: groupsComplete},
-		{name: "routecontroller restarts", run: restart(world.Route), settled: groupsComplete},
+		{name: world.LB + restarts, run: restart(world.LB), settled: groupsComplete},
+		{name: world.Node + restarts, run: restart(world.Node), settled: groupsComplete},
+		{name: world.Route + restarts, run: restart(world.Route), settled: groupsComplete},
 		{name: "gateway restarts", run: restart("cloudgateway"), settled: groupsComplete},
 		{name: "one tenant's Service beside another's", run: beside, settled: groupsComplete},
 		{name: "all Services are deleted", needed: true, run: allDeleted, settled: cloudEmpty},
@@ -262,7 +262,8 @@ func restart(process string) func(context.Context, *bench, *Row) error {
 		up := time.Now()
 		fresh := []key{{metav1.NamespaceDefault, "after-restart-of-" + process}}
 		err := b.createAndWait(ctx, fresh)
-		row.Note = fmt.Sprintf("a new Service has its address after %.1f s", time.Since(up).Seconds())
+		row.Fresh = time.Since(up).Seconds()
+		row.Note = fmt.Sprintf("a new Service has its address after %.1f s", row.Fresh)
 		return err
 	}
 }
@@ -286,7 +287,8 @@ func beside(ctx context.Context, b *bench, row *Row) error {
 	if err := b.createAndWait(ctx, names("tenant-b", "single", 1)); err != nil {
 		return err
 	}
-	row.Note = fmt.Sprintf("the single Service has its address after %.1f s", time.Since(asked).Seconds())
+	row.Fresh = time.Since(asked).Seconds()
+	row.Note = fmt.Sprintf("the single Service has its address after %.1f s", row.Fresh)
 	return until(ctx, func(context.Context) error { return b.addressed(many) })
 }
 
