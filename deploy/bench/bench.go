@@ -241,7 +241,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // percent of n, at least one.
 func percent(n, p int) int { return max(1, n*p/100) } //nolint:mnd // A percentage.
 
-// groupsComplete checks that every vServer group of a Service on nodes has all nodes.
+// groupsComplete checks that every vServer group of a Service on nodes has all nodes, and that no load balancer is there twice.
 func groupsComplete(ctx context.Context, b *bench) error {
 	cloud, err := b.world.Cloud().State(ctx)
 	if err != nil {
@@ -259,6 +259,9 @@ func groupsComplete(ctx context.Context, b *bench) error {
 	}
 	if groups != len(b.made) {
 		return fmt.Errorf("%d vServer groups have servers, want %d", groups, len(b.made))
+	}
+	if n := len(cloud.LoadBalancers); n != len(b.made) {
+		return fmt.Errorf("%d load balancers are there, want %d", n, len(b.made))
 	}
 	return nil
 }
