@@ -194,6 +194,9 @@ func (b *bench) settle(ctx context.Context, check func(context.Context, *bench) 
 		if err != nil {
 			return nil, err
 		}
+		if len(calls) > 0 && calls[0].Seq != b.next+1 {
+			return nil, fmt.Errorf("the simulated cloud has forgotten %d calls, more than it keeps were made", calls[0].Seq-b.next-1)
+		}
 		b.next = next
 		if len(calls) > 0 {
 			all, last = append(all, calls...), time.Now()

@@ -40,7 +40,15 @@ const (
 	mostServices = nodePorts - bulk - 1 - 4
 	// mostPods twice, the old ones and the new ones, fit into the part of the vSwitch that the nodes leave free.
 	mostPods = (128 - podsFirstOctet) * podsPerOctet / 2
+	// mostCalls are kept in the simulator's journal.
+	mostCalls = 100_000
 )
+
+// calls is how many the creation of all Services takes: a load balancer, a listener and its start, and a group with all nodes.
+func (o options) calls() int {
+	const besidesServers, serversPerCall = 3, 40
+	return o.services * (besidesServers + (o.nodes+serversPerCall-1)/serversPerCall)
+}
 
 func parse(args []string, output io.Writer) (options, error) {
 	root, err := binaries.Root()
@@ -77,6 +85,9 @@ func parse(args []string, output io.Writer) (options, error) {
 		return options{}, fmt.Errorf("-services is %d, it must be 1 to %d: a cluster has %d node ports", o.services, mostServices, nodePorts)
 	case o.pods < 0 || o.pods > mostPods:
 		return options{}, fmt.Errorf("-pods is %d, it must be 0 to %d", o.pods, mostPods)
+	case o.calls() > mostCalls:
+		return options{}, fmt.Errorf("-services is %d and -nodes is %d: to create them takes %d calls, and the simulated cloud can count %d; take fewer of one",
+			o.services, o.nodes, o.calls(), mostCalls)
 	}
 	o.only = map[string]bool{}
 	known := map[string]bool{}
