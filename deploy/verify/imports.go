@@ -76,7 +76,7 @@ func checkImports(p pkg) []error {
 		if other, _ := split(imported); strings.HasPrefix(imported, prefix) && other != module && !slices.Contains(allowed, other) {
 			forbid(imported, "the modules are layered, see docs/architecture.md")
 		}
-		if strings.HasPrefix(imported, "github.com/aliyun/") && !maySpeakToCloud(module, inModule, p, imported) {
+		if ofSDK(imported) && !maySpeakToCloud(module, inModule, p, imported) {
 			forbid(imported, "the SDK stays under cloudgateway/internal/openapi")
 		}
 	}
@@ -96,6 +96,11 @@ func checkImports(p pkg) []error {
 		})
 	}
 	return problems
+}
+
+// ofSDK reports whether a package is of one of the two generations of the SDK.
+func ofSDK(imported string) bool {
+	return strings.HasPrefix(imported, "github.com/aliyun/") || strings.HasPrefix(imported, "github.com/alibabacloud-go/")
 }
 
 // maySpeakToCloud reports whether a package may import the SDK: its one home, and tests that check the simulator with it.

@@ -42,6 +42,11 @@ func TestCheckImports(t *testing.T) {
 			want: []string{prefix + "cloudgateway/internal/slb imports " + sdk + ": the SDK stays under cloudgateway/internal/openapi"},
 		},
 		{
+			name: "the SDK's second generation elsewhere",
+			pkg:  pkg{ImportPath: prefix + "cloudgateway/internal/slb", Imports: []string{"github.com/alibabacloud-go/tea/tea"}},
+			want: []string{prefix + "cloudgateway/internal/slb imports github.com/alibabacloud-go/tea/tea: the SDK stays under cloudgateway/internal/openapi"},
+		},
+		{
 			name: "the simulator's tests may use the SDK",
 			pkg:  pkg{ImportPath: prefix + "cloudgateway/openapisim", XTestImports: []string{sdk}},
 		},
