@@ -39,8 +39,11 @@ func parse(command string, args []string) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
-	if o.nodes < 0 || flags.NArg() > 0 {
-		return options{}, fmt.Errorf("-nodes is %d, it must not be negative; arguments besides flags: %q", o.nodes, flags.Args())
+	switch {
+	case flags.NArg() > 0:
+		return options{}, fmt.Errorf("arguments besides flags: %q", flags.Args())
+	case o.nodes < 0:
+		return options{}, fmt.Errorf("-nodes is %d, it must not be negative", o.nodes)
 	}
 	o.dir, err = filepath.Abs(o.dir)
 	return o, err
