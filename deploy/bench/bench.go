@@ -45,6 +45,8 @@ type bench struct {
 	joined int
 	// next is the number of the first call that the current situation has not seen.
 	next int64
+	// ended has what processes used that the current situation has ended, since their start.
+	ended map[string]Usage
 	// made are the Services that were created, by namespace and name.
 	made []key
 }
@@ -142,17 +144,16 @@ func (b *bench) measure(ctx context.Context, s situation) (Row, error) {
 	defer cancel()
 	row := Row{Name: s.name, Processes: map[string]Usage{}}
 	before := map[string]float64{}
-	pids := map[string]int{}
+	b.ended = map[string]Usage{}
 	for _, name := range b.world.Ours() {
-		pid := b.world.Process(name).Pid()
-		used, err := cpuSeconds(pid)
+		used, err := b.usage(name)
 		if err != nil {
 			return row, err
 		}
-		if err := resetPeak(pid); err != nil {
+		before[name] = used.CPUSeconds
+		if err := resetPeak(b.world.Process(name).Pid()); err != nil {
 			return row, err
 		}
-		before[name], pids[name] = used, pid
 	}
 	start := time.Now()
 	row.Started = start.UTC()
@@ -166,22 +167,41 @@ func (b *bench) measure(ctx context.Context, s situation) (Row, error) {
 	}
 	row.count(start, calls)
 	row.Measured = time.Since(start).Seconds()
+	for name, times := range b.world.Ends() {
+		if times > 0 {
+			return row, fmt.Errorf("%s has ended by itself", name)
+		}
+	}
 	for _, name := range b.world.Ours() {
-		pid := b.world.Process(name).Pid()
-		used, err := cpuSeconds(pid)
+		used, err := b.usage(name)
 		if err != nil {
 			return row, err
 		}
-		peak, err := peakMiB(pid)
-		if err != nil {
-			return row, err
-		}
-		if pid == pids[name] { // Else it was restarted, and all that it used is of this situation.
-			used -= before[name]
-		}
-		row.Processes[name] = Usage{CPUSeconds: used, PeakMiB: peak}
+		used.CPUSeconds += b.ended[name].CPUSeconds - before[name]
+		used.PeakMiB = max(used.PeakMiB, b.ended[name].PeakMiB)
+		row.Processes[name] = used
 	}
 	return row, nil
+}
+
+// usage is what a process used since its start, and its peak since resetPeak.
+func (b *bench) usage(name string) (used Usage, err error) {
+	pid := b.world.Process(name).Pid()
+	if used.CPUSeconds, err = cpuSeconds(pid); err != nil {
+		return used, err
+	}
+	used.PeakMiB, err = peakMiB(pid)
+	return used, err
+}
+
+// restart ends a process in some way, and starts it again.
+func (b *bench) restart(ctx context.Context, name string, end func() error) error {
+	used, err := b.usage(name)
+	if err != nil {
+		return err
+	}
+	b.ended[name] = used
+	return errors.Join(end(), b.world.Restart(ctx, name))
 }
 
 // settle waits until the cloud is not called for a while and holds what it is to hold. It returns the calls since the last time.

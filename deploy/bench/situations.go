@@ -125,7 +125,7 @@ func gatewayKilled(ctx context.Context, b *bench, row *Row) error {
 	before, err := b.untilCreated(creating, (len(keys)+1)/2) //nolint:mnd // A half.
 	killed := time.Now()
 	if err == nil {
-		err = errors.Join(b.world.Kill("cloudgateway"), b.world.Restart(ctx, "cloudgateway"))
+		err = b.restart(ctx, "cloudgateway", b.world.Process("cloudgateway").Kill)
 	}
 	if err = errors.Join(err, group.Wait()); err != nil {
 		return err
@@ -280,7 +280,7 @@ func nodesRoll(ctx context.Context, b *bench, row *Row) error {
 // restart stops a process as a rollout does, starts it again, and measures how long a new Service then takes to get its address.
 func restart(process string) func(context.Context, *bench, *Row) error {
 	return func(ctx context.Context, b *bench, row *Row) error {
-		if err := errors.Join(b.world.Process(process).Stop(), b.world.Restart(ctx, process)); err != nil {
+		if err := b.restart(ctx, process, b.world.Process(process).Stop); err != nil {
 			return err
 		}
 		up := time.Now()
