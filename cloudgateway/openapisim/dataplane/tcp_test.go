@@ -54,19 +54,14 @@ func TestTCPWithoutServersResets(t *testing.T) {
 
 func TestTCPResetsAreExplained(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := closed.Addr().(*net.TCPAddr).Port
-	_ = closed.Close()
+	closed := closedTCP(t)
 	for _, tt := range []struct {
 		name    string
 		servers []*state.Server
 		want    string
 	}{
 		{"no servers", nil, "no server can take it"},
-		{"a server that does not listen", []*state.Server{server(port, 100)}, `server=i-1 error="connect to server: dial tcp`},
+		{"a server that does not listen", []*state.Server{server(closed, 100)}, `server=i-1 error="connect to server: dial tcp`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
