@@ -82,7 +82,7 @@ func TestAttempts(t *testing.T) {
 		{"http closed", checkup{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, closed, false},
 		{"http to something else", checkup{kind: protoHTTP, method: "head", uri: "/", codes: "http_2xx"}, tcpServer(t, "a"), false},
 		{"http nonsense", checkup{kind: protoHTTP, method: "he ad", uri: "/", codes: "http_2xx"}, web, false},
-		{"udp silent", checkup{kind: protoUDP}, silentUDP(t), true},
+		{"udp silent", checkup{kind: protoUDP, interval: silence}, silentUDP(t), true},
 		{"udp answers", checkup{kind: protoUDP, send: "x"}, udpServer(t, "a"), true},
 		{"udp expected", checkup{kind: protoUDP, send: "x", expect: "a 127.0.0.1 x"}, udpServer(t, "a"), true},
 		{"udp unexpected", checkup{kind: protoUDP, send: "x", expect: "y"}, udpServer(t, "a"), false},
@@ -91,7 +91,7 @@ func TestAttempts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.how.timeout, tt.how.interval = cmp.Or(tt.how.timeout, patience), silence
+			tt.how.timeout, tt.how.interval = cmp.Or(tt.how.timeout, patience), cmp.Or(tt.how.interval, patience)
 			p := probe{addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(tt.port)), how: unique.Make(tt.how)}
 			if got := attempt(t.Context(), p); got != tt.want {
 				t.Errorf("passed: %t", got)
