@@ -195,10 +195,12 @@ func TestHTTPFailures(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	b.group("slow", server(slow, 100))
 	b.group("closed", server(closedTCP(t), 100))
-	for group, want := range map[string]string{"none": "503 Service Unavailable", "slow": "504 Gateway Timeout", "closed": "502 Bad Gateway"} {
-		address := "http://" + b.listen(protoHTTP, "RequestTimeout", "1", "VServerGroupId", group)
-		if got := get(t, newHTTPClient(t), address); got != want {
-			t.Errorf("%s: %q, want %q", group, got, want)
+	for _, tt := range []struct{ group, timeout, want string }{
+		{"none", "60", "503 Service Unavailable"}, {"slow", "1", "504 Gateway Timeout"}, {"closed", "60", "502 Bad Gateway"},
+	} {
+		address := "http://" + b.listen(protoHTTP, "RequestTimeout", tt.timeout, "VServerGroupId", tt.group)
+		if got := get(t, newHTTPClient(t), address); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.group, got, tt.want)
 		}
 	}
 }
