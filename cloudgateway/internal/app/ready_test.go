@@ -91,14 +91,14 @@ func TestReadiness(t *testing.T) {
 			if tt.after != nil {
 				tt.after(w)
 			}
-			code, text := w.readiness(tt.lines)
+			code, text := w.awaitPage("/readyz?verbose", tt.code, tt.lines)
 			if code != tt.code {
 				t.Errorf("/readyz = %d, want %d", code, tt.code)
 			}
 			if missing := lacking(text, tt.lines); missing != "" {
 				t.Errorf("/readyz lacks %q:\n%s", missing, text)
 			}
-			_, metrics := w.get("/metrics")
+			_, metrics := w.awaitPage("/metrics", http.StatusOK, tt.metrics)
 			if missing := lacking(metrics, tt.metrics); missing != "" {
 				t.Errorf("the metrics lack %q", missing)
 			}
@@ -109,14 +109,15 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// readiness reads /readyz until it has all these texts, but not for ever: the gateway may still be starting.
-func (w *world) readiness(texts []string) (int, string) {
+// awaitPage reads a page of the admin server until it answers with the code and all these texts, but not for ever: the gateway may still be
+// starting.
+func (w *world) awaitPage(path string, want int, texts []string) (int, string) {
 	w.t.Helper()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for begun := time.Now(); ; <-look.C {
-		code, text := w.get("/readyz?verbose")
-		if lacking(text, texts) == "" || time.Since(begun) > 10*time.Second {
+		code, text := w.get(path)
+		if code == want && lacking(text, texts) == "" || time.Since(begun) > 2*time.Minute {
 			return code, text
 		}
 	}
