@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -194,11 +193,7 @@ func TestNoSecretIsTold(t *testing.T) {
 // TestLeaseHasItsOwnClient: callers and strangers, for whom the API server is asked, do not make the renewal of the Lease wait.
 func TestLeaseHasItsOwnClient(t *testing.T) {
 	w := newWorld(t)
-	text, err := os.ReadFile(w.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.file = w.write("elected.yaml", string(text)+testElection)
+	w.elect()
 	w.start()
 	if err := read(t.Context(), w.dial("reader")); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	w.file = w.write("all.yaml", strings.NewReplacer(
 		"[vpc.v1.NetworkService, slb.v1.CertificateService]", "["+strings.Join(api.Enable, ", ")+"]", "level: debug", "level: error",
 		"budget: {", "budget: {share: 1, overrides: {"+strings.Join(wide, ", ")+"}, ",
-	).Replace(string(text))+testElection)
+	).Replace(string(text))+election)
 	g := w.start()
 	w.dial("writer")
 	tls, err := credentials.NewClientTLSFromFile(w.dir+"/tls.crt", "cloudgateway")

@@ -40,8 +40,7 @@ func TestSiege(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elected := "leaderElection: {enabled: true, namespace: kube-system, name: cloudgateway}\n"
-	active := w.startReplica(w.write("besieged.yaml", strings.Replace(string(text), "level: debug", "level: info", 1)+elected))
+	active := w.startReplica(w.write("besieged.yaml", strings.Replace(string(text), "level: debug", "level: info", 1)+election))
 	w.addr, w.admin = active.addr, active.admin
 	w.write("token-bulk", "bulk")
 	active.await("leader elected")
