@@ -23,29 +23,31 @@ import (
 // TestCallersTerms: a tool that is given a tenth of the budget gets no more, and others go on.
 func TestCallersTerms(t *testing.T) {
 	const tool, controller = "system:serviceaccount:tools:backup", "system:serviceaccount:kube-system:lbcontroller"
-	cfg := config.Default()
-	cfg.Budget.Callers = map[string]config.CallerBudget{tool: {Share: 0.1}}
-	budget, err := flow.New(cfg.Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	gate := &gate{budget: budget}
-	gate.begin(t.Context(), time.Time{})
-	acquire := func(name string) error {
-		ctx, cancel := context.WithTimeout(onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), 100*time.Millisecond)
-		defer cancel()
-		return gate.Acquire(ctx, "slb", "CreateVServerGroup")
-	}
-	went := 0
-	for acquire(tool) == nil {
-		went++
-	}
-	if went > 6 {
-		t.Errorf("the tool made %d calls at once, want at most a tenth of 63", went)
-	}
-	if err := acquire(controller); err != nil {
-		t.Errorf("another caller: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Default()
+		cfg.Budget.Callers = map[string]config.CallerBudget{tool: {Share: 0.1}}
+		budget, err := flow.New(cfg.Budget, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gate := &gate{budget: budget}
+		gate.begin(t.Context(), time.Time{})
+		acquire := func(name string) error {
+			ctx, cancel := context.WithTimeout(onBehalf(cfg)(rpc.WithCaller(t.Context(), rpc.Caller{Name: name})), 100*time.Millisecond)
+			defer cancel()
+			return gate.Acquire(ctx, "slb", "CreateVServerGroup")
+		}
+		went := 0
+		for acquire(tool) == nil {
+			went++
+		}
+		if went > 6 {
+			t.Errorf("the tool made %d calls at once, want at most a tenth of 63", went)
+		}
+		if err := acquire(controller); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+	})
 }
 
 // TestSharesDoNotHoldResources: a tool that has used up its share waits for its next call with the key of a load balancer. Whoever wants to
