@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -211,6 +213,18 @@ func TestNothingListens(t *testing.T) {
 	}
 }
 
+// silent is a cloud that takes every request and answers none, on a clock of a test's own.
+func silent(cfg *Config) {
+	cfg.Dial = func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.Copy(io.Discard, far) // until the client has gone
+			_ = far.Close()
+		}()
+		return near, nil
+	}
+}
+
 func TestDeadline(t *testing.T) {
 	tests := []struct {
 		call   Call
@@ -222,26 +236,29 @@ func TestDeadline(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.call.Action, func(t *testing.T) {
-			t.Parallel()
-			cloud := newFakeCloud(t, step{hang: true})
-			w := newWorld(t, cloud.host(), nil)
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			_, err := w.client.Do(ctx, tt.call, nil)
-			if got, want := codeAndReason(err), fmt.Sprint(tt.code, " ", tt.reason); got != want {
-				t.Errorf("got %s, want %s (%v)", got, want, err)
-			}
-			noSecrets(t, w, err)
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "127.0.0.1", silent)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := w.client.Do(ctx, tt.call, nil)
+				if got, want := codeAndReason(err), fmt.Sprint(tt.code, " ", tt.reason); got != want {
+					t.Errorf("got %s, want %s (%v)", got, want, err)
+				}
+				noSecrets(t, w, err)
+			})
 		})
 	}
 }
 
 func TestDefaultTimeout(t *testing.T) {
-	cloud := newFakeCloud(t, step{hang: true})
-	w := newWorld(t, cloud.host(), func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond })
-	if _, err := w.client.Do(context.WithoutCancel(t.Context()), read, nil); codeAndReason(err) != "DeadlineExceeded CLOUD_UNAVAILABLE" {
-		t.Errorf("error %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "127.0.0.1", silent)
+		begin := time.Now()
+		_, err := w.client.Do(context.WithoutCancel(t.Context()), read, nil)
+		if took := time.Since(begin); codeAndReason(err) != "DeadlineExceeded CLOUD_UNAVAILABLE" || took != 30*time.Second {
+			t.Errorf("error %v after %s", err, took)
+		}
+	})
 }
 
 func TestHungAttemptIsRepeated(t *testing.T) {
