@@ -194,12 +194,7 @@ func noSecrets(t *testing.T, w *world, err error) {
 }
 
 func TestNothingListens(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host := listener.Addr().String()
-	listener.Close()
+	const host = "127.0.0.1:1"
 	for _, call := range []Call{read, write, idempotent} {
 		w := newWorld(t, host, nil)
 		_, err := w.client.Do(t.Context(), call, nil)
