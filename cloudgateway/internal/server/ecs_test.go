@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,22 +26,22 @@ import (
 // TestConcurrentReadsShareCalls: 5 000 nodes that ask at once cost at most 60 calls.
 func TestConcurrentReadsShareCalls(t *testing.T) {
 	const count = 5000
-	w := newWorld(t, func(c *openapisim.Config) { c.Seed = seed(count) })
-	w.patience = time.Minute // A busy machine may need long for 5 000 goroutines.
-	w.startGateway(t)
-	var reads sync.WaitGroup
-	for i := range count {
-		reads.Go(func() {
-			answer, err := w.Instances.GetInstance(t.Context(), &ecsv1.GetInstanceRequest{InstanceId: instanceID(i)})
-			if err != nil || answer.GetInstance().GetInstanceId() != instanceID(i) {
-				t.Errorf("%s: got %q, %v", instanceID(i), answer.GetInstance().GetInstanceId(), err)
-			}
-		})
-	}
-	reads.Wait()
-	if got := len(w.actions(true)); got > 60 {
-		t.Errorf("%d calls for %d instances, at most 60 are right", got, count)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *openapisim.Config) { c.Seed = seed(count) })
+		var reads sync.WaitGroup
+		for i := range count {
+			reads.Go(func() {
+				answer, err := w.Instances.GetInstance(t.Context(), &ecsv1.GetInstanceRequest{InstanceId: instanceID(i)})
+				if err != nil || answer.GetInstance().GetInstanceId() != instanceID(i) {
+					t.Errorf("%s: got %q, %v", instanceID(i), answer.GetInstance().GetInstanceId(), err)
+				}
+			})
+		}
+		reads.Wait()
+		if got := len(w.actions(true)); got > 60 {
+			t.Errorf("%d calls for %d instances, at most 60 are right", got, count)
+		}
+	})
 }
 
 func TestBatchGetInstances(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -95,25 +96,27 @@ func TestReadsOfManyShareCalls(t *testing.T) {
 // TestReadsOfOneShareCalls: those who ask for single load balancers at the same time are answered together.
 func TestReadsOfOneShareCalls(t *testing.T) {
 	const balancers = 50
-	w := newWorld(t)
-	ids := make([]string, balancers)
-	for i := range ids {
-		ids[i] = w.createBalancer(t, fmt.Sprintf("lb-%d", i))
-	}
-	w.forget()
-	var all sync.WaitGroup
-	for _, id := range ids {
-		all.Go(func() {
-			r, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id})
-			if err != nil || r.GetLoadBalancer().GetLoadBalancerId() != id {
-				t.Errorf("%s: got %v and %v", id, r, err)
-			}
-		})
-	}
-	all.Wait()
-	calls := len(w.actions(true))
-	t.Logf("%d calls for %d reads", calls, balancers)
-	if calls > balancers/2 {
-		t.Errorf("%d calls for %d reads", calls, balancers)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ids := make([]string, balancers)
+		for i := range ids {
+			ids[i] = w.createBalancer(t, fmt.Sprintf("lb-%d", i))
+		}
+		w.forget()
+		var all sync.WaitGroup
+		for _, id := range ids {
+			all.Go(func() {
+				r, err := w.LoadBalancers.GetLoadBalancer(t.Context(), &slbv1.GetLoadBalancerRequest{LoadBalancerId: id})
+				if err != nil || r.GetLoadBalancer().GetLoadBalancerId() != id {
+					t.Errorf("%s: got %v and %v", id, r, err)
+				}
+			})
+		}
+		all.Wait()
+		calls := len(w.actions(true))
+		t.Logf("%d calls for %d reads", calls, balancers)
+		if calls > balancers/2 {
+			t.Errorf("%d calls for %d reads", calls, balancers)
+		}
+	})
 }

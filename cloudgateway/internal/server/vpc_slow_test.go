@@ -81,26 +81,24 @@ func TestNetworkThatTakesItsTime(t *testing.T) {
 // TestReadsOfEipsShareCalls: those who ask for one at the same time share calls of fifty.
 func TestReadsOfEipsShareCalls(t *testing.T) {
 	const readers = 200
-	w := newWorld(t, func(c *openapisim.Config) {
-		for i := range readers {
-			c.Seed.Eips[fmt.Sprintf("eip-%03d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", i), Status: "Available", Bandwidth: "5"}
-		}
-	})
-	start := make(chan struct{})
-	var all sync.WaitGroup
-	for i := range readers {
-		all.Go(func() {
-			<-start
-			id := fmt.Sprintf("eip-%03d", i)
-			if got, err := w.Eips.GetEip(t.Context(), &vpcv1.GetEipRequest{AllocationId: id}); err != nil || got.GetEip().GetAllocationId() != id {
-				t.Errorf("%s: got %v, %v", id, got, err)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *openapisim.Config) {
+			for i := range readers {
+				c.Seed.Eips[fmt.Sprintf("eip-%03d", i)] = &state.Eip{Address: fmt.Sprintf("47.1.2.%d", i), Status: "Available", Bandwidth: "5"}
 			}
 		})
-	}
-	close(start)
-	all.Wait()
-	// Some reads may go before the others have come.
-	if n := len(w.actions(true)); n > readers/4 {
-		t.Errorf("%d calls for %d EIPs", n, readers)
-	}
+		var all sync.WaitGroup
+		for i := range readers {
+			all.Go(func() {
+				id := fmt.Sprintf("eip-%03d", i)
+				if got, err := w.Eips.GetEip(t.Context(), &vpcv1.GetEipRequest{AllocationId: id}); err != nil || got.GetEip().GetAllocationId() != id {
+					t.Errorf("%s: got %v, %v", id, got, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := len(w.actions(true)); n > readers/4 {
+			t.Errorf("%d calls for %d EIPs", n, readers)
+		}
+	})
 }
