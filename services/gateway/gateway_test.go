@@ -192,12 +192,16 @@ func TestWatchReportsThatTheGatewayIsBack(t *testing.T) {
 			t.Errorf("Watch = %v", err)
 		}
 	})
-	a.server.SetServing(false)
-	for conn.cc.GetState() == connectivity.Ready {
-		conn.cc.WaitForStateChange(t.Context(), connectivity.Ready)
+	for len(back) == 0 { // Watch may begin, or go on, after the gateway is back.
+		a.server.SetServing(false)
+		for conn.cc.GetState() == connectivity.Ready {
+			conn.cc.WaitForStateChange(t.Context(), connectivity.Ready)
+		}
+		a.server.SetServing(true)
+		for state := conn.cc.GetState(); state != connectivity.Ready; state = conn.cc.GetState() {
+			conn.cc.WaitForStateChange(t.Context(), state)
+		}
 	}
-	a.server.SetServing(true)
-	<-back
 	cancel()
 	watching.Wait()
 }
