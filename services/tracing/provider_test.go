@@ -61,7 +61,7 @@ func TestOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after := runtime.NumGoroutine(); after != before {
+	if after := runtime.NumGoroutine(); after > before { // Those of a test before this one may end meanwhile.
 		t.Errorf("%d goroutines run, %d did before", after, before)
 	}
 	if p.Tracers() != nil || ServerOptions(p.Tracers()) != nil || DialOptions(p.Tracers()) != nil {
