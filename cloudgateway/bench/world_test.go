@@ -147,7 +147,7 @@ func (w *world) dial() *gateway.Client {
 			w.t.Errorf("close: %v", err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
 	defer cancel()
 	for err = conn.Ready(ctx); err != nil && ctx.Err() == nil; err = conn.Ready(ctx) {
 		continue

@@ -84,7 +84,7 @@ func TestSimulator(t *testing.T) {
 	cfg := config{
 		scheme: "HTTP", region: "cn-hangzhou", keyID: openapisim.DefaultAccessKeyID, secret: openapisim.DefaultAccessKeySecret,
 		vpcID: "vpc-1", vswitchID: "vsw-1", otherVSwitchID: "vsw-2", instances: []string{"i-1", "i-2"}, endpoints: map[string]string{},
-		patience: 10 * time.Second, between: 5 * time.Millisecond,
+		patience: 2 * time.Minute, between: 5 * time.Millisecond,
 	}
 	for product := range versions() {
 		cfg.endpoints[product] = sim.Endpoint(product)
