@@ -57,8 +57,7 @@ func TestBadNodes(t *testing.T) {
 	t.Parallel()
 	const fine = 30
 	w := bootWith(t, world.Config{
-		Controllers: []string{world.Node, world.Route}, Fast: true,
-		Node: map[string]any{"syncInterval": "1h"}, // Only reads for nodes that join are counted.
+		Controllers: []string{world.Node, world.Route}, Fast: true, Node: seldom(),
 	})
 	w.hold(t)
 	kinds := badNodes("")

@@ -58,7 +58,7 @@ func TestNodesJoinAtOnce(t *testing.T) {
 			t.Parallel()
 			cfg := world.Config{
 				Nodes: 1, Controllers: []string{world.Node, world.Route}, Fast: bool(tt.pace), Route: map[string]any{"routeQuota": 1000},
-				Node: map[string]any{"syncInterval": "1h"}, // Only reads for nodes that join are counted.
+				Node: seldom(),
 			}
 			if !tt.limits {
 				cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimitedJoin()}}
