@@ -86,11 +86,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	users.check(t)
-	for _, name := range world.Controllers() {
-		if n := w.Process(name).Ends(); n > 0 {
-			t.Errorf("%s ended %d times", name, n)
-		}
-	}
+	w.stayed(t)
 }
 
 // stream makes changes for all controllers, one after another.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 	"alicloud-controllers.dev/deploy/local/proc"
 	"alicloud-controllers.dev/deploy/local/world"
+	"alicloud-controllers.dev/services/kube"
 )
 
 // testWorld is a world with the helpers of the tests.
@@ -77,6 +79,22 @@ func (w testWorld) showLogs(t *testing.T) {
 
 // seldom keeps the looks that a controller takes every five minutes out of the calls that are counted, on a machine of any speed.
 func seldom() map[string]any { return map[string]any{"syncInterval": "1h"} }
+
+// stayed fails if a controller has ended by itself. One that could not renew its Lease in time, as on a machine that halts, ends as it should.
+func (w testWorld) stayed(t *testing.T) {
+	t.Helper()
+	for _, name := range world.Controllers() {
+		n := w.Process(name).Ends() // Before the look at the log, which has the ends of all of them then.
+		log, err := os.ReadFile(w.Process(name).LogFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := strings.Count(string(log), "\n"+name+": controller: "+kube.ErrLeaseLost.Error())
+		if n > lost {
+			t.Errorf("%s ended %d times by itself, %d of them for its Lease", name, n, lost)
+		}
+	}
+}
 
 // pollInterval and patience of eventually. 240 nodes take more than a minute on an idle machine, since the cloud limits the calls; a machine
 // that has other work as well may take several times as long.
