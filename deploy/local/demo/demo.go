@@ -73,17 +73,14 @@ func (s *show) create(ctx context.Context) error {
 	if err := s.world.Apply(ctx, examples.Web()); err != nil {
 		return err
 	}
-	service, err := s.service(ctx)
-	if err != nil {
-		return err
-	}
+	service := &corev1.Service{} // It is made without an address, and may have one by now.
 	s.line("EXTERNAL-IP %s", externalIP(service))
 	if s.world.Traffic() {
 		if err := s.serve(ctx); err != nil {
 			return err
 		}
 	}
-	err = s.wait(ctx, "an address", func(ctx context.Context) (bool, error) {
+	err := s.wait(ctx, "an address", func(ctx context.Context) (ok bool, err error) {
 		service, err = s.service(ctx)
 		return err == nil && len(service.Status.LoadBalancer.Ingress) > 0, err
 	})
