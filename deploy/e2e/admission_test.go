@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -73,8 +72,8 @@ func closeDoor(t *testing.T, cfg *rest.Config) door {
 		t.Fatalf("the chart has %d objects of the policy, want 2", made)
 	}
 	eventually(t, "the policy is in force", func(ctx context.Context) error {
-		if d.try(ctx, newService("refused", map[string]string{"bandwidth": "x"}, 80)) == nil {
-			return errors.New("a bad value is admitted")
+		if err := d.try(ctx, newService("refused", map[string]string{"bandwidth": "x"}, 80)); !isRefusal(err) {
+			return fmt.Errorf("the policy does not refuse a bad value: %w", err)
 		}
 		return nil
 	})
