@@ -339,7 +339,7 @@ effect is there exactly once, and nothing else is.
 - **Before** is a call held before its effect, which it then never has; **after** is one that has had its effect and of which only
   the answer is outstanding.
 - **Restarted**: the gateway's process is started again; **standby**: a second one, which has waited, takes over. Either begins when the
-  lease of the killed one has ended (in the test a lease of 5 s).
+  lease of the killed one has ended (in the test a lease of 12 s).
 - **UNAVAILABLE**: the caller can't know. It repeats the RPC with the same ` + "`request_id`" + `, and the next gateway does what is missing.
 - **UNAVAILABLE, look**: the caller looks for what it wanted to create before it goes on, since only the killed gateway remembered.
 

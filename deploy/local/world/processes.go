@@ -67,11 +67,11 @@ func (w *World) simulator() proc.Spec {
 type section map[string]any
 
 // lease says how a process is elected: as by default, for one that is started again goes on with its own Lease, as a container does. A Lease is
-// shorter where another replica has to wait for its end.
+// shorter where another replica has to wait for its end, but a leader that halts for some seconds keeps it there, too.
 func lease(name string, replicas int) section {
 	cfg := section{"enabled": true, "namespace": chart.Namespace, "name": name}
 	if replicas > 1 {
-		maps.Copy(cfg, section{"leaseDuration": "5s", "renewDeadline": "4s", "retryPeriod": "500ms"})
+		maps.Copy(cfg, section{"leaseDuration": "12s", "renewDeadline": "10s", "retryPeriod": "500ms"})
 	}
 	return cfg
 }
