@@ -1,14 +1,19 @@
 package clb
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubetesting "k8s.io/client-go/testing"
 
 	"alicloud-controllers.dev/services/rpcerr"
 
@@ -162,4 +167,40 @@ func (w *world) patches() (n int) {
 		}
 	}
 	return n
+}
+
+// failStatus lets the next patch of a Service's status fail.
+func (w *world) failStatus() {
+	var failed atomic.Bool
+	w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "status" || failed.Swap(true) {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewInternalError(errors.New("down"))
+	})
+}
+
+// TestConditionsAfterAFailedWrite: conditions that the API server didn't take are written with the next attempt.
+func TestConditionsAfterAFailedWrite(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		good := []string{"LoadBalancerReady=True Published", "Synced=True Synced"}
+		w.failStatus()
+		w.create(web())
+		check(t, "conditions of a new Service", good, w.conditions())
+		w.update(annotated(annotation.Scheduler, "fastest"))
+		w.failStatus()
+		w.update(annotated(annotation.Scheduler, "wrr"))
+		check(t, "conditions of one whose annotation was corrected", good, w.conditions())
+	})
+}
+
+// TestEventsAfterAFailedWrite: what was done is told, though the API server didn't take the status after it.
+func TestEventsAfterAFailedWrite(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.ACLStatus, "on"), annotated(annotation.ACLID, "acl-1"), annotated(annotation.ACLType, "white")))
+		w.events.take()
+		w.failStatus()
+		w.update(without(annotation.ACLStatus))
+		w.told("the change", "AccessControlOff", "EnsuredLoadBalancer", "FailedUpdateStatus")
+	})
 }

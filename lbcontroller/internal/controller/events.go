@@ -107,6 +107,11 @@ func (c *Controller) announce(svc *corev1.Service, over []string, list []Event) 
 	}
 }
 
+// whatWasDone are the events of a pass that the next one doesn't repeat: it doesn't find it to do any more.
+func whatWasDone(list []Event) []Event {
+	return slices.DeleteFunc(slices.Clone(list), func(e Event) bool { return e.Type == corev1.EventTypeWarning && !e.Done })
+}
+
 // tell records an event; a warning unless it would repeat the last one of its reason.
 func (c *Controller) tell(svc *corev1.Service, e Event) {
 	if e.Type == corev1.EventTypeNormal {

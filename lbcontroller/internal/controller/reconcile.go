@@ -168,6 +168,8 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	if o.Publish != nil {
 		if werr := r.Writer.Publish(ctx, r.Service, *o.Publish); ignoreGone(werr) != nil {
 			werr = c.refusedByAPI(r.Service, ReasonUpdateStatus, werr)
+			c.conditions.forget(r.Key)
+			c.announce(r.Service, nil, whatWasDone(o.Events))
 			c.measure(metricType, verb, start, o.Changed, werr)
 			return werr
 		}
@@ -186,6 +188,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	}
 	if Superseded(err) {
 		c.metrics.conflicts.WithLabelValues("version").Inc()
+		c.announce(r.Service, nil, whatWasDone(o.Events))
 		return reconcile.After(err, retrySuperseded)
 	}
 	c.announce(r.Service, o.Resolved, o.Events)
