@@ -117,7 +117,7 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	}
 	if s = k.meet(ctx, s); s.isTrusted() {
 		k.Records.Unexpect(s.key)
-		return controller.Outcome{Service: s.svc, Looks: s.looks()}
+		return controller.Outcome{Service: s.svc, Publish: &controller.Publication{KeepIngress: true}, Looks: s.looks()}
 	}
 	s.fresh = added && len(s.svc.Status.LoadBalancer.Ingress) == 0 && s.svc.Labels[LabelLoadBalancerID] == "" && k.isYoung(s.svc)
 	have := recall(s)

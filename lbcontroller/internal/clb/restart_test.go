@@ -286,3 +286,15 @@ func TestReleaseIsTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// TestStatesAfterARestart: a Service of which nothing is read after a restart is counted as the others are.
+func TestStatesAfterARestart(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		withRecords(w)
+		w.create(web())
+		w.calls()
+		w.restart()
+		check(t, "calls", []string(nil), w.calls())
+		check(t, "states", map[string]float64{"Synced": 1}, w.states())
+	})
+}
