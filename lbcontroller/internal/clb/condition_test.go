@@ -204,3 +204,35 @@ func TestEventsAfterAFailedWrite(t *testing.T) {
 		w.told("the change", "AccessControlOff", "EnsuredLoadBalancer", "FailedUpdateStatus")
 	})
 }
+
+// TestInvalidServiceGoesOn: a Service that asked for a CLB in vain shows nothing of it any more, nor is it counted, when it asks for none.
+func TestInvalidServiceGoesOn(t *testing.T) {
+	bad := annotated(annotation.Scheduler, "fastest")
+	for name, test := range map[string]struct {
+		policy Policy
+		before []func(*corev1.Service)
+	}{
+		"invalid":  {PolicySync, []func(*corev1.Service){bad}},
+		"reported": {PolicyReport, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, func(w *world) {
+				w.under(test.policy)
+				w.create(web(test.before...))
+				check(t, "conditions", 2, len(w.conditions()))
+				check(t, "states", 1, len(w.states()))
+				check(t, "finalizers", 0, len(w.service().Finalizers))
+				w.events.take()
+				w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
+				check(t, "conditions in the end", []string(nil), w.conditions())
+				check(t, "states in the end", map[string]float64{}, w.states())
+				check(t, "withheld in the end", map[string]float64{}, w.withheld())
+				check(t, "events", []string{"Resolved"}, w.events.reasons())
+				w.calls()
+				w.update(func(svc *corev1.Service) { bad(svc); svc.Spec.Type = corev1.ServiceTypeLoadBalancer })
+				check(t, "conditions of a new attempt", 2, len(w.conditions()))
+				check(t, "calls", []string(nil), w.calls())
+			})
+		})
+	}
+}

@@ -86,6 +86,13 @@ func (s *states) set(key, state string) {
 	s.services.WithLabelValues(state).Inc()
 }
 
+// has reports whether a Service is counted.
+func (s *states) has(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last[key] != ""
+}
+
 // stateOf is how a Service with these conditions stands.
 func stateOf(list []metav1.Condition) string {
 	ready, synced := find(list, ConditionReady), find(list, ConditionSynced)

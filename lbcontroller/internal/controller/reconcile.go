@@ -70,12 +70,29 @@ func (c *Controller) Reconcile(ctx context.Context, key string) error {
 	}
 	a := c.assign(cached)
 	if a.idle() {
+		if err := c.dismiss(ctx, key, cached); err != nil {
+			return err
+		}
 		if cached.Spec.Type == corev1.ServiceTypeLoadBalancer {
 			return nil // The gate may be that of another controller.
 		}
 		return c.letPodsGo(ctx, key)
 	}
 	return c.inTurn(key, a.shared, func() error { return c.pass(ctx, key, cached, a) })
+}
+
+// dismiss takes back what was shown of a Service that asked for a load balancer in vain and doesn't any more. One that had something was released.
+func (c *Controller) dismiss(ctx context.Context, key string, svc *corev1.Service) error {
+	if !c.metrics.states.has(key) {
+		return nil
+	}
+	err := Writer{Client: c.Client, modes: &c.modes}.Publish(ctx, svc, Publication{KeepIngress: true, dropConditions: true})
+	if ignoreGone(err) != nil {
+		return c.refusedByAPI(svc, ReasonUpdateStatus, err)
+	}
+	c.forget(key)
+	c.events.Resolve(svc)
+	return nil
 }
 
 // pass releases what the Service no longer has a claim to, and otherwise brings its load balancer to what it asks for. A Service that

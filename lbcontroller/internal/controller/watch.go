@@ -165,7 +165,13 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 		return
 	}
 	a := c.assign(svc)
-	if a.idle() || c.conditions.arrived(keyOf(svc), old, svc) {
+	if a.idle() {
+		if !c.assign(old).idle() {
+			c.queue(keyOf(svc), reconcile.User) // What it shows of a load balancer goes.
+		}
+		return
+	}
+	if c.conditions.arrived(keyOf(svc), old, svc) {
 		return
 	}
 	for _, r := range c.Kinds {
