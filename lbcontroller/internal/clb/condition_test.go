@@ -236,3 +236,22 @@ func TestInvalidServiceGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// TestConditionNamesThePresentMistake: a user who corrects one annotation is told of the next one, though the reason is the same.
+func TestConditionNamesThePresentMistake(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.Scheduler, "fastest")))
+		w.update(func(svc *corev1.Service) {
+			annotated(annotation.Scheduler, "wrr")(svc)
+			annotated(annotation.Bandwidth, "much")(svc)
+		})
+		message := meta(w.service(), controller.ConditionSynced).Message
+		if !strings.Contains(message, annotation.Bandwidth) || strings.Contains(message, annotation.Scheduler) {
+			t.Errorf("the condition says %q", message)
+		}
+		before := w.patches()
+		w.addNode(2)
+		w.after(6 * time.Hour)
+		check(t, "patches while nothing changes", before, w.patches())
+	})
+}
