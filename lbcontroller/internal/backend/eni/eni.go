@@ -168,6 +168,7 @@ func (r *Resolver) answer(service string, ips []string) Answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := Answer{IDs: map[string]string{}, Again: lastRetry}
+	next := time.Until(r.paces[service].next())
 	for _, ip := range ips {
 		f, ok := r.known[service][ip]
 		if f.id != "" {
@@ -176,11 +177,11 @@ func (r *Resolver) answer(service string, ips []string) Answer {
 		}
 		if !ok {
 			a.Pending = append(a.Pending, ip)
-			a.Again = min(a.Again, time.Until(r.paces[service].next()))
+			a.Again = min(a.Again, next)
 			continue
 		}
 		a.Missing = append(a.Missing, ip)
-		a.Again = min(a.Again, time.Until(f.until))
+		a.Again = min(a.Again, max(next, time.Until(f.until))) // Its time may come while lookups have to wait.
 	}
 	return a
 }

@@ -76,3 +76,32 @@ func TestFindFails(t *testing.T) {
 		t.Error("an unknown VPC is no error")
 	}
 }
+
+// TestMissingWaitsForTheNextLookup: an address that no interface carries, and whose time comes just after others were looked up, is worth another
+// look when there may be one, not at once and again and again until then.
+func TestMissingWaitsForTheNextLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := gatewaytest.New(t)
+		put(f, "eni-1", "10.0.0.1")
+		r := &Resolver{Client: f.Client(), VPCID: "vpc-test"}
+		find := func(what string, wantAgain time.Duration, wantAsked int, ips ...string) {
+			t.Helper()
+			answer, err := r.Find(t.Context(), "default/web", ips, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := len(f.CallsOf("BatchGetNetworkInterfaces"))
+			f.ResetCalls()
+			if diff := cmp.Diff([]any{wantAgain, wantAsked}, []any{answer.Again, asked}); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", what, diff)
+			}
+		}
+		find("first", firstRetry, 1, "10.0.0.9")
+		<-time.After(firstRetry - time.Second)
+		find("another pod comes", 2*firstGap, 1, "10.0.0.1", "10.0.0.9")
+		<-time.After(2 * time.Second)
+		find("its time has come, but that of a lookup hasn't", 2*firstGap-2*time.Second, 0, "10.0.0.1", "10.0.0.9")
+		<-time.After(2*firstGap - 2*time.Second)
+		find("then", 2*firstRetry, 1, "10.0.0.1", "10.0.0.9")
+	})
+}
