@@ -298,3 +298,24 @@ func TestStatesAfterARestart(t *testing.T) {
 		check(t, "states", map[string]float64{"Synced": 1}, w.states())
 	})
 }
+
+// TestStandbyTrustsTheRecord: what users change while another replica leads is that one's to compare with the cloud. The next leader finds it in the
+// record, however long it was a standby.
+func TestStandbyTrustsTheRecord(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		withRecords(w)
+		w.create(web())
+		stopLeader := w.stop
+		w.standby = true
+		w.start()
+		w.calls()
+		w.update(annotated(annotation.Scheduler, "wrr"))
+		check(t, "writes of the leader", []string{"UpdateListener"}, w.writes())
+		stopLeader()
+		w.elect()
+		w.settle()
+		check(t, "calls of the next one", []string(nil), w.calls())
+		w.update(annotated(annotation.Scheduler, "wlc"))
+		check(t, "its writes", []string{"UpdateListener"}, w.writes())
+	})
+}

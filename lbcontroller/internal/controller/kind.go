@@ -23,7 +23,7 @@ type Kind interface {
 	Ensure(ctx context.Context, r Request) Outcome
 	// Release gives up what a Service has and no longer wants. Without an error in its outcome the finalizer goes.
 	Release(ctx context.Context, r Request) Outcome
-	// Changed is told of every change of a Service before the Service is queued. It must not block.
+	// Changed is told, while this replica leads, of every change of a Service before the Service is queued. It must not block.
 	Changed(old, svc *corev1.Service)
 	// NodesChanged is told of the Services whose nodes have changed, by their keys, before they are queued. It must not block.
 	NodesChanged(keys []string)

@@ -174,13 +174,16 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	if c.conditions.arrived(keyOf(svc), old, svc) {
 		return
 	}
+	if !c.leading.Load() {
+		return // The leader compares what users change with the cloud, and whoever leads next begins with all Services.
+	}
 	for _, r := range c.Kinds {
 		r.Kind.Changed(old, svc)
 	}
-	if reason, message := change(old, svc); reason != "" && c.leading.Load() && !c.assign(old).idle() {
+	if reason, message := change(old, svc); reason != "" && !c.assign(old).idle() {
 		c.events.Normal(svc, reason, message)
 	}
-	if svc.DeletionTimestamp == nil && len(a.release) > 0 && c.leading.Load() && len(c.assign(old).release) == 0 {
+	if svc.DeletionTimestamp == nil && len(a.release) > 0 && len(c.assign(old).release) == 0 {
 		c.events.Normal(svc, ReasonTypeChanged, "the Service no longer asks for the load balancer that it has; it is released")
 	}
 	c.queue(keyOf(svc), reconcile.User)
