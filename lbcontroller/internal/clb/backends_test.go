@@ -362,3 +362,33 @@ func TestFamilies(t *testing.T) {
 		})
 	}
 }
+
+// TestSliceThatChangesHands: an EndpointSlice made by hand gets the label of its Service late, and then that of another one. Its endpoints are the
+// same all the time.
+func TestSliceThatChangesHands(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
+		w.create(web(local))
+		w.create(api(443, local))
+		slices := w.kube.DiscoveryV1().EndpointSlices("default")
+		slice := &discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: "default", Name: "by-hand"},
+			AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{pod("10.0.0.1", "node-1")},
+		}
+		if _, err := slices.Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		belongsTo := func(service string) {
+			t.Helper()
+			slice.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+			if _, err := slices.Update(t.Context(), slice, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.settle()
+		}
+		check(t, "servers before", []string(nil), w.servers())
+		belongsTo("web")
+		check(t, "servers of the first", []string{"i-1:30080=1"}, w.servers())
+		belongsTo("api")
+		check(t, "servers of the second", []string{"i-1:31080=1"}, w.servers())
+	})
+}

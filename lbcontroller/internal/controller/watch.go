@@ -57,15 +57,8 @@ func (c *Controller) newInformers() (informerSet, error) {
 		DeleteFunc: func(any) { c.gather.Trigger() },
 	})
 	watch(endpoints, kube.TrimEndpointSlice, cache.ResourceEventHandlerFuncs{
-		AddFunc: c.sliceChanged,
-		UpdateFunc: func(old, obj any) {
-			if a, ok := old.(*discoveryv1.EndpointSlice); ok {
-				if b, ok := obj.(*discoveryv1.EndpointSlice); ok && equality.Semantic.DeepEqual(a.Endpoints, b.Endpoints) && equality.Semantic.DeepEqual(a.Ports, b.Ports) {
-					return
-				}
-			}
-			c.sliceChanged(obj)
-		},
+		AddFunc:    c.sliceChanged,
+		UpdateFunc: c.sliceUpdated,
 		DeleteFunc: c.sliceChanged,
 	})
 	watch(pods, kube.TrimPod, cache.ResourceEventHandlerFuncs{
@@ -196,6 +189,22 @@ func (c *Controller) serviceDeleted(obj any) {
 	}
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
 		c.queue(key, reconcile.Periodic)
+	}
+}
+
+// sliceUpdated passes over what changes no backends. A slice that goes from one Service to another changes those of both.
+func (c *Controller) sliceUpdated(oldObj, newObj any) {
+	old, ok1 := oldObj.(*discoveryv1.EndpointSlice)
+	slice, ok2 := newObj.(*discoveryv1.EndpointSlice)
+	if !ok1 || !ok2 {
+		return
+	}
+	moved := old.Labels[discoveryv1.LabelServiceName] != slice.Labels[discoveryv1.LabelServiceName]
+	if moved {
+		c.sliceChanged(old)
+	}
+	if moved || !equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
+		c.sliceChanged(slice)
 	}
 }
 
