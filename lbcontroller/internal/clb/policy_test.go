@@ -212,6 +212,18 @@ func TestPolicyUpsert(t *testing.T) {
 	})
 }
 
+// TestPolicyUpsertOfOneThatGoesOn: what was held back of a release is held back no more once it is done, though the Service lives on.
+func TestPolicyUpsertOfOneThatGoesOn(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(annotated(annotation.SyncPolicy, "upsert-only")))
+		w.update(func(svc *corev1.Service) { svc.Spec.Type = corev1.ServiceTypeClusterIP })
+		check(t, "withheld", map[string]float64{"upsert-only": 1}, w.withheld())
+		w.update(without(annotation.SyncPolicy))
+		check(t, "instances", 0, len(w.instances()))
+		check(t, "withheld afterwards", map[string]float64{}, w.withheld())
+	})
+}
+
 // TestPolicyUpsertStays: a Service that names another CLB stays on its own, which would be deleted.
 func TestPolicyUpsertStays(t *testing.T) {
 	inWorld(t, 2, func(w *world) {

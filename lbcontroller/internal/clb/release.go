@@ -93,6 +93,7 @@ func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Out
 	}
 	k.Records.Remove(ctx, r.Key)
 	k.certs.Use(r.Key, nil)
+	k.metrics.withheld.set(r.Key, "", 0)
 	k.memory.Put(r.Key, memory.Entry{UID: string(r.Service.UID), Observed: model.Nothing(), None: true, Released: address})
 	o.Publish = &controller.Publication{Notes: controller.Notes{
 		Labels:      map[string]string{LabelHash: "", LabelLoadBalancerID: ""},
