@@ -14,10 +14,14 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/model"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
 // TestB22SharedCLB: with the existing CCM the last writer wins a port. Here the second Service is told whose it is, and gets it when the
@@ -348,4 +352,30 @@ func TestNewPortIsLookedAt(t *testing.T) {
 		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
 		w.told("the conflict", "listener 81/tcp of the CLB is that of Service default/api (cluster c-other)")
 	})
+}
+
+// TestChangeOfOnesOwnIsCheap: what is remembered of the others on a user's CLB isn't looked at when a Service changes only its own vServer group,
+// as all of them do for each node.
+func TestChangeOfOnesOwnIsCheap(t *testing.T) {
+	kind, ok := newPasses(t, 0).kind.Kind.(*Kind)
+	if !ok {
+		t.Fatal("another kind")
+	}
+	owner := ownership.Owner{Service: "web", Namespace: "default", ClusterID: clusterID}
+	servers := make([]model.Server, 100)
+	for n := range servers {
+		servers[n] = model.Server{ServerKey: model.ServerKey{Type: slbv1.ServerType_SERVER_TYPE_ECS, ID: fmt.Sprint("i-", n), Port: 30080}, Weight: 100}
+	}
+	there := model.Observed{InstanceID: usersLB, Reused: true, Groups: []model.Group{{ID: "rsp-1", Name: owner.Group("30080"), Servers: servers}}}
+	cost := func(others int) float64 {
+		for n := range others {
+			kind.memory.Put(fmt.Sprint("default/other-", n), memory.Entry{UID: "u", Named: usersLB, Observed: there})
+		}
+		return testing.AllocsPerRun(10, func() {
+			if woken := kind.wake(share{key: webKey, owner: owner, before: there}, there, nil); len(woken) > 0 {
+				t.Error(woken)
+			}
+		})
+	}
+	check(t, "allocations with 50 others", cost(1), cost(50))
 }

@@ -60,6 +60,9 @@ func (k *Kind) wake(s share, after model.Observed, err error) []string {
 		}
 	})
 	freed, taken := freesListener(s.before, maybe), takenServers(s.owner, s.before, maybe)
+	if !freed && len(taken)+len(s.losers) == 0 {
+		return nil // What is remembered of the others is long, and mostly a Service changes only what is its own.
+	}
 	return k.memory.Wake(s.key, s.before.InstanceID, func(key string, e memory.Entry) (memory.Entry, bool) {
 		switch {
 		case freed && e.Named == s.before.InstanceID && (e.Hash == "" || e.Refused.Text != ""):
