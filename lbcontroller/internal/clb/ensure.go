@@ -276,7 +276,7 @@ func (k *Kind) carryOut(ctx context.Context, s subject, d decision) (subject, do
 func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed model.Observed) (subject, done) {
 	k.Logger.Info("changing the CLB", "service", s.key, "loadBalancer", observed.InstanceID, "plan", p.String())
 	replaces := s.svc.Labels[LabelLoadBalancerID]
-	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims}}
+	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims, annotation.OwnTags, annotation.Applied}}
 	want := s.want.Desired
 	if p.ChangesConfig() {
 		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
@@ -186,6 +188,39 @@ func TestNoteIsNotOverwritten(t *testing.T) {
 			t.Error(err)
 		}
 		check(t, "note of the latest", "lb-3", w.service().Annotations[annotation.Claims])
+	})
+}
+
+// TestEditsFasterThanTheCache: a user changes his mind while a change is under way, of which the cache doesn't show yet what was noted. Nothing that
+// the first annotation put on the CLB stays there.
+func TestEditsFasterThanTheCache(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.versions()
+		w.create(web())
+		w.lag(func() time.Duration { return time.Second })
+		w.restart()
+		edit := func(annotations map[string]any) {
+			w.patch("web", map[string]any{"metadata": map[string]any{"annotations": annotations}})
+		}
+		edit(map[string]any{annotation.Prefix + annotation.AdditionalTags: "team=blue", annotation.Prefix + annotation.EstablishedTimeout: "60"})
+		w.after(900 * time.Millisecond)
+		edit(map[string]any{
+			annotation.Prefix + annotation.AdditionalTags: "owner=red", annotation.Prefix + annotation.EstablishedTimeout: nil, annotation.Prefix + annotation.Scheduler: "wrr",
+		})
+		w.after(600 * time.Millisecond)
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault { // When the next pass ends, the cache shows what it has noted itself.
+			<-time.After(10 * time.Second)
+			return gatewaytest.Fault{}
+		})
+		w.after(5 * time.Minute)
+		check(t, "tags", []string{"", "red"}, []string{tagOf(w.instances()[0], "team"), tagOf(w.instances()[0], "owner")})
+		w.cloud.Lock()
+		defer w.cloud.Unlock()
+		for _, l := range w.cloud.Listeners {
+			if timeout := l.GetConfig().GetEstablishedTimeout(); timeout == 60 || l.GetConfig().GetScheduler() != "wrr" {
+				t.Errorf("timeout %d, scheduler %s", timeout, l.GetConfig().GetScheduler())
+			}
+		}
 	})
 }
 
