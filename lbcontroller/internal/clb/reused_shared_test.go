@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
@@ -303,6 +304,29 @@ func TestFilledGroupOfOneThatNamesNoCLB(t *testing.T) {
 		check(t, "servers without pods", []string(nil), w.serversOf("mine"))
 		w.pods(pod("10.0.0.1", "node-1"))
 		check(t, "servers with pods", []string{"10.0.0.1"}, w.serversOf("mine"))
+	})
+}
+
+// TestFilledGroupsOfOneThatNamesNoCLB: the same with several ports, as long as annotation vgroup-port says which group is for which.
+func TestFilledGroupsOfOneThatNamesNoCLB(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.cloud.Lock()
+		w.cloud.ServerGroups["rsp-2"] = &gatewaytest.ServerGroup{ID: "rsp-2", LoadBalancerID: usersLB, Name: "second"}
+		w.cloud.Unlock()
+		w.addENI("eni-1", "10.0.0.1")
+		w.create(web(naming(usersLB), eniMode, annotated(annotation.VGroupPort, usersRsp+":80,rsp-2:443"), func(svc *corev1.Service) {
+			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443, NodePort: 30443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(8443)})
+		}))
+		w.pods(pod("10.0.0.1", "node-1"))
+		before := w.servers()
+		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
+		check(t, "servers without the id", []string{"eni-1:8080=100", "eni-1:8443=100", "i-users:9000=7"}, w.servers())
+		w.pods()
+		check(t, "servers without pods", []string{"i-users:9000=7"}, w.servers())
+		w.pods(pod("10.0.0.1", "node-1"))
+		check(t, "servers with pods", before, w.servers())
+		check(t, "those of the second group", []string{"10.0.0.1"}, w.serversOf("second"))
 	})
 }
 

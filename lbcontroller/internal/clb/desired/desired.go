@@ -130,6 +130,7 @@ func Build(cfg Config, in Input) (Result, error) {
 	d.Listeners = b.listeners()
 	d.Groups = b.groups()
 	d.Former = b.former()
+	d.Mapped = b.mappedNames()
 	b.warnings = append(b.warnings, b.source.Warnings(b.policy())...)
 	if b.values.On(annotation.DefaultServerGroup) && in.View.Mode == backend.Pods {
 		b.warn("annotation %s%s has no effect: only nodes can be in the default server group, and pods are the backends; remove it", annotation.Prefix, annotation.DefaultServerGroup)
@@ -147,7 +148,7 @@ func Build(cfg Config, in Input) (Result, error) {
 		b.warn("spec.loadBalancerSourceRanges has no effect on a CLB; use the annotations %sacl-status, acl-id and acl-type", annotation.Prefix)
 	}
 	if len(b.problems) > 0 {
-		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups}}
+		return Result{}, &InvalidError{Problems: b.problems, Backends: &model.Desired{Owner: d.Owner, UID: d.UID, Reuse: d.Reuse, Groups: d.Groups, Mapped: d.Mapped}}
 	}
 	return Result{
 		Desired: d, OwnGroups: b.ownGroups(),

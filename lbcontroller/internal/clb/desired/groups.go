@@ -56,6 +56,31 @@ func (b *builder) former() []string {
 	return names
 }
 
+// mappedNames are the names of the groups of the ports that annotation vgroup-port still maps to vServer groups of a user's CLB that the Service names
+// no more. A group that is mapped to ports with different backends has none.
+func (b *builder) mappedNames() map[string]string {
+	if b.reuse.ID != "" {
+		return nil
+	}
+	var names map[string]string
+	for _, p := range b.values.Pairs(annotation.VGroupPort) {
+		for _, port := range b.view.Service.Spec.Ports {
+			if number, err := parsePort(p.Value); err != nil || number != port.Port {
+				continue
+			}
+			if names == nil {
+				names = map[string]string{}
+			}
+			name := b.ownName(port)
+			if other, twice := names[p.Key]; twice && other != name {
+				name = ""
+			}
+			names[p.Key] = name
+		}
+	}
+	return names
+}
+
 func (b *builder) groups() []model.Group {
 	byName, filled := map[string]model.Group{}, map[string]string{}
 	for i, port := range b.view.Service.Spec.Ports {

@@ -161,3 +161,22 @@ func TestForwardOnAUsersCLB(t *testing.T) {
 		}
 	}
 }
+
+// TestMapped: the vServer groups of ports that are mapped to those of a user's CLB are told where the Service names none.
+func TestMapped(t *testing.T) {
+	t.Parallel()
+	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), port("a", 81, intstr.FromInt32(2)), port("b", 82, intstr.FromInt32(3))}
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        map[string]string
+	}{
+		"names none":     {map[string]string{annotation.VGroupPort: "rsp-1:80,rsp-9:9"}, map[string]string{"rsp-1": "k8s/30080/web/default/c"}},
+		"for two ports":  {map[string]string{annotation.VGroupPort: "rsp-1:81,rsp-1:82,rsp-2:80"}, map[string]string{"rsp-1": "", "rsp-2": "k8s/30080/web/default/c"}},
+		"names one":      {map[string]string{annotation.VGroupPort: "rsp-1:80", annotation.ID: "lb-1"}, nil},
+		"nothing mapped": {nil, nil},
+	} {
+		if diff := cmp.Diff(test.want, mustBuild(t, testConfig(), service(test.annotations, ports...), nil).Desired.Mapped); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

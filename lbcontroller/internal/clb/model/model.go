@@ -24,6 +24,9 @@ type Desired struct {
 	Groups    []Group    // ordered by name
 	// Former are the names that the vServer groups of these ports would have if nodes were the backends, or if pods were.
 	Former []string
+	// Mapped are the names of the groups that have the servers of a user's vServer group, by its id, for a Service that maps ports to such groups and
+	// names no CLB any more.
+	Mapped map[string]string
 }
 
 // Reuse names a user's instance that the Service takes. The zero value is for a Service that has one of its own.

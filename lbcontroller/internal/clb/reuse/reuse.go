@@ -170,8 +170,8 @@ func Anywhere(want *model.Desired, own []model.Group, claims ownership.Claims) *
 }
 
 // WithFilled adds the user's vServer groups that were filled where the Service is and that it names no more. The descriptions of their servers
-// show for which port. If there are none, the claims show that a group is filled, and which port that is for if there is only one. The weight
-// they share with others may have gone with the annotations, so it is that of a server there.
+// show for which port. If there are none, the claims show that a group is filled, and the port is the only one, or the one that annotation vgroup-port
+// still maps to the group. The weight they share with others may have gone with the annotations, so it is that of a server there.
 func WithFilled(want *model.Desired, claims ownership.Claims, observed model.Observed) *model.Desired {
 	d := *want
 	d.Groups = slices.Clone(want.Groups)
@@ -183,8 +183,9 @@ func WithFilled(want *model.Desired, claims ownership.Claims, observed model.Obs
 		}
 		i := slices.IndexFunc(g.Servers, func(s model.Server) bool { return d.Owner.Owns(s.Description) })
 		for _, like := range ports {
-			switch only := len(ports) == 1 && g.ID != model.DefaultGroup && slices.Contains(claimed, g.ID); {
-			case i >= 0 && like.Name != g.Servers[i].Description, i < 0 && !only:
+			isFor := len(ports) == 1 || d.Mapped[g.ID] == like.Name
+			switch filled := isFor && g.ID != model.DefaultGroup && slices.Contains(claimed, g.ID); {
+			case i >= 0 && like.Name != g.Servers[i].Description, i < 0 && !filled:
 				continue
 			case i < 0:
 				i = slices.IndexFunc(g.Servers, func(s model.Server) bool { _, made := ownership.MadeFor(s.Description); return made })

@@ -286,12 +286,15 @@ func TestWithFilledByClaims(t *testing.T) {
 		return model.Group{ID: id, Name: id, KeepWeights: true, Servers: []model.Server{{ServerKey: server("i-1"), Weight: weight}}}
 	}
 	for _, test := range []struct {
-		ports, want []model.Group
+		ports  []model.Group
+		mapped map[string]string
+		want   []model.Group
 	}{
-		{[]model.Group{port80}, []model.Group{port80, filled("rsp-1", 100), filled("rsp-2", 5)}},
-		{[]model.Group{port80, port443}, []model.Group{port80, port443}}, // Which of them was it?
+		{[]model.Group{port80}, nil, []model.Group{port80, filled("rsp-1", 100), filled("rsp-2", 5)}},
+		{[]model.Group{port80, port443}, nil, []model.Group{port80, port443}}, // Which of them was it?
+		{[]model.Group{port80, port443}, map[string]string{"rsp-2": port443.Name, "rsp-3": port80.Name}, []model.Group{port80, port443, filled("rsp-2", 5)}},
 	} {
-		got := WithFilled(&model.Desired{Owner: owner(), Groups: test.ports}, claims, there)
+		got := WithFilled(&model.Desired{Owner: owner(), Groups: test.ports, Mapped: test.mapped}, claims, there)
 		if diff := cmp.Diff(test.want, got.Groups); diff != "" {
 			t.Errorf("%d ports (-want +got):\n%s", len(test.ports), diff)
 		}
