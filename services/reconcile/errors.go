@@ -8,6 +8,10 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
+// ErrNotBegun says that nothing was tried yet: the key is added again when its turn comes. It says nothing about what has failed before, whose delay
+// goes on growing.
+var ErrNotBegun = errors.New("not begun: another key has its turn")
+
 // terminalError wraps an error that no repetition can mend.
 type terminalError struct{ err error }
 

@@ -20,8 +20,8 @@ import (
 )
 
 // Reconciler brings what key names to its desired state. The error it returns chooses the next attempt: nil, none; Terminal,
-// none until somebody adds the key; After, at that time; an error with a RetryInfo of the gateway, at that time; any other,
-// after a growing delay.
+// none until somebody adds the key; ErrNotBegun, none either, as if there had been no attempt; After, at that time; an error with a
+// RetryInfo of the gateway, at that time; any other, after a growing delay.
 type Reconciler interface {
 	Reconcile(ctx context.Context, key string) error
 }
@@ -225,6 +225,9 @@ func (r *Runner) settle(ctx context.Context, key string, p Priority, err error) 
 	if ctx.Err() != nil {
 		log.Info("attempt was cut off by the stop", "key", key, "error", err)
 		return outcomeStopped
+	}
+	if errors.Is(err, ErrNotBegun) {
+		return outcomeAfter
 	}
 	if _, ok := errors.AsType[*terminalError](err); ok {
 		r.forget(key)

@@ -130,6 +130,34 @@ reconcile_total{controller="test",outcome="success"} 1`},
 	}
 }
 
+// A key that comes before its turn fails as seldom as one that doesn't: the delay of its failures goes on growing.
+func TestNotBegunIsNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, taken, early := &journal{begin: time.Now()}, true, 0
+		r, _ := start(t, Config{Reconciler: Func(func(context.Context, string) error {
+			if taken = !taken; taken {
+				early++
+				return ErrNotBegun
+			}
+			j.note()
+			return errors.New("no")
+		})})
+		r.Add("key", User)
+		for range 4 {
+			wait(5 * time.Minute)
+			synctest.Wait()
+			r.Add("key", User) // Its turn has come.
+		}
+		synctest.Wait()
+		if len(j.times) != 5 || early != 4 {
+			t.Errorf("attempts at %v, and %d before its turn", j.times, early)
+		}
+		if failures := r.failures["key"].count; failures != 5 {
+			t.Errorf("%d failures in a row are known", failures)
+		}
+	})
+}
+
 // An outage that everybody shares ends for all at once: the delays that it made grow must not outlast it.
 func TestRunnerResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

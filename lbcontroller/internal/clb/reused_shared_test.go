@@ -204,6 +204,29 @@ func TestLostAnswersKeepTheBackoff(t *testing.T) {
 	})
 }
 
+// TestTurnsKeepTheBackoff: Services that share a CLB and whose calls fail slowly are tried more and more seldom, though one often comes while
+// another is at work.
+func TestTurnsKeepTheBackoff(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.usersCLB(usersLB)
+		w.cloud.Interpose(func(int, string, proto.Message) gatewaytest.Fault {
+			<-time.After(20 * time.Second)
+			return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unavailable, Reason: rpcerr.CloudUnavailable, Message: "down"}}
+		})
+		const services = 5
+		for n := range services {
+			w.create(named(fmt.Sprint("web-", n), n, naming(usersLB)))
+		}
+		w.after(time.Hour)
+		if calls := len(w.cloud.Calls()); calls > 20*services { // With a delay of 1 s that doubles up to 5 min.
+			t.Errorf("%d calls in an hour", calls)
+		}
+		w.cloud.Interpose(nil)
+		w.after(10 * time.Minute)
+		check(t, "vServer groups in the end", services+1, len(w.parts(usersLB))-1)
+	})
+}
+
 // TestSharedGroupOfOneThatMayNotMove: a Service that names another CLB serves on where it is until its address is cleared. It puts back at once
 // what another one takes out of the vServer group that both fill there, also if this leader has met it as one that may not move.
 func TestSharedGroupOfOneThatMayNotMove(t *testing.T) {

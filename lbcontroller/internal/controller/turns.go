@@ -51,7 +51,7 @@ func (t *turns) pass(ids []string) (waiting []string) {
 // be.
 func (c *Controller) inTurn(key string, shared []string, work func() error) error {
 	if !c.turns.take(key, shared) {
-		return nil
+		return reconcile.ErrNotBegun
 	}
 	defer func() {
 		for _, waiting := range c.turns.pass(shared) {
