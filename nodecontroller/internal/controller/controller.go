@@ -90,7 +90,7 @@ func New(cfg Config) (*Controller, error) {
 	}
 	c.metrics = newMetrics(cfg.Registerer, c.forwarding.len, c.states)
 	c.arrivals = newArrivals(c.receive)
-	c.round.answers = map[identity]answer{}
+	c.round.answers, c.round.failed = map[identity]answer{}, map[string]time.Time{}
 	c.deletions.record = kube.NewRecord[lifecycle.State](cfg.Client, cfg.Namespace, recordDeletions, recordFormat)
 	var err error
 	if c.init, err = c.runner("nodeinit", c.reconcileNode, cfg.Workers, 0); err != nil {

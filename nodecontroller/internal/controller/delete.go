@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"alicloud-controllers.dev/services/nodes"
+
+	"alicloud-controllers.dev/nodecontroller/internal/lifecycle"
 )
 
 // deleteNode deletes a node if it still is the silent one that was decided on: the decision was made on cached state.
@@ -40,4 +42,10 @@ func (c *Controller) deleteNode(ctx context.Context, name string) error {
 	c.metrics.deleted.Inc()
 	c.normal(name, eventDeleted, "Deleted node "+name+", its instance "+node.Spec.ProviderID+" is gone")
 	return nil
+}
+
+// isThere reports whether the very node exists and is not being deleted, by a live read: the cache may be behind.
+func (c *Controller) isThere(ctx context.Context, s lifecycle.Sighting) bool {
+	node, err := c.cfg.Client.CoreV1().Nodes().Get(ctx, s.Node, metav1.GetOptions{})
+	return err == nil && string(node.UID) == s.UID && node.DeletionTimestamp == nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,17 +104,78 @@ func TestDeletionThatFailsIsNotPutOff(t *testing.T) {
 			w.vanish(i)
 			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
 		}
-		w.Pass(7 * time.Minute)
+		w.Pass(9 * time.Minute) // Each of the eight has failed by then, three in a minute at most.
 		if n := len(w.NodeNames()); n != 17 {
 			t.Errorf("%d nodes left after the first minutes, want 17", n)
 		}
-		w.Pass(2 * time.Minute)
+		w.Pass(8 * time.Minute)
 		if n := len(w.NodeNames()); n != 17 {
 			t.Errorf("%d nodes left within ten minutes, want 17", n)
 		}
 		w.Pass(time.Hour)
 		if n := len(w.NodeNames()); n != 12 {
 			t.Errorf("%d nodes left at last, want 12", n)
+		}
+	})
+}
+
+// TestUndeletableNodesKeepNoOthers lets the API server refuse the deletion of as many nodes as may go within the budget's window. Others go, and
+// each of the refused ones is tried no more often than the sweep looks.
+func TestUndeletableNodesKeepNoOthers(t *testing.T) {
+	var tries atomic.Int32
+	prepare := func(w *world) {
+		furnished(20)(w)
+		w.Client.PrependReactor("delete", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			name := action.(kubetesting.DeleteAction).GetName() //nolint:forcetypeassert // A failure of the test.
+			if !slices.Contains([]string{"node-0", "node-1", "node-2"}, name) {
+				return false, nil, nil
+			}
+			tries.Add(1)
+			return true, nil, apierrors.NewForbidden(corev1.Resource("nodes"), name, errors.New("a policy protects it"))
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		for i := range 8 {
+			w.vanish(i)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.Pass(25 * time.Minute) // Two windows for five nodes.
+		if n := len(w.NodeNames()); n != 15 {
+			t.Errorf("%d nodes left, want those of the 12 instances and the 3 that can't be deleted: %v", n, w.NodeNames())
+		}
+		w.Pass(10 * time.Minute)
+		tries.Store(0)
+		w.Pass(time.Hour)
+		if n := tries.Load(); n < 3 || n > 3*12 {
+			t.Errorf("%d tries in an hour, want one in five minutes for each of three nodes at most", n)
+		}
+	})
+}
+
+// TestDeletionWithoutAnswer lets the first answers of the API server to deletions be lost, and its watch be behind. What went is not taken for a
+// failure, so that no more nodes go than may.
+func TestDeletionWithoutAnswer(t *testing.T) {
+	gone := map[string]bool{} // but still in the cache
+	prepare := func(w *world) {
+		furnished(20)(w)
+		w.Client.PrependReactor("delete", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			name := action.(kubetesting.DeleteAction).GetName() //nolint:forcetypeassert // A failure of the test.
+			gone[name] = true
+			return true, nil, errors.New("the connection is lost")
+		})
+		w.Client.PrependReactor("get", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			name := action.(kubetesting.GetAction).GetName() //nolint:forcetypeassert // A failure of the test.
+			return gone[name], nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		for i := range 8 {
+			w.vanish(i)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.Pass(15 * time.Minute)
+		if n := len(gone); n != 3 {
+			t.Errorf("%d nodes went within ten minutes, at most 3 may", n)
 		}
 	})
 }

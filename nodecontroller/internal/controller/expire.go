@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -113,7 +114,8 @@ func (c *Controller) expire(ctx context.Context) error {
 		kept[heldContradicted] = c.keepSilent(fmt.Sprintf("The cloud does not know the instances of %d nodes that are ready, so that its answers "+
 			"are no evidence; check the gateway's credentials and region", verdict.Contradicted))
 	}
-	confirmed := c.agreed(ctx, verdict.Confirmed, kept)
+	state, pending := c.refund(ctx, now, sightings, state)
+	confirmed := c.agreed(ctx, c.inTurn(verdict.Confirmed, pending), kept)
 	remove, deferred, state := lifecycle.Spend(now, confirmed, sightings, state, *c.cfg.Deletion)
 	if err := c.deletions.save(ctx, state); err != nil {
 		kept[heldRecord] = c.keepSilent("Nodes are not deleted, for the next leader would not know of it: " + err.Error())
@@ -123,18 +125,46 @@ func (c *Controller) expire(ctx context.Context) error {
 		c.log.Warn("deletion of nodes put off, too many were deleted lately", "nodes", len(deferred), "first", deferred[0])
 		c.warnAll(deferred, "The instance is gone, but too many nodes were deleted lately; the node is deleted later")
 	}
-	c.round.confirm = verdict.Waiting
+	c.round.confirm = slices.Concat(verdict.Waiting, pending)
 	for _, name := range remove {
 		if err := c.deleteNode(ctx, name); err != nil {
 			c.log.Warn("node is not deleted", "node", name, "error", err)
 			c.fail(name, eventDeleteFailed, err)
-			c.round.confirm = append(c.round.confirm, name)
+			if c.round.failed[name].IsZero() { // Else the next sweep is soon enough.
+				c.round.confirm = append(c.round.confirm, name)
+			}
+			c.round.failed[name] = now
 		}
 	}
 	if len(c.round.confirm) > 0 {
 		c.sweeps.AddAfter(confirmKey, reconcile.Periodic, c.cfg.Deletion.ConfirmAfter)
 	}
 	return nil
+}
+
+// refund takes back what was counted for deletions that failed, or whose leader died before: a live read finds their nodes there still. It gives
+// the names of the other nodes that were counted, of which that is not certain yet: a request without an answer may be under way for a while.
+func (c *Controller) refund(ctx context.Context, now time.Time, sightings []lifecycle.Sighting, state lifecycle.State) (lifecycle.State, []string) {
+	var pending []string
+	for _, s := range sightings {
+		switch at, counted := state.Charged[s.Key()]; {
+		case !counted:
+		case now.Sub(at) >= c.cfg.Deletion.ConfirmAfter && c.isThere(ctx, s):
+			state = state.Refund(s.Key())
+		default:
+			pending = append(pending, s.Node)
+		}
+	}
+	return state, pending
+}
+
+// inTurn orders the nodes that may be deleted, without those whose deletion is pending. Those whose deletion failed come last, and of them those
+// whose failure is the longest ago come first, so that nodes which can't be deleted keep no others.
+func (c *Controller) inTurn(names, pending []string) []string {
+	maps.DeleteFunc(c.round.failed, func(name string, _ time.Time) bool { return !slices.Contains(names, name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(pending, name) })
+	slices.SortStableFunc(names, func(a, b string) int { return c.round.failed[a].Compare(c.round.failed[b]) })
+	return names
 }
 
 // agreed gives those of the nodes without instances that nothing else in the cloud speaks for: the gateway works in the region of the

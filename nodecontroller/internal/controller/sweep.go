@@ -54,6 +54,8 @@ type round struct {
 	present []string
 	// confirm are the nodes to ask about once more.
 	confirm []string
+	// failed says when the deletion of a node failed last.
+	failed map[string]time.Time
 	// fault is set while the last answer had none of the instances that were asked about.
 	fault bool
 }

@@ -52,8 +52,8 @@ type Sighting struct {
 	Ready bool
 }
 
-// key identifies the node; one made anew is another.
-func (s Sighting) key() string { return s.Node + " " + s.UID }
+// Key identifies the node; one made anew is another.
+func (s Sighting) Key() string { return s.Node + " " + s.UID }
 
 // State is what has to be remembered from one decision to the next.
 type State struct {
@@ -61,7 +61,7 @@ type State struct {
 	Absent map[string]time.Time `json:"absent,omitempty"`
 	// Deleted are the times of deletions that count for the budget.
 	Deleted []time.Time `json:"deleted,omitempty"`
-	// Charged names the nodes that these were counted for, by "name UID". A node that is there still is tried again at no further cost.
+	// Charged names the nodes that these were counted for, by "name UID".
 	Charged map[string]time.Time `json:"charged,omitempty"`
 }
 
@@ -100,7 +100,7 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 	maps.DeleteFunc(next.Charged, func(_ string, at time.Time) bool { return !slices.ContainsFunc(next.Deleted, at.Equal) })
 	var confirmed []Sighting
 	for _, s := range sightings {
-		since, suspected := state.Absent[s.key()]
+		since, suspected := state.Absent[s.Key()]
 		switch {
 		case s.Answer == Present || s.Answer == Unclear && !suspected:
 			continue
@@ -109,7 +109,7 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 		case !suspected:
 			since = s.At
 		}
-		next.Absent[s.key()] = since
+		next.Absent[s.Key()] = since
 		twice := s.Answer == Absent && suspected && s.At.Sub(since) >= policy.ConfirmAfter
 		switch {
 		case !s.Silent:
@@ -128,7 +128,7 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 		return verdict, next
 	}
 	slices.SortFunc(confirmed, func(a, b Sighting) int {
-		if order := next.Absent[a.key()].Compare(next.Absent[b.key()]); order != 0 {
+		if order := next.Absent[a.Key()].Compare(next.Absent[b.Key()]); order != 0 {
 			return order
 		}
 		return strings.Compare(a.Node, b.Node)
@@ -139,32 +139,27 @@ func Decide(now time.Time, sightings []Sighting, state State, policy Policy) (Ve
 	return verdict, next
 }
 
-// Spend takes as many of the confirmed nodes as the budget lets go now, and counts them, whether or not their deletion succeeds. One that was
-// counted before, and is there still because its deletion failed or its leader died, goes again and counts from now on.
-func Spend(now time.Time, confirmed []string, sightings []Sighting, state State, policy Policy) (remove, deferred []string, next State) {
-	keys := make(map[string]string, len(sightings))
-	for _, s := range sightings {
-		keys[s.Node] = s.key()
+// Refund takes back what was counted for the deletion of a node that is there still.
+func (s State) Refund(key string) State {
+	refunded := State{Absent: s.Absent, Deleted: slices.Clone(s.Deleted), Charged: maps.Clone(s.Charged)}
+	if i := slices.IndexFunc(s.Deleted, s.Charged[key].Equal); i >= 0 {
+		refunded.Deleted = slices.Delete(refunded.Deleted, i, i+1)
 	}
-	left := policy.Left(now, len(sightings), state.Deleted)
+	delete(refunded.Charged, key)
+	return refunded
+}
+
+// Spend takes as many of the confirmed nodes as the budget lets go now, and counts them, whether or not their deletion succeeds.
+func Spend(now time.Time, confirmed []string, sightings []Sighting, state State, policy Policy) (remove, deferred []string, next State) {
+	n := min(len(confirmed), policy.Left(now, len(sightings), state.Deleted))
 	next = State{Absent: state.Absent, Deleted: slices.Clone(state.Deleted), Charged: maps.Clone(state.Charged)}
 	if next.Charged == nil {
 		next.Charged = map[string]time.Time{}
 	}
-	for _, name := range confirmed {
-		before, again := next.Charged[keys[name]]
-		counted := slices.IndexFunc(next.Deleted, before.Equal)
-		switch {
-		case again && counted >= 0:
-			next.Deleted = slices.Delete(next.Deleted, counted, counted+1)
-		case left > 0:
-			left--
-		default:
-			deferred = append(deferred, name)
-			continue
+	for _, s := range sightings {
+		if slices.Contains(confirmed[:n], s.Node) {
+			next.Deleted, next.Charged[s.Key()] = append(next.Deleted, now), now
 		}
-		next.Deleted, next.Charged[keys[name]] = append(next.Deleted, now), now
-		remove = append(remove, name)
 	}
-	return remove, deferred, next
+	return confirmed[:n], confirmed[n:], next
 }
