@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -148,6 +149,43 @@ func TestUndeletableNodesKeepNoOthers(t *testing.T) {
 		w.Pass(time.Hour)
 		if n := tries.Load(); n < 3 || n > 3*12 {
 			t.Errorf("%d tries in an hour, want one in five minutes for each of three nodes at most", n)
+		}
+	})
+}
+
+// TestNodesThatWaitForAFinalizer has as many nodes as may go within the budget's window wait for somebody's finalizer when they are deleted. Each is
+// deleted and reported once, and others go.
+func TestNodesThatWaitForAFinalizer(t *testing.T) {
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	prepare := func(w *world) {
+		furnished(20)(w)
+		w.Client.PrependReactor("delete", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+			name := action.(kubetesting.DeleteAction).GetName() //nolint:forcetypeassert // A failure of the test.
+			if !slices.Contains([]string{"node-0", "node-1", "node-2"}, name) {
+				return false, nil, nil
+			}
+			object, err := w.Client.Tracker().Get(gvr, "", name)
+			if err != nil {
+				return true, nil, err
+			}
+			node := object.DeepCopyObject().(*corev1.Node) //nolint:forcetypeassert // A failure of the test.
+			node.DeletionTimestamp = new(metav1.Now())
+			return true, node, w.Client.Tracker().Update(gvr, node, "")
+		})
+	}
+	run(t, nil, prepare, func(w *world) {
+		for i := range 8 {
+			w.vanish(i)
+			w.UpdateNode(fmt.Sprintf("node-%d", i), silent)
+		}
+		w.Pass(36 * time.Minute)
+		if n := len(w.NodeNames()); n != 15 {
+			t.Errorf("%d nodes left, want those of the 12 instances and the 3 that wait: %v", n, w.NodeNames())
+		}
+		for i := range 8 {
+			if got := w.Events.Matching(fmt.Sprintf("node-%d DeletedNode", i)); len(got) != 1 {
+				t.Errorf("events %q, want one", got)
+			}
 		}
 	})
 }

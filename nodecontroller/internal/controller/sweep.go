@@ -272,7 +272,7 @@ func answerOf(result *ecsv1.InstanceResult) (lifecycle.Answer, error) {
 	}
 }
 
-// sightings is what is known of all nodes, by name.
+// sightings is what is known of all nodes, by name, but for those that are being deleted and wait for somebody's finalizer.
 func (c *Controller) sightings() ([]lifecycle.Sighting, error) {
 	all, err := c.nodes.List(labels.Everything())
 	if err != nil {
@@ -282,7 +282,7 @@ func (c *Controller) sightings() ([]lifecycle.Sighting, error) {
 	sightings := make([]lifecycle.Sighting, 0, len(all))
 	for _, node := range all {
 		said, ok := c.round.answers[identify(node)]
-		if !ok || !c.sweepable(node) {
+		if !ok || !c.sweepable(node) || node.DeletionTimestamp != nil {
 			continue
 		}
 		known[identify(node)] = said
