@@ -30,14 +30,20 @@ func (c *Controller) fail(node, reason string, err error) {
 
 // syncFailed warns about a node, unless its Node went or was made anew while the attempt was under way: the error is about the old one.
 func (c *Controller) syncFailed(node *corev1.Node, err error) {
-	if now, getErr := c.nodes.Get(node.Name); getErr == nil && now.UID == node.UID {
+	if c.current(node) {
 		c.fail(node.Name, eventSyncFailed, err)
 	}
+}
+
+// current reports whether a Node is there still, and was not made anew.
+func (c *Controller) current(node *corev1.Node) bool {
+	now, err := c.nodes.Get(node.Name)
+	return err == nil && now.UID == node.UID
 }
 
 // forgetNode drops what is remembered about a node that is gone.
 func (c *Controller) forgetNode(node *corev1.Node) {
 	c.events.Forget(kube.NodeReference(node.Name))
 	c.arrivals.forget(node.Name)
-	c.forwarding.forget(node.Name)
+	c.forwarding.forget(node.Name, node.UID)
 }

@@ -1,7 +1,9 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,7 +11,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	kubetesting "k8s.io/client-go/testing"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
 	"alicloud-controllers.dev/services/nodes"
@@ -94,4 +99,59 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 			t.Errorf("%v, want no warning", got)
 		}
 	})
+}
+
+// TestNodeMadeAnewWaitsForItsOwnInterface makes a Node anew, for another instance, while the network interface of the old one is changed. The new
+// Node keeps its taint until its own interface is changed, and no longer, whatever becomes of the last write to the old one.
+func TestNodeMadeAnewWaitsForItsOwnInterface(t *testing.T) {
+	for name, unreadable := range map[string]bool{"last write is refused": false, "last write fails": true} {
+		t.Run(name, func(t *testing.T) {
+			node := func(i int, uid types.UID) *corev1.Node {
+				n := fresh(i)
+				n.Name, n.UID = "node", uid
+				return n
+			}
+			prepare := func(w *world) {
+				w.instance(0)
+				w.instance(1)
+				w.guardUIDs()
+				failGet := w.failGet()
+				w.CreateNode(node(0, "old"))
+				late := false
+				w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+					if method == "UpdateNetworkInterface" && !late {
+						late = true
+						w.DeleteNode("node")
+						w.CreateNode(node(1, "new"))
+						<-time.After(5 * time.Second) // The answer takes so long; the new Node is queued behind the old one meanwhile.
+						failGet(unreadable)
+					}
+					return gatewaytest.Fault{}
+				})
+			}
+			run(t, nil, prepare, func(w *world) {
+				w.Pass(time.Minute)
+				if nodes.IsUninitialized(w.Node("node")) {
+					t.Errorf("taints %+v, want the new Node initialised", w.Node("node").Spec.Taints)
+				}
+				if got := w.Events.Matching("node InitializedNode"); len(got) != 1 || !strings.HasSuffix(got[0], "i-1") {
+					t.Errorf("events %v, want one about the new Node", got)
+				}
+				w.cloud.Lock()
+				defer w.cloud.Unlock()
+				if w.cloud.NetworkInterfaces["eni-1"].GetSourceDestCheck() {
+					t.Error("the source/destination check of the new Node is on")
+				}
+			})
+		})
+	}
+}
+
+// failGet lets the next reading of a node fail when the result is called so.
+func (w *world) failGet() func(bool) {
+	var fails atomic.Bool
+	w.Client.PrependReactor("get", "nodes", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return fails.Swap(false), nil, apierrors.NewInternalError(errors.New("etcd has no leader"))
+	})
+	return fails.Store
 }

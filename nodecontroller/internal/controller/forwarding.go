@@ -72,19 +72,22 @@ func (f *forwarding) begin(name string) (forwardingWait, bool) {
 }
 
 // switchedOff notes that the check is off, so that an attempt that fails later asks the cloud nothing more.
-func (f *forwarding) switchedOff(name string) {
+func (f *forwarding) switchedOff(name string, uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if wait, ok := f.waiting[name]; ok {
+	if wait, ok := f.waiting[name]; ok && wait.uid == uid {
 		wait.off = true
 		f.waiting[name] = wait
 	}
 }
 
-func (f *forwarding) forget(name string) {
+// forget drops a Node that waits, and none that was made anew under its name.
+func (f *forwarding) forget(name string, uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.waiting, name)
+	if f.waiting[name].uid == uid {
+		delete(f.waiting, name)
+	}
 }
 
 func (f *forwarding) has(name string) bool {
@@ -146,7 +149,7 @@ func (c *Controller) forward(ctx context.Context, name string) error {
 	}
 	node, err := c.nodes.Get(name)
 	if apierrors.IsNotFound(err) || err == nil && node.UID != wait.uid {
-		c.forwarding.forget(name)
+		c.forwarding.forget(name, wait.uid)
 		return nil
 	}
 	if err != nil {
@@ -159,7 +162,7 @@ func (c *Controller) forward(ctx context.Context, name string) error {
 		if err := c.switchCheckOff(ctx, wait); err != nil {
 			return c.attempted(ctx, node, err)
 		}
-		c.forwarding.switchedOff(name)
+		c.forwarding.switchedOff(name, wait.uid)
 	}
 	return c.attempted(ctx, node, c.finish(ctx, node, wait.instance, wait.since))
 }
@@ -199,12 +202,15 @@ func (c *Controller) watchForwarding(ctx context.Context) error {
 	}
 }
 
-// finish writes what a node lacks, its taint included.
+// finish writes what a node lacks, its taint included. Of a Node that went or was made anew meanwhile there is nothing to say.
 func (c *Controller) finish(ctx context.Context, node *corev1.Node, instance *ecsv1.Instance, since time.Time) error {
 	if _, err := c.write(ctx, node, c.agree(instance)); err != nil {
 		return err
 	}
-	c.forwarding.forget(node.Name)
+	if !c.current(node) {
+		return nil
+	}
+	c.forwarding.forget(node.Name, node.UID)
 	c.metrics.observe(verbRemoveTaint, since)
 	c.metrics.initialized.Observe(time.Since(node.CreationTimestamp.Time).Seconds())
 	c.events.Forget(kube.NodeReference(node.Name))
