@@ -64,6 +64,9 @@ func (c *Controller) report(tableID string, m *memory, v view, result apply.Resu
 		c.events.FailureOf(verdict.part, kube.NodeReference(about.node), eventCreateFailed, verdict.err)
 	}
 	for _, refusal := range slices.Concat(p.Foreign, partly) {
+		if !c.claims(claim{refusal.Route.Node, refusal.Route.Key}) {
+			continue
+		}
 		c.events.FailureOf(tableID+" "+refusal.Entry.CIDR.String(), kube.NodeReference(refusal.Route.Node), eventForeign,
 			errors.New("route table "+tableID+": "+refusal.Reason))
 	}

@@ -166,6 +166,36 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	})
 }
 
+// TestNodeMadeAnewIsNotToldOfAStranger makes a Node anew, with another range, while the route of the old one is made, a part of whose traffic an
+// entry of somebody else takes. That is no reason for a warning about the new Node.
+func TestNodeMadeAnewIsNotToldOfAStranger(t *testing.T) {
+	t.Parallel()
+	prepare := func(w *world) {
+		w.entry(tableA, "10.0.0.128/25", "i-stranger", "by hand")
+		late := false
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			if method == "BatchCreateRouteEntries" && !late {
+				late = true
+				w.DeleteNode("node-0")
+				again := makeNode(0)
+				again.UID, again.Spec.PodCIDR, again.Spec.PodCIDRs = "again", "10.0.7.0/24", []string{"10.0.7.0/24"}
+				w.CreateNode(again)
+				<-time.After(time.Second) // The answer takes so long; the controller sees the new Node meanwhile.
+			}
+			return gatewaytest.Fault{}
+		})
+	}
+	run(t, nil, makeNodes(2), prepare, func(w *world) {
+		w.Pass(time.Minute)
+		if got := w.routes(tableA); !slices.Contains(got, "10.0.7.0/24→i-0") {
+			t.Errorf("routes %v, want that of the new Node", got)
+		}
+		if got := w.Events.Matching("node-0 ForeignRoute"); len(got) != 0 {
+			t.Errorf("%v, want no warning", got)
+		}
+	})
+}
+
 // TestRenamedNodeIsThere has a node register under another name with what it had, and removes the old Node. The API server then loses the new
 // one, without a watched deletion: the route stays.
 func TestRenamedNodeIsThere(t *testing.T) {
