@@ -103,6 +103,7 @@ func (q *queue) addLocked(key string, p Priority) {
 			it.priority = p
 			if !q.active[key] {
 				heap.Fix(&q.ready, it.index)
+				q.wake.Signal() // As one of the least priority it may have been held back.
 			}
 		}
 		return

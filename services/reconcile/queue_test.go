@@ -68,6 +68,33 @@ func TestQueueHoldsBackActiveKeys(t *testing.T) {
 	}
 }
 
+// TestQueueGivesOutRaisedKeys: a key that is held back as one of the least priority is given out when it is raised, though nothing else happens.
+func TestQueueGivesOutRaisedKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		defer q.close()
+		q.bound(2, 1)
+		q.add("verified", Periodic)
+		q.get()
+		q.add("edited", Periodic)
+		given := make(chan string, 1)
+		go func() {
+			key, _, _ := q.get()
+			given <- key
+		}()
+		synctest.Wait()
+		if len(given) > 0 {
+			t.Fatalf("%q is given out beyond the bound", <-given)
+		}
+		q.add("edited", User)
+		synctest.Wait()
+		if len(given) == 0 {
+			t.Error("the raised key waits for the end of another attempt")
+		}
+	})
+}
+
 func TestQueueDelays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
