@@ -132,6 +132,10 @@ func (e *Election) Run(ctx context.Context, run func(ctx context.Context) error)
 	}
 	leading, endLeading := context.WithCancelCause(ctx)
 	defer endLeading(nil)
+	// client-go gives up a retryPeriod later: it counts from the answer to the last renewal, and begins to count with the next attempt. The others
+	// count from the renewal itself.
+	_, renew, _ := e.cfg.durations()
+	defer e.lock.whenLost(renew, func() { endLeading(ErrLeaseLost) })()
 	// The election outlives ctx, until run has returned. client-go takes its logger from the context.
 	electing, endElecting := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.FromSlogHandler(e.log.Handler())))
 	defer endElecting()

@@ -138,6 +138,41 @@ func TestLostLease(t *testing.T) {
 	})
 }
 
+// TestLeaderGivesUpInTime: the time between a leader's giving up and the start of the next is that for which work may go on, see Drain. It begins
+// with the last renewal, however long the answer to that was under way.
+func TestLeaderGivesUpInTime(t *testing.T) {
+	t.Parallel()
+	for name, delay := range map[string]time.Duration{"answered at once": 0, "answered late": 4 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset()
+				var renewals int
+				var renewed time.Time
+				client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					if renewals++; renewals > 5 {
+						return true, nil, errors.New("no connection")
+					}
+					_, lease, err := clienttesting.ObjectReaction(client.Tracker())(action)
+					renewed = time.Now()
+					<-time.After(delay)
+					return true, lease, err
+				})
+				c := stand(t, client, "only")
+				<-c.leading
+				c.finish <- nil
+				if err := <-c.result; !errors.Is(err, kube.ErrLeaseLost) {
+					t.Errorf("RunElected = %v", err)
+				}
+				const renew = 10 * time.Second // the default
+				if took := time.Since(renewed); took > renew {
+					t.Errorf("the leader gave up %s after the last renewal, want at most %s", took, renew)
+				}
+			})
+		})
+	}
+}
+
 func TestWithoutElection(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("no")

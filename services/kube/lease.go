@@ -56,6 +56,8 @@ type watchedLock struct {
 	last  *resourcelock.LeaderElectionRecord // nil: none has been seen
 	until time.Time
 	held  time.Time // when the last request began that made or renewed the lease for this replica
+	renew time.Duration
+	lost  *time.Timer // goes off when the lease was held for that long without a renewal; nil: nobody wants to know
 	read  bool
 	err   error // of the last request, nil if it was answered
 }
@@ -118,6 +120,27 @@ func (l *watchedLock) hold(record resourcelock.LeaderElectionRecord, begun time.
 	l.held = begun
 	if record.HolderIdentity != l.Identity() {
 		l.held = time.Time{}
+	}
+	switch {
+	case l.lost == nil:
+	case l.held.IsZero():
+		l.lost.Stop()
+	default:
+		l.lost.Reset(l.renew - time.Since(begun))
+	}
+}
+
+// whenLost calls lost when the lease was held for so long without a renewal, until stop.
+func (l *watchedLock) whenLost(renew time.Duration, lost func()) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renew, l.lost = renew, time.AfterFunc(renew, lost)
+	l.lost.Stop() // The lease is not held yet.
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lost.Stop()
+		l.lost = nil
 	}
 }
 
