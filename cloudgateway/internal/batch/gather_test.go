@@ -407,25 +407,35 @@ func TestOneCallerWithManyKeys(t *testing.T) {
 	})
 }
 
-// TestCallersWithMoreTime: whoever shares a read that ran out of its first caller's time gets another one.
+// TestCallersWithMoreTime: whoever shares reads that ran out of their first caller's time gets others, as few as there were.
 func TestCallersWithMoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &cloud{latency: 5 * time.Second}
 		c := newTestReader(t, s, nil)
+		var keys []string
+		for i := range 150 {
+			keys = append(keys, fmt.Sprint("i-", i))
+		}
 		var callers sync.WaitGroup
 		get := func(timeout time.Duration, want error) {
 			callers.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
-				if _, err := c.Get(ctx, "a", 0); !errors.Is(err, want) {
-					t.Errorf("with %s: error %v, want %v", timeout, err, want)
+				for i, result := range c.GetMany(ctx, keys, 0) {
+					if !errors.Is(result.Err, want) {
+						t.Errorf("%s with %s: error %v, want %v", keys[i], timeout, result.Err, want)
+						return
+					}
 				}
 			})
 		}
-		get(time.Second, context.DeadlineExceeded)
-		pass(500 * time.Millisecond) // The read has begun, with the deadline of the first caller.
+		get(2*time.Second, context.DeadlineExceeded)
+		pass(1500 * time.Millisecond) // The reads have begun, with the deadline of the first caller.
 		get(10*time.Second, nil)
 		callers.Wait()
+		if diff := cmp.Diff([]int{100, 50, 100, 50}, s.sizes()); diff != "" {
+			t.Errorf("sizes of the reads (-want +got):\n%s", diff)
+		}
 	})
 }
 

@@ -189,6 +189,7 @@ func (r *Reader[K, V]) get(
 		}
 		return results
 	}
+	var again []int // what those who began had too little time for
 	for i, f := range r.join(ctx, keys, maxAge, alone, results) {
 		if f == nil {
 			continue // There is a result already.
@@ -198,12 +199,22 @@ func (r *Reader[K, V]) get(
 			see(ctx, f.asOf)
 			results[i] = Result[V]{Value: f.value, Err: f.err}
 			if f.hurried(ctx) {
-				results[i] = r.get(ctx, keys[i:i+1], maxAge, alone)[0]
+				again = append(again, i)
 			}
 		case <-ctx.Done():
 			r.leave(f)
 			results[i].Err = ctx.Err()
 		}
+	}
+	if len(again) == 0 {
+		return results
+	}
+	rest := make([]K, len(again))
+	for j, i := range again {
+		rest[j] = keys[i]
+	}
+	for j, result := range r.get(ctx, rest, maxAge, alone) {
+		results[again[j]] = result
 	}
 	return results
 }
