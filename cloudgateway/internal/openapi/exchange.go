@@ -36,12 +36,7 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Result, error) {
 	result := Result{RequestID: requestIDOf(err), Sent: x.started}
 	if err == nil {
 		result.RequestID = got.requestID()
-		switch {
-		case out != nil:
-			err = x.decode(got, out)
-		case call.Mutating && result.RequestID == "": // What a proxy answers must not pass for the cloud's word that it is done.
-			err = x.outcomeUnknown(rpcerr.Errorf(rpcerr.CloudUnavailable, "the answer has no request id, so it is not the cloud's").WithAPI(call.api()))
-		}
+		err = x.decode(got, result.RequestID, out)
 	}
 	rpc.NoteCloudRequest(ctx, result.RequestID)
 	if call.Mutating && !result.Sent.IsZero() {
@@ -226,13 +221,21 @@ func (x *exchange) conclude(ctx context.Context, err error) error {
 	return e
 }
 
-// decode reads a successful answer. One that can't be read, e.g. because a proxy made it, leaves open whether a write is done.
-func (x *exchange) decode(got *answer, out any) error {
-	err := Decode(got.body, out)
-	if err == nil {
+// decode reads a successful answer, if out is not nil. What a proxy answers must not pass for the cloud's word that a write is done, nor that
+// there is nothing of what was to be read. The cloud's answers have a request id.
+func (x *exchange) decode(got *answer, requestID string, out any) error {
+	wrong := ""
+	if requestID == "" {
+		wrong = "has no request id, so it is not the cloud's"
+	} else if out != nil {
+		if err := Decode(got.body, out); err != nil {
+			wrong = "can't be read: " + err.Error()
+		}
+	}
+	if wrong == "" {
 		return nil
 	}
-	e := rpcerr.Errorf(rpcerr.CloudUnavailable, "the answer can't be read: %s", err).WithAPI(x.call.api())
+	e := rpcerr.Errorf(rpcerr.CloudUnavailable, "the answer %s", wrong).WithAPI(x.call.api())
 	if x.call.Mutating {
 		return x.outcomeUnknown(e)
 	}

@@ -155,17 +155,29 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAnother: what answers with status 200 and no request id is not the cloud. Whether the write was executed is not known then, though
-// nothing of the answer is needed.
+// TestAnswerOfAnother: what answers with status 200 and no request id is not the cloud. Whether a write was executed is not known then, though
+// nothing of the answer is needed, and what a read does not find there may exist.
 func TestAnswerOfAnother(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]string{
-		"<html>log in</html>": fmt.Sprint(codes.Unknown, " ", rpcerr.OutcomeUnknown), "": fmt.Sprint(codes.OK, " "),
+	const unknown, unavailable = "Unknown OUTCOME_UNKNOWN", "Unavailable CLOUD_UNAVAILABLE"
+	for _, tt := range []struct {
+		body string
+		call Call
+		out  any
+		want string
+	}{
+		{"<html>log in</html>", write, nil, unknown},
+		{"<html>log in</html>", read, &struct{}{}, unavailable},
+		{"{}", write, &struct{}{}, unknown},
+		{"{}", read, &struct{}{}, unavailable},
+		{"null", read, &struct{}{}, unavailable},
+		{"", write, nil, "OK "}, // The cloud's.
+		{"", read, &struct{}{}, "OK "},
 	} {
-		cloud := newFakeCloud(t, step{body: body})
+		cloud := newFakeCloud(t, step{body: tt.body})
 		w := newWorld(t, cloud.host(), nil)
-		if _, err := w.client.Do(t.Context(), write, nil); codeAndReason(err) != want {
-			t.Errorf("body %q: got %v, want %s", body, err, want)
+		if _, err := w.client.Do(t.Context(), tt.call, tt.out); codeAndReason(err) != tt.want {
+			t.Errorf("%s, body %q: got %v, want %s", tt.call.Action, tt.body, err, tt.want)
 		}
 	}
 }
