@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -31,6 +32,7 @@ type connections struct {
 
 	mu        sync.Mutex
 	all       map[string]*connection   // by remote address
+	callers   map[string]int           // how many are not strangers', by caller
 	strangers map[string][]*connection // by peer, the oldest first
 	unknown   int                      // the number of strangers
 }
@@ -40,7 +42,7 @@ func newConnections(l net.Listener, limits Limits, serving func() bool, closed f
 		Listener: l, limits: limits, serving: serving, closed: closed, arrivals: Peers{Burst: limits.Arrivals, PerSecond: limits.ArrivalsPerSecond},
 		beyond:     Peers{Burst: limits.ArrivalsBeyond / 5, PerSecond: limits.ArrivalsBeyond},
 		handshakes: make(chan struct{}, limits.Handshakes),
-		all:        make(map[string]*connection), strangers: make(map[string][]*connection),
+		all:        make(map[string]*connection), callers: make(map[string]int), strangers: make(map[string][]*connection),
 	}
 }
 
@@ -54,6 +56,7 @@ type connection struct {
 	took  *Peers      // what it was let in by
 	as    string      // as whom
 
+	caller   string // who made the first permitted call, as long as it is not a stranger's
 	stranger atomic.Bool
 	read     atomic.Int64 // bytes, counted for strangers
 	refused  atomic.Int64 // calls, likewise
@@ -150,6 +153,11 @@ func (c *connections) oldestOfMost() *connection {
 func (c *connections) forget(n *connection) {
 	if address := n.RemoteAddr().String(); c.all[address] == n {
 		delete(c.all, address)
+		if !n.stranger.Load() {
+			if c.callers[n.caller]--; c.callers[n.caller] == 0 {
+				delete(c.callers, n.caller)
+			}
+		}
 	}
 	c.known(n)
 }
@@ -245,17 +253,36 @@ func (n *connection) refuse() {
 	}
 }
 
-// prove notes that a permitted call was made.
-func (n *connection) prove() {
-	if n == nil || !n.stranger.Swap(false) {
-		return
+// prove notes that a caller made a permitted call. Its error says that the caller has too many connections: this one remains a stranger's.
+func (n *connection) prove(caller string) error {
+	if n == nil || !n.stranger.Load() {
+		return nil
 	}
-	if n.took != nil {
+	first, err := n.owner.belongs(n, caller)
+	if first && n.took != nil {
 		n.took.GiveBack(n.as)
 	}
-	n.owner.mu.Lock()
-	defer n.owner.mu.Unlock()
-	n.owner.known(n)
+	return err
+}
+
+// belongs takes a connection off the strangers. It reports whether it was one of theirs.
+func (c *connections) belongs(n *connection, caller string) (first bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !n.stranger.Load() {
+		return false, nil
+	}
+	if c.all[n.RemoteAddr().String()] == n { // Otherwise it is gone.
+		// Nobody may have more than are left for others, so that several who have all that they may leave room for the next one.
+		if has := c.callers[caller]; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
+			return false, tooMuch(fmt.Sprintf("%s has %d connections, the most that a caller may have", caller, has))
+		}
+		c.callers[caller]++
+		n.caller = caller
+		c.known(n)
+	}
+	n.stranger.Store(false)
+	return true, nil
 }
 
 // Read implements net.Conn. What comes after the client was asked for another hello may be all of it, so that the handshake is computed.

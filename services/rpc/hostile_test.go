@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -24,6 +25,7 @@ import (
 
 	slbv1 "alicloud-controllers.dev/proto/cloudgateway/slb/v1"
 
+	"alicloud-controllers.dev/services/gateway"
 	"alicloud-controllers.dev/services/internal/tlstest"
 	"alicloud-controllers.dev/services/rpc/hostile"
 )
@@ -358,6 +360,44 @@ func TestWorkOfOneCaller(t *testing.T) {
 	}
 }
 
+// TestConnectionsOfOneCaller: a caller has a bounded number of connections, and others find room beside them.
+func TestConnectionsOfOneCaller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits = Limits{ConnectionsPerCaller: 2} })
+	var conns []*gateway.Conn
+	for range 2 {
+		conns = append(conns, w.dial(tokenEditor))
+		if err := w.get(conns[len(conns)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := w.dial(tokenEditor)
+	if err := w.get(third); codeOfErr(err) != codes.ResourceExhausted {
+		t.Errorf("a call on the third connection gives %v", err)
+	}
+	if err := w.get(conns[0]); err != nil {
+		t.Errorf("a call on the first: %v", err)
+	}
+	if err := w.get(w.dial(tokenViewer)); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	if err := conns[1].Close(); err != nil {
+		t.Error(err)
+	}
+	until(t, "a place for the third connection", func() bool { return w.get(third) == nil })
+	for _, conn := range []*gateway.Conn{conns[0], third} {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	until(t, "no connection of the caller", func() bool {
+		c := w.server.connections.Load()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.callers["editor"] == 0
+	})
+}
+
 // TestArrivals: an address from which connection after connection comes to nothing is soon served slowly, and others are not.
 func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -386,7 +426,7 @@ func TestArrivals(t *testing.T) {
 			for ; len(accepted) > 0; let++ {
 				conn := <-accepted
 				if ip == "10.0.0.2" {
-					conn.(*connection).prove()
+					_ = conn.(*connection).prove("caller")
 				}
 				t.Cleanup(func() { _ = conn.Close() })
 			}
@@ -592,7 +632,7 @@ func TestStandbyIsNotCrowded(t *testing.T) {
 		t.Errorf("a third one is let in, at the cost of others: %q", reasons)
 	}
 	serving = true
-	first.prove()
+	_ = first.prove("caller")
 	third := admit()
 	if third == nil || len(reasons) != 0 {
 		t.Errorf("when the first has called, the third is not let in, or at the cost of others: %q", reasons)
@@ -650,15 +690,18 @@ func TestOldestStrangerGoes(t *testing.T) {
 		t.Error("too many strangers are not at the cost of the address with the most")
 	}
 	for _, n := range []*connection{a3, a4, b1, b2} {
-		n.prove()
+		if err := n.prove(n.RemoteAddr().String()); err != nil {
+			t.Error(err)
+		}
 	}
 	c1, c2 := admit("10.0.0.3"), admit("10.0.0.3")
 	c3 := admit("10.0.0.4")
 	if open(c1) || !open(c2) || !open(c3) {
 		t.Error("too many connections are not at the cost of strangers")
 	}
-	c2.prove()
-	c3.prove()
+	if err := errors.Join(c2.prove("second"), c3.prove("third")); err != nil {
+		t.Error(err)
+	}
 	if admit("10.0.0.5") != nil {
 		t.Error("a connection of a caller is closed for a stranger's")
 	}

@@ -8,8 +8,8 @@ import (
 // Limits bound what callers cost the server. A zero value stands for its default. The defaults keep the process far below half a GiB,
 // whoever calls: strangers, of whom nobody knows who they are, by the connection, and callers who may call by what they have under way.
 type Limits struct {
-	// Connections bounds all connections. Default 1024.
-	Connections int
+	// Connections and ConnectionsPerCaller bound the connections. Whose connection it is shows its first permitted call. Defaults 1024 and 512.
+	Connections, ConnectionsPerCaller int
 	// Strangers bounds the connections on which nobody has made a permitted call yet, and StrangersPerPeer those from one address.
 	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
 	Strangers, StrangersPerPeer int
@@ -50,7 +50,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	const kib, mib = 1 << 10, 1 << 20
 	return Limits{
-		Connections: cmp.Or(l.Connections, 1024), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
+		Connections: cmp.Or(l.Connections, 1024), ConnectionsPerCaller: cmp.Or(l.ConnectionsPerCaller, 512), Strangers: cmp.Or(l.Strangers, 128), StrangersPerPeer: cmp.Or(l.StrangersPerPeer, 32),
 		Arrivals: cmp.Or(l.Arrivals, 20), ArrivalsPerSecond: cmp.Or(l.ArrivalsPerSecond, 2),
 		ArrivalsBeyond: cmp.Or(l.ArrivalsBeyond, 50), Handshakes: cmp.Or(l.Handshakes, 4),
 		StrangerBytes: cmp.Or(l.StrangerBytes, 256*kib), StrangerCalls: cmp.Or(l.StrangerCalls, 100), FirstCall: cmp.Or(l.FirstCall, 10*time.Second),

@@ -84,7 +84,11 @@ func (s *Server) admit(ctx context.Context, method string) (context.Context, und
 		from.refuse()
 		return nil, nil, err
 	}
-	from.prove()
+	if err := from.prove(caller.Name); err != nil {
+		from.refuse()
+		s.metrics.refused.WithLabelValues("busy").Inc()
+		return nil, nil, err
+	}
 	call, err := s.account.enter(caller.Name)
 	if err != nil {
 		s.metrics.refused.WithLabelValues("busy").Inc()
