@@ -11,7 +11,8 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// account knows what every caller has under way, and refuses what would be too much.
+// account knows what every caller has under way, and refuses what would be too much. Nobody may have more than is left for others, so that several
+// who have all that they may leave room for the next one.
 type account struct {
 	limits Limits
 
@@ -59,15 +60,16 @@ func (a *account) enter(caller string) (*entry, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.callers[caller]
-	switch {
-	case of != nil && of.calls >= a.limits.CallsPerCaller:
-		return nil, tooMuch(fmt.Sprintf("%s has %d calls under way, the most that a caller may have", caller, of.calls))
-	case a.all.calls >= a.limits.Calls:
-		return nil, tooMuch(fmt.Sprintf("%d calls are under way, the most that the gateway takes", a.all.calls))
-	case of == nil:
+	if of == nil {
 		of = &share{receiving: make(chan struct{}, a.limits.ReceivingPerCaller)}
-		a.callers[caller] = of
 	}
+	switch {
+	case of.calls >= a.limits.CallsPerCaller:
+		return nil, tooMuch(fmt.Sprintf("%s has %d calls under way, the most that a caller may have", caller, of.calls))
+	case of.calls >= a.limits.Calls-a.all.calls:
+		return nil, tooMuch(fmt.Sprintf("%d calls are under way, the most that the gateway takes of %s beside others", a.all.calls, caller))
+	}
+	a.callers[caller] = of
 	of.calls++
 	a.all.calls++
 	return &entry{account: a, caller: caller, of: of}, nil
@@ -91,8 +93,8 @@ func (e *entry) hold(bytes int) error {
 	switch {
 	case e.of.bytes+bytes > a.limits.BytesPerCaller:
 		return tooMuch(fmt.Sprintf("the requests of %s that are under way hold more than %d bytes", e.caller, a.limits.BytesPerCaller))
-	case a.all.bytes+bytes > a.limits.Bytes:
-		return tooMuch(fmt.Sprintf("the requests under way hold more than %d bytes", a.limits.Bytes))
+	case e.of.bytes+bytes > a.limits.Bytes-a.all.bytes:
+		return tooMuch(fmt.Sprintf("the requests under way hold %d bytes, the most that the gateway takes of %s beside others", a.all.bytes, e.caller))
 	}
 	e.bytes += bytes
 	e.of.bytes += bytes

@@ -407,6 +407,28 @@ func TestOneCallerWithManyKeys(t *testing.T) {
 	})
 }
 
+// TestManyCallersWithManyKeys: however many callers ask for as much as they may, the next one is answered.
+func TestManyCallersWithManyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTestReader(t, &cloud{latency: time.Second}, nil)
+		ctx, leave := context.WithCancel(t.Context())
+		var jobs sync.WaitGroup
+		for i := range 5 {
+			keys := make([]string, mostPerCaller)
+			for j := range keys {
+				keys[j] = fmt.Sprintf("i-%d-%d", i, j)
+			}
+			jobs.Go(func() { c.GetMany(WithLane(ctx, fmt.Sprint("greedy-", i), "", 0), keys, 0) })
+		}
+		synctest.Wait()
+		if _, err := c.Get(WithLane(t.Context(), "modest", "", 0), "x", 0); err != nil {
+			t.Error(err)
+		}
+		leave()
+		jobs.Wait()
+	})
+}
+
 // TestCallersWithMoreTime: whoever shares reads that ran out of their first caller's time gets others, as few as there were.
 func TestCallersWithMoreTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

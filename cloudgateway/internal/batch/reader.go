@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20 000 at most.
+	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20 000 at most. Nobody may have
+	// more than is left for others, so that several who have all that they may leave room for the next one.
 	mostPerCaller = 20_000
 	mostWaiting   = 60_000
 	// ownRoom is that of a reader without another one, in bytes.
@@ -288,7 +289,7 @@ func (r *Reader[K, V]) underWay(key K, lane laneName) *flight[K, V] {
 
 // begin makes a flight, unless there are too many.
 func (r *Reader[K, V]) begin(ctx context.Context, key K, by caller, now time.Time) (*flight[K, V], error) {
-	if r.waiting[by.name] >= mostPerCaller || r.total >= mostWaiting {
+	if r.waiting[by.name] >= min(mostPerCaller, mostWaiting-r.total) {
 		return nil, &rpcerr.Error{
 			Code: codes.ResourceExhausted, RetryAfter: time.Second, Message: "too many reads of " + r.cfg.Name + " wait already",
 		}
