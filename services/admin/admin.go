@@ -31,8 +31,11 @@ const (
 	checkTimeout = 3 * time.Second
 	// stopTimeout lets a scrape under way finish.
 	stopTimeout = 2 * time.Second
-	// headerTimeout keeps idle connections from piling up.
-	headerTimeout = 5 * time.Second
+	// headerTimeout and idleTimeout are how long a client may keep a connection waiting, for a request that it has begun and for the next one. A
+	// Prometheus asks once a minute or more often.
+	headerTimeout, idleTimeout = 5 * time.Second, 2 * time.Minute
+	// answerTimeout is how long an answer may take. Profiles get the time that was asked for besides.
+	answerTimeout = 30 * time.Second
 
 	// revisionHeader and revisionVariable say of which revision of its Deployment the probed pod is, and this one.
 	revisionHeader, revisionVariable = "Pod-Revision", "POD_REVISION"
@@ -130,11 +133,15 @@ func New(
 		}
 		listeners = append(listeners, listener)
 	}
-	return &Server{listeners: listeners, http: &http.Server{
-		Handler:           newHandler(readers, registry, checks),
-		ReadHeaderTimeout: headerTimeout,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It tells of clients that go away, which is no news.
-	}}, nil
+	return &Server{listeners: listeners, http: newHTTP(newHandler(readers, registry, checks))}, nil
+}
+
+// newHTTP makes a server that nobody can fill with connections.
+func newHTTP(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: answerTimeout, ConnState: newCrowd().note,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It tells of clients that go away, which is no news.
+	}
 }
 
 // Addr is the address that is listened on.
