@@ -80,7 +80,7 @@ func (s *Service) list(ctx context.Context, r *vpcv1.ListEipsRequest) ([]*vpcv1.
 					With("AllocationId", strings.Join(ids, ",")).With("EipAddress", strings.Join(addresses, ",")))
 			})
 		})
-		return cloud.SortedBy(found, (*vpcv1.Eip).GetAllocationId), err
+		return cloud.Distinct(found, (*vpcv1.Eip).GetAllocationId), err
 	})
 }
 

@@ -53,7 +53,7 @@ func (s *Service) ListVpcs(ctx context.Context, r *vpcv1.ListVpcsRequest) (*vpcv
 		found, err := cloud.InChunks(ids, vpcsPerCall, func(some []string) ([]*vpcv1.Vpc, error) {
 			return list.Numbered(ctx, s.api, cloud.Params{}.Merge(filter).With("VpcId", strings.Join(some, ",")))
 		})
-		return cloud.SortedBy(found, (*vpcv1.Vpc).GetVpcId), err
+		return cloud.Distinct(found, (*vpcv1.Vpc).GetVpcId), err
 	})
 	return cloud.Answer(&vpcv1.ListVpcsResponse{Vpcs: found}, err)
 }

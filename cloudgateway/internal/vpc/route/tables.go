@@ -32,7 +32,7 @@ func (s *Service) describeTables(ctx context.Context, filter cloud.Params) ([]*v
 	for _, t := range found {
 		s.networkOf.Put(t.GetRouteTableId(), t.GetVpcId(), learnedLife)
 	}
-	return cloud.SortedBy(found, (*vpcv1.RouteTable).GetRouteTableId), err
+	return cloud.Distinct(found, (*vpcv1.RouteTable).GetRouteTableId), err
 }
 
 // table reads a route table now; nil: there is none.

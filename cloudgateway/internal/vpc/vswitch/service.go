@@ -97,7 +97,7 @@ func (s *Service) describe(ctx context.Context, filter cloud.Params, most int) (
 	found, err := cloud.Listing[*vpcv1.VSwitch]{
 		Action: "DescribeVSwitches", Items: "VSwitches.VSwitch", Decode: decode, PerPage: vpc.PageSize, Most: most,
 	}.Numbered(ctx, s.product.API, filter)
-	return cloud.SortedBy(found, (*vpcv1.VSwitch).GetVswitchId), err
+	return cloud.Distinct(found, (*vpcv1.VSwitch).GetVswitchId), err
 }
 
 // CreateVSwitch creates a vSwitch and waits until it can be used. The request id is the cloud's ClientToken, so it may be sent again.
