@@ -126,6 +126,34 @@ func TestAccessControlListFromBeginToEnd(t *testing.T) {
 	wantNotFound(t, err, rpcerr.AclNotFound)
 }
 
+// TestUsesOfAnAccessControlList: what is remembered of a list does not outlive a change of the listeners that use it.
+func TestUsesOfAnAccessControlList(t *testing.T) {
+	w := newWorld(t)
+	id, at := w.createACL(t, entries(0, 1)...), withGroup(t, w)
+	request := listenerRequest(at.lb, at.group)
+	request.Config.AclIds, request.Config.AclEnabled, request.Config.AclType = []string{id}, new(true), new("white")
+	for _, step := range []struct {
+		name  string
+		write func() error
+		uses  int
+	}{
+		{"before", func() error { return nil }, 0},
+		{"with the listener", func() error { _, err := w.Listeners.CreateListener(t.Context(), request); return err }, 1},
+		{"without it", func() error {
+			_, err := w.Listeners.DeleteListener(t.Context(), &slbv1.DeleteListenerRequest{Key: request.GetKey()})
+			return err
+		}, 0},
+	} {
+		if err := step.write(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		answer, err := w.AccessControlLists.GetAccessControlList(t.Context(), &slbv1.GetAccessControlListRequest{AclId: id, MaxAge: durationpb.New(time.Hour)})
+		if uses := answer.GetAccessControlList().GetUses(); err != nil || len(uses) != step.uses {
+			t.Errorf("%s: used by %v, %v, want %d", step.name, uses, err, step.uses)
+		}
+	}
+}
+
 // TestEntryChanges: what is as it shall be already is no error, and a white list is not empty in between.
 func TestEntryChanges(t *testing.T) {
 	tests := []struct {

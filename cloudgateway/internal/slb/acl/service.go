@@ -48,6 +48,7 @@ func New(p *slb.Product) *Service {
 		s.lists.Invalidate(id)
 		s.listings.Clear()
 	})
+	p.OnWrite(func(string) { s.lists.Clear() }) // A list shows the listeners that use it.
 	return s
 }
 
