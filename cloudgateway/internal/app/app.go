@@ -176,10 +176,11 @@ func (g *Gateway) lead(ctx context.Context) error {
 			}
 			g.rpc.SetServing(true)
 			g.leader.Set(1)
+		}, func() {
+			g.leader.Set(0)
+			g.rpc.SetServing(false)
+			g.gate.end()
 		})
-		g.leader.Set(0)
-		g.rpc.SetServing(false)
-		g.gate.end()
 		return nil
 	})
 }

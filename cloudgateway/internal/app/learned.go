@@ -40,11 +40,13 @@ func (g *Gateway) learned() *learnedLimits {
 	return l
 }
 
-// run goes on with what the replica before has learned, calls ready, and keeps what is learned until ctx ends.
-func (l *learnedLimits) run(ctx context.Context, ready func()) {
+// run goes on with what the replica before has learned, calls ready, and keeps what is learned until ctx ends. It calls end before it waits for the
+// API server for the last time: that may be what the Lease was lost for.
+func (l *learnedLimits) run(ctx context.Context, ready, end func()) {
 	if l.leases == nil {
 		ready()
 		<-ctx.Done()
+		end()
 		return
 	}
 	if err := l.restore(ctx); err != nil {
@@ -56,6 +58,7 @@ func (l *learnedLimits) run(ctx context.Context, ready func()) {
 	for {
 		select {
 		case <-ctx.Done():
+			end()
 			l.save(context.WithoutCancel(ctx)) // while the Lease is still ours
 			return
 		case <-ticks.C:

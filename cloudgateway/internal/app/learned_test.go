@@ -58,7 +58,7 @@ func TestLearnedLimitsSurviveARestart(t *testing.T) {
 					}
 					ctx, stop := context.WithTimeout(t.Context(), ran)
 					defer stop()
-					limits.run(ctx, func() { act(budget) })
+					limits.run(ctx, func() { act(budget) }, func() {})
 				}
 				replica(tt.ran, func(b *flow.Budget) { b.Throttled("slb", action, time.Second) })
 				sent, caller := 0, flow.WithCaller(t.Context(), flow.Caller{Priority: flow.Change})
@@ -80,4 +80,34 @@ func TestLearnedLimitsSurviveARestart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// silent is an API server that does not answer.
+type silent struct {
+	coordinationv1client.LeaseInterface
+}
+
+func (silent) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestTermEndsBeforeTheLastSave: how long work may go on is counted from the loss of the Lease, for which the API server may be the cause.
+func TestTermEndsBeforeTheLastSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget, err := flow.New(config.Default().Budget, nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := &learnedLimits{leases: silent{}, lease: "gateway", budget: budget, log: slog.New(slog.DiscardHandler)}
+		const term = 10 * time.Second
+		ctx, stop := context.WithTimeout(t.Context(), term)
+		defer stop()
+		begun := time.Now()
+		var ended time.Duration
+		limits.run(ctx, func() { budget.Throttled("slb", "CreateVServerGroup", time.Second) }, func() { ended = time.Since(begun) })
+		if took := time.Since(begun); ended != term || took <= term {
+			t.Errorf("the term of %s ended after %s, and the last attempt to save after %s", term, ended, took)
+		}
+	})
 }
