@@ -3,6 +3,7 @@ package admin
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -70,6 +71,7 @@ func (c client) asks(t *testing.T) bool {
 		return false
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
+	err = errors.Join(err, answer.Body.Close())
 	synctest.Wait()
 	return err == nil && answer.StatusCode == http.StatusOK
 }
