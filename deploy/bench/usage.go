@@ -15,7 +15,7 @@ const kibPerMiB = 1024
 
 // cpuSeconds reads how much CPU time, of users and of the system, a process has used so far.
 func cpuSeconds(pid int) (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) //nolint:gosec // The path is made of a number.
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
@@ -51,7 +51,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // peakMiB reads the largest resident memory of a process since resetPeak.
 func peakMiB(pid int) (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) //nolint:gosec // The path is made of a number.
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read memory: %w", err)
 	}
@@ -75,7 +75,7 @@ func parsePeak(status string) (float64, error) {
 
 // resetPeak makes the peak begin anew, see clear_refs in proc(5).
 func resetPeak(pid int) error {
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil { //nolint:gosec // The path is made of a number.
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
 		return fmt.Errorf("reset peak of memory: %w", err)
 	}
 	return nil
