@@ -64,7 +64,7 @@ type Node struct {
 // EnsureKubernetes returns the control plane's programs and builds those that are missing.
 func EnsureKubernetes(ctx context.Context, cfg Config) (Kubernetes, error) {
 	var k Kubernetes
-	control, err := kubernetes(ctx, cfg.Root, "about 2 minutes", []program{
+	control, err := kubernetes(ctx, cfg.Root, "2 to 5 minutes", []program{
 		{path: &k.Etcd, name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
 		{path: &k.APIServer, name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
 		{path: &k.Controllers, name: "kube-controllers", pkg: "alicloud-controllers.dev/deploy/local/kubernetes/controllers"},

@@ -26,7 +26,7 @@ func lockOf() *syscall.Flock_t {
 	return &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 }
 
-// ErrHeld is told of a directory where a world runs.
+// ErrHeld says that a world runs in the directory.
 var ErrHeld = errors.New("a world runs there already; stop it with make dev-down, or name another directory in WORLD_DIR")
 
 // Acquire locks the directory of a new world, and removes what is left of an old one that could not do it itself.
