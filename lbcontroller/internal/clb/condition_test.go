@@ -194,7 +194,7 @@ func TestConditionsAfterAFailedWrite(t *testing.T) {
 	})
 }
 
-// TestEventsAfterAFailedWrite: what was done is told, though the API server didn't take the status after it.
+// TestEventsAfterAFailedWrite: what was done has its events, though the API server didn't take the status after it.
 func TestEventsAfterAFailedWrite(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.ACLStatus, "on"), annotated(annotation.ACLID, "acl-1"), annotated(annotation.ACLType, "white")))
@@ -237,7 +237,7 @@ func TestInvalidServiceGoesOn(t *testing.T) {
 	}
 }
 
-// TestConditionNamesThePresentMistake: a user who corrects one annotation is told of the next one, though the reason is the same.
+// TestConditionNamesThePresentMistake: a user who corrects one annotation reads about the next one, though the reason is the same.
 func TestConditionNamesThePresentMistake(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.Scheduler, "fastest")))

@@ -94,7 +94,7 @@ func (c *conditions) due(key string, svc *corev1.Service, wanted []metav1.Condit
 	gist := gistOf(svc, wanted)
 	for _, w := range wanted {
 		have := find(svc.Status.Conditions, w.Type)
-		same = same && have != nil && have.Status == w.Status && have.Reason == w.Reason && (have.Message == w.Message || !tells(w))
+		same = same && have != nil && have.Status == w.Status && have.Reason == w.Reason && (have.Message == w.Message || !namesMistake(w))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,16 +138,18 @@ func gistOf(svc *corev1.Service, list []metav1.Condition) string {
 	gist.WriteString(string(svc.UID))
 	for _, condition := range list {
 		gist.WriteString(" " + condition.Type + string(condition.Status) + condition.Reason)
-		if tells(condition) {
+		if namesMistake(condition) {
 			gist.WriteString(condition.Message)
 		}
 	}
 	return gist.String()
 }
 
-// tells reports whether the message of a condition says what the user has to correct. Another mistake has the same reason, and only the message
+// namesMistake reports whether the message of a condition says what the user has to correct. Another mistake has the same reason, and only the message
 // names it. Messages about failed calls carry the ids of requests.
-func tells(c metav1.Condition) bool { return c.Reason == ReasonInvalid || c.Reason == ReasonRefused }
+func namesMistake(c metav1.Condition) bool {
+	return c.Reason == ReasonInvalid || c.Reason == ReasonRefused
+}
 
 func (c *conditions) forget(key string) {
 	c.mu.Lock()
