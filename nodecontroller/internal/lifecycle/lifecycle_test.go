@@ -209,6 +209,10 @@ func TestRefund(t *testing.T) {
 	if diff := cmp.Diff(want, refunded); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	want = lifecycle.State{Deleted: []time.Time{now, now}, Charged: map[string]time.Time{"b b-1": now, "c c-1": now}}
+	if diff := cmp.Diff(want, state.Refund("a a-1")); diff != "" {
+		t.Errorf("the first one (-want +got):\n%s", diff)
+	}
 	_, later := lifecycle.Decide(start.Add(time.Minute), nil, refunded, policy)
 	want = lifecycle.State{Deleted: []time.Time{now}, Charged: map[string]time.Time{"c c-1": now}}
 	if diff := cmp.Diff(want, later.Refund("a a-1"), cmpopts.EquateEmpty()); diff != "" {
