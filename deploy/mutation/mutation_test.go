@@ -161,7 +161,6 @@ func TestMutantIsolated(t *testing.T) {
 		"p/p_test.go": `package p
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
