@@ -192,7 +192,7 @@ func (m *monkey) act() string {
 		return m.bear()
 	}
 	svc := pick(m, services...)
-	switch m.n(19) {
+	switch m.n(20) {
 	case 0, 1:
 		m.edit(svc, map[string]any{"spec": map[string]any{"ports": m.somePorts()}})
 		return svc.Name + " gets other ports"
@@ -227,6 +227,8 @@ func (m *monkey) act() string {
 		m.edit(svc, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation.Claims: svc.Annotations[annotation.Claims] + ", lb-missing/rsp-1,?"}}})
 		return svc.Name + " has its note of claims edited"
 	case 17:
+		return m.vanish(svc)
+	case 18:
 		m.restart()
 		return "the controller is restarted"
 	default:
@@ -236,6 +238,21 @@ func (m *monkey) act() string {
 		m.start()
 		return "the controller crashes"
 	}
+}
+
+// vanish deletes a Service past its finalizer, as the API server does when both meet. A controller that crashes before it has released what the Service
+// had can't know of it, so there is peace for a while.
+func (m *monkey) vanish(svc *corev1.Service) string {
+	if svc.DeletionTimestamp != nil || len(svc.Finalizers) == 0 || time.Since(svc.CreationTimestamp.Time) > time.Minute {
+		return svc.Name + " does not vanish"
+	}
+	if err := m.kube.Tracker().Delete(serviceResource(), svc.Namespace, svc.Name); err != nil {
+		m.t.Fatal(err)
+	}
+	m.set(func() { m.wild = false })
+	m.after(time.Minute)
+	m.set(func() { m.wild = true })
+	return svc.Name + " vanishes"
 }
 
 func (m *monkey) bear() string {
@@ -250,6 +267,7 @@ func (m *monkey) bear() string {
 	}
 	svc := web(func(s *corev1.Service) {
 		s.Name, s.UID, s.Spec.Ports = name, types.UID(fmt.Sprintf("%08d-c2ae-4642-b033-5607860aef6a", m.born)), m.somePorts()
+		s.CreationTimestamp = metav1.Now()
 	})
 	if m.n(3) == 0 {
 		annotated(annotation.AddressType, "intranet")(svc)

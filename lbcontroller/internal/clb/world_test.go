@@ -3,6 +3,8 @@ package clb
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -87,6 +89,9 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 	patch, isPatch := action.(kubetesting.PatchAction)
 	reads := slices.Contains([]string{"get", "list", "watch"}, action.GetVerb())
 	ours := action.GetResource().Resource == "configmaps" || isPatch && bytes.Contains(patch.GetPatch(), []byte(`"uid"`))
+	if err := w.otherUID(patch); isPatch && err != nil {
+		return true, nil, err
+	}
 	if w.failing == nil || reads || !ours {
 		return false, nil, nil
 	}
@@ -98,6 +103,19 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 		what.Before = what.After
 	}
 	return what.Before != nil, nil, what.Before
+}
+
+// otherUID is the refusal of a patch that is meant for another object of the same name.
+func (w *world) otherUID(patch kubetesting.PatchAction) error {
+	var body struct{ Metadata struct{ UID types.UID } }
+	if patch == nil || json.Unmarshal(patch.GetPatch(), &body) != nil || body.Metadata.UID == "" {
+		return nil
+	}
+	obj, _ := w.kube.Tracker().Get(patch.GetResource(), patch.GetNamespace(), patch.GetName()) // If there is none, the patch finds out.
+	if has, ok := obj.(metav1.Object); ok && has.GetUID() != body.Metadata.UID {
+		return apierrors.NewConflict(patch.GetResource().GroupResource(), patch.GetName(), errors.New("the object has another UID"))
+	}
+	return nil
 }
 
 // settings are those of a controller with this kind.

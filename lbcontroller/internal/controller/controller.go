@@ -77,6 +77,7 @@ type Controller struct {
 	metrics metrics
 	// conditions are those that were written on Services.
 	conditions conditions
+	bypassed   bypassed
 
 	runner    *reconcile.Runner
 	informers informerSet

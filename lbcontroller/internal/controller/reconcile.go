@@ -60,6 +60,9 @@ func (c *Controller) writer(r Registration) Writer {
 
 // Reconcile implements reconcile.Reconciler. Events, metrics and what is written at the end are made here, of the outcome.
 func (c *Controller) Reconcile(ctx context.Context, key string) error {
+	if err := c.releaseBypassed(ctx, key); err != nil {
+		return err
+	}
 	cached, err := c.informers.service(key)
 	if apierrors.IsNotFound(err) {
 		c.forget(key)
@@ -219,17 +222,22 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	if err == nil {
 		return nil
 	}
+	return again(o)
+}
+
+// again is what tells the queue when to repeat a pass that went wrong.
+func again(o Outcome) error {
 	switch o.Retry.Mode {
 	case RetryNever:
-		return reconcile.Terminal(err)
+		return reconcile.Terminal(o.Err)
 	case RetryAfter:
-		return reconcile.After(err, o.Retry.After)
+		return reconcile.After(o.Err, o.Retry.After)
 	case RetryBackoff:
 		if o.Retry.After > 0 {
-			return reconcile.Defer(err, o.Retry.After)
+			return reconcile.Defer(o.Err, o.Retry.After)
 		}
 	}
-	return err
+	return o.Err
 }
 
 // addConditions adds to what is published how the Service stands, if that has changed.

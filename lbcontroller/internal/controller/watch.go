@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -182,13 +183,19 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 	c.queue(keyOf(svc), reconcile.User)
 }
 
-// serviceDeleted queues every Service, so that what is remembered of it is dropped.
+// serviceDeleted queues every Service, so that what is remembered of it is dropped. Only the event of a deletion has the last state of a Service; one
+// whose deletion was missed may have gone in order.
 func (c *Controller) serviceDeleted(obj any) {
+	priority := reconcile.Periodic
 	if svc, ok := obj.(*corev1.Service); ok {
 		c.events.Forget(svc)
+		if c.leading.Load() && isBypassed(svc, time.Now()) {
+			c.bypassed.add(svc)
+			priority = reconcile.User
+		}
 	}
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-		c.queue(key, reconcile.Periodic)
+		c.queue(key, priority)
 	}
 }
 
