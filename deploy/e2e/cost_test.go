@@ -307,7 +307,7 @@ func (w testWorld) serving(t *testing.T) {
 	})
 }
 
-// TestTypeChange takes a Service's type away and gives it back.
+// TestTypeChange takes a Service's type away and gives it back. In the same world a Service gets the type while it is being deleted.
 func TestTypeChange(t *testing.T) {
 	t.Parallel()
 	w := boot(t, 1, realistic)
@@ -331,5 +331,6 @@ func TestTypeChange(t *testing.T) {
 	if left := w.state(t); len(left.LoadBalancers)+len(left.ServerGroups) > 0 {
 		t.Errorf("left in the cloud: %d load balancers, %d server groups", len(left.LoadBalancers), len(left.ServerGroups))
 	}
+	w.deletedPastTheFinalizer(t)
 	w.stayed(t)
 }

@@ -89,8 +89,10 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 	patch, isPatch := action.(kubetesting.PatchAction)
 	reads := slices.Contains([]string{"get", "list", "watch"}, action.GetVerb())
 	ours := action.GetResource().Resource == "configmaps" || isPatch && bytes.Contains(patch.GetPatch(), []byte(`"uid"`))
-	if err := w.otherUID(patch); isPatch && err != nil {
-		return true, nil, err
+	if isPatch {
+		if err := w.otherUID(patch); err != nil {
+			return true, nil, err
+		}
 	}
 	if w.failing == nil || reads || !ours {
 		return false, nil, nil
@@ -108,7 +110,10 @@ func (w *world) react(action kubetesting.Action) (bool, runtime.Object, error) {
 // otherUID is the refusal of a patch that is meant for another object of the same name.
 func (w *world) otherUID(patch kubetesting.PatchAction) error {
 	var body struct{ Metadata struct{ UID types.UID } }
-	if patch == nil || json.Unmarshal(patch.GetPatch(), &body) != nil || body.Metadata.UID == "" {
+	if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
+		return err
+	}
+	if body.Metadata.UID == "" {
 		return nil
 	}
 	obj, _ := w.kube.Tracker().Get(patch.GetResource(), patch.GetNamespace(), patch.GetName()) // If there is none, the patch finds out.
