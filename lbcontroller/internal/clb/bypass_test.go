@@ -1,6 +1,9 @@
 package clb
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,7 +83,7 @@ func TestVanishedServicesKeepTheirCLBs(t *testing.T) {
 			w.vanishes()
 		}},
 		"somebody took the finalizer away before": {goes: func(w *world) {
-			w.failing = func() gatewaytest.Fault { return gatewaytest.Fault{Before: busy()} } // Else it would be there again.
+			w.failing = func() gatewaytest.Fault { return gatewaytest.Fault{Before: busy()} } // Else the finalizer would be there again.
 			w.update(func(svc *corev1.Service) { svc.Finalizers = nil })
 			w.vanishes()
 		}},
@@ -112,5 +115,57 @@ func TestReleaseOfAVanishedServiceIsRepeated(t *testing.T) {
 		w.vanishes()
 		w.after(time.Minute)
 		check(t, "CLBs", 0, len(w.instances()))
+	})
+}
+
+// TestVanishedServiceWhoseCLBComesToLightLate: the cloud's lists may lack what was just made. The id was not noted, and the name is the user's.
+func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		vanishes := sync.OnceFunc(w.vanishes)
+		hides := sync.OnceFunc(func() {
+			w.cloud.Lock()
+			defer w.cloud.Unlock()
+			made := maps.Clone(w.cloud.LoadBalancers)
+			clear(w.cloud.LoadBalancers)
+			time.AfterFunc(20*time.Second, func() {
+				w.cloud.Lock()
+				defer w.cloud.Unlock()
+				maps.Copy(w.cloud.LoadBalancers, made)
+			})
+		})
+		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+			switch method {
+			case "CreateLoadBalancer":
+				vanishes()
+			case "ListLoadBalancers":
+				hides()
+			}
+			return gatewaytest.Fault{}
+		})
+		w.create(web(fresh, annotated(annotation.Name, "mine")))
+		w.after(15 * time.Second)
+		check(t, "CLBs", 1, len(w.instances()))
+		w.after(2 * time.Minute)
+		check(t, "CLBs in the end", 0, len(w.instances()))
+		w.calls()
+		w.after(time.Hour)
+		check(t, "calls afterwards", []string(nil), w.calls())
+	})
+}
+
+// TestNextServiceIsToldWhatItWaitsFor: as long as the CLB of a Service that vanished can't be released, the next of its name waits, and says why.
+func TestNextServiceIsToldWhatItWaitsFor(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.create(web(fresh))
+		w.cloud.Fail("DeleteLoadBalancer", 3, busy())
+		w.vanishes()
+		w.events.take()
+		w.create(web(fresh, func(svc *corev1.Service) { svc.UID = "0dd0f3b5-6d4e-4bb4-9b30-0f1f6f4f0001" }))
+		if told := w.events.take(); !slices.ContainsFunc(told, func(e string) bool { return strings.Contains(e, uid+", which is gone") }) {
+			t.Errorf("events: %q", told)
+		}
+		w.after(time.Minute)
+		check(t, "CLBs", 1, len(w.instances()))
+		check(t, "CLB of the next Service", w.instances()[0].GetLoadBalancerId(), w.service().Labels[LabelLoadBalancerID])
 	})
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,34 +14,43 @@ import (
 	"alicloud-controllers.dev/services/reconcile"
 )
 
-// bypassAge is how old a Service can be whose deletion met the arrival of its finalizer: the API server gives a request one minute
-// (--request-timeout), and clocks differ. Of an older one it is not believed, as etcd may have lost what the cluster still needs.
+// bypassAge is how old a Service can be that was deleted past its finalizer. A finalizer comes within seconds after a Service, and the API server gives a
+// deletion one minute (--request-timeout). The age only is a second safeguard, for a cluster that loses Services which it still needs.
 const bypassAge = 5 * time.Minute
 
-// isBypassed reports of a Service whose last state this is that the API server deleted it past its finalizers. It decides whether an object may go
-// at once before it deletes it, and a finalizer that arrives in between does not stop it. A Service that went in order was marked as being deleted
-// before, or had its finalizers taken away.
+// What was made for a Service may come to light late: if nothing is found it is looked for again, bypassLooks times in all.
+const bypassPause, bypassLooks = 30 * time.Second, 3
+
+// isBypassed reports whether a Service, by its last state, was deleted although it had finalizers. The API server looks at them, lets the deletion pass
+// admission, and then deletes: a finalizer that arrives in between stops nothing. A Service that went in order was marked as being deleted before, or
+// its finalizers were taken away.
 func isBypassed(svc *corev1.Service, now time.Time) bool {
 	return svc.DeletionTimestamp == nil && len(svc.Finalizers) > 0 && now.Sub(svc.CreationTimestamp.Time) < bypassAge
 }
 
-// bypassed are Services that are gone without the release of what was made for them, by key. One name can have several, one after the other.
+// bypassed are Services that are gone while what was made for them may be left, by key. One name can have several, one after the other.
 type bypassed struct {
 	mu       sync.Mutex
-	services map[string][]*corev1.Service
+	services map[string][]*vanished
+}
+
+// vanished is a Service in its last state, and how often was looked for what it had.
+type vanished struct {
+	*corev1.Service
+	looks int
 }
 
 func (b *bypassed) add(svc *corev1.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.services == nil {
-		b.services = map[string][]*corev1.Service{}
+		b.services = map[string][]*vanished{}
 	}
 	key := keyOf(svc)
-	b.services[key] = append(b.services[key], svc)
+	b.services[key] = append(b.services[key], &vanished{Service: svc})
 }
 
-func (b *bypassed) of(key string) []*corev1.Service {
+func (b *bypassed) of(key string) []*vanished {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.services[key])
@@ -50,41 +60,67 @@ func (b *bypassed) remove(svc *corev1.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := keyOf(svc)
-	rest := slices.DeleteFunc(b.services[key], func(s *corev1.Service) bool { return s.UID == svc.UID })
+	rest := slices.DeleteFunc(b.services[key], func(v *vanished) bool { return v.UID == svc.UID })
 	if b.services[key] = rest; len(rest) == 0 {
 		delete(b.services, key)
 	}
 }
 
-// releaseBypassed gives up what the Services of a key had that the API server has deleted past the finalizer. There is nothing to write on any more.
+// releaseBypassed releases what was made for Services that were deleted past their finalizers, before the next Service of their name is worked on: what
+// both have on a load balancer of a user's can't be told apart. Nothing can be written on a Service that is gone.
 func (c *Controller) releaseBypassed(ctx context.Context, key string) error {
-	for _, gone := range c.bypassed.of(key) {
-		svc := gone.DeepCopy()
+	for _, v := range c.bypassed.of(key) {
+		svc := v.DeepCopy()
 		svc.DeletionTimestamp = new(metav1.Now()) // As if the API server had waited.
 		a := c.assign(svc)
-		if len(a.release) > 0 {
-			c.Logger.Warn("the Service was deleted past its finalizer; its load balancer is released", "service", key, "uid", svc.UID)
-		}
-		err := c.inTurn(key, a.shared, func() error {
+		changed := false
+		err := c.inTurn(key, a.shared, func() (err error) {
 			for _, kind := range a.release {
-				start := time.Now()
-				o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), Request{Key: key, Service: svc, Writer: c.writer(kind)})
-				for _, other := range o.Wake {
-					c.queue(other, reconcile.User)
+				var did bool
+				if did, err = c.releaseGone(ctx, kind, Request{Key: key, Service: svc, Writer: c.writer(kind)}); err != nil {
+					return err
 				}
-				c.announce(svc, o.Resolved, o.Events)
-				c.measure(kind.MetricType, verbDeletion, start, o.Changed, o.Err)
-				if o.Err != nil && o.Retry.Mode != RetryNever {
-					return again(o)
-				}
+				changed = changed || did
 			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		c.bypassed.remove(gone)
+		c.forget(key)
+		v.looks++ // Nobody else works on the key.
+		if !changed && len(a.shared) == 0 && v.looks < bypassLooks {
+			c.runner.AddAfter(key, reconcile.User, bypassPause)
+			continue
+		}
+		c.bypassed.remove(svc)
 		c.events.Forget(svc)
 	}
 	return nil
+}
+
+// releaseGone lets a kind release what it made for a Service that is gone, and reports whether there was something. The next Service of the name is told
+// what it waits for.
+func (c *Controller) releaseGone(ctx context.Context, kind Registration, r Request) (changed bool, err error) {
+	start := time.Now()
+	o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), r)
+	for _, other := range o.Wake {
+		c.queue(other, reconcile.User)
+	}
+	c.measure(kind.MetricType, verbDeletion, start, o.Changed, o.Err)
+	switch {
+	case o.Err == nil:
+		c.announce(r.Service, o.Resolved, o.Events)
+		return o.Changed, nil
+	case o.Retry.Mode == RetryNever:
+		c.Logger.Warn("the load balancer of a Service that was deleted past its finalizer stays", "service", r.Key, "uid", r.Service.UID, "error", o.Err)
+		return true, nil
+	}
+	o.Err = fmt.Errorf("release the load balancer of the Service with UID %s, which is gone: %w", r.Service.UID, o.Err)
+	shown := r.Service
+	if next, err := c.informers.service(r.Key); err == nil {
+		shown = next
+	}
+	c.tell(shown, Failure(ReasonCleanFailed, o.Err))
+	return false, again(o)
 }

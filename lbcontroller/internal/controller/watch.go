@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -189,7 +190,9 @@ func (c *Controller) serviceDeleted(obj any) {
 	priority := reconcile.Periodic
 	if svc, ok := obj.(*corev1.Service); ok {
 		c.events.Forget(svc)
-		if c.leading.Load() && isBypassed(svc, time.Now()) {
+		holds := func(r Registration) bool { return c.writer(r).Holds(svc) }
+		if c.leading.Load() && isBypassed(svc, time.Now()) && slices.ContainsFunc(c.Kinds, holds) {
+			c.Logger.Warn("a Service was deleted past its finalizer; what it had is released", "service", keyOf(svc), "uid", svc.UID)
 			c.bypassed.add(svc)
 			priority = reconcile.User
 		}
