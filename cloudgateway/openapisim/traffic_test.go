@@ -12,11 +12,12 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,16 +26,18 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
+// rangesMade is how many ranges the tests of this process have.
+var rangesMade atomic.Uint32
+
+// newRange is a range on loopback that no other test of this process has.
+func newRange() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{127, byte(64 + os.Getpid()%64), byte(rangesMade.Add(1)), 0}), 24)
+}
+
 // newTrafficCloud is a cloud with a data plane and two instances on loopback, in ranges that no other test has.
 func newTrafficCloud(t *testing.T) (*client, dataplane.Ranges) {
 	t.Helper()
-	random := func() netip.Prefix {
-		return netip.PrefixFrom(netip.AddrFrom4([4]byte{127, byte(64 + mathrand.IntN(128)), byte(mathrand.IntN(256)), 0}), 24)
-	}
-	ranges := dataplane.Ranges{Internet: random(), Intranet: random()}
-	for ranges.Internet == ranges.Intranet {
-		ranges.Intranet = random()
-	}
+	ranges := dataplane.Ranges{Internet: newRange(), Intranet: newRange()}
 	resources := seed()
 	for _, instance := range resources.Instances {
 		instance.PrivateIPs = []string{"127.0.0.1"}

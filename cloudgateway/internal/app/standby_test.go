@@ -36,11 +36,12 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// The times of the election in this test are a fifth of the defaults, 15 s, 10 s and 1 s. The limit of the takeover is that of the defaults:
-// TestLeaseDefaults knows what the Lease takes of it, and a busy machine needs as long as ever to connect and to answer.
+// The times of the election in this test are shorter than the defaults, 15 s, 10 s and 1 s, and leave a busy machine 5 s for a renewal. The limit of
+// the takeover is that of the defaults: TestLeaseDefaults knows what the Lease takes of it, and a busy machine needs as long as ever to connect and
+// to answer.
 const (
 	quickElection = "leaderElection: {enabled: true, namespace: kube-system, name: cloudgateway, " +
-		"leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 200ms}\n"
+		"leaseDuration: 6s, renewDeadline: 5s, retryPeriod: 200ms}\n"
 	takeOverLimit = 20 * time.Second
 )
 

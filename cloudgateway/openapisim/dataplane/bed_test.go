@@ -44,7 +44,7 @@ func newBed(t testing.TB) *bed {
 func newLoggedBed(t testing.TB, log io.Writer) *bed {
 	t.Helper()
 	b := &bed{t: t, cloud: state.New("cn-hangzhou", "1"), now: time.Unix(1e9, 0)}
-	b.address = netip.AddrFrom4([4]byte{127, byte(64 + rand.IntN(128)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
+	b.address = netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(64)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
 	b.cloud.LoadBalancers[lbID] = &state.LoadBalancer{ID: lbID, Address: b.address.String(), Status: "active"}
 	b.cloud.Instances["i-1"] = &state.Instance{ID: "i-1", Status: "Running", PrivateIPs: []string{"127.0.0.1"}}
 	plane, err := New(Config{Cloud: b, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
