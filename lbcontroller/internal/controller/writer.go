@@ -50,28 +50,37 @@ func (w Writer) Hold(ctx context.Context, svc *corev1.Service) (held *corev1.Ser
 	if w.Holds(svc) {
 		return svc, false, nil
 	}
-	return w.Confirm(ctx, svc)
+	return w.hold(ctx, svc, svc)
 }
 
 // Confirm is Hold for those who must not believe the cache: it may still show the finalizer of a load balancer that the Service has
 // given up since.
 func (w Writer) Confirm(ctx context.Context, svc *corev1.Service) (live *corev1.Service, added bool, err error) {
+	return w.hold(ctx, svc, nil)
+}
+
+// hold adds the finalizer to a Service. The API server is asked for the Service unless it is known, and when what is known turns out to be
+// older than our own last write.
+func (w Writer) hold(ctx context.Context, svc, known *corev1.Service) (live *corev1.Service, added bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		// The cached object may be older than our own last write.
-		found, err := w.Client.CoreV1().Services(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && (found.UID != svc.UID || found.DeletionTimestamp != nil) {
+		var err error
+		if live, known = known, nil; live == nil {
+			if live, err = w.Live(ctx, svc); err != nil {
+				return err
+			}
+		}
+		if live.DeletionTimestamp != nil {
 			return ErrGone
 		}
-		if err != nil {
-			return err
-		}
-		if w.Holds(found) {
-			live = found
+		if w.Holds(live) {
 			return nil
 		}
-		live, err = w.patch(ctx, found, map[string]any{"metadata": map[string]any{
-			"finalizers": append(slices.Clone(found.Finalizers), w.Finalizer), "resourceVersion": found.ResourceVersion,
+		live, err = w.patch(ctx, live, map[string]any{"metadata": map[string]any{
+			"finalizers": append(slices.Clone(live.Finalizers), w.Finalizer), "resourceVersion": live.ResourceVersion,
 		}})
+		if apierrors.IsNotFound(err) {
+			return ErrGone
+		}
 		added = err == nil
 		return err
 	})
