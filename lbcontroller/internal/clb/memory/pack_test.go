@@ -122,6 +122,24 @@ func TestServersArePackedOnce(t *testing.T) {
 	}
 }
 
+// TestDigest: the records of earlier processes have these digests.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	var m Memory
+	mixed := append(instances(20, 30080, "one"),
+		model.Server{ServerKey: model.ServerKey{ID: "eni-1", IP: "10.0.0.1", Port: -1}, Weight: -1, Description: "x"})
+	for want, servers := range map[string][]model.Server{
+		strings.Repeat("0", 64): nil,
+		"e0da3cf58b9447124a081e5f3cc405f9d813e34b2d391a09bc25e244dcaeeb67": instances(1, 30080, "one"),
+		"88f39fd1cbdd6e61aa8019896e0a6799f792abf7036ac9bb1d7d9e9ddb7d1ca1": instances(1000, 30080, "one"),
+		"2fcee8f8d5da657a11c6e580d41e781b5c028a56f9b3c565e9c57e8e96d49b40": mixed,
+	} {
+		if got := fmt.Sprintf("%x", m.Digest(servers)); got != want {
+			t.Errorf("digest %s, want %s", got, want)
+		}
+	}
+}
+
 // TestMemoryOfAService: 1 000 servers, which have 64 KiB in a pass, need no memory of their own with each Service.
 func TestMemoryOfAService(t *testing.T) {
 	const services, servers, room = 200, 1000, 2 << 10
