@@ -32,8 +32,8 @@ const (
 	defaultRoutesPerTable  = 200
 )
 
-// pipeSize is that of the in-memory connection.
-const pipeSize = 1 << 20
+// pipeSize is that of the in-memory connection. Tests make thousands, and what is never used of one is cleared all the same.
+const pipeSize = 32 << 10
 
 // Fake is a gateway and the cloud behind it. Its exported fields are the cloud's state; read and change them between Lock and
 // Unlock. What is put in belongs to the Fake from then on. Only what exists can be used: the instances, network interfaces,

@@ -2,6 +2,7 @@
 package method
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,9 @@ func All() []Method {
 			return true
 		})
 	}
-	slices.SortFunc(all, func(a, b Method) int { return strings.Compare(a.FullName(), b.FullName()) })
+	slices.SortFunc(all, func(a, b Method) int {
+		return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Name, b.Name))
+	})
 	return all
 }
 
