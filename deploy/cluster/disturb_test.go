@@ -267,15 +267,23 @@ func (c *cluster) certified(t *testing.T) {
 	t.Logf("the new certificate was there after %.1f s more", took.Seconds())
 }
 
+// release deletes the Services, and looks for load balancers that outlive them.
+func (c *cluster) release(t *testing.T) {
+	t.Helper()
+	c.run(t, "kubectl delete service echo changing --timeout=240s")
+	s, err := c.cloud.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.LoadBalancers) > 0 {
+		t.Errorf("%d load balancers are left", len(s.LoadBalancers))
+	}
+}
+
 // uninstall follows the docs, and looks at what stays.
 func (c *cluster) uninstall(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	c.run(t, "kubectl delete service echo changing --timeout=240s")
-	s, err := c.cloud.State(ctx)
-	if err != nil || len(s.LoadBalancers) > 0 {
-		t.Errorf("%d load balancers are left, %v", len(s.LoadBalancers), err)
-	}
 	c.run(t, "helm uninstall alicloud --namespace kube-system")
 	c.run(t, c.inline(t, "install.md", "kubectl -n kube-system wait --for=delete pod"))
 	for _, component := range chart.Components() {
@@ -286,7 +294,8 @@ func (c *cluster) uninstall(t *testing.T) {
 			t.Errorf("the Lease of %s is still held by %s", component, *holder)
 		}
 	}
-	if s, err = c.cloud.State(ctx); err != nil {
+	s, err := c.cloud.State(ctx)
+	if err != nil {
 		t.Fatal(err)
 	}
 	routes := slices.DeleteFunc(s.RouteTables["vtb-test"].Entries, func(e *state.RouteEntry) bool { return e.Type != "Custom" })

@@ -37,6 +37,7 @@ func TestInstall(t *testing.T) {
 	url := c.serve(t)
 	c.disturb(t, url)
 	c.commands(t)
+	c.release(t)
 	c.rights(t)
 	c.uninstall(t)
 	c.oneNode(t)

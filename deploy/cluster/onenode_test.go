@@ -46,6 +46,7 @@ func (c *cluster) oneNode(t *testing.T) {
 			t.Errorf("%s is on %s", pod.Name, pod.Spec.NodeName)
 		}
 	}
+	c.release(t)
 	c.uninstall(t)
 	c.run(t, "kubectl uncordon "+c.nodes[1].name)
 }
