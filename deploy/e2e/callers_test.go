@@ -28,7 +28,7 @@ import (
 // TestCallers calls the gateway as somebody who may not: the answer says so, and the cloud hears nothing of it.
 func TestCallers(t *testing.T) {
 	t.Parallel()
-	w := bootWith(t, world.Config{Nodes: 1, Controllers: world.Controllers(), Fast: bool(instant), Node: seldom(), Route: seldom()})
+	w := bootWith(t, world.Config{Nodes: 1, Controllers: world.Controllers(), Fast: bool(instant), Node: seldom(), Route: seldom(), BinDir: racing(t)})
 	w.initialised(t)
 	stranger := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: chart.Namespace}}
 	if _, err := w.Client().CoreV1().ServiceAccounts(chart.Namespace).Create(t.Context(), stranger, metav1.CreateOptions{}); err != nil {

@@ -56,7 +56,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	w := bootWith(t, world.Config{
-		Nodes: 4, Controllers: world.Controllers(),
+		Nodes: 4, Controllers: world.Controllers(), BinDir: racing(t),
 		LB: map[string]any{"drift": map[string]any{"stoppedListeners": "enforce"}}, // The monkey stops listeners, and all come back in the end.
 	})
 	w.initialised(t)

@@ -61,6 +61,7 @@ func TestNodesJoinAtOnce(t *testing.T) {
 				Node: seldom(),
 			}
 			if !tt.limits {
+				cfg.BinDir = racing(t)
 				cfg.Gateway = map[string]any{"budget": map[string]any{"overrides": unlimitedJoin()}}
 			}
 			w := bootWith(t, cfg)

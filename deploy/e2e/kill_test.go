@@ -56,7 +56,7 @@ func shapeOf(c *state.Cloud, lb *state.LoadBalancer) shape {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	const services = 20
-	w := boot(t, 3, realistic)
+	w := bootWith(t, world.Config{Nodes: 3, Controllers: world.Controllers(), BinDir: racing(t)})
 	w.initialised(t)
 
 	w.create(t, newService("undisturbed", nil, 80, 443))

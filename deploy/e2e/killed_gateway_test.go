@@ -64,7 +64,7 @@ func TestKilledGateway(t *testing.T) {
 	t.Parallel()
 	victims, overrides := victims()
 	w := bootWith(t, world.Config{
-		Gateways: 2, Fast: true,
+		Gateways: 2, Fast: true, BinDir: racing(t),
 		// The limits are not what this is about.
 		Gateway: map[string]any{"budget": map[string]any{"share": 1, "overrides": overrides}},
 	})

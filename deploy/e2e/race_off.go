@@ -2,5 +2,5 @@
 
 package e2e
 
-// raceEnabled: the processes under test are built like the test.
+// raceEnabled reports whether the tests have the race detector.
 const raceEnabled = false

@@ -43,6 +43,16 @@ func boot(t *testing.T, nodes int, p pace) testWorld {
 	return bootWith(t, world.Config{Nodes: nodes, Controllers: world.Controllers(), Fast: bool(p)})
 }
 
+// racing are our programs with the race detector, if the tests have it.
+func racing(t *testing.T) string {
+	t.Helper()
+	dir, err := raced()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // bootWith starts a world, stops it after the test, and looks then for secrets in all that could be seen of it. The processes log
 // all they can.
 func bootWith(t *testing.T, cfg world.Config) testWorld {
@@ -100,19 +110,23 @@ func (w testWorld) stayed(t *testing.T) {
 // that has other work as well may take several times as long.
 const pollInterval, patience = 50 * time.Millisecond, 5 * time.Minute
 
-// eventually waits until check returns nil, and fails with its last error.
+// eventually waits until check returns nil, and fails with its last error. It looks more and more seldom: a long wait is to cost little.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	eventuallyEvery(t, pollInterval, what, check)
+	poll(t, what, check, func(waited time.Duration) time.Duration { return min(max(waited/10, pollInterval), 10*pollInterval) })
 }
 
-// eventuallyEvery is for a check that costs much.
+// eventuallyEvery is for a check that has a pace of its own.
 func eventuallyEvery(t *testing.T, interval time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	poll(t, what, check, func(time.Duration) time.Duration { return interval })
+}
+
+func poll(t *testing.T, what string, check func(ctx context.Context) error, pause func(waited time.Duration) time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	begin := time.Now()
 	var last error
 	for {
 		err := check(ctx)
@@ -126,7 +140,7 @@ func eventuallyEvery(t *testing.T, interval time.Duration, what string, check fu
 		select {
 		case <-ctx.Done():
 			t.Fatalf("%s: %v", what, last)
-		case <-ticker.C:
+		case <-time.After(pause(time.Since(begin))):
 		}
 	}
 }
@@ -137,20 +151,20 @@ const quiet = 3 * time.Second
 // settle waits until the cloud is no longer asked anything, and returns the calls since the given number, with the next one.
 func (w testWorld) settle(t *testing.T, since int64) ([]journal.Call, int64) {
 	t.Helper()
-	var calls []journal.Call
-	next, idle, seen := since, time.Duration(0), time.Now()
-	eventually(t, "the cloud is left alone", func(ctx context.Context) error {
-		got, n, err := w.Cloud().Calls(ctx, since)
+	calls, next := []journal.Call{}, since
+	idle, seen := time.Duration(0), time.Now()
+	interval := 2 * pollInterval
+	eventuallyEvery(t, interval, "the cloud is left alone", func(ctx context.Context) error {
+		got, n, err := w.Cloud().Calls(ctx, next)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
-		idle += min(now.Sub(seen), 4*pollInterval) // While the whole machine halts nobody is quiet.
-		seen = now
-		if n != next || calls == nil {
+		idle += min(now.Sub(seen), 2*interval) // While the whole machine halts nobody is quiet.
+		if seen = now; n != next {
 			idle = 0
 		}
-		calls, next = append([]journal.Call{}, got...), n
+		calls, next = append(calls, got...), n
 		if idle < quiet {
 			return fmt.Errorf("quiet for %s", idle)
 		}
