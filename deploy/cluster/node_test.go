@@ -191,7 +191,7 @@ authorization: {mode: AlwaysAllow}
 	if err != nil {
 		return err
 	}
-	if err := start(ctx, n.program("kube-proxy", c.built.Node.Proxy, "--config="+proxy, "--hostname-override="+n.name)); err != nil {
+	if err := start(ctx, n.program("kube-proxy", c.built.Node.Proxy, "--config="+proxy, "--hostname-override="+n.name, "--v=4")); err != nil {
 		return err
 	}
 	n.kubelet = proc.New(n.program("kubelet", c.built.Node.Kubelet,
