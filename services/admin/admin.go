@@ -82,8 +82,8 @@ type Check struct {
 	Detail func() string
 }
 
-// tell is the check's line in the answer, without reasons for those who need not know them.
-func (c Check) tell(err error, reasons bool) string {
+// line is the check's line in the answer of /readyz. Without reasons it says only whether the condition holds.
+func (c Check) line(err error, reasons bool) string {
 	switch {
 	case err != nil && !reasons:
 		return c.Name + ": failed\n"
@@ -106,7 +106,7 @@ type Server struct {
 }
 
 // New opens the address, for which it waits if another replica on the same node has it, and makes the server; it is live from Run on, and
-// ready when all checks hold. The client asks who may read what, if the configuration wants that to be asked.
+// ready when all checks hold. With cfg.Authentication, the client asks the API server who may read which page.
 func New(
 	ctx context.Context, cfg Config, client kubernetes.Interface, log *slog.Logger, registry *prometheus.Registry, checks ...Check,
 ) (*Server, error) {
@@ -136,11 +136,11 @@ func New(
 	return &Server{listeners: listeners, http: newHTTP(newHandler(readers, registry, checks))}, nil
 }
 
-// newHTTP makes a server that nobody can fill with connections.
+// newHTTP makes a server that clients can't fill with connections.
 func newHTTP(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: answerTimeout, ConnState: newCrowd().note,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It tells of clients that go away, which is no news.
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // It reports that clients disconnect, which needs no action.
 	}
 }
 
@@ -217,7 +217,7 @@ func newHandler(readers *guard, registry *prometheus.Registry, checks []Check) h
 func answer(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text)) // The client has gone away; there is nobody to tell.
+	_, _ = w.Write([]byte(text)) // It fails only if the client has disconnected.
 }
 
 // newGauge makes the metric that keeps the last answers to the kubelet's probes.
@@ -255,14 +255,14 @@ func readiness(readers *guard, held *prometheus.GaugeVec, checks []Check) http.H
 				code, verdict, holds = http.StatusServiceUnavailable, "not ready\n", 0
 			}
 			held.WithLabelValues(c.Name).Set(holds)
-			lines.WriteString(c.tell(errs[i], reasons))
+			lines.WriteString(c.line(errs[i], reasons))
 		}
 		answer(w, code, verdict+lines.String())
 	}
 }
 
-// localOnly answers only clients of the own machine, e.g. through kubectl port-forward: profiles tell too much and cost too
-// much for everybody who reaches the port that Prometheus scrapes.
+// localOnly answers only clients on the same machine, e.g. through kubectl port-forward. Profiles reveal too much and cost too
+// much to serve them to every client that reaches the port that Prometheus scrapes.
 func localOnly(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !local(r) {

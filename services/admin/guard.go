@@ -103,7 +103,7 @@ func (g *guard) admits(r *http.Request) *refusal {
 		g.remember(q, err == nil)
 		return refused
 	}
-	g.outage.Warn(g.log, "the API server can't tell who may read the admin pages", "error", err)
+	g.outage.Warn(g.log, "the API server can't check who may read the admin pages", "error", err)
 	if proven {
 		return nil // Metrics are needed most while something is down.
 	}

@@ -46,7 +46,7 @@ func (c Command[C]) execute(ctx context.Context, args []string, stdout, stderr i
 		}
 	}
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // What is wrong is told once, by Execute.
+	flags.SetOutput(io.Discard) // Errors are printed once, by Execute.
 	path := flags.String("config", "", "configuration `FILE` (YAML), required")
 	cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
 	showVersion := flags.Bool("version", false, "print the version and exit")

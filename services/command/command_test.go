@@ -15,7 +15,7 @@ import (
 
 type settings struct{ path, cloudConfig, format string }
 
-// process tells in its output what it was run with.
+// process prints what it was run with.
 func process(out io.Writer) command.Command[settings] {
 	return command.Command[settings]{
 		Name: "sample",
@@ -74,7 +74,7 @@ func TestExecute(t *testing.T) {
 				}
 			}
 			if strings.Contains(stderr.String(), "abcdefghijklmnop") {
-				t.Errorf("a secret is told: %s", stderr.String())
+				t.Errorf("a secret is printed: %s", stderr.String())
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func Plan[C any, P Preview](name string, load func(path, cloudConfig string) (C,
 ) func(args []string, stdout io.Writer) error {
 	return func(args []string, stdout io.Writer) error {
 		flags := flag.NewFlagSet(name+" plan", flag.ContinueOnError)
-		flags.SetOutput(io.Discard) // What is wrong is told once, by Execute.
+		flags.SetOutput(io.Discard) // Errors are printed once, by Execute.
 		path := flags.String("config", "/etc/"+name+"/config.yaml", "configuration `FILE` (YAML)")
 		cloudConfig := flags.String("cloud-config", "", "cloud-config `FILE` of the existing CCM, for what the configuration leaves out")
 		output := flags.String("o", "text", "`FORMAT` of the output, text or json")

@@ -73,7 +73,7 @@ func describe(doc []byte, err error) error {
 	return err
 }
 
-// valueError is a value that its own type refuses. The decoder does not tell such a type its key, so describe looks for it.
+// valueError is a value that its own type refuses. The decoder does not pass the key to such a type, so describe looks for it.
 type valueError struct {
 	value any
 	want  string

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Problems collects what is wrong with a configuration, so that all of it is told at once. The zero value is empty.
+// Problems collects what is wrong with a configuration, so that all of it is reported at once. The zero value is empty.
 type Problems struct {
 	errs []error
 }

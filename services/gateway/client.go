@@ -58,7 +58,7 @@ func NewClient(cc grpc.ClientConnInterface) *Client {
 	}
 }
 
-// typedErrors makes every failed call an *rpcerr.Error, which tells in logs and events what the bare status hides. A call waits for the cloud,
+// typedErrors makes every failed call an *rpcerr.Error, which shows in logs and events what the bare status hides. A call waits for the cloud,
 // and holds no worker of a reconcile.Runner meanwhile.
 type typedErrors struct{ grpc.ClientConnInterface }
 

@@ -89,8 +89,8 @@ func readTransport(cfg Config) (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(loaded), nil
 }
 
-// ClientHandshake implements credentials.TransportCredentials. gRPC repeats a failed one and tells only the calls that come
-// meanwhile, so it is logged here.
+// ClientHandshake implements credentials.TransportCredentials. gRPC repeats a failed one and returns its error only to the
+// calls that come meanwhile, so it is logged here.
 func (t *transport) ClientHandshake(ctx context.Context, authority string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
 	secure, auth, err := t.handshake(ctx, authority, conn)

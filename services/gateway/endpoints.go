@@ -126,7 +126,7 @@ func (w *endpointWatch) update() {
 	w.changed()
 }
 
-// unreadable tells the calls that wait for replicas why none are known.
+// unreadable gives the calls that wait for replicas the reason why none are known.
 func (w *endpointWatch) unreadable(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

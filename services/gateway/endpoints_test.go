@@ -45,7 +45,7 @@ func slice(name string, port int32, addresses ...string) *discoveryv1.EndpointSl
 	return s
 }
 
-// channel is the side of gRPC: what it is told last.
+// channel stands for gRPC. It keeps the last addresses and the last error that were reported to it.
 type channel struct {
 	resolver.ClientConn
 
@@ -138,7 +138,7 @@ func TestReplicasAreThoseOfTheEndpointSlices(t *testing.T) {
 		if changes := byName.changes - before; changes != 2 {
 			t.Errorf("%d changes were reported, want 2", changes)
 		}
-		// When the last one goes, it is still better than nobody.
+		// When the last one goes, its address stays: it is better than none.
 		for _, name := range [][2]string{{"a", ""}, {"b", "service kube-system/cloudgateway has no endpoint with port 7000"}} {
 			if err := slices.Delete(t.Context(), name[0], metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
@@ -148,7 +148,7 @@ func TestReplicasAreThoseOfTheEndpointSlices(t *testing.T) {
 	})
 }
 
-// TestNoReplicas: whoever waits for the gateway is told why nobody is known, and calls go through as soon as somebody is.
+// TestNoReplicas: gRPC gets the reason why no replica is known, and the addresses as soon as there is one.
 func TestNoReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestNoReplicas(t *testing.T) {
 		c.expect(t, "without permission", "", "read the EndpointSlices of Service kube-system/cloudgateway")
 		allowed.Store(true)
 		<-time.After(time.Minute) // client-go asks again after half a minute at most, give or take.
-		c.expect(t, "with nobody there", "", "has no endpoint with port grpc")
+		c.expect(t, "without replicas", "", "has no endpoint with port grpc")
 		if _, err := client.DiscoveryV1().EndpointSlices("kube-system").Create(t.Context(), slice("a", 7443, "10.0.0.1"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func (c ElectionConfig) Validate(p *config.Problems, key string) {
 
 // Drain is how long work may go on after a leader has to stop: four fifths of the lease's slack, which is the time between a
 // leader's giving up and the start of the next. The last fifth is for canceled work to return and for clocks that run unevenly.
-// It is zero, nobody's bound, without an election.
+// It is zero, which bounds nothing, without an election.
 func (c ElectionConfig) Drain() time.Duration {
 	if !c.Enabled {
 		return 0
@@ -78,7 +78,7 @@ func (c ElectionConfig) durations() (lease, renew, retry time.Duration) {
 	return c.LeaseDuration.Or(defaultLease), c.RenewDeadline.Or(defaultRenew), c.RetryPeriod.Or(defaultRetry)
 }
 
-// Identity names this replica in the Lease: in a cluster its pod, if POD_NAME and POD_UID tell it. A container that is started again, which the
+// Identity names this replica in the Lease: in a cluster its pod, if POD_NAME and POD_UID name it. A container that is started again, which the
 // kubelet does only after the one before it has ended, then goes on with its Lease at once.
 func Identity() (string, error) {
 	if pod, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID"); pod != "" && uid != "" {

@@ -91,6 +91,6 @@ func TestRecorderGoesOnAfterErrors(t *testing.T) {
 	}
 	buffer, ok := logger.GetSink().(ktesting.Underlier)
 	if !ok || !strings.Contains(buffer.GetBuffer().String(), "no RBAC") {
-		t.Error("the log does not tell of the refused event")
+		t.Error("the log does not report the refused event")
 	}
 }

@@ -39,7 +39,7 @@ func (e *Election) Standing() (Standing, error) {
 }
 
 // Holds reports whether the lease is certain to be this replica's: it has been renewed, or there is no election. A process that did not
-// run for a while has lost the lease before its election can tell so.
+// run for a while has lost the lease before its election notices that.
 func (e *Election) Holds() bool {
 	if !e.cfg.Enabled {
 		return true
@@ -57,7 +57,7 @@ type watchedLock struct {
 	until time.Time
 	held  time.Time // when the last request began that made or renewed the lease for this replica
 	renew time.Duration
-	lost  *time.Timer // goes off when the lease was held for that long without a renewal; nil: nobody wants to know
+	lost  *time.Timer // goes off when the lease was held for that long without a renewal; nil before whenLost and after its stop
 	read  bool
 	err   error // of the last request, nil if it was answered
 }

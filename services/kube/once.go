@@ -36,13 +36,13 @@ type Events struct {
 	count    int
 }
 
-// Warning is something that somebody should look at.
+// Warning is something that an operator should look at.
 type Warning struct {
 	Reason, Message string
 	// Part of the object is what the warning is about; empty for the whole object. Parts may be in trouble at the same time, each for its own
 	// cause: the warning about one does not make that about another news.
 	Part string
-	// Cause tells news from repetitions; empty for the message. It leaves out what changes without meaning anything, such as request ids.
+	// Cause distinguishes news from repetitions; empty for the message. It leaves out what changes without meaning anything, such as request ids.
 	Cause string
 	// Done says that the warning is about something that was done. It does not end, so that Resolve has nothing to say about it.
 	Done bool

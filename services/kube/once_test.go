@@ -167,7 +167,7 @@ func TestFailureHasANextStep(t *testing.T) {
 }
 
 // The last word about an object is not a warning of long ago.
-func TestTroubleThatIsOverIsTold(t *testing.T) {
+func TestTroubleThatIsOverIsReported(t *testing.T) {
 	t.Parallel()
 	recorder := &kubetest.Recorder{}
 	events, node := kube.NewEvents(recorder, kube.RepeatWarnings), kube.NodeReference("node-1")

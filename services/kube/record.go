@@ -58,8 +58,8 @@ func (r *Record[T]) Load(ctx context.Context) (T, error) {
 	return value, nil
 }
 
-// Save writes the value, if nobody else has written since the last Load or Save. After an error it is not known what the ConfigMap
-// holds; Load tells.
+// Save writes the value, if no other client has written since the last Load or Save. After an error it is not known what the ConfigMap
+// holds; Load reads it.
 func (r *Record[T]) Save(ctx context.Context, value T) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -78,7 +78,7 @@ func HasTaint(node *corev1.Node, key string) bool {
 }
 
 // Ready gives the status of the node's Ready condition, Unknown if it has none: a node that has not begun to report serves
-// nobody. Whether a node has stopped to report is for Silent to tell.
+// no traffic. Silent reports whether a node has stopped reporting.
 func Ready(node *corev1.Node) corev1.ConditionStatus {
 	if ready, ok := Condition(node, corev1.NodeReady); ok {
 		return ready.Status

@@ -135,7 +135,7 @@ func (g *group) stop(ctx context.Context) error {
 	return errors.Join(failure(ctx), stuck)
 }
 
-// componentError is a failure that ended the process. Its type tells it from a signal and from the caller's cancel.
+// componentError is a failure that ended the process. Its type distinguishes it from a signal and from the caller's cancel.
 type componentError struct {
 	name string
 	err  error

@@ -20,7 +20,7 @@ import (
 )
 
 // Reconciler brings what key names to its desired state. The error it returns chooses the next attempt: nil, none; Terminal,
-// none until somebody adds the key; ErrNotBegun, none either, as if there had been no attempt; After, at that time; an error with a
+// none until the key is added; ErrNotBegun, none either, as if there had been no attempt; After, at that time; an error with a
 // RetryInfo of the gateway, at that time; any other, after a growing delay.
 type Reconciler interface {
 	Reconcile(ctx context.Context, key string) error
@@ -240,8 +240,8 @@ func (r *Runner) settle(ctx context.Context, key string, p Priority, err error) 
 		r.queue.addAfter(key, p, after.delay)
 		return outcomeAfter
 	}
-	if told, ok := retryAfter(err); ok {
-		delay := jitter(min(told, r.cfg.MaxDelay))
+	if asked, ok := retryAfter(err); ok {
+		delay := jitter(min(asked, r.cfg.MaxDelay))
 		log.Info("deferred by the gateway", "key", key, "error", err, "retryIn", delay)
 		r.queue.addAfter(key, p, delay)
 		return outcomeDeferred

@@ -88,11 +88,11 @@ reconcile_total{controller="test",outcome="success"} 1`},
 reconcile_total{controller="test",outcome="after"} 1
 reconcile_total{controller="test",outcome="error"} 2
 reconcile_total{controller="test",outcome="success"} 1`},
-		{name: "told by the gateway", errs: []error{throttled(3 * time.Second), failure}, want: []time.Duration{3, 1}, outcomes: `
+		{name: "delay of the gateway", errs: []error{throttled(3 * time.Second), failure}, want: []time.Duration{3, 1}, outcomes: `
 reconcile_total{controller="test",outcome="deferred"} 1
 reconcile_total{controller="test",outcome="error"} 1
 reconcile_total{controller="test",outcome="success"} 1`},
-		{name: "told too much", errs: []error{throttled(time.Hour)}, want: []time.Duration{10}, outcomes: `
+		{name: "delay of the gateway is capped", errs: []error{throttled(time.Hour)}, want: []time.Duration{10}, outcomes: `
 reconcile_total{controller="test",outcome="deferred"} 1
 reconcile_total{controller="test",outcome="success"} 1`},
 		{name: "terminal beats the gateway", errs: []error{Terminal(throttled(time.Second))},
@@ -427,8 +427,8 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 	}
 }
 
-// TestDeferredWaitsAsTold: of several failures, the time that one asks for counts.
-func TestDeferredWaitsAsTold(t *testing.T) {
+// TestDeferredWaitsAsAsked: of several failures, the time that one asks for counts.
+func TestDeferredWaitsAsAsked(t *testing.T) {
 	t.Parallel()
 	several := errors.Join(errors.New("invalid"), &rpcerr.Error{Code: codes.ResourceExhausted, RetryAfter: time.Minute})
 	if after, ok := retryAfter(Defer(several, time.Hour)); !ok || after != time.Hour {

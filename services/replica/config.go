@@ -37,7 +37,7 @@ type Settings interface {
 	Preset(old *cloudconfig.CloudConfig)
 	// Fill takes from the existing CCM's file what the configuration leaves empty.
 	Fill(old *cloudconfig.CloudConfig)
-	// Validate tells all that is wrong at once.
+	// Validate returns all that is wrong at once.
 	Validate() error
 }
 

@@ -59,7 +59,7 @@ type Controller interface {
 	Checks() []admin.Check
 }
 
-// Run runs the process until ctx ends or a signal comes. It waits for neither the API server nor the gateway; /readyz tells
+// Run runs the process until ctx ends or a signal comes. It waits for neither the API server nor the gateway; /readyz says
 // what is missing.
 func (p Process) Run(ctx context.Context, cfg Config, log *slog.Logger) error {
 	userAgent := p.Name + "/" + version.String()

@@ -40,7 +40,7 @@ type work struct {
 
 	mu    sync.Mutex
 	notes []string
-	// begun is told of the begin of every note.
+	// begun gets the name of each part of the work when it begins.
 	begun chan string
 }
 

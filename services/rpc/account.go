@@ -37,7 +37,7 @@ func (a *account) ask() (done func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.unproven >= a.limits.Unproven {
-		return nil, tooMuch("too many calls wait for the Kubernetes API server to tell who makes them")
+		return nil, tooMuch("too many calls wait for the Kubernetes API server to identify their callers")
 	}
 	a.unproven++
 	return func() {

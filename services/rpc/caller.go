@@ -19,14 +19,14 @@ type Caller struct {
 	Groups []string
 }
 
-// Authenticator tells who holds a token. Its error is the caller's answer: an *rpcerr.Error with CallerUnauthenticated if the
-// token is not accepted, and another one if nobody could tell.
+// Authenticator identifies the holder of a token. Its error is the caller's answer: an *rpcerr.Error with CallerUnauthenticated if
+// the token is not accepted, and another one if it could not be checked.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (Caller, error)
 }
 
 // Authorizer reports whether a caller may use a verb on a resource: nil, an *rpcerr.Error with CallerForbidden, or another error if
-// nobody could tell.
+// that could not be checked.
 type Authorizer interface {
 	Authorize(ctx context.Context, caller Caller, resource, verb string) error
 }

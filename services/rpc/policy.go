@@ -27,7 +27,7 @@ type Policy struct {
 // Policies are the rows by full method name, "/package.Service/Method".
 type Policies map[string]Policy
 
-// Prefixes of the services that need no row: they tell nothing that has to be protected.
+// Prefixes of the services that need no row: they reveal nothing that has to be protected.
 const (
 	healthPrefix     = "/grpc.health.v1.Health/"
 	reflectionPrefix = "/grpc.reflection."
@@ -38,7 +38,7 @@ func exempt(method string) bool {
 	return strings.HasPrefix(method, healthPrefix) || strings.HasPrefix(method, reflectionPrefix)
 }
 
-// check compares the rows with what is registered and tells all differences.
+// check compares the rows with what is registered and returns all differences in one error.
 func (p Policies) check(services map[string]grpc.ServiceInfo) error {
 	var errs []error
 	registered := map[string]bool{}

@@ -38,7 +38,7 @@ const (
 	keepaliveTimeout = 20 * time.Second
 	// maxHeaders fits the largest tokens.
 	maxHeaders = 32 << 10
-	// window is how much of a request may arrive before anybody reads it. It is the least that HTTP/2 has.
+	// window is how much of a request may arrive before it is read. It is the least that HTTP/2 has.
 	window = 64<<10 - 1
 	// stopTimeout is how long calls under way may go on after the stop.
 	stopTimeout = 20 * time.Second
@@ -117,7 +117,7 @@ func New(cfg Config) (*Server, error) {
 		limit(cfg.Logger),
 		extend(cfg.Context),
 		intercept(cfg.Interceptor),
-		recovering(cfg.Logger), // Of the handler, so that the audit log tells of its panics.
+		recovering(cfg.Logger), // Of the handler, so that the audit log has its panics.
 	)
 	s.grpc = grpc.NewServer(append(tracing.ServerOptions(cfg.Tracers),
 		grpc.Creds(credentials.NewTLS(tlsConfig)),
@@ -157,7 +157,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, handler any) {
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
 
-// SetServing tells clients whether this is the active replica, whichever service they ask after; "" is all of them.
+// SetServing sets what health checks report: whether this is the active replica. The answer is the same for each service, and for "", which is
+// all of them.
 func (s *Server) SetServing(serving bool) {
 	state := healthv1.HealthCheckResponse_NOT_SERVING
 	if serving {
@@ -201,7 +202,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return fmt.Errorf("serve gRPC on %s: %w", listener.Addr(), err)
 }
 
-// stop tells the clients to go elsewhere, lets calls finish, and ends those that do not.
+// stop makes the clients use another replica, lets calls finish, and ends those that do not.
 func (s *Server) stop() {
 	s.health.Shutdown()
 	close(s.stopping)

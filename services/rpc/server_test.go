@@ -49,7 +49,7 @@ func TestWhoMayCall(t *testing.T) {
 			removeMessage: "viewer may not delete loadbalancers"},
 		{name: "unknown token", token: "guess", get: codes.Unauthenticated, remove: codes.Unauthenticated, reason: rpcerr.CallerUnauthenticated,
 			removeMessage: "the token is not accepted"},
-		{name: "nobody could tell", token: "outage", get: codes.DeadlineExceeded, remove: codes.DeadlineExceeded,
+		{name: "caller can't be looked up", token: "outage", get: codes.DeadlineExceeded, remove: codes.DeadlineExceeded,
 			removeMessage: "context deadline exceeded"},
 	} {
 		conn := w.dial(tc.token)
@@ -308,7 +308,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 			t.Errorf("%s: the client gets %v, want %s", tc.name, err, tc.want)
 		}
 		if tc.logged != "" && strings.Contains(err.Error(), tc.logged) {
-			t.Errorf("%s: the client is told %q", tc.name, tc.logged)
+			t.Errorf("%s: the client's error contains %q", tc.name, tc.logged)
 		}
 		if !strings.Contains(w.log.String(), tc.logged) {
 			t.Errorf("%s: the log lacks %q", tc.name, tc.logged)

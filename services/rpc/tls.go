@@ -48,7 +48,7 @@ func (c TLSConfig) load() (*tls.Config, error) {
 	return loaded, nil
 }
 
-// stamp tells the state of the files: it changes when one of them does. Settled is false if one has changed so lately that it could
+// stamp identifies the state of the files: it changes when one of them does. Settled is false if one has changed so lately that it could
 // change again and keep its time, which file systems do not keep exactly.
 func (c TLSConfig) stamp() (stamp string, settled bool) {
 	const tick = 2 * time.Second

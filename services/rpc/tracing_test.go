@@ -37,7 +37,7 @@ func traced(t *testing.T, sampler sdktrace.Sampler, refusal error) (tracetest.Sp
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.Ready(t.Context()); err != nil { // A health check, of which no trace is to tell.
+	if err := conn.Ready(t.Context()); err != nil { // A health check, which must not be in a trace.
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

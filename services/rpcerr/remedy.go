@@ -2,8 +2,8 @@ package rpcerr
 
 import "google.golang.org/grpc/codes"
 
-// Remedy says what an operator can do about a failed call, whatever the call was for. It is empty if the call has to tell, and for what
-// passes by itself.
+// Remedy says what an operator can do about a failed call, whatever the call was for. It is empty if that depends on the call, and for
+// what passes by itself.
 func Remedy(err error) string {
 	e, ok := From(err)
 	if !ok {

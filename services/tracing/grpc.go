@@ -33,11 +33,11 @@ func options(provider trace.TracerProvider) []otelgrpc.Option {
 		otelgrpc.WithTracerProvider(provider),
 		otelgrpc.WithMeterProvider(metricnoop.NewMeterProvider()), // Prometheus has the metrics.
 		otelgrpc.WithPropagators(propagation.TraceContext{}),
-		otelgrpc.WithFilter(telling),
+		otelgrpc.WithFilter(traced),
 	}
 }
 
-// telling leaves out what tells nothing: health checks, whose streams last as long as the connection, and reflection.
-func telling(info *stats.RPCTagInfo) bool {
+// traced reports whether a call has a span. Health checks, whose streams last as long as the connection, and reflection have none.
+func traced(info *stats.RPCTagInfo) bool {
 	return !strings.HasPrefix(info.FullMethodName, "/grpc.")
 }

@@ -29,8 +29,8 @@ type Provider struct {
 	exporter sdktrace.SpanExporter
 }
 
-// Start makes the provider that cfg describes. The name and version are those of the process. It doesn't wait for the collector, and
-// nor does anybody later: spans that can't be sent are dropped. Run sends the last ones.
+// Start makes the provider that cfg describes. The name and version are those of the process. It doesn't wait for the collector.
+// Nothing later does either: spans that can't be sent are dropped. Run sends the last ones.
 func Start(ctx context.Context, cfg Config, name, version string, log *slog.Logger) (*Provider, error) {
 	var p config.Problems
 	if cfg.Validate(&p, "tracing"); p.Err() != nil {
@@ -91,7 +91,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	return nil
 }
 
-// steady keeps failed exports from the SDK, which would tell each of them to a process-wide handler. It logs the beginning and the
+// steady hides failed exports from the SDK, which would report each of them to a process-wide handler. It logs the beginning and the
 // end of an outage.
 type steady struct {
 	sdktrace.SpanExporter

@@ -128,7 +128,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 	}
 }
 
-func TestStartTellsWhatIsWrong(t *testing.T) {
+func TestStartReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tlstest.Issue(t, dir, "x")
@@ -246,7 +246,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%d warnings, want 2 with the reason:\n%s", got, log.String())
 		}
 		if strings.Count(log.String(), "\n") != 3 || !strings.Contains(log.String(), `msg="the collector takes traces again" lostSpans=`) {
-			t.Errorf("the log does not tell of the end of the outage alone:\n%s", log.String())
+			t.Errorf("want one more line in the log, about the end of the outage:\n%s", log.String())
 		}
 		if exporter.exported < 55 || exporter.exported > 65 {
 			t.Errorf("%d spans were exported, want those of a minute", exporter.exported)
@@ -254,7 +254,7 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestStopWithAHangingCollector: nobody waits for it, neither who makes spans nor the end of the process.
+// TestStopWithAHangingCollector: making spans does not wait for it, nor does the end of the process for longer than flushTimeout.
 func TestStopWithAHangingCollector(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestStopWithAHangingCollector(t *testing.T) {
 		}
 		synctest.Wait() // The SDK's goroutine still logs its failure.
 		if !strings.Contains(log.String(), "the last spans were not sent") {
-			t.Errorf("the log does not tell that spans are lost:\n%s", log.String())
+			t.Errorf("the log does not say that spans are lost:\n%s", log.String())
 		}
 	})
 }

@@ -40,7 +40,7 @@ type CloudConfig struct {
 	NodeAddrSyncPeriod int
 }
 
-// Load reads the file, JSON or YAML. The warnings tell, once for each, the settings that have no effect here. Without a path, the
+// Load reads the file, JSON or YAML. There is one warning for each setting that has no effect here. Without a path, the
 // result is as if the file said nothing.
 func Load(path string) (*CloudConfig, []string, error) {
 	if path == "" {
@@ -92,8 +92,8 @@ func (r *reader) warnf(format string, args ...any) {
 // ineffective lists the settings that are accepted and do nothing, with what takes their place.
 func ineffective() map[string]string {
 	return map[string]string{
-		"uid":                          "the gateway's credentials tell the account",
-		"zoneid":                       "the vSwitches tell their zones",
+		"uid":                          "the account is that of the gateway's credentials",
+		"zoneid":                       "the zones are those of the vSwitches",
 		"nodemaxconcurrentreconciles":  "use workers of the nodecontroller",
 		"routemaxconcurrentreconciles": "the routecontroller looks at all nodes at once",
 		"privatezoneid":                "PrivateZone is not supported",
@@ -157,7 +157,7 @@ func (r *reader) text(into *string) setter {
 	}
 }
 
-// encoded reads base64. Its value is never told, for it is a secret.
+// encoded reads base64. Errors do not contain the value, which is a secret.
 func (r *reader) encoded(into *string) setter {
 	return func(key string, raw json.RawMessage) {
 		var value string

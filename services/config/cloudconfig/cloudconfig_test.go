@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 				AccessKeyID: "myId", AccessKeySecret: "mySecret", Region: "cn-hangzhou", VSwitchIDs: []string{"vsw-a"},
 				ClusterID: "c-1", RouteTableIDs: []string{"vtb-1", "vtb-2"}, ServiceBackendType: "eni", DisablePublicSLB: true,
 				ServiceMaxConcurrentReconciles: 5, KubernetesClusterTag: "k",
-			}, warnings: []string{"Global.uid: has no effect; the gateway's credentials tell the account"}},
+			}, warnings: []string{"Global.uid: has no effect; the account is that of the gateway's credentials"}},
 		{name: "YAML, other case", text: "global:\n  REGION: cn-beijing\n  VpcId: vpc-1\n  resourceGroupid: ' rg-1 '\n",
 			want: cloudconfig.CloudConfig{Region: "cn-beijing", VpcID: "vpc-1", ResourceGroupID: "rg-1"}},
 		{name: "B-20: all forms of vSwitches", text: `{"Global": {"vswitchid": "cn-hangzhou-b:vsw-1, :vsw-2,vsw-3,"}}`,
@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 					}
 				}
 				if strings.Contains(err.Error(), "hush") {
-					t.Errorf("error tells a secret: %v", err)
+					t.Errorf("error contains a secret: %v", err)
 				}
 				return
 			}
@@ -113,6 +113,6 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shown := fmt.Sprintf("%v %+v %#v", *cfg, *cfg, *cfg); strings.Contains(shown, "secret") {
-		t.Errorf("a printed configuration tells the secret: %s", shown)
+		t.Errorf("a printed configuration contains the secret: %s", shown)
 	}
 }

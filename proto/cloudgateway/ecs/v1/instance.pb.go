@@ -149,7 +149,7 @@ type Instance struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,32,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When a PrePaid instance ends; absent for a PostPaid one.
 	ExpirationTime *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=expiration_time,json=expirationTime,proto3" json:"expiration_time,omitempty"`
-	// When the cloud will delete a PostPaid instance by itself, as somebody told it; absent if nobody did.
+	// When the cloud will delete a PostPaid instance by itself; absent if no time is set.
 	AutoReleaseTime *timestamppb.Timestamp `protobuf:"bytes,34,opt,name=auto_release_time,json=autoReleaseTime,proto3" json:"auto_release_time,omitempty"`
 	// Whether the cloud refuses to delete it.
 	DeletionProtection bool `protobuf:"varint,35,opt,name=deletion_protection,json=deletionProtection,proto3" json:"deletion_protection,omitempty"`

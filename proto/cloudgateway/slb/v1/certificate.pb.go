@@ -30,7 +30,7 @@ type KeyPair struct {
 	// The certificate, followed by those of its authorities, in PEM form, at most 65536 bytes.
 	CertificatePem string `protobuf:"bytes,1,opt,name=certificate_pem,json=certificatePem,proto3" json:"certificate_pem,omitempty"`
 	// Its private key in PEM form, not encrypted, at most 65536 bytes. The gateway hands it to the cloud, keeps it nowhere and
-	// shows it to nobody.
+	// never shows it.
 	PrivateKeyPem string `protobuf:"bytes,2,opt,name=private_key_pem,json=privateKeyPem,proto3" json:"private_key_pem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -682,7 +682,7 @@ func (*UploadServerCertificateRequest_AlicloudCertificate) isUploadServerCertifi
 // UploadServerCertificateResponse holds the new certificate.
 type UploadServerCertificateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The certificate: id, name, and what else the cloud's answer tells.
+	// The certificate: id, name, and what else the cloud's answer contains.
 	ServerCertificate *ServerCertificate `protobuf:"bytes,1,opt,name=server_certificate,json=serverCertificate,proto3" json:"server_certificate,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1170,7 +1170,7 @@ func (x *UploadCaCertificateRequest) GetCertificatePem() string {
 // UploadCaCertificateResponse holds the new certificate.
 type UploadCaCertificateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The certificate: id, name, and what else the cloud's answer tells.
+	// The certificate: id, name, and what else the cloud's answer contains.
 	CaCertificate *CaCertificate `protobuf:"bytes,1,opt,name=ca_certificate,json=caCertificate,proto3" json:"ca_certificate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

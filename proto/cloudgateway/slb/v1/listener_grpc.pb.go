@@ -35,7 +35,7 @@ const (
 type ListenerServiceClient interface {
 	// ListListeners reads all listeners of the given instances with their full configuration.
 	ListListeners(ctx context.Context, in *ListListenersRequest, opts ...grpc.CallOption) (*ListListenersResponse, error)
-	// CreateListener creates a listener and, unless told otherwise, starts it. ALREADY_EXISTS with reason LISTENER_EXISTS if the
+	// CreateListener creates a listener and, unless leave_stopped is set, starts it. ALREADY_EXISTS with reason LISTENER_EXISTS if the
 	// port is taken. After an unclear answer the gateway reads back whether the listener is there.
 	CreateListener(ctx context.Context, in *CreateListenerRequest, opts ...grpc.CallOption) (*CreateListenerResponse, error)
 	// UpdateListener changes the attributes that are present in the request and leaves the others: the configuration in one cloud
@@ -126,7 +126,7 @@ func (c *listenerServiceClient) StopListener(ctx context.Context, in *StopListen
 type ListenerServiceServer interface {
 	// ListListeners reads all listeners of the given instances with their full configuration.
 	ListListeners(context.Context, *ListListenersRequest) (*ListListenersResponse, error)
-	// CreateListener creates a listener and, unless told otherwise, starts it. ALREADY_EXISTS with reason LISTENER_EXISTS if the
+	// CreateListener creates a listener and, unless leave_stopped is set, starts it. ALREADY_EXISTS with reason LISTENER_EXISTS if the
 	// port is taken. After an unclear answer the gateway reads back whether the listener is there.
 	CreateListener(context.Context, *CreateListenerRequest) (*CreateListenerResponse, error)
 	// UpdateListener changes the attributes that are present in the request and leaves the others: the configuration in one cloud

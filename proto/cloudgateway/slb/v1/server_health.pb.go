@@ -34,7 +34,7 @@ type ServerHealth struct {
 	Type ServerType `protobuf:"varint,2,opt,name=type,proto3,enum=cloudgateway.slb.v1.ServerType" json:"type,omitempty"`
 	// "i-…", "eni-…" or "eci-…".
 	ServerId string `protobuf:"bytes,3,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	// Address of the server, as far as the cloud tells.
+	// Address of the server; empty if the cloud does not return it.
 	ServerIp string `protobuf:"bytes,4,opt,name=server_ip,json=serverIp,proto3" json:"server_ip,omitempty"`
 	// Port of the server, 1 to 65535.
 	Port int32 `protobuf:"varint,5,opt,name=port,proto3" json:"port,omitempty"`
