@@ -137,8 +137,8 @@ func writeUntilDone(t *testing.T, client *openapi.Client, i int) {
 		if err == nil {
 			return
 		}
-		wait, told := rpcerr.RetryAfter(err)
-		if rpcerr.ReasonOf(err) != rpcerr.Throttled || !told {
+		wait, ok := rpcerr.RetryAfter(err)
+		if rpcerr.ReasonOf(err) != rpcerr.Throttled || !ok {
 			t.Error(err)
 			return
 		}

@@ -11,8 +11,8 @@ import (
 	"alicloud-controllers.dev/services/tracing/tracingtest"
 )
 
-// BenchmarkTracing reads an instance that the gateway remembers, which is the cheapest call it has, without and with tracing. It tells
-// the gateway's CPU time for a call besides.
+// BenchmarkTracing reads an instance that the gateway remembers, which is the cheapest call it has, without and with tracing. It also
+// reports the gateway's CPU time for a call.
 func BenchmarkTracing(b *testing.B) {
 	for _, ratio := range []float64{-1, 0.01, 1} {
 		name, section := "off", ""

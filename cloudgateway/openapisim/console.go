@@ -15,7 +15,7 @@ import (
 // shown is the simulator as the console sees it.
 type shown struct{ *Simulator }
 
-// View adds what DescribeHealthStatus would tell.
+// View adds what DescribeHealthStatus would return.
 func (s shown) View(f func(*state.Cloud, console.Health)) {
 	s.look(func(c *api.Context) {
 		f(c.State, func(lb *state.LoadBalancer, l *state.Listener, server *state.Server) string {

@@ -9,7 +9,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// The console shows what DescribeHealthStatus tells, and the admin address leads people to it.
+// The console shows what DescribeHealthStatus returns, and the admin address leads to it.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{})

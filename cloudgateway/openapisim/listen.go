@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// shutdownGrace is how long calls in flight may take once the simulator is told to stop.
+// shutdownGrace is how long calls in flight may take once the simulator begins to stop.
 const shutdownGrace = 2 * time.Second
 
 // Start listens on loopback and serves until ctx ends. Addresses names endpoints and where they listen ("host:port"); nil

@@ -52,7 +52,7 @@ func Endpoints() []Endpoint {
 	}
 	slices.SortFunc(endpoints, func(a, b Endpoint) int { return cmp.Compare(a.Port, b.Port) })
 	return append(endpoints,
-		Endpoint{Name: frontEndpoint, About: "all of them at one port, told apart by host name or version; not served by default"},
+		Endpoint{Name: frontEndpoint, About: "all of them at one port, distinguished by host name or version; not served by default"},
 		Endpoint{Name: tlsEndpoint, About: "all of them at one port with TLS; not served by default", Scheme: "https"})
 }
 

@@ -8,7 +8,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim"
 )
 
-// A key may call everything but what is denied to it, and is told so in the words of the product; another key is not concerned.
+// A key may call everything but what is denied to it. A refusal has the error code of the product. Other keys are not affected.
 func TestDeniedActions(t *testing.T) {
 	t.Parallel()
 	sim := newCloud(t, openapisim.Config{AccessKeys: []openapisim.AccessKey{

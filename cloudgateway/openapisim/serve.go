@@ -49,7 +49,7 @@ type exchange struct {
 	action  *api.Action // nil if unknown
 	key     keys.Key
 	rule    *fault.Rule   // the fault that strikes, or nil
-	wait    time.Duration // what a throttled client is told
+	wait    time.Duration // for the header x-acs-retry-after; 0: none
 	takes   time.Duration // how long the write takes
 	applied chan struct{} // closed when the write has taken its time, nil if it takes none
 }
@@ -77,7 +77,7 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pause(r.Context(), time.Duration(rule.Latency))
 	}
 	if x.rule != nil && x.rule.Drop {
-		panic(http.ErrAbortHandler) // how net/http is told to close the connection
+		panic(http.ErrAbortHandler) // makes net/http close the connection
 	}
 	if x.wait > 0 {
 		w.Header().Set("x-acs-retry-after", strconv.FormatInt(x.wait.Milliseconds()+1, 10))

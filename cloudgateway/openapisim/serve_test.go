@@ -232,7 +232,7 @@ func TestRetryAfterHeader(t *testing.T) {
 	}
 }
 
-// Faults can tell clients how long to wait, on either side of the effect.
+// Faults can add x-acs-retry-after to the answer, before and after the effect.
 func TestRetryAfterHeaderOfFaults(t *testing.T) {
 	t.Parallel()
 	for _, when := range []fault.When{fault.Before, fault.After} {

@@ -1,6 +1,6 @@
 // Package openapisim simulates the parts of Alibaba Cloud that Kubernetes controllers use: the OpenAPI of SLB, VPC, ECS, STS and
-// Location with signatures, limits, transitions and faults, and the instance metadata service. Clients can't tell it from the
-// cloud but by the address.
+// Location with signatures, limits, transitions and faults, and the instance metadata service. Clients can distinguish it from
+// the cloud only by the address.
 //
 // A [Simulator] is used in a process of its own (cmd/openapisim) or inside a test (package openapisimtest). What it holds is
 // one [state.Cloud]: one account in one region. Everything that takes time in the cloud takes time on a virtual clock;
@@ -117,7 +117,7 @@ type Simulator struct {
 	faults   *fault.Set
 	journal  *journal.Journal
 	settings atomic.Pointer[api.Settings]
-	// retryAfter tells clients by a header how long a throttled call has to wait; not all of the cloud does.
+	// retryAfter makes answers to throttled calls say in a header how long to wait; not all of the cloud does.
 	retryAfter atomic.Bool
 
 	products []*settling      // guarded by mu, but for what never changes

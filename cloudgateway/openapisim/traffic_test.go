@@ -99,7 +99,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A load balancer made by API calls carries traffic, and tells the truth about its servers.
+// A load balancer made by API calls carries traffic, and reports the real health of its servers.
 func TestTrafficFollowsTheAPI(t *testing.T) {
 	t.Parallel()
 	c, ranges := newTrafficCloud(t)

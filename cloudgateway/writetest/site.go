@@ -22,7 +22,7 @@ import (
 const instances = 95
 
 // Site is where one operation works. It shares nothing with other sites but certificates, so that operations can run at the same time in one
-// cloud, and so that every call to the cloud tells by its parameters whose it is.
+// cloud, and so that the parameters of every call to the cloud show for which site it is.
 type Site struct {
 	Name string
 

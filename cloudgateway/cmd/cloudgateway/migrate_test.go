@@ -42,7 +42,7 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("metadata service %q: %+v", endpoint, values)
 		}
 		if hint := strings.Contains(out.String(), "# region is not in the cloud-config"); hint != (region == "") {
-			t.Errorf("metadata service %q: the user is told of the region: %t\n%s", endpoint, hint, out.String())
+			t.Errorf("metadata service %q: the output has the hint about the region: %t\n%s", endpoint, hint, out.String())
 		}
 		if !strings.Contains(out.String(), "#   --cluster-cidr: network.clusterCIDRs\n") {
 			t.Errorf("what became of a flag is missing in:\n%s", out.String())

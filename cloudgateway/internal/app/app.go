@@ -217,7 +217,7 @@ func (g *Gateway) checks() []admin.Check {
 	}
 }
 
-// standing tells people who leads.
+// standing says which replica leads, for /readyz.
 func (g *Gateway) standing() string {
 	standing, err := g.election.Standing()
 	switch {

@@ -98,8 +98,8 @@ func TestCallersLowerTheirPriority(t *testing.T) {
 	}
 }
 
-// TestRepetitionsAreTold: operators can tell a repeated write from the first one, and permission is asked for it as well.
-func TestRepetitionsAreTold(t *testing.T) {
+// TestRepetitionsAreReported: operators can distinguish a repeated write from the first one, and permission is asked for it as well.
+func TestRepetitionsAreReported(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	for _, client := range []*gateway.Client{w.dial("writer"), w.dial("writer")} {
@@ -120,7 +120,7 @@ func TestRepetitionsAreTold(t *testing.T) {
 		}
 	}
 	if len(audits) != 2 || strings.Contains(audits[0], "replayed") || !strings.Contains(audits[1], `"replayed":true`) {
-		t.Errorf("the audit log tells %q", audits)
+		t.Errorf("the audit log has %q", audits)
 	}
 	_, metrics := w.get("/metrics")
 	if want := `cloudgateway_requests_replayed_total{method="/cloudgateway.slb.v1.LoadBalancerService/CreateLoadBalancer"} 1`; !strings.Contains(metrics, want) {
@@ -153,8 +153,8 @@ func TestStopFinishesTheCallsUnderWay(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsTold: neither the logs at any level nor metrics or errors hold a secret of the cloud or of a caller.
-func TestNoSecretIsTold(t *testing.T) {
+// TestNoSecretIsShown: neither the logs at any level nor metrics or errors hold a secret of the cloud or of a caller.
+func TestNoSecretIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.start()
 	client := w.dial("writer")

@@ -40,7 +40,7 @@ type term struct {
 // errTermEnded ends the handlers whose answers come too late.
 var errTermEnded = errors.New("another replica of the gateway takes over")
 
-// begin lets calls go. If another replica may have called up to a time, as the Lease tells, the present window counts as spent as far as
+// begin lets calls go. If another replica may have called up to a time, as the Lease says, the present window counts as spent as far as
 // that one may have spent it; zero: none has.
 //
 // A process without an election that is restarted can't know what it has spent before. It begins as if it had spent nothing, since
@@ -152,7 +152,7 @@ func (p priorities) of(caller string, ceiling flow.Priority, asked []string) flo
 	return highest
 }
 
-// onBehalf tells the queues on whose behalf a call is, and with which priority.
+// onBehalf puts into the context of a call, for the queues, on whose behalf it is and with which priority.
 func onBehalf(cfg config.Config) func(context.Context) context.Context {
 	p := newPriorities(cfg)
 	return func(ctx context.Context) context.Context {

@@ -91,8 +91,8 @@ func TestPrivateKeysAreSeenNowhere(t *testing.T) {
 	}
 	for where, text := range seen {
 		for _, part := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune("\n+/=", r) }) {
-			const telling = 8 // letters; shorter ones may be anything
-			if len(part) >= telling && !strings.Contains(part, "-----") && strings.Contains(text, part) {
+			const revealing = 8 // letters; shorter ones may be anything
+			if len(part) >= revealing && !strings.Contains(part, "-----") && strings.Contains(text, part) {
 				t.Errorf("%s shows %q of the private key:\n%s", where, part, text)
 				break
 			}

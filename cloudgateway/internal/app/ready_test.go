@@ -14,7 +14,7 @@ import (
 )
 
 // TestReadiness: /readyz has a line for each condition, with the reason and the next step if it does not hold, and the metrics
-// tell the same.
+// say the same.
 func TestReadiness(t *testing.T) {
 	all := []string{"ready\n", "credentials: ok\n", "cloud: ok\n", "kubernetes: ok\n", "leadership: ok, this replica leads\n"}
 	tests := []struct {

@@ -66,17 +66,17 @@ func TestSiege(t *testing.T) {
 		{Kind: "streams of a caller", Connections: 1},
 	} {
 		a.Network, a.Length, a.Address, a.Dir = 1+n, length, active.addr, w.dir
-		took, told, late := w.besieged(a, client, id)
+		took, sum, late := w.besieged(a, client, id)
 		p50, p99 := took[len(took)/2], took[len(took)*99/100]
 		got, resident := w.memory(), peakMemory(t, active.pid)
 		t.Logf("%s, %d at a time: %d connections tried, at most %d held, %d closed; %d calls, %d ended; the caller's %d calls: p50 %s, p99 %s, max %s; "+
-			"Lease at most %s old; so far Go got %.0f MiB, and at most %.0f MiB were resident", a.Kind, a.Connections, told.Tried, told.Most, told.Closed, told.Calls, told.Ended,
+			"Lease at most %s old; so far Go got %.0f MiB, and at most %.0f MiB were resident", a.Kind, a.Connections, sum.Tried, sum.Most, sum.Closed, sum.Calls, sum.Ended,
 			len(took), p50, p99, took[len(took)-1], late.Round(time.Millisecond), got, resident)
-		if told.Calls == 0 {
+		if sum.Calls == 0 {
 			t.Errorf("%s: the test shows nothing", a.Kind)
 		}
-		if a.Kind != "streams of a caller" && told.Most > strangersHeld {
-			t.Errorf("%s: %d connections of strangers are held at a time, want at most %d", a.Kind, told.Most, strangersHeld)
+		if a.Kind != "streams of a caller" && sum.Most > strangersHeld {
+			t.Errorf("%s: %d connections of strangers are held at a time, want at most %d", a.Kind, sum.Most, strangersHeld)
 		}
 		if got > limit {
 			t.Errorf("%s: the gateway has got %.0f MiB, the chart has a limit of %.0f", a.Kind, got, limit)
@@ -102,8 +102,8 @@ const (
 )
 
 // besieged lets the strangers come, and returns how long the calls of an honest caller take until they leave, shortest first, what the
-// strangers tell, and how old the Lease became.
-func (w *world) besieged(a assault, client *gateway.Client, id string) (took []time.Duration, result told, late time.Duration) {
+// strangers report, and how old the Lease became.
+func (w *world) besieged(a assault, client *gateway.Client, id string) (took []time.Duration, sum sums, late time.Duration) {
 	w.t.Helper()
 	plan, err := json.Marshal(a)
 	if err != nil {
@@ -128,11 +128,11 @@ func (w *world) besieged(a assault, client *gateway.Client, id string) (took []t
 		select {
 		case out := <-left:
 			calls.Wait()
-			if err := json.Unmarshal(out, &result); err != nil || len(took) == 0 {
+			if err := json.Unmarshal(out, &sum); err != nil || len(took) == 0 {
 				w.t.Fatalf("%s: the strangers say %q, the caller made %d calls: %v", a.Kind, out, len(took), err)
 			}
 			slices.Sort(took)
-			return took, result, late
+			return took, sum, late
 		case <-tick.C:
 		}
 		late = max(late, w.lease.age("cloudgateway"))

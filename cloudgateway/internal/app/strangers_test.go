@@ -41,13 +41,13 @@ type tally struct {
 	Calls, Ended      atomic.Int64 // begun, and answered or refused
 }
 
-// told is a tally on its way to the test.
-type told struct{ Tried, Most, Closed, Calls, Ended int64 }
+// sums are the numbers of a tally, on their way to the test.
+type sums struct{ Tried, Most, Closed, Calls, Ended int64 }
 
 // The strangers come from many addresses, so that it is not the bound for one of them that helps.
 const strangersPerAddress = 30
 
-// again is how long a stranger waits whose connection was closed, before the next one. Who guesses tokens hardly waits.
+// again is how long a stranger waits whose connection was closed, before the next one. One that guesses tokens hardly waits.
 const again = time.Second
 
 // assaults are the strangers' means.
@@ -122,7 +122,7 @@ func strangers(plan string) error {
 	if err := a.run(ctx, &t); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(told{t.Tried.Load(), t.Most.Load(), t.Closed.Load(), t.Calls.Load(), t.Ended.Load()})
+	return json.NewEncoder(os.Stdout).Encode(sums{t.Tried.Load(), t.Most.Load(), t.Closed.Load(), t.Calls.Load(), t.Ended.Load()})
 }
 
 func (a *assault) run(ctx context.Context, t *tally) error {

@@ -94,7 +94,7 @@ func tree(spans []tracingtest.Span, parent, indent string, out io.Writer) {
 }
 
 // TestTraceFromTheObjectToTheCloud: what happens for an object is one trace, from the controller's attempt to the request ids of the
-// cloud, and tells no secret.
+// cloud, and contains no secret.
 func TestTraceFromTheObjectToTheCloud(t *testing.T) {
 	collector := tracingtest.Start(t)
 	w := newWorld(t)

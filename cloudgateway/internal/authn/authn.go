@@ -1,4 +1,4 @@
-// Package authn tells who calls, by ServiceAccount tokens that the Kubernetes API server reviews.
+// Package authn identifies callers by ServiceAccount tokens, which the Kubernetes API server reviews.
 package authn
 
 import (
@@ -57,7 +57,7 @@ type Authenticator struct {
 type hash [sha256.Size]byte
 
 // New makes an Authenticator. Tokens must be made for the audience, so that one stolen from another service is worth nothing here. The log
-// gets what the API server says when it cannot answer. Callers are not told: nobody knows who they are.
+// gets what the API server says when it cannot answer. Callers do not see it: they are not authenticated.
 func New(reviewer authenticationv1client.TokenReviewInterface, audience string, log *slog.Logger) *Authenticator {
 	return &Authenticator{
 		reviewer: reviewer, audience: audience, log: log, callers: memo.New[hash, rpc.Caller](kept), proven: memo.New[hash, struct{}](kept),

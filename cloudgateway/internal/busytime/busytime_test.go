@@ -106,8 +106,8 @@ func TestFollowsTheCloud(t *testing.T) {
 	})
 }
 
-// TestWhatTellsNothing leaves the estimate alone.
-func TestWhatTellsNothing(t *testing.T) {
+// TestUninformativeObservations: they leave the estimate alone.
+func TestUninformativeObservations(t *testing.T) {
 	e := &Estimator{}
 	e.Accepted(0)
 	e.Refused(time.Minute)

@@ -46,7 +46,7 @@ func (a API) SetAll(ctx context.Context, calls []openapi.Call) error {
 }
 
 // ChangeTags sets some tags of a resource and then removes some. The kind is the product's word for what the resource is. The cloud has
-// one word for everything that it does not find here, in whose place notFound is told.
+// one error code for everything that it does not find here, which becomes the reason notFound.
 func (a API) ChangeTags(
 	ctx context.Context, kind, id string, notFound rpcerr.Reason, set []*commonv1.Tag, remove []string,
 ) error {

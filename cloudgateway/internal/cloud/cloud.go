@@ -77,9 +77,9 @@ func Retry(ctx context.Context, again func(error) bool, attempt func(ctx context
 			return err
 		}
 		pause := wait/2 + rand.N(wait/2+1) //nolint:gosec // Jitter needs no secrecy.
-		if told, ok := rpcerr.RetryAfter(err); ok && wait > firstWait {
-			// The hint is for callers who come back; the first repetition may find the resource free sooner.
-			pause = max(pause, min(told, lastWait))
+		if hint, ok := rpcerr.RetryAfter(err); ok && wait > firstWait {
+			// The hint is for callers that retry; the first repetition may find the resource free sooner.
+			pause = max(pause, min(hint, lastWait))
 		}
 		if !Sleep(ctx, pause) {
 			return err

@@ -110,7 +110,7 @@ func TestNumbered(t *testing.T) {
 	tests := []struct {
 		name   string
 		pages  []int // items of each page
-		totals []int // that each page tells
+		totals []int // that each page names
 		calls  int
 		failed bool
 	}{
@@ -119,8 +119,8 @@ func TestNumbered(t *testing.T) {
 		{name: "exactly two pages", pages: []int{10, 10}, totals: []int{20, 20}, calls: 2},
 		{name: "something came between two pages", pages: []int{10, 2}, totals: []int{11, 12}, calls: 2},
 		{name: "something vanished between two pages", pages: []int{10, 9}, totals: []int{20, 19}, calls: 2, failed: true},
-		{name: "full pages that do not tell how many there are", pages: []int{10, 10, 3}, totals: []int{0, 0, 0}, calls: 3},
-		{name: "a page that does not tell how many there are", pages: []int{7}, totals: []int{0}, calls: 1},
+		{name: "full pages that do not say how many there are", pages: []int{10, 10, 3}, totals: []int{0, 0, 0}, calls: 3},
+		{name: "a page that does not say how many there are", pages: []int{7}, totals: []int{0}, calls: 1},
 		{name: "the last page is not there", pages: []int{10, 0}, totals: []int{11, 11}, calls: 2, failed: true},
 	}
 	for _, tt := range tests {

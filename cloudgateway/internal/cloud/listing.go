@@ -105,7 +105,7 @@ func NotFound(reason rpcerr.Reason, api, what string) error {
 const maxPages = 1000
 
 // Numbered reads all pages of a listing by PageNumber. Fetch makes one call with the parameters and says how many items it
-// brought and how many there are in all; 0: the answer does not tell, and a page that is not full is the last.
+// brought and how many there are in all; 0: the answer does not say, and a page that is not full is the last.
 func Numbered(ctx context.Context, params Params, size int, fetch func(Params) (got, total int, err error)) error {
 	seen, before := 0, 0
 	for page := 1; page <= maxPages; page++ {

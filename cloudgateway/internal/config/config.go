@@ -20,7 +20,7 @@ import (
 type Config struct {
 	// Region of all calls, e.g. "cn-hangzhou"; if empty, the metadata service is asked for it.
 	Region string `json:"region"`
-	// VpcID is told to callers who ask for the gateway's capabilities.
+	// VpcID is returned to callers that ask for the gateway's capabilities.
 	VpcID string `json:"vpcID"`
 	// ClusterID is the id of the cluster, for scopeControllers.
 	ClusterID string `json:"clusterID"`
@@ -44,11 +44,11 @@ type Config struct {
 	Limits         Limits              `json:"limits"`
 	Coalesce       Coalesce            `json:"coalesce"`
 	LeaderElection kube.ElectionConfig `json:"leaderElection"`
-	// Reflection tells the protocol to whoever asks, for tools like grpcurl.
+	// Reflection offers the description of the API without a token, for tools like grpcurl.
 	Reflection bool `json:"reflection"`
 	// ScopeControllers keeps lbcontroller from load balancers that are tagged for another cluster than clusterID, and routecontroller in vpcID.
 	ScopeControllers bool `json:"scopeControllers"`
-	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. Who is in none may change what its ClusterRoles allow.
+	// Scopes keep callers to a part of the account in what they change. Every scope that names a caller counts. A caller in none may change what its ClusterRoles allow.
 	Scopes  []Scope        `json:"scopes"`
 	Logging logging.Config `json:"logging"`
 	Tracing tracing.Config `json:"tracing"`

@@ -148,7 +148,7 @@ func TestLoadOrder(t *testing.T) {
 	}
 }
 
-func TestValidateTellsAllProblems(t *testing.T) {
+func TestValidateReportsAllProblems(t *testing.T) {
 	_, _, err := Load(write(t, "gateway.yaml", `
 region: CN
 listen: nowhere

@@ -71,7 +71,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func TestCredentialsTellAllProblems(t *testing.T) {
+func TestCredentialsReportAllProblems(t *testing.T) {
 	tests := []struct{ name, file, want string }{
 		{
 			"nothing named", "",

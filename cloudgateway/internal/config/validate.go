@@ -22,7 +22,7 @@ const (
 	greatestWeight     = 100
 )
 
-// Validate tells everything that is wrong.
+// Validate reports everything that is wrong.
 func (c *Config) Validate() error {
 	var p config.Problems
 	if c.Region != "" && !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(c.Region) {

@@ -83,12 +83,12 @@ func (x *examination) wayTo(err error) string {
 	return "Open the way to the endpoint: routes, security groups, HTTPS_PROXY. Endpoints with -vpc can be reached from inside a VPC only; elsewhere set network to public."
 }
 
-// clock judges the difference between this machine's clock and the cloud's; nil: nobody told.
+// clock judges the difference between this machine's clock and the cloud's; nil: it is not known.
 func (x *examination) clock(skew *time.Duration) {
 	const check, todo = "clock", "Set the clock of this machine, e.g. with NTP."
 	switch {
 	case skew == nil:
-		x.report.add(check, Skipped, "", "no endpoint told the time")
+		x.report.add(check, Skipped, "", "no endpoint returned the time")
 	case skew.Abs() > refusedSkew:
 		x.report.add(check, Failed, todo, "%s, so the cloud refuses every request; %s are tolerated", ahead(*skew), refusedSkew)
 	case skew.Abs() > tolerableSkew:

@@ -234,7 +234,7 @@ type Finding struct {
 	Check  string
 	Result Result
 	Detail string
-	// Todo tells people what to do, unless all is well.
+	// Todo says what to do, unless all is well.
 	Todo string
 }
 

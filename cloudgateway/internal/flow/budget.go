@@ -66,8 +66,8 @@ func (b *Budget) Acquire(ctx context.Context, product, action string) error {
 	return b.limiter(product, action).acquire(ctx, CallerFrom(ctx))
 }
 
-// Throttled says that the cloud refused a call for its rate, and what it told about the next; zero: nothing. It returns how
-// long no call of the action will go.
+// Throttled notes that the cloud refused a call for its rate. RetryAfter is the wait that the cloud named; zero: none. It returns
+// how long no call of the action will go.
 func (b *Budget) Throttled(product, action string, retryAfter time.Duration) time.Duration {
 	return b.limiter(product, action).throttled(retryAfter)
 }

@@ -150,8 +150,8 @@ func TestEveryPriorityMakesProgress(t *testing.T) {
 	})
 }
 
-// TestNobodyIsRefusedForHigherPriorities: more calls of the highest priority wait than go in an hour. A call of a lower one is told
-// that its turn comes much sooner, so that it waits for it although it has a deadline.
+// TestNobodyIsRefusedForHigherPriorities: more calls of the highest priority wait than go in an hour. The wait that is
+// predicted for a call of a lower one is much shorter, so that it waits although it has a deadline.
 func TestNobodyIsRefusedForHigherPriorities(t *testing.T) {
 	for _, priority := range []Priority{Background, Deletion, Change} {
 		t.Run(priority.String(), func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		if !ok || e.Code != codes.ResourceExhausted || e.Reason != rpcerr.Throttled || e.API != "slb/CreateLoadBalancer" {
 			t.Fatalf("error %v, want THROTTLED", err)
 		}
-		// What it was told to wait is true.
+		// RetryAfter is right.
 		pass(e.RetryAfter)
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -280,7 +280,7 @@ func (l *limiter) refusal(code codes.Code, message string, wait time.Duration) e
 	return &rpcerr.Error{Code: code, Reason: rpcerr.Throttled, Message: message, RetryAfter: wait, API: l.name}
 }
 
-// codeOf tells a caller that went away from one whose deadline came while there was no room.
+// codeOf distinguishes a caller that went away from one whose deadline came while there was no room.
 func codeOf(ctx context.Context) codes.Code {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return codes.Canceled

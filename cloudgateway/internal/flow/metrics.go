@@ -109,7 +109,7 @@ func (m actionMetrics) waited(c Caller, result string, d time.Duration) {
 	}
 }
 
-// callers bounds how many callers are told apart, and counts their calls for the status.
+// callers bounds how many callers have a label of their own, and counts their calls for the status.
 type callers struct {
 	mu    sync.Mutex
 	known map[string]bool

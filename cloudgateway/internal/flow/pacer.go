@@ -20,7 +20,7 @@ const (
 	bucketCap = 1 - 1.0/16 // of the depth of the cloud's bucket: calls may arrive closer together than they left
 )
 
-// pacer decides when calls of one action may go. It knows nothing of who calls, and of time only what it is told.
+// pacer decides when calls of one action may go. It does not know the callers, and reads no clock: the time is a parameter.
 //
 // The cloud counts most calls in windows that begin with those of the clock, minutes as a rule. So a counter is all that has to be
 // remembered. In each window the calls go as early as they may, so fast that the refusal of one comes back before the last has left. If
@@ -204,7 +204,7 @@ func (p *pacer) throttled(now time.Time, retryAfter time.Duration) refusal {
 	resume := p.end.Add(clockMargin)
 	switch {
 	case p.isBucket():
-		resume = now.Add(max(retryAfter, p.window)) // also if told less: calls under way must not count as refused again
+		resume = now.Add(max(retryAfter, p.window)) // also if retryAfter is less: calls under way must not count as refused again
 	case retryAfter > 0:
 		resume = now.Add(retryAfter)
 	case !again && !p.anchored && !p.even && r.granted < p.calls/2 && r.granted+p.before >= p.calls:

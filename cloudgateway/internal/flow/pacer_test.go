@@ -24,7 +24,7 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 			case 0:
 				now = now.Add(time.Duration(rapid.Int64Range(0, int64(2*limit.Window)).Draw(t, "quiet")))
 			case 1:
-				p.throttled(now, time.Duration(rapid.Int64Range(1, int64(limit.Window)).Draw(t, "told")))
+				p.throttled(now, time.Duration(rapid.Int64Range(1, int64(limit.Window)).Draw(t, "retryAfter")))
 			default: // a call that waits, with a timer that is late at times
 				wait := p.wait(now, 1, long)
 				now = now.Add(wait + time.Duration(rapid.Int64Range(0, int64(time.Millisecond)).Draw(t, "late")))
@@ -41,7 +41,7 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 	})
 }
 
-// TestWaitOfTheLast: what is told to the last of many calls is true, also in the middle of a window.
+// TestWaitOfTheLast: the wait that is predicted for the last of many calls is right, also in the middle of a window.
 func TestWaitOfTheLast(t *testing.T) {
 	for _, even := range []bool{false, true} {
 		for _, before := range []int{0, 10, 28, 40} {
@@ -53,7 +53,7 @@ func TestWaitOfTheLast(t *testing.T) {
 			}
 			for _, n := range []int{1, 20, 100, 1000} {
 				ahead := *p
-				told, at := p.wait(now, n, n > p.calls-p.sent), now
+				predicted, at := p.wait(now, n, n > p.calls-p.sent), now
 				for left := n; left > 0; left-- {
 					for {
 						long := left > ahead.calls-ahead.sent
@@ -67,8 +67,8 @@ func TestWaitOfTheLast(t *testing.T) {
 						t.Fatal("wait and take disagree")
 					}
 				}
-				if took, slack := at.Sub(now), 6*time.Second; told > took+slack || told < took-slack {
-					t.Errorf("even %t: call %d after %d others: told to wait for %s, went after %s", even, n, before, told, took)
+				if took, slack := at.Sub(now), 6*time.Second; predicted > took+slack || predicted < took-slack {
+					t.Errorf("even %t: call %d after %d others: predicted to wait for %s, went after %s", even, n, before, predicted, took)
 				}
 			}
 		}
@@ -79,18 +79,18 @@ func TestThrottled(t *testing.T) {
 	at := epoch.Add(20 * time.Second)
 	p := newPacer(Limit{Calls: 60, Window: time.Minute}, epoch)
 	tests := []struct {
-		name  string
-		at    time.Time
-		told  time.Duration
-		want  time.Duration // pause
-		again bool
+		name       string
+		at         time.Time
+		retryAfter time.Duration
+		want       time.Duration // pause
+		again      bool
 	}{
-		{name: "nothing told: the rest of the minute", at: at, want: 40*time.Second + clockMargin},
-		{name: "told less: what is left", at: at.Add(time.Second), told: time.Second, want: 39*time.Second + clockMargin, again: true},
-		{name: "told more", at: at.Add(time.Second), told: time.Minute, want: time.Minute, again: true},
+		{name: "no retry-after: the rest of the minute", at: at, want: 40*time.Second + clockMargin},
+		{name: "a shorter retry-after: what is left", at: at.Add(time.Second), retryAfter: time.Second, want: 39*time.Second + clockMargin, again: true},
+		{name: "a longer retry-after", at: at.Add(time.Second), retryAfter: time.Minute, want: time.Minute, again: true},
 	}
 	for _, tt := range tests {
-		r := p.throttled(tt.at, tt.told)
+		r := p.throttled(tt.at, tt.retryAfter)
 		if got := p.pausedUntil.Sub(tt.at); got != tt.want || r.again != tt.again {
 			t.Errorf("%s: pause of %s, again %t, want %s", tt.name, got, r.again, tt.want)
 		}
@@ -106,17 +106,17 @@ func TestThrottled(t *testing.T) {
 
 // TestThrottledBucket: calls stop for long enough that those under way count as the same refusal.
 func TestThrottledBucket(t *testing.T) {
-	for _, tt := range []struct{ told, want time.Duration }{
+	for _, tt := range []struct{ retryAfter, want time.Duration }{
 		{0, time.Second}, {20 * time.Millisecond, time.Second}, {3 * time.Second, 3 * time.Second},
 	} {
 		p := newPacer(Limit{Calls: 10, Window: time.Second}, epoch)
 		at := epoch.Add(300 * time.Millisecond)
-		r := p.throttled(at, tt.told)
+		r := p.throttled(at, tt.retryAfter)
 		if got := p.pausedUntil.Sub(at); got != tt.want || r.again {
-			t.Errorf("told %s: pause of %s, again %t, want %s", tt.told, got, r.again, tt.want)
+			t.Errorf("retry-after %s: pause of %s, again %t, want %s", tt.retryAfter, got, r.again, tt.want)
 		}
-		if r := p.throttled(at.Add(160*time.Millisecond), tt.told); !r.again {
-			t.Errorf("told %s: a call that was under way counts as another refusal", tt.told)
+		if r := p.throttled(at.Add(160*time.Millisecond), tt.retryAfter); !r.again {
+			t.Errorf("retry-after %s: a call that was under way counts as another refusal", tt.retryAfter)
 		}
 	}
 }

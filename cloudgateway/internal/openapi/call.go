@@ -92,7 +92,7 @@ func (p Product) service() (code, version string) {
 
 const (
 	maxAnswer     = 16 << 20        // far above a full page of instances
-	maxRetryAfter = 5 * time.Minute // what the cloud tells is not believed beyond this
+	maxRetryAfter = 5 * time.Minute // a longer wait that the cloud names is not believed
 
 	requestIDHeader = "X-Acs-Request-Id"
 )
@@ -163,7 +163,7 @@ func (a *answer) requestID() string {
 	return e.RequestID
 }
 
-// retryAfter reads what the cloud told about the next call: x-acs-retry-after in milliseconds, TimeLeft of the X-RateLimit
+// retryAfter reads how long the next call should wait: x-acs-retry-after in milliseconds, TimeLeft of the X-RateLimit
 // headers in milliseconds, or Retry-After in seconds.
 func retryAfter(h http.Header) time.Duration {
 	if d := parseAmount(h.Get("X-Acs-Retry-After"), time.Millisecond); d > 0 {

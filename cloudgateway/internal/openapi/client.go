@@ -27,8 +27,8 @@ const maxRetries = 3
 type Budget interface {
 	// Acquire waits for room for one call. It refuses at once what can't be sent before the deadline of ctx.
 	Acquire(ctx context.Context, product, action string) error
-	// Throttled says that the cloud refused a call for its rate and what it told about the next; zero: nothing. It returns how
-	// long no call of the action will be sent.
+	// Throttled notes that the cloud refused a call for its rate. RetryAfter is the wait that the cloud named; zero: none. It
+	// returns how long no call of the action will be sent.
 	Throttled(product, action string, retryAfter time.Duration) time.Duration
 }
 
@@ -38,7 +38,7 @@ type Unlimited struct{}
 // Acquire lets every call pass.
 func (Unlimited) Acquire(context.Context, string, string) error { return nil }
 
-// Throttled believes what the cloud told.
+// Throttled returns the wait that the cloud named.
 func (Unlimited) Throttled(_, _ string, retryAfter time.Duration) time.Duration { return retryAfter }
 
 // Credentials are what a Provider of package credentials gives.

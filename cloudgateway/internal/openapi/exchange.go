@@ -242,7 +242,7 @@ func (x *exchange) decode(got *answer, requestID string, out any) error {
 	return e
 }
 
-// refused is the error of an answer. Throttling tells the budget, which knows best when the next call goes through.
+// refused is the error of an answer. It reports throttling to the budget, which knows best when the next call goes through.
 func (x *exchange) refused() *rpcerr.Error {
 	e := catalogue.Error(x.refusal)
 	if x.meaning.Class == catalogue.Throttle {

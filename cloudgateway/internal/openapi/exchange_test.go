@@ -292,7 +292,7 @@ func TestNoRepetitionThatWouldMissTheDeadline(t *testing.T) {
 	}
 }
 
-func TestErrorTellsEverything(t *testing.T) {
+func TestErrorSaysEverything(t *testing.T) {
 	cloud := newFakeCloud(t, step{status: 404, code: "InvalidLoadBalancerId.NotFound"})
 	w := newWorld(t, cloud.host(), nil)
 	result, err := w.client.Do(t.Context(), Call{Product: SLB, Action: "DeleteLoadBalancer", Mutating: true}, nil)
@@ -312,14 +312,14 @@ func TestErrorTellsEverything(t *testing.T) {
 	}
 }
 
-func TestThrottlingTellsTheBudget(t *testing.T) {
+func TestThrottlingReachesTheBudget(t *testing.T) {
 	tests := []struct {
-		name   string
-		header http.Header
-		told   time.Duration
-		want   time.Duration
+		name       string
+		header     http.Header
+		retryAfter time.Duration
+		want       time.Duration
 	}{
-		{"nothing told", nil, 0, 7 * time.Second},
+		{"no header", nil, 0, 7 * time.Second},
 		{"x-acs-retry-after", http.Header{"X-Acs-Retry-After": {"9500"}}, 9500 * time.Millisecond, 9500 * time.Millisecond},
 		{"TimeLeft", http.Header{"X-Ratelimit-User-Api": {"Limit:1,Remain:0,TimeLeft:2000,Reset:1234"}}, 2 * time.Second, 7 * time.Second},
 		{"Retry-After", http.Header{"Retry-After": {"3"}}, 3 * time.Second, 7 * time.Second},
@@ -333,8 +333,8 @@ func TestThrottlingTellsTheBudget(t *testing.T) {
 			w := newWorld(t, cloud.host(), nil)
 			w.budget.pause = 7 * time.Second
 			_, err := w.client.Do(t.Context(), read, nil)
-			if diff := cmp.Diff([]time.Duration{tt.told}, w.budget.throttled); diff != "" {
-				t.Errorf("told the budget (-want +got):\n%s", diff)
+			if diff := cmp.Diff([]time.Duration{tt.retryAfter}, w.budget.throttled); diff != "" {
+				t.Errorf("the budget got (-want +got):\n%s", diff)
 			}
 			if got, _ := rpcerr.RetryAfter(err); got != tt.want {
 				t.Errorf("retry after %s, want %s", got, tt.want)

@@ -54,9 +54,9 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// TestReachableIsToldByCalls: a call whose attempts all break makes the product unreachable, and the next answer mends it, also a
+// TestReachableFollowsCalls: a call whose attempts all break makes the product unreachable, and the next answer mends it, also a
 // refusal.
-func TestReachableIsToldByCalls(t *testing.T) {
+func TestReachableFollowsCalls(t *testing.T) {
 	gone := step{drop: true}
 	cloud := newFakeCloud(t, gone, gone, gone, gone, step{status: 403, code: "Forbidden.RAM"})
 	w := newWorld(t, cloud.host(), nil)

@@ -138,7 +138,7 @@ func TestThrottledBySimulator(t *testing.T) {
 	_, err := client.Do(t.Context(), read, nil)
 	first, ok := rpcerr.From(err)
 	if !ok || first.Reason != rpcerr.Throttled || first.RetryAfter != 5*time.Minute {
-		t.Errorf("error %v, want THROTTLED with what the cloud told, but no more than 5 minutes", err)
+		t.Errorf("error %v, want THROTTLED with the wait that the cloud named, but no more than 5 minutes", err)
 	}
 	_, err = client.Do(t.Context(), read, nil)
 	if second, ok := rpcerr.From(err); !ok || second.Code != codes.ResourceExhausted || second.CloudCode != "" {

@@ -18,7 +18,7 @@ import (
 	"alicloud-controllers.dev/services/tracing"
 )
 
-// spansOf makes a call within a trace and gives the spans of its attempts, each as lines of what it tells.
+// spansOf makes a call within a trace and gives the spans of its attempts, each as lines of what it contains.
 func spansOf(t *testing.T, sampler sdktrace.Sampler, w *world, call Call) ([][]string, string) {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
@@ -102,7 +102,7 @@ func TestSpans(t *testing.T) {
 			}
 			for _, secret := range []string{testKey.AccessKeyID, testKey.AccessKeySecret, testKey.SecurityToken, "Signature=", "of-the-user"} {
 				if strings.Contains(everything, secret) {
-					t.Errorf("the trace tells %q", secret)
+					t.Errorf("the trace shows %q", secret)
 				}
 			}
 		})

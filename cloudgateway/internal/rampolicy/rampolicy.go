@@ -174,7 +174,7 @@ func Used(api config.API) []Feature {
 // Optional are the features that the controllers need for what users may ask for, or may not.
 func Optional() []Feature { return []Feature{DefaultServerGroups} }
 
-// About tells people what a feature is.
+// About describes a feature.
 func (f Feature) About() string {
 	switch f {
 	case LoadBalancers:

@@ -67,10 +67,10 @@ func New(scopes []config.Scope, policies rpc.Policies) *Guard {
 	return g
 }
 
-// Reads says how resources of a kind are read.
+// Reads sets how resources of a kind are read.
 func (g *Guard) Reads(kind Kind, read Read) { g.reads[kind] = read }
 
-// Lists says how all load balancers with a tag are read. What they are is told by Saw.
+// Lists sets how all load balancers with a tag are read. The reading calls Saw for each of them.
 func (g *Guard) Lists(list func(ctx context.Context, tag *commonv1.Tag) error) { g.list = list }
 
 // Saw notes what an answer of the cloud shows of a load balancer.

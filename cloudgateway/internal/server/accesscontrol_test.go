@@ -73,7 +73,7 @@ func (w *world) getACL(t *testing.T, id string) *slbv1.AccessControlList {
 	return answer.GetAccessControlList()
 }
 
-// TestAccessControlListFromBeginToEnd, with more entries than the cloud takes or tells at once.
+// TestAccessControlListFromBeginToEnd, with more entries than the cloud takes or returns in one call.
 func TestAccessControlListFromBeginToEnd(t *testing.T) {
 	w := newWorld(t)
 	want := entries(0, 120)
@@ -337,9 +337,9 @@ func TestListAccessControlLists(t *testing.T) {
 	}
 }
 
-// TestAccessControlListThatCanNotBeTold: after a lost answer the list is looked for. One that was there before is never taken for it, not
-// even one that is the same in everything.
-func TestAccessControlListThatCanNotBeTold(t *testing.T) {
+// TestAccessControlListThatCanNotBeIdentified: after a lost answer the list is looked for. One that was there before is never taken for it,
+// not even one that is the same in everything.
+func TestAccessControlListThatCanNotBeIdentified(t *testing.T) {
 	owner := []state.Tag{{Key: "owner", Value: "web"}}
 	lost := []fault.Rule{{Action: createACL, Times: 1, When: fault.After, Drop: true}}
 	tests := []struct {
@@ -395,7 +395,7 @@ func TestAccessControlListThatCanNotBeTold(t *testing.T) {
 			if tt.want == "" || len(tt.others) > 0 {
 				return
 			}
-			// What could not be told may be told later: the repetition finds the list of the first attempt.
+			// An unknown outcome can be known later: the repetition finds the list of the first attempt.
 			w.strike(t)
 			if _, err := w.AccessControlLists.CreateAccessControlList(t.Context(), request); err != nil {
 				t.Errorf("repeated: %v", err)

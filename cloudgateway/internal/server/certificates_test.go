@@ -50,7 +50,7 @@ func serverUpload(requestID string, pair *slbv1.KeyPair) *slbv1.UploadServerCert
 	}
 }
 
-// TestServerCertificateFromBeginToEnd: what is uploaded is told again, can serve a listener, and can't be deleted meanwhile.
+// TestServerCertificateFromBeginToEnd: what is uploaded can be read, can serve a listener, and can't be deleted meanwhile.
 func TestServerCertificateFromBeginToEnd(t *testing.T) {
 	w := newWorld(t)
 	pair := keyPair(t, "web")
@@ -167,8 +167,8 @@ func TestCaCertificateFromBeginToEnd(t *testing.T) {
 	}
 }
 
-// TestUploadThatCanNotBeTold: an upload whose answer was lost is looked for by name, fingerprint and tags.
-func TestUploadThatCanNotBeTold(t *testing.T) {
+// TestUploadThatCanNotBeIdentified: an upload whose answer was lost is looked for by name, fingerprint and tags.
+func TestUploadThatCanNotBeIdentified(t *testing.T) {
 	pair, other := keyPair(t, "web"), keyPair(t, "web")
 	owner := []state.Tag{{Key: "owner", Value: "web"}}
 	lost := []fault.Rule{{Action: "UploadServerCertificate", Times: 1, When: fault.After, Drop: true}}
@@ -224,7 +224,7 @@ func TestUploadThatCanNotBeTold(t *testing.T) {
 			if tt.want == "" || len(tt.others) > 0 {
 				return
 			}
-			// What could not be told may be told later: the repetition finds the certificate of the first attempt.
+			// An unknown outcome can be known later: the repetition finds the certificate of the first attempt.
 			w.strike(t)
 			if _, err := w.Certificates.UploadServerCertificate(t.Context(), serverUpload("r-1", pair)); err != nil {
 				t.Errorf("repeated: %v", err)

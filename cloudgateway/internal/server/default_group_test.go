@@ -102,7 +102,7 @@ func TestDefaultServerChanges(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 			if got, want := int(answer.GetCloudCalls()), len(w.actions(false)); got != want {
-				t.Errorf("told of %d calls, made %d", got, want)
+				t.Errorf("the answer says %d calls, made %d", got, want)
 			}
 			got := w.defaultGroup(t, lb)
 			if diff := cmp.Diff(tt.want, got, protocmp.Transform(), protocmp.IgnoreFields(&slbv1.DefaultServer{}, "server_ip")); diff != "" {

@@ -10,8 +10,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
-// TestListenerThatNobodyCanLookAt: a caller whose own listener takes the port is not told that it is another one's, even if the gateway
-// can't see it. The repetition finds it.
+// TestListenerThatNobodyCanLookAt: the error never says that a caller's own listener on the port is another one's, even if the gateway
+// can't read it. The repetition finds it.
 func TestListenerThatNobodyCanLookAt(t *testing.T) {
 	const create, look, start = "CreateLoadBalancerTCPListener", "DescribeLoadBalancerListeners", "StartLoadBalancerListener"
 	w := newWorld(t)

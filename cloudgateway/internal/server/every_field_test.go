@@ -22,7 +22,7 @@ import (
 )
 
 // TestEveryFieldIsChecked fills every field of every request with what can't be meant, one at a time: the answer names the field, and
-// the cloud is not asked, and what is wrong is not quoted in full. The rest of the request is empty, since all that is wrong is told at once.
+// the cloud is not asked, and what is wrong is not quoted in full. The rest of the request is empty, since all errors are reported at once.
 func TestEveryFieldIsChecked(t *testing.T) {
 	w := newWorld(t)
 	w.forget()
@@ -50,8 +50,8 @@ func TestEveryFieldIsChecked(t *testing.T) {
 	}
 }
 
-// ignored lists the fields that a request may have anything in. A caller who creates or deletes what a list has told may hand it over
-// as it is: these fields are only in answers, or say nothing about which entry it is.
+// ignored lists the fields that a request may have anything in. A caller that creates or deletes what a list has returned may pass it
+// on as it is: these fields are only in answers, or say nothing about which entry it is.
 func ignored() []string {
 	const entry = "route_entries[0]."
 	return []string{

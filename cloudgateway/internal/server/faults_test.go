@@ -119,7 +119,7 @@ func TestFaultMatrix(t *testing.T) {
 
 func cell(op, action, mishap string) string { return op + "/" + action + "/" + mishap }
 
-// strike runs an operation of which one cloud call goes wrong, and tells in a word how it ended.
+// strike runs an operation of which one cloud call goes wrong, and returns in a word how it ended.
 func (m mishap) strike(t *testing.T, op writetest.Operation, action string, want []string) string {
 	w := newWorld(t, emptySeed)
 	at := w.site(t, op)

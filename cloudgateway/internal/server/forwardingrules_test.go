@@ -189,7 +189,7 @@ func TestCreationOfForwardingRules(t *testing.T) {
 			rules: func(webSite) []*slbv1.NewForwardingRule { return nil },
 		},
 		{
-			name: "names that are no help to tell the ids",
+			name: "names that do not say which rule has which id",
 			rules: func(s webSite) []*slbv1.NewForwardingRule {
 				rules := s.rules(0, 2)
 				rules[1].Name = rules[0].GetName()

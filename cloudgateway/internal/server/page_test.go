@@ -92,12 +92,13 @@ func TestPagesOfAllLists(t *testing.T) {
 	}
 }
 
-// TestAnswersSayHowOldTheyAre: as_of is in the answers to all requests that have max_age, and tells the reading from the remembering.
+// TestAnswersSayHowOldTheyAre: as_of is in the answers to all requests that have max_age, and distinguishes what was read from what was
+// remembered.
 func TestAnswersSayHowOldTheyAre(t *testing.T) {
 	for _, m := range method.All() {
-		asked, told := m.Descriptor.Input().Fields().ByName("max_age") != nil, m.Descriptor.Output().Fields().ByName("as_of") != nil
-		if asked != told && m.Name != "GetStatus" {
-			t.Errorf("%s: max_age in the request is %t, as_of in the answer %t", m.FullName(), asked, told)
+		asked, answered := m.Descriptor.Input().Fields().ByName("max_age") != nil, m.Descriptor.Output().Fields().ByName("as_of") != nil
+		if asked != answered && m.Name != "GetStatus" {
+			t.Errorf("%s: max_age in the request is %t, as_of in the answer %t", m.FullName(), asked, answered)
 		}
 	}
 	w := newWorld(t)

@@ -137,21 +137,21 @@ func TestPrioritiesOfWrites(t *testing.T) {
 	}
 }
 
-// TestToolsAreTold of every service, and of every resource that a ClusterRole can name.
-func TestToolsAreTold(t *testing.T) {
+// TestPageForTools has every service, and every resource that a ClusterRole can name.
+func TestPageForTools(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "gateway-for-tools.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]bool{}
+	documented := map[string]bool{}
 	for full, row := range Policies(config.API{Enable: method.ToolServices()}) {
 		service, _, _ := strings.Cut(strings.TrimPrefix(full, "/cloudgateway."), "/")
-		told[row.Resource] = strings.Count(string(page), "`"+row.Resource+"`") >= 2 // in the text and in the table
-		told[service] = strings.Contains(string(page), "| `"+service+"` |")
+		documented[row.Resource] = strings.Count(string(page), "`"+row.Resource+"`") >= 2 // in the text and in the table
+		documented[service] = strings.Contains(string(page), "| `"+service+"` |")
 	}
-	for what, is := range told {
+	for what, is := range documented {
 		if !is {
-			t.Errorf("docs/gateway-for-tools.md does not tell of %s", what)
+			t.Errorf("docs/gateway-for-tools.md does not mention %s", what)
 		}
 	}
 }

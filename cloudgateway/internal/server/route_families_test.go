@@ -41,8 +41,8 @@ func TestRoutesOfBothFamilies(t *testing.T) {
 	if len(writes) != 1 {
 		t.Fatalf("%d writes, want one", len(writes))
 	}
-	v4, told := writes[0].Params["RouteEntries.1.IpVersion"]
-	if v6 := writes[0].Params["RouteEntries.2.IpVersion"]; v6 != "6" || told {
+	v4, found := writes[0].Params["RouteEntries.1.IpVersion"]
+	if v6 := writes[0].Params["RouteEntries.2.IpVersion"]; v6 != "6" || found {
 		t.Errorf("IP versions %q and %q, want none for IPv4 and 6 for IPv6", v4, v6)
 	}
 	deleted, err := w.Routes.BatchDeleteRouteEntries(t.Context(), &vpcv1.BatchDeleteRouteEntriesRequest{VpcId: testVPC, RouteEntries: entries})

@@ -24,7 +24,7 @@ func (s *Services) Scoped(ctx context.Context, request any, info *grpc.UnaryServ
 // marked is what all resources have that scopes look at.
 type marked interface{ GetTags() []*commonv1.Tag }
 
-// reads tells the guard how a kind of resource is read: as a caller would.
+// reads makes the guard read a kind of resource as a caller would.
 func reads[T marked](g *scope.Guard, kind scope.Kind, read func(ctx context.Context, id string, maxAge *durationpb.Duration) (T, error)) {
 	g.Reads(kind, func(ctx context.Context, id string, maxAge time.Duration) (scope.Facts, error) {
 		found, err := read(ctx, id, durationpb.New(maxAge))

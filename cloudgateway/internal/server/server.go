@@ -59,7 +59,7 @@ type Config struct {
 	API config.API
 	// Scopes keep callers to parts of the account, see Services.Scoped.
 	Scopes []config.Scope
-	// Version, Region and VpcID are told to callers who ask for the capabilities.
+	// Version, Region and VpcID are returned to callers that ask for the capabilities.
 	Version, Region, VpcID string
 }
 

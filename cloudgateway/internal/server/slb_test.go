@@ -163,7 +163,7 @@ func TestServerChangesTakeTheFewestCalls(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 			if got, want := int(answer.GetCloudCalls()), len(w.actions(false)); got != want {
-				t.Errorf("told of %d calls, made %d", got, want)
+				t.Errorf("the answer says %d calls, made %d", got, want)
 			}
 		})
 	}
@@ -336,9 +336,9 @@ func TestGroupCreationIsRecognised(t *testing.T) {
 	}
 }
 
-// TestGroupThatCanNotBeTold: after a lost answer the group is looked for. One of the same name that was there before, or that has other
-// servers or tags, is never taken for it.
-func TestGroupThatCanNotBeTold(t *testing.T) {
+// TestGroupThatCanNotBeIdentified: after a lost answer the group is looked for. One of the same name that was there before, or that has
+// other servers or tags, is never taken for it.
+func TestGroupThatCanNotBeIdentified(t *testing.T) {
 	owner := []*commonv1.Tag{{Key: "owner", Value: "web"}}
 	servers := ecsServers(0, 2)
 	group := func(tags []*commonv1.Tag, servers ...*slbv1.Server) func(lb string) *slbv1.CreateServerGroupRequest {

@@ -11,8 +11,8 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/fault"
 )
 
-// TestRefusedSinceItIsSoAlready: the cloud refuses to make some attributes what they are. Who repeats an update is told that it is
-// done; a refusal for another reason stays one.
+// TestRefusedSinceItIsSoAlready: the cloud refuses to set some attributes to the value that they have. A repeated update
+// succeeds then; a refusal for another reason stays one.
 func TestRefusedSinceItIsSoAlready(t *testing.T) {
 	const look, charge, spec = "DescribeLoadBalancers", "ModifyLoadBalancerInstanceChargeType", "ModifyLoadBalancerInstanceSpec"
 	clcu := slbv1.InstanceChargeType_INSTANCE_CHARGE_TYPE_PAY_BY_CLCU

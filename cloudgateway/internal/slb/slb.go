@@ -30,7 +30,7 @@ type Product struct {
 	cloud.API
 	cloud.Shared
 
-	// Saw is to be told of every load balancer in an answer of the cloud.
+	// Saw is to be called for every load balancer in an answer of the cloud.
 	Saw func(*slbv1.LoadBalancer)
 
 	balancers *write.Serial // by load balancer
@@ -38,7 +38,7 @@ type Product struct {
 	releases  *memo.Memo[string, struct{}] // load balancers whose listeners or rules let go of a vServer group a moment ago
 }
 
-// New makes a Product. Saw is told of every load balancer in an answer of the cloud.
+// New makes a Product. Saw is called for every load balancer in an answer of the cloud.
 func New(caller cloud.Caller, shared cloud.Shared, saw func(*slbv1.LoadBalancer)) *Product {
 	return &Product{
 		API: cloud.API{Product: openapi.SLB, Caller: caller}, Shared: shared, Saw: saw,
@@ -187,8 +187,8 @@ type Owners struct {
 	of      *memo.Memo[string, string]
 }
 
-// NewOwners makes Owners. Find reads the load balancer of a part that is not known; it gives "" if there is no such part. It is told which
-// load balancer the request names.
+// NewOwners makes Owners. Find reads the load balancer of a part that is not known; it gives "" if there is no such part. Claimed is the
+// load balancer that the request names.
 func NewOwners(
 	p *Product, kind string, find func(ctx context.Context, id, claimed string) (loadBalancerID string, err error),
 ) *Owners {

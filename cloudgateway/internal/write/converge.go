@@ -55,7 +55,7 @@ const (
 // PollInterval is the time between two looks at something that is changing, or between the first two.
 const PollInterval = time.Second
 
-// Converge brings one thing into a state. The cloud answers before it has done what it was told. It refuses a change while it is at
+// Converge brings one thing into a state. The cloud answers before it has carried out the request. It refuses a change while it is at
 // another one. An answer may get lost. So what the cloud shows decides: nothing is sent that is not missing, and the same change made
 // twice is made once.
 type Converge[T any] struct {
@@ -67,7 +67,7 @@ type Converge[T any] struct {
 	Judge func(T) (Verdict, error)
 	// Send makes the write. Nil: it was made before, and its effect is awaited.
 	Send func(ctx context.Context, seen T) error
-	// LookFirst saves writes that have nothing to do, and tells Send what there is; otherwise seen is empty the first time.
+	// LookFirst saves writes that have nothing to do, and gives Send what there is; otherwise seen is empty the first time.
 	LookFirst bool
 	// Doubtful reports whether a refusal may mean that the thing is as it shall be; nil: none does.
 	Doubtful func(error) bool

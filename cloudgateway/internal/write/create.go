@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/cloud"
 )
 
-// Create makes something for which the cloud has no token, so that nobody may blindly send again. After a lost answer, of this attempt of
+// Create makes something for which the cloud has no token, so that it must not be sent again blindly. After a lost answer, of this attempt of
 // a request or of an earlier one, it looks for what the request may have made. That is never anything that was there before.
 type Create[T any] struct {
 	Ledger *Ledger
@@ -26,7 +26,7 @@ type Create[T any] struct {
 	// Find reads everything now that is as the request wants it in all that the cloud shows, tags included. A cache or a filter that lags
 	// behind must not be asked.
 	Find func(ctx context.Context) ([]*T, error)
-	// Unmistakable: nothing is read before the creation is sent, since what Find gives is as unlike anything else as one can tell.
+	// Unmistakable: nothing is read before the creation is sent, since hardly anything else can match what Find looks for.
 	Unmistakable bool
 	// Read reads one by its id now; nil if it is gone.
 	Read func(ctx context.Context, id string) (*T, error)

@@ -18,7 +18,7 @@ const (
 	listenersAlone, serversAlone   = 50, 200
 )
 
-// Health tells the health of a server of a running listener: normal, abnormal or unavailable.
+// Health returns the health of a server of a running listener: normal, abnormal or unavailable.
 type Health func(*state.LoadBalancer, *state.Listener, *state.Server) string
 
 // balancersView is one page of load balancers.
@@ -277,7 +277,7 @@ func (b *builder) rows(l *state.Listener, g group, servers []*state.Server) []ro
 	return rows
 }
 
-// check tells the health of a server and counts it. Only running listeners check.
+// check returns the health of a server and counts it. Only running listeners check.
 func (b *builder) check(l *state.Listener, s *state.Server) mark {
 	if l == nil || l.Status != "running" && l.Status != "configuring" {
 		return mark{"not checked", "off"}

@@ -32,7 +32,7 @@ type call struct {
 	Params                  string
 	Write                   bool
 	Answer                  mark
-	Note                    string // what the answer doesn't tell
+	Note                    string // what the answer doesn't show
 	Latency                 string
 }
 

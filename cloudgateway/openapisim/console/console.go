@@ -79,7 +79,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) servePage(w http.ResponseWriter, r *http.Request) {
-	var page bytes.Buffer // whole before the first byte is sent, so that an error can still be told
+	var page bytes.Buffer // complete before the first byte is sent, so that an error can still be reported
 	if err := c.pages.ExecuteTemplate(&page, "page", c.look(parseQuery(r.URL.Query()))); err != nil {
 		http.Error(w, fmt.Sprintf("render the console: %v", err), http.StatusInternalServerError)
 		return

@@ -55,7 +55,7 @@ func (c *checks) run(ctx context.Context, p probe, of *check) {
 	for {
 		ok := c.attempt(ctx, p)
 		if ctx.Err() != nil {
-			return // the failure may be that we were told to stop
+			return // the attempt may have failed because ctx ended
 		}
 		c.record(p, of, ok)
 		select {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// token names a server in a cookie, without telling the client which it is.
+// token names a server in a cookie, without revealing to the client which it is.
 func (id targetID) token() string {
 	return strconv.FormatUint(id.hash(), 16)
 }

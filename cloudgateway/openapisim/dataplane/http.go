@@ -135,8 +135,8 @@ func (h *httpFrontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// setHeaders tells the server what it can't see. The proxy has removed what the client said about itself; where the listener
-// adds nothing of its own, that goes through as it came.
+// setHeaders sets the headers from which the server learns what it can't see. The proxy has removed what the client said about
+// itself; where the listener adds nothing of its own, that goes through as it came.
 func (l *listener) setHeaders(out http.Header, in *http.Request, client netip.AddrPort) {
 	scheme := "http"
 	if in.TLS != nil {

@@ -146,7 +146,7 @@ func (p *Plane) reconcile(ctx context.Context, w *world) {
 		}
 		r, err := p.start(ctx, s, spec)
 		if err != nil {
-			if p.failed[s] != err.Error() { // told once
+			if p.failed[s] != err.Error() { // logged once
 				p.log.Warn("listener can't be opened; ports below 1024 may need a capability", "address", s.addr, "protocol", s.protocol, "error", err)
 			}
 			p.failed[s] = err.Error()

@@ -78,7 +78,7 @@ func attemptUDP(ctx context.Context, addr netip.AddrPort, how checkup) bool {
 // abort closes a connection with a reset where that is possible.
 func abort(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // if it fails, the connection is closed with more ceremony
+		_ = tcp.SetLinger(0) // if it fails, the connection is closed without a reset
 	}
-	_ = conn.Close() // there is nobody left to tell
+	_ = conn.Close() // after an error there is nothing left to do
 }

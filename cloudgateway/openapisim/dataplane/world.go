@@ -56,7 +56,7 @@ type target struct {
 	down   string // why it can't be reached at all; "": it can
 }
 
-// targetID tells servers apart; the same instance may serve on several ports.
+// targetID identifies a server; the same instance may serve on several ports.
 type targetID struct {
 	server string
 	addr   netip.AddrPort

@@ -123,7 +123,7 @@ func TestSwitches(t *testing.T) {
 		t.Errorf("%d calls allowed of an action without limit", n)
 	}
 	if on, table := l.Get(); !on || table["slb/CreateVServerGroup"].Calls != 0 {
-		t.Error("Get does not tell what was set")
+		t.Error("Get does not return what was set")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package location is the service Location 2015-06-12 of the simulator: it tells SDKs at which address they reach a product.
+// Package location is the service Location 2015-06-12 of the simulator: SDKs ask it for the address of a product.
 package location
 
 import (
@@ -10,7 +10,7 @@ import (
 func Product(endpoint func(c *api.Context, product string) string) api.Product {
 	return api.Product{
 		Name: "location", Code: "Location", Version: "2015-06-12",
-		Port: 9107, About: "the Location service, which tells where the others are",
+		Port: 9107, About: "the Location service, which returns the endpoints of the others",
 		Actions: []api.Action{{
 			Name: "DescribeEndpoints",
 			Params: []api.Param{

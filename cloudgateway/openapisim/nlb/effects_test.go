@@ -78,7 +78,7 @@ func TestZonesAreReplaced(t *testing.T) {
 	}
 }
 
-// What a listener was told is what it shows.
+// A listener shows the attributes that were set.
 func TestListenerAttributes(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
@@ -105,7 +105,7 @@ func TestListenerAttributes(t *testing.T) {
 	want(t, c.Must("GetListenerAttribute", "ListenerId", id), "ListenerPort", "0", "StartPort", "1000", "EndPort", "2000")
 }
 
-// What a group was told is what it shows.
+// A group shows the attributes that were set.
 func TestGroupAttributes(t *testing.T) {
 	t.Parallel()
 	const check = "HealthCheckConfig."

@@ -41,7 +41,7 @@ func serverActions() []api.Action {
 	}
 }
 
-// keyOf tells the servers of a group apart. Its order is that of sortServers.
+// keyOf identifies a server within its group. Keys have the order of sortServers.
 func keyOf(s *state.NLBServer) string {
 	return s.ServerID + " " + s.ServerIP + " " + strconv.Itoa(100_000+s.Port) + " " + s.Type
 }

@@ -97,7 +97,7 @@ func targets(c *api.Context, lb *state.LoadBalancer, l *state.Listener) []*state
 	return out
 }
 
-// Health tells the health of a server of a running listener in the words of DescribeHealthStatus: unavailable until the first
+// Health returns the health of a server of a running listener in the words of DescribeHealthStatus: unavailable until the first
 // checks are complete and where no checks are made. Without traffic nothing is checked, and the state of the instance decides.
 func Health(c *api.Context, lb *state.LoadBalancer, l *state.Listener, s *state.Server) string {
 	if c.Traffic != nil {

@@ -55,7 +55,7 @@ func TestAssumeRole(t *testing.T) {
 	}
 	c.Must("AssumeRole", "RoleArn", role, "RoleSessionName", "me")
 	if i.life != time.Hour {
-		t.Errorf("a session of %v unless told otherwise", i.life)
+		t.Errorf("a session of %v by default", i.life)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestAliyungoInstances(t *testing.T) {
 }
 
 // TestAliyungoCredentials takes the keys of the instance's role from the metadata service, finds the products by the Location
-// service, and assumes a role. This client tells the services by the environment, so that the test can't run beside others.
+// service, and assumes a role. This client takes their addresses from the environment, so that the test can't run in parallel.
 func TestAliyungoCredentials(t *testing.T) {
 	sim := newCloud(t)
 	t.Setenv("METADATA_ENDPOINT", "http://"+sim.Endpoint("metadata"))

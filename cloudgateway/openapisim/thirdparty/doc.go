@@ -1,5 +1,5 @@
-// Package thirdparty checks that clients which others have written, unmodified, can't tell the simulated cloud from the real
-// one: the typed packages of Alibaba Cloud's SDK v1, the two runtimes of the V2 (Tea) SDKs, from which all generated V2
+// Package thirdparty checks that unmodified clients of others can't distinguish the simulated cloud from the real one:
+// the typed packages of Alibaba Cloud's SDK v1, the two runtimes of the V2 (Tea) SDKs, from which all generated V2
 // clients and the Terraform provider send their calls, aliyungo, and in directory node the clients in JavaScript.
 //
 // It is a module of its own, because the clients are heavy and nothing of ours but this test needs them.

@@ -28,7 +28,7 @@ type Service struct {
 	onDelete  func()
 }
 
-// New makes a Service. OnDelete is told that an instance is deleted, with all that belongs to it.
+// New makes a Service. OnDelete is called when an instance is deleted, with all that belongs to it.
 func New(cfg ecs.Config, onDelete func()) *Service {
 	s := &Service{
 		api: cfg.API(), writes: write.NewSerial(cfg.Locks), onDelete: onDelete,

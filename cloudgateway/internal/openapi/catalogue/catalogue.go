@@ -15,7 +15,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// Class is the family of an error: what it tells about the request and what may be done next.
+// Class is the family of an error: what it means for the request and what may be done next.
 type Class string
 
 // The classes. Only Server leaves the outcome of a write open; every other class is a definite refusal.
@@ -37,7 +37,7 @@ const (
 type Meaning struct {
 	Class  Class
 	Reason rpcerr.Reason
-	// RetryAfter is how long to wait before another attempt makes sense when the cloud does not tell; zero: waiting does not help.
+	// RetryAfter is how long to wait before another attempt makes sense when the cloud does not say; zero: waiting does not help.
 	RetryAfter time.Duration
 	// Renew says that newer credentials may be accepted. The refusal came before anything was done.
 	Renew bool
@@ -54,7 +54,7 @@ type Answer struct {
 	Code      string
 	Message   string
 	RequestID string
-	// RetryAfter is what the cloud told in a header; zero if it told nothing.
+	// RetryAfter is the wait that the cloud named in a header; zero if it named none.
 	RetryAfter time.Duration
 	// Mutating makes answers of class Server an unknown outcome.
 	Mutating bool
@@ -86,8 +86,8 @@ func Error(a Answer) *rpcerr.Error {
 }
 
 // message is the cloud's own text; rpcerr adds the action, the code and the request id. Proxies answer with pages of HTML, of
-// which the beginning is enough, and may quote the URL. Who signed wrongly is told what should have been signed, and in it the
-// security token.
+// which the beginning is enough, and may quote the URL. The refusal of a wrong signature quotes what should have been
+// signed, and in it the security token.
 func message(a Answer) string {
 	const limit = 300
 	text := strings.ToValidUTF8(strings.Join(strings.Fields(a.Message), " "), "?")
@@ -171,8 +171,8 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Errors of the cloud\n\n" +
 		"<!-- Generated from cloudgateway/internal/openapi/catalogue; do not edit. -->\n\n" +
-		"What the gateway makes of the error codes of Alibaba Cloud: the gRPC code, the reason in ErrorInfo (domain `cloudgateway`), and how long\n" +
-		"RetryInfo tells to wait when the cloud itself told nothing. A trailing `*` stands for any ending.\n")
+		"What the gateway makes of the error codes of Alibaba Cloud: the gRPC code, the reason in ErrorInfo (domain `cloudgateway`), and the wait\n" +
+		"in RetryInfo when the cloud itself names none. A trailing `*` stands for any ending.\n")
 	class := Class("")
 	for _, row := range Rows() {
 		m := row.Meaning

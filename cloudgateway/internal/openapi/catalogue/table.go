@@ -196,7 +196,7 @@ type family struct {
 func families() []family {
 	return []family{
 		{Throttle, rpcerr.Throttled, 10 * time.Second,
-			"A rate limit of the cloud. Nothing was done. The gateway stops the action, learns from how many calls were granted, and tells when to come back."},
+			"A rate limit of the cloud. Nothing was done. The gateway stops the action, learns from how many calls were granted, and says in RetryInfo how long to wait."},
 		{Conflict, rpcerr.ResourceBusy, time.Second,
 			"The resource works on another change. Nothing was done. The gateway repeats inside the deadline."},
 		{NotFound, rpcerr.NotFoundReason, 0,

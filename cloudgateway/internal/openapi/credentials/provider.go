@@ -114,7 +114,7 @@ func (p *Provider) differs(refused Credentials) bool {
 	return err == nil && c != refused
 }
 
-// Run fetches credentials and keeps them fresh until ctx ends. It never fails: the state is told by Ready, logs and metrics. It runs once.
+// Run fetches credentials and keeps them fresh until ctx ends. It never fails: Ready, logs and metrics show the state. It runs once.
 func (p *Provider) Run(ctx context.Context) error {
 	due := p.refresh(ctx)
 	close(p.tried)

@@ -37,7 +37,7 @@ func TestFiles(t *testing.T) {
 	files.IDFile = filepath.Join(dir, "none")
 	_, err = files.Fetch(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "none") || !strings.Contains(err.Error(), "empty is empty") {
-		t.Errorf("error %v does not tell both files", err)
+		t.Errorf("error %v does not name both files", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func FuzzParseTemporary(f *testing.F) {
 			t.Errorf("accepted %q", text)
 		}
 		if err != nil && strings.Contains(err.Error(), "TOPSECRET") {
-			t.Errorf("the error tells a secret: %v", err)
+			t.Errorf("the error shows a secret: %v", err)
 		}
 	})
 }

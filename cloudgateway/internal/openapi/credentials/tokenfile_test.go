@@ -109,7 +109,7 @@ func FuzzAddonToken(f *testing.F) {
 	f.Add(`{"keyring":"0123456789abcdef","expiration":"2030-01-02T03:04:05Z","access.key.id":"TOPSECRET"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if _, err := parseAddonToken([]byte(text)); err != nil && strings.Contains(err.Error(), "TOPSECRET") {
-			t.Errorf("the error tells a secret: %v", err)
+			t.Errorf("the error shows a secret: %v", err)
 		}
 	})
 }

@@ -60,7 +60,7 @@ type Identity struct {
 	ARN       string `json:"Arn"`
 }
 
-// CallerIdentity tells whom credentials belong to. It needs no permission.
+// CallerIdentity returns the identity that credentials belong to. It needs no permission.
 func (c *Client) CallerIdentity(ctx context.Context, with credentials.Credentials) (Identity, error) {
 	var answer Identity
 	if err := c.do(ctx, with, openapi.Call{Action: "GetCallerIdentity"}, &answer); err != nil {

@@ -268,8 +268,8 @@ func TestCallerIdentity(t *testing.T) {
 	})
 }
 
-// TestRefusedSignatureTellsNoToken: the cloud quotes what it signed, and with it the security token.
-func TestRefusedSignatureTellsNoToken(t *testing.T) {
+// TestRefusedSignatureShowsNoToken: the cloud quotes what it signed, and with it the security token.
+func TestRefusedSignatureShowsNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		with, err := key{}.Fetch(t.Context())

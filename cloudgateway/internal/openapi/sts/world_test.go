@@ -73,7 +73,7 @@ func (w *world) run(source credentials.Source) *credentials.Provider {
 	return provider
 }
 
-// call reads from the cloud with the provider's credentials and tells with which key.
+// call reads from the cloud with the provider's credentials and returns the id of the key that it used.
 func (w *world) call(provider *credentials.Provider) (string, error) {
 	w.t.Helper()
 	client := openapi.New(openapi.Config{

@@ -9,7 +9,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// decode reads what answers tell about a list, entries and uses aside.
+// decode reads what answers say about a list, entries and uses aside.
 func decode(item []byte) (*slbv1.AccessControlList, error) {
 	list := &slbv1.AccessControlList{}
 	return list, cloud.Decode(item, fields(list))

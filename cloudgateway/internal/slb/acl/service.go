@@ -185,7 +185,7 @@ func (s *Service) CreateAccessControlList(
 	ctx context.Context, r *slbv1.CreateAccessControlListRequest,
 ) (*slbv1.CreateAccessControlListResponse, error) {
 	name := fmt.Sprintf("access control list %q", r.GetName())
-	// Of two creations of the same name at the same time, neither could tell whose a list is.
+	// Of two creations of the same name at the same time, neither could determine whose a list is.
 	unlock, err := cloud.Lock(ctx, s.product.Locks, name)
 	if err != nil {
 		return nil, err

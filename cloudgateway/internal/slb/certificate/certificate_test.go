@@ -24,7 +24,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/slb"
 )
 
-// fakeCloud lists nothing at first, and then what it is given, and loses the answers to uploads, which it carries out only if it is told to.
+// fakeCloud lists nothing at first, and then what it is given. It loses the answers to uploads, which were carried out only if it lists them.
 type fakeCloud struct {
 	listed string // the answer to the listing after an upload
 	calls  []openapi.Call
@@ -46,8 +46,8 @@ func newService(listed string) (*Service, *fakeCloud) {
 	return New(slb.New(f, cloud.Shared{Locks: &flow.Keyed[string]{}, Logger: slog.New(slog.DiscardHandler)}, nil)), f
 }
 
-// TestAnswerOfTheCertificateService: a certificate that came from there is known by its id, and everything that the cloud tells about
-// it is told.
+// TestAnswerOfTheCertificateService: a certificate that came from there is identified by its id, and everything that the cloud
+// returns about it is in the answer.
 func TestAnswerOfTheCertificateService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newService(`{"ServerCertificates":{"ServerCertificate":[

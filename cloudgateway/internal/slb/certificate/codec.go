@@ -32,17 +32,17 @@ func (c *cert) ca() *slbv1.CaCertificate {
 	return &slbv1.CaCertificate{CaCertificateId: c.id, Name: c.name, ResourceGroupId: c.group, Tags: c.tags, Details: c.details}
 }
 
-// decode reads what the cloud tells about a certificate of either kind.
+// decode reads what the cloud returns about a certificate of either kind.
 func decode(item []byte) (*cert, error) {
 	c, from, taken := &cert{details: &slbv1.CertificateDetails{}}, &slbv1.AlicloudCertificate{}, 0
-	told := func(into *string) *cloud.Decoder { // The member of the other kind may be there and empty.
+	unlessEmpty := func(into *string) *cloud.Decoder { // The member of the other kind may be there and empty.
 		return cloud.Via(into, func(text string) string { return cmp.Or(text, *into) })
 	}
 	err := cloud.Decode(item, cloud.Fields{
-		"ServerCertificateId":     told(&c.id),
-		"CACertificateId":         told(&c.id),
-		"ServerCertificateName":   told(&c.name),
-		"CACertificateName":       told(&c.name),
+		"ServerCertificateId":     unlessEmpty(&c.id),
+		"CACertificateId":         unlessEmpty(&c.id),
+		"ServerCertificateName":   unlessEmpty(&c.name),
+		"CACertificateName":       unlessEmpty(&c.name),
 		"ResourceGroupId":         &c.group,
 		"CommonName":              &c.details.CommonName,
 		"Fingerprint":             &c.details.Fingerprint,

@@ -185,7 +185,7 @@ type upload struct {
 	Alicloud *slbv1.AlicloudCertificate
 }
 
-// content tells one certificate from another: its fingerprint, or its id at the certificate service.
+// content identifies a certificate: its fingerprint, or its id at the certificate service.
 func (u upload) content() string {
 	if u.PEM == "" {
 		return u.Alicloud.GetCertificateId()

@@ -86,7 +86,7 @@ func (s *Service) find(ctx context.Context, key *slbv1.ListenerKey) (*slbv1.List
 	}), err)
 }
 
-// CreateListener creates a listener and, unless told otherwise, starts it.
+// CreateListener creates a listener and starts it, unless leave_stopped is set.
 func (s *Service) CreateListener(ctx context.Context, r *slbv1.CreateListenerRequest) (*slbv1.CreateListenerResponse, error) {
 	err := s.product.Exclusively(ctx, r.GetKey().GetLoadBalancerId(), func(ctx context.Context, w *slb.Writer) error {
 		creation := s.creation(ctx, w, r)

@@ -89,19 +89,19 @@ func created(r *slbv1.CreateLoadBalancerRequest) (*slbv1.LoadBalancer, *cloud.Fi
 		}
 		return true
 	})
-	told := func(into *string) *cloud.Decoder {
+	unlessEmpty := func(into *string) *cloud.Decoder {
 		asked := *into
-		return cloud.Via(into, func(told string) string { return cmp.Or(told, asked) })
+		return cloud.Via(into, func(text string) string { return cmp.Or(text, asked) })
 	}
 	return lb, &cloud.Fields{
 		"LoadBalancerId":   cloud.Required(&lb.LoadBalancerId),
-		"LoadBalancerName": told(&lb.Name),
+		"LoadBalancerName": unlessEmpty(&lb.Name),
 		"Address":          &lb.Address,
 		"AddressIPVersion": cloud.Via(&lb.IpVersion, cloud.Named),
 		"NetworkType":      &lb.NetworkType,
-		"VpcId":            told(&lb.VpcId),
-		"VSwitchId":        told(&lb.VswitchId),
-		"ResourceGroupId":  told(&lb.ResourceGroupId),
+		"VpcId":            unlessEmpty(&lb.VpcId),
+		"VSwitchId":        unlessEmpty(&lb.VswitchId),
+		"ResourceGroupId":  unlessEmpty(&lb.ResourceGroupId),
 	}
 }
 

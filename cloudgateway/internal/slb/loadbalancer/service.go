@@ -168,7 +168,7 @@ func (s *Service) UpdateLoadBalancer(
 type update struct {
 	action string
 	params cloud.Params
-	// done reports whether an instance is as it shall be; nil: the cloud does not mind being told again.
+	// done reports whether an instance is as it shall be; nil: the cloud accepts the same change again.
 	done func(*slbv1.LoadBalancer) bool
 }
 

@@ -74,7 +74,7 @@ func keyOf(rule interface {
 	return ruleKey{domain: strings.ToLower(rule.GetDomain()), url: rule.GetUrl()}
 }
 
-// String tells people which rule it is.
+// String identifies the rule in messages.
 func (k ruleKey) String() string { return fmt.Sprintf("domain %q and URL %q", k.domain, k.url) }
 
 // newRule is a rule in the JSON parameter RuleList.

@@ -52,7 +52,7 @@ func TestInCalls(t *testing.T) {
 	})
 }
 
-// TestInCallsEndsWithWhatConcernsAll: nothing more is sent, and who was not in the call is told so.
+// TestInCallsEndsWithWhatConcernsAll: nothing more is sent, and the errors of the items that were not in a call say so.
 func TestInCallsEndsWithWhatConcernsAll(t *testing.T) {
 	tests := []struct {
 		name string

@@ -202,7 +202,7 @@ func (r *creation) recall(ctx context.Context, all []*item) error {
 }
 
 // send creates some rules in one call. The cloud makes all of them or none. If the answer is lost, or the cloud says that there is one
-// already without telling which, it looks which are there.
+// already without saying which, it looks which are there.
 func (r *creation) send(ctx context.Context, some []*item) error {
 	var refusal *rpcerr.Error
 	return write.Attempt{
@@ -254,7 +254,8 @@ func (r *creation) finish(all []*item) {
 	}
 }
 
-// finishCreated tells each rule its id. The answer knows them by their names; where two have the same, only the listener can tell.
+// finishCreated sets the id of each rule. The answer identifies rules by their names; where two have the same, only the rules of the listener
+// show which rule has which id.
 func finishCreated(some []*item, created []*slbv1.ForwardingRule) error {
 	ids := map[string]string{}
 	for _, rule := range created {
@@ -262,7 +263,7 @@ func finishCreated(some []*item, created []*slbv1.ForwardingRule) error {
 	}
 	for _, a := range some {
 		if ids[a.rule.GetName()] == "" || len(ids) != len(some) {
-			return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the rules are created, but the answer does not tell which id is whose").WithAPI("slb/CreateRules")
+			return rpcerr.Errorf(rpcerr.OutcomeUnknown, "the rules are created, but the answer does not say which rule has which id").WithAPI("slb/CreateRules")
 		}
 	}
 	for _, a := range some {

@@ -23,7 +23,7 @@ import (
 )
 
 // fakeGroup is the cloud's side of one vServer group: server ids with their weights. It refuses calls that name an id it does
-// not know, without telling which.
+// not know, without saying which.
 type fakeGroup struct {
 	servers map[string]string
 	unknown map[string]bool
@@ -108,7 +108,7 @@ func TestUnknownServersAreLeftOut(t *testing.T) {
 			t.Fatalf("group (-want +got):\n%s", diff)
 		}
 		if calls := response.GetCloudCalls(); err == nil && int(calls) != fake.writes {
-			t.Fatalf("told of %d calls, made %d", calls, fake.writes)
+			t.Fatalf("the answer says %d calls, made %d", calls, fake.writes)
 		}
 	})
 }

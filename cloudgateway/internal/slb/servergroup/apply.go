@@ -272,8 +272,8 @@ func (c *callSizes) of(action string) int {
 func (c *callSizes) learn(action string, size int, refusal error) bool {
 	limit := documentedServersPerCall
 	if e, ok := rpcerr.From(refusal); ok {
-		if told := regexp.MustCompile(`max supported number: ([0-9]{1,4})`).FindStringSubmatch(e.Message); told != nil {
-			limit, _ = strconv.Atoi(told[1]) // digits, by the pattern
+		if match := regexp.MustCompile(`max supported number: ([0-9]{1,4})`).FindStringSubmatch(e.Message); match != nil {
+			limit, _ = strconv.Atoi(match[1]) // digits, by the pattern
 		}
 	}
 	if limit < 1 || limit >= size {

@@ -14,17 +14,17 @@ func TestCallSizes(t *testing.T) {
 	refusal := func(text string) error {
 		return &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.ServerLimit, CloudCode: "TooManyBackendServers", Message: text}
 	}
-	const untold, told = "Too many backend servers.", "The number of backend servers exceeds max supported number: 8."
+	const unnamed, named = "Too many backend servers.", "The number of backend servers exceeds max supported number: 8."
 	tests := []struct {
 		name, text string
 		size       int
 		want       int
 		smaller    bool
 	}{
-		{"no number in the text", untold, 40, 20, true},
-		{"the documented number refused", untold, 20, 40, false},
-		{"a number in the text", told, 40, 8, true},
-		{"a call that keeps to the number", told, 8, 40, false},
+		{"no number in the text", unnamed, 40, 20, true},
+		{"the documented number refused", unnamed, 20, 40, false},
+		{"a number in the text", named, 40, 8, true},
+		{"a call that keeps to the number", named, 8, 40, false},
 		{"nonsense", "exceeds max supported number: 0", 40, 40, false},
 	}
 	for _, tt := range tests {

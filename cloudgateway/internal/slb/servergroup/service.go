@@ -117,8 +117,8 @@ func (s *Service) describeGroups(ctx context.Context, loadBalancerID string, mor
 	return cloud.SortedBy(groups, (*slbv1.ServerGroup).GetServerGroupId), err
 }
 
-// findOwner reads of which load balancer a group is; "" if there is no such group. The groups of the load balancer that the request names
-// mostly tell, and those that come next with them.
+// findOwner reads of which load balancer a group is; "" if there is no such group. It first lists the groups of the load
+// balancer that the request names: mostly the group is among them, and so are those of the next requests.
 func (s *Service) findOwner(ctx context.Context, id, claimed string) (string, error) {
 	groups, err := s.describeGroups(ctx, claimed, nil)
 	if err = cloud.Unless(err, rpcerr.LoadBalancerNotFound); err != nil {

@@ -208,8 +208,8 @@ func boundTo(e *vpcv1.Eip) string {
 	return text
 }
 
-// UnassociateEip takes an EIP from its instance and waits until it is free. What it is bound to is read first: the cloud wants to
-// be told the type, too, and a repetition must not take it from another instance that it was given to meanwhile.
+// UnassociateEip takes an EIP from its instance and waits until it is free. What it is bound to is read first: the call needs
+// its type, too, and a repetition must not take it from another instance that it was given to meanwhile.
 func (s *Service) UnassociateEip(ctx context.Context, r *vpcv1.UnassociateEipRequest) (*vpcv1.UnassociateEipResponse, error) {
 	id, from := r.GetAllocationId(), r.GetInstanceId()
 	_, err := write.Converge[*vpcv1.Eip]{

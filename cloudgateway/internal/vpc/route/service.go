@@ -135,7 +135,7 @@ type change struct {
 	entry string // encoded
 }
 
-// changeSet is what changes must have in common to go into one call: the cloud's list of failures does not tell the table.
+// changeSet is what changes must have in common to go into one call: the cloud's list of failures does not name the table.
 type changeSet struct {
 	vpcID, tableID string
 	remove         bool

@@ -119,7 +119,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// The command prints where everything is, serves, and stops when it is told.
+// The command prints where everything is, serves, and stops when its context ends.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

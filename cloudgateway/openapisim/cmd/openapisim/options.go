@@ -23,7 +23,7 @@ type options struct {
 	config    openapisim.Config
 	addresses map[string]string // where to listen, by endpoint
 	snapshot  string            // file that the cloud is kept in
-	version   bool              // only tell the version
+	version   bool              // only print the version
 }
 
 func parse(args []string, getenv func(string) string, stderr io.Writer) (options, error) {

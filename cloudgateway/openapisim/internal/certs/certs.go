@@ -1,4 +1,4 @@
-// Package certs makes what a TLS endpoint needs: a certificate authority of its own that clients can be told to trust, and a
+// Package certs makes what a TLS endpoint needs: a certificate authority of its own that clients can be configured to trust, and a
 // certificate for the names under which the cloud is reached.
 package certs
 

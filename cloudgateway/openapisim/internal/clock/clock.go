@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock tells the time of the cloud. It runs with the real one until it is set.
+// Clock is the clock of the cloud. It runs with the real one until it is set.
 type Clock struct {
 	realNow func() time.Time
 

@@ -135,8 +135,8 @@ func (req *Request) CheckTime(now time.Time, window time.Duration) *api.Error {
 	return nil
 }
 
-// CheckSignature checks that the request was signed with the secret. Clients look for the end of the message to tell a
-// wrong secret from a wrong way of signing.
+// CheckSignature checks that the request was signed with the secret. By the end of the message,
+// clients distinguish a wrong secret from a wrong way of signing.
 func (req *Request) CheckSignature(secret string) *api.Error {
 	if stringToSign, ok := req.signed.verify(secret); !ok {
 		return api.BadRequest("SignatureDoesNotMatch",

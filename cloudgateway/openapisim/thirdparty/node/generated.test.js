@@ -16,7 +16,7 @@ const { keys, region } = require('./account');
 const config = (more) => new $OpenApi.$OpenApiUtil.Config({ ...keys, regionId: region, ...more });
 const runtime = { readTimeout: 20000 };
 
-// refused checks the class of an error and all that users tell the cloud's support.
+// refused checks the class of an error and everything that users quote from it to the cloud's support.
 async function refused(call, kind, status, code) {
   const error = await call.then(() => assert.fail(`not refused with ${code}`), (e) => e);
   assert.ok(error instanceof kind, error.stack);

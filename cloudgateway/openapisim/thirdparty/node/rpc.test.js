@@ -14,7 +14,7 @@ const pop = (product, version, credentials = keys) =>
   new Pop({ ...credentials, endpoint: `https://${product}.${region}.aliyuncs.com`, apiVersion: version });
 const slb = () => pop('slb', '2014-05-15');
 
-// refused checks all that users tell the cloud's support of an error.
+// refused checks everything that users quote from an error to the cloud's support.
 async function refused(call, code, host = `slb.${region}.aliyuncs.com`) {
   const error = await call.then(() => assert.fail(`not refused with ${code}`), (e) => e);
   assert.strictEqual(error.code, code, error.stack);
@@ -77,7 +77,7 @@ for (const method of ['GET', 'POST']) {
   });
 }
 
-test('pop-core tells why it was refused', async () => {
+test('pop-core shows why it was refused', async () => {
   await refused(slb().request('NoSuchAction'), 'InvalidAction.NotFound');
   await refused(slb().request('DeleteLoadBalancer'), 'MissingParameter');
   await refused(pop('slb', '2011-01-01').request('DescribeRegions'), 'InvalidVersion');
