@@ -144,7 +144,7 @@ func Reused(annotations map[string]string) string {
 	return strings.TrimSpace(value)
 }
 
-// Known returns the keys in any of the maps that a user can tell the controller something with, in any order.
+// Known returns the keys in any of the maps that are meant for the controller, in any order.
 func Known(annotations ...map[string]string) []string {
 	var keys []string
 	for _, m := range annotations {

@@ -46,7 +46,7 @@ func TestSelect(t *testing.T) {
 		}
 	}
 	if !set.HasVirtual(View{}) || set.HasVirtual(ViewOf(map[string]string{"pool": "x"}, false)) {
-		t.Error("virtual nodes are not told")
+		t.Error("HasVirtual reports virtual nodes wrongly")
 	}
 }
 

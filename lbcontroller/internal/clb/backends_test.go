@@ -182,7 +182,7 @@ func TestBrakeKeepsServers(t *testing.T) {
 		w.updateNode(3, down)
 		check(t, "servers when three are down", 5, len(w.servers()))
 		if reasons := w.events.reasons(); !slices.Contains(reasons, "BrakeOn") {
-			t.Errorf("the brake is not told: %v", reasons)
+			t.Errorf("no event about the brake: %v", reasons)
 		}
 		w.calls()
 		w.restart()
@@ -190,7 +190,7 @@ func TestBrakeKeepsServers(t *testing.T) {
 		w.updateNode(1, up)
 		check(t, "servers when two are down", 3, len(w.servers()))
 		if reasons := w.events.reasons(); !slices.Contains(reasons, "BrakeOff") {
-			t.Errorf("the end of the brake is not told: %v", reasons)
+			t.Errorf("no event about the end of the brake: %v", reasons)
 		}
 		w.updateNode(2, up)
 		w.updateNode(3, up)
@@ -226,7 +226,7 @@ func TestQuotaIsASubset(t *testing.T) {
 	})
 }
 
-// TestQuotaOfNoServers: a cloud that takes no servers at all is tried more and more seldom, and the reason is told.
+// TestQuotaOfNoServers: a cloud that takes no servers at all is tried more and more seldom, and an event gives the reason.
 func TestQuotaOfNoServers(t *testing.T) {
 	inWorld(t, 12, func(w *world) {
 		w.cloud.Interpose(func(_ int, _ string, request proto.Message) gatewaytest.Fault {
@@ -242,7 +242,7 @@ func TestQuotaOfNoServers(t *testing.T) {
 		if n := len(w.cloud.CallsOf("ApplyServerChanges")); n > 30 {
 			t.Errorf("%d calls in an hour", n)
 		}
-		w.told("the refusal", "SyncLoadBalancerFailed", "no more servers")
+		w.hasEvents("the refusal", "SyncLoadBalancerFailed", "no more servers")
 		w.cloud.Interpose(nil)
 		w.after(5 * time.Hour)
 		check(t, "servers when it takes them again", 12, len(w.servers()))

@@ -153,16 +153,16 @@ func TestVanishedServiceWhoseCLBComesToLightLate(t *testing.T) {
 	})
 }
 
-// TestNextServiceIsToldWhatItWaitsFor: as long as the CLB of a Service that vanished can't be released, the next of its name waits, and says why.
-func TestNextServiceIsToldWhatItWaitsFor(t *testing.T) {
+// TestNextServiceSaysWhatItWaitsFor: as long as the CLB of a Service that vanished can't be released, the next of its name waits. An event says why.
+func TestNextServiceSaysWhatItWaitsFor(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(fresh))
 		w.cloud.Fail("DeleteLoadBalancer", 3, busy())
 		w.vanishes()
 		w.events.take()
 		w.create(web(fresh, func(svc *corev1.Service) { svc.UID = "0dd0f3b5-6d4e-4bb4-9b30-0f1f6f4f0001" }))
-		if told := w.events.take(); !slices.ContainsFunc(told, func(e string) bool { return strings.Contains(e, uid+", which is gone") }) {
-			t.Errorf("events: %q", told)
+		if events := w.events.take(); !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, uid+", which is gone") }) {
+			t.Errorf("events: %q", events)
 		}
 		w.after(time.Minute)
 		check(t, "CLBs", 1, len(w.instances()))

@@ -108,7 +108,7 @@ func TestPublishedAddress(t *testing.T) {
 	})
 }
 
-func TestThrottledWaitsAsTold(t *testing.T) {
+func TestThrottledWaitsAsLongAsAsked(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.cloud.Fail("CreateListener", 1, &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Message: "slow down", RetryAfter: 5 * time.Second})
 		w.create(web())

@@ -23,8 +23,8 @@ func (w *world) certificate(id string, left time.Duration) {
 	}
 }
 
-// TestCertificateEnds: one read in an hour answers for all Services. A certificate that is missing, ends soon or has ended is told once each, and
-// its end is a metric.
+// TestCertificateEnds: one read in an hour answers for all Services. One event each reports a certificate that is missing, ends soon or has
+// ended, and its end is a metric.
 func TestCertificateEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(w *world) {

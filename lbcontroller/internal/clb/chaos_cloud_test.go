@@ -96,7 +96,7 @@ func (m *monkey) console() string {
 	return id + " is stopped, and its servers are removed"
 }
 
-// deleteCLB deletes a CLB with all its parts, and lets its Service have another, as the event tells to.
+// deleteCLB deletes a CLB with all its parts, and lets its Service have another, as the event advises.
 func (m *monkey) deleteCLB(id string) {
 	m.cloud.Lock()
 	delete(m.cloud.LoadBalancers, id)

@@ -58,8 +58,8 @@ func (m *monkey) mapped(svc *corev1.Service, port corev1.ServicePort) string {
 	return ""
 }
 
-// mendUsers lets no two Services ask for the same port or vServer group of a user's, and nobody for what there isn't. What was left behind
-// of Services that had their hands taken off the listeners is deleted by hand, as their events tell to.
+// mendUsers lets no two Services ask for the same port or vServer group of a user's, and none for what there isn't. What was left behind
+// of Services that no longer manage the listeners is deleted by hand, as their events advise.
 func (m *monkey) mendUsers() {
 	taken := map[string]bool{}
 	for _, svc := range m.services() {

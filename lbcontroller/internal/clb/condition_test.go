@@ -201,7 +201,7 @@ func TestEventsAfterAFailedWrite(t *testing.T) {
 		w.events.take()
 		w.failStatus()
 		w.update(without(annotation.ACLStatus))
-		w.told("the change", "AccessControlOff", "EnsuredLoadBalancer", "FailedUpdateStatus")
+		w.hasEvents("the change", "AccessControlOff", "EnsuredLoadBalancer", "FailedUpdateStatus")
 	})
 }
 

@@ -173,7 +173,7 @@ func TestDefaultGroupFollows(t *testing.T) {
 		w.update(eniMode)
 		w.settle()
 		check(t, "servers in front of pods", "", w.byDefault(id))
-		w.told("pods", annotation.Prefix+annotation.DefaultServerGroup+" has no effect")
+		w.hasEvents("pods", annotation.Prefix+annotation.DefaultServerGroup+" has no effect")
 	})
 }
 

@@ -12,9 +12,9 @@ import (
 // Drift says what happens when a CLB is no longer as its Service asks, though the Service says that it was: somebody has changed it in the cloud.
 // The zero value brings everything back. Servers always follow nodes and pods.
 type Drift struct {
-	// ReportInstance and ReportListeners only tell about attributes of the CLB, and about listeners with their certificates.
+	// ReportInstance only reports changed attributes of the CLB, and ReportListeners changed listeners and their certificates.
 	ReportInstance, ReportListeners bool
-	// ReportStopped only tells about listeners that somebody stopped, also at a takeover.
+	// ReportStopped only reports listeners that somebody stopped, also at a takeover.
 	ReportStopped bool
 }
 

@@ -191,7 +191,7 @@ func (k *Kind) learn(ctx context.Context, err error) error {
 	return k.instances.Learn(ctx, slices.Compact(ids))
 }
 
-// backendsOf returns the wanted servers of an invalid Service, if they can be told.
+// backendsOf returns the wanted servers of an invalid Service, if they are known.
 func backendsOf(err error) *model.Desired {
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return invalid.Backends

@@ -41,7 +41,7 @@ func TestUnknownNodeHurtsNobody(t *testing.T) {
 		check(t, "servers", []string{"i-1:30080=100"}, w.servers())
 		check(t, "addresses", 1, len(w.service().Status.LoadBalancer.Ingress))
 		check(t, "hash", true, w.service().Labels[LabelHash] != "")
-		w.told("who is left out", "SkipSyncBackends 1 nodes are left out", "stranger")
+		w.hasEvents("who is left out", "SkipSyncBackends 1 nodes are left out", "stranger")
 		w.calls()
 		w.addNode(2)
 		w.settle()
@@ -134,7 +134,7 @@ func TestListenerOfAnothersGroupIsLeftAlone(t *testing.T) {
 			svc.Name, svc.UID = "api", "66666666-2222-3333-4444-555555555555"
 			svc.Spec.Ports[0].NodePort = 31000
 		}))
-		w.told("the refusal", "forwards to the vServer group of Service default/web")
+		w.hasEvents("the refusal", "forwards to the vServer group of Service default/web")
 		w.cloud.Lock()
 		defer w.cloud.Unlock()
 		check(t, "group of the listener", group, w.cloud.Listeners[key].GetConfig().GetServerGroupId())
@@ -163,7 +163,7 @@ func TestModeChangeKeepsUsersListenerServed(t *testing.T) {
 		w.events.take()
 		w.update(eniMode)
 		check(t, "servers", []string{"eni-1:8080=100", "i-1:30080=100", "i-users:9000=7"}, w.servers())
-		w.told("what to do", "listener 80/tcp still forwards to vServer group "+ours)
+		w.hasEvents("what to do", "listener 80/tcp still forwards to vServer group "+ours)
 	})
 }
 
@@ -229,7 +229,7 @@ func TestUnreadableEIPChangesNothing(t *testing.T) {
 		w.restart()
 		w.update(annotated(annotation.Name, "other"))
 		check(t, "EIP while it can't be read", want, w.service().Status.LoadBalancer.Ingress)
-		w.told("the failure", "FailedSetEIPAddress")
+		w.hasEvents("the failure", "FailedSetEIPAddress")
 	})
 }
 
@@ -307,15 +307,15 @@ func TestStatusFight(t *testing.T) {
 		if n := patches() - before; n > 12 {
 			t.Errorf("%d writes of the status in ten minutes", n)
 		}
-		w.told("the fight", "StatusContested")
+		w.hasEvents("the fight", "StatusContested")
 	})
 }
 
-// TestMisspeltAnnotation is told once, with the annotation that was meant.
+// TestMisspeltAnnotation: one event reports it, with the annotation that was meant.
 func TestMisspeltAnnotation(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated("schedular", "wrr")))
-		w.told("the mistake", "Warning UnknownAnnotation", annotation.Prefix+"schedular is not known", "did you mean "+annotation.Prefix+annotation.Scheduler)
+		w.hasEvents("the mistake", "Warning UnknownAnnotation", annotation.Prefix+"schedular is not known", "did you mean "+annotation.Prefix+annotation.Scheduler)
 		w.addNode(2)
 		w.settle()
 		check(t, "events", []string(nil), w.events.take())
@@ -356,19 +356,19 @@ func TestOtherResourceGroupIsNotReused(t *testing.T) {
 		w.usersCLB(usersLB)
 		before := w.parts(usersLB)
 		w.create(web(naming(usersLB), override, annotated(annotation.ResourceGroupID, "rg-other")))
-		w.told("the refusal", "can't be reused", annotation.ResourceGroupID)
+		w.hasEvents("the refusal", "can't be reused", annotation.ResourceGroupID)
 		check(t, "parts", before, w.parts(usersLB))
 	})
 }
 
 // TestAnnotationsWithoutEffect: a specification means nothing where the CLB is billed by usage, nor a vSwitch for a public CLB, which can
-// still be made. Both are told.
+// still be made. Both are reported.
 func TestAnnotationsWithoutEffect(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.VSwitchID, "vsw-a")))
 		check(t, "vSwitch", "", w.instances()[0].GetVswitchId())
 		check(t, "listeners", []string{"80/TCP"}, w.listeners())
-		w.told("both", "Warning UnknownAnnotation", annotation.Prefix+annotation.InstanceSpec+" has no effect", annotation.Prefix+annotation.VSwitchID+" has no effect")
+		w.hasEvents("both", "Warning UnknownAnnotation", annotation.Prefix+annotation.InstanceSpec+" has no effect", annotation.Prefix+annotation.VSwitchID+" has no effect")
 	})
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.InstanceChargeType, "PayBySpec"),
@@ -388,7 +388,7 @@ func TestClassAtTheTakeover(t *testing.T) {
 		l.seed(w)
 		check(t, "instances", 1, len(w.instances()))
 		check(t, "writes", 0, len(w.cloud.Writes()))
-		w.told("what to do", "Warning ReleaseUnconfirmed", annotation.ConfirmRelease)
+		w.hasEvents("what to do", "Warning ReleaseUnconfirmed", annotation.ConfirmRelease)
 		w.update(func(svc *corev1.Service) { svc.Annotations[annotation.ConfirmRelease] = "true" })
 		check(t, "instances", 0, len(w.instances()))
 		check(t, "finalizers", 0, len(w.service().Finalizers))
@@ -408,7 +408,7 @@ func TestGoneCLBCostsFewReads(t *testing.T) {
 		w.create(web())
 		w.deleteInConsole(w.service().Labels[LabelLoadBalancerID])
 		w.after(6 * time.Hour)
-		w.told("what is wrong", "SyncLoadBalancerFailed")
+		w.hasEvents("what is wrong", "SyncLoadBalancerFailed")
 		w.calls()
 		for n := range 5 {
 			w.addNode(2 + n)

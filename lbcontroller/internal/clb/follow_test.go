@@ -31,7 +31,7 @@ func TestInvalidServiceKeepsItsBackendsRight(t *testing.T) {
 		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
 		w.restart()
 		check(t, "calls of another replica", []string{"GetLoadBalancer"}, w.calls())
-		w.events.take() // It doesn't know what its predecessor has told.
+		w.events.take() // It doesn't know which events its predecessor has recorded.
 		w.updateNode(1, func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })
 		check(t, "calls for a node", []string{"ApplyServerChanges"}, w.calls())
 		check(t, "servers", []string{"i-2:30080=100", "i-3:30080=100"}, w.servers())

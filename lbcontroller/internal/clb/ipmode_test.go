@@ -70,7 +70,7 @@ func TestIPModeIsDropped(t *testing.T) {
 			w.update(annotated(annotation.Scheduler, "wrr"))
 		}
 		w.settle()
-		w.told("an old API server", "Warning IPModeDropped", "hostname")
+		w.hasEvents("an old API server", "Warning IPModeDropped", "hostname")
 		quiet := w.patches()
 		check(t, "address", 1, len(w.service().Status.LoadBalancer.Ingress))
 		w.after(30 * time.Minute)

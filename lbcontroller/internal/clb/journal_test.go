@@ -133,7 +133,7 @@ func (j *journal) of(services []string) map[string][]string {
 	return lines
 }
 
-// owns tells the journal how to know the calls for a Service.
+// owns sets how the journal recognizes the calls for a Service.
 func (j *journal) owns(service, uid, podNetwork string) {
 	j.owners[ownership.DefaultName(uid)] = service
 	if podNetwork != "" {

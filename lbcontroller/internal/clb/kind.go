@@ -171,7 +171,7 @@ func (k *Kind) Forget(key string) {
 	k.metrics.withheld.set(key, "", 0)
 }
 
-// hint is what a Service tells about the CLB that was made for it.
+// hint is what a Service says about the CLB that was made for it.
 func (k *Kind) hint(svc *corev1.Service, claims ownership.Claims) observe.Hint {
 	h := observe.Hint{
 		RecordedID: svc.Labels[LabelLoadBalancerID], DefaultName: ownership.DefaultName(string(svc.UID)), ClusterID: k.Desired.ClusterID,

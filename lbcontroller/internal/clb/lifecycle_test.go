@@ -237,8 +237,8 @@ func TestBadAnnotationIsOneEventAndNoCall(t *testing.T) {
 	})
 }
 
-// TestChangesAreTold: once each, and never for the controller's own writes.
-func TestChangesAreTold(t *testing.T) {
+// TestChangesAreReported: once each, and never for the controller's own writes.
+func TestChangesAreReported(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web())
 		check(t, "events of the creation", []string{"EnsuredLoadBalancer"}, w.events.reasons())

@@ -45,7 +45,7 @@ func (k *Kind) learnLimit(key string, d decision, err error) bool {
 	return len(failures) > 0
 }
 
-// withSubset returns the outcome of a pass that is repeated with fewer servers: who is left out is told then.
+// withSubset returns the outcome of a pass that is repeated with fewer servers: the repetition reports which are left out.
 func withSubset(o controller.Outcome) controller.Outcome {
 	o.Events = slices.DeleteFunc(o.Events, func(e controller.Event) bool { return e.Reason == controller.ReasonSyncFailed })
 	o.Retry = controller.Retry{Mode: controller.RetryAfter, After: retrySubset}

@@ -92,7 +92,7 @@ func TestB13MalformedMapping(t *testing.T) {
 		w.addNode(2)
 		w.settle()
 		check(t, "calls", []string{"ApplyServerChanges"}, w.calls())
-		w.told("the mistake", "vgroup-port: value \"rsp-of-lb-users:http\" is not allowed")
+		w.hasEvents("the mistake", "vgroup-port: value \"rsp-of-lb-users:http\" is not allowed")
 		w.remove()
 		check(t, "parts in the end", []string{usersListener, usersGroup}, w.parts(usersLB))
 		check(t, "finalizers", 0, len(w.service().Finalizers))
@@ -109,7 +109,7 @@ func TestUnusableServerGroup(t *testing.T) {
 		w.create(web(naming(usersLB), override, twoPorts, annotated(annotation.VGroupPort, usersRsp+":80")))
 		w.events.take()
 		w.update(annotated(annotation.VGroupPort, "rsp-none:80"))
-		w.told("the mistake", "annotation vgroup-port names vServer group rsp-none, which CLB lb-users doesn't have")
+		w.hasEvents("the mistake", "annotation vgroup-port names vServer group rsp-none, which CLB lb-users doesn't have")
 		w.addNode(2)
 		w.settle()
 		const https = "k8s/30443/web/default/c-test"

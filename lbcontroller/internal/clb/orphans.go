@@ -70,7 +70,7 @@ func (k *Kind) watchOrphans(ctx context.Context) error {
 	}
 }
 
-// orphansText tells people about orphans, and what to do; empty if there are none.
+// orphansText lists orphans and says what to do; empty if there are none.
 func (k *Kind) orphansText(found []orphan.Orphan) string {
 	if len(found) == 0 {
 		return ""

@@ -57,7 +57,7 @@ func (k *Kind) outcome(s subject, m memo, d decision, result done) controller.Ou
 	if d.plan.ChangesConfig() { // Servers follow nodes and pods all the time.
 		o.Events = append(o.Events, controller.Normalf(controller.ReasonEnsured, "CLB %s: %s", result.observed.InstanceID, summary(d.plan)))
 	}
-	o.Resolved = append(o.Resolved, s.tell(&o, result.observed)...)
+	o.Resolved = append(o.Resolved, s.addWarnings(&o, result.observed)...)
 	if len(d.reported) > 0 {
 		o.Events = append(o.Events, controller.Warningf(controller.ReasonDrift, "CLB %s was changed by somebody else and is left so by the configuration (drift); "+
 			"to bring back what the Service asks for, remove its label %s; this is done then: %s", result.observed.InstanceID, LabelHash, summary(plan.Plan{Phases: []plan.Phase{d.reported}})))
@@ -92,8 +92,8 @@ func summary(p plan.Plan) string {
 	return joined(texts)
 }
 
-// tell adds what the user of a Service should know about its backends, and returns the reasons that don't hold.
-func (s subject) tell(o *controller.Outcome, observed model.Observed) (quiet []string) {
+// addWarnings adds the warnings about a Service's backends and annotations, and returns the reasons of those that don't hold.
+func (s subject) addWarnings(o *controller.Outcome, observed model.Observed) (quiet []string) {
 	id := observed.InstanceID
 	var empty []string
 	for _, g := range s.want.Desired.Groups {

@@ -20,7 +20,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
-// Policy says which changes are made in the cloud at all; what it doesn't allow is told and not done. The zero value is PolicySync.
+// Policy says which changes are made in the cloud at all; what it doesn't allow is reported and not done. The zero value is PolicySync.
 type Policy string
 
 // The policies, those of the configuration and of annotation sync-policy.
@@ -98,7 +98,7 @@ const (
 	comparePause = time.Minute
 )
 
-// report compares what a Service asks for with the cloud, and tells what would be done. All reads have the priority of the background.
+// report compares what a Service asks for with the cloud, and reports what would be done. All reads have the priority of the background.
 func (k *Kind) report(ctx context.Context, s subject) controller.Outcome {
 	ctx = gateway.WithPriority(ctx, gateway.Background)
 	if s.state == memory.Known && s.entry.Observed.ConfigKnown {

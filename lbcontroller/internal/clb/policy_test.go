@@ -138,10 +138,10 @@ func TestPolicyReport(t *testing.T) {
 		check(t, "urgent reads", []string(nil), w.urgent())
 		check(t, "writes", []string(nil), w.writes())
 		check(t, "finalizers", []string{Finalizer}, w.service().Finalizers)
-		told := strings.Join(w.events.take(), "\n")
+		events := strings.Join(w.events.take(), "\n")
 		for _, want := range []string{"add 1, remove 0", "change listener 80/tcp: scheduler", "releasing the CLB"} {
-			if !strings.Contains(told, want) {
-				t.Errorf("%q is missing in %q", want, told)
+			if !strings.Contains(events, want) {
+				t.Errorf("%q is missing in %q", want, events)
 			}
 		}
 		w.under(PolicySync)
@@ -196,7 +196,7 @@ func TestPolicyUpsert(t *testing.T) {
 		if !strings.Contains(message, "delete listener 81/tcp; delete vServer group "+groupName("30081")) {
 			t.Errorf("message: %s", message)
 		}
-		w.told("what is kept", "Warning HeldByPolicy", "delete listener 81/tcp")
+		w.hasEvents("what is kept", "Warning HeldByPolicy", "delete listener 81/tcp")
 		check(t, "withheld", map[string]float64{"upsert-only": 2}, w.withheld())
 		check(t, "hash", "", w.service().Labels[LabelHash])
 		w.calls()

@@ -32,7 +32,7 @@ func (w *world) preview(pods bool) controller.Preview {
 	return kind.Previewer.Preview(w.t.Context(), controller.Request{Key: webKey, Service: w.service(), Nodes: backend.New(list)})
 }
 
-// TestPreview: what is told beforehand is what is done then, and telling it writes nothing.
+// TestPreview: the preview lists what is done then, and writes nothing.
 func TestPreview(t *testing.T) {
 	tests := map[string]struct {
 		change func(w *world)

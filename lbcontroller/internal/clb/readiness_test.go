@@ -256,7 +256,7 @@ func TestReadinessGateAtTakeover(t *testing.T) {
 	})
 }
 
-// TestReadinessGateIsRefused: what the API server doesn't take is written again, and told.
+// TestReadinessGateIsRefused: what the API server doesn't take is written again, and reported.
 func TestReadinessGateIsRefused(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		failures := 3
@@ -273,7 +273,7 @@ func TestReadinessGateIsRefused(t *testing.T) {
 		w.after(5 * time.Minute)
 		check(t, "gate", "True ServerRegistered", w.gate(1))
 		if !slices.Contains(w.events.reasons(), "FailedUpdateReadinessGate") {
-			t.Error("the refusal is not told")
+			t.Error("no event about the refusal")
 		}
 	})
 }

@@ -141,8 +141,8 @@ func (k *Kind) released(r controller.Request) bool {
 	return ok && entry.None
 }
 
-// releasable finds the instance to give up. What is remembered completely was proven ours. Anything else must prove it, and knowing
-// the servers only doesn't tell either what protects a preserved instance. One that wasn't there may have come since.
+// releasable finds the instance to give up. What is remembered completely was proven ours. Anything else must prove it: an
+// entry with nothing but the servers doesn't say either what protects a preserved instance. One that wasn't there may have come since.
 func (k *Kind) releasable(ctx context.Context, r controller.Request, view desired.View) (model.Observed, error) {
 	entry, ok := k.memory.Get(r.Key, string(r.Service.UID))
 	if ok && entry.Observed.ConfigKnown && !entry.Observed.Reused && (entry.None || entry.Observed.InstanceID != "") {

@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
-// memo is what is remembered after a pass, and what there is to tell about it.
+// memo is what is remembered after a pass, and the events that follow from it.
 type memo struct {
 	entry  memory.Entry
 	events []controller.Event
@@ -68,7 +68,7 @@ func (k *Kind) eips(ctx context.Context, id string) ([]string, error) {
 	return ips, nil
 }
 
-// retryRefused is about when something is looked at again that only a user can mend, maybe in the cloud, of which nobody tells.
+// retryRefused is about when something is looked at again that only a user can correct. That may be in the cloud, which sends no notice of it.
 const retryRefused = 30 * time.Minute
 
 // firstRetry is about when something is looked at again that may be made while the Service waits for it. The time grows by as much as has passed.

@@ -62,7 +62,7 @@ func (w *world) onlyListener() *slbv1.ListenerConfig {
 	return nil
 }
 
-// TestRemovedAnnotationThatStays: what the cloud can't change back is told, once.
+// TestRemovedAnnotationThatStays: what the cloud can't change back is reported, once.
 func TestRemovedAnnotationThatStays(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(annotated(annotation.InstanceSpec, "slb.s2.small"), annotated(annotation.InstanceChargeType, "PayBySpec")))
@@ -131,8 +131,8 @@ func TestForwardPortOfOthers(t *testing.T) {
 	})
 }
 
-// TestRemovedAccessControl: removing acl-status opens the listener, which is told each time; switching it off by its value needs no warning,
-// and a takeover opens nothing.
+// TestRemovedAccessControl: removing acl-status opens the listener, which is reported each time; switching it off by its value needs no
+// warning, and a takeover opens nothing.
 func TestRemovedAccessControl(t *testing.T) {
 	acl := func(svc *corev1.Service) {
 		annotated(annotation.ACLStatus, "on")(svc)

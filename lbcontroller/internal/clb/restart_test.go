@@ -255,7 +255,7 @@ func TestReleaseIsTakenBack(t *testing.T) {
 			withRecords(w)
 			w.create(web())
 			crash(w, "DeleteLoadBalancer")
-			w.told("the start", "the CLB lb-1 of this Service is gone, and its address with it")
+			w.hasEvents("the start", "the CLB lb-1 of this Service is gone, and its address with it")
 		})
 	})
 	t.Run("a user's, after a crash", func(t *testing.T) {

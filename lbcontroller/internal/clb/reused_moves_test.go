@@ -22,7 +22,7 @@ func TestMoveToUsersCLB(t *testing.T) {
 			own := w.service().Labels[LabelLoadBalancerID]
 			w.calls()
 			w.update(func(svc *corev1.Service) { naming(usersLB)(svc); override(svc) })
-			w.told("the annotation", "the Service has CLB "+own+" of its own; to move to CLB lb-users, clear status.loadBalancer")
+			w.hasEvents("the annotation", "the Service has CLB "+own+" of its own; to move to CLB lb-users, clear status.loadBalancer")
 			check(t, "writes", 0, len(w.cloud.Writes()))
 			if restart {
 				w.restart()
@@ -37,11 +37,11 @@ func TestMoveToUsersCLB(t *testing.T) {
 			check(t, "instances", 1, len(w.instances()))
 			check(t, "parts", []string{ourListener, usersListener, ours + ": i-1:30080=100 i-2:30080=100", usersGroup}, w.parts(usersLB))
 			check(t, "ingress", w.instances()[0].GetAddress(), w.service().Status.LoadBalancer.Ingress[0].IP)
-			w.told("the move", "CLB "+own+" is released: the Service has moved to CLB lb-users")
+			w.hasEvents("the move", "CLB "+own+" is released: the Service has moved to CLB lb-users")
 
 			// And back.
 			w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.ID) })
-			w.told("the annotation's end", "was not created for this Service; to get a new one, clear status.loadBalancer")
+			w.hasEvents("the annotation's end", "was not created for this Service; to get a new one, clear status.loadBalancer")
 			w.calls()
 			w.addNode(3)
 			w.settle()
@@ -74,7 +74,7 @@ func TestMoveBetweenUsersCLBs(t *testing.T) {
 		w.create(web(naming(usersLB), override))
 		w.calls()
 		w.update(naming("lb-next"))
-		w.told("the change", "which is not the address of CLB lb-next")
+		w.hasEvents("the change", "which is not the address of CLB lb-next")
 		w.addNode(2)
 		w.settle()
 		check(t, "writes for a node", []string{"ApplyServerChanges"}, w.writes())
@@ -98,7 +98,7 @@ func TestMoveIsWholeOrNotAtAll(t *testing.T) {
 		w.update(func(svc *corev1.Service) { naming(usersLB)(svc); override(svc) })
 		w.calls()
 		w.clearStatus()
-		w.told("the move", "listener 80/tcp of the CLB is that of Service default/api (cluster c-other)")
+		w.hasEvents("the move", "listener 80/tcp of the CLB is that of Service default/api (cluster c-other)")
 		w.addNode(2)
 		w.settle()
 		check(t, "writes", []string{"ApplyServerChanges"}, w.writes())
@@ -123,8 +123,8 @@ func TestRefusedMoverIsWoken(t *testing.T) {
 	})
 }
 
-// TestMendedByHand: what a Service was refused for is gone from the cloud, of which nobody tells. It gets what it asks for within the hour,
-// whether it was to move or not.
+// TestMendedByHand: what a Service was refused for is gone from the cloud, which sends no notice of it. It gets what it asks for within the
+// hour, whether it was to move or not.
 func TestMendedByHand(t *testing.T) {
 	for name, svc := range map[string]*corev1.Service{
 		"new":   web(naming(usersLB), override),
@@ -139,7 +139,7 @@ func TestMendedByHand(t *testing.T) {
 				w.cloud.Unlock()
 				w.create(svc)
 				w.update(naming(usersLB))
-				w.told("the conflict", "listener 80/tcp of the CLB is that of Service default/old (cluster c-gone)")
+				w.hasEvents("the conflict", "listener 80/tcp of the CLB is that of Service default/old (cluster c-gone)")
 				w.calls()
 				w.after(10 * time.Hour)
 				if calls := w.calls(); len(calls) > 80 {

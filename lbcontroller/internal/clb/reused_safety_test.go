@@ -51,7 +51,7 @@ func TestKeptCLBIsNamedLater(t *testing.T) {
 	})
 }
 
-// TestNoIDs: what can't be the id of anything is told and never asked for, and keeps nobody from working or going.
+// TestNoIDs: what can't be an id is reported and never sent to the cloud, and keeps no Service from being served or released.
 func TestNoIDs(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Service){
 		"CLB":           naming("lb users"),
@@ -68,7 +68,7 @@ func TestNoIDs(t *testing.T) {
 				if name == "note" {
 					check(t, "note", usersLB, w.service().Annotations[annotation.Claims])
 				} else {
-					w.told("the mistake", "Warning SyncLoadBalancerFailed annotation", "is not allowed, use")
+					w.hasEvents("the mistake", "Warning SyncLoadBalancerFailed annotation", "is not allowed, use")
 				}
 				w.remove()
 				for _, c := range w.cloud.Calls() {
@@ -128,7 +128,7 @@ func TestNoteThatTheCacheDoesNotShow(t *testing.T) {
 				check(t, "the first", []string{usersListener, usersGroup}, w.parts(usersLB))
 				for _, event := range w.events.take() {
 					if strings.Contains(event, "changed meanwhile") || strings.Contains(event, "modified") {
-						t.Errorf("a race is told to users: %s", event)
+						t.Errorf("an event reports a race: %s", event)
 					}
 				}
 				if name == "none" {

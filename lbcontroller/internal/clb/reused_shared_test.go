@@ -25,8 +25,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
-// TestB22SharedCLB: with the existing CCM the last writer wins a port. Here the second Service is told whose it is, and gets it when the
-// first one lets go of it.
+// TestB22SharedCLB: with the existing CCM the last writer wins a port. Here an event on the second Service says whose it is, and the
+// Service gets it when the first one lets go of it.
 func TestB22SharedCLB(t *testing.T) {
 	for name, free := range map[string]func(w *world){
 		"deleted": func(w *world) { w.remove() },
@@ -45,7 +45,7 @@ func TestB22SharedCLB(t *testing.T) {
 				w.calls()
 				w.patch("api", map[string]any{"spec": map[string]any{"ports": []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}}})
 				w.settle()
-				w.told("the conflict", "listener 80/tcp of the CLB is that of Service default/web (cluster c-test)")
+				w.hasEvents("the conflict", "listener 80/tcp of the CLB is that of Service default/web (cluster c-test)")
 				check(t, "the taken listener", true, slices.Contains(w.parts(usersLB), ourListener))
 				w.addNode(2)
 				w.settle()
@@ -123,7 +123,7 @@ func TestSharedCLBAtTheSameTime(t *testing.T) {
 			}
 		}
 		check(t, "takers of the listener", 1, updates)
-		w.told("the start", "listener 80/tcp of the CLB is that of Service default/", "EnsuredLoadBalancer")
+		w.hasEvents("the start", "listener 80/tcp of the CLB is that of Service default/", "EnsuredLoadBalancer")
 	})
 }
 
@@ -397,7 +397,7 @@ func TestNewPortIsLookedAt(t *testing.T) {
 			svc.Spec.Ports = append(svc.Spec.Ports, corev1.ServicePort{Name: "b", Port: 81, NodePort: 30080, Protocol: corev1.ProtocolTCP})
 		})
 		check(t, "calls", []string{"GetLoadBalancer"}, w.calls())
-		w.told("the conflict", "listener 81/tcp of the CLB is that of Service default/api (cluster c-other)")
+		w.hasEvents("the conflict", "listener 81/tcp of the CLB is that of Service default/api (cluster c-other)")
 	})
 }
 

@@ -54,7 +54,7 @@ func TestReuse(t *testing.T) {
 		check(t, "parts in the end", []string{usersListener, usersGroup}, w.parts(usersLB))
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 		check(t, "note", "", w.service().Annotations[annotation.Claims])
-		w.told("the deletion", "Normal CleanLoadBalancer CLB lb-users stays, without what was made on it")
+		w.hasEvents("the deletion", "Normal CleanLoadBalancer CLB lb-users stays, without what was made on it")
 	})
 }
 
@@ -78,7 +78,7 @@ func TestReuseWithListeners(t *testing.T) {
 		w.events.take()
 		w.remove()
 		check(t, "parts in the end", []string{"81->" + ours + " (k8s/81/web/default/c-test)", usersListener, ours + ":", usersGroup}, w.parts(usersLB))
-		w.told("the deletion", "Warning PreservedOnDelete CLB lb-users keeps vServer group "+ours+", listener k8s/81/web/default/c-test, which others use")
+		w.hasEvents("the deletion", "Warning PreservedOnDelete CLB lb-users keeps vServer group "+ours+", listener k8s/81/web/default/c-test, which others use")
 		check(t, "finalizers", 0, len(w.service().Finalizers))
 	})
 	inWorld(t, 1, func(w *world) {
@@ -115,7 +115,7 @@ func TestReuseIsRefused(t *testing.T) {
 					svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "47.1.2.3"}}
 				}
 				w.create(svc)
-				w.told("the creation", "Warning SyncLoadBalancerFailed", test.want)
+				w.hasEvents("the creation", "Warning SyncLoadBalancerFailed", test.want)
 				w.calls()
 				w.addNode(2)
 				w.settle()
@@ -135,7 +135,7 @@ func TestReuseIsRefused(t *testing.T) {
 func TestMissingCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.create(web(naming(usersLB)))
-		w.told("the creation", "there is no CLB lb-users; correct annotation "+annotation.Prefix+"id")
+		w.hasEvents("the creation", "there is no CLB lb-users; correct annotation "+annotation.Prefix+"id")
 		w.calls()
 		w.after(time.Hour)
 		check(t, "calls in an hour", true, len(w.calls()) <= 16) // More often at first.
@@ -150,7 +150,7 @@ func TestMissingCLB(t *testing.T) {
 		w.cloud.Unlock()
 		w.addNode(2)
 		w.after(time.Hour)
-		w.told("the loss", "there is no CLB lb-users")
+		w.hasEvents("the loss", "there is no CLB lb-users")
 		check(t, "instances", 0, len(w.instances()))
 		w.remove()
 		check(t, "finalizers", 0, len(w.service().Finalizers))
@@ -165,7 +165,7 @@ func TestB04ReusedIPv6CLB(t *testing.T) {
 		w.cloud.LoadBalancers[usersLB].IpVersion = slbv1.IpVersion_IP_VERSION_IPV6
 		w.cloud.Unlock()
 		w.create(web(naming(usersLB), annotated(annotation.IPVersion, "ipv4")))
-		w.told("the creation", `annotation ip-version asks for "ipv4" but the CLB has "ipv6", which can't be changed; correct or remove the annotation`)
+		w.hasEvents("the creation", `annotation ip-version asks for "ipv4" but the CLB has "ipv6", which can't be changed; correct or remove the annotation`)
 		w.update(func(svc *corev1.Service) { delete(svc.Annotations, annotation.Prefix+annotation.IPVersion) })
 		check(t, "hash", true, w.service().Labels[LabelHash] != "")
 		w.update(annotated(annotation.IPVersion, "ipv4"))

@@ -74,7 +74,8 @@ func naming(id string) func(*corev1.Service) { return annotated(annotation.ID, i
 
 var override = annotated(annotation.ForceOverride, "true")
 
-func (w *world) told(what string, parts ...string) {
+// hasEvents checks that each part is in one of the events since the last look at them.
+func (w *world) hasEvents(what string, parts ...string) {
 	w.t.Helper()
 	events := strings.Join(w.events.take(), "\n")
 	for _, part := range parts {
@@ -84,7 +85,7 @@ func (w *world) told(what string, parts ...string) {
 	}
 }
 
-// clear clears the status, as the event tells to.
+// clearStatus clears the status, as the event advises.
 func (w *world) clearStatus() {
 	w.patch("web", map[string]any{"status": map[string]any{"loadBalancer": nil}}, "status")
 	w.settle()

@@ -90,7 +90,7 @@ func TestOneRefusedListenerDoesNotEndTheOthers(t *testing.T) {
 	})
 }
 
-// TestClearedStatusGetsANewCLB: when somebody deletes the CLB in the console and clears the status, as the event tells, what is
+// TestClearedStatusGetsANewCLB: when somebody deletes the CLB in the console and clears the status, as the event advises, what is
 // remembered must not bring the dead address back.
 func TestClearedStatusGetsANewCLB(t *testing.T) {
 	inWorld(t, 1, func(w *world) {

@@ -46,8 +46,8 @@ type trouble struct {
 	before, strike func(w *world)
 	// fault decides about the calls for the victim.
 	fault func(w *world, method string, request proto.Message) gatewaytest.Fault
-	// tells is in an event.
-	tells string
+	// event is a part of an event that reports the trouble.
+	event string
 }
 
 // named makes a Service of its own name.
@@ -98,22 +98,22 @@ func troubles() map[string]trouble {
 		w.label("stranger", "edge")
 	}
 	return map[string]trouble{
-		"unknown node":                 {before: edge, services: inTrouble(annotated(annotation.BackendLabel, "pool=edge")), tells: "SkipSyncBackends"},
-		"unknown node below a pod":     {before: edge, services: inTrouble(local), pods: []discoveryv1.Endpoint{pod("10.9.0.1", "stranger")}, tells: "SkipSyncBackends"},
-		"network interface missing":    {services: inTrouble(eniMode), pods: []discoveryv1.Endpoint{pod("10.9.0.1", "node-1")}, tells: "SkipSyncBackends"},
-		"bad value of each annotation": {services: badValues(), tells: "SyncLoadBalancerFailed"},
-		"bad value of each annotation, of a CLB that is served": {tells: "SyncLoadBalancerFailed", services: inTrouble(shop), strike: func(w *world) {
+		"unknown node":                 {before: edge, services: inTrouble(annotated(annotation.BackendLabel, "pool=edge")), event: "SkipSyncBackends"},
+		"unknown node below a pod":     {before: edge, services: inTrouble(local), pods: []discoveryv1.Endpoint{pod("10.9.0.1", "stranger")}, event: "SkipSyncBackends"},
+		"network interface missing":    {services: inTrouble(eniMode), pods: []discoveryv1.Endpoint{pod("10.9.0.1", "node-1")}, event: "SkipSyncBackends"},
+		"bad value of each annotation": {services: badValues(), event: "SyncLoadBalancerFailed"},
+		"bad value of each annotation, of a CLB that is served": {event: "SyncLoadBalancerFailed", services: inTrouble(shop), strike: func(w *world) {
 			for _, spec := range annotation.Table() {
 				w.patch(victim, annotationPatch(spec.Key, badValue(spec)))
 				w.after(time.Second)
 			}
 		}},
 		"quota of CLBs": {
-			services: inTrouble(shop), tells: "quota",
+			services: inTrouble(shop), event: "quota",
 			fault: at(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.QuotaExceeded, Message: "the quota of CLBs"}, "CreateLoadBalancer"),
 		},
 		"quota of servers": {
-			services: inTrouble(shop), tells: "quota of servers",
+			services: inTrouble(shop), event: "quota of servers",
 			fault: func(_ *world, _ string, request proto.Message) gatewaytest.Fault {
 				create, _ := request.(*slbv1.CreateServerGroupRequest)
 				change, _ := request.(*slbv1.ApplyServerChangesRequest)
@@ -124,27 +124,27 @@ func troubles() map[string]trouble {
 			},
 		},
 		"missing certificate": {
-			services: inTrouble(https), tells: "no such certificate",
+			services: inTrouble(https), event: "no such certificate",
 			fault: at(&rpcerr.Error{Code: codes.NotFound, Reason: rpcerr.CertificateNotFound, Message: "no such certificate"}, "CreateListener"),
 		},
-		"port of another Service": {late: true, services: inTrouble(naming(sharedLB), override), tells: "SyncLoadBalancerFailed"},
-		"another VPC":             {services: inTrouble(shop), tells: "NETWORK_CONFLICT", fault: always(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.NetworkConflict})},
+		"port of another Service": {late: true, services: inTrouble(naming(sharedLB), override), event: "SyncLoadBalancerFailed"},
+		"another VPC":             {services: inTrouble(shop), event: "NETWORK_CONFLICT", fault: always(&rpcerr.Error{Code: codes.FailedPrecondition, Reason: rpcerr.NetworkConflict})},
 		"busy": {
-			services: inTrouble(shop), tells: "RESOURCE_BUSY",
+			services: inTrouble(shop), event: "RESOURCE_BUSY",
 			fault: always(&rpcerr.Error{Code: codes.Aborted, Reason: rpcerr.ResourceBusy, RetryAfter: 20 * time.Second}),
 		},
 		"throttled": {
-			services: inTrouble(shop), tells: "THROTTLED",
+			services: inTrouble(shop), event: "THROTTLED",
 			fault: always(&rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 20 * time.Second}),
 		},
-		"no answer": {services: inTrouble(shop), tells: "SyncLoadBalancerFailed", fault: func(w *world, _ string, _ proto.Message) gatewaytest.Fault {
+		"no answer": {services: inTrouble(shop), event: "SyncLoadBalancerFailed", fault: func(w *world, _ string, _ proto.Message) gatewaytest.Fault {
 			select {
 			case <-time.After(10 * time.Minute):
 			case <-w.t.Context().Done():
 			}
 			return gatewaytest.Fault{}
 		}},
-		"CLB deleted by hand": {services: inTrouble(shop), tells: "SyncLoadBalancerFailed", strike: func(w *world) {
+		"CLB deleted by hand": {services: inTrouble(shop), event: "SyncLoadBalancerFailed", strike: func(w *world) {
 			w.cloud.Lock()
 			defer w.cloud.Unlock()
 			for id, lb := range w.cloud.LoadBalancers {
@@ -155,7 +155,7 @@ func troubles() map[string]trouble {
 				}
 			}
 		}},
-		"the API server refuses its status": {services: inTrouble(shop), tells: "FailedUpdateStatus", before: func(w *world) {
+		"the API server refuses its status": {services: inTrouble(shop), event: "FailedUpdateStatus", before: func(w *world) {
 			w.kube.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
 				patch, ok := action.(kubetesting.PatchAction)
 				refused := ok && patch.GetName() == victim && patch.GetSubresource() == "status"
@@ -167,7 +167,7 @@ func troubles() map[string]trouble {
 				w.endpoints(victim, pod(fmt.Sprintf("10.9.0.%d", 1+n%7), "node-1"))
 				w.after(200 * time.Millisecond)
 			}
-		}, tells: "SkipSyncBackends"},
+		}, event: "SkipSyncBackends"},
 	}
 }
 
@@ -239,8 +239,8 @@ func (tr trouble) play(t *testing.T, with bool) map[string][]string {
 		till(7 * time.Hour)
 		lines = j.of(names)
 		if with {
-			if events := w.events.take(); !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, tr.tells) }) {
-				t.Errorf("no event tells %q:\n%s", tr.tells, strings.Join(events, "\n"))
+			if events := w.events.take(); !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, tr.event) }) {
+				t.Errorf("no event has %q:\n%s", tr.event, strings.Join(events, "\n"))
 			}
 		}
 	})

@@ -77,7 +77,7 @@ func (m *walker) step() {
 	act := m.fightOrAct()
 	m.diary = append(m.diary, act)
 	if strings.HasPrefix(act, byConsole) {
-		before, late = m.serving(), driftTime // Nobody tells the controller.
+		before, late = m.serving(), driftTime // The controller gets no notice.
 		m.set(func() { m.least = before })
 	}
 	m.after(time.Duration(m.n(4000)) * time.Millisecond)

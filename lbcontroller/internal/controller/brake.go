@@ -53,8 +53,8 @@ func (b *brake) wake(at time.Time, look func()) {
 
 func (b *brake) stop() { b.wake(time.Time{}, nil) }
 
-// tellBrake tells people when the brake comes on or off, and looks at the nodes again when its time is over.
-func (c *Controller) tellBrake(before, after *backend.Set) {
+// reportBrake reports when the brake comes on or off, and looks at the nodes again when its time is over.
+func (c *Controller) reportBrake(before, after *backend.Set) {
 	c.brake.stale.Store(false)
 	was, is := before.Hold(), after.Hold()
 	c.metrics.held.Set(float64(len(is.Nodes)))

@@ -67,7 +67,7 @@ func (b *bypassed) remove(svc *corev1.Service) {
 }
 
 // releaseBypassed releases what was made for Services that were deleted past their finalizers, before the next Service of their name is worked on: what
-// both have on a load balancer of a user's can't be told apart. Nothing can be written on a Service that is gone.
+// both have on a load balancer of a user's can't be distinguished. Nothing can be written on a Service that is gone.
 func (c *Controller) releaseBypassed(ctx context.Context, key string) error {
 	for _, v := range c.bypassed.of(key) {
 		svc := v.DeepCopy()
@@ -99,8 +99,8 @@ func (c *Controller) releaseBypassed(ctx context.Context, key string) error {
 	return nil
 }
 
-// releaseGone lets a kind release what it made for a Service that is gone, and reports whether there was something. The next Service of the name is told
-// what it waits for.
+// releaseGone lets a kind release what it made for a Service that is gone, and reports whether there was something. An event on the next Service of
+// the name says what it waits for.
 func (c *Controller) releaseGone(ctx context.Context, kind Registration, r Request) (changed bool, err error) {
 	start := time.Now()
 	o := kind.Kind.Release(gateway.WithPriority(ctx, gateway.Deletion), r)
@@ -121,6 +121,6 @@ func (c *Controller) releaseGone(ctx context.Context, kind Registration, r Reque
 	if next, err := c.informers.service(r.Key); err == nil {
 		shown = next
 	}
-	c.tell(shown, Failure(ReasonCleanFailed, o.Err))
+	c.record(shown, Failure(ReasonCleanFailed, o.Err))
 	return false, again(o)
 }

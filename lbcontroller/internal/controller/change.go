@@ -10,13 +10,13 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
 
-// change names what a user has changed on a Service, as the reason and the text of an event; the first of several is told. Other
-// than the existing CCM it passes over annotations that mean nothing to the controller, such as kubectl's.
+// change names what a user has changed on a Service, as the reason and the text of an event; the first of several is reported.
+// Unlike the existing CCM it passes over annotations that mean nothing to the controller, such as kubectl's.
 func change(old, svc *corev1.Service) (reason, message string) {
 	if keys := changedAnnotations(old.Annotations, svc.Annotations); len(keys) > 0 {
 		return ReasonAnnotation, "changed: " + strings.Join(keys, ", ")
 	}
-	if old.Spec.Type == svc.Spec.Type && !equality.Semantic.DeepEqual(old.Spec, svc.Spec) { // A new type is told as such.
+	if old.Spec.Type == svc.Spec.Type && !equality.Semantic.DeepEqual(old.Spec, svc.Spec) { // A new type has an event of its own.
 		return ReasonSpec, "the spec of the Service was changed"
 	}
 	if old.DeletionTimestamp == nil && svc.DeletionTimestamp != nil {

@@ -140,7 +140,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.tellBrake(backend.New(nil), set)
+	c.reportBrake(backend.New(nil), set)
 	c.nodes.Store(set)
 	c.leading.Store(true)
 	defer c.leading.Store(false)

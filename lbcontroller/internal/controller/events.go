@@ -103,7 +103,7 @@ func (c *Controller) announce(svc *corev1.Service, over []string, list []Event) 
 		c.events.Resolve(svc, over...)
 	}
 	for _, e := range list {
-		c.tell(svc, e)
+		c.record(svc, e)
 	}
 }
 
@@ -112,8 +112,8 @@ func whatWasDone(list []Event) []Event {
 	return slices.DeleteFunc(slices.Clone(list), func(e Event) bool { return e.Type == corev1.EventTypeWarning && !e.Done })
 }
 
-// tell records an event; a warning unless it would repeat the last one of its reason.
-func (c *Controller) tell(svc *corev1.Service, e Event) {
+// record records an event; a warning unless it would repeat the last one of its reason.
+func (c *Controller) record(svc *corev1.Service, e Event) {
 	if e.Type == corev1.EventTypeNormal {
 		c.events.Normal(svc, e.Reason, e.Message)
 		return

@@ -108,11 +108,11 @@ func Strays(gated readiness.Pods, names []string, why string) (verdicts []readin
 	return verdicts, next
 }
 
-// openGates writes the conditions of the pods that wait for a Service. A failure is told on the Service.
+// openGates writes the conditions of the pods that wait for a Service. A failure is an event on the Service.
 func (c *Controller) openGates(ctx context.Context, r Request, verdicts []readiness.Verdict) error {
 	err := c.writeGates(ctx, r.Service.Namespace, r.Service.Name, r.Gated, verdicts)
 	if err != nil {
-		c.tell(r.Service, Failure(ReasonReadinessGate, err))
+		c.record(r.Service, Failure(ReasonReadinessGate, err))
 		return err
 	}
 	if len(verdicts) > 0 || len(r.Gated.Waiting()) == 0 { // A pod may wait for its next attempt.

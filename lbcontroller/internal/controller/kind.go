@@ -23,9 +23,9 @@ type Kind interface {
 	Ensure(ctx context.Context, r Request) Outcome
 	// Release gives up what a Service has and no longer wants. Without an error in its outcome the finalizer goes.
 	Release(ctx context.Context, r Request) Outcome
-	// Changed is told, while this replica leads, of every change of a Service before the Service is queued. It must not block.
+	// Changed is called, while this replica leads, for every change of a Service before the Service is queued. It must not block.
 	Changed(old, svc *corev1.Service)
-	// NodesChanged is told of the Services whose nodes have changed, by their keys, before they are queued. It must not block.
+	// NodesChanged is called with the keys of the Services whose nodes have changed, before they are queued. It must not block.
 	NodesChanged(keys []string)
 	// Forget drops what is remembered of a Service that no longer exists.
 	Forget(key string)
@@ -53,7 +53,7 @@ type Request struct {
 	Writer Writer
 }
 
-// Outcome is all that follows from one pass over a Service: what is written on it, what is told, and when it is looked at again.
+// Outcome is all that follows from one pass over a Service: what is written on it, which events are recorded, and when it is looked at again.
 type Outcome struct {
 	// Service is the Service as the kind left it; nil if it didn't write on it.
 	Service *corev1.Service
@@ -65,7 +65,7 @@ type Outcome struct {
 	Gates []readiness.Verdict
 	// Events are recorded; warnings unless they repeat the last one of their reason.
 	Events []Event
-	// Resolved are reasons of warnings that hold no longer. That is told, and they are news when they come back.
+	// Resolved are reasons of warnings that hold no longer. An event says so, and they are recorded again when they come back.
 	Resolved []string
 	// Err is what went wrong, and Retry when the pass is repeated for that.
 	Err   error
@@ -121,13 +121,13 @@ type Look struct {
 	Priority reconcile.Priority
 }
 
-// Event is something to tell the users of a Service.
+// Event is an event on a Service.
 type Event struct {
 	// Type is that of core/v1, Normal or Warning.
 	Type    string
 	Reason  string
 	Message string
-	// Cause tells news from repetitions of a warning; empty for the message.
+	// Cause distinguishes a new warning from a repetition; empty for the message.
 	Cause string
 	// Done says of a warning that it is about something that was done, and not about trouble that ends.
 	Done bool

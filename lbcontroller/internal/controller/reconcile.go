@@ -225,7 +225,7 @@ func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb s
 	return again(o)
 }
 
-// again is what tells the queue when to repeat a pass that went wrong.
+// again returns the error by which the queue knows when to repeat a pass that went wrong.
 func again(o Outcome) error {
 	switch o.Retry.Mode {
 	case RetryNever:
@@ -275,7 +275,7 @@ func (c *Controller) refusedByAPI(svc *corev1.Service, reason string, err error)
 	if Superseded(err) {
 		return reconcile.After(err, retrySuperseded)
 	}
-	c.tell(svc, Failure(reason, err))
+	c.record(svc, Failure(reason, err))
 	return err
 }
 

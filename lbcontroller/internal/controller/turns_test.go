@@ -2,7 +2,7 @@ package controller
 
 import "testing"
 
-// TestTurns: who shares a CLB waits, whatever else the others have, and is told when it is free.
+// TestTurns: a Service that shares a CLB waits, whatever else the others have, and is returned when the CLB is free.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	var turns turns

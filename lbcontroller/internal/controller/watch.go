@@ -269,11 +269,11 @@ func (c *Controller) nodesChanged() {
 		return
 	}
 	before := c.nodes.Swap(after)
-	c.tellBrake(before, after)
+	c.reportBrake(before, after)
 	held := backend.ChangedHold(before, after)
 	services, err := c.informers.services.List(labels.Everything())
 	if err != nil {
-		c.Logger.Error("services are not told about nodes", "error", err)
+		c.Logger.Error("services are not queued for changed nodes", "error", err)
 		return
 	}
 	changes := map[backend.View]map[string]bool{}

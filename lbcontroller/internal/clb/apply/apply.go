@@ -26,11 +26,11 @@ type Work struct {
 	Plan plan.Plan
 	// Observed is what was there when the plan was made.
 	Observed model.Observed
-	// Life tells one instance of a Service from the next: the same life never buys twice.
+	// Life distinguishes one instance of a Service from the next: the same life never buys twice.
 	Life Life
 	// OtherVSwitches may be tried if the vSwitch of a new instance has no free address.
 	OtherVSwitches []string
-	// Created is told about a new instance before anything else is done.
+	// Created is called with the id of a new instance before anything else is done.
 	Created func(ctx context.Context, id string) error
 }
 

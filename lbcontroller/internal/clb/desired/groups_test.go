@@ -58,7 +58,7 @@ func TestFormerGroups(t *testing.T) {
 	}
 }
 
-// TestOwnGroups: those that a Service would have on a CLB of its own are told only where it names one of a user's.
+// TestOwnGroups: those that a Service would have on a CLB of its own are listed only where it names one of a user's.
 func TestOwnGroups(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string][]string{"": nil, "lb-1": {"k8s/30080/web/default/c"}} {
@@ -72,7 +72,7 @@ func TestOwnGroups(t *testing.T) {
 	}
 }
 
-// TestResolve: pods get their network interfaces, nodes have none, and what isn't found is told.
+// TestResolve: pods get their network interfaces, nodes have none, and what isn't found is reported.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pod := func(id, ip string) model.Server {
@@ -162,7 +162,7 @@ func TestForwardOnAUsersCLB(t *testing.T) {
 	}
 }
 
-// TestMapped: the vServer groups of ports that are mapped to those of a user's CLB are told where the Service names none.
+// TestMapped: the vServer groups of ports that are mapped to those of a user's CLB are listed where the Service names none.
 func TestMapped(t *testing.T) {
 	t.Parallel()
 	ports := []corev1.ServicePort{port("http", 80, intstr.FromInt32(1)), port("a", 81, intstr.FromInt32(2)), port("b", 82, intstr.FromInt32(3))}

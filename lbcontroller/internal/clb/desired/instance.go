@@ -65,7 +65,7 @@ func (b *builder) instance() model.Instance {
 	}
 }
 
-// marks are the tags that tell whose the instance is.
+// marks are the tags that identify the owner of the instance.
 func (b *builder) marks(name string) []*commonv1.Tag {
 	if b.reuse.ID != "" {
 		return []*commonv1.Tag{{Key: ownership.TagReused, Value: "true"}}

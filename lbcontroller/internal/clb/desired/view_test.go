@@ -139,7 +139,7 @@ func TestAnnotationsWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestUnknownAnnotations: a misspelt one is told what it may be, and any other what to do.
+// TestUnknownAnnotations: the text about a misspelt one names the likely one, and that about any other says what to do.
 func TestUnknownAnnotations(t *testing.T) {
 	t.Parallel()
 	got := testConfig().View(service(map[string]string{"schedular": "wrr", "nothing-like-this": "x", annotation.Scheduler: "wrr"})).Unknown()

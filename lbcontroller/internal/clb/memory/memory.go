@@ -27,7 +27,7 @@ type Entry struct {
 	// Refused is why the Service can't have the CLB that it names, as long as it says RefusedFor; without a text it is not refused.
 	Refused    reuse.Refusal
 	RefusedFor string
-	// RefusedSince is when a refusal was told first that every look since has repeated.
+	// RefusedSince is when the Service was refused first; every look since then has refused it again.
 	RefusedSince time.Time
 	// Absent reports that the Service was found to have no CLB whose servers could be kept right. Nothing else was looked at.
 	Absent bool

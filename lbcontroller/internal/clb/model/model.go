@@ -143,7 +143,7 @@ type Group struct {
 	// Draining are present servers of a wanted group that get no new connections, and Kept those that stay as they are, although neither is
 	// wanted. Nobody becomes a server for that. The ID of a network interface is left open.
 	Draining, Kept map[ServerKey]bool
-	// KeepWeights tells to leave the weights of present servers alone.
+	// KeepWeights says that the weights of present servers are left alone.
 	KeepWeights bool
 	// OnlyRemove says that servers may go but none may come: it isn't known which are wanted, only which can't serve.
 	OnlyRemove bool

@@ -50,7 +50,7 @@ func (h Hint) owns(found model.Observed) bool {
 	return h.publishes(found) && (found.Instance.GetName() == h.DefaultName || tags[ownership.TagCluster] != "")
 }
 
-// belongsElsewhere tells of an instance that a user made, or that another cluster has: one that was restored from this cluster's
+// belongsElsewhere reports whether a user made an instance, or another cluster has it: one that was restored from this cluster's
 // backup has Services with the same UIDs. Instances of old versions of the existing CCM name no cluster.
 func (h Hint) belongsElsewhere(tags map[string]string) bool {
 	_, reused := tags[ownership.TagReused]
@@ -58,7 +58,7 @@ func (h Hint) belongsElsewhere(tags map[string]string) bool {
 	return reused || named && cluster != h.ClusterID
 }
 
-// takesForUsers tells of an instance that a user has made his own, say by taking our tags off: it may still bear the default name.
+// takesForUsers reports whether a user has made an instance his own, say by taking our tags off: it may still bear the default name.
 func (h Hint) takesForUsers(found model.Observed) bool {
 	return slices.Contains(h.Users, found.InstanceID) && found.Tags()[ownership.TagService] != h.DefaultName
 }

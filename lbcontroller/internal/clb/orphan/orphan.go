@@ -55,7 +55,7 @@ func Find(clusterID string, list []*slbv1.LoadBalancer, services []*corev1.Servi
 	return orphans, living
 }
 
-// named tells which Service has to do with a CLB that wasn't made for it.
+// named says which Service refers to a CLB that wasn't made for it; empty if none does.
 func named(lb *slbv1.LoadBalancer, services []*corev1.Service) string {
 	for _, svc := range services {
 		id := lb.GetLoadBalancerId()

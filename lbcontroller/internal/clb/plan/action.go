@@ -202,7 +202,7 @@ type Phase []Action
 // Plan is what to do, phase after phase, and what is refused.
 type Plan struct {
 	Phases []Phase
-	// Refused tells, for people, what is asked for but will not be done.
+	// Refused says, as text for users, what is asked for but will not be done.
 	Refused []string
 }
 

@@ -173,7 +173,7 @@ func TestMappedGroupOfAService(t *testing.T) {
 	o.Groups = []model.Group{{ID: "rsp-u", Name: "k8s/1/api/default/c"}, o.Groups[0]}
 	wantPlan(t, Diff(d, o), "refused: annotation vgroup-port names vServer group rsp-u, which was made for a Service (k8s/1/api/default/c); name one that was made by hand")
 	if _, ok := DiffServers(d, o); ok {
-		t.Error("the refusal is not told if only the servers are compared")
+		t.Error("the refusal is not reported if only the servers are compared")
 	}
 	wantPlan(t, FollowServers(d, o), "")
 }

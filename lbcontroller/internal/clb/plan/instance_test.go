@@ -168,13 +168,13 @@ func TestWhatCanNotBeChanged(t *testing.T) {
 	}
 }
 
-// TestNetworkType: it can't be changed, and a CLB whose network isn't told is not accused of a wrong one.
+// TestNetworkType: it can't be changed, and a CLB whose network the cloud doesn't report is not taken for a wrong one.
 func TestNetworkType(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ asked, have, want string }{
 		"nothing asked": {"", "classic", ""},
 		"the same":      {"vpc", "vpc", ""},
-		"not told":      {"vpc", "", ""},
+		"not reported":  {"vpc", "", ""},
 		"another":       {"vpc", "classic", `refused: annotation network-type asks for "vpc" but the CLB has "classic", which can't be changed; restore the annotation or recreate the Service`},
 	} {
 		d, o := observed()

@@ -129,7 +129,7 @@ func (p *Plan) listeners(d *model.Desired, o model.Observed, groups map[string]m
 		case refused[want.Key.Port] && overTCP(want.Key):
 			p.refuse("port %d of the CLB has %s; delete it, or choose another port", want.Key.Port, s.holder(want.Key))
 		case refused[want.Config.GetForwardPort()]:
-			// Already told; a redirect to a refused listener would only fail. What is there instead stays.
+			// Already reported; a redirect to a refused listener would only fail. What is there instead stays.
 			s.used[old.Config.GetServerGroupId()] = true
 		case !exists && overTCP(want.Key) && s.leaving[want.Key.Port]:
 			w.create(want, groups, &w.replace)
@@ -263,7 +263,7 @@ func (s survey) holder(wanted model.ListenerKey) string {
 	return "a listener that isn't ours or can't be deleted"
 }
 
-// taken tells for people why a present listener can't be the wanted one, and what to do.
+// taken says, as text for users, why a present listener can't be the wanted one, and what to do.
 func (l present) taken(want model.Listener) string {
 	if owner, ok := ownership.MadeFor(l.Config.GetDescription()); ok {
 		return fmt.Sprintf("listener %s of the CLB is that of %s; choose another port for one of the two, or delete the listener if nobody needs it",

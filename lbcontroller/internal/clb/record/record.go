@@ -52,7 +52,7 @@ type Store struct {
 	Config
 	// busy holds a token while a request is under way.
 	busy chan struct{}
-	// wake is told that there is something to write.
+	// wake gets a token when there is something to write.
 	wake chan struct{}
 
 	mu      sync.Mutex
