@@ -301,13 +301,13 @@ func (c *Controller) failUnclear(node string, err error) {
 	c.fail(node, eventDeleteFailed, fmt.Errorf("whether the instance exists can't be found out: %w", err))
 }
 
-// keepSilent tells the silent nodes why they are not deleted, and counts them.
+// keepSilent warns on the silent nodes why they are not deleted, and counts them.
 func (c *Controller) keepSilent(message string) int {
 	return c.silent(func(name string) { c.warn(name, eventDeleteFailed, message) })
 }
 
-// silent calls tell for the first of the silent nodes, and counts all of them.
-func (c *Controller) silent(tell func(name string)) int {
+// silent calls report for the first of the silent nodes, and counts all of them.
+func (c *Controller) silent(report func(name string)) int {
 	all, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return 0
@@ -320,12 +320,12 @@ func (c *Controller) silent(tell func(name string)) int {
 	}
 	slices.Sort(names)
 	for _, name := range names[:min(len(names), maxEvents)] {
-		tell(name)
+		report(name)
 	}
 	return len(names)
 }
 
-// warnAll tells the first of some nodes why they are not deleted.
+// warnAll warns on the first of some nodes why they are not deleted.
 func (c *Controller) warnAll(names []string, message string) {
 	for _, name := range names[:min(len(names), maxEvents)] {
 		c.warn(name, eventDeleteFailed, message)

@@ -20,7 +20,7 @@ const (
 	// forwardingWorkers change network interfaces at once. The cloud's limit of the call is what bounds them; more would only wait in
 	// the gateway.
 	forwardingWorkers = 10
-	// forwardingPatience is how long a node waits for its network interface before its users are told.
+	// forwardingPatience is how long a node waits for its network interface before a warning says so.
 	forwardingPatience = time.Minute
 )
 

@@ -36,7 +36,7 @@ func (c *Controller) instanceByAddress(ctx context.Context, node *corev1.Node) (
 	return resp.GetInstances()[0], nil
 }
 
-// internalIP is the node's one internal IPv4 address. Before its initialisation a kubelet only tells its --node-ip, in an
+// internalIP is the node's one internal IPv4 address. Before the initialisation, the kubelet only reports its --node-ip, in an
 // annotation.
 func internalIP(node *corev1.Node) (string, error) {
 	var found []string

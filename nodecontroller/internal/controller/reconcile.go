@@ -130,7 +130,7 @@ func letIn(node *corev1.Node) (initialize.Change, error) {
 	return initialize.Change{Untaint: []string{nodes.TaintUninitialized}}, nil
 }
 
-// instanceOf finds the instance of a node: by its id, or by its address if the kubelet was not told an id.
+// instanceOf finds the instance of a node: by its id, or by its address if it has no provider ID.
 func (c *Controller) instanceOf(ctx context.Context, node *corev1.Node, id nodes.ID) (*ecsv1.Instance, error) {
 	if id.InstanceID == "" {
 		return c.instanceByAddress(ctx, node)

@@ -187,8 +187,8 @@ func TestOneEventPerCause(t *testing.T) {
 	})
 }
 
-// Without a region in the configuration, nothing happens before the gateway has told its own, however often it refuses. The nodes that wait
-// are told so, once; a virtual one does not wait for it.
+// Without a region in the configuration, nothing happens before the gateway has returned its own, however often it refuses. One event on each
+// node that waits says so; a virtual one does not wait for it.
 func TestRegionOfTheGateway(t *testing.T) {
 	var refused atomic.Int32
 	prepare := func(w *world) {
@@ -356,11 +356,11 @@ func TestThrottlingIsNoEvent(t *testing.T) {
 	run(t, nil, prepare, func(w *world) {
 		w.Pass(9 * time.Second)
 		if n := w.calls("GetInstance"); n != 1 {
-			t.Errorf("%d attempts before the time told", n)
+			t.Errorf("%d attempts before the time to wait is over", n)
 		}
 		w.Pass(5 * time.Second)
 		if nodes.IsUninitialized(w.Node("node-0")) {
-			t.Error("the node has its taint after the time told")
+			t.Error("the node has its taint after the time to wait")
 		}
 		if got := w.Events.Matching("SyncNodeFailed"); len(got) != 0 {
 			t.Errorf("events %v", got)
@@ -470,7 +470,7 @@ func TestExcludedNodeIsInitialisedWithoutTheCondition(t *testing.T) {
 	})
 }
 
-// TestManyConflictsAreNoEvent checks that a node which others keep changing is initialised in the end, and nobody is told.
+// TestManyConflictsAreNoEvent checks that a node which others keep changing is initialised in the end, without an event about a failure.
 func TestManyConflictsAreNoEvent(t *testing.T) {
 	conflicts := 0
 	prepare := func(w *world) {

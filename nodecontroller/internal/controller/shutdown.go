@@ -40,8 +40,8 @@ func (c *Controller) lookAtShutdown(ctx context.Context, node *corev1.Node) erro
 	return err
 }
 
-// tellShutdown reports that the taint of a stopped instance has come or gone.
-func (c *Controller) tellShutdown(node *corev1.Node, change initialize.Change) {
+// reportShutdown reports that the taint of a stopped instance has come or gone.
+func (c *Controller) reportShutdown(node *corev1.Node, change initialize.Change) {
 	isShutdown := func(t corev1.Taint) bool { return t.Key == nodes.TaintShutdown }
 	switch {
 	case slices.ContainsFunc(change.Taint, isShutdown):

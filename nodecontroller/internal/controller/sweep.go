@@ -230,7 +230,7 @@ func (c *Controller) keepAnswers(asked []*corev1.Node, results []*ecsv1.Instance
 	c.round.present = slices.Clone(c.round.present[max(0, len(c.round.present)-2*sweepPart):])
 }
 
-// sync writes what differs. A node that fails is told so and has its next chance in the next sweep; it holds up no other.
+// sync writes what differs. A failure is an event on the node, which is tried again in the next sweep; it holds up no other.
 func (c *Controller) sync(ctx context.Context, all []*corev1.Node, results []*ecsv1.InstanceResult) {
 	var group errgroup.Group
 	group.SetLimit(sweepWrites)

@@ -17,7 +17,7 @@ func (c *Controller) nodeAdded(object any) {
 }
 
 // nodeUpdated ignores what can't turn a failed initialisation into a success, such as heartbeats, so that the delay between
-// attempts holds, and all that does not tell of a stop or a start.
+// attempts holds, and what is no sign that the instance was stopped or started.
 func (c *Controller) nodeUpdated(before, after any) {
 	old, isOld := before.(*corev1.Node)
 	node, isNode := after.(*corev1.Node)

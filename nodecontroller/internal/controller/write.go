@@ -67,7 +67,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 	if err != nil {
 		return node, fmt.Errorf("patch node: %w", err)
 	}
-	c.tellShutdown(node, change)
+	c.reportShutdown(node, change)
 	return node, nil
 }
 

@@ -90,14 +90,14 @@ func Decide(node *corev1.Node, instance *ecsv1.Instance, opts Options) (Change, 
 	}
 	change.shutdown(node, instance, opts)
 	// Every instance has an address in its network. Without one, the node would be cut off from the API server; it means that the cloud has not
-	// given out addresses yet, or not told them. A node that was told its addresses itself may leave out that one.
-	told := provided != "" || slices.ContainsFunc(list, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
-	if told && !slices.Equal(list, node.Status.Addresses) {
+	// given out addresses yet, or not returned them. A node whose kubelet has a --node-ip may leave out that one.
+	known := provided != "" || slices.ContainsFunc(list, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
+	if known && !slices.Equal(list, node.Status.Addresses) {
 		change.Addresses, change.AddressesDiffer = list, true
 	}
 	if node.Spec.ProviderID == "" {
 		if instance.GetRegionId() == "" {
-			return Change{}, fmt.Errorf("the cloud does not tell the region of instance %s", instance.GetInstanceId())
+			return Change{}, fmt.Errorf("the cloud returned no region for instance %s", instance.GetInstanceId())
 		}
 		change.ProviderID = nodes.ID{Region: instance.GetRegionId(), InstanceID: instance.GetInstanceId()}.String()
 	}

@@ -139,13 +139,13 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecideKeepsWhatTheCloudDoesNotTell(t *testing.T) {
+func TestDecideKeepsWhatTheCloudDoesNotReturn(t *testing.T) {
 	t.Parallel()
-	for name, told := range map[string]*ecsv1.Instance{
+	for name, partial := range map[string]*ecsv1.Instance{
 		"no address": {}, "public address only": {PublicIps: []string{"47.0.0.1"}}, "EIP only": {Eip: "47.0.0.2"},
 	} {
-		told.InstanceId, told.RegionId = "i-1", "cn-hangzhou"
-		got, err := initialize.Decide(done(), told, initialize.Options{})
+		partial.InstanceId, partial.RegionId = "i-1", "cn-hangzhou"
+		got, err := initialize.Decide(done(), partial, initialize.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,9 +162,9 @@ func TestDecideKeepsWhatTheCloudDoesNotTell(t *testing.T) {
 func TestPublicNodeIP(t *testing.T) {
 	t.Parallel()
 	node := done(func(n *corev1.Node) { n.Annotations = map[string]string{nodes.AnnotationProvidedIP: "47.0.0.1"} })
-	told := instance()
-	told.PublicIps = []string{"47.0.0.1"}
-	got, err := initialize.Decide(node, told, initialize.Options{})
+	public := instance()
+	public.PublicIps = []string{"47.0.0.1"}
+	got, err := initialize.Decide(node, public, initialize.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

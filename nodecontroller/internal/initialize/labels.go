@@ -57,7 +57,7 @@ func (c *Change) manage(node *corev1.Node, instance *ecsv1.Instance) {
 	}
 }
 
-// labelsOf gives the labels that an instance's node has to have. What the cloud does not tell is left out.
+// labelsOf gives the labels that an instance's node has to have. What the cloud does not return is left out.
 func labelsOf(instance *ecsv1.Instance) map[string]string {
 	labels := map[string]string{
 		corev1.LabelInstanceType:            instance.GetInstanceType(),

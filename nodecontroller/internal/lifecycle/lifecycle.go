@@ -45,7 +45,7 @@ type Sighting struct {
 	Answer    Answer
 	// At is when the answer was given.
 	At time.Time
-	// Silent is set if the kubelet has stopped reporting (condition Ready is Unknown), and SilentSince tells since when.
+	// Silent is set if the kubelet has stopped reporting (condition Ready is Unknown), and SilentSince says since when.
 	Silent      bool
 	SilentSince time.Time
 	// Ready is set if the kubelet reports that the node is ready: its machine is there, whatever the cloud says.
@@ -57,7 +57,7 @@ func (s Sighting) Key() string { return s.Node + " " + s.UID }
 
 // State is what has to be remembered from one decision to the next.
 type State struct {
-	// Absent tells since when the cloud has not known the instances of nodes, by "name UID" of the node.
+	// Absent says since when the cloud has not known the instances of nodes, by "name UID" of the node.
 	Absent map[string]time.Time `json:"absent,omitempty"`
 	// Deleted are the times of deletions that count for the budget.
 	Deleted []time.Time `json:"deleted,omitempty"`
@@ -76,7 +76,7 @@ func (s State) Empty() bool { return len(s.Absent) == 0 && len(s.Deleted) == 0 }
 
 // Verdict is the outcome of one pass.
 type Verdict struct {
-	// Confirmed are the nodes that may go as far as this decision can tell, those first that have been without an instance for longest.
+	// Confirmed are the nodes that this decision allows to delete, those first that have been without an instance for longest.
 	Confirmed []string
 	// Waiting are the silent nodes of which another answer or more silence is needed.
 	Waiting []string
