@@ -136,8 +136,8 @@ func (a *Applier) Apply(ctx context.Context, tableID string, remove []table.Entr
 	return result
 }
 
-// itemErrors gives one error per item, of the call or of the item. A short answer is an error of all: results can't be told
-// apart any more.
+// itemErrors gives one error per item, of the call or of the item. A short answer is an error of all: its results can't be
+// matched with the items.
 func itemErrors(callErr error, n int, results []*vpcv1.RouteEntryResult) []error {
 	errs := make([]error, n)
 	if callErr == nil && len(results) != n {

@@ -120,7 +120,7 @@ func (c *Config) Fill(old *cloudconfig.CloudConfig) {
 	}
 }
 
-// Validate tells all that is wrong at once.
+// Validate reports all problems at once.
 func (c *Config) Validate() error {
 	var p config.Problems
 	c.Config.Validate(&p)

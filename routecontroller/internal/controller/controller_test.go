@@ -337,8 +337,8 @@ func TestSeveralTablesHaveToBeNamed(t *testing.T) {
 	})
 }
 
-// TestTablesThatCantBeLookedFor lets the gateway be away, or refuse, while a leader looks for the route table. Operators are told so by an event
-// and by the page of readiness, and that it is over.
+// TestTablesThatCantBeLookedFor lets the gateway be away, or refuse, while a leader looks for the route table. An event and /readyz say so, and
+// another event that it is over.
 func TestTablesThatCantBeLookedFor(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -381,8 +381,8 @@ func TestTablesThatCantBeLookedFor(t *testing.T) {
 	}
 }
 
-// TestTwoNodesWithOneRange has a route of the newer of two nodes with the same range. It stays, since its Node is there; both nodes are told which
-// other has the range and what to do.
+// TestTwoNodesWithOneRange has a route of the newer of two nodes with the same range. It stays, since its Node is there; an event on both nodes
+// says which other has the range and what to do.
 func TestTwoNodesWithOneRange(t *testing.T) {
 	t.Parallel()
 	older, newer := makeNode(0), makeNode(1)
@@ -401,7 +401,7 @@ func TestTwoNodesWithOneRange(t *testing.T) {
 			got := w.Events.Matching(name + " CreateRouteFailed: ")
 			if len(got) == 0 || !strings.Contains(got[0], "nodes") || !strings.Contains(got[0], "node-0") || !strings.Contains(got[0], "node-1") ||
 				!strings.Contains(got[0], "delete one of the two Nodes") {
-				t.Errorf("%s is told %v", name, got)
+				t.Errorf("events on %s: %v", name, got)
 			}
 		}
 		w.DeleteNode("node-1")
@@ -436,7 +436,7 @@ func TestOneBadNodeHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-func TestNodeWithoutRangeIsToldSo(t *testing.T) {
+func TestNodeWithoutRangeGetsAnEvent(t *testing.T) {
 	bare := makeNode(1)
 	bare.Spec.PodCIDR, bare.Spec.PodCIDRs, bare.Status.Conditions = "", nil, bare.Status.Conditions[:1]
 	run(t, nil, []*corev1.Node{bare}, nil, func(w *world) {
@@ -648,11 +648,11 @@ func TestThrottlingIsWaitedFor(t *testing.T) {
 		w.CreateNode(joining)
 		w.Pass(20 * time.Second)
 		if n := w.calls("BatchCreateRouteEntries"); n != 1 {
-			t.Errorf("%d creations before the time told, want 1", n)
+			t.Errorf("%d creations before the time to wait is over, want 1", n)
 		}
 		w.Pass(25 * time.Second)
 		if got := w.network("node-0"); got != "False RouteCreated" {
-			t.Errorf("NetworkUnavailable %s after the time told", got)
+			t.Errorf("NetworkUnavailable %s after the time to wait", got)
 		}
 		if got := w.Events.Matching("Failed"); len(got) != 0 {
 			t.Errorf("events %v about a mere wait", got)

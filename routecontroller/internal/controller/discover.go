@@ -30,7 +30,7 @@ type target struct {
 	adopted  *adopted
 }
 
-// discover finds the region, the VPC and its tables as far as the configuration does not tell.
+// discover finds the region, the VPC and its tables as far as the configuration does not name them.
 func (c *Controller) discover(ctx context.Context) error {
 	if c.target.Load() != nil {
 		return nil

@@ -27,7 +27,7 @@ const (
 	causeOther        cause = "other"
 )
 
-// allCauses are the values of cause. If several apply, the first of them is told.
+// allCauses are the values of cause. If several apply, the first of them is reported.
 func allCauses() []cause {
 	return []cause{
 		causeRegion, causeCredentials, causeUnavailable, causeThrottled, causeNothingFound, causePartial, causeWitness, causeOther,

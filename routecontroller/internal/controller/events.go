@@ -127,7 +127,7 @@ func (c *Controller) rangeDue(about claim) time.Duration {
 func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 	part := func(r table.Route) string { return tableID + " " + r.CIDR.String() }
 	for _, route := range m.stuck(v.plan.Pending, time.Now()) {
-		m.told[route.Key] = true
+		m.reported[route.Key] = true
 		c.events.Warn(kube.NodeReference(route.Node), kube.Warning{Reason: eventPending, Part: part(route), Message: fmt.Sprintf(
 			"route table %s: the cloud has worked on the entry to %s for more than %s, and the route to %s is not available. Look at the entry in the "+
 				"console of the VPC, and at smaller ones inside of its range. If its state does not change, delete it there, and it is made anew; "+
@@ -138,7 +138,7 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 		waiting[route.Key] = true
 	}
 	for _, route := range v.plan.Ready {
-		if !m.told[route.Key] || waiting[route.Key] {
+		if !m.reported[route.Key] || waiting[route.Key] {
 			continue
 		}
 		node, err := c.nodes.Get(route.Node)
@@ -147,7 +147,7 @@ func (c *Controller) reportStuck(tableID string, m *memory, v view) {
 		}
 		if ready, _, _ := c.board.ready(node.Name, c.cfg.Scope.KeysOf(node)); ready { // In all tables, and for both families.
 			c.events.Resolve(kube.NodeReference(node.Name), eventPending)
-			delete(m.told, route.Key)
+			delete(m.reported, route.Key)
 		}
 	}
 }

@@ -166,9 +166,9 @@ func TestNodeMadeAnewIsNotBlamed(t *testing.T) {
 	})
 }
 
-// TestNodeMadeAnewIsNotToldOfAStranger makes a Node anew, with another range, while the route of the old one is made, a part of whose traffic an
+// TestNodeMadeAnewIsNotWarnedOfAStranger makes a Node anew, with another range, while the route of the old one is made, a part of whose traffic an
 // entry of somebody else takes. That is no reason for a warning about the new Node.
-func TestNodeMadeAnewIsNotToldOfAStranger(t *testing.T) {
+func TestNodeMadeAnewIsNotWarnedOfAStranger(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.0.128/25", "i-stranger", "by hand")
@@ -396,9 +396,9 @@ func TestFailedQuestionIsNoEvidence(t *testing.T) {
 	})
 }
 
-// TestStuckRouteIsTold lets the cloud work on two routes of a node for an hour, in two tables. The node is told so once for each within a few
-// minutes, and that it is over when both are there.
-func TestStuckRouteIsTold(t *testing.T) {
+// TestStuckRouteIsReported lets the cloud work on two routes of a node for an hour, in two tables. One event for each says so on the node within a
+// few minutes, and one that it is over when both are there.
+func TestStuckRouteIsReported(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.cloud.Lock()
@@ -436,8 +436,8 @@ func TestStuckRouteIsTold(t *testing.T) {
 	})
 }
 
-// TestStuckRouteOfASilentNode lets the cloud finish a route while its node is silent, and claims none. Once it speaks again, it is told that the
-// trouble is over.
+// TestStuckRouteOfASilentNode lets the cloud finish a route while its node is silent, and claims none. Once the node reports again, an event
+// says that the trouble is over.
 func TestStuckRouteOfASilentNode(t *testing.T) {
 	t.Parallel()
 	run(t, nil, makeNodes(3), nil, func(w *world) {
@@ -460,9 +460,9 @@ func TestStuckRouteOfASilentNode(t *testing.T) {
 	})
 }
 
-// TestSmallerStuckRouteIsToldOnce lets the cloud work for an hour on an entry inside of the range of a node, whose own route is there. The node
-// is told so as long as that lasts, and only after that that it is over.
-func TestSmallerStuckRouteIsToldOnce(t *testing.T) {
+// TestSmallerStuckRouteIsReportedOnce lets the cloud work for an hour on an entry inside of the range of a node, whose own route is there. One
+// event on the node says so, and only after that time another that it is over.
+func TestSmallerStuckRouteIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.1.0/26", "i-former", marked(9))
@@ -486,8 +486,8 @@ func TestSmallerStuckRouteIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestStuckRouteIsToldBesideFailures lets the cloud work on a route for an hour while it refuses to make another. The node is told all the same.
-func TestStuckRouteIsToldBesideFailures(t *testing.T) {
+// TestStuckRouteIsReportedBesideFailures lets the cloud work on a route for an hour while it refuses to make another. The event is there all the same.
+func TestStuckRouteIsReportedBesideFailures(t *testing.T) {
 	t.Parallel()
 	prepare := func(w *world) {
 		w.entry(tableA, "10.0.2.0/24", "i-2", marked(2))

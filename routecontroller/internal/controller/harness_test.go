@@ -208,7 +208,7 @@ func (w *world) routes(tableID string) []string {
 	return list
 }
 
-// network tells the status of the condition NetworkUnavailable and its reason.
+// network returns the status of the condition NetworkUnavailable and its reason.
 func (w *world) network(name string) string {
 	for _, c := range w.Node(name).Status.Conditions {
 		if c.Type == corev1.NodeNetworkUnavailable {

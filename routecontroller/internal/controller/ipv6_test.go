@@ -98,7 +98,7 @@ func TestConditionNeedsBothFamilies(t *testing.T) {
 	})
 }
 
-func TestOneCauseIsToldOnceForBothFamilies(t *testing.T) {
+func TestOneCauseIsReportedOnceForBothFamilies(t *testing.T) {
 	run(t, dualStack, makeDualNodes(1), func(w *world) {
 		w.UpdateNode("node-0", func(n *corev1.Node) { n.Spec.ProviderID = "cn-beijing.i-0" })
 	}, func(w *world) {

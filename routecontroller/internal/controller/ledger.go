@@ -25,7 +25,7 @@ const (
 
 // tableRecord is what outlives a leader about the orphans of one table.
 type tableRecord struct {
-	// Orphans tells since when an entry has been without a node, by "destination instance".
+	// Orphans says since when an entry has been without a node, by "destination instance".
 	Orphans map[string]time.Time `json:"orphans,omitempty"`
 	// Deleted are the times of deletions that count for the budget.
 	Deleted []time.Time `json:"deleted,omitempty"`
@@ -104,8 +104,8 @@ type adoptedRoute struct {
 	Node     string `json:"node"`
 }
 
-// adopted remembers the routes without a mark that nodes claim, which is what the existing CCM leaves: without their nodes nothing would
-// tell whose they are. To mark them in the cloud would cost a write for each.
+// adopted remembers the routes without a mark that nodes claim, which is what the existing CCM leaves: without their nodes nothing else
+// says whose they are. To mark them in the cloud would cost a write for each.
 type adopted struct {
 	record *kube.Record[map[string]adoptedRoute]
 	// routes are by destination, the same in all tables.

@@ -40,8 +40,8 @@ type memory struct {
 	failed, undeleted map[table.Key]time.Time
 	// unfinished says since when a route has been there without being available.
 	unfinished map[table.Key]time.Time
-	// told are routes of which somebody was told that the cloud does not finish them, and not yet that it has.
-	told map[table.Key]bool
+	// reported are routes of which an event said that the cloud does not finish them, and none yet that it has.
+	reported map[table.Key]bool
 	// standing is what the cloud said about the instances of entries since the table was read, and stood what it said before.
 	standing, stood map[string]plan.Standing
 	// doubted are instances about which nothing could be found out since then, and why. Their standing is that of before, which says whose
@@ -55,7 +55,7 @@ func newMemory() *memory {
 	return &memory{
 		seen: map[table.Key]string{}, excluded: map[table.Key]bool{}, orphanSince: map[table.Key]time.Time{},
 		standing: map[string]plan.Standing{}, doubted: map[string]error{}, charged: map[table.Key]time.Time{}, failed: map[table.Key]time.Time{},
-		undeleted: map[table.Key]time.Time{}, told: map[table.Key]bool{},
+		undeleted: map[table.Key]time.Time{}, reported: map[table.Key]bool{},
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *memory) note(claims table.Claims) {
 	}
 	isThere := func(key table.Key) bool { return m.entries[key.CIDR].Key == key }
 	maps.DeleteFunc(m.seen, func(key table.Key, _ string) bool { return claimed[key] == "" && !isThere(key) })
-	maps.DeleteFunc(m.told, func(key table.Key, _ bool) bool { return claimed[key] == "" && !isThere(key) })
+	maps.DeleteFunc(m.reported, func(key table.Key, _ bool) bool { return claimed[key] == "" && !isThere(key) })
 	maps.DeleteFunc(m.excluded, func(key table.Key, _ bool) bool { return !isThere(key) })
 	maps.Copy(m.seen, claimed)
 }

@@ -28,7 +28,7 @@ const (
 	// pendingDelay is when to look again at entries that the cloud is working on, and pendingShare how much of the time is let pass again that
 	// the latest of them has taken, for each look reads the table. tableMaxDelay is the most.
 	pendingDelay, pendingShare = 5 * time.Second, 4
-	// pendingPatience is how long the cloud may work on a route before somebody is told. It takes seconds, and minutes when it is busy.
+	// pendingPatience is how long the cloud may work on a route before an event reports it. It takes seconds, and minutes when it is busy.
 	pendingPatience = 5 * time.Minute
 	// recordRetry is when to try again what the next leader has to know.
 	recordRetry = 30 * time.Second
@@ -37,7 +37,7 @@ const (
 	createTogether = 100
 	// confirmAge is how old a reading of a table may be on which orphans are deleted.
 	confirmAge = 10 * time.Second
-	// oneCall is how many instances one call of the cloud tells about (source: ECS API, DescribeInstances). Questions about orphans are filled
+	// oneCall is how many instances one call of the cloud returns (source: ECS API, DescribeInstances). Questions about orphans are filled
 	// up to it with the instances of nodes, minWitnesses at least.
 	oneCall, minWitnesses = 100, 3
 	// askTimeout bounds a question about instances, for nodes wait for the rest of the pass.
@@ -219,7 +219,7 @@ func (c *Controller) askOrphans(ctx context.Context, m *memory, v view, now time
 		witnesses = append(witnesses, route.InstanceID)
 	}
 	if err := c.askStanding(gateway.WithPriority(ctx, gateway.Deletion), m, unknown, witnesses); err != nil {
-		c.log.Warn("can't tell whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
+		c.log.Warn("can't find out whether the instances of routes without a node exist", "instances", len(unknown), "error", err)
 		m.doubt(err, unknown...)
 		return false
 	}
@@ -300,7 +300,7 @@ func (c *Controller) askObstacles(ctx context.Context, m *memory, claims table.C
 	if err := c.askStanding(ctx, m, unknown, nodes); err != nil {
 		// Not knowing is no failure: entries of which nothing was known before are left alone.
 		m.doubt(err, unknown...)
-		c.log.Warn("can't tell whose instances are in the way of routes", "instances", unknown, "error", err)
+		c.log.Warn("can't find out whose instances are in the way of routes", "instances", unknown, "error", err)
 	}
 }
 

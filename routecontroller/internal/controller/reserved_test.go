@@ -14,8 +14,8 @@ import (
 	"alicloud-controllers.dev/routecontroller/internal/controller"
 )
 
-// TestRangesOfTheCloudAreRefused gives three nodes ranges of which one overlaps a vSwitch. Its node is told so and nobody is asked to make
-// that route; the others get theirs.
+// TestRangesOfTheCloudAreRefused gives three nodes ranges of which one overlaps a vSwitch. An event on its node says so, and the cloud is not
+// asked for that route; the others get theirs.
 func TestRangesOfTheCloudAreRefused(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()

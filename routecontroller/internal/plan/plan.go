@@ -26,7 +26,7 @@ type Input struct {
 	// Seen are routes that were claimed by a node earlier on, with the name of that node: the proof of ownership for entries
 	// that were made by the existing CCM, which leaves no mark.
 	Seen map[table.Key]string
-	// Standing tells of further instances what the cloud said about them.
+	// Standing is what the cloud said about further instances, by their ids.
 	Standing map[string]Standing
 }
 

@@ -62,7 +62,7 @@ func (s Scope) Claims(all []*corev1.Node) Claims {
 	return claims
 }
 
-// claim adds the claims of one node; holder tells whose a range is already.
+// claim adds the claims of one node; holder says which node has a range already.
 func (s Scope) claim(claims *Claims, holder map[netip.Prefix]string, node *corev1.Node) {
 	id, known := nodes.ParseProviderID(node.Spec.ProviderID)
 	cidrs, reason := s.podCIDRs(node)

@@ -60,7 +60,7 @@ func route(cidr, name string) table.Route {
 
 var opts = cmp.Options{cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmpopts.EquateEmpty()}
 
-// sameRange is what the newer of two nodes with one range is told.
+// sameRange is why the newer of two nodes with one range gets no route.
 func sameRange(older, newer, cidr string) string {
 	return fmt.Sprintf("nodes %s and %s have the same pod CIDR %s, and the older one, %s, has the first claim to its route; delete one of the two Nodes, "+
 		"so that it gets another range when its kubelet registers again", older, newer, cidr, older)

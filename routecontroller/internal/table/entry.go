@@ -51,7 +51,7 @@ type Entry struct {
 	Available bool
 }
 
-// EntryOf turns what the cloud holds into an Entry. It tells false for entries that can neither be a node's route nor stand in
+// EntryOf turns what the cloud holds into an Entry. It returns false for entries that can neither be a node's route nor stand in
 // the way of one: system entries, those of a family that is out of scope, and default routes.
 func (s Scope) EntryOf(e *vpcv1.RouteEntry) (Entry, bool) {
 	if e.GetType() != "" && e.GetType() != TypeCustom {
@@ -119,7 +119,7 @@ func Ordered(entries []Entry) []Entry {
 }
 
 // Mark is the description of an entry made for a node of a cluster. It survives restarts, so that an entry whose node is long
-// gone can still be told from those of other people.
+// gone can still be distinguished from those of others.
 func Mark(clusterID, node string) string {
 	mark := markPrefix + clusterID + "/" + node
 	return mark[:min(len(mark), maxDescription)]

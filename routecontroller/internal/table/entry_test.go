@@ -103,7 +103,7 @@ func FuzzMark(f *testing.F) {
 			t.Errorf("mark has %d characters", len(mark))
 		}
 		if !table.Marked(mark) || !table.MarkedBy(mark, cluster) || table.MarkedBy(mark, cluster+"x") {
-			t.Errorf("mark %q is not told to be of %q only", mark, cluster)
+			t.Errorf("mark %q is not recognized as that of %q only", mark, cluster)
 		}
 	})
 }
