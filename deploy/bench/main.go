@@ -164,7 +164,7 @@ func measureAll(ctx context.Context, o options, out io.Writer, measure func(cont
 	return errors.Join(failed, report.Write(out), report.save(o.json, out), report.check())
 }
 
-// checkWritable tells before the run whether its figures can be written after it.
+// checkWritable checks before the run that its figures can be written after it.
 func checkWritable(name string) error {
 	if name == "" {
 		return nil

@@ -352,7 +352,7 @@ func TestTracing(t *testing.T) {
 	}
 }
 
-// TestSchema: a mistake in the values is told before anything is installed.
+// TestSchema: a mistake in the values is reported before anything is installed.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -151,7 +151,7 @@ func TestClientCA(t *testing.T) {
 	}
 }
 
-// TestContradictions: what the schema can't express is told when the chart is rendered.
+// TestContradictions: what the schema can't express is refused when the chart is rendered.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

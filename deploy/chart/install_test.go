@@ -121,8 +121,8 @@ func TestSetOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestCertificateIsMadeOnce: the authority that clients trust is made by the first installation and stays. Who renders without a cluster
-// to look into would make another one each time, and is told so.
+// TestCertificateIsMadeOnce: the authority that clients trust is made by the first installation and stays. Rendering without a
+// cluster to look into would make another one each time, and fails with a message that says so.
 func TestCertificateIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	first := decode[corev1.Secret](t, render(t, "kube-system", nil)["Secret cloudgateway-tls"])
@@ -176,7 +176,7 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
-// TestNameOfTheGateway: tools expect the name in the certificate that docs/gateway-for-tools.md tells them.
+// TestNameOfTheGateway: the certificate has the names by which docs/gateway-for-tools.md lets tools verify it.
 func TestNameOfTheGateway(t *testing.T) {
 	t.Parallel()
 	secret := decode[corev1.Secret](t, render(t, ours.Namespace, nil)["Secret cloudgateway-tls"])
@@ -188,9 +188,9 @@ func TestNameOfTheGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range regexp.MustCompile(`(?:-servername |ssl_target_name_override': '|"dns:///)([a-z.-]+)`).FindAllStringSubmatch(read(t, "../../docs/gateway-for-tools.md"), -1) {
-		if err := certificate.VerifyHostname(told[1]); err != nil {
-			t.Errorf("the page says %q: %v", told[0], err)
+	for _, named := range regexp.MustCompile(`(?:-servername |ssl_target_name_override': '|"dns:///)([a-z.-]+)`).FindAllStringSubmatch(read(t, "../../docs/gateway-for-tools.md"), -1) {
+		if err := certificate.VerifyHostname(named[1]); err != nil {
+			t.Errorf("the page says %q: %v", named[0], err)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func TestNotes(t *testing.T) {
 			}
 		}
 		if got := strings.Contains(notes, `level "privileged"`); got != privileged {
-			t.Errorf("%s: privileged pods are told of: %t\n%s", mode, got, notes)
+			t.Errorf("%s: the notes mention privileged pods: %t\n%s", mode, got, notes)
 		}
 		changes["image"] = map[string]any{"registry": "registry.example.com"}
 		if files, err = tryRender(t, "cloud", values(changes), cluster(t)); err != nil || strings.Contains(files["alicloud-controllers/templates/NOTES.txt"], "image.registry") {

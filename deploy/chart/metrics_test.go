@@ -33,7 +33,7 @@ type endpoint struct {
 }
 
 // TestMetricsOfTheNodesAddress: pods on the network of their node show their metrics only to those who may read them, and Prometheus is
-// told how. Pods on the network of pods are scraped as before.
+// configured for that. Pods on the network of pods are scraped as before.
 func TestMetricsOfTheNodesAddress(t *testing.T) {
 	t.Parallel()
 	onHost := map[string]any{"lbcontroller": map[string]any{"hostNetwork": true}}

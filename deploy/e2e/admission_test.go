@@ -143,7 +143,7 @@ func (d door) testParser(t *testing.T) {
 	}
 }
 
-// testMessages: who writes a bad value is told which annotation, which value, and what is allowed. What needs more than the annotation, a
+// testMessages: the refusal of a bad value names the annotation, the value and what is allowed. What needs more than the annotation, a
 // protocol or a port, is the controller's to judge.
 func (d door) testMessages(t *testing.T) {
 	for _, bad := range badAnnotations() {

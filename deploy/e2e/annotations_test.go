@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// badAnnotation is an annotation with a value that is not allowed, and what the user must be told.
+// badAnnotation is an annotation with a value that is not allowed, and what the warning about it must contain.
 type badAnnotation struct {
 	key, value string
 	allowed    string
@@ -115,8 +115,8 @@ func TestBadAnnotationsAreAll(t *testing.T) {
 	}
 }
 
-// TestBadAnnotations has one Service for each annotation: each is told what is wrong and costs no write, and the one Service
-// among them that is right gets its load balancer.
+// TestBadAnnotations has one Service for each annotation: each has a warning that says what is wrong, and costs no write.
+// The one Service among them that is right gets its load balancer.
 func TestBadAnnotations(t *testing.T) {
 	t.Parallel()
 	w := boot(t, 1, instant)
@@ -136,7 +136,7 @@ func TestBadAnnotations(t *testing.T) {
 
 	for _, bad := range badAnnotations() {
 		t.Run(bad.key, func(t *testing.T) {
-			eventually(t, "the user is told", func(ctx context.Context) error {
+			eventually(t, "one warning says what is wrong", func(ctx context.Context) error {
 				warnings := 0
 				for _, e := range w.events(ctx, bad.key) {
 					if !strings.HasPrefix(e, "Warning ") {

@@ -54,7 +54,7 @@ func start(t *testing.T, path, temp string, args ...string) *command {
 		t.Fatalf("start %s: %v", path, err)
 	}
 	go func() {
-		_ = c.cmd.Wait() // The exit code tells.
+		_ = c.cmd.Wait() // The exit code says how it ended.
 		close(c.done)
 	}()
 	t.Cleanup(func() { c.signal(syscall.SIGKILL); <-c.done })

@@ -172,7 +172,7 @@ func useCloud(t *testing.T, env map[string]string, nodes int) {
 		}
 	}
 	if region, err := fetch(t.Context(), env["METADATA_ENDPOINT"]+"/latest/meta-data/region-id"); err != nil || region != env["REGION_ID"] {
-		t.Errorf("METADATA_ENDPOINT tells region %q, want %q: %v", region, env["REGION_ID"], err)
+		t.Errorf("METADATA_ENDPOINT returns region %q, want %q: %v", region, env["REGION_ID"], err)
 	}
 	state, err := cloud.New(env["OPENAPISIM_ADMIN"]).State(t.Context())
 	if err != nil || state.Vpcs[env["VPC_ID"]] == nil || len(state.Instances) != nodes {

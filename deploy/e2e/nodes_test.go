@@ -123,8 +123,8 @@ func (w testWorld) routed(t *testing.T) {
 	})
 }
 
-// told gives the events about an object of a kind with a reason.
-func (w testWorld) told(t *testing.T, kind, name, reason string) []corev1.Event {
+// eventsAbout gives the events about an object of a kind with a reason; without a name, about all of the kind.
+func (w testWorld) eventsAbout(t *testing.T, kind, name, reason string) []corev1.Event {
 	t.Helper()
 	selector := "involvedObject.kind=" + kind + ",reason=" + reason
 	if name != "" {
@@ -142,7 +142,7 @@ func (w testWorld) eventuallyEvent(t *testing.T, kind, name, reason, text string
 	t.Helper()
 	eventually(t, fmt.Sprintf("event %s about %s %s", reason, kind, name), func(context.Context) error {
 		var messages []string
-		for _, e := range w.told(t, kind, name, reason) {
+		for _, e := range w.eventsAbout(t, kind, name, reason) {
 			if strings.Contains(e.Message, text) {
 				return nil
 			}
@@ -219,7 +219,7 @@ func (d *drama) mutes(t *testing.T) []corev1.Node {
 	return slices.DeleteFunc(d.nodes(t), func(n corev1.Node) bool { return !slices.Contains(names, n.Name) })
 }
 
-// release takes the instances of nodes away, and tells when it began.
+// release deletes the instances of nodes, and returns when it began.
 func (d *drama) release(t *testing.T, nodes []corev1.Node) time.Time {
 	t.Helper()
 	start := time.Now()
@@ -249,7 +249,7 @@ func (d *drama) released(t *testing.T, nodes []corev1.Node, start time.Time) {
 		return nil
 	})
 	t.Logf("the nodes were gone %s after their instances", time.Since(start).Round(time.Second))
-	for _, e := range d.told(t, "Node", "", "DeletedNode") {
+	for _, e := range d.eventsAbout(t, "Node", "", "DeletedNode") {
 		if took := e.FirstTimestamp.Sub(start); took < confirmation-time.Second { // The times of events are whole seconds.
 			t.Errorf("%s went after %s, before the instance was asked for a second time", e.InvolvedObject.Name, took)
 		}

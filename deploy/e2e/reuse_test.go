@@ -53,7 +53,7 @@ func TestUsersLoadBalancer(t *testing.T) {
 		t.Errorf("servers of the user's vServer group: %+v", g.Servers)
 	}
 	w.create(t, newService("late", map[string]string{"id": id, "force-override-listeners": "true"}, 443))
-	eventuallyTold(t, w, "late", "Service default/listening")
+	eventuallyWarned(t, w, "late", "Service default/listening")
 
 	for _, name := range []string{"filling", "listening", "late"} {
 		w.remove(t, name)
@@ -71,10 +71,10 @@ func TestUsersLoadBalancer(t *testing.T) {
 	}
 }
 
-// eventuallyTold waits for a warning on a Service.
-func eventuallyTold(t *testing.T, w testWorld, service, part string) {
+// eventuallyWarned waits for a warning on a Service.
+func eventuallyWarned(t *testing.T, w testWorld, service, part string) {
 	t.Helper()
-	eventually(t, "the user is told", func(ctx context.Context) error {
+	eventually(t, "a warning says what is wrong", func(ctx context.Context) error {
 		events := w.events(ctx, service)
 		if !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, "Warning ") && strings.Contains(e, part) }) {
 			return fmt.Errorf("no warning has %q: %q", part, events)

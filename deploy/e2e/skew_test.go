@@ -124,7 +124,7 @@ func (s skewed) installChart() {
 	}
 }
 
-// notServed are examples that have no load balancer of the whole shape: one is told to write nothing.
+// notServed are examples that have no load balancer of the whole shape: one asks for no writes.
 var notServed = []string{"sync-policy: report"}
 
 // serveExamples makes a Service of each example, and waits until all are as they ask for.

@@ -20,7 +20,7 @@ import (
 	"alicloud-controllers.dev/deploy/local/world"
 )
 
-// toolAccess lets a tool in, as docs/gateway-for-tools.md tells.
+// toolAccess lets a tool in, as docs/gateway-for-tools.md says.
 const toolAccess = `
 apiVersion: v1
 kind: ServiceAccount

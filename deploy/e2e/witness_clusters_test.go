@@ -56,8 +56,8 @@ func (j *jury) twoClusters(t *testing.T) {
 		{testWorld: other, orphans: len(there), refused: taken},
 		{testWorld: j.testWorld, orphans: free + len(there) - len(j.nodes(t))},
 	}
-	told := func(ctx context.Context) error { return j.neighboursKnow(ctx, t, both, clusters) }
-	j.enthrone(t, told)
+	reported := func(ctx context.Context) error { return j.neighboursKnow(ctx, t, both, clusters) }
+	j.enthrone(t, reported)
 	for _, c := range clusters {
 		c.before = c.uids(t)
 		c.depose(t)
@@ -65,7 +65,7 @@ func (j *jury) twoClusters(t *testing.T) {
 		c.forgetEvents(t)
 	}
 	other.enthrone(t, func(ctx context.Context) error { return other.looked(ctx, true) })
-	j.enthrone(t, told)
+	j.enthrone(t, reported)
 	for _, c := range clusters {
 		c.depose(t)
 		if diff := cmp.Diff(c.before, c.uids(t)); diff != "" {
@@ -95,11 +95,11 @@ func (j *jury) neighboursKnow(ctx context.Context, t *testing.T, both map[netip.
 			return fmt.Errorf("metric of routes that are refused: %v, want %d", got, c.refused)
 		}
 		text := fmt.Sprintf("%d routes of cluster %s have no Node", c.orphans, world.ClusterID)
-		if err := hasText(c.told(t, "RouteTable", world.RouteTableID, "RoutesWithoutNode"), text); err != nil {
+		if err := hasText(c.eventsAbout(t, "RouteTable", world.RouteTableID, "RoutesWithoutNode"), text); err != nil {
 			return err
 		}
 		refused := map[string]bool{}
-		for _, e := range c.told(t, "Node", "", "CreateRouteFailed") {
+		for _, e := range c.eventsAbout(t, "Node", "", "CreateRouteFailed") {
 			if strings.Contains(e.Message, "destination ") { // Nodes may have waited for their ranges of pods before.
 				refused[e.InvolvedObject.Name] = true
 			}

@@ -279,7 +279,7 @@ func (j *jury) hour(t *testing.T, b badWitness) {
 	j.checkWrites(t, since)
 }
 
-// explained gives nil if users and operators are told why nothing goes. The processes are new, and so is what they say.
+// explained gives nil if metrics and events say why nothing is deleted. The processes are new, and so are their metrics and events.
 func (j *jury) explained(ctx context.Context, t *testing.T, b badWitness) error {
 	t.Helper()
 	if err := j.looked(ctx, b.reason != ""); err != nil {
@@ -290,7 +290,7 @@ func (j *jury) explained(ctx context.Context, t *testing.T, b badWitness) error 
 			return fmt.Errorf("metric of nodes that are held, %s: %v", b.held, got)
 		}
 		for _, name := range j.silent {
-			if err := hasText(j.told(t, "Node", name, "DeleteNodeFailed"), b.said); err != nil {
+			if err := hasText(j.eventsAbout(t, "Node", name, "DeleteNodeFailed"), b.said); err != nil {
 				return err
 			}
 		}
@@ -301,7 +301,7 @@ func (j *jury) explained(ctx context.Context, t *testing.T, b badWitness) error 
 	if got := j.tableMetric(ctx, b.metric); got != float64(b.routes) {
 		return fmt.Errorf("metric %s: %v, want %d", b.metric, got, b.routes)
 	}
-	return hasText(j.told(t, "RouteTable", world.RouteTableID, b.reason), b.text)
+	return hasText(j.eventsAbout(t, "RouteTable", world.RouteTableID, b.reason), b.text)
 }
 
 func (w testWorld) tableMetric(ctx context.Context, name string) float64 {
@@ -395,7 +395,7 @@ func (j *jury) released(t *testing.T) {
 	reign(every, went(3))
 	j.forgetEvents(t)
 	reign(every, func(context.Context) error {
-		return hasText(j.told(t, "Node", "", "DeleteNodeFailed"), "too many nodes were deleted lately")
+		return hasText(j.eventsAbout(t, "Node", "", "DeleteNodeFailed"), "too many nodes were deleted lately")
 	})
 	reign(5*time.Minute, nothing)
 	if n := gone(); n != 3 {

@@ -354,7 +354,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestOutputEnds: a command that is interrupted is gone with those that it has started, and what it has written is where it was told.
+// TestOutputEnds: a command that is interrupted ends with those that it has started, and what it has written is in the given directory.
 func TestOutputEnds(t *testing.T) {
 	temp := t.TempDir()
 	pid := filepath.Join(temp, "pid")

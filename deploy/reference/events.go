@@ -13,7 +13,7 @@ func eventsPage(t *tree) (string, error) {
 		"What the controllers report on Services and Nodes, each thing once until it changes. A Warning says what is wrong and what to do. " +
 		"`Resolved`, a Normal event, says that the trouble is over that warnings reported. " +
 		"[runbook.md](../runbook.md#events) says what to do about each, and how to find those on the namespace kube-system and on route tables.\n")
-	for _, process := range processes()[1:] { // The gateway has no object to tell about.
+	for _, process := range processes()[1:] { // The gateway has no object to report on.
 		s, err := t.load(process + "/internal/controller")
 		if err != nil {
 			return "", err

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// pkg is what go list tells of a package.
+// pkg is what go list reports about a package.
 type pkg struct {
 	ImportPath   string
 	Imports      []string

@@ -30,7 +30,7 @@ type program struct {
 type recipe struct {
 	programs  []program
 	directory string // in the cache, with the versions in its name
-	took      string // on two cores, told to the user
+	took      string // how long the build takes on two cores, as it is printed
 	dir       string // where the go command runs
 	args      []string
 	env       []string // added to the own environment
@@ -93,7 +93,7 @@ func (r recipe) missing() []program {
 	return missing
 }
 
-// progressInterval is short enough that nobody thinks the build hangs.
+// progressInterval is short enough that the build does not seem to hang.
 const progressInterval = 15 * time.Second
 
 // buildDirs matches the directories in which programs are built.
@@ -194,7 +194,7 @@ func requirements(ctx context.Context, dir string) (map[string]string, error) {
 	return versions, nil
 }
 
-// follow reads what go build -v says, one line for each package, until the go command ends, tells the number of packages now
+// follow reads what go build -v says, one line for each package, until the go command ends, prints the number of packages now
 // and then, and returns the last lines, which hold the error if there is one.
 func follow(stderr io.Reader, start time.Time, out io.Writer) []string {
 	var packages atomic.Int64

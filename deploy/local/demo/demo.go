@@ -26,7 +26,7 @@ type show struct {
 	world    *world.World
 	out      io.Writer
 	started  time.Time
-	since    int64 // the journal is told up to here
+	since    int64 // the calls in the cloud's journal are printed up to here
 	backends backends
 }
 

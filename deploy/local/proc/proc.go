@@ -221,7 +221,7 @@ func (p *Process) Kill() error { return p.end(syscall.SIGKILL, 0) }
 // stopTimeout is the time a process has to stop by itself, as long as pods have.
 const stopTimeout = 30 * time.Second
 
-// Stop asks the process to stop and waits; after stopTimeout it is killed and an error tells so. A process that does not run is
+// Stop asks the process to stop and waits; after stopTimeout it is killed and an error says so. A process that does not run is
 // no error.
 func (p *Process) Stop() error { return p.end(syscall.SIGTERM, stopTimeout) }
 

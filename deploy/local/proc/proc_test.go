@@ -153,7 +153,7 @@ func TestEndsBeforeReady(t *testing.T) {
 	}
 	err := p.WaitReady(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no room left") || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("error %v does not tell the exit status and the log", err)
+		t.Errorf("error %v does not have the exit status and the log", err)
 	}
 	if p.Running() || p.Ends() > 0 {
 		t.Errorf("a process that was never ready was started again, or counts: %d", p.Ends())
@@ -170,7 +170,7 @@ func TestNeverReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "the disk is slow") {
-		t.Errorf("error %v does not tell what is missing", err)
+		t.Errorf("error %v does not say what is missing", err)
 	}
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)

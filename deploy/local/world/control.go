@@ -22,7 +22,7 @@ const (
 	issuer      = "https://kubernetes.default.svc"
 )
 
-// kwokStages tell the fake kubelets what to do.
+// kwokStages say what the fake kubelets do.
 //
 //go:embed kwok.yaml
 var kwokStages []byte

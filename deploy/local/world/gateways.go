@@ -157,7 +157,7 @@ func (w *World) nameGateways(ctx context.Context) error {
 	return nil
 }
 
-// serveNames tells whoever asks, whatever the name, the addresses of the gateways, until conn is closed.
+// serveNames answers all queries, whatever the name, with the addresses of the gateways, until conn is closed.
 func serveNames(conn net.PacketConn, gateways int) {
 	query := make([]byte, 512) // What DNS allows without further agreement.
 	for {
@@ -166,7 +166,7 @@ func serveNames(conn net.PacketConn, gateways int) {
 			return
 		}
 		if answer, err := resolve(query[:n], gateways); err == nil {
-			_, _ = conn.WriteTo(answer, from) // Who does not get it asks again.
+			_, _ = conn.WriteTo(answer, from) // A client that does not get it asks again.
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Hold is a lock on a world's directory. The kernel releases it with the process and knows which process that is, so that it tells
-// the truth even after a crash.
+// Hold is a lock on a world's directory. The kernel releases it with the process and knows which process that is, so that the
+// lock is right even after a crash.
 type Hold struct {
 	dir  string
 	file *os.File
@@ -92,7 +92,7 @@ func (h *Hold) Vacate() error {
 	if err := errors.Join(Clean(h.dir), os.Remove(LockPath(h.dir))); err != nil {
 		return fmt.Errorf("remove the world: %w", err)
 	}
-	_ = os.Remove(h.dir) // Unless somebody has put something of theirs there.
+	_ = os.Remove(h.dir) // It fails if there are other files in it, which stay.
 	return nil
 }
 

@@ -130,12 +130,12 @@ func inDirectory(ctx context.Context, o options, use func(*world.World) error) e
 	return hold.End(ctx, err, stopped)
 }
 
-// watchInterval is how soon the death of a process is told.
+// watchInterval is how soon the end of a process is reported.
 const watchInterval = time.Second
 
 // watch says which processes end by themselves until ctx ends.
 func watch(ctx context.Context, w *world.World) {
-	told := map[string]int{}
+	reported := map[string]int{}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
@@ -145,10 +145,10 @@ func watch(ctx context.Context, w *world.World) {
 		case <-ticker.C:
 		}
 		for name, ends := range w.Ends() {
-			if ends > told[name] {
+			if ends > reported[name] {
 				fmt.Fprintf(os.Stdout, "%s has ended, its log is %s\n", name, filepath.Join(w.LogDir(), name+".log"))
 			}
-			told[name] = ends
+			reported[name] = ends
 		}
 	}
 }
