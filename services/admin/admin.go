@@ -51,7 +51,7 @@ type Config struct {
 	// Authentication is for an address that others reach, such as a node's. The server then speaks HTTPS, and metrics, profiles and the
 	// reasons on /readyz need a token of the cluster whose holder may get that path by RBAC, or a client on the same machine.
 	Authentication bool `json:"authentication"`
-	// CertFile is the certificate of the server, and may be renewed in place. If empty, the process makes one that nobody can verify.
+	// CertFile is the certificate of the server, and may be renewed in place. If empty, the process makes one that no client can verify.
 	CertFile string `json:"certFile"`
 	// KeyFile is the private key of the certificate.
 	KeyFile string `json:"keyFile"`
@@ -163,7 +163,7 @@ func (s *Server) Run(ctx context.Context) error {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		if err := s.http.Shutdown(bounded); err != nil {
-			err = s.http.Close() // A profile may run for longer than anybody waits.
+			err = s.http.Close() // A profile may run for longer than its client waits.
 			stopped <- err
 			return
 		}
@@ -189,12 +189,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("serve the admin address: %w", err)
 }
 
-// Handler is what Server serves where it need not ask who reads.
+// Handler is what Server serves where it need not authenticate clients.
 func Handler(registry *prometheus.Registry, checks ...Check) http.Handler {
 	return newHandler(nil, registry, checks)
 }
 
-// newHandler makes the pages. Without readers, everybody may read all but profiles.
+// newHandler makes the pages. Without readers, every client may read all but profiles.
 func newHandler(readers *guard, registry *prometheus.Registry, checks []Check) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// mostConnections bounds the connections that wait for their clients. Anybody who reaches the address may open one.
+// mostConnections bounds the connections that wait for their clients. Every client that reaches the address may open one.
 const mostConnections = 256
 
 // crowd knows the connections of a server. Where there are too many, the one that has waited for its client for the longest time is closed.
@@ -22,7 +22,7 @@ func newCrowd() *crowd { return &crowd{all: map[net.Conn]*list.Element{}, waitin
 // note takes a state of a connection, as http.Server.ConnState.
 func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	if leaves := c.change(conn, state); leaves != nil {
-		_ = leaves.Close() // Nobody is there who could care.
+		_ = leaves.Close() // The error matters to no caller.
 	}
 }
 

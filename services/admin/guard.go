@@ -32,7 +32,7 @@ const (
 	strangePerSecond, strangeBurst = 2, 10
 )
 
-// guard asks the API server who holds a token and whether it may read a page. A nil guard admits everybody.
+// guard asks the API server who holds a token and whether it may read a page. A nil guard admits every client.
 type guard struct {
 	client  kubernetes.Interface
 	log     *slog.Logger
@@ -65,7 +65,7 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.text }
 
-// protect answers only those who are admitted.
+// protect answers only clients that are admitted.
 func (g *guard) protect(next http.Handler) http.Handler {
 	if g == nil {
 		return next

@@ -94,7 +94,7 @@ func Identity() (string, error) {
 // ErrLeaseLost ends a leader that could not renew its lease.
 var ErrLeaseLost = errors.New("lost the lease")
 
-// RunElected is Election.Run for those who need not know more of the election.
+// RunElected is Election.Run for callers that need not know more of the election.
 func RunElected(ctx context.Context, client kubernetes.Interface, cfg ElectionConfig, identity string, log *slog.Logger,
 	run func(ctx context.Context) error,
 ) error {

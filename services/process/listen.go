@@ -13,7 +13,7 @@ import (
 // listenRetry is how often a taken address is tried.
 const listenRetry = 100 * time.Millisecond
 
-// Listen opens a TCP address. While somebody else has it, Listen waits until ctx ends: on the node's network that is another replica on
+// Listen opens a TCP address. While another process has it, Listen waits until ctx ends: on the node's network that is another replica on
 // the same node, of which this one takes the place. taken, if not nil, is called once when it begins to wait.
 func Listen(ctx context.Context, address string, log *slog.Logger, taken func(context.Context)) (net.Listener, error) {
 	ticker := time.NewTicker(listenRetry)

@@ -18,8 +18,8 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
-// Terminal marks err as one that no repetition can mend, e.g. a wrong annotation: the key is not tried again until somebody
-// adds it. Terminal(nil) is nil.
+// Terminal marks err as one that no repetition can mend, e.g. a wrong annotation: the key is not tried again until it
+// is added again. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

@@ -214,8 +214,8 @@ func (q *queue) pause() {
 	q.wake.Signal()
 }
 
-// resume takes a worker back. There may be more of them at work than asked for until an attempt ends: nobody who has begun waits for
-// others.
+// resume takes a worker back. There may be more of them at work than asked for until an attempt ends: no attempt that has begun waits
+// for others.
 func (q *queue) resume() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

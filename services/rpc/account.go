@@ -11,14 +11,14 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// account knows what every caller has under way, and refuses what would be too much. Nobody may have more than is left for others, so that several
-// who have all that they may leave room for the next one.
+// account knows what every caller has under way, and refuses what would be too much. No caller may have more than is left for others, so that
+// several that have all that they may leave room for the next one.
 type account struct {
 	limits Limits
 
 	mu       sync.Mutex
 	all      share
-	callers  map[string]*share // those who have something under way
+	callers  map[string]*share // those that have something under way
 	unproven int
 }
 

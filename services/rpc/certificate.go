@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// authenticated is the group that Kubernetes adds to everybody whose identity is proven.
+// authenticated is the group that Kubernetes adds to every user whose identity is proven.
 const authenticated = "system:authenticated"
 
 // certified gives the caller whom a verified client certificate names, in Kubernetes' manner: the common name, or the first other

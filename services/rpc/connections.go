@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// errStrangerBytes ends a connection on which much was sent and nobody has made a permitted call.
+// errStrangerBytes ends a connection on which much was sent without a permitted call.
 var errStrangerBytes = errors.New("too much was sent before a permitted call")
 
 // connections is a listener that bounds the connections of strangers. A connection is a stranger's until its first permitted call.
@@ -52,7 +52,7 @@ type connection struct {
 
 	owner *connections
 	peer  string
-	first *time.Timer // ends the connection of somebody who makes no call
+	first *time.Timer // ends a connection on which no call is made
 	took  *Peers      // what it was let in by
 	as    string      // as whom
 
@@ -83,7 +83,7 @@ func (c *connections) Accept() (net.Conn, error) {
 			reason = "full"
 		}
 		c.closed(reason, peer)
-		_ = raw.Close() // Nobody is there yet who could care.
+		_ = raw.Close() // The error matters to no caller.
 	}
 }
 
@@ -203,7 +203,7 @@ func (n *connection) called() {
 }
 
 // greeted waits for a place to compute the handshake, once the client has sent its part. The place is given back with the first answer,
-// so nobody has one while he waits for a client.
+// so no connection holds one while it waits for its client.
 func (n *connection) greeted() error {
 	select {
 	case n.owner.handshakes <- struct{}{}:
@@ -273,7 +273,7 @@ func (c *connections) belongs(n *connection, caller string) (first bool, err err
 		return false, nil
 	}
 	if c.all[n.RemoteAddr().String()] == n { // Otherwise it is gone.
-		// Nobody may have more than are left for others, so that several who have all that they may leave room for the next one.
+		// No caller may have more than are left for others, so that several that have all that they may leave room for the next one.
 		if has := c.callers[caller]; has >= c.limits.ConnectionsPerCaller || has > c.limits.Connections-len(c.all) {
 			return false, tooMuch(fmt.Sprintf("%s has %d connections, the most that a caller may have", caller, has))
 		}

@@ -6,11 +6,11 @@ import (
 )
 
 // Limits bound what callers cost the server. A zero value stands for its default. The defaults keep the process far below half a GiB,
-// whoever calls: strangers, of whom nobody knows who they are, by the connection, and callers who may call by what they have under way.
+// whatever clients do. They bound strangers, whose identity is not known, by the connection, and callers that may call by what they have under way.
 type Limits struct {
 	// Connections and ConnectionsPerCaller bound the connections. Whose connection it is shows its first permitted call. Defaults 1024 and 512.
 	Connections, ConnectionsPerCaller int
-	// Strangers bounds the connections on which nobody has made a permitted call yet, and StrangersPerPeer those from one address.
+	// Strangers bounds the connections on which no permitted call was made yet, and StrangersPerPeer those from one address.
 	// Where there are too many, the oldest of the address with the most has to go. Defaults 128 and 32.
 	Strangers, StrangersPerPeer int
 	// Arrivals bounds the connections of one address that come to no permitted call: so many at once, and ArrivalsPerSecond after that.

@@ -16,7 +16,7 @@ import (
 )
 
 // headersFirst registers unary methods as streams of one message each way, which look the same on the wire. gRPC reads the message
-// of a unary method before it calls any code of ours, whoever sends it; the handler of a stream begins with the headers. Refusing calls
+// of a unary method before it calls any code of ours, from every client; the handler of a stream begins with the headers. Refusing calls
 // in grpc.InTapHandle would do so too, but holds up the connection while a caller is looked up, and gRPC then keeps the timer of
 // a refused call until the call's deadline, which is the stranger's choice.
 type headersFirst struct{ server *Server }

@@ -1,4 +1,4 @@
-// Package rpcerr is the one place that makes and reads the details of gRPC statuses, so that everybody else branches on a
+// Package rpcerr is the one place that makes and reads the details of gRPC statuses, so that all other code branches on a
 // Reason and never on text.
 package rpcerr
 
@@ -32,7 +32,7 @@ type Error struct {
 	Code    codes.Code
 	Reason  Reason
 	Message string
-	// RetryAfter is how long to wait before another attempt makes sense; 0 if waiting does not help or nobody knows.
+	// RetryAfter is how long to wait before another attempt makes sense; 0 if waiting does not help or the time is not known.
 	RetryAfter time.Duration
 	// API is the cloud's action, e.g. "slb/CreateLoadBalancer"; empty if the cloud was not asked.
 	API string

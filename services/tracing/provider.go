@@ -1,5 +1,5 @@
 // Package tracing makes the traces of a process: one begins with a controller's work on an object or with a call to the gateway,
-// goes over gRPC (W3C trace context) and ends at the requests to the cloud. Who begins traces is given a provider; everybody below
+// goes over gRPC (W3C trace context) and ends at the requests to the cloud. Code that begins traces is given a provider; all code below
 // takes part by Child, which needs nothing but the context. There is nothing process-wide.
 package tracing
 
@@ -67,7 +67,7 @@ func newProvider(cfg Config, exporter sdktrace.SpanExporter, log *slog.Logger, p
 	)}
 }
 
-// Tracers is for who begins traces; nil if tracing is off, which all of them understand.
+// Tracers is for code that begins traces; nil if tracing is off, which all of them understand.
 func (p *Provider) Tracers() trace.TracerProvider {
 	if p.sdk == nil {
 		return nil // And not a typed nil.

@@ -46,7 +46,7 @@ type InstanceServiceClient interface {
 	// ListInstances reads all instances that match every given filter.
 	ListInstances(ctx context.Context, in *ListInstancesRequest, opts ...grpc.CallOption) (*ListInstancesResponse, error)
 	// BatchGetInstanceStatuses reports whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
-	// of their own, so that who watches many instances takes nothing from those who read them. One result per id, in the order
+	// of their own, so that callers that watch many instances take nothing from those that read them. One result per id, in the order
 	// of the request.
 	BatchGetInstanceStatuses(ctx context.Context, in *BatchGetInstanceStatusesRequest, opts ...grpc.CallOption) (*BatchGetInstanceStatusesResponse, error)
 	// UpdateInstance changes the attributes that are present in the request and leaves the others: attributes, then set_tags, then
@@ -169,7 +169,7 @@ type InstanceServiceServer interface {
 	// ListInstances reads all instances that match every given filter.
 	ListInstances(context.Context, *ListInstancesRequest) (*ListInstancesResponse, error)
 	// BatchGetInstanceStatuses reports whether instances run, and nothing else of them: calls of up to 50 ids which have a rate limit
-	// of their own, so that who watches many instances takes nothing from those who read them. One result per id, in the order
+	// of their own, so that callers that watch many instances take nothing from those that read them. One result per id, in the order
 	// of the request.
 	BatchGetInstanceStatuses(context.Context, *BatchGetInstanceStatusesRequest) (*BatchGetInstanceStatusesResponse, error)
 	// UpdateInstance changes the attributes that are present in the request and leaves the others: attributes, then set_tags, then

@@ -45,7 +45,7 @@ type AccessControlListServiceClient interface {
 	// there are several. A list whose entries could not all be added stays; repeating the request adds the others.
 	CreateAccessControlList(ctx context.Context, in *CreateAccessControlListRequest, opts ...grpc.CallOption) (*CreateAccessControlListResponse, error)
 	// UpdateAccessControlList changes what is present in the request and leaves the rest. Entries are added before others are
-	// removed, since a white list without entries lets everybody in. On an error what was changed before stays changed; repeating the
+	// removed, since a white list without entries lets every client in. On an error what was changed before stays changed; repeating the
 	// request does the rest.
 	UpdateAccessControlList(ctx context.Context, in *UpdateAccessControlListRequest, opts ...grpc.CallOption) (*UpdateAccessControlListResponse, error)
 	// DeleteAccessControlList removes a list; one that is already gone is a success. FAILED_PRECONDITION with reason ACL_IN_USE
@@ -130,7 +130,7 @@ type AccessControlListServiceServer interface {
 	// there are several. A list whose entries could not all be added stays; repeating the request adds the others.
 	CreateAccessControlList(context.Context, *CreateAccessControlListRequest) (*CreateAccessControlListResponse, error)
 	// UpdateAccessControlList changes what is present in the request and leaves the rest. Entries are added before others are
-	// removed, since a white list without entries lets everybody in. On an error what was changed before stays changed; repeating the
+	// removed, since a white list without entries lets every client in. On an error what was changed before stays changed; repeating the
 	// request does the rest.
 	UpdateAccessControlList(context.Context, *UpdateAccessControlListRequest) (*UpdateAccessControlListResponse, error)
 	// DeleteAccessControlList removes a list; one that is already gone is a success. FAILED_PRECONDITION with reason ACL_IN_USE
