@@ -44,7 +44,7 @@ func denied(key keys.Key, product, action string) bool {
 	return false
 }
 
-// forbidden is how a product refuses who has no right to an action. The words differ.
+// forbidden is how a product refuses a caller that has no right to an action. The words differ.
 func forbidden(product string) *api.Error {
 	code, text := "Forbidden.RAM", "User not authorized to operate on the specified resource, or this API doesn't support RAM."
 	switch product {

@@ -125,7 +125,7 @@ type Simulator struct {
 	plane    *dataplane.Plane // nil without a data plane
 	changes  atomic.Uint64    // counts what may have changed the state
 
-	partial sync.Mutex // held by who changes a part of the settings
+	partial sync.Mutex // held by the request that changes a part of the settings
 
 	mu    sync.Mutex      // guards cloud and held
 	held  map[string]bool // by writes whose answers are not sent yet
@@ -221,7 +221,7 @@ func (s *Simulator) View(f func(*state.Cloud)) {
 	s.look(func(c *api.Context) { f(c.State) })
 }
 
-// look is View for those who need to know more than the state.
+// look is View for code that needs to know more than the state.
 func (s *Simulator) look(f func(*api.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ type Operation struct {
 	Actions []string // the cloud's writes it consists of
 	Prepare Step     // makes what the RPC needs
 	Run     Step
-	// Resume is what a caller does whose gateway was killed and who may not simply repeat the RPC; nil: it may.
+	// Resume is what a caller does whose gateway was killed and that may not simply repeat the RPC; nil: it may.
 	Resume Step
 }
 

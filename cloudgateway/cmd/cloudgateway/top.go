@@ -116,7 +116,7 @@ func nameIn(file string) (string, error) {
 	return "", fmt.Errorf("%s has no name", file)
 }
 
-// isTerminal reports whether somebody looks at the output.
+// isTerminal reports whether the output is a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok {

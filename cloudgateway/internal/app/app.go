@@ -71,7 +71,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if g.kube, err = kube.NewClient(cfg.Kubernetes, agent); err != nil {
 		return nil, err
 	}
-	// The Lease has a client with a rate limit of its own: callers, and those who would like to be, make the other one wait.
+	// The Lease has a client with a rate limit of its own: callers, also those that are refused, make the other one wait.
 	if g.kubeLease, err = kube.NewClient(cfg.Kubernetes, agent+" leader-election"); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Gateway, er
 	if err := g.newServer(registry); err != nil {
 		return nil, err
 	}
-	// The election comes after: whoever leads must be reached.
+	// The election comes after: the leader must be reached.
 	if g.listener, err = process.Listen(ctx, cfg.Listen, log, g.election.GiveBack); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
@@ -168,7 +168,7 @@ func (g *Gateway) lead(ctx context.Context) error {
 		g.gate.begin(ctx, standing.Until)
 		g.learned().run(ctx, func() {
 			// The controllers of a fresh cluster call at once, and back off if they are refused for credentials that are on their way. A source
-			// that fails holds nobody up: callers then hear why.
+			// that fails does not hold callers up: they then hear why.
 			select {
 			case <-g.credentials.Tried():
 			case <-ctx.Done():

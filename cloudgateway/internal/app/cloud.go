@@ -17,7 +17,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/rampolicy"
 )
 
-// cloudConfig is the way to the cloud, for whom it concerns without credentials and budget.
+// cloudConfig is the way to the cloud, without credentials and budget: not every client needs them.
 func cloudConfig(cfg config.Config, log *slog.Logger) openapi.Config {
 	e := cfg.Endpoints
 	return openapi.Config{

@@ -166,7 +166,7 @@ func onBehalf(cfg config.Config) func(context.Context) context.Context {
 	}
 }
 
-// inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority. Those of a caller who
+// inTheNameOf lets writes and calls to the cloud wait as the caller. Reads share calls with those of the same priority. Those of a caller that
 // may not use all of the budget share them with its own only: what waits for its share of the budget must not make others wait.
 func inTheNameOf(ctx context.Context, b config.Budget, caller flow.Caller) context.Context {
 	owner := ""

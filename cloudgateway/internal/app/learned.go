@@ -17,7 +17,7 @@ const (
 	learnedAnnotation = "cloudgateway.alibabacloud.com/learned-limits"
 	// saveInterval is how often they are written, if any are to be kept.
 	saveInterval = time.Minute
-	// learnedTimeout bounds a request about them. Nobody waits for longer: they save some refused calls, no more.
+	// learnedTimeout bounds a request about them. The gateway waits no longer: they save some refused calls, no more.
 	learnedTimeout = 2 * time.Second
 )
 

@@ -87,7 +87,7 @@ func see(ctx context.Context, asOf time.Time) {
 
 type keepKey struct{}
 
-// Keep returns a context whose reads are remembered for a time, as if somebody would accept that age.
+// Keep returns a context whose reads are remembered for a time, as if a caller would accept that age.
 func Keep(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, keepKey{}, d)
 }

@@ -17,9 +17,9 @@ import (
 	"alicloud-controllers.dev/services/tracing"
 )
 
-// lane is the reads of the callers who share batches.
+// lane is the reads of the callers that share batches.
 type lane[K comparable, V any] struct {
-	queues  []*queue[K, V] // one of each caller who waits; the first one's turn is next
+	queues  []*queue[K, V] // one of each caller that waits; the first one's turn is next
 	count   int            // the flights in them
 	touched time.Time      // the last arrival
 	started time.Time      // the last start of a batch
@@ -55,7 +55,7 @@ func (l *lane[K, V]) add(f *flight[K, V], now time.Time) {
 	l.queues = append(l.queues, &queue[K, V]{caller: f.caller, flights: []*flight[K, V]{f}})
 }
 
-// take removes up to n flights, one of each caller in turn, so that who wants thousands does not make the others wait.
+// take removes up to n flights, one of each caller in turn, so that a caller that wants thousands does not make the others wait.
 func (l *lane[K, V]) take(n int) []*flight[K, V] {
 	var taken []*flight[K, V]
 	for len(taken) < n && len(l.queues) > 0 {
@@ -70,7 +70,7 @@ func (l *lane[K, V]) take(n int) []*flight[K, V] {
 	return taken
 }
 
-// drop removes a flight that nobody wants any more. Callers leave in the order in which they came, so that it is among the first as a rule.
+// drop removes a flight that no caller wants any more. Callers leave in the order in which they came, so that it is among the first as a rule.
 func (l *lane[K, V]) drop(f *flight[K, V]) {
 	l.count--
 	of := slices.IndexFunc(l.queues, func(q *queue[K, V]) bool { return q.caller == f.caller })
@@ -116,7 +116,7 @@ func (r *Reader[K, V]) schedule(l *lane[K, V], now time.Time) {
 	r.start(l, l.take(r.cfg.MaxItems), r.cfg.Load)
 }
 
-// due is when what waits in a lane is to be read, if nobody comes any more.
+// due is when what waits in a lane is to be read, if no more reads arrive.
 func (r *Reader[K, V]) due(l *lane[K, V], now time.Time) time.Time {
 	const more = 5
 	latest := l.opened().Add(r.cfg.Max)
@@ -254,7 +254,7 @@ func (r *Reader[K, V]) finish(f *flight[K, V], value V, exists bool, err error) 
 	}
 }
 
-// remember stores a value if somebody asked for that. Absence is not remembered.
+// remember stores a value if a caller asked for that. Absence is not remembered.
 func (r *Reader[K, V]) remember(f *flight[K, V], value V, exists bool) {
 	if !exists {
 		r.stored.Forget(f.key)
@@ -264,7 +264,7 @@ func (r *Reader[K, V]) remember(f *flight[K, V], value V, exists bool) {
 	r.sweepLater()
 }
 
-// sweepLater keeps what nobody asks for again from staying for ever.
+// sweepLater keeps what is not asked for again from staying for ever.
 func (r *Reader[K, V]) sweepLater() {
 	if r.sweep != nil || r.stored.Len() == 0 {
 		return
@@ -324,7 +324,7 @@ func (w *waiting) add(span trace.Span) {
 }
 
 // begin opens the span of a batch. A span has one parent and a batch many callers, so it is the child of the first one that is
-// recorded, and it is linked with the others, both ways: from the read to all whom it serves, and from each of them to the read, where
+// recorded, and it is linked with the others, both ways: from the read to all callers that it serves, and from each of them to the read, where
 // the cloud's request id is.
 func (w waiting) begin(ctx context.Context, name string, items int) (context.Context, trace.Span) {
 	if len(w) == 0 {

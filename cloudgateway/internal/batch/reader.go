@@ -1,5 +1,5 @@
-// Package batch saves reads. A Reader gathers what many callers want into few calls, lets those who want the same share one read, and
-// remembers answers for those who accept their age.
+// Package batch saves reads. A Reader gathers what many callers want into few calls, lets those that want the same share one read, and
+// remembers answers for those that accept their age.
 package batch
 
 import (
@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20 000 at most. Nobody may have
-	// more than is left for others, so that several who have all that they may leave room for the next one.
+	// mostPerCaller and mostWaiting bound the keys that wait to be read, of one caller and in all. One request names 20 000 at most. No caller may
+	// have more than is left for others, so that several that have all that they may leave room for the next one.
 	mostPerCaller = 20_000
 	mostWaiting   = 60_000
 	// ownRoom is that of a reader without another one, in bytes.
@@ -39,7 +39,7 @@ type Config[K comparable, V any] struct {
 	// MaxItems is how many items one Load may read. It is required with Load.
 	MaxItems int
 	// Idle is how long to wait for more after the last arrival while nothing is being read; five times that in the time Max after a read
-	// of several items has begun, since many who come one by one go on coming. Default 20 ms.
+	// of several items has begun, since many reads that come one by one go on coming. Default 20 ms.
 	Idle time.Duration
 	// Max is how long the first of a batch waits at most. Default 1 s.
 	Max time.Duration
@@ -48,7 +48,7 @@ type Config[K comparable, V any] struct {
 	// Timeout bounds one read, besides the latest deadline of its callers. Default 30 s.
 	Timeout time.Duration
 	// Blames reports whether an error is about one item of a batch. The halves of the batch are then read by themselves, until
-	// only those who asked for that item get the error. Nil: every error is everybody's.
+	// only the callers that asked for that item get the error. Nil: every error is for all callers.
 	Blames func(error) bool
 	// Absent is the error about an item that does not exist. Nil: there is none, and the value is zero.
 	Absent func(K) error
@@ -72,7 +72,7 @@ func (cfg *Config[K, V]) complete() {
 	}
 }
 
-// Reader reads items by key. Its values are shared: nobody may change them. Lanes have batches of their own.
+// Reader reads items by key. Its values are shared: callers may not change them. Lanes have batches of their own.
 type Reader[K comparable, V any] struct {
 	cfg      Config[K, V]
 	size     prometheus.Observer
@@ -91,16 +91,16 @@ type Reader[K comparable, V any] struct {
 type flight[K comparable, V any] struct {
 	key    K
 	lane   laneName
-	caller string            // who began it
+	caller string            // that began it
 	by     trace.SpanContext // of the same
 	values context.Context   // of the same, without its end
 	spans  waiting
 	asOf   time.Time     // when it was asked for first
-	keep   time.Duration // the greatest age that somebody accepts; 0: the answer is not remembered
+	keep   time.Duration // the greatest age that a caller accepts; 0: the answer is not remembered
 
 	deadline  time.Time // the latest of its callers
 	unlimited bool      // a caller has no deadline
-	callers   int       // who still wait
+	callers   int       // that still wait
 	batch     *batch    // nil: it waits to be read
 
 	done  chan struct{}
@@ -110,12 +110,13 @@ type flight[K comparable, V any] struct {
 
 // batch is what is read together.
 type batch struct {
-	wanted   int // flights that somebody waits for
+	wanted   int // flights that a caller waits for
 	cancel   context.CancelFunc
-	deadline time.Time // that of the callers who were there when it began; zero if the Timeout is earlier
+	deadline time.Time // that of the callers that were there when it began; zero if the Timeout is earlier
 }
 
-// New makes a reader. It reads only while somebody waits, so that nothing has to be closed when its callers are gone. It panics if the configuration lacks what is required.
+// New makes a reader. It reads only while a caller waits, so that nothing has to be closed when its callers are gone. It panics if the
+// configuration lacks what is required.
 func New[K comparable, V any](cfg Config[K, V]) *Reader[K, V] {
 	cfg.complete()
 	r := &Reader[K, V]{
@@ -165,7 +166,7 @@ func (r *Reader[K, V]) Get(ctx context.Context, key K, maxAge time.Duration) (V,
 	return result.Value, result.Err
 }
 
-// GetMany reads many items that may be as old as maxAge; the results are in the order of the keys. Only what somebody reads with an
+// GetMany reads many items that may be as old as maxAge; the results are in the order of the keys. Only what a caller reads with an
 // age is remembered, for so long.
 func (r *Reader[K, V]) GetMany(ctx context.Context, keys []K, maxAge time.Duration) []Result[V] {
 	return r.get(ctx, keys, maxAge, nil)
@@ -190,7 +191,7 @@ func (r *Reader[K, V]) get(
 		}
 		return results
 	}
-	var again []int // what those who began had too little time for
+	var again []int // what the callers that began had too little time for
 	for i, f := range r.join(ctx, keys, maxAge, alone, results) {
 		if f == nil {
 			continue // There is a result already.
@@ -220,7 +221,7 @@ func (r *Reader[K, V]) get(
 	return results
 }
 
-// hurried reports whether a read ended because those who began it had less time than a caller who shares it.
+// hurried reports whether a read ended because the callers that began it had less time than one that shares it.
 func (f *flight[K, V]) hurried(ctx context.Context) bool {
 	if f.err == nil || f.batch == nil || f.batch.deadline.IsZero() {
 		return false
@@ -277,7 +278,7 @@ func (r *Reader[K, V]) join(
 	return flights
 }
 
-// underWay is a read of the key that somebody of the lane may share, nil if there is none.
+// underWay is a read of the key that callers of the lane may share, nil if there is none.
 func (r *Reader[K, V]) underWay(key K, lane laneName) *flight[K, V] {
 	for by, f := range r.flights[key] {
 		if by.serves(lane) {
@@ -321,7 +322,7 @@ func (f *flight[K, V]) join(ctx context.Context, maxAge time.Duration) {
 	}
 }
 
-// leave takes a caller off a flight. What nobody waits for any more is not read, and not read to its end.
+// leave takes a caller off a flight. What no caller waits for any more is not read, and not read to its end.
 func (r *Reader[K, V]) leave(f *flight[K, V]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -369,7 +370,7 @@ func (r *Reader[K, V]) noLongerWaits(f *flight[K, V]) {
 }
 
 // Invalidate forgets what is known about the keys, because they were written. Reads that are under way may or may not have
-// seen the write: their callers get them, but nobody who comes later.
+// seen the write: their callers get them, but no caller that comes later.
 func (r *Reader[K, V]) Invalidate(keys ...K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -234,7 +234,7 @@ func nameOf[E Enum](value E) string {
 	return strings.TrimPrefix(string(named.Name()), strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED"))
 }
 
-// Time reads a time of ECS or VPC, with seconds or without. Nobody decides by what can't be read, so it is left out.
+// Time reads a time of ECS or VPC, with seconds or without. No decision depends on it, so one that can't be read is left out.
 func Time(text string) *timestamppb.Timestamp {
 	for _, layout := range []string{"2006-01-02T15:04Z", time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {

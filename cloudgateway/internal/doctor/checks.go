@@ -181,7 +181,7 @@ func (x *examination) permitted(ctx context.Context, check string, row rampolicy
 	case rpcerr.Throttled, rpcerr.CloudUnavailable, rpcerr.OutcomeUnknown, rpcerr.Internal:
 		x.report.add(check, Warning, "Run the doctor again: not every permission could be tried.", "%s", text(err))
 	default:
-		// Success, or an error about what was asked for and not about who asked.
+		// Success, or an error about what was asked for and not about the identity that asked.
 		x.report.add(check, OK, "", "%s", row.For)
 	}
 	return true

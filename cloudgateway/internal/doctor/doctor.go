@@ -103,7 +103,7 @@ func (x *examination) fetch(ctx context.Context) bool {
 	return true
 }
 
-// identity asks STS whom the credentials belong to. The gateway does not need to know, so a missing way to STS is no failure.
+// identity asks STS which identity the credentials belong to. The gateway does not need to know, so a missing way to STS is no failure.
 func (x *examination) identity(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -30,10 +30,10 @@ type Budget struct {
 
 	mu        sync.Mutex
 	limiters  map[string]*limiter
-	takenOver time.Time // zero: nobody else has called before
+	takenOver time.Time // zero: no other process has called before
 }
 
-// New makes a budget that nobody has used yet.
+// New makes a budget that has not been used yet.
 func New(cfg config.Budget, registerer prometheus.Registerer, log *slog.Logger) (*Budget, error) {
 	limits, err := Limits()
 	if err != nil {

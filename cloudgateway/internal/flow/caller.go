@@ -19,7 +19,7 @@ const (
 	Background = commonv1.Priority_PRIORITY_BACKGROUND // drift checks and periodic reads
 	Deletion   = commonv1.Priority_PRIORITY_DELETION   // what goes away may go a little later
 	Change     = commonv1.Priority_PRIORITY_USER       // creation, and changes that a user asked for
-	Backend    = commonv1.Priority_PRIORITY_BACKEND    // who gets the traffic
+	Backend    = commonv1.Priority_PRIORITY_BACKEND    // which servers get the traffic
 )
 
 // Caller is on whose behalf a call is made.
@@ -73,7 +73,7 @@ func (e *task) onBehalf() Caller {
 	return e.caller
 }
 
-// lend lets the task go on in the name of one who waits for it.
+// lend lets the task go on in the name of a caller that waits for it.
 func (e *task) lend(c Caller, budgets map[string]config.CallerBudget) {
 	if e == nil {
 		return
@@ -92,7 +92,7 @@ func (e *task) lend(c Caller, budgets map[string]config.CallerBudget) {
 	}
 }
 
-// with is the caller together with one who waits for it: of the higher priority, and not held up by a share of the budget unless both
+// with is the caller together with one that waits for it: of the higher priority, and not held up by a share of the budget unless both
 // have one.
 func (c Caller) with(waiting Caller, budgets map[string]config.CallerBudget) Caller {
 	c.Priority = max(c.Priority, waiting.Priority)

@@ -10,26 +10,26 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/config"
 )
 
-// Bounds of those who wait for a Keyed.
+// Bounds of the requests that wait for a Keyed.
 const (
 	mostWaitingForKey = 1000  // of one caller, for one key
 	mostWaitingKeyed  = 20000 // in all
 )
 
 // Keyed is a mutex per key. It puts the writes of one resource in order, since the cloud answers writes that overlap with "busy":
-// the important ones first, callers in turn, and those of one caller as they come. Who holds a key while it waits for a Budget goes on
-// in the name of those who wait for the key, so that nobody waits behind the low priority or the small share of another. The zero
-// value is ready for use. Who would be one too many to wait is refused.
+// the important ones first, callers in turn, and those of one caller as they come. A request that holds a key while it waits for a
+// Budget goes on in the name of those that wait for the key, so that none waits behind the low priority or the small share of another.
+// The zero value is ready for use. A request that would be one too many to wait is refused.
 type Keyed[K comparable] struct {
-	// Callers are the budgets of those who get more or less of the budget than the others, by name.
+	// Callers are the budgets of those that get more or less of the budget than the others, by name.
 	Callers map[string]config.CallerBudget
 
 	mu    sync.Mutex
-	locks map[K]*lock // those that somebody holds
+	locks map[K]*lock // those that are held
 	queue int         // how many wait for them
 }
 
-// lock is a key that somebody holds.
+// lock is a key that is held.
 type lock struct {
 	holder  *task // nil if nothing is known of it
 	waiting queue
@@ -52,7 +52,7 @@ func (k *Keyed[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 	}
 }
 
-// enter takes the key if nobody has it, else it waits for its turn and returns who has it.
+// enter takes the key if it is free, else it waits for its turn and returns the holder.
 func (k *Keyed[K]) enter(key K, w *waiter) (holder *task, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,7 +85,7 @@ func (k *Keyed[K]) leave(key K, w *waiter) {
 	}
 }
 
-// pass gives the key to the next who waits.
+// pass gives the key to the next request that waits.
 func (k *Keyed[K]) pass(key K) {
 	next, others := k.hand(key)
 	for _, c := range others {
@@ -93,12 +93,12 @@ func (k *Keyed[K]) pass(key K) {
 	}
 }
 
-// hand gives the key to the next who waits, and returns that one, and who waits on.
+// hand gives the key to the next request that waits, and returns that one, and the callers that wait on.
 func (k *Keyed[K]) hand(key K) (holder *task, others []Caller) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	held := k.locks[key]
-	next := held.waiting.next(anybody)
+	next := held.waiting.next(anyCaller)
 	if next == nil {
 		delete(k.locks, key)
 		return nil, nil

@@ -65,7 +65,7 @@ const (
 	nextStep    = 4         // times as much in the next
 )
 
-// allowance is how many calls of an action the gateway may send in a window. It is the cloud's limit as long as nobody else uses it.
+// allowance is how many calls of an action the gateway may send in a window. It is the cloud's limit as long as no other client uses it.
 //
 // Others show when the cloud refuses a call although the gateway has sent less than the limit. Then the allowance falls to the
 // gateway's share at once, and in further windows below what was granted in them. So it does if the limit is lower than documented. While

@@ -35,7 +35,7 @@ type limiter struct {
 	sentBy     map[string]int32  // by caller as in the metrics, in the pacer's window
 	refusals   int64             // by the cloud, since the start
 	queue      queue
-	timer      *time.Timer // runs dispatch when the next call may go; nil if nobody waits
+	timer      *time.Timer // runs dispatch when the next call may go; nil if no call waits
 }
 
 func newLimiter(name string, cfg *config.Budget, documented Limit, metrics actionMetrics, log *slog.Logger) *limiter {

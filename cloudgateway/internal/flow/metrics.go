@@ -11,7 +11,7 @@ import (
 	"alicloud-controllers.dev/services/gateway/method"
 )
 
-// mostCallers is how many callers have a series of their own; those who come later share one.
+// mostCallers is how many callers have a series of their own; those that come later share one.
 const (
 	mostCallers  = 50
 	otherCallers = "others"

@@ -24,9 +24,9 @@ const (
 //
 // The cloud counts most calls in windows that begin with those of the clock, minutes as a rule. So a counter is all that has to be
 // remembered. In each window the calls go as early as they may, so fast that the refusal of one comes back before the last has left. If
-// others use the limit too, a quarter of the calls goes at once and the rest evenly, so that everybody is refused as often. While more
-// calls wait than a window holds, an eighth goes evenly too: it costs no time, those who come later do not have to wait for the next
-// window, and others who use the limit are noticed.
+// other clients use the limit too, a quarter of the calls goes at once and the rest evenly, so that all clients are refused as often. While more
+// calls wait than a window holds, an eighth goes evenly too: it costs no time, those that come later do not have to wait for the next
+// window, and other clients that use the limit are noticed.
 //
 // Limits of a second are buckets of the cloud, which the pacer imitates.
 type pacer struct {
@@ -37,7 +37,7 @@ type pacer struct {
 	start, end  time.Time // of the present window
 	opens       time.Time // when its first call may go
 	sent        int       // in it
-	inherited   bool      // nobody knows what another process has sent in it
+	inherited   bool      // it is not known what another process has sent in it
 	late        int       // of them after its lateMargin: the cloud may count them in the next window
 	second      int       // of them in its second half
 	secondBegan time.Time // when the first of those went
@@ -225,9 +225,9 @@ type refusal struct {
 	inherited bool // what was granted in the window does not explain it
 }
 
-// takeOver says that another process may have called up to now, nobody knows how often. The rest of the window is used all the same, one call
-// after the other: a user's single change must not wait for the next window because many might have gone before it. If the window is full,
-// one call is refused, and the others wait; this says nothing about others who use the limit.
+// takeOver says that another process may have called up to now, it is not known how often. The rest of the window is used all the same, one
+// call after the other: a user's single change must not wait for the next window because many might have gone before it. If the window is full,
+// one call is refused, and the others wait; this says nothing about other clients that use the limit.
 func (p *pacer) takeOver(now time.Time) {
 	p.advance(now)
 	p.tokens, p.inherited = 0, true

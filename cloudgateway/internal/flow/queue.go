@@ -21,7 +21,7 @@ type waiter struct {
 	deadline time.Time // zero: none
 	since    time.Time
 	result   chan error // gets one value: nil to go, or why not
-	task     *task      // of those who wait for a key; nil if nothing is known of it
+	task     *task      // of those that wait for a key; nil if nothing is known of it
 }
 
 // queue orders waiters: by priority, inside a priority callers take turns, and the calls of one caller go in order.
@@ -56,7 +56,7 @@ func (q *queue) push(w *waiter) {
 			return
 		}
 	}
-	// It comes before all whose calls went later than its own last one: who waits seldom does not stand behind who always waits.
+	// It comes before all whose calls went later than its own last one: a caller that waits seldom does not stand behind one that always waits.
 	at := slices.IndexFunc(c.lanes, func(l *lane) bool { return c.went[l.caller] > c.went[w.caller.Name] })
 	if at < 0 {
 		at = len(c.lanes)
@@ -80,7 +80,7 @@ func (q *queue) next(may func(Caller) bool) (w *waiter) {
 	return w
 }
 
-// callers are those who wait, the most important first.
+// callers are those that wait, the most important first.
 func (q *queue) callers() []Caller {
 	var all []Caller
 	for priority := Backend; priority >= Background; priority-- {
@@ -91,8 +91,8 @@ func (q *queue) callers() []Caller {
 	return all
 }
 
-// anybody is for queues in which everybody may go.
-func anybody(Caller) bool { return true }
+// anyCaller is for queues in which every caller may go.
+func anyCaller(Caller) bool { return true }
 
 // first is the lane that has the turn, nil if none may call.
 func (c *class) first(p Priority, may func(Caller) bool) *lane {

@@ -54,7 +54,7 @@ func TestWhoWaitsSeldomGoesNext(t *testing.T) {
 	q := queue{}
 	push := func(caller string) { q.push(&waiter{caller: Caller{Name: caller, Priority: Backend}}) }
 	pop := func() string {
-		w := q.next(anybody)
+		w := q.next(anyCaller)
 		q.pop(w)
 		return w.caller.Name
 	}
@@ -87,7 +87,7 @@ func TestQueueForgetsCallers(t *testing.T) {
 	push("always")
 	for i := range 3 * remembered {
 		push(fmt.Sprint("caller-", i))
-		q.pop(q.next(anybody))
+		q.pop(q.next(anyCaller))
 		push("always")
 		if len(q.classes[Backend].went) > remembered {
 			t.Fatalf("%d callers are remembered, at most %d may be", len(q.classes[Backend].went), remembered)
@@ -110,7 +110,7 @@ func TestQueueKeepsEverybody(t *testing.T) {
 				q.push(w)
 				waiting[w] = true
 			case 2:
-				w := q.next(anybody)
+				w := q.next(anyCaller)
 				if (w == nil) != (len(waiting) == 0) || (w != nil && !waiting[w]) {
 					t.Fatalf("next = %v with %d waiting", w, len(waiting))
 				}

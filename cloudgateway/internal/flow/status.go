@@ -16,7 +16,7 @@ import (
 	commonv1 "alicloud-controllers.dev/proto/cloudgateway/common/v1"
 )
 
-// Actions returns the status of all actions that somebody has called, or wants to call, in the order of product and action.
+// Actions returns the status of all actions that a caller has called, or wants to call, in the order of product and action.
 func (b *Budget) Actions() []*commonv1.ActionStatus {
 	limiters := b.used()
 	slices.SortFunc(limiters, func(x, y *limiter) int { return strings.Compare(x.name, y.name) })
@@ -76,7 +76,7 @@ func (q *queue) status(now time.Time) []*commonv1.WaitingCalls {
 	return all
 }
 
-// Callers returns who has called since the start, by name and with the highest priority first. Callers share a name where they share series
+// Callers returns those that have called since the start, by name and with the highest priority first. Callers share a name where they share series
 // in the metrics.
 func (b *Budget) Callers() []*commonv1.CallerStatus {
 	callers := b.metrics.callers

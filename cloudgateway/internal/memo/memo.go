@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// loadTimeout bounds a load: it runs for all who wait for it, so none of their deadlines may end it.
+// loadTimeout bounds a load: it runs for all calls that wait for it, so none of their deadlines may end it.
 const loadTimeout = 10 * time.Second
 
 // mostErrors is how many errors a Memo remembers.
 const mostErrors = 1000
 
-// Memo remembers values that expire, and errors apart from them: whoever makes up keys to be refused pushes no value out. It is safe for
-// concurrent use.
+// Memo remembers values that expire, and errors apart from them: a client that makes up keys to be refused pushes no value out. It is
+// safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	values, errors *cache.LRUExpireCache
 	loads          singleflight.Group
@@ -50,7 +50,7 @@ func put(in *cache.LRUExpireCache, key, value any, life time.Duration) {
 	in.Add(key, value, life-1) // The end of its life is not part of it.
 }
 
-// Do gives what is remembered, or loads it, once for all who ask at the same time. Load also says how long its value, or its error, is good
+// Do gives what is remembered, or loads it, once for all calls at the same time. Load also says how long its value, or its error, is good
 // for.
 func (m *Memo[K, V]) Do(
 	ctx context.Context, key K, load func(ctx context.Context) (value V, life time.Duration, err error),
@@ -127,7 +127,7 @@ func (s *Store[K, V]) Put(key K, value V, size int, asOf time.Time, keep time.Du
 	if element, known := s.entries[key]; known {
 		before := entryOf[K, V](element)
 		if before.asOf.After(asOf) {
-			return // Who asked later was answered sooner.
+			return // A later read was answered sooner.
 		}
 		if keep <= 0 {
 			ends = before.ends

@@ -44,7 +44,7 @@ type Call struct {
 	// Form are further parameters. They travel in the body: what is long or secret has no place in a URL, which servers cut and
 	// proxies log.
 	Form map[string]string
-	// Unsigned calls have the proof of who calls in Form.
+	// Unsigned calls have the proof of the caller's identity in Form.
 	Unsigned bool
 	// Mutating makes a lost answer an unknown outcome.
 	Mutating bool

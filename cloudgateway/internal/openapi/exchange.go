@@ -272,7 +272,7 @@ func (x *exchange) settled() bool {
 	return slices.Contains(settling, x.meaning.Class)
 }
 
-// outcomeUnknown says that nobody knows whether the write was executed, and why.
+// outcomeUnknown says that it is not known whether the write was executed, and why.
 func (x *exchange) outcomeUnknown(last *rpcerr.Error) *rpcerr.Error {
 	e := *last
 	e.Code, e.Reason, e.RetryAfter = codes.Unknown, rpcerr.OutcomeUnknown, 0

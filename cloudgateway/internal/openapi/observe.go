@@ -72,7 +72,7 @@ func (x *exchange) outcome() (outcome, requestID string) {
 const (
 	// enoughFailures in a row, without an answer between them, make a product unreachable: one connection may break.
 	enoughFailures = 3
-	// staleFailure is when the last failure says nothing any more: nobody has tried since.
+	// staleFailure is when the last failure says nothing any more: no call has been tried since.
 	staleFailure = 5 * time.Minute
 )
 

@@ -27,7 +27,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/internal/memo"
 )
 
-// Memory knows the writes under way and the results of those that have succeeded. It is for callers who didn't get their answer,
+// Memory knows the writes under way and the results of those that have succeeded. It is for callers that didn't get their answer,
 // so it never looks at what became of the resource since: one that was deleted meanwhile is still the first result.
 type Memory struct {
 	policies rpc.Policies // say which methods change something
@@ -173,7 +173,7 @@ const (
 	overhead = 512
 )
 
-// newResult gives an answer as it goes over the wire: that is small, and nobody can change it. It gives nil for one that is not to be
+// newResult gives an answer as it goes over the wire: that is small, and can't be changed. It gives nil for one that is not to be
 // remembered: one that can't be sent, and one with errors of items, which are for the caller to try again.
 func newResult(m proto.Message) *anypb.Any {
 	if !complete(m) {

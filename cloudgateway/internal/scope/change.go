@@ -52,7 +52,7 @@ type made struct {
 	vpcID, vswitchID string
 }
 
-// changeOf says what a request that writes is about; false if nobody has said it. Handlers see to it that the load balancer and the VPC that a
+// changeOf says what a request that writes is about; false if that is not known. Handlers see to it that the load balancer and the VPC that a
 // request names for a part are those of the part.
 func changeOf(request proto.Message) (change, bool) {
 	if c, ok := creation(request); ok {

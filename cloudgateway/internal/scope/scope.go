@@ -121,7 +121,7 @@ func (g *Guard) permit(ctx context.Context, r rule, c change, caller, verb strin
 	for _, resource := range c.of {
 		facts, err := g.facts(ctx, r, resource)
 		if rpcerr.IsNotFound(err) && verb == "delete" {
-			continue // It is gone already, which the handler says as it does for anybody.
+			continue // It is gone already, which the handler says as it does for any caller.
 		}
 		if err != nil {
 			return fmt.Errorf("find out whether %s is in the scope of %s: %w", resource, caller, err)
@@ -257,7 +257,7 @@ func (r rule) outside(f Facts) string {
 	}
 }
 
-// escapes says why tags may not be changed so; "" if they may. Nobody puts a resource into the scope of others.
+// escapes says why tags may not be changed so; "" if they may. No caller may put a resource into the scope of others.
 func (r rule) escapes(set []*commonv1.Tag, remove []string) string {
 	for _, t := range set {
 		if want, ok := r.tags[t.GetKey()]; ok && want != t.GetValue() {

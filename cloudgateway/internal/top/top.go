@@ -1,4 +1,4 @@
-// Package top shows in a terminal how the rate limits of the account are used, and by whom.
+// Package top shows in a terminal how the rate limits of the account are used, and by which callers.
 package top
 
 import (
@@ -93,7 +93,7 @@ func (cfg Config) ask(ctx context.Context) (*commonv1.GetStatusResponse, error) 
 // barWidth is the length of the bar of an action whose allowance is used up.
 const barWidth = 10
 
-// table is the status as people read it: first the actions whose callers wait, then those that are used most. Those that nobody uses at
+// table is the status as people read it: first the actions whose callers wait, then those that are used most. Those that are not used at
 // present are counted, or listed too if idle is true.
 func table(status *commonv1.GetStatusResponse, idle bool) []byte {
 	var b bytes.Buffer

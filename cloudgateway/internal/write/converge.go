@@ -115,7 +115,7 @@ func (c Converge[T]) Run(ctx context.Context) (T, error) {
 	}
 }
 
-// RunAlone is Run while nobody else writes to the resource with a key.
+// RunAlone is Run while no other request writes to the resource with a key.
 func (c Converge[T]) RunAlone(ctx context.Context, writes *Serial, key string) (seen T, err error) {
 	err = writes.Do(ctx, key, func(ctx context.Context) (err error) {
 		seen, err = c.Run(ctx)
@@ -154,7 +154,7 @@ type Attempt struct {
 	Done func(ctx context.Context) (bool, error)
 	// Again reports whether what is left after such a refusal may be sent again; nil: the refusal stands.
 	Again func(error) bool
-	// Doubt is for the error when nobody can look after such a refusal, e.g. "it is there already, but reading it failed".
+	// Doubt is for the error when looking fails after such a refusal, e.g. "it is there already, but reading it failed".
 	Doubt string
 }
 

@@ -34,7 +34,7 @@ type Create[T any] struct {
 	ID func(*T) string
 }
 
-// Run makes it, or gives what an earlier attempt has made. The creation stays in the ledger until Ledger.End, so that a caller who has
+// Run makes it, or gives what an earlier attempt has made. The creation stays in the ledger until Ledger.End, so that a caller that has
 // more to do with what was made finds it again.
 func (c Create[T]) Run(ctx context.Context) (*T, error) {
 	begun, repeated := c.Ledger.Get(c.Key)
@@ -107,7 +107,7 @@ func (c Create[T]) send(ctx context.Context, begun Begun) (made *T, err error) {
 	return made, err
 }
 
-// made looks for the work of the request. Nil means that it was not carried out; an error, that nobody can know.
+// made looks for the work of the request. Nil means that it was not carried out; an error, that it can't be known.
 func (c Create[T]) made(ctx context.Context, begun Begun) (*T, error) {
 	found, err := c.Find(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ type Unique[T any] struct {
 	Find func(ctx context.Context) (*T, error)
 }
 
-// Run makes it, or gives what an earlier attempt has made. The creation stays in the ledger until Ledger.End, so that a caller who has
+// Run makes it, or gives what an earlier attempt has made. The creation stays in the ledger until Ledger.End, so that a caller that has
 // more to do with what was made finds it again.
 func (u Unique[T]) Run(ctx context.Context) (made *T, err error) {
 	_, sent := u.Ledger.Get(u.Key)
@@ -188,7 +188,7 @@ func (u Unique[T]) Run(ctx context.Context) (made *T, err error) {
 	return made, err
 }
 
-// ledgerLife is how long it is remembered that a creation was begun: callers who don't know what became of their request repeat it
+// ledgerLife is how long it is remembered that a creation was begun: callers that don't know what became of their request repeat it
 // within minutes.
 const ledgerLife = time.Hour
 

@@ -108,7 +108,7 @@ type Product struct {
 	// handlers never see a transition that is over. Nil: there are none.
 	Settle func(c *Context) (next time.Time)
 	// Lazy products settle what a call touches by themselves, because they have too much to look at all of it after every change.
-	// Settle is then called only for those who look at the state directly.
+	// Settle is then called only for code that looks at the state directly.
 	Lazy bool
 	// Complete fills in what the cloud itself adds to resources that a seed has brought; whole is the state with them in it. Nil:
 	// nothing. It may run before those of other products.
@@ -140,7 +140,7 @@ type Context struct {
 	FailItem func(item map[string]string) *Error
 	// Job is what a fault does to the asynchronous job that the call starts, or nil.
 	Job *JobFault
-	// Held reports whether a write whose answer is not sent yet holds a thing. Nil: nobody holds anything.
+	// Held reports whether a write whose answer is not sent yet holds a thing. Nil: nothing is held.
 	Held func(thing string) bool
 
 	holds []string

@@ -14,7 +14,7 @@ type Traffic struct {
 	Health func(loadBalancerID string, l *state.Listener, s *state.Server) string
 }
 
-// TrafficAddress returns an address of an IPv4 range that nobody has, and nobody had lately. It returns false when the range
+// TrafficAddress returns an address of an IPv4 range that is not in use, and was not lately. It returns false when the range
 // is used up.
 func (c *Context) TrafficAddress(within netip.Prefix) (string, bool) {
 	taken := make(map[string]bool, len(c.State.LoadBalancers)+len(c.State.Eips))

@@ -69,7 +69,7 @@ type server struct {
 	Health                   mark
 }
 
-// mark is a state in a word, with what it means for whoever looks at it.
+// mark is a state in a word, with what it means for a user.
 type mark struct {
 	Text string
 	Kind string // good, busy, bad, off

@@ -145,7 +145,7 @@ func viewParams(params map[string]string) string {
 	return b.String()
 }
 
-// secret reports whether a parameter must not be seen by everybody in the room.
+// secret reports whether a parameter must not be shown.
 func secret(name string) bool {
 	for _, part := range []string{"privatekey", "secret", "password", "securitytoken", "oidctoken"} {
 		if contains(name, part) {

@@ -65,7 +65,7 @@ func New(cfg Config) (*Console, error) {
 	return c, nil
 }
 
-// contentPolicy lets the browser load nothing but the assets of the console, and lets nobody put the page in a frame.
+// contentPolicy lets the browser load nothing but the assets of the console, and lets no site put the page in a frame.
 const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP serves the page and its assets.

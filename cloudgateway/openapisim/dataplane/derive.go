@@ -26,7 +26,7 @@ func derive(c *state.Cloud, reach Ranges) *world {
 		w.expect(lb.ActiveAt)
 		for _, l := range lb.Listeners {
 			w.expect(l.SettleAt)
-			redirects := attributes(l.Attributes).on("ListenerForward", false) // nobody follows those here
+			redirects := attributes(l.Attributes).on("ListenerForward", false) // those are not simulated
 			if lb.Status == "active" && (l.Status == "running" || l.Status == "configuring") && !redirects {
 				w.add(c, lb, l, append([]string{lb.Address}, external[lb.ID]...))
 			}
@@ -61,7 +61,7 @@ func (w *world) listen(spec *listener, addresses []string, idle time.Duration) {
 	for _, text := range addresses {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || !addr.IsLoopback() {
-			continue // nobody could reach it, or it isn't ours to listen on
+			continue // no client could reach it, or it isn't ours to listen on
 		}
 		s := socket{addr: netip.AddrPortFrom(addr, uint16(spec.port)), protocol: spec.protocol, idle: idle}
 		w.listeners[s] = spec

@@ -68,7 +68,7 @@ func (f *frontend) open(spec *listener, id targetID, cut func()) *flow {
 	return fl
 }
 
-// dial connects to a server from the address of the client, as the cloud does: servers see who the client is. That works since
+// dial connects to a server from the address of the client, as the cloud does: servers see which client it is. That works since
 // all of loopback is ours.
 func dial(ctx context.Context, network string, client netip.Addr, server netip.AddrPort) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: connectTimeout}

@@ -49,7 +49,7 @@ func attemptHTTP(ctx context.Context, addr netip.AddrPort, how checkup) bool {
 	return strings.Contains(how.codes, fmt.Sprintf("http_%dxx", response.StatusCode/100))
 }
 
-// attemptUDP sends a datagram. Silence is a good sign unless an answer is expected: only a refusal shows that nobody is there.
+// attemptUDP sends a datagram. Silence is a good sign unless an answer is expected: only a refusal shows that nothing listens there.
 func attemptUDP(ctx context.Context, addr netip.AddrPort, how checkup) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", addr.String())
 	if err != nil {

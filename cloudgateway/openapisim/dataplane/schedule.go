@@ -8,7 +8,7 @@ type schedule struct {
 }
 
 // pick chooses one of the targets, which all have a weight above zero; it returns false if there are none. What is not "rr" is
-// weighted round robin, the default of the cloud: its other schedulers would change who serves whom, not whether.
+// weighted round robin, the default of the cloud: its other schedulers would change which server serves a client, not whether one does.
 func (s *schedule) pick(scheduler string, targets []target) (target, bool) {
 	if len(targets) == 0 {
 		return target{}, false
@@ -20,7 +20,7 @@ func (s *schedule) pick(scheduler string, targets []target) (target, bool) {
 	return s.weighted(targets), true
 }
 
-// weighted is the smooth weighted round robin that nginx made popular: everybody gains its weight, the richest is chosen and
+// weighted is the smooth weighted round robin that nginx made popular: every target gains its weight, the richest is chosen and
 // pays the total. In every round of the total each target comes as often as its weight, spread evenly.
 func (s *schedule) weighted(targets []target) target {
 	next := make(map[targetID]int, len(targets))

@@ -67,7 +67,7 @@ func (s standings) usable(targets []target) []target {
 			out = append(out, t)
 		case unknown:
 			untried = append(untried, t)
-		case bad: // nothing is sent there, even if nobody else is left
+		case bad: // nothing is sent there, even if no other server is left
 		}
 	}
 	if len(out) == 0 {

@@ -152,7 +152,7 @@ func newTypeView(s instanceSize) typeView {
 	}
 }
 
-// maxTypes is the greatest page of instance types, and the one of those who ask for none.
+// maxTypes is the greatest page of instance types, and the one of calls that ask for none.
 const maxTypes = 1600
 
 type describedTypes struct {

@@ -86,7 +86,7 @@ func checkWords(c *api.Context) *api.Error {
 }
 
 // findInstances returns the instances that pass all filters, by id. A list without items matches nothing, as in the cloud:
-// who asks for no ids gets no instances.
+// a call with an empty list of ids gets no instances.
 func findInstances(c *api.Context) ([]*state.Instance, *api.Error) {
 	lists, err := readLists(c)
 	if err != nil {

@@ -65,7 +65,7 @@ func describeRule(c *api.Context, g *state.SecurityGroup, d direction) *api.Erro
 }
 
 // changedMembers are the members of a rule as [newRule] reads them, with those that the call names. A rule has one other side:
-// who names a new one replaces the old one.
+// a call that names a new one replaces the old one.
 func changedMembers(c *api.Context, r state.SecurityRule, d direction) map[string]string {
 	members := map[string]string{
 		"ipprotocol": r.IPProtocol, "portrange": r.PortRange, "sourceportrange": r.SourcePortRange, "policy": r.Policy, "priority": r.Priority,

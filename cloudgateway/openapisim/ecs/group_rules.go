@@ -196,7 +196,7 @@ func newPermission(r state.SecurityRule) permission {
 	return p
 }
 
-// maxRules is the greatest page of rules, and the one of those who ask for none.
+// maxRules is the greatest page of rules, and the one of calls that ask for none.
 const maxRules = 1000
 
 func describeGroup(c *api.Context) (any, *api.Error) {

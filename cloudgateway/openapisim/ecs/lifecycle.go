@@ -109,7 +109,7 @@ func incorrectStatus() *api.Error {
 	return forbidden("IncorrectInstanceStatus", "The current status of the resource does not support this operation.")
 }
 
-// deleteInstance begins the removal of an instance. A protected one stays, whoever forces.
+// deleteInstance begins the removal of an instance. A protected one stays, even with Force.
 func deleteInstance(c *api.Context) (any, *api.Error) {
 	i := c.State.Instances[c.Get("InstanceId")]
 	switch force := c.True("Force"); {
@@ -132,7 +132,7 @@ func deleteInstance(c *api.Context) (any, *api.Error) {
 }
 
 // vanish takes an instance and the interfaces that go with it out of every group that they serve, a little later. Route entries that lead
-// to it stay: to remove them is the business of who made them.
+// to it stay: to remove them is the business of the client that made them.
 func vanish(c *api.Context, i *state.Instance) {
 	gone := map[string]bool{i.ID: true}
 	for id, eni := range c.State.Interfaces {

@@ -6,7 +6,7 @@ import (
 )
 
 // page cuts a list that is sorted by id into the page that a call asks for: by NextToken and MaxResults, of which size is the
-// value in force, or by the older PageNumber and PageSize. Who asks for neither gets the first page with a token, since
+// value in force, or by the older PageNumber and PageSize. A call with neither gets the first page with a token, since
 // clients that follow tokens begin so; what the older way counts is there as well. Items are found by the id that the token
 // holds. It reports whether the token is one of ours.
 func page[T any](c *api.Context, items []T, id func(T) string, size int) (cut []T, next string, numbers listing.Page, ok bool) {

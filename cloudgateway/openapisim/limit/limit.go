@@ -1,5 +1,5 @@
 // Package limit refuses calls beyond the rate limits of the OpenAPI. Each action has a limit of its own, per account and
-// region. Limits over a minute count in fixed windows of the clock: who is throttled in one minute can call in the next.
+// region. Limits over a minute count in fixed windows of the clock: a client that is throttled in one minute can call in the next.
 // Limits over a second are token buckets as deep as their number of calls.
 package limit
 

@@ -203,7 +203,7 @@ func listenerHealth(c *api.Context) (any, *api.Error) {
 	}{pageView{TotalCount: 1, MaxResults: c.Int("MaxResults", 20)}, []healthView{shown}}, nil
 }
 
-// serverHealth returns why a server is not healthy, or "" if it is, or if nobody checks it. The state of its instance decides.
+// serverHealth returns why a server is not healthy, or "" if it is, or if it is not checked. The state of its instance decides.
 func serverHealth(c *api.Context, g *state.NLBServerGroup, s *state.NLBServer) (status, reasonCode string) {
 	switch {
 	case g.HealthCheck.Off:

@@ -1,6 +1,6 @@
 // Package reference writes docs/actions.md: what the simulated cloud knows of each action, from the tables that
-// it runs by, beside what the cloud documents. What is documented but not simulated is on the page too, so that nobody takes
-// a gap for a promise.
+// it runs by, beside what the cloud documents. What is documented but not simulated is on the page too, so that a gap
+// is not taken for a promise.
 package reference
 
 import (
@@ -24,7 +24,7 @@ type Documented struct {
 	Params        []string // without the members of repeated ones, as in [api.Param]
 }
 
-// DocumentedActions are the actions that the controllers, and others who do their work, can be expected to call.
+// DocumentedActions are the actions that the controllers, and other tools that do their work, can be expected to call.
 func DocumentedActions() []Documented {
 	var out []Documented
 	for line := range strings.Lines(actionsText) {

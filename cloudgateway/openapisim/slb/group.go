@@ -108,7 +108,7 @@ func sameRest(a, b *state.Server) bool {
 	return a.Port == b.Port && a.Weight == b.Weight && a.Type == b.Type && a.Description == b.Description
 }
 
-// MarshalJSON does the same for who doesn't know AppendJSON.
+// MarshalJSON does the same for encoders that don't know AppendJSON.
 func (g changedGroup) MarshalJSON() ([]byte, error) { return g.AppendJSON(nil), nil }
 
 // appendText appends a text as JSON. Most texts are ids, in which nothing has to be escaped.

@@ -42,7 +42,7 @@ func settle(c *api.Context, lb *state.LoadBalancer) {
 	}
 }
 
-// settleAll settles everything, for those who look at the state directly.
+// settleAll settles everything, for code that looks at the state directly.
 func settleAll(c *api.Context) (next time.Time) {
 	for _, lb := range c.State.LoadBalancers {
 		settle(c, lb)

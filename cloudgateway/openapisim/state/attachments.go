@@ -39,8 +39,8 @@ func (c *Cloud) attachments() *attachments {
 	return c.attached
 }
 
-// Recount makes the cloud count attachments anew. Whoever changes groups or servers in another way than by the methods here calls
-// it.
+// Recount makes the cloud count attachments anew. Code that changes groups or servers in another way than by the methods here
+// calls it.
 func (c *Cloud) Recount() { c.attached = nil }
 
 // CheckCounts reports counts that differ from what they are derived from, for tests.

@@ -10,7 +10,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/api"
 )
 
-// audience is whom a token must be made for.
+// audience is the one that a token must be made for.
 const audience = "sts.aliyuncs.com"
 
 type assumedRoleWithOIDC struct {
@@ -23,7 +23,7 @@ type assumedRoleWithOIDC struct {
 	} `json:"OIDCTokenInfo"`
 }
 
-// assumeRoleWithOIDC takes any token of the right form and audience that has not ended. Nobody's signature is checked: the
+// assumeRoleWithOIDC takes any token of the right form and audience that has not ended. No signature is checked: the
 // simulated cloud knows no issuers.
 func (p product) assumeRoleWithOIDC(c *api.Context) (any, *api.Error) {
 	if name, ok := strings.CutPrefix(c.Get("OIDCProviderArn"), "acs:ram::"+c.Account+":oidc-provider/"); !ok || name == "" {

@@ -1,4 +1,4 @@
-// Package sts is the product STS 2015-04-01 of the simulator: who the caller is, and temporary keys for roles.
+// Package sts is the product STS 2015-04-01 of the simulator: the identity of the caller, and temporary keys for roles.
 package sts
 
 import (

@@ -15,7 +15,7 @@ const (
 	associating   = "Associating"
 	inUse         = "InUse"
 	unassociating = "Unassociating"
-	releasing     = "Releasing" // for a moment that nobody sees here
+	releasing     = "Releasing" // for a moment that no client sees here
 )
 
 // The instances an address can belong to.

@@ -42,13 +42,13 @@ func createEntryActions() []api.Action {
 	}
 }
 
-// wanted is a route entry that somebody wants.
+// wanted is a route entry that a call asks for.
 type wanted struct {
 	tableID, cidr, name, description string
 	hops                             []state.NextHop
 }
 
-// through makes the list of one next hop, which is an instance unless somebody says otherwise.
+// through makes the list of one next hop, which is an instance unless kind says otherwise.
 func through(id, kind string) []state.NextHop {
 	return []state.NextHop{{ID: id, Type: cmp.Or(kind, "Instance")}}
 }

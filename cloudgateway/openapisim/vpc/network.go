@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/cloudgateway/openapisim/state"
 )
 
-// creationTime is shown for what was there before anybody looked; the state doesn't keep it.
+// creationTime is shown for resources whose real one the state doesn't keep.
 const creationTime = "2024-01-01T00:00:00Z"
 
 func networkActions() []api.Action {

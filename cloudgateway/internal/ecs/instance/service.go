@@ -218,7 +218,7 @@ func deletion(force bool) change {
 }
 
 // change makes a change and waits for its end. Repeated after a lost answer it is refused, as it is while the instance is changing, or when
-// somebody else was there before: then the status says which.
+// another client made the change before: then the status says which.
 func (s *Service) change(ctx context.Context, id string, ch change) error {
 	defer s.forget(id, ch.final == gone)
 	_, err := write.Converge[string]{
@@ -234,7 +234,8 @@ func (s *Service) change(ctx context.Context, id string, ch change) error {
 	return err
 }
 
-// send makes the call. Nobody else may write meanwhile, but while the end is awaited: a forced stop must be able to overtake one that hangs.
+// send makes the call. No other request may write meanwhile. While the end is awaited, one may: a forced stop must be able to overtake one
+// that hangs.
 func (s *Service) send(ctx context.Context, id string, ch change) error {
 	call := cloud.Write(openapi.ECS, ch.action, cloud.Params{"InstanceId": id}.Merge(ch.params))
 	call.Idempotent = true
@@ -250,7 +251,7 @@ func (ch change) judge(id, status string) (write.Verdict, error) {
 	case ch.final:
 		return write.Done, nil
 	case gone:
-		return write.Failed, noStatus(id) // Somebody has deleted it.
+		return write.Failed, noStatus(id) // It has been deleted meanwhile.
 	case ch.passing:
 		return write.Waiting, nil
 	case ch.hopeless:

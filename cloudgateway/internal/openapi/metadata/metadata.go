@@ -70,7 +70,7 @@ func (c *Client) Get(ctx context.Context, item string) (string, error) {
 	return value, nil
 }
 
-// errNoTokens says that the service does not know of tokens. Any other refusal of one is an error: whoever could bring it about
+// errNoTokens says that the service does not know of tokens. Any other refusal of one is an error: an attacker who could bring it about
 // would make the credentials be read without a token.
 var errNoTokens = errors.New("no such method")
 

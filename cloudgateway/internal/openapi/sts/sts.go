@@ -1,4 +1,4 @@
-// Package sts asks the cloud's Security Token Service for temporary credentials of RAM roles, and who the gateway is.
+// Package sts asks the cloud's Security Token Service for temporary credentials of RAM roles, and for the identity of the gateway.
 package sts
 
 import (
@@ -14,7 +14,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// attemptTimeout leaves time for a second attempt before whoever needs the credentials gives up.
+// attemptTimeout leaves time for a second attempt before a call that needs the credentials gives up.
 const attemptTimeout = 10 * time.Second
 
 // Client of STS. Its few calls an hour pass no budget.
@@ -54,7 +54,7 @@ func (c *Client) AssumeRoleWithOIDC(ctx context.Context, role config.RRSA, token
 	return answer.Credentials, nil
 }
 
-// Identity is who the cloud takes the owner of credentials for.
+// Identity is that of the owner of credentials, as the cloud sees it.
 type Identity struct {
 	AccountID string `json:"AccountId"`
 	ARN       string `json:"Arn"`

@@ -258,7 +258,7 @@ type change struct {
 }
 
 // changes gives the order of a request's changes. Entries are added before others are removed, since a white list without entries
-// lets everybody in; but one that is to be removed and added can only be added after that.
+// lets every client in; but one that is to be removed and added can only be added after that.
 func changes(r *slbv1.UpdateAccessControlListRequest) []change {
 	var before, gone, after []*slbv1.AccessControlEntry
 	leaving := make(map[string]bool, len(r.GetRemoveEntries()))

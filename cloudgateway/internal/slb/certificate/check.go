@@ -42,7 +42,7 @@ func pemLength(c *check.Request, field, text string) bool {
 }
 
 // checkCertificate checks a certificate in PEM form, which may be followed by those of its authorities. It reports whether that is one.
-// Nothing of the text is quoted: who mixes up two fields must not find his private key in a log.
+// Nothing of the text is quoted: a user who mixes up two fields must not find the private key in a log.
 func checkCertificate(c *check.Request, field, text string) bool {
 	if !pemLength(c, field, text) {
 		return false

@@ -28,7 +28,7 @@ import (
 type Service struct {
 	slbv1.UnimplementedCertificateServiceServer
 
-	// servers are the certificates with which listeners prove who they are, authorities those by which they check clients.
+	// servers are the certificates with which listeners prove their identity, authorities those by which they check clients.
 	servers, authorities *store
 }
 

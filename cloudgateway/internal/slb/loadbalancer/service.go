@@ -242,7 +242,7 @@ func (s *Service) DeleteLoadBalancer(
 }
 
 // zoneAddressType reads the words in the answer about zones, which are others than those of instances. Private addresses of the classic
-// network ("classic_intranet") are not among them: nobody can create an instance with one through the gateway.
+// network ("classic_intranet") are not among them: no instance with one can be created through the gateway.
 func zoneAddressType(word string) slbv1.AddressType {
 	switch word {
 	case "classic_internet":

@@ -289,7 +289,7 @@ func (s *Service) creation(
 	return write.Create[slbv1.ServerGroup]{
 		Ledger: s.ledger, Key: write.KeyOf(ctx, r.GetRequestId(), fmt.Sprintf("%s %t %s", r.GetLoadBalancerId(), len(first) > 0, r.GetName())),
 		API: "slb/" + createAction, Name: fmt.Sprintf("vServer group %q", r.GetName()),
-		// The cloud makes a group with its first servers or not at all, so one with exactly these is hardly that of somebody else.
+		// The cloud makes a group with its first servers or not at all, so one with exactly these is hardly that of another client.
 		Unmistakable: len(first) > 0,
 		Send:         func(ctx context.Context) (*slbv1.ServerGroup, error) { return s.send(ctx, w, r, first) },
 		Find:         func(ctx context.Context) ([]*slbv1.ServerGroup, error) { return s.find(ctx, r, first) },

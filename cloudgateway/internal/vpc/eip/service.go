@@ -121,7 +121,7 @@ func (s *Service) AllocateEip(ctx context.Context, r *vpcv1.AllocateEipRequest) 
 		With("Description", r.GetDescription()).
 		With("ResourceGroupId", r.GetResourceGroupId())
 	if r.GetPeriod() > 0 {
-		params["AutoPay"] = "true" // An order that nobody pays is no EIP.
+		params["AutoPay"] = "true" // An order that is not paid makes no EIP.
 	}
 	id := ""
 	if err := s.api.Set(ctx, "AllocateEipAddress", params, &cloud.Fields{"AllocationId": cloud.Required(&id)}); err != nil {

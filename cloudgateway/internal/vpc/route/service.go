@@ -33,7 +33,7 @@ const (
 const (
 	// callsTogether is how many calls are made for a gathering of changes before it is answered: with two, full calls cost the fewest reads.
 	callsTogether = 2
-	// changeTime bounds a gathering of changes, besides the deadlines of those who wait for it.
+	// changeTime bounds a gathering of changes, besides the deadlines of the requests that wait for it.
 	changeTime = 150 * time.Second
 	// mostTables and learnedLife bound for how many tables, and for how long, the size and the VPC are remembered.
 	mostTables  = 10_000

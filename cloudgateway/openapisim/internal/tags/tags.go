@@ -57,7 +57,7 @@ type Service struct {
 	Strict bool   // ListTagResources refuses resources that do not exist, and takes keys that nothing can have
 	Any    bool   // several tags of a filter are alternatives
 	Codes  Codes
-	// Before is called before the tags of a resource change. Nil: nobody wants to know.
+	// Before is called before the tags of a resource change. Nil: nothing is called.
 	Before func(c *api.Context, resourceType, id string)
 }
 

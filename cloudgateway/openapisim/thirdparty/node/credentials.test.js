@@ -16,7 +16,7 @@ const { keys, region } = require('./account');
 
 const role = 'acs:ram::1000000000000001:role/reader';
 
-// arn is who a caller is that has such a credential.
+// arn is the identity of a caller that has such a credential.
 async function arn(config) {
   const credential = new Credential(new Config(config));
   const client = new $Sts.default(new $OpenApi.$OpenApiUtil.Config({ credential, regionId: region }));
