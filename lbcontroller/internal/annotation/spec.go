@@ -25,7 +25,7 @@ const (
 const OwnTags = "service.k8s.alibaba/additional-resource-tags"
 
 // Applied is the controller's own note on a Service: the keys of the annotations that the CLB has got something from. One that is deleted
-// goes back to the default; without the note nobody could know that there was one.
+// goes back to the default; without the note the controller could not know that there was one.
 const Applied = "service.k8s.alibaba/applied-annotations"
 
 // Making is the controller's own note on a Service whose CLB isn't as it asks: the listeners that a change makes which is not done yet. One of

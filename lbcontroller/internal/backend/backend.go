@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/readiness"
 )
 
-// Mode says who the backends of a Service are.
+// Mode says what the backends of a Service are.
 type Mode int
 
 // The modes.
@@ -69,7 +69,7 @@ type Source struct {
 	Unknown map[string]bool
 }
 
-// Choice is who takes the traffic of a port.
+// Choice is the backends that take the traffic of a port.
 type Choice struct {
 	// nodes take traffic on port, with weight. Services that select alike share the list.
 	nodes        []Share
@@ -78,7 +78,7 @@ type Choice struct {
 	inOrder bool
 	// shares are the other backends.
 	shares []Share
-	// Draining lose their weight if they are servers, and Kept stay servers as they are. Nobody becomes a server for that.
+	// Draining lose their weight if they are servers, and Kept stay servers as they are. No backend becomes a server for that.
 	Draining, Kept map[Backend]bool
 	// Left is how many backends are left out because of Limit.
 	Left int
@@ -123,7 +123,7 @@ func (c Choice) apart() Choice {
 	return c
 }
 
-// Choose decides who takes the traffic of a port.
+// Choose decides which backends take the traffic of a port.
 func (s Source) Choose(p Policy, port corev1.ServicePort) Choice {
 	c := s.choice(p, port)
 	if p.Limit > 0 && c.Len() > p.Limit {
@@ -233,7 +233,7 @@ func onNode(n Node, port corev1.ServicePort) Backend {
 
 func onPod(e endpoint) Backend { return Backend{IP: e.ip, Port: e.port} }
 
-// divide gives everyone a part of the total, and at least the least weight unless the total is zero.
+// divide gives every share a part of the total, and at least the least weight unless the total is zero.
 func divide(total int32, shares []Share) {
 	var sum int64
 	for _, s := range shares {
@@ -244,7 +244,7 @@ func divide(total int32, shares []Share) {
 	}
 }
 
-// normalise scales numbers of pods down to the weights the cloud knows, without dropping anyone to zero.
+// normalise scales numbers of pods down to the weights the cloud knows, without dropping any share to zero.
 func normalise(shares []Share) {
 	most := int32(maxWeight)
 	for _, s := range shares {

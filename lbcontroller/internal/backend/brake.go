@@ -17,7 +17,7 @@ const (
 )
 
 // Brake keeps the last good servers when so many nodes turn NotReady together that the fault is more likely in what reports it than in the
-// nodes: empty server groups help nobody, and the health checks of the load balancer keep traffic from nodes that are dead.
+// nodes: empty server groups are no help, and the health checks of the load balancer keep traffic from nodes that are dead.
 type Brake struct {
 	// Percent of the eligible nodes must turn NotReady within a minute, and more; 100 is never reached.
 	Percent int

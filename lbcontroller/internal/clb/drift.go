@@ -9,17 +9,17 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/plan"
 )
 
-// Drift says what happens when a CLB is no longer as its Service asks, though the Service says that it was: somebody has changed it in the cloud.
-// The zero value brings everything back. Servers always follow nodes and pods.
+// Drift says what happens when a CLB is no longer as its Service asks, though the Service says that it was: a user or another tool has
+// changed it in the cloud. The zero value brings everything back. Servers always follow nodes and pods.
 type Drift struct {
 	// ReportInstance only reports changed attributes of the CLB, and ReportListeners changed listeners and their certificates.
 	ReportInstance, ReportListeners bool
-	// ReportStopped only reports listeners that somebody stopped, also at a takeover.
+	// ReportStopped only reports listeners that a user or another tool stopped, also at a takeover.
 	ReportStopped bool
 }
 
 // split leaves out of a plan what is only reported. A Service without the hash has something that isn't in place yet, or is to be compared
-// because somebody took the hash away.
+// because a user took the hash away.
 func (d Drift) split(s subject, p plan.Plan) (rest plan.Plan, reported []plan.Action) {
 	// The cache may not show the hash yet that is remembered to be written.
 	written := s.state == memory.Known && s.entry.Hash != ""

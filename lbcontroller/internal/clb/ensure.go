@@ -279,7 +279,7 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	n := controller.Notes{Annotations: map[string]string{}, Exact: []string{annotation.Claims, annotation.OwnTags, annotation.Applied}}
 	want := s.want.Desired
 	if p.ChangesConfig() {
-		// A crash on the way must not look like success, nor leave tags that nobody knows to be ours.
+		// A crash on the way must not look like success, nor leave tags that are not known to be ours.
 		n.Labels = map[string]string{LabelHash: ""}
 		tags := slices.Concat(annotation.ParseOwnTags(s.svc.Annotations), want.Instance.Tags)
 		if p.Marks() { // The mark is set again if it alone fails.
@@ -290,10 +290,10 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 		n.Annotations[annotation.Making] = making(s, p)
 	}
 	if p.FillsDefaultGroup() {
-		// Nor servers in the default server group, if nobody asks for them any more afterwards.
+		// Nor servers in the default server group, if the Service doesn't ask for them any more afterwards.
 		_, n.Annotations[annotation.Applied] = s.view.Applied()
 	}
-	// Nor leave anything on a user's CLB that nobody knows of.
+	// Nor leave anything on a user's CLB that is not noted on the Service.
 	claims := s.claims()
 	for _, claim := range reuse.Claim(want) {
 		if claim.LoadBalancer == observed.InstanceID {
@@ -325,7 +325,7 @@ func (k *Kind) execute(ctx context.Context, s subject, p plan.Plan, observed mod
 	k.Records.Change(ctx, append(shared.losers, s.key)...)
 	after, err := k.applier.Apply(ctx, work)
 	result := done{observed: after, err: err}
-	if observed.Reused { // The next try finds gone what is, and has nobody to wake.
+	if observed.Reused { // The next try finds gone what is, and has no Service to wake.
 		result.wake = k.wake(shared, after, err)
 	}
 	return s.with(svc), result

@@ -137,8 +137,8 @@ func (k *Kind) wants(svc *corev1.Service) bool {
 		(!k.ByLoadBalancerType || svc.Annotations[annotation.LoadBalancerType] == "")
 }
 
-// Changed implements controller.Kind. What a user changes is compared with what the cloud holds, and so is what somebody took away that was
-// noted on the Service.
+// Changed implements controller.Kind. What a user changes is compared with what the cloud holds, and so is what another client took away
+// that the controller had noted on the Service.
 func (k *Kind) Changed(old, svc *corev1.Service) {
 	switch {
 	case !k.wants(svc):
@@ -153,8 +153,8 @@ func (k *Kind) Changed(old, svc *corev1.Service) {
 // NodesChanged implements controller.Kind.
 func (k *Kind) NodesChanged(keys []string) { k.Records.Expect(keys...) }
 
-// forgotten reports whether somebody took away what the controller had noted: the address, because the CLB is gone, or the hash, to have
-// the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and notes then what it makes.
+// forgotten reports whether another client took away what the controller had noted: the address, because the CLB is gone, or the hash, to
+// have the CLB compared at once. The controller itself takes the hash away before it changes the CLB, and notes then what it makes.
 func forgotten(old, svc *corev1.Service) bool {
 	cleared := len(old.Status.LoadBalancer.Ingress) > 0 && len(svc.Status.LoadBalancer.Ingress) == 0
 	unmarked := old.Labels[LabelHash] != "" && svc.Labels[LabelHash] == "" && svc.Annotations[annotation.Making] == ""

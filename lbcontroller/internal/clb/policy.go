@@ -28,7 +28,7 @@ const (
 	// PolicySync makes every change.
 	PolicySync Policy = "sync"
 	// PolicyUpsert creates and changes, and deletes neither CLBs nor listeners, their further certificates or vServer groups. Servers follow
-	// nodes and pods: one that is left would get the requests for a pod that is gone, or of whoever has its address next.
+	// nodes and pods: one that is left would send requests to a pod that is gone, or to whatever has its address next.
 	PolicyUpsert Policy = "upsert-only"
 	// PolicyReport writes nothing in the cloud, and on the Service nothing but conditions.
 	PolicyReport Policy = "report"
@@ -167,7 +167,7 @@ func (k *Kind) heldBack(s subject, d decision, o controller.Outcome) controller.
 }
 
 // holdRelease is the outcome for a Service that is to give up what it has while its policy doesn't allow that. The Service stays until then:
-// what it has would be nobody's.
+// what it has would belong to no Service.
 func (k *Kind) holdRelease(r controller.Request, policy Policy, what string) controller.Outcome {
 	err := fmt.Errorf("policy %s: not done: %s; the Service keeps its finalizer until then; %s", policy, what, remedy)
 	k.metrics.withheld.set(r.Key, policy, 1)

@@ -162,7 +162,7 @@ func (s subject) unprobed(observed model.Observed) bool {
 	})
 }
 
-// health asks for the health of all servers of a CLB. What can't be read is unknown: pods must not wait for somebody else's trouble.
+// health asks for the health of all servers of a CLB. What can't be read is unknown: pods must not wait for trouble that is not theirs.
 func (k *Kind) health(ctx context.Context, key, loadBalancer string) func(model.ServerKey) readiness.Health {
 	answer, err := k.Gateway.ServerHealth.ListServerHealth(gateway.WithPriority(ctx, gateway.Background), &slbv1.ListServerHealthRequest{LoadBalancerId: loadBalancer})
 	if err != nil {

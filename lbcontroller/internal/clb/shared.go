@@ -22,7 +22,7 @@ type share struct {
 	losers []string
 }
 
-// shareOf finds out whom the change of a Service may hurt.
+// shareOf finds out which other Services the change of a Service may hurt.
 func (k *Kind) shareOf(ctx context.Context, key string, owner ownership.Owner, p plan.Plan, before model.Observed) share {
 	s := share{key: key, owner: owner, before: before}
 	if !before.Reused {
@@ -96,7 +96,7 @@ func freesListener(before, after model.Observed) bool {
 	return slices.ContainsFunc(before.Listeners, func(l model.Listener) bool { return !kept[l.Key] })
 }
 
-// takenServers are the servers that are gone, by the id of their group. Nobody else fills a group that is the owner's by its name.
+// takenServers are the servers that are gone, by the id of their group. No other Service fills a group that is the owner's by its name.
 func takenServers(owner ownership.Owner, before, after model.Observed) map[string]map[model.ServerKey]bool {
 	taken := map[string]map[model.ServerKey]bool{}
 	for _, g := range before.Groups {

@@ -55,7 +55,7 @@ func (s subject) isTrusted() bool {
 	return len(s.gated.Waiting()) == 0 && s.state == memory.Known && s.entry.Trusted != "" && s.entry.Trusted == s.applied && s.configured()
 }
 
-// unhurried lowers the priority of the reads of an idle Service: nobody waits for them.
+// unhurried lowers the priority of the reads of an idle Service: nothing waits for them.
 func (s subject) unhurried(ctx context.Context) context.Context {
 	if s.idle {
 		return gateway.WithPriority(ctx, gateway.Background)

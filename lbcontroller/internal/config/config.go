@@ -42,7 +42,7 @@ type Config struct {
 	Policy string `json:"policy"`
 	// DriftCheckInterval is how often, about, an unchanged CLB is read and compared.
 	DriftCheckInterval config.Duration `json:"driftCheckInterval"`
-	// Drift says what happens when somebody changes a CLB in the cloud.
+	// Drift says what happens when a user or another tool changes a CLB in the cloud.
 	Drift Drift `json:"drift"`
 	// Orphans is about CLBs of the cluster whose Services are gone.
 	Orphans Orphans `json:"orphans"`
@@ -81,7 +81,8 @@ type Drift struct {
 	Instance string `json:"instance"`
 	// Listeners is about listeners and their certificates: enforce or report.
 	Listeners string `json:"listeners"`
-	// StoppedListeners is about listeners that somebody stopped, also before the takeover: enforce starts them, report leaves them stopped.
+	// StoppedListeners is about listeners that a user or another tool stopped, also before the takeover: enforce starts them, report leaves
+	// them stopped.
 	StoppedListeners string `json:"stoppedListeners"`
 }
 

@@ -88,7 +88,7 @@ func (c *Controller) releaseBypassed(ctx context.Context, key string) error {
 			return err
 		}
 		c.forget(key)
-		v.looks++ // Nobody else works on the key.
+		v.looks++ // No other worker works on the key.
 		if !changed && len(a.shared) == 0 && v.looks < bypassLooks {
 			c.runner.AddAfter(key, reconcile.User, bypassPause)
 			continue

@@ -34,7 +34,7 @@ const (
 const (
 	// maxConditionText bounds the message of a condition.
 	maxConditionText = 1024
-	// restoreConditions is how soon conditions that somebody else took away are written again.
+	// restoreConditions is how soon conditions that another client took away are written again.
 	restoreConditions = 10 * time.Minute
 )
 
@@ -76,7 +76,7 @@ func reasonOf(o Outcome) string {
 }
 
 // conditions remembers which conditions were written on Services, so that they are written on change only: neither because a message names
-// another request, nor again and again because somebody else overwrites them.
+// another request, nor again and again because another client overwrites them.
 type conditions struct {
 	mu   sync.Mutex
 	last map[string]written

@@ -30,10 +30,10 @@ const (
 	ReasonAnnotation      = "AnnotationChanged"         // Normal: annotations of the controller were changed; it looks at the load balancer.
 	ReasonSpec            = "ServiceSpecChanged"        // Normal: the spec of the Service was changed; it looks at the load balancer.
 	ReasonDeletion        = "DeleteTimestampChanged"    // Normal: the Service is being deleted; the load balancer is released.
-	ReasonContested       = "StatusContested"           // Warning: somebody else overwrites the status of the Service.
+	ReasonContested       = "StatusContested"           // Warning: another client overwrites the status of the Service.
 	ReasonKept            = "AnnotationKept"            // Warning: an annotation was removed, but the load balancer keeps its value.
 	ReasonCertificate     = "CertificateEnds"           // Warning: a server certificate is missing, has ended, or ends within 30 days.
-	ReasonDrift           = "DriftReported"             // Warning: somebody else has changed the load balancer, and the configuration leaves that so.
+	ReasonDrift           = "DriftReported"             // Warning: a user or another tool has changed the load balancer, and the configuration leaves that so.
 	ReasonHeld            = "HeldByPolicy"              // Warning: the policy (report or upsert-only) keeps changes back; the text lists them.
 	ReasonUnconfirmed     = "ReleaseUnconfirmed"        // Warning: a Service with a class has the CLB of before the takeover, which is released once that is confirmed.
 	ReasonOpened          = "AccessControlOff"          // Warning: removing acl-status has opened listeners to everyone.
@@ -57,7 +57,7 @@ func Normalf(reason, format string, args ...any) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Warningf makes an event about something that somebody should look at.
+// Warningf makes an event about something that a user should look at.
 func Warningf(reason, format string, args ...any) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -82,7 +82,7 @@ type Outcome struct {
 type Publication struct {
 	Notes   Notes
 	Ingress []corev1.LoadBalancerIngress
-	// KeepIngress leaves the addresses in the status alone: they are somebody else's.
+	// KeepIngress leaves the addresses in the status alone: they may be another controller's.
 	KeepIngress bool
 	// conditions are put into the status, if there are any; dropConditions takes them away.
 	conditions     []metav1.Condition
@@ -111,7 +111,7 @@ const (
 	RetryBackoff RetryMode = iota
 	// RetryAfter repeats at a time of the kind's choice.
 	RetryAfter
-	// RetryNever waits until somebody changes something, or for one of the looks.
+	// RetryNever waits until something is changed, or for one of the looks.
 	RetryNever
 )
 

@@ -19,7 +19,7 @@ type metrics struct {
 	held    prometheus.Gauge
 	delay   prometheus.Histogram
 	calls   prometheus.Histogram
-	// conflicts are those with others who write on the same Services.
+	// conflicts are those with other clients that write on the same Services.
 	conflicts *prometheus.CounterVec
 }
 

@@ -157,7 +157,7 @@ func (c *Controller) release(ctx context.Context, kind Registration, r Request) 
 	return nil
 }
 
-// conclude does all that follows from an outcome: first whom it wakes, then what is written on the Service, events and
+// conclude does all that follows from an outcome: first which Services it wakes, then what is written on the Service, events and
 // the next attempt.
 func (c *Controller) conclude(ctx context.Context, r Request, metricType, verb string, start time.Time, o Outcome) error {
 	for _, key := range o.Wake { // They are about the cloud, whatever becomes of this Service.

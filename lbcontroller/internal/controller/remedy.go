@@ -12,7 +12,7 @@ import (
 	"alicloud-controllers.dev/services/rpcerr"
 )
 
-// remedies says what somebody can do about failed calls, each step once. Errors that are no failed calls say so themselves.
+// remedies says what an operator can do about failed calls, each step once. Errors that are no failed calls say so themselves.
 func remedies(errs []error) string {
 	var steps []string
 	for _, err := range errs {
@@ -23,7 +23,7 @@ func remedies(errs []error) string {
 	return strings.Join(steps, "; ")
 }
 
-// remedy says what somebody can do about a failed call, of the gateway or of the API server.
+// remedy says what an operator can do about a failed call, of the gateway or of the API server.
 func remedy(err error) string {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		if status.ErrStatus.Code >= http.StatusInternalServerError {

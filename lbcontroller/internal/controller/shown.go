@@ -11,9 +11,9 @@ import (
 const (
 	// firstRestore and lastRestore bound the time between two writes of the same addresses to a Service: it doubles with each.
 	firstRestore, lastRestore = time.Second, 5 * time.Minute
-	// contested is the delay from which on somebody else is taken to overwrite the status.
+	// contested is the delay from which on another client is taken to overwrite the status.
 	contested = 8 * time.Second
-	// forgiven is how long nobody must have overwritten the status for the delay to begin anew.
+	// forgiven is how long the status must not have been overwritten for the delay to begin anew.
 	forgiven = 10 * time.Minute
 )
 
@@ -79,7 +79,7 @@ func (s *shown) wait(key string, ingress []corev1.LoadBalancerIngress) time.Dura
 	return max(0, w.delay-time.Since(w.at))
 }
 
-// wrote remembers that addresses were written. It reports whether somebody else overwrites them again and again.
+// wrote remembers that addresses were written. It reports whether another client overwrites them again and again.
 func (s *shown) wrote(key string, ingress []corev1.LoadBalancerIngress) (isContested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *shown) wrote(key string, ingress []corev1.LoadBalancerIngress) (isConte
 	return next.delay >= contested
 }
 
-// calm reports whether nobody has overwritten the addresses for long enough.
+// calm reports whether the addresses have not been overwritten for long enough.
 func (s *shown) calm(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

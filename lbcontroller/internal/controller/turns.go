@@ -8,7 +8,7 @@ import (
 )
 
 // turns lets Services that share load balancers be worked on one after the other: what one of them has read must not be changed by another
-// before it has acted. Nobody waits in a worker.
+// before it has acted. No Service waits in a worker.
 type turns struct {
 	mu sync.Mutex
 	// waiting are the keys that came too late, by the id of a load balancer that is taken.
@@ -36,7 +36,7 @@ func (t *turns) take(key string, ids []string) bool {
 	return true
 }
 
-// pass gives the load balancers back and returns who waits for them.
+// pass gives the load balancers back and returns the keys that wait for them.
 func (t *turns) pass(ids []string) (waiting []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

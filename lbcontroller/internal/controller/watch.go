@@ -170,7 +170,7 @@ func (c *Controller) serviceChanged(oldObj, newObj any) {
 		return
 	}
 	if !c.leading.Load() {
-		return // The leader compares what users change with the cloud, and whoever leads next begins with all Services.
+		return // The leader compares what users change with the cloud, and the next leader begins with all Services.
 	}
 	for _, r := range c.Kinds {
 		r.Kind.Changed(old, svc)

@@ -28,7 +28,7 @@ func Superseded(err error) bool { return errors.Is(err, ErrGone) || errors.Is(er
 // Notes are labels and annotations that the controller writes on a Service. An empty value removes the key.
 type Notes struct {
 	Labels, Annotations map[string]string
-	// Exact are keys of annotations that are only replaced on the version of the Service that is known: what somebody else wrote there
+	// Exact are keys of annotations that are only replaced on the version of the Service that is known: what another client wrote there
 	// meanwhile must not be lost.
 	Exact []string
 }
@@ -53,7 +53,7 @@ func (w Writer) Hold(ctx context.Context, svc *corev1.Service) (held *corev1.Ser
 	return w.hold(ctx, svc, svc)
 }
 
-// Confirm is Hold for those who must not believe the cache: it may still show the finalizer of a load balancer that the Service has
+// Confirm is Hold for callers that must not believe the cache: it may still show the finalizer of a load balancer that the Service has
 // given up since.
 func (w Writer) Confirm(ctx context.Context, svc *corev1.Service) (live *corev1.Service, added bool, err error) {
 	return w.hold(ctx, svc, nil)
@@ -90,7 +90,7 @@ func (w Writer) hold(ctx context.Context, svc, known *corev1.Service) (live *cor
 	return live, added, nil
 }
 
-// Live reads the Service anew, for those who must not believe the cache and need no finalizer. It may be on its way out.
+// Live reads the Service anew, for callers that must not believe the cache and need no finalizer. It may be on its way out.
 func (w Writer) Live(ctx context.Context, svc *corev1.Service) (*corev1.Service, error) {
 	found, err := w.Client.CoreV1().Services(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
 	switch {

@@ -51,7 +51,7 @@ func (p *Polls) Wait(key string, pods []types.UID) (ask bool, after time.Duratio
 		seen[uid] = first
 	}
 	one.seen = seen
-	if changed { // Somebody came, or went because the last answer was good: others may follow soon.
+	if changed { // A pod came, or went because the last answer was good: others may follow soon.
 		one.delay = firstPoll
 		if soon := now.Add(firstPoll); one.next.IsZero() || one.next.After(soon) {
 			one.next = soon

@@ -46,8 +46,8 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", plan.Name(f.Acti
 // Unwrap returns the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failures are those of one plan, in the order of its actions. They are an error with several causes: who decides what they mean for the
-// Service looks at all of them.
+// Failures are those of one plan, in the order of its actions. They are an error with several causes: the caller that decides what they
+// mean for the Service looks at all of them.
 type Failures []*Failure
 
 // Error lists the failures.

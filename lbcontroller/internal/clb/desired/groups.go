@@ -164,7 +164,7 @@ func (b *builder) group(description string, port corev1.ServicePort) (g model.Gr
 	return model.Group{Servers: serversOf(choice, description), Draining: serverKeys(choice.Draining), Kept: serverKeys(choice.Kept)}, choice.Left
 }
 
-// serversOf returns those who take the traffic of a port, in order.
+// serversOf returns the servers that take the traffic of a port, in order.
 func serversOf(choice backend.Choice, description string) []model.Server {
 	servers := make([]model.Server, choice.Len())
 	if nodes, port, weight, only := choice.Nodes(); only { // All that most Services have, and a thousand of them.

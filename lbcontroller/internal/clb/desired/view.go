@@ -13,7 +13,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/clb/ownership"
 )
 
-// View is a Service with what its annotations say, parsed once for all who ask.
+// View is a Service with what its annotations say, parsed once for all callers.
 type View struct {
 	Service *corev1.Service
 	// Mode and Nodes say which pods and nodes may be backends.
@@ -57,7 +57,7 @@ func (v View) Policy() backend.Policy {
 	return backend.Policy{Mode: v.Mode, Nodes: v.Nodes, Seed: string(v.Service.UID), MaxNodes: v.maxNodes, Drain: v.drain, IPv6: v.ipv6}
 }
 
-// mode returns who the backends of a Service are. Pods beat the traffic policy.
+// mode returns what the backends of a Service are. Pods beat the traffic policy.
 func (c Config) mode(svc *corev1.Service) backend.Mode {
 	pods := c.PodBackends
 	if v := svc.Annotations[annotation.BackendType]; v != "" {

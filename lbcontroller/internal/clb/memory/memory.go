@@ -139,7 +139,7 @@ func (m *Memory) Last(key, uid string, now time.Time) (Entry, State) {
 	return e, Known
 }
 
-// Doubt makes the next Recall say that the cloud has to be read, whatever is put meanwhile by who has recalled before.
+// Doubt makes the next Recall say that the cloud has to be read, whatever is put meanwhile by a caller that has recalled before.
 func (m *Memory) Doubt(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -127,7 +127,7 @@ func (s Server) Compare(other Server) int {
 	return cmp.Or(cmp.Compare(s.Type, other.Type), cmp.Compare(s.IP, other.IP), cmp.Compare(s.Port, other.Port))
 }
 
-// DefaultGroup is the id and the name, here, of the default server group that every instance has. It is nobody's own: it is only filled, as
+// DefaultGroup is the id and the name, here, of the default server group that every instance has. It belongs to no Service: it is only filled, as
 // the user's vServer groups are. Its servers have no port: each listener that forwards to it brings its own.
 const DefaultGroup = "default-server-group"
 
@@ -141,7 +141,7 @@ type Group struct {
 	// Unresolved are addresses whose network interface couldn't be found: a present server with such an address is kept.
 	Unresolved []string
 	// Draining are present servers of a wanted group that get no new connections, and Kept those that stay as they are, although neither is
-	// wanted. Nobody becomes a server for that. The ID of a network interface is left open.
+	// wanted. No server is added for that. The ID of a network interface is left open.
 	Draining, Kept map[ServerKey]bool
 	// KeepWeights says that the weights of present servers are left alone.
 	KeepWeights bool

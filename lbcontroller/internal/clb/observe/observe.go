@@ -37,7 +37,7 @@ type Hint struct {
 	Users []string
 }
 
-// owns reports whether an instance was created for the Service: by its tag, or, if somebody removed that, by another mark together
+// owns reports whether an instance was created for the Service: by its tag, or, if that was removed, by another mark together
 // with the published address. The address alone proves nothing: a Service of the existing CCM may publish that of a user's instance.
 func (h Hint) owns(found model.Observed) bool {
 	tags := found.Tags()

@@ -2,7 +2,7 @@
 // must outlive a leader is a value.
 //
 // A deletion can't be undone, and the address is lost. So it takes two facts that don't depend on each other: for as long as the grace the API
-// server has had no Service for the CLB, and what is on the CLB was made by this cluster and serves nobody else.
+// server has had no Service for the CLB, and what is on the CLB was made by this cluster and serves nothing else.
 package orphan
 
 import (

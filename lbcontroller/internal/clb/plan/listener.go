@@ -30,7 +30,7 @@ type listenerWork struct {
 type survey struct {
 	have    map[model.ListenerKey]present
 	leaving map[int32]bool  // ports over TCP that a deletion frees
-	taken   map[int32]bool  // ports over TCP that somebody else holds, or a listener that is held
+	taken   map[int32]bool  // ports over TCP that a listener not ours holds, or one that is held
 	used    map[string]bool // ids of the groups that listeners go on using other than as wanted
 }
 

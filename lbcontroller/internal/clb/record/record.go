@@ -102,7 +102,7 @@ func (s *Store) Drop(key string) {
 	}
 }
 
-// Remove forgets a Service before its finalizer goes: nobody would do it later. An API server that fails holds nothing up.
+// Remove forgets a Service before its finalizer goes: it would not be done later. An API server that fails holds nothing up.
 func (s *Store) Remove(ctx context.Context, key string) {
 	if s != nil {
 		s.writeNow(ctx, map[string]Entry{key: {}})
@@ -166,7 +166,7 @@ func (s *Store) Sharing(ctx context.Context, loadBalancer string) (keys []string
 		return nil
 	}
 	if err := s.load(ctx); err != nil {
-		return nil // Then nobody relies on it either.
+		return nil // Then nothing relies on it either.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *Store) writeNow(ctx context.Context, entries map[string]Entry) {
 		for _, key := range keys { // The first writes them all.
 			if err := s.flush(ctx, name(key)); err != nil {
 				s.Logger.Warn("the record of backends can't be written", "configMap", s.Name, "service", key, "error", err)
-				return // Run tries it again. Who waits here changes the cloud.
+				return // Run tries it again. The caller that waits here changes the cloud.
 			}
 		}
 	})
@@ -217,7 +217,7 @@ func (s *Store) Memo(ctx context.Context, name string) (string, error) {
 	return s.stored[name], err
 }
 
-// Commit writes such a text. Without an error the next leader finds it. If somebody else has written since it was read, nothing is written.
+// Commit writes such a text. Without an error the next leader finds it. If another client has written since it was read, nothing is written.
 func (s *Store) Commit(ctx context.Context, name, text string) error {
 	if s == nil {
 		return errNoStore
@@ -329,7 +329,7 @@ func (s *Store) flush(ctx context.Context, only string) error {
 	return s.request(ctx, func(ctx context.Context) error {
 		err := s.write(ctx, only)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-			// Somebody else has written: a leader before this one whose last write was under way, or an operator who deleted it.
+			// Another client has written: a leader before this one whose last write was under way, or an operator who deleted it.
 			s.mu.Lock()
 			s.read = false
 			s.mu.Unlock()

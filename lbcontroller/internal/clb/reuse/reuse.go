@@ -20,7 +20,7 @@ const RetryMissing = 5 * time.Minute
 type Refusal struct {
 	// Text says what is wrong and what to do.
 	Text string
-	// Again is how long it takes at most until somebody looks again; 0 for as long as for anything that only a user can mend.
+	// Again is how long it takes at most until the controller looks again; 0 for as long as for anything that only a user can mend.
 	Again time.Duration
 }
 
@@ -75,8 +75,8 @@ func madeTag(observed model.Observed) string {
 	return ""
 }
 
-// Taken refuses a CLB to a Service that publishes another address: a Service must not change its address behind the back of those who
-// use it. own is the CLB that was made for the Service, if there is one.
+// Taken refuses a CLB to a Service that publishes another address: a Service must not change its address behind the back of its
+// clients. own is the CLB that was made for the Service, if there is one.
 func Taken(svc Service, named, own model.Observed) *Refusal {
 	if own.InstanceID != "" && len(svc.Published) > 0 {
 		return &Refusal{Text: fmt.Sprintf("the Service has CLB %s of its own; to move to CLB %s, clear status.loadBalancer, "+
@@ -99,7 +99,7 @@ func Gone(svc Service) *Refusal {
 }
 
 // InVain reports that a Service has nothing on a CLB that it names or names no more: it was never given anything there, or the CLB is its
-// own, whatever somebody has noted.
+// own, whatever is noted on the Service.
 func InVain(uid string, claims ownership.Claims, observed model.Observed) bool {
 	return madeTag(observed) != "" && !claims.Has(observed.InstanceID) || observed.Tags()[ownership.TagService] == ownership.DefaultName(uid)
 }
