@@ -47,8 +47,8 @@ func (c *Controller) initialise(ctx context.Context, node *corev1.Node) error {
 	return c.attempted(ctx, node, c.initialiseNode(ctx, node))
 }
 
-// attempted records an event if an attempt failed, and gives the error as it is. Neither being asked to wait nor somebody who keeps
-// changing the node is a failure of the node.
+// attempted records an event if an attempt failed, and gives the error as it is. Neither being asked to wait nor another client that
+// keeps changing the node is a failure of the node.
 func (c *Controller) attempted(ctx context.Context, node *corev1.Node, err error) error {
 	if err == nil || ctx.Err() != nil || apierrors.IsConflict(err) {
 		return err

@@ -36,7 +36,7 @@ const (
 	sweepPart, firstPart = 100, 1000
 	// sweepWitnesses are the nodes of other parts that are read again with each part: an answer without them is no evidence.
 	sweepWitnesses = 3
-	// answerTimeout bounds the waiting for one answer of the gateway, so that somebody who waits for silent nodes to go learns why they
+	// answerTimeout bounds the waiting for one answer of the gateway, so that an operator who waits for silent nodes to go learns why they
 	// stay. It is longer than the gateway itself waits for the cloud, whose error says more than that the time is over.
 	answerTimeout = time.Minute
 )
@@ -272,7 +272,7 @@ func answerOf(result *ecsv1.InstanceResult) (lifecycle.Answer, error) {
 	}
 }
 
-// sightings is what is known of all nodes, by name, but for those that are being deleted and wait for somebody's finalizer.
+// sightings is what is known of all nodes, by name, but for those that are being deleted and wait for a finalizer.
 func (c *Controller) sightings() ([]lifecycle.Sighting, error) {
 	all, err := c.nodes.List(labels.Everything())
 	if err != nil {

@@ -35,7 +35,7 @@ func (c *Controller) write(ctx context.Context, node *corev1.Node, decide decisi
 		}
 		node = written
 	}
-	// A conflict means that somebody changed the node after it was read, maybe its taints: it is read and decided about again.
+	// A conflict means that another client changed the node after it was read, maybe its taints: it is read and decided about again.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if !change.Object() {
 			return nil

@@ -124,7 +124,7 @@ func condition(node *corev1.Node, opts Options) *corev1.NodeCondition {
 			Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: ReasonNoRoute, Message: messageNoRoute,
 		}
 	case !opts.CloudRoutes && exists && current.Status == corev1.ConditionTrue && current.Reason == ReasonNoRoute:
-		// Left over from the time when routes were configured; nobody else would ever clear it.
+		// Left over from the time when routes were configured; no other component would ever clear it.
 		return &corev1.NodeCondition{
 			Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: reasonNoRoutes, Message: messageNoRoutes,
 		}

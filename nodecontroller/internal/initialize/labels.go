@@ -34,7 +34,7 @@ func managed(node *corev1.Node) []string {
 }
 
 // manage decides about the optional labels: which to take off, and which are ours from now on. Only what we have set is ever taken off;
-// a label that was there before may be anybody's.
+// a label that was there before may be that of a user or another tool.
 func (c *Change) manage(node *corev1.Node, instance *ecsv1.Instance) {
 	before := managed(node)
 	wanted := labelsOf(instance)

@@ -14,8 +14,8 @@ const (
 )
 
 // shutdown taints the node of a stopped instance, and takes the taint off again once the instance is started or the kubelet is
-// ready, whatever the cloud says. The taint goes though the option is off, for nobody else would ever remove what the option has
-// left behind.
+// ready, whatever the cloud says. The taint goes though the option is off, for no other component would ever remove what the
+// option has left behind.
 func (c *Change) shutdown(node *corev1.Node, instance *ecsv1.Instance, opts Options) {
 	tainted := nodes.HasTaint(node, nodes.TaintShutdown)
 	ready := nodes.Ready(node) == corev1.ConditionTrue

@@ -20,7 +20,7 @@ type verdict struct {
 	err error
 	// part is what of the node err is about, for kube.Events.
 	part string
-	// cause is err where it stays the same until somebody acts or a long time has passed, which makes it fit for the condition.
+	// cause is err where it stays the same until a user acts or a long time has passed, which makes it fit for the condition.
 	cause string
 }
 

@@ -255,7 +255,7 @@ func verdictsOf(tableID string, claims table.Claims, p plan.Plan, blocked []plan
 	}
 	for _, failure := range result.CreateFailed {
 		v := verdict{part: part(failure.Route)}
-		// Being asked to wait is no failure that anybody had to act on.
+		// Being asked to wait is no failure that a user had to act on.
 		if _, wait := rpcerr.RetryAfter(failure.Err); !wait {
 			v.err = fmt.Errorf("route table %s: create route %s: %w", tableID, failure.Route.CIDR, failure.Err)
 		}

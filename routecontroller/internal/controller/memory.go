@@ -26,7 +26,7 @@ type memory struct {
 	// seen are routes that nodes claimed while this process looked, with the nodes. When such a node goes, its entry goes at
 	// once, mark or no mark.
 	seen map[table.Key]string
-	// excluded are routes that excluded nodes claimed. Somebody else may have made them, so they stay when the node goes.
+	// excluded are routes that excluded nodes claimed. A user or another tool may have made them, so they stay when the node goes.
 	excluded map[table.Key]bool
 	// orphanSince says when an entry was first found without a node.
 	orphanSince map[table.Key]time.Time
@@ -211,7 +211,7 @@ func (m *memory) pending(routes []table.Route, created []table.Entry, now time.T
 	return min(max(pendingDelay, now.Sub(latest)/pendingShare), tableMaxDelay)
 }
 
-// stuck are those of the routes that have been there for longer than anybody waits for the cloud.
+// stuck are those of the routes that have been there for longer than pendingPatience.
 func (m *memory) stuck(routes []table.Route, now time.Time) []table.Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r table.Route) bool {
 		since, known := m.unfinished[r.Key]

@@ -46,8 +46,8 @@ const (
 type Plan struct {
 	// Create are the wanted routes that are missing, and whose place is free.
 	Create []table.Route
-	// Obstacles are entries of ours in the way of wanted routes. To replace an entry is to delete it, so they are orphans that somebody waits
-	// for.
+	// Obstacles are entries of ours in the way of wanted routes. To replace an entry is to delete it, so they are orphans that a wanted route
+	// waits for.
 	Obstacles []Obstacle
 	// Orphans are entries of ours that no node claims. When they go is a matter of time, and thus of the caller.
 	Orphans []table.Entry
@@ -175,7 +175,7 @@ func (d *differ) planRoute(p *Plan, route table.Route) {
 	}
 }
 
-// refuse notes that a route can't be had. What lies inside of its destination is in nobody's way then.
+// refuse notes that a route can't be had. What lies inside of its destination is in no route's way then.
 func (d *differ) refuse(p *Plan, refusal Refusal) {
 	p.Refused = append(p.Refused, refusal)
 	delete(d.possible, refusal.Route.CIDR)
@@ -221,7 +221,7 @@ func (d *differ) possibleAround(cidr netip.Prefix) (table.Route, bool) {
 
 // ours reports whether an entry in the way of a node may be deleted: it carries our mark, or no mark at all and leads to an
 // instance of the cluster, which is what the existing CCM makes. What that one left behind leads to an instance that is gone by
-// now: such an entry serves nobody, and unless somebody has described it, it makes room.
+// now: such an entry serves no node, and unless it has a description, it makes room.
 func (d *differ) ours(entry table.Entry) bool {
 	if table.Marked(entry.Description) {
 		return table.MarkedBy(entry.Description, d.ClusterID)

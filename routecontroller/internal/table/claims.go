@@ -16,7 +16,7 @@ import (
 type Scope struct {
 	// Region is that of the VPC.
 	Region string
-	// IPv6 lets nodes have a route for their IPv6 range, too. Without it, IPv6 is nobody's business.
+	// IPv6 lets nodes have a route for their IPv6 range, too. Without it, IPv6 is ignored.
 	IPv6 bool
 }
 
@@ -26,10 +26,10 @@ type Claims struct {
 	Wanted []Route
 	// Held routes stay if they exist and are not created: their nodes are leaving, silent (a stopped instance), or unroutable.
 	Held []Route
-	// Excluded routes are those of excluded nodes. They are left alone like held ones; and since somebody else may have made them,
-	// that they were there is no reason to delete them when the node goes.
+	// Excluded routes are those of excluded nodes. They are left alone like held ones; and since a user or another tool may have
+	// made them, that they were there is no reason to delete them when the node goes.
 	Excluded []Route
-	// Unroutable nodes can't have a route until somebody changes them. Ordered by name.
+	// Unroutable nodes can't have a route until they are changed. Ordered by name.
 	Unroutable []Unroutable
 	// Unclear are the names of nodes that exist and whose route is not known yet. Nothing made for them is an orphan.
 	Unclear []string
