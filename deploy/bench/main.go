@@ -169,7 +169,7 @@ func checkWritable(name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // Figures are for everybody.
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // All users may read the figures.
 		return fmt.Errorf("-json: make the file's directory: %w", err)
 	}
 	_, missing := os.Stat(name)

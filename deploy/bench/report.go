@@ -167,7 +167,7 @@ func (r Report) save(name string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("encode figures: %w", err)
 	}
-	if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil { //nolint:gosec // Figures are for everybody.
+	if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil { //nolint:gosec // All users may read the figures.
 		return fmt.Errorf("write figures: %w", err)
 	}
 	_, _ = fmt.Fprintf(out, "\nThe same as JSON: %s\n", name)

@@ -240,7 +240,7 @@ func oneNodeJoins(ctx context.Context, b *bench, _ *Row) error {
 	return b.nodesReady(ctx)
 }
 
-// idle shows what the processes cost while nobody changes anything, for half a minute with the time that is waited after each situation.
+// idle shows what the processes cost while nothing is changed, for half a minute with the time that is waited after each situation.
 func idle(ctx context.Context, _ *bench, _ *Row) error {
 	const long = 30 * time.Second
 	return wait(ctx, long-quiet)

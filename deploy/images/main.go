@@ -177,7 +177,7 @@ func write(path string, image oci.Image) (digest string, err error) {
 		}
 	}()
 	digest, err = oci.Write(tmp, image)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil { //nolint:mnd // Whoever may read the tree.
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil { //nolint:mnd // For all users who may read the tree.
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	return digest, os.Rename(tmp.Name(), path)

@@ -67,7 +67,7 @@ func writeMaterials(path string, b bom) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // Whoever may read the tree.
+	return os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // For all users who may read the tree.
 }
 
 // static reports as an error what a program needs besides the kernel.

@@ -13,7 +13,7 @@ type target struct {
 
 func (t target) path() string { return t.module + "/" + t.pkg }
 
-// targets lists the packages whose mistakes lose, leak or delete a user's resources, or let in somebody who may not. Those of the gateway
+// targets lists the packages whose mistakes lose, leak or delete a user's resources, or let in a caller that may not call. Those of the gateway
 // that look at requests beyond what the protocol says of their fields are found by their file.
 func targets(root string) ([]target, error) {
 	list := []target{

@@ -166,7 +166,7 @@ func collect(dir, version string, files map[string][]byte) error {
 
 // publish writes the files into an empty directory, with their checksums in the form of sha256sum.
 func publish(dir string, files map[string][]byte) error {
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // It is to be read by everybody.
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil { //nolint:gosec // All users may read it.
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
 	var names []string

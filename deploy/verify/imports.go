@@ -91,7 +91,7 @@ func checkImports(p pkg) []error {
 		})
 	}
 	if pure(module, inModule) {
-		linked("packages that decide do not speak to anybody", func(path string) bool {
+		linked("packages that decide do no I/O", func(path string) bool {
 			return strings.HasPrefix(path, "k8s.io/client-go/")
 		})
 	}

@@ -83,7 +83,7 @@ func TestCheckImports(t *testing.T) {
 		{
 			name: "a plan does not link a client",
 			pkg:  pkg{ImportPath: prefix + "routecontroller/internal/plan", Deps: []string{"fmt", "k8s.io/client-go/rest"}},
-			want: []string{prefix + "routecontroller/internal/plan imports k8s.io/client-go/rest: packages that decide do not speak to anybody"},
+			want: []string{prefix + "routecontroller/internal/plan imports k8s.io/client-go/rest: packages that decide do no I/O"},
 		},
 		{
 			name: "a module that nobody thought of",

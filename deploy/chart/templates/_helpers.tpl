@@ -78,13 +78,13 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- if $on -}}true{{- end -}}
 {{- end }}
 
-{{/* "true" if the admin address of a component asks who reads: where it is one of the node, if its configuration says nothing else. */}}
+{{/* "true" if the admin address of a component authenticates its clients: where it is one of the node, if its configuration says nothing else. */}}
 {{- define "authentication" -}}
 {{- $c := index (index . 0).Values.components (index . 1) -}}
 {{- if dig "admin" "authentication" (eq (include "hostNetwork" .) "true") $c.config -}}true{{- end -}}
 {{- end }}
 
-{{/* How an endpoint of a PodMonitor or ServiceMonitor is scraped that asks who reads. */}}
+{{/* How an endpoint of a PodMonitor or ServiceMonitor is scraped that authenticates its clients. */}}
 {{- define "scrapeTLS" -}}
 scheme: https
 tlsConfig:
@@ -127,7 +127,7 @@ tlsConfig:
     "serverName" (printf "cloudgateway.%s.svc" $root.Release.Namespace)
     "caFile" "/etc/tls/ca.crt" "tokenFile" "/var/run/secrets/cloudgateway/token")) -}}
 {{- $base = merge $base (dict "vpcID" $root.Values.vpcID) -}}
-{{- /* Without a routecontroller nobody would ever take back that new nodes have no route. */ -}}
+{{- /* Without a routecontroller, no component would ever take back that new nodes have no route. */ -}}
 {{- if eq $name "nodecontroller" -}}
 {{- $base = merge $base (dict "configureCloudRoutes" (has "routecontroller" (include "components" $root | fromJsonArray))) -}}
 {{- end -}}

@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// drain is longer than it takes until nobody sends requests to a pod that is about to end: kube-proxy and the health checks of the load
+// drain is longer than it takes until no client sends requests to a pod that is about to end: kube-proxy and the health checks of the load
 // balancer must have noticed.
 const drain = 5 * time.Second
 

@@ -149,7 +149,7 @@ func ensure(ctx context.Context, cfg Config, r recipe) error {
 		return fmt.Errorf("make cache directory: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(dir, ".lock"), func() {
-		_, _ = fmt.Fprintf(cfg.Out, "waiting for somebody else who builds in %s\n", dir)
+		_, _ = fmt.Fprintf(cfg.Out, "waiting for another process that builds in %s\n", dir)
 	})
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func ensure(ctx context.Context, cfg Config, r recipe) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	// Nobody else builds here, so that a build was killed if its directory is there.
+	// No other process builds here, so that a build was killed if its directory is there.
 	dead, err := filepath.Glob(filepath.Join(dir, buildDirs))
 	if err != nil {
 		return fmt.Errorf("find builds that were killed: %w", err)
@@ -180,7 +180,7 @@ func executable(path string) bool {
 // lockInterval is short against what is done with the lock held.
 const lockInterval = 200 * time.Millisecond
 
-// lock takes the lock, and calls wait if somebody else has it.
+// lock takes the lock, and calls wait if another process has it.
 func lock(ctx context.Context, path string, wait func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestEnsureInterrupted(t *testing.T) {
 		says string
 	}{
 		{name: "building", says: "building small"},
-		{name: "waiting", lock: true, says: "waiting for somebody else"},
+		{name: "waiting", lock: true, says: "waiting for another process"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

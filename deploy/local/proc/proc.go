@@ -203,7 +203,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 func (p *Process) wasReady() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.expected = !p.running() // It may have ended since, and then nobody looks after it.
+	p.expected = !p.running() // It may have ended since, and then it is not restarted.
 }
 
 func (p *Process) exit() error {

@@ -130,7 +130,7 @@ func (m machine) node() *corev1.Node {
 	}
 }
 
-// DeleteInstance deletes an instance as somebody at the console would, who clicks again until it is gone. Faults and limits of the cloud
+// DeleteInstance deletes an instance as a user at the console would, who clicks again until it is gone. Faults and limits of the cloud
 // can't keep it from that.
 func (w *World) DeleteInstance(ctx context.Context, id string) error {
 	ecs := cloud.API{

@@ -18,7 +18,7 @@ type block struct {
 	claim     net.Listener
 }
 
-// takeBlock returns n loopback addresses nobody listens on, and keeps other worlds from them until it is released.
+// takeBlock returns n loopback addresses on which no process listens, and keeps other worlds from them until it is released.
 func takeBlock(n int) (block, error) {
 	const blocks = (lastPort - firstPort) / blockSize
 	start := rand.IntN(blocks) //nolint:gosec // Nothing depends on its being hard to guess.
@@ -45,7 +45,7 @@ func (b block) release() error {
 	return b.claim.Close()
 }
 
-// freePorts returns up to n addresses with ports from first to before end on which nobody listens.
+// freePorts returns up to n addresses with ports from first to before end on which no process listens.
 func freePorts(first, end, n int) []string {
 	var addresses []string
 	for port := first; port < end && len(addresses) < n; port++ {
