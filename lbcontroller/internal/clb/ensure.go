@@ -86,8 +86,8 @@ func (s subject) configured() bool {
 	return s.svc.Labels[LabelHash] == s.hash && s.svc.Labels[LabelLoadBalancerID] != "" && len(s.svc.Status.LoadBalancer.Ingress) > 0
 }
 
-// Ensure implements controller.Kind.
-func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
+// ensure brings the CLB of a Service to what the Service asks for.
+func (k *Kind) ensure(ctx context.Context, r controller.Request) controller.Outcome {
 	s := subject{key: r.Key, writer: r.Writer, svc: r.Service, drift: k.Drift, view: k.Desired.View(r.Service), slices: r.Slices, gated: r.Gated}
 	s.policy = k.policyOf(s.view)
 	s.entry, s.state = k.memory.Recall(s.key, string(s.svc.UID), time.Now())
@@ -129,6 +129,12 @@ func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outc
 	}
 	d, err := k.decide(s.unhurried(ctx), s, have)
 	if err == nil {
+		k.rememberNone(s, d)
+		if d.plan.CreatesInstance() && k.mayCreate(s, d) == nil {
+			if wait := k.creations.Enter(s.key, time.Now()); wait > 0 {
+				return k.putOff(s, d, wait)
+			}
+		}
 		s, err = k.allow(ctx, s, d)
 	}
 	if refusal, ok := errors.AsType[*reuse.Refusal](err); ok {
@@ -228,18 +234,22 @@ func (k *Kind) confirm(ctx context.Context, s subject) (subject, error) {
 	return s, nil
 }
 
+// rememberNone remembers that a new Service has no CLB: a creation that is refused needs no search either when the Service changes.
+func (k *Kind) rememberNone(s subject, d decision) {
+	if s.fresh && d.known.observed.InstanceID == "" {
+		e := memory.Renew(s.entry)
+		e.UID, e.Observed, e.None = string(s.svc.UID), d.known.observed, true
+		k.memory.Put(s.key, e)
+	}
+}
+
 // allow keeps a Service that had an address from silently getting another, and obeys the cluster's rule about public CLBs. The Service is
 // read anew unless it just was: a CLB must not be made for what the cache shows of a Service that has gone on since.
 func (k *Kind) allow(ctx context.Context, s subject, d decision) (subject, error) {
 	if d.known.observed.InstanceID != "" {
 		return s, nil
 	}
-	if s.fresh {
-		// A creation that is refused needs no search either when the Service changes.
-		e := memory.Renew(s.entry)
-		e.UID, e.Observed, e.None = string(s.svc.UID), d.known.observed, true
-		k.memory.Put(s.key, e)
-	} else {
+	if !s.fresh {
 		var err error
 		if s, err = k.confirm(ctx, s); err != nil {
 			return s, err

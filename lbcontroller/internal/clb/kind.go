@@ -18,6 +18,7 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/backend/ecs"
 	"alicloud-controllers.dev/lbcontroller/internal/backend/eni"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/clb/backlog"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/desired"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/memory"
 	"alicloud-controllers.dev/lbcontroller/internal/clb/observe"
@@ -80,6 +81,8 @@ type Kind struct {
 	certs     *certificates
 	polls     readiness.Polls
 	metrics   metrics
+	// creations holds back Services while the gateway has no room for making CLBs.
+	creations backlog.Backlog
 	// started is when the kind was made: a Service that is older may have a CLB of which nothing is written on it.
 	started time.Time
 }
@@ -169,6 +172,7 @@ func (k *Kind) Forget(key string) {
 	k.polls.Forget(key)
 	k.certs.Use(key, nil)
 	k.metrics.withheld.set(key, "", 0)
+	k.creations.Forget(key)
 }
 
 // hint is what a Service says about the CLB that was made for it.

@@ -24,8 +24,8 @@ import (
 	"alicloud-controllers.dev/lbcontroller/internal/controller"
 )
 
-// Release implements controller.Kind: first the Service's own CLB, then what it has on those of users.
-func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
+// release gives up first the Service's own CLB, then what it has on those of users.
+func (k *Kind) release(ctx context.Context, r controller.Request) controller.Outcome {
 	view := k.Desired.View(r.Service)
 	fail := func(o controller.Outcome, err error) controller.Outcome {
 		calls := causes(err)

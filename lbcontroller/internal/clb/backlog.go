@@ -1,0 +1,69 @@
+package clb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/clb/apply"
+	"alicloud-controllers.dev/lbcontroller/internal/controller"
+)
+
+// Ensure implements controller.Kind.
+func (k *Kind) Ensure(ctx context.Context, r controller.Request) controller.Outcome {
+	return k.callNext(r.Key, k.ensure(ctx, r))
+}
+
+// Release implements controller.Kind: first the Service's own CLB, then what it has on those of users.
+func (k *Kind) Release(ctx context.Context, r controller.Request) controller.Outcome {
+	return k.callNext(r.Key, k.release(ctx, r))
+}
+
+// callNext wakes the Services for which the end of a pass makes room at the gateway.
+func (k *Kind) callNext(key string, o controller.Outcome) controller.Outcome {
+	now := time.Now()
+	var next []string
+	switch refusal := noRoom(o.Err); {
+	case refusal != nil:
+		k.creations.Refused(key, now, refusal.RetryAfter)
+	case o.Err != nil:
+		next = k.creations.Failed(key, now)
+	default:
+		next = k.creations.Done(key, now)
+	}
+	o.Wake = append(o.Wake, next...)
+	return o
+}
+
+// createAPI is the cloud's action that makes a CLB.
+const createAPI = "slb/CreateLoadBalancer"
+
+// noRoom returns the refusal of making a CLB, if that is what went wrong and the gateway had no room for it.
+func noRoom(err error) *rpcerr.Error {
+	failures, _ := errors.AsType[apply.Failures](err)
+	for _, f := range failures {
+		if e, ok := rpcerr.From(f.Err); ok && e.Reason == rpcerr.Throttled && e.Unsent && e.API == createAPI {
+			return e
+		}
+	}
+	return nil
+}
+
+// putOff is the outcome for a Service whose CLB isn't asked for yet, since others wait for theirs. What was read is remembered until then.
+func (k *Kind) putOff(s subject, d decision, wait time.Duration) controller.Outcome {
+	if d.known.read {
+		k.keep(s, d.entry.Holds(d.known.observed, ""), false)
+	}
+	err := &apply.Failure{Action: d.plan.Phases[0][0], Err: &rpcerr.Error{
+		Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, Unsent: true, API: createAPI,
+		Message: "it is made when its turn comes, as the rate limit has no room and other Services wait for theirs already",
+	}}
+	return controller.Outcome{
+		Service: s.svc, Err: err, Retry: controller.Retry{Mode: controller.RetryAfter, After: wait},
+		Events: []controller.Event{controller.Failure(controller.ReasonSyncFailed, err)},
+	}
+}

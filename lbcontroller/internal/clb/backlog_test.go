@@ -1,0 +1,179 @@
+package clb
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kubetesting "k8s.io/client-go/testing"
+
+	"alicloud-controllers.dev/services/gateway/gatewaytest"
+	"alicloud-controllers.dev/services/rpcerr"
+
+	"alicloud-controllers.dev/lbcontroller/internal/annotation"
+)
+
+// limited lets a creation through once in a gap, as the gateway does: a call waits for its turn, unless that comes later than its patience lasts. What
+// follows the creation takes some seconds.
+func (w *world) limited(gap, patience time.Duration) {
+	var mu sync.Mutex
+	var next time.Time
+	turn := func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		if next.Before(time.Now()) {
+			next = time.Now()
+		}
+		wait := time.Until(next)
+		if wait <= patience {
+			next = next.Add(gap)
+		}
+		return wait
+	}
+	w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
+		wait := time.Duration(0)
+		switch method {
+		case "CreateLoadBalancer":
+			if wait = turn(); wait > patience {
+				return gatewaytest.Fault{Before: &rpcerr.Error{
+					Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: wait, Unsent: true, API: "slb/CreateLoadBalancer",
+				}}
+			}
+		case "CreateListener":
+			wait = 5 * time.Second
+		}
+		select {
+		case <-time.After(wait):
+		case <-w.t.Context().Done():
+		}
+		return gatewaytest.Fault{}
+	})
+}
+
+// TestOneRefusalHoldsForAll: while the gateway has no room for the CLBs of many Services, each of them asks it about once, and not again and again, and all
+// that the rate limit allows is used. Those that need no CLB any more don't hold up the others.
+func TestOneRefusalHoldsForAll(t *testing.T) {
+	t.Parallel()
+	const (
+		services = 400
+		turned   = 60 // so many of them become ClusterIP while they wait
+		gap      = time.Second
+	)
+	inWorld(t, 2, func(w *world) {
+		w.limited(gap, 20*time.Second)
+		reads := w.countReads()
+		for i := range services {
+			w.put(numbered(i))
+		}
+		start := time.Now()
+		w.after(5 * time.Second)
+		for i := range turned {
+			svc := numbered(services/2 + i)
+			patch := []byte(`{"spec":{"type":"ClusterIP"}}`)
+			if _, err := w.kube.CoreV1().Services(svc.Namespace).Patch(t.Context(), svc.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for ; w.served("default") < services-turned; w.after(time.Second) {
+			if time.Since(start) > time.Hour {
+				t.Fatalf("%d of %d Services have an address after an hour", w.served("default"), services-turned)
+			}
+		}
+		took, asked, read := time.Since(start), len(w.cloud.CallsOf("CreateLoadBalancer")), reads()
+		t.Logf("%d Services have an address after %s, the gateway was asked %d times, the API server for a Service %d times", services-turned, took, asked, read)
+		if best := (services - turned) * gap; took > best*11/10 {
+			t.Errorf("all have an address after %s, the limit allows them in %s", took, best)
+		}
+		if most := services + maxAtOnce; asked > most {
+			t.Errorf("the gateway was asked %d times for %d Services, want %d at most", asked, services, most)
+		}
+		if most := int64(2 * services); read > most {
+			t.Errorf("%d Services were read %d times at the API server, want %d at most", services, read, most)
+		}
+	})
+}
+
+// maxAtOnce is how many Services may be refused before the first one knows of it: those that are worked on and those that wait for an answer.
+const maxAtOnce = 204
+
+// TestNamespacesTakeTurns: a Service doesn't wait for the many of another namespace that came before it.
+func TestNamespacesTakeTurns(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		w.limited(time.Second, time.Minute)
+		for i := range 300 {
+			w.put(numbered(i))
+		}
+		w.after(30 * time.Second)
+		late := numbered(300)
+		late.Namespace = "shop"
+		w.put(late)
+		start := time.Now()
+		for ; w.served("shop") == 0; w.after(time.Second) {
+			if time.Since(start) > 75*time.Second {
+				t.Fatalf("the Service of the other namespace has no address after %s; %d of 300 have one", time.Since(start), w.served("default"))
+			}
+		}
+	})
+}
+
+// TestRefusedAtOnce: a Service that may not have its CLB doesn't wait to be told so, however many others wait for theirs.
+func TestRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		w.config = func(cfg *settings) { cfg.Kind.DisablePublic = true }
+		w.restart()
+		w.limited(time.Second, 10*time.Second)
+		for i := range 100 {
+			svc := numbered(i)
+			annotated(annotation.AddressType, "intranet")(svc)
+			w.put(svc)
+		}
+		w.after(5 * time.Second)
+		w.create(web())
+		if events := strings.Join(w.events.take(), "\n"); !strings.Contains(events, "public CLBs are disabled") {
+			t.Errorf("events: %s", events)
+		}
+	})
+}
+
+// put creates a Service and doesn't wait.
+func (w *world) put(svc *corev1.Service) {
+	w.t.Helper()
+	if _, err := w.kube.CoreV1().Services(svc.Namespace).Create(w.t.Context(), svc, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// served counts the Services of a namespace that have an address.
+func (w *world) served(namespace string) (n int) {
+	w.t.Helper()
+	list, err := w.kube.CoreV1().Services(namespace).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, svc := range list.Items {
+		if len(svc.Status.LoadBalancer.Ingress) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// countReads returns a function that says how often Services were read at the API server since it was called last.
+func (w *world) countReads() func() int64 {
+	var reads atomic.Int64
+	w.kube.PrependReactor("get", "services", func(kubetesting.Action) (bool, runtime.Object, error) {
+		reads.Add(1)
+		return false, nil, nil
+	})
+	return func() int64 { return reads.Swap(0) }
+}
