@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	"alicloud-controllers.dev/services/gateway/gatewaytest"
-	"alicloud-controllers.dev/services/rpcerr"
 
 	"alicloud-controllers.dev/lbcontroller/internal/annotation"
 )
@@ -43,9 +41,7 @@ func (w *world) limited(gap, patience time.Duration) {
 		switch method {
 		case "CreateLoadBalancer":
 			if wait = turn(); wait > patience {
-				return gatewaytest.Fault{Before: &rpcerr.Error{
-					Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: wait, Unsent: true, API: "slb/CreateLoadBalancer",
-				}}
+				return gatewaytest.Fault{Before: noRoomFor(method, wait)}
 			}
 		case "CreateListener":
 			wait = 5 * time.Second

@@ -139,8 +139,11 @@ func (m *monkey) fault(_ int, method string, _ proto.Message) gatewaytest.Fault 
 	if !m.strikes(faultPercent) {
 		return gatewaytest.Fault{}
 	}
-	if method == "CreateLoadBalancer" || m.dead {
+	switch {
+	case m.dead:
 		return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost})
+	case method == "CreateLoadBalancer":
+		return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost}, gatewaytest.Fault{Before: noRoomFor(method, 20*time.Second)})
 	}
 	return pick(m, gatewaytest.Fault{Before: down}, gatewaytest.Fault{After: lost}, gatewaytest.Fault{After: down}, gatewaytest.Fault{Before: throttled})
 }

@@ -450,7 +450,6 @@ func TestLostAnswerAtEveryCall(t *testing.T) {
 // and the next attempts go on there.
 func TestPutOffFromEveryCallOn(t *testing.T) {
 	t.Parallel()
-	putOff := &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: time.Second, Message: "no room", Unsent: true}
 	for name, s := range scenarios() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -459,12 +458,12 @@ func TestPutOffFromEveryCallOn(t *testing.T) {
 				var state, marks []string
 				state, marks, happened = s.run(t, func(w *world) *atomic.Bool {
 					happened := &atomic.Bool{}
-					w.cloud.Interpose(func(seq int, _ string, _ proto.Message) gatewaytest.Fault {
+					w.cloud.Interpose(func(seq int, method string, _ proto.Message) gatewaytest.Fault {
 						if seq < k {
 							return gatewaytest.Fault{}
 						}
 						happened.Store(true)
-						return gatewaytest.Fault{Before: putOff}
+						return gatewaytest.Fault{Before: noRoomFor(method, time.Second)}
 					})
 					return happened
 				}, func(w *world) { w.cloud.Interpose(nil) })

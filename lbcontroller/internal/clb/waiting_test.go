@@ -194,9 +194,9 @@ func TestDeferredCallsNeedNoReads(t *testing.T) {
 	}
 }
 
-// unsentError is the gateway's word that it had no room to send a call.
-func unsentError() *rpcerr.Error {
-	return &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: 5 * time.Minute, Unsent: true}
+// noRoomFor is the gateway's word that it had no room to send a call, and when it is to be repeated.
+func noRoomFor(method string, after time.Duration) *rpcerr.Error {
+	return &rpcerr.Error{Code: codes.ResourceExhausted, Reason: rpcerr.Throttled, RetryAfter: after, Message: "no room", Unsent: true, API: "slb/" + method}
 }
 
 // TestDeletionWhileTheCreationWaits: a Service that moves from a user's CLB to its own and is deleted while the gateway has no room for the creation
@@ -209,7 +209,7 @@ func TestDeletionWhileTheCreationWaits(t *testing.T) {
 		w.create(web(naming(usersLB), override))
 		w.cloud.Interpose(func(_ int, method string, _ proto.Message) gatewaytest.Fault {
 			if method == "CreateLoadBalancer" {
-				return gatewaytest.Fault{Before: unsentError()}
+				return gatewaytest.Fault{Before: noRoomFor("CreateLoadBalancer", 5*time.Minute)}
 			}
 			return gatewaytest.Fault{}
 		})
@@ -234,7 +234,7 @@ func TestDeletionAfterALateCreation(t *testing.T) {
 				lost = proto.CloneOf(creation)
 				return gatewaytest.Fault{Before: &rpcerr.Error{Code: codes.Unknown, Reason: rpcerr.OutcomeUnknown}}
 			}
-			return gatewaytest.Fault{Before: unsentError()}
+			return gatewaytest.Fault{Before: noRoomFor("CreateLoadBalancer", 5*time.Minute)}
 		})
 		w.create(web())
 		w.after(time.Minute)
